@@ -1,0 +1,92 @@
+package elfobj
+
+// Object is one ELF file as the dynamic linker sees it: everything here was read through the program headers
+// (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK) and not through section headers, except Comment and
+// Sections, which are hints and may be empty. The zero value is an object without a dynamic section.
+type Object struct {
+	Class     int     `json:"class"`      // 32 or 64
+	ByteOrder string  `json:"byte_order"` // "little" or "big"
+	Machine   Machine `json:"machine"`    // in JSON and text: "x86_64", "aarch64", …
+	OSABI     uint8   `json:"os_abi"`     // EI_OSABI; 0 is System V, 3 is Linux
+	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL", "ET_CORE" or "0x…"
+
+	Interp  string `json:"interp,omitempty"`  // PT_INTERP, "" for a shared library
+	Dynamic bool   `json:"dynamic"`           // has a PT_DYNAMIC with bytes in the file
+	SONAME  string `json:"soname,omitempty"`  // DT_SONAME
+	RPath   string `json:"rpath,omitempty"`   // DT_RPATH as written, colon separated; ignored by the loader where RunPath is set
+	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, colon separated
+
+	Needed  []string `json:"needed"`  // DT_NEEDED in file order
+	Imports []Import `json:"imports"` // undefined dynamic symbols in table order
+	Exports []Export `json:"exports"` // defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
+
+	VersionNeeds []VersionNeed `json:"version_needs"` // DT_VERNEED
+	VersionDefs  []VersionDef  `json:"version_defs"`  // DT_VERDEF
+	HasVersym    bool          `json:"has_versym"`    // has DT_VERSYM
+
+	Flags     uint64 `json:"flags"`      // DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
+	Flags1    uint64 `json:"flags_1"`    // DT_FLAGS_1
+	TextRel   bool   `json:"text_rel"`   // DT_TEXTREL or DF_TEXTREL
+	ExecStack string `json:"exec_stack"` // "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
+	StaticTLS bool   `json:"static_tls"` // DF_STATIC_TLS
+	RelR      bool   `json:"relr"`       // DT_RELR
+
+	BuildID string   `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
+	ABITag  string   `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	Comment []string `json:"comment,omitempty"`  // distinct strings of .comment: which compilers made it
+
+	Sections []Section `json:"-"` // section headers that lie inside the file; a hint, empty in a stripped file
+}
+
+// Import is an undefined symbol. Version and Library are "" for an unversioned one.
+type Import struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Library string `json:"library,omitempty"` // vn_file of its version: the library the linker found it in
+	Weak    bool   `json:"weak,omitempty"`
+	Kind    Kind   `json:"kind"`
+}
+
+// Export is a defined dynamic symbol. Version is "" where it has none (index 0 or 1).
+type Export struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Hidden  bool   `json:"hidden,omitempty"` // the hidden bit of its version index: name@V and not name@@V
+	Weak    bool   `json:"weak,omitempty"`
+	Unique  bool   `json:"unique,omitempty"` // STB_GNU_UNIQUE
+	Kind    Kind   `json:"kind"`
+	Size    uint64 `json:"size,omitempty"`
+}
+
+// Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file" or "0x…".
+type Kind string
+
+// VersionNeed is one Verneed record: the versions wanted of one library.
+type VersionNeed struct {
+	Library  string          `json:"library"` // vn_file
+	Versions []NeededVersion `json:"versions"`
+}
+
+// NeededVersion is one Vernaux record.
+type NeededVersion struct {
+	Name string `json:"name"`
+	Weak bool   `json:"weak,omitempty"` // VER_FLG_WEAK: its absence is a warning of the loader, not an error
+}
+
+// VersionDef is one Verdef record.
+type VersionDef struct {
+	Name    string   `json:"name"`
+	Base    bool     `json:"base,omitempty"` // VER_FLG_BASE: the object's own name
+	Weak    bool     `json:"weak,omitempty"`
+	Parents []string `json:"parents,omitempty"`
+}
+
+// Section is a section header whose bytes lie inside the file.
+type Section struct {
+	Name         string
+	Type         uint32
+	Offset, Size uint64
+}
+
+// Machine is e_machine. String gives the name that platform tags use.
+type Machine uint16
