@@ -1,0 +1,56 @@
+// Package stack knows the packages beside an artifact: which release brings which libraries, and what those export.
+//
+// It asks through Source, which it owns: the embedded provider history (History), a package index (internal/index) and tests
+// implement it. Resolve turns the requirements of a wheel and those a user gave into one release per package, for
+// both ends of the declared ranges.
+//
+// Nothing here opens a socket; a Source may.
+package stack
+
+import (
+	"context"
+	"errors"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// ErrUnknown: the source has no such package, or no such version of it.
+var ErrUnknown = errors.New("not known")
+
+// ErrUnavailable: the source could not be asked, so nothing may be concluded.
+var ErrUnavailable = errors.New("could not be asked")
+
+// Source answers what analysis needs to know of packages that are not at hand. It must be safe for concurrent use.
+type Source interface {
+	// Versions lists the versions of a package (normalised name), in any order. Errors wrap ErrUnknown or ErrUnavailable.
+	Versions(ctx context.Context, name string) ([]string, error)
+	// Release describes one version as installed on the given target. Errors wrap ErrUnknown or ErrUnavailable.
+	Release(ctx context.Context, name, version string, on On) (*Release, error)
+}
+
+// On is the interpreter and machine for which a release is asked: "3.12", "x86_64".
+type On struct {
+	Python string
+	Arch   string
+}
+
+// Release is one version of a package.
+type Release struct {
+	Name      string // normalised as in PEP 503
+	Version   string
+	Requires  []pkgmeta.Requirement
+	Libraries []Library
+	Known     bool // false: only the requirements are known, not which libraries it brings
+}
+
+// Library is a shared library that a release brings.
+type Library struct {
+	Path     string // inside site-packages: "nvidia/nvjitlink/lib/libnvJitLink.so.12"
+	SONAME   string // "" where it has none: found by its file name
+	Needed   []string
+	RunPath  string
+	Versions []string        // version nodes it defines
+	Exports  []elfobj.Export // empty where Known is false
+	Known    bool            // false: what it exports is not known, so nothing may be concluded from an absence
+}
