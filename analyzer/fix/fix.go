@@ -1,12 +1,40 @@
+// Package fix holds ways out of findings as values: what is shown (Fix), and what it changes in the analyzed world
+// (Change, applied to a Scenario), so that the analysis can be run again before a fix is offered.
+//
+//	c := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPin, …}, Change: fix.Pin{Requirement: "nvidia-nvjitlink-cu12>=12.9"}}
+//	again := c.Change.Apply(scenario)
+//
+// It runs nothing and knows no rule; the analyzer verifies.
 package fix
+
+// Kinds of fixes.
+const (
+	KindPin         = "pin"          // ask for another version of a dependency
+	KindLinkFlag    = "link-flag"    // link a user of the library with these flags
+	KindPlatformTag = "platform-tag" // claim another platform
+	KindRebuild     = "rebuild"      // build again, against something else
+	KindImage       = "image"        // build in another image
+	KindSymver      = "symver"       // bind to an older version of the same symbol
+	KindPatchelf    = "patchelf"     // edit the finished object
+	KindDependency  = "dependency"   // declare a dependency that brings the library
+	KindEnvironment = "environment"  // install something else beside it
+	KindSource      = "source"       // change the source
+)
 
 // Fix is one way out of a finding, as it is shown. What can be applied to the analyzed environment was: Verified is set
 // when its finding disappeared and no new one came.
 type Fix struct {
-	Kind        string   `json:"kind"`                  // pin, link-flag, platform-tag, rebuild, image, symver, patchelf, dependency, environment, source
+	Kind        string   `json:"kind"`
 	Title       string   `json:"title"`                 // imperative, one line
 	Command     string   `json:"command"`               // what to type or to add; "" where there is nothing to copy
 	Requirement string   `json:"requirement,omitempty"` // PEP 508, for pins and dependencies
 	Verified    bool     `json:"verified"`
 	Cost        []string `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
+}
+
+// Candidate is a fix before it was tried. A nil Change can't be applied in the model (change the source): the fix is
+// offered as unverified.
+type Candidate struct {
+	Fix    Fix
+	Change Change
 }

@@ -1,0 +1,105 @@
+package fix
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Scenario is the world an artifact is judged in, as far as fixes can change it. The zero value is an artifact alone on no
+// platform. Apply never changes its argument.
+type Scenario struct {
+	Platform string   // name of the platform, with architecture
+	With     []string // requirements beside the artifact, PEP 508; a later one of the same package replaces an earlier
+	Requires []string // requirements that replace the artifact's own of the same package
+
+	Needed map[string][]string  // object -> DT_NEEDED entries added to it
+	Symver map[Reference]string // import -> version it is bound to instead
+	Link   []string             // libraries on the link line of a program that uses the artifact, by SONAME
+}
+
+// Reference names an import of an object.
+type Reference struct{ Object, Symbol, Version string }
+
+// Change is an edit of a scenario.
+type Change interface {
+	Apply(Scenario) Scenario
+}
+
+// Pin asks for a version of a package. Direct: the artifact's own requirement is replaced; otherwise the environment's is.
+type Pin struct {
+	Requirement string
+	Direct      bool
+}
+
+// Retag judges the artifact on another platform.
+type Retag struct{ Platform string }
+
+// AddNeeded adds DT_NEEDED entries to an object.
+type AddNeeded struct {
+	Object    string
+	Libraries []string
+}
+
+// BindOlder binds an import to another version of the same symbol.
+type BindOlder struct {
+	Reference Reference
+	Version   string
+}
+
+// LinkWith puts libraries on the link line of the artifact's users.
+type LinkWith struct{ Libraries []string }
+
+func (c Pin) Apply(s Scenario) Scenario {
+	if c.Direct {
+		s.Requires = append(slices.Clone(s.Requires), c.Requirement)
+	} else {
+		s.With = append(slices.Clone(s.With), c.Requirement)
+	}
+	return s
+}
+
+func (c Retag) Apply(s Scenario) Scenario {
+	s.Platform = c.Platform
+	return s
+}
+
+func (c AddNeeded) Apply(s Scenario) Scenario {
+	s.Needed = maps.Clone(s.Needed)
+	if s.Needed == nil {
+		s.Needed = map[string][]string{}
+	}
+	s.Needed[c.Object] = append(slices.Clone(s.Needed[c.Object]), c.Libraries...)
+	return s
+}
+
+func (c BindOlder) Apply(s Scenario) Scenario {
+	s.Symver = maps.Clone(s.Symver)
+	if s.Symver == nil {
+		s.Symver = map[Reference]string{}
+	}
+	s.Symver[c.Reference] = c.Version
+	return s
+}
+
+func (c LinkWith) Apply(s Scenario) Scenario {
+	s.Link = append(slices.Clone(s.Link), c.Libraries...)
+	return s
+}
+
+// Key tells scenarios apart: equal keys, equal worlds.
+func (s Scenario) Key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s|%s|%s|%s", s.Platform, strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","))
+	for _, o := range slices.Sorted(maps.Keys(s.Needed)) {
+		fmt.Fprintf(&b, "|%s+%s", o, strings.Join(s.Needed[o], ","))
+	}
+	refs := make([]string, 0, len(s.Symver))
+	for r, v := range s.Symver {
+		refs = append(refs, fmt.Sprintf("|%s:%s@%s=%s", r.Object, r.Symbol, r.Version, v))
+	}
+	slices.Sort(refs)
+	b.WriteString(strings.Join(refs, ""))
+	return b.String()
+}
