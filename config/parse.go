@@ -1,0 +1,307 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	maxSize   = 64 << 10 // a hand-written file is a hundredth of it
+	maxValues = 10_000
+	maxShown  = 50 // problems; annotations of one request (docs: checks/create)
+)
+
+// ParseRepository reads a compat.yml. It is strict: a key, a value or a rule id that is not known is a problem, and with any
+// problem the configuration is nil. rules are the ids that the key rules and accept may name. An empty file is the zero
+// configuration. There are at most 50 problems, in the order of their lines.
+func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
+	if len(data) > maxSize {
+		return nil, []Problem{{Line: 1, Message: fmt.Sprintf("the file has %d bytes, at most %d are read; make it shorter", len(data), maxSize)}}
+	}
+	p := &parser{lines: max(1, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1), rules: rules}
+	var doc yaml.Node
+	if err := load(data, &doc); err != nil {
+		p.syntax(err)
+		return nil, p.problems
+	}
+	c := &Repository{}
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && doc.Content[0].Tag != "!!null" {
+		if p.bounded(doc.Content[0]) {
+			p.repository(doc.Content[0], c)
+		}
+	}
+	if len(p.problems) == 0 {
+		return c, nil
+	}
+	slices.SortStableFunc(p.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return nil, p.problems[:min(len(p.problems), maxShown)]
+}
+
+// load keeps a panic of the YAML library, were there one, from the caller: the file is outside bytes.
+func load(data []byte, doc *yaml.Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML can't be read: %v", r)
+		}
+	}()
+	if err = yaml.Load(data, doc); err != nil && len(bytes.TrimSpace(stripComments(data))) == 0 {
+		return nil // nothing but comments: the library calls it the end of the file
+	}
+	return err
+}
+
+var comment = regexp.MustCompile(`(?m)^\s*(#.*|---\s*)$`)
+
+func stripComments(data []byte) []byte { return comment.ReplaceAll(data, nil) }
+
+type parser struct {
+	lines    int
+	rules    []string
+	problems []Problem
+}
+
+// syntax reports what the YAML library says, at its line.
+func (p *parser) syntax(err error) {
+	line := 1
+	var le *yaml.LoadError
+	text := err.Error()
+	if errors.As(err, &le) {
+		line, text = le.Mark.Line, le.Message
+	} else if m := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(text); m != nil {
+		fmt.Sscan(m[1], &line)
+	}
+	p.problems = append(p.problems, Problem{Line: p.clamp(line), Message: "not YAML: " + oneLine(text)})
+}
+
+func (p *parser) clamp(line int) int { return min(max(1, line), p.lines) }
+
+func (p *parser) bad(n *yaml.Node, key, format string, a ...any) {
+	p.problems = append(p.problems, Problem{Line: p.clamp(n.Line), Key: key, Message: oneLine(fmt.Sprintf(format, a...))})
+}
+
+// bounded refuses aliases, which can make a short file long, and files of very many values.
+func (p *parser) bounded(root *yaml.Node) bool {
+	todo, count := []*yaml.Node{root}, 0
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if count++; count > maxValues {
+			p.bad(n, "", "more than %d values; make the file shorter", maxValues)
+			return false
+		}
+		if n.Kind == yaml.AliasNode || n.Anchor != "" {
+			p.bad(n, "", "anchors and aliases are not taken; write the value out")
+			return false
+		}
+		todo = append(todo, n.Content...)
+	}
+	return true
+}
+
+func (p *parser) repository(n *yaml.Node, c *Repository) {
+	p.mapping(n, "", map[string]field{
+		"artifacts": p.strings(&c.Artifacts),
+		"workflows": p.strings(&c.Workflows),
+		"platforms": p.strings(&c.Platforms),
+		"python": p.section(map[string]field{
+			"with": p.strings(&c.Python.With),
+			"lock": p.strings(&c.Python.Lock),
+		}),
+		"gpu": p.section(map[string]field{
+			"stack": p.oneOf(&c.GPU.Stack, "cuda", "rocm"),
+			"archs": p.strings(&c.GPU.Archs),
+		}),
+		"fail_on": p.oneOf(&c.FailOn, "error", "warning", "never"),
+		"rules":   p.severities(&c.Rules),
+		"accept":  p.accept(&c.Accept),
+		"comment": p.switchOff(&c.Comment.Off),
+		"release": p.switchOff(&c.Release.Off),
+	})
+}
+
+// field reads the value of one key; key is its path.
+type field func(n *yaml.Node, key string)
+
+// mapping hands each value of n to its key's field.
+func (p *parser) mapping(n *yaml.Node, path string, fields map[string]field) {
+	p.pairs(n, path, func(k, v *yaml.Node, key string) {
+		f := fields[k.Value]
+		if f == nil {
+			known := make([]string, 0, len(fields))
+			for name := range fields {
+				known = append(known, name)
+			}
+			p.bad(k, key, "unknown key %s; %s", quote(k.Value), suggest(k.Value, known))
+			return
+		}
+		if v.Tag == "!!null" {
+			return // a key without a value is a key left out
+		}
+		f(v, key)
+	})
+}
+
+func (p *parser) pairs(n *yaml.Node, path string, each func(k, v *yaml.Node, key string)) {
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, path, "expected keys and values (name: value)")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		key := join(path, k.Value)
+		switch {
+		case k.Kind != yaml.ScalarNode:
+			p.bad(k, path, "a key has to be a word")
+		case seen[k.Value]:
+			p.bad(k, key, "stands here a second time; take one away")
+		default:
+			seen[k.Value] = true
+			each(k, v, key)
+		}
+	}
+}
+
+func join(path, key string) string {
+	if r := []rune(key); len(r) > 80 {
+		key = string(r[:80]) + "…"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func (p *parser) section(fields map[string]field) field {
+	return func(n *yaml.Node, key string) { p.mapping(n, key, fields) }
+}
+
+func (p *parser) text(n *yaml.Node, key string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || strings.TrimSpace(n.Value) == "" {
+		p.bad(n, key, "expected a text")
+		return "", false
+	}
+	return strings.TrimSpace(n.Value), true
+}
+
+func (p *parser) strings(to *[]string) field {
+	return func(n *yaml.Node, key string) {
+		if n.Kind != yaml.SequenceNode {
+			p.bad(n, key, "expected a list (one \"- value\" a line)")
+			return
+		}
+		for i, item := range n.Content {
+			if s, ok := p.text(item, fmt.Sprintf("%s[%d]", key, i)); ok {
+				*to = append(*to, s)
+			}
+		}
+	}
+}
+
+func (p *parser) string(to *string) field {
+	return func(n *yaml.Node, key string) { *to, _ = p.text(n, key) }
+}
+
+func (p *parser) oneOf(to *string, words ...string) field {
+	return func(n *yaml.Node, key string) {
+		s, ok := p.text(n, key)
+		if ok && !slices.Contains(words, s) {
+			p.bad(n, key, "%s is not one of %s", quote(s), strings.Join(words, ", "))
+			return
+		}
+		*to = s
+	}
+}
+
+// switchOff reads on, off, true or false.
+func (p *parser) switchOff(to *bool) field {
+	return func(n *yaml.Node, key string) {
+		s, ok := p.text(n, key)
+		switch strings.ToLower(s) {
+		case "off", "false", "no", "never":
+			*to = true
+		case "on", "true", "yes":
+		default:
+			if ok {
+				p.bad(n, key, "%s is neither on nor off", quote(s))
+			}
+		}
+	}
+}
+
+func (p *parser) severities(to *map[string]string) field {
+	return func(n *yaml.Node, path string) {
+		out := map[string]string{}
+		p.pairs(n, path, func(k, v *yaml.Node, key string) {
+			if !slices.Contains(p.rules, k.Value) {
+				p.bad(k, key, "there is no rule %s; %s", quote(k.Value), suggest(k.Value, p.rules))
+				return
+			}
+			var s string
+			if p.oneOf(&s, "error", "warning", "note", "off")(v, key); s != "" {
+				out[k.Value] = s
+			}
+		})
+		*to = out
+	}
+}
+
+func (p *parser) accept(to *[]Accept) field {
+	return func(n *yaml.Node, key string) {
+		if n.Kind != yaml.SequenceNode {
+			p.bad(n, key, "expected a list of entries, each with because and one of rule, symbol, object")
+			return
+		}
+		for i, item := range n.Content {
+			before := len(p.problems)
+			var a Accept
+			at := fmt.Sprintf("%s[%d]", key, i)
+			p.mapping(item, at, map[string]field{
+				"rule":    p.rule(&a.Rule),
+				"symbol":  p.string(&a.Symbol),
+				"object":  p.string(&a.Object),
+				"because": p.string(&a.Because),
+				"until":   p.date(&a.Until),
+			})
+			if len(p.problems) > before {
+				continue
+			}
+			if a.Rule+a.Symbol+a.Object == "" {
+				p.bad(item, at, "accepts everything; name a rule, a symbol or an object")
+			} else if a.Because == "" {
+				p.bad(item, at, "has no because; say in a sentence why this is accepted")
+			} else {
+				*to = append(*to, a)
+			}
+		}
+	}
+}
+
+func (p *parser) rule(to *string) field {
+	return func(n *yaml.Node, key string) {
+		s, ok := p.text(n, key)
+		if ok && !slices.Contains(p.rules, s) {
+			p.bad(n, key, "there is no rule %s; %s", quote(s), suggest(s, p.rules))
+			return
+		}
+		*to = s
+	}
+}
+
+func (p *parser) date(to *string) field {
+	return func(n *yaml.Node, key string) {
+		s, ok := p.text(n, key)
+		if _, err := time.Parse(time.DateOnly, s); ok && err != nil {
+			p.bad(n, key, "%s is not a day written as 2027-01-31", quote(s))
+			return
+		}
+		*to = s
+	}
+}

@@ -1,0 +1,65 @@
+package config
+
+import "fmt"
+
+// Path is where a repository keeps its configuration.
+const Path = ".github/compat.yml"
+
+// Repository is a repository's own configuration. The zero value is that of a repository without a file.
+type Repository struct {
+	Artifacts []string          // globs of artifact names; empty = every artifact that may hold binaries
+	Workflows []string          // globs of workflow names or paths whose artifacts count; empty = all
+	Platforms []string          // targets; empty = what the artifacts claim
+	Python    Python            // the packages beside the artifacts
+	GPU       GPU               //
+	FailOn    string            // error, warning or never; "" = error
+	Rules     map[string]string // rule id -> error, warning, note or off
+	Accept    []Accept          // findings that count for nothing
+	Comment   Comment           //
+	Release   Release           //
+}
+
+// Python says what is installed beside the artifacts.
+type Python struct {
+	With []string // requirements, as "torch==2.7.0"; they replace what the artifacts declare
+	Lock []string // paths of lock files in the repository
+}
+
+// GPU says which accelerators the artifacts are for.
+type GPU struct {
+	Stack string   // cuda or rocm; "" = not said
+	Archs []string // sm_80, gfx90a, …
+}
+
+// Accept is a finding that somebody decided to live with. Empty Rule, Symbol or Object match any; at least one is set.
+type Accept struct {
+	Rule    string
+	Symbol  string
+	Object  string
+	Because string // never empty
+	Until   string // YYYY-MM-DD, the last day it counts; "" = for ever
+}
+
+// Comment says when the summary comment is written.
+type Comment struct {
+	Off bool // no summary comment, no review: the check run alone
+}
+
+// Release says what is done about releases.
+type Release struct {
+	Off bool // releases are not checked
+}
+
+// Problem is one thing wrong with a configuration file.
+type Problem struct {
+	Line    int    // from 1; never behind the file's last line
+	Key     string // the path of keys, as "python.wiht"; "" where the file could not be parsed
+	Message string // what is wrong and what to do; one line
+}
+
+func (p Problem) String() string {
+	if p.Key == "" {
+		return fmt.Sprintf("%s:%d: %s", Path, p.Line, p.Message)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", Path, p.Line, p.Key, p.Message)
+}

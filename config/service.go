@@ -1,0 +1,243 @@
+// Package config holds the two configurations of compat: Service, of the process, from the environment, and Repository, of one
+// GitHub repository, from its .github/compat.yml.
+//
+// Both are strict. A bad variable is an error of one line that names the variable, what is wrong with it and what to do; a bad
+// compat.yml is a list of problems, each with its key and line, so that a check run can hang them on the file. compat.yml comes from
+// the base branch, but anyone with write access to a repository wrote it: its size, its nesting and its aliases are bounded
+// before anything is made of it (at most 64 KiB and 10,000 values; an alias is an error).
+//
+//	service, err := config.FromEnv(os.LookupEnv)
+//	repository, problems := config.ParseRepository(data, ruleIDs)
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of what the environment may leave out.
+const (
+	DefaultAPI   = "https://api.github.com"
+	DefaultData  = "./compat-data"
+	DefaultAddr  = ":8080"
+	DefaultLease = 10 * time.Second // a crashed worker's job is taken over after this long
+	DefaultWait  = 6 * time.Hour    // the longest a job of GitHub's own runners may take
+)
+
+// Service is what `compat serve` is told by its environment. FromEnv gives a usable one; the zero value is not.
+type Service struct {
+	AppID          int64
+	PrivateKey     Secret   // PEM, a key that can sign RS256
+	WebhookSecrets []Secret // at least one, none empty; every one is accepted
+	API            *url.URL // root of the REST API, without a slash at its end
+	RedisURL       string   // "" = the embedded queue
+	Data           string   // directory of the embedded journal and of downloads
+	Workers        int      // 0 = only receive
+	PublicURL      *url.URL // where the report pages are reached, without a slash at its end; nil = unknown, check runs carry no link
+	Lease          time.Duration
+	Wait           time.Duration // how long a check waits for its artifacts before it is concluded
+	LogLevel       slog.Level
+	IndexURL       string // package index; "" = none is asked
+	Addr           string // from PORT
+}
+
+// EnvError is a variable that can't be used. Its text is one line and never holds the value of a secret.
+type EnvError struct {
+	Variable string
+	Problem  string // what is wrong, and what to do
+}
+
+func (e *EnvError) Error() string { return e.Variable + ": " + e.Problem }
+
+// FromEnv reads the service's settings; getenv is os.LookupEnv. The error is an *EnvError: the first variable that can't be used.
+func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
+	env := environment(func(name string) string {
+		v, set := getenv(name)
+		if !set {
+			return ""
+		}
+		return strings.TrimSpace(v)
+	})
+	s := &Service{}
+	for _, read := range []func(*Service) error{
+		env.app, env.key, env.secrets, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port,
+	} {
+		if err := read(s); err != nil {
+			return nil, err
+		}
+	}
+	if s.Data = env("COMPAT_DATA"); s.Data == "" {
+		s.Data = DefaultData
+	}
+	return s, nil
+}
+
+type environment func(string) string
+
+func bad(variable, format string, a ...any) error {
+	return &EnvError{Variable: variable, Problem: fmt.Sprintf(format, a...)}
+}
+
+func (env environment) app(s *Service) error {
+	v := env("APP_ID")
+	if v == "" {
+		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App")
+	}
+	id, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || id <= 0 {
+		return bad("APP_ID", "%s is not a number; set it to the App ID shown on the settings page of the GitHub App", quote(v))
+	}
+	s.AppID = id
+	return nil
+}
+
+func (env environment) secrets(s *Service) error {
+	v := env("WEBHOOK_SECRET")
+	if v == "" {
+		return bad("WEBHOOK_SECRET", "is not set; set it to the webhook secret of the GitHub App, without one anybody could send events")
+	}
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			return bad("WEBHOOK_SECRET", "holds an empty secret between its commas; take the extra comma away")
+		}
+		s.WebhookSecrets = append(s.WebhookSecrets, Secret(part))
+	}
+	return nil
+}
+
+func (env environment) api(s *Service) (err error) {
+	v := env("GITHUB_API_URL")
+	if v == "" {
+		v = DefaultAPI
+	}
+	s.API, err = root("GITHUB_API_URL", v, "https://api.github.com or https://HOST/api/v3")
+	return err
+}
+
+func (env environment) public(s *Service) (err error) {
+	if v := env("COMPAT_PUBLIC_URL"); v != "" {
+		s.PublicURL, err = root("COMPAT_PUBLIC_URL", v, "the address under which browsers reach this service, as https://compat.example.com")
+	}
+	return err
+}
+
+// root reads an absolute http address that paths are put behind.
+func root(variable, v, hint string) (*url.URL, error) {
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, bad(variable, "%s is not an address with http or https, a host and nothing behind the path; set it to %s", quote(v), hint)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+func (env environment) redis(s *Service) error {
+	s.RedisURL = env("REDIS_URL")
+	if s.RedisURL == "" {
+		return nil
+	}
+	// The value may hold a password, so it is not repeated.
+	u, err := url.Parse(s.RedisURL)
+	switch {
+	case err != nil:
+		return bad("REDIS_URL", "is not an address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue")
+	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "", u.Scheme == "unix" && u.Path != "":
+		return nil
+	}
+	return bad("REDIS_URL", "does not start with redis://, rediss:// or unix:// and name a server; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue")
+}
+
+func (env environment) workers(s *Service) error {
+	// An analysis is bound by the processor, but most of a job is waiting for GitHub.
+	s.Workers = 4 * runtime.NumCPU()
+	v := env("COMPAT_WORKERS")
+	if v == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 || n > 1000 {
+		return bad("COMPAT_WORKERS", "%s is not a number from 0 (only receive) to 1000", quote(v))
+	}
+	s.Workers = n
+	return nil
+}
+
+func (env environment) times(s *Service) error {
+	s.Lease, s.Wait = DefaultLease, DefaultWait
+	for _, t := range []struct {
+		variable string
+		to       *time.Duration
+		least    time.Duration
+	}{
+		{"COMPAT_LEASE", &s.Lease, time.Second}, // three heartbeats have to fit into it
+		{"COMPAT_WAIT", &s.Wait, time.Second},
+	} {
+		v := env(t.variable)
+		if v == "" {
+			continue
+		}
+		d, err := time.ParseDuration(v)
+		if err != nil || d < t.least {
+			return bad(t.variable, "%s is not a duration of at least %s; write it as 30s, 10m or 6h", quote(v), t.least)
+		}
+		*t.to = d
+	}
+	return nil
+}
+
+func (env environment) level(s *Service) error {
+	v := env("LOG_LEVEL")
+	switch strings.ToLower(v) {
+	case "", "info":
+		s.LogLevel = slog.LevelInfo
+	case "debug":
+		s.LogLevel = slog.LevelDebug
+	case "warn":
+		s.LogLevel = slog.LevelWarn
+	case "error":
+		s.LogLevel = slog.LevelError
+	default:
+		return bad("LOG_LEVEL", "%s is not a level; set it to debug, info, warn or error", quote(v))
+	}
+	return nil
+}
+
+func (env environment) index(s *Service) error {
+	v := env("PIP_INDEX_URL")
+	if v == "" {
+		return nil
+	}
+	// The value may hold a password, so it is not repeated.
+	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return bad("PIP_INDEX_URL", "is not an address with http or https and a host; set it to the simple index, as https://HOST/simple, or leave it empty")
+	}
+	s.IndexURL = v
+	return nil
+}
+
+func (env environment) port(s *Service) error {
+	s.Addr = DefaultAddr
+	v := env("PORT")
+	if v == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > 65535 {
+		return bad("PORT", "%s is not a port; set it to a number from 1 to 65535", quote(v))
+	}
+	s.Addr = ":" + strconv.Itoa(n)
+	return nil
+}
+
+// quote shows a value on one line, cut where it is long.
+func quote(v string) string {
+	if r := []rune(v); len(r) > 60 {
+		v = string(r[:60]) + "…"
+	}
+	return strconv.Quote(v)
+}

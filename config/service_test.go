@@ -1,0 +1,142 @@
+package config
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var testKey = sync.OnceValue(func() string {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}))
+})
+
+// env gives a working environment with over laid on it; a value of "-" takes the variable away.
+func env(over map[string]string) func(string) (string, bool) {
+	all := map[string]string{"APP_ID": "42", "PRIVATE_KEY": testKey(), "WEBHOOK_SECRET": "s3cret"}
+	maps.Copy(all, over)
+	return func(name string) (string, bool) {
+		v, ok := all[name]
+		return v, ok && v != "-"
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := FromEnv(env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.AppID != 42 || s.API.String() != "https://api.github.com" || s.RedisURL != "" || s.Data != "./compat-data" || s.Workers < 1 ||
+		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour || s.LogLevel != slog.LevelInfo || s.Addr != ":8080" || len(s.WebhookSecrets) != 1 {
+		t.Errorf("defaults: %+v", s)
+	}
+}
+
+func TestEverySetting(t *testing.T) {
+	s, err := FromEnv(env(map[string]string{
+		"GITHUB_API_URL": "https://ghe.example.com/api/v3/", "REDIS_URL": "rediss://u:p@cache:6380/1", "COMPAT_DATA": "/srv/compat", "COMPAT_WORKERS": "0",
+		"COMPAT_PUBLIC_URL": "https://compat.example.com/", "COMPAT_LEASE": "2s", "COMPAT_WAIT": "20s", "LOG_LEVEL": "Debug", "PORT": "3000",
+		"PIP_INDEX_URL": "https://index.example.com/simple", "WEBHOOK_SECRET": "new, old",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.API.String() != "https://ghe.example.com/api/v3" || s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Addr != ":3000" ||
+		s.Lease != 2*time.Second || s.LogLevel != slog.LevelDebug || len(s.WebhookSecrets) != 2 || string(s.WebhookSecrets[1]) != "old" {
+		t.Errorf("settings: %+v", s)
+	}
+}
+
+func TestBadVariables(t *testing.T) {
+	for _, c := range []struct{ variable, value string }{
+		{"APP_ID", "-"}, {"APP_ID", "twelve"}, {"APP_ID", "-3"},
+		{"PRIVATE_KEY", "-"}, {"PRIVATE_KEY", "not a key"}, {"PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"},
+		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"WEBHOOK_SECRET", "topsecret,"}, {"WEBHOOK_SECRET", " , "},
+		{"GITHUB_API_URL", "::not a url"}, {"GITHUB_API_URL", "ftp://x"}, {"GITHUB_API_URL", "https://"},
+		{"REDIS_URL", "http://not-redis"}, {"REDIS_URL", "redis://"}, {"REDIS_URL", "redis://:topsecret@%zz"},
+		{"COMPAT_WORKERS", "many"}, {"COMPAT_WORKERS", "-1"},
+		{"COMPAT_PUBLIC_URL", "compat.example.com"},
+		{"COMPAT_LEASE", "10"}, {"COMPAT_LEASE", "1ms"}, {"COMPAT_WAIT", "banana"}, {"COMPAT_WAIT", "-1h"},
+		{"LOG_LEVEL", "shouting"}, {"PORT", "http"}, {"PORT", "70000"}, {"PIP_INDEX_URL", "nowhere"},
+		{"LOG_LEVEL", "two\nlines"},
+	} {
+		_, err := FromEnv(env(map[string]string{c.variable: c.value}))
+		var e *EnvError
+		if !errors.As(err, &e) || e.Variable != c.variable {
+			t.Errorf("%s=%q: error %v, want one of that variable", c.variable, c.value, err)
+			continue
+		}
+		if s := err.Error(); strings.Contains(s, "\n") || strings.Contains(s, "topsecret") || !strings.HasPrefix(s, c.variable) {
+			t.Errorf("%s=%q: %q is not one line that starts with the variable and keeps secrets", c.variable, c.value, s)
+		}
+	}
+}
+
+func TestPrivateKeyForms(t *testing.T) {
+	key := testKey()
+	file := filepath.Join(t.TempDir(), "app.pem")
+	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode([]byte(key))
+	rsaKey, _ := x509.ParsePKCS1PrivateKey(block.Bytes)
+	der, err := x509.MarshalPKCS8PrivateKey(rsaKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, over := range map[string]map[string]string{
+		"newlines":      {},
+		"literal \\n":   {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", `\n`)},
+		"base64":        {"PRIVATE_KEY": base64.StdEncoding.EncodeToString([]byte(key))},
+		"CRLF":          {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", "\r\n")},
+		"PKCS 8":        {"PRIVATE_KEY": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))},
+		"file":          {"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": file},
+		"variable wins": {"PRIVATE_KEY_PATH": "/does/not/exist"},
+	} {
+		s, err := FromEnv(env(over))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if string(s.PrivateKey) != key {
+			t.Errorf("%s: another key comes out", name)
+		}
+	}
+	for name, path := range map[string]string{"missing": filepath.Join(t.TempDir(), "none.pem"), "directory": t.TempDir()} {
+		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": path})); err == nil || !strings.HasPrefix(err.Error(), "PRIVATE_KEY_PATH: ") {
+			t.Errorf("%s: error %v, want one of PRIVATE_KEY_PATH", name, err)
+		}
+	}
+}
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	s, err := FromEnv(env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "service", s, "secret", s.WebhookSecrets[0], "all", s.WebhookSecrets)
+	fmt.Fprintf(&out, "%v %+v %#v %s %q", s, s, s, s.WebhookSecrets, s.PrivateKey)
+	b, _ := json.Marshal(s)
+	out.Write(b)
+	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")), "BEGIN RSA", fmt.Sprintf("%x", "s3cret")} {
+		if strings.Contains(out.String(), secret) {
+			t.Errorf("%q is shown in %s", secret, out.String())
+		}
+	}
+}

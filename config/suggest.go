@@ -1,0 +1,50 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// suggest names the known word that was probably meant, or else the words there are.
+func suggest(word string, known []string) string {
+	best, distance := "", len(word)/3+2
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if d := edits(strings.ToLower(word), k); d < distance {
+			best, distance = k, d
+		}
+	}
+	switch {
+	case best != "":
+		return "did you mean " + best + "?"
+	case len(known) == 0 || len(known) > 15:
+		return "take it away, or look it up in the documentation"
+	}
+	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+}
+
+// edits counts the insertions, deletions, replacements and swaps of neighbours between two words. Long words count as far apart.
+func edits(a, b string) int {
+	if len(a) > 80 || len(b) > 80 {
+		return 80
+	}
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
