@@ -1,0 +1,109 @@
+package unpack
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Limits bound one Walk, nested archives included. A zero field means its default; there is no "unlimited".
+type Limits struct {
+	// Entries: members of all archives together. Default 500,000: the largest environments that people upload have some
+	// 200,000 files, and half a million names cost about 100 MB.
+	Entries int
+	// Bytes: inflated in all. Default 32 GiB: six CUDA wheels of 0.9 GB in one artifact inflate to about 20 GB, and
+	// inflating 32 GiB takes about 90 seconds.
+	Bytes int64
+	// FileBytes: inflated of one file. Default 4 GiB: no x86-64 or AArch64 linker makes a shared object beyond it
+	// without the large code model, and the largest wheels are smaller too.
+	FileBytes int64
+	// Ratio: inflated bytes for each compressed byte of one file, judged from 32 MiB on. Default 250: shared objects
+	// inflate 2 to 10 times, fat GPU binaries up to 30; deflate ends at 1032.
+	Ratio int64
+	// Depth: archives inside archives below the given file. Default 4: an artifact's zip, a tar.gz in it and a wheel in that need 2.
+	Depth int
+}
+
+const (
+	ratioFloor      = 32 << 20 // small files of zeros are no attack, and reading this much costs 0.1 s
+	maxDirectory    = 64 << 20 // bytes of a zip's central directory: 500,000 entries with names of 80 bytes
+	maxName         = 4096     // PATH_MAX: nothing can be installed under a longer name
+	maxProblems     = 200      // nobody reads more, and an archive can hold half a million bad members
+	maxDuplicates   = 100      // same
+	maxZstdWindow   = 128 << 20
+	headSize        = 64
+	copyBufferBytes = 256 << 10
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Entries <= 0 {
+		l.Entries = 500_000
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 32 << 30
+	}
+	if l.FileBytes <= 0 {
+		l.FileBytes = 4 << 30
+	}
+	if l.Ratio <= 0 {
+		l.Ratio = 250
+	}
+	if l.Depth <= 0 {
+		l.Depth = 4
+	}
+	return l
+}
+
+// errStop ends the walk without an error of Walk: a limit of the whole walk was met and is already a Problem.
+var errStop = errors.New("the walk's limit is met")
+
+// budget counts down what is left for the whole walk.
+type budget struct {
+	limits  Limits
+	entries int
+	bytes   int64
+}
+
+// meter watches the inflating of one file.
+type meter struct {
+	b      *budget
+	packed int64 // compressed size; <= 0 switches the ratio off
+	whole  bool  // of a whole archive, which may be larger than one file
+	got    int64
+}
+
+// limitError names the limit that was met. all: it is one of the whole walk.
+type limitError struct {
+	text string
+	all  bool
+}
+
+func (e *limitError) Error() string { return e.text }
+
+// add counts n more inflated bytes.
+func (m *meter) add(n int) error {
+	m.got += int64(n)
+	m.b.bytes -= int64(n)
+	l := m.b.limits
+	switch {
+	case m.got > l.FileBytes && !m.whole:
+		return &limitError{text: fmt.Sprintf("it inflates to more than the limit of %s for one file", human(l.FileBytes))}
+	case m.packed > 0 && m.got > ratioFloor && m.got/m.packed >= l.Ratio:
+		return &limitError{text: fmt.Sprintf("it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)", l.Ratio, human(m.got))}
+	case m.b.bytes < 0:
+		return &limitError{text: fmt.Sprintf("the limit of %s of inflated content in all is met; nothing behind this was read", human(l.Bytes)), all: true}
+	}
+	return nil
+}
+
+// human writes a size in the largest binary unit that divides it to at least one: "4 GiB", "1.5 MiB".
+func human(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	if f == float64(int64(f)) {
+		return fmt.Sprintf("%d %s", int64(f), units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

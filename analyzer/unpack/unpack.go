@@ -1,0 +1,89 @@
+// Package unpack walks what a build produced (wheels, zip and tar archives, archives of wheels, a loose shared object) and hands
+// the wanted files over one at a time. It opens no file of its own: the bytes come as an io.ReaderAt, and inflated content goes
+// to a Scratch that the caller owns, or to memory.
+//
+//	packages, problems, err := unpack.Walk(ctx, "dist.zip", r, size, unpack.Options{Want: want}, func(f *unpack.File) error {
+//		return read(f.Package, f.Path, f.Content, f.Size)
+//	})
+//
+// Everything in an archive is attacker data. 8 MiB of deflate can hold 8 GiB of zeros, 42 kB of nested zips 4 PB, and a central
+// directory of 64 MiB 1.4 million empty members; a member may be called "../../etc/passwd", two members may share a name or their
+// bytes, and every size may lie. So: no declared size is believed, every loop is under one of Limits, names are only ever shown
+// (made safe by Safe) and never used as a path, links are never followed, and what could not be read is a Problem, never
+// silence.
+//
+// Descended into: a zip or tar (plain, gzip, bzip2, zstd) given itself, and wheels and archives inside those. Not descended
+// into: an archive inside a wheel, which no loader looks into (and test data of that kind is often broken on purpose).
+package unpack
+
+import (
+	"context"
+	"io"
+)
+
+// Kinds of a Package.
+const (
+	KindWheel   = "wheel"   // a .whl: its files are what gets installed
+	KindArchive = "archive" // any other zip or tar
+	KindObject  = "object"  // a loose file given itself; it has one File
+)
+
+// Scratch holds the inflated bytes of one file. It is written once from the start, then read, then closed; Close also frees it.
+type Scratch interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// Options say what to read and where to keep it. The zero value visits every file, in memory, under the default limits.
+type Options struct {
+	Limits Limits
+
+	// Scratch makes room for one inflated file. size is what the archive declares, -1 where it does not; it is a hint
+	// from outside and may be wrong either way. Nil keeps content in memory. An error of it ends the walk: a full disk
+	// is no property of the archive.
+	Scratch func(size int64) (Scratch, error)
+
+	// Want tells which files are inflated in full and visited. path is as in File.Path, size is the declared size (-1:
+	// unknown), head holds up to 64 first bytes and is nil where they cannot be read (encrypted, unknown
+	// compression, damage): wanted then means that the reason becomes a Problem. Nil wants everything.
+	// Archives that are descended into are not asked for.
+	Want func(path string, size int64, head []byte) bool
+}
+
+// Package is something that is delivered as one file.
+type Package struct {
+	Path       string   // "outer.zip/dist/x.whl"; safe to show, never to be opened
+	Kind       string   // KindWheel, KindArchive or KindObject
+	SHA256     string   // of the package's own bytes, hex
+	Size       int64    // of the package's own bytes
+	Parent     *Package // nil: given itself
+	Entries    int      // members that it lists, directories and links included; 0 for an object
+	Duplicates []string // names that occur more than once, at most 100; of a zip only the last counts, as installers have it
+}
+
+// File is one wanted file. A loose object given itself is a File of its own Package.
+type File struct {
+	Package *Package
+	Path    string      // inside the package: slashes, cleaned, safe to show; never to be opened
+	Size    int64       // true size in bytes
+	Content io.ReaderAt // valid during visit only
+}
+
+// Problem is something that could not be read, or is not as an archive should be. Path is safe to show.
+type Problem struct {
+	Path   string // package path, then "/" and the member's name where it is about one
+	Reason string // a sentence: "the file is cut off or damaged: …"
+}
+
+// Walk reads the file called name (as the user gave it; shown, and its ending tells a wheel from another zip) and calls visit
+// for each wanted file, one at a time, in the order in which the archive lists them. The same bytes give the same calls.
+//
+// Damage and limits are Problems, at most 200 of them and a last one that counts the rest; the files beside a damaged one are
+// still visited. err is set only when ctx ends, when visit fails or when Scratch fails; packages and problems then hold what was
+// found so far.
+func Walk(ctx context.Context, name string, r io.ReaderAt, size int64, o Options, visit func(*File) error) (packages []*Package, problems []Problem, err error) {
+	w := newWalker(ctx, o, visit)
+	err = w.file(name, r, size)
+	return w.packages, w.allProblems(), err
+}

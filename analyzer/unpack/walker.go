@@ -1,0 +1,299 @@
+package unpack
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// walker is the state of one Walk.
+type walker struct {
+	ctx      context.Context
+	o        Options
+	visit    func(*File) error
+	budget   budget
+	packages []*Package
+	problems []Problem
+	dropped  int // problems beyond maxProblems
+	buf      []byte
+	inflate  io.ReadCloser // reused from member to member
+}
+
+// entry is one regular file of an archive, before anybody decided about it.
+type entry struct {
+	path   string
+	size   int64                              // declared, -1 unknown
+	packed int64                              // compressed size for the ratio; <= 0 none
+	open   func() (io.Reader, error)          // the content; the error says why not
+	stored io.ReaderAt                        // the content itself where it lies uncompressed, else nil
+	verify func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
+}
+
+func newWalker(ctx context.Context, o Options, visit func(*File) error) *walker {
+	l := o.Limits.withDefaults()
+	return &walker{ctx: ctx, o: o, visit: visit, budget: budget{limits: l, entries: l.Entries, bytes: l.Bytes},
+		buf: make([]byte, copyBufferBytes), inflate: flate.NewReader(strings.NewReader(""))}
+}
+
+func (w *walker) problem(path, format string, args ...any) {
+	if len(w.problems) >= maxProblems {
+		w.dropped++
+		return
+	}
+	w.problems = append(w.problems, Problem{Path: path, Reason: Safe(fmt.Sprintf(format, args...))})
+}
+
+func (w *walker) allProblems() []Problem {
+	if w.dropped > 0 {
+		return append(w.problems, Problem{Path: w.packages[0].Path, Reason: fmt.Sprintf("%d more problems are not listed", w.dropped)})
+	}
+	return w.problems
+}
+
+// file handles what was given itself.
+func (w *walker) file(name string, r io.ReaderAt, size int64) error {
+	path := Safe(name)
+	if size <= 0 {
+		w.problem(path, "the file is empty")
+		return nil
+	}
+	head := make([]byte, min(size, 512))
+	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		w.problem(path, "the file cannot be read: %v", err)
+		return nil
+	}
+	format := sniff(name, head)
+	kind := KindArchive
+	switch {
+	case format == formatNone && !w.want(path, size, head[:min(len(head), headSize)]):
+		w.problem(path, "neither a wheel, a zip or tar archive nor an ELF object, so there is nothing in it that compat can read")
+		return nil
+	case format == formatNone:
+		kind = KindObject
+	case isWheel(name):
+		kind = KindWheel
+	}
+	sum := sha256.New()
+	if err := w.pump(io.NewSectionReader(r, 0, size), nil, sum); err != nil {
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		w.problem(path, "the file cannot be read: %v", err)
+		return nil
+	}
+	pkg := &Package{Path: path, Kind: kind, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}
+	w.packages = append(w.packages, pkg)
+	if kind == KindObject {
+		return w.visit(&File{Package: pkg, Path: path[strings.LastIndexByte(path, '/')+1:], Size: size, Content: r})
+	}
+	err := w.archive(pkg, format, r, size, 0)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+// archive walks the members of one package. Like everything below it returns an error only to end the walk.
+func (w *walker) archive(pkg *Package, format format, r io.ReaderAt, size int64, depth int) error {
+	if format == formatZip {
+		return w.zip(pkg, r, size, depth)
+	}
+	return w.tar(pkg, format, r, size, depth)
+}
+
+func (w *walker) want(path string, size int64, head []byte) bool {
+	return w.o.Want == nil || w.o.Want(path, size, head)
+}
+
+// member decides about one regular file and visits it, or walks it where it is an archive itself.
+func (w *walker) member(pkg *Package, e *entry, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	full := pkg.Path + "/" + e.path
+	// An archive inside a wheel is data: no loader and no installer looks into it.
+	nested := pkg.Kind == KindArchive && archiveName(e.path)
+	rd, err := e.open()
+	var head []byte
+	if err == nil {
+		head = make([]byte, headSize)
+		var n int
+		if n, err = io.ReadFull(rd, head); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && int64(n) == e.size {
+			err = nil
+		}
+		head = head[:n]
+		if err != nil {
+			head = nil
+		}
+	}
+	if !nested && !w.want(e.path, e.size, head) {
+		l := w.budget.limits
+		if e.size > l.FileBytes && e.packed > 0 && e.size/e.packed >= l.Ratio {
+			w.problem(full, "it declares %s, more than the limits of %s for one file and of %d times its compressed size", human(e.size), human(l.FileBytes), l.Ratio)
+		}
+		return nil
+	}
+	if err != nil {
+		w.problem(full, "%s", reason(err))
+		return nil
+	}
+	if nested && depth >= w.budget.limits.Depth {
+		w.problem(full, "it lies deeper than the limit of %d archives inside each other", w.budget.limits.Depth)
+		return nil
+	}
+	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), nested)
+	if err != nil {
+		return w.fate(full, err)
+	}
+	defer content.Close()
+	if !nested {
+		return w.visit(&File{Package: pkg, Path: e.path, Size: size, Content: content})
+	}
+	format := sniff(e.path, head)
+	if format == formatNone {
+		w.problem(full, "named like an archive, but it is none that compat reads (zip, or tar as it is, with gzip, bzip2 or zstd)")
+		return nil
+	}
+	inner := &Package{Path: full, Kind: KindArchive, SHA256: sum, Size: size, Parent: pkg}
+	if isWheel(e.path) {
+		inner.Kind = KindWheel
+	}
+	w.packages = append(w.packages, inner)
+	return w.archive(inner, format, content, size, depth+1)
+}
+
+// fate turns an error of one file into a Problem, unless it has to end the walk.
+func (w *walker) fate(path string, err error) error {
+	if w.ctx.Err() != nil {
+		return w.ctx.Err()
+	}
+	var scratch *scratchError
+	if errors.As(err, &scratch) {
+		return fmt.Errorf("unpack %s: %w", path, scratch.err)
+	}
+	w.problem(path, "%s", reason(err))
+	var limit *limitError
+	if errors.As(err, &limit) && limit.all {
+		return errStop
+	}
+	return nil
+}
+
+// reason is the sentence for an error of reading a member.
+func reason(err error) string {
+	var known *memberError
+	var limit *limitError
+	switch {
+	case errors.As(err, &known):
+		return known.text
+	case errors.As(err, &limit):
+		return limit.text
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the file is cut off or damaged: its data ends too early"
+	}
+	return "the file is cut off or damaged: " + err.Error()
+}
+
+// memberError is a reason that is a whole sentence already.
+type memberError struct{ text string }
+
+func (e *memberError) Error() string { return e.text }
+
+// scratchError is the caller's disk, not the archive.
+type scratchError struct{ err error }
+
+func (e *scratchError) Error() string { return e.err.Error() }
+
+// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless hashed.
+func (w *walker) inflateAll(e *entry, rd io.Reader, hashed bool) (content Scratch, size int64, sum string, err error) {
+	if e.size > w.budget.limits.FileBytes {
+		return nil, 0, "", &limitError{text: fmt.Sprintf("it declares %s, more than the limit of %s for one file", human(e.size), human(w.budget.limits.FileBytes))}
+	}
+	var sink io.Writer
+	if e.stored != nil {
+		content = inPlace{e.stored}
+	} else {
+		if content, err = w.scratch(e.size); err != nil {
+			return nil, 0, "", &scratchError{err}
+		}
+		sink = content
+	}
+	crc, digest := crc32.NewIEEE(), sha256.New()
+	hashes := []hash.Hash{crc}
+	if hashed {
+		hashes = append(hashes, digest)
+	}
+	m := &meter{b: &w.budget, packed: e.packed}
+	err = w.pump(metered{rd, m}, sink, hashes...)
+	if err == nil && e.verify != nil {
+		err = e.verify(m.got, crc.Sum32())
+	}
+	if err != nil {
+		content.Close()
+		return nil, 0, "", err
+	}
+	if hashed {
+		sum = hex.EncodeToString(digest.Sum(nil))
+	}
+	return content, m.got, sum, nil
+}
+
+func (w *walker) scratch(size int64) (Scratch, error) {
+	if w.o.Scratch == nil {
+		return newMemory(size), nil
+	}
+	return w.o.Scratch(size)
+}
+
+// pump copies to sink (nil: nowhere) and to the hashes until the end, looking at ctx between blocks.
+func (w *walker) pump(rd io.Reader, sink io.Writer, hashes ...hash.Hash) error {
+	for {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		n, err := rd.Read(w.buf)
+		for _, h := range hashes {
+			h.Write(w.buf[:n])
+		}
+		if sink != nil && n > 0 {
+			if _, werr := sink.Write(w.buf[:n]); werr != nil {
+				return &scratchError{werr}
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// metered counts what is read.
+type metered struct {
+	r io.Reader
+	m *meter
+}
+
+func (r metered) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if over := r.m.add(n); over != nil {
+		return n, over
+	}
+	return n, err
+}
+
+// inPlace is stored content where it lies: there is nothing to write and nothing to free.
+type inPlace struct{ io.ReaderAt }
+
+func (inPlace) Write(p []byte) (int, error) { return len(p), nil }
+func (inPlace) Close() error                { return nil }

@@ -1,0 +1,162 @@
+package unpack
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// zip walks the members of a zip in the order of its directory.
+func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
+	entries, err := readDirectory(r, size, w.budget.entries)
+	if errors.Is(err, errEntries) {
+		w.problem(pkg.Path, "with its entries there are more than the limit of %d in all archives together, so it was not read", w.budget.limits.Entries)
+	} else if err != nil {
+		w.problem(pkg.Path, "%v", err)
+	} else if len(entries) == 0 {
+		w.problem(pkg.Path, "the archive holds no files")
+	}
+	w.budget.entries -= len(entries)
+	pkg.Entries = len(entries)
+	if n := markOverlaps(entries); n > 0 {
+		w.problem(pkg.Path, "%d entries claim bytes that belong to other entries as well; they were not read", n)
+	}
+	last := lastOfName(pkg, entries)
+	input := bufio.NewReaderSize(nil, 32<<10)
+	for i := range entries {
+		e := &entries[i]
+		if i, ok := last[path.Clean(e.name)]; !e.directory() && ok && i != e.index {
+			continue // the name comes again
+		}
+		// Links and devices are never followed; an installer writes a link's text as a file's, and that is no object.
+		if t := e.mode & modeType; t != 0 && t != modeRegular {
+			continue
+		}
+		shown, odd := member(e.name)
+		if odd == "" && e.directory() {
+			continue
+		}
+		if odd == "" {
+			odd = e.broken
+		}
+		if odd != "" {
+			w.problem(pkg.Path+"/"+shown, "%s", odd)
+			continue
+		}
+		if e.overlapping {
+			continue
+		}
+		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1)}
+		m.open = func() (io.Reader, error) { return w.openZip(e, m, r, size, input) }
+		m.verify = func(size int64, crc uint32) error {
+			switch {
+			case size != e.size:
+				return &memberError{fmt.Sprintf("the file is damaged: the directory says %d bytes and it has %d", e.size, size)}
+			case crc != e.crc:
+				return &memberError{fmt.Sprintf("the file is damaged: its CRC-32 is %08x and the directory says %08x", crc, e.crc)}
+			}
+			return nil
+		}
+		if err := w.member(pkg, m, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openZip finds the data of an entry behind its local header.
+func (w *walker) openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, input *bufio.Reader) (io.Reader, error) {
+	if e.flags&flagEncrypted != 0 {
+		return nil, &memberError{"it is encrypted"}
+	}
+	if e.method != methodStore && e.method != methodDeflate {
+		return nil, &memberError{fmt.Sprintf("it is compressed with method %d, and compat reads stored (0) and deflated (8) files", e.method)}
+	}
+	var fixed [localSize]byte
+	if e.offset > size-localSize {
+		return nil, &memberError{fmt.Sprintf("the file is cut off or damaged: it is said to begin at %d of %d bytes", e.offset, size)}
+	}
+	if _, err := r.ReadAt(fixed[:], e.offset); err != nil {
+		return nil, err
+	}
+	if string(fixed[:4]) != sigLocal {
+		return nil, &memberError{fmt.Sprintf("the file is damaged: no local header at %d", e.offset)}
+	}
+	names := int64(binary.LittleEndian.Uint16(fixed[26:]))
+	at := e.offset + localSize + names + int64(binary.LittleEndian.Uint16(fixed[28:]))
+	if at > size || e.packed > size-at {
+		return nil, &memberError{fmt.Sprintf("the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d", e.packed, at, size)}
+	}
+	if names != int64(len(e.name)) || !sameName(r, e) {
+		return nil, &memberError{"its name in the local header is not the one in the directory, so readers differ about it"}
+	}
+	data := io.NewSectionReader(r, at, e.packed)
+	if e.method == methodStore {
+		m.stored = io.NewSectionReader(r, at, e.packed)
+		return data, nil
+	}
+	input.Reset(data)
+	if err := w.inflate.(flate.Resetter).Reset(input, nil); err != nil {
+		return nil, err
+	}
+	return w.inflate, nil
+}
+
+// directory tells an entry that only makes a directory; whatever data it has is dropped, as installers do.
+func (e *zipEntry) directory() bool { return strings.HasSuffix(e.name, "/") }
+
+func sameName(r io.ReaderAt, e *zipEntry) bool {
+	name := make([]byte, len(e.name))
+	_, err := r.ReadAt(name, e.offset+localSize)
+	return err == nil && string(name) == e.name
+}
+
+// markOverlaps marks entries whose bytes reach into the next one's: a small file that inflates to anything is built so
+// (D. Fifield, "A better zip bomb", 2019). Of several for the same bytes the last one in the file stays usable.
+func markOverlaps(entries []zipEntry) int {
+	order := make([]int32, 0, len(entries))
+	for i := range entries {
+		if entries[i].broken == "" {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(entries[a].offset, entries[b].offset) })
+	n := 0
+	for i := 0; i+1 < len(order); i++ {
+		e, next := &entries[order[i]], &entries[order[i+1]]
+		// The local name and extra field are left out: the least that the entry covers.
+		if gap := next.offset - e.offset; gap < localSize || e.packed > gap-localSize {
+			e.overlapping = true
+			n++
+		}
+	}
+	return n
+}
+
+// lastOfName tells which entry counts for each cleaned name, the last, and lists the names that come again.
+func lastOfName(pkg *Package, entries []zipEntry) map[string]int32 {
+	last := make(map[string]int32, len(entries))
+	again := map[string]bool{}
+	for i := range entries {
+		if entries[i].directory() {
+			continue
+		}
+		name := path.Clean(entries[i].name)
+		if _, ok := last[name]; ok && !again[name] {
+			again[name] = true
+			if len(pkg.Duplicates) < maxDuplicates {
+				pkg.Duplicates = append(pkg.Duplicates, shorten(Safe(name)))
+			}
+		}
+		last[name] = entries[i].index
+	}
+	return last
+}

@@ -1,0 +1,196 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// The directory is read here and not by archive/zip, which needs 300 bytes for each entry before a limit can speak, compares the
+// number of entries in 16 bits only, and drops the whole archive where one entry lies. Layout: PKWARE APPNOTE 6.3.10, sections 4.3
+// to 4.5; where readers differ this one does as Python's zipfile, which is what installs wheels.
+
+const (
+	eocdSize, eocd64Size, locatorSize      = 22, 56, 20
+	headerSize, localSize                  = 46, 30
+	sigEOCD, sigEOCD64, sigLocator         = "PK\x05\x06", "PK\x06\x06", "PK\x06\x07"
+	sigHeader, sigLocal                    = "PK\x01\x02", "PK\x03\x04"
+	flagEncrypted                          = 1
+	methodStore, methodDeflate             = 0, 8
+	modeType, modeRegular, modeDirectory   = 0xf000, 0x8000, 0x4000
+	creatorUnix, creatorDarwin, extraZip64 = 3, 19, 1
+)
+
+// zipEntry is one entry of a central directory. Sizes and offset are what it says, checked for nothing but their sign.
+type zipEntry struct {
+	name          string // as stored
+	packed, size  int64
+	offset        int64 // of the local header, from the start of the file
+	crc           uint32
+	method, flags uint16
+	mode          uint16 // Unix mode, 0 where the creator was no Unix
+	broken        string // why the entry cannot be used; ""
+	overlapping   bool   // its bytes are claimed by another entry as well
+	index         int32
+}
+
+// zipEnd is what the end record says.
+type zipEnd struct {
+	entries         uint64
+	wide            bool // entries has 64 bits, not 16
+	size, offset    uint64
+	directory, base int64 // where the directory begins in the file; what has to be added to the offsets in it
+}
+
+// readEnd finds the end record, the last one in the file, and where the directory begins.
+func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
+	tail := make([]byte, min(size, eocdSize+math.MaxUint16+locatorSize+eocd64Size))
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+		return nil, err
+	}
+	at := -1
+	if len(tail) >= eocdSize {
+		at = bytes.LastIndex(tail[:len(tail)-eocdSize+len(sigEOCD)], []byte(sigEOCD))
+	}
+	if at < 0 {
+		return nil, errors.New("it has no end of central directory")
+	}
+	b := tail[at:]
+	le := binary.LittleEndian
+	e := &zipEnd{entries: uint64(le.Uint16(b[10:])), size: uint64(le.Uint32(b[12:])), offset: uint64(le.Uint32(b[16:]))}
+	end := size - int64(len(tail)) + int64(at) // where the directory ends
+	if at >= locatorSize && string(tail[at-locatorSize:at-locatorSize+4]) == sigLocator {
+		wide, where, err := readEnd64(r, tail[at-locatorSize:at], end)
+		switch {
+		case err == nil:
+			e, end = wide, where
+		case e.entries == math.MaxUint16 || e.size == math.MaxUint32 || e.offset == math.MaxUint32:
+			return nil, err
+		}
+	}
+	if e.size > uint64(end) || e.offset > uint64(end) || e.size+e.offset > uint64(end) {
+		return nil, fmt.Errorf("its central directory (%d bytes at %d) does not lie inside of the file", e.size, e.offset)
+	}
+	e.directory = end - int64(e.size)
+	e.base = e.directory - int64(e.offset) // more than 0 where something stands before the archive
+	return e, nil
+}
+
+// readEnd64 reads the zip64 end record that a locator names; Python looks right before the locator first.
+func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error) {
+	le := binary.LittleEndian
+	b := make([]byte, eocd64Size)
+	for _, off := range []uint64{uint64(end - locatorSize - eocd64Size), le.Uint64(locator[8:])} {
+		if off > uint64(end) {
+			continue
+		}
+		if _, err := r.ReadAt(b, int64(off)); err != nil || string(b[:4]) != sigEOCD64 {
+			continue
+		}
+		return &zipEnd{entries: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:]), wide: true}, int64(off), nil
+	}
+	return nil, 0, errors.New("its zip64 end of central directory is not where the locator says")
+}
+
+// errEntries: the directory has more entries than are left of the limit.
+var errEntries = errors.New("too many entries")
+
+// readDirectory reads the entries, at most limit of them, else errEntries and none. Any other error says why the entries may not be all; those returned are usable.
+func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, err error) {
+	end, err := readEnd(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("the file is cut off or damaged: %w", err)
+	}
+	if end.size > maxDirectory {
+		return nil, fmt.Errorf("its central directory has %s, more than the limit of %s", human(int64(end.size)), human(maxDirectory))
+	}
+	rd := bufio.NewReaderSize(io.NewSectionReader(r, end.directory, int64(end.size)), 64<<10)
+	var fixed [headerSize]byte
+	for {
+		if _, err := io.ReadFull(rd, fixed[:]); err == io.EOF {
+			break
+		} else if err != nil {
+			return entries, fmt.Errorf("the central directory is damaged: it ends inside of entry %d", len(entries)+1)
+		}
+		if string(fixed[:4]) != sigHeader {
+			return entries, fmt.Errorf("the central directory is damaged: entry %d does not begin as one", len(entries)+1)
+		}
+		if len(entries) >= limit {
+			return nil, errEntries
+		}
+		e, err := readHeader(fixed[:], rd, end.base)
+		if err != nil {
+			return entries, fmt.Errorf("the central directory is damaged: it ends inside of entry %d", len(entries)+1)
+		}
+		e.index = int32(len(entries))
+		entries = append(entries, e)
+	}
+	if n := uint64(len(entries)); end.entries != n && (end.wide || end.entries != n&math.MaxUint16) {
+		return entries, fmt.Errorf("the central directory is damaged: it is said to have %d entries and has %d", end.entries, n)
+	}
+	return entries, nil
+}
+
+// readHeader reads what follows the fixed part of one entry.
+func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
+	le := binary.LittleEndian
+	packed, size, offset := uint64(le.Uint32(fixed[20:])), uint64(le.Uint32(fixed[24:])), uint64(le.Uint32(fixed[42:]))
+	e := zipEntry{flags: le.Uint16(fixed[8:]), method: le.Uint16(fixed[10:]), crc: le.Uint32(fixed[16:])}
+	if creator := fixed[5]; creator == creatorUnix || creator == creatorDarwin {
+		e.mode = le.Uint16(fixed[40:])
+	}
+	name := make([]byte, le.Uint16(fixed[28:]))
+	extra := make([]byte, le.Uint16(fixed[30:]))
+	if _, err := io.ReadFull(rd, name); err != nil {
+		return e, err
+	}
+	if _, err := io.ReadFull(rd, extra); err != nil {
+		return e, err
+	}
+	if _, err := rd.Discard(int(le.Uint16(fixed[32:]))); err != nil {
+		return e, err
+	}
+	e.name = string(name)
+	if !zip64Extra(extra, &size, &packed, &offset) {
+		e.broken = "its zip64 sizes are missing"
+	}
+	if size > math.MaxInt64 || packed > math.MaxInt64 || offset > uint64(math.MaxInt64-base) {
+		e.broken = fmt.Sprintf("its sizes are impossible (%d bytes, %d compressed, at %d)", size, packed, offset)
+	}
+	if e.broken == "" {
+		e.size, e.packed, e.offset = int64(size), int64(packed), int64(offset)+base
+	}
+	return e, nil
+}
+
+// zip64Extra replaces the values that are all ones by those of the zip64 extra field, in its fixed order (4.5.3).
+func zip64Extra(extra []byte, values ...*uint64) bool {
+	var wide []byte
+	le := binary.LittleEndian
+	for len(extra) >= 4 {
+		tag, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
+		if n > len(extra)-4 {
+			break
+		}
+		if tag == extraZip64 {
+			wide = extra[4 : 4+n]
+			break
+		}
+		extra = extra[4+n:]
+	}
+	for _, v := range values {
+		if *v != math.MaxUint32 {
+			continue
+		}
+		if len(wide) < 8 {
+			return false
+		}
+		*v = le.Uint64(wide)
+		wide = wide[8:]
+	}
+	return true
+}
