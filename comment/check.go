@@ -1,0 +1,67 @@
+package comment
+
+import "github.com/compat-app/compat/analyzer"
+
+// Check is everything that would be said on GitHub about one head. It is plain data: Render makes it, Poster posts it.
+type Check struct {
+	Conclusion  string // GitHub's word: success, failure, neutral, action_required, cancelled
+	Title       string // plain text, at most 255 characters
+	Summary     string // Markdown, at most 65,535 bytes
+	Text        string // Markdown, at most 65,535 bytes; "" when there is nothing to add
+	Annotations []Annotation
+	Actions     []Action
+	Review      []ReviewComment // only lines of the diff, only with a suggestion
+	Sticky      string          // body of the summary comment; "" when nothing may be said in the conversation, not even in an existing comment
+	Create      bool            // there is reason to write that comment where none exists; false only updates one
+	Clean       bool            // nothing new was found and nothing was left unread
+}
+
+// Annotation is a note on lines of a file that exists at the head. Texts are plain, with names in backticks.
+type Annotation struct {
+	Path               string
+	StartLine, EndLine int // 1-based, inclusive
+	Level              string
+	Title              string
+	Message            string
+	RawDetails         string
+}
+
+// Levels of an annotation.
+const (
+	LevelFailure = "failure"
+	LevelWarning = "warning"
+	LevelNotice  = "notice"
+)
+
+// Action is a button on the check run. GitHub sends its identifier back in check_run.requested_action.
+type Action struct {
+	Label, Description, Identifier string
+}
+
+// Recheck is the identifier of the button that starts a new analysis.
+const Recheck = "recheck"
+
+// ReviewComment hangs on a line on the right side of the diff.
+type ReviewComment struct {
+	Path        string
+	Line        int
+	StartLine   int    // 0: one line
+	Body        string // Markdown with a suggestion and the hidden fingerprint
+	Fingerprint string // the same for the same advice on a later head, wherever the line has moved to
+}
+
+// Input is what a Check is made of.
+type Input struct {
+	Report  *analyzer.Report  // nil when nothing could be judged; then Problem says why
+	Problem *Problem          // beside a Report it is ignored
+	Partial []analyzer.Unread // artifacts that could not be fetched, where others were judged: they count as unread
+
+	FailOn     string // "error" (also ""), "warning" or "never"
+	BaseName   string // branch that existing findings are on, "main"; "" when there is no base
+	DetailsURL string // the report page, "" when there is none
+	SHA        string // head commit
+	Release    bool   // a release: having nothing to judge is neutral and not success
+
+	Files map[string]string // path to content at the head, of Candidates and at least one other file; nil: no annotations
+	Diff  Diff              // nil: no review comments
+}

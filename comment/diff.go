@@ -1,0 +1,85 @@
+package comment
+
+import (
+	"strconv"
+	"strings"
+)
+
+// DiffFile is one entry of GitHub's "List pull requests files". Patch is empty for binary and for very large changes.
+type DiffFile struct {
+	Path  string
+	Patch string // hunks without file headers
+}
+
+// Diff tells which lines of the head's files stand in the pull request's diff: path, then line, then the hunk's number from 1.
+// GitHub takes a review comment only on such a line, and a comment over several lines only within one hunk.
+type Diff map[string]map[int]int
+
+// Has says whether a line on the right side is part of the diff.
+func (d Diff) Has(path string, line int) bool { return d[path][line] != 0 }
+
+// ParseDiff reads the patches. A patch that makes no sense contributes the lines before the damage.
+func ParseDiff(files []DiffFile) Diff {
+	d := Diff{}
+	for _, f := range files {
+		if lines := rightLines(f.Patch); len(lines) > 0 {
+			d[f.Path] = lines
+		}
+	}
+	return d
+}
+
+func rightLines(patch string) map[int]int {
+	lines := map[int]int{}
+	hunk, at, left := 0, 0, 0
+	for l := range strings.SplitSeq(patch, "\n") {
+		if left == 0 || strings.HasPrefix(l, "@@ ") {
+			var ok bool
+			if at, left, ok = hunkHeader(l); ok {
+				hunk++
+			}
+			continue
+		}
+		switch {
+		case strings.HasPrefix(l, "+"), strings.HasPrefix(l, " "), l == "":
+			lines[at] = hunk
+			at++
+			left--
+		case strings.HasPrefix(l, "-"), strings.HasPrefix(l, `\`):
+		default:
+			return lines
+		}
+	}
+	return lines
+}
+
+// hunkHeader reads "@@ -1,7 +1,8 @@ context": the first line on the right and how many follow. left 0 when it is no header.
+func hunkHeader(l string) (at, left int, ok bool) {
+	rest, ok := strings.CutPrefix(l, "@@ -")
+	if !ok {
+		return 0, 0, false
+	}
+	_, rest, ok = strings.Cut(rest, " +")
+	if !ok {
+		return 0, 0, false
+	}
+	right, _, ok := strings.Cut(rest, " @@")
+	if !ok {
+		return 0, 0, false
+	}
+	first, count, several := strings.Cut(right, ",")
+	if at, ok = number(first); !ok {
+		return 0, 0, false
+	}
+	if left = 1; several {
+		if left, ok = number(count); !ok {
+			return 0, 0, false
+		}
+	}
+	return at, left, true
+}
+
+func number(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 0 && n < 1<<31
+}

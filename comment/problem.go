@@ -1,0 +1,143 @@
+package comment
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// Problem is why there is no report: what is shown instead. Its texts are safe already; make one with the functions below.
+type Problem struct {
+	Conclusion  string
+	Title       string // plain text
+	Summary     string // Markdown
+	Annotations []Annotation
+	Silent      bool // nothing is said in the conversation either, not even in an existing comment
+	NoRecheck   bool // doing it again would not help
+}
+
+// ConfigPath is where a repository configures compat.
+const ConfigPath = ".github/compat.yml"
+
+// ConfigError is one thing wrong in a repository's configuration.
+type ConfigError struct {
+	Line    int // 1-based; 0 unknown
+	Key     string
+	Message string
+}
+
+// ConfigInvalid says that the base branch's configuration can't be used. headLines is how many lines the file has at the head,
+// 0 where it is not there: then nothing is annotated.
+func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
+	const most = 50
+	p := &Problem{Conclusion: "action_required", NoRecheck: false}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The configuration on the base branch can't be used, so nothing was judged.\n\n")
+	for i, e := range errs {
+		if i == most {
+			fmt.Fprintf(&b, "- and %d more\n", len(errs)-most)
+			break
+		}
+		where := path
+		if e.Line > 0 {
+			where = fmt.Sprintf("%s:%d", path, e.Line)
+		}
+		fmt.Fprintf(&b, "- %s", mdsafe.Code(where, 200))
+		if e.Key != "" {
+			fmt.Fprintf(&b, ", key %s", mdsafe.Code(e.Key, 100))
+		}
+		message := mdsafe.Prose(mdsafe.Cut(e.Message, 1000), e.Key)
+		fmt.Fprintf(&b, ": %s\n", message)
+		if headLines > 0 {
+			line := min(max(e.Line, 1), headLines)
+			p.Annotations = append(p.Annotations, Annotation{Path: path, StartLine: line, EndLine: line, Level: LevelFailure,
+				Title: mdsafe.Plain("compat: configuration", maxTitle), Message: message})
+		}
+	}
+	b.WriteString("\nCorrect it on the base branch, then press Re-check.\n")
+	p.Summary = b.String()
+	p.Title = "The configuration is invalid"
+	if len(errs) > 0 {
+		e := errs[0]
+		what := e.Key
+		if what == "" {
+			what = e.Message
+		}
+		p.Title = fmt.Sprintf("%s is invalid: %s", path, mdsafe.Plain(what, 120))
+		if e.Line > 0 {
+			p.Title = fmt.Sprintf("%s is invalid at line %d: %s", path, e.Line, mdsafe.Plain(what, 120))
+		}
+	}
+	return p
+}
+
+// Unjudged says that the artifacts can't be judged: expired, unreadable, over a limit, with a digest that does not match. reason
+// is a sentence without a period, from us or from an error: "the artifact has expired".
+func Unjudged(name, reason string) *Problem {
+	p := &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180)}
+	if name != "" {
+		p.Summary = fmt.Sprintf("Could not check %s: %s.\n", mdsafe.Code(name, 200), mdsafe.Prose(reason, name))
+	} else {
+		p.Summary = fmt.Sprintf("Could not check: %s.\n", mdsafe.Prose(reason))
+	}
+	p.Summary += "\nNothing was judged, so this does not pass.\n"
+	return p
+}
+
+// Deadline says that no artifacts came within the wait. waiting is what was waited for, a clause of ours: "no workflow run of this
+// commit has uploaded an artifact".
+func Deadline(wait time.Duration, waiting string) *Problem {
+	return &Problem{Conclusion: "failure",
+		Title: fmt.Sprintf("Could not check: no artifacts after %s", span(wait)),
+		Summary: fmt.Sprintf("compat waited %s: %s. Without artifacts nothing can be judged, so this does not pass.\n\n"+
+			"It looks at what a workflow uploads with %s. When a run of this commit ends later, its artifacts are judged all the same.\n",
+			span(wait), mdsafe.Prose(waiting), mdsafe.Code("actions/upload-artifact", 0))}
+}
+
+// NoArtifacts says that all workflow runs ended and left nothing. want are the configured artifact name patterns.
+func NoArtifacts(want []string) *Problem {
+	p := &Problem{Conclusion: "failure", Title: "Could not check: the workflow runs left no artifact",
+		Summary: "The workflow runs of this commit have ended and left no artifact that compat could judge, so this does not pass.\n"}
+	if len(want) > 0 {
+		p.Summary += fmt.Sprintf("\nThe configuration asks for artifacts named %s.\n", mdsafe.Codes(want, 10, 100))
+	}
+	return p
+}
+
+// NothingToCheck concludes a release that has no assets.
+func NothingToCheck() *Problem {
+	return &Problem{Conclusion: "neutral", Title: "Nothing to check: the release has no assets",
+		Summary: "The release has no assets, so there was nothing to check.\n"}
+}
+
+// Superseded closes the check of a head that a newer one has replaced.
+func Superseded() *Problem {
+	return &Problem{Conclusion: "cancelled", Title: "Superseded by a newer commit", Silent: true, NoRecheck: true,
+		Summary: "A newer commit was pushed; it has its own check.\n"}
+}
+
+// Failed says that compat itself could not do its work. reason is for the reader, without internals.
+func Failed(reason string) *Problem {
+	return &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180),
+		Summary: fmt.Sprintf("Could not check: %s.\n\nNothing was judged, so this does not pass. Press Re-check to try again.\n", mdsafe.Prose(reason))}
+}
+
+// span writes a duration without its zero parts: "6 hours", "90 seconds".
+func span(d time.Duration) string {
+	switch {
+	case d >= time.Hour && d%time.Hour == 0:
+		return count(int(d/time.Hour), "hour")
+	case d >= 2*time.Minute && d%time.Minute == 0:
+		return count(int(d/time.Minute), "minute")
+	}
+	return count(int(d.Round(time.Second)/time.Second), "second")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
