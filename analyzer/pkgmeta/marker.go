@@ -1,0 +1,241 @@
+package pkgmeta
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from Requirement.Applies. An absent one is "".
+type MarkerEnv map[string]string
+
+// DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters, "3.12.4" ("3.12" stands for 3.12.0);
+// machine is as in platform tags, "x86_64".
+func DefaultMarkerEnv(python, machine string) MarkerEnv {
+	parts := strings.SplitN(python, ".", 3)
+	full := python
+	if len(parts) == 2 {
+		full += ".0"
+	}
+	return MarkerEnv{
+		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": machine,
+		"platform_python_implementation": "CPython", "implementation_name": "cpython", "implementation_version": full,
+		"python_version": strings.Join(parts[:min(2, len(parts))], "."), "python_full_version": full,
+		"platform_release": "", "platform_version": "",
+	}
+}
+
+var (
+	markerVariables = []string{"python_version", "python_full_version", "os_name", "sys_platform", "platform_release", "platform_system",
+		"platform_version", "platform_machine", "platform_python_implementation", "implementation_name", "implementation_version", "extra"}
+	// Compared as versions where the other side is one.
+	versionVariables = []string{"python_version", "python_full_version", "implementation_version", "platform_release"}
+	// Spellings from before PEP 508.
+	oldVariables = map[string]string{"os.name": "os_name", "sys.platform": "sys_platform", "platform.version": "platform_version",
+		"platform.machine": "platform_machine", "platform.python_implementation": "platform_python_implementation",
+		"python_implementation": "platform_python_implementation"}
+)
+
+const maxMarkerDepth = 32 // parentheses inside each other; packages have 3
+
+// marker is one node: or, and, or a comparison.
+type marker struct {
+	op    string // "or", "and", or the comparison: "==", "in", "not in", …
+	nodes []marker
+	left  operand
+	right operand
+}
+
+type operand struct {
+	variable bool
+	text     string // its name or the value
+}
+
+// markerParser goes over the text once.
+type markerParser struct {
+	text  string
+	at    int
+	depth int
+}
+
+func parseMarker(s string) (marker, error) {
+	p := &markerParser{text: s}
+	m, err := p.or()
+	if p.space(); err == nil && p.at < len(s) {
+		err = fmt.Errorf("has %s where it should end", quote(s[p.at:]))
+	}
+	if err != nil {
+		return marker{}, fmt.Errorf("marker %s: %w", quote(s), err)
+	}
+	return m, nil
+}
+
+func (p *markerParser) or() (marker, error)  { return p.list("or", p.and) }
+func (p *markerParser) and() (marker, error) { return p.list("and", p.atom) }
+
+func (p *markerParser) list(word string, item func() (marker, error)) (marker, error) {
+	first, err := item()
+	m := marker{op: word, nodes: []marker{first}}
+	for err == nil && p.word(word) {
+		var next marker
+		next, err = item()
+		m.nodes = append(m.nodes, next)
+	}
+	return m, err
+}
+
+func (p *markerParser) atom() (marker, error) {
+	if p.space(); p.at < len(p.text) && p.text[p.at] == '(' {
+		if p.depth++; p.depth > maxMarkerDepth {
+			return marker{}, fmt.Errorf("has more than %d parentheses inside each other", maxMarkerDepth)
+		}
+		p.at++
+		m, err := p.or()
+		p.depth--
+		if err != nil {
+			return m, err
+		}
+		if p.space(); p.at >= len(p.text) || p.text[p.at] != ')' {
+			return m, fmt.Errorf("has a parenthesis that is not closed")
+		}
+		p.at++
+		return m, nil
+	}
+	left, err := p.operand()
+	if err != nil {
+		return marker{}, err
+	}
+	m := marker{left: left}
+	if m.op, err = p.operator(); err != nil {
+		return marker{}, err
+	}
+	if m.right, err = p.operand(); err != nil {
+		return marker{}, err
+	}
+	if m.left.variable == m.right.variable {
+		return marker{}, fmt.Errorf("compares two %s, and should compare a variable and a quoted value", map[bool]string{true: "variables", false: "values"}[m.left.variable])
+	}
+	return m, nil
+}
+
+func (p *markerParser) operand() (operand, error) {
+	p.space()
+	rest := p.text[p.at:]
+	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
+		end := strings.IndexByte(rest[1:], rest[0])
+		if end < 0 {
+			return operand{}, fmt.Errorf("has a quote that is not closed")
+		}
+		p.at += end + 2
+		return operand{text: rest[1 : 1+end]}, nil
+	}
+	end := strings.IndexFunc(rest, func(c rune) bool { return c > 127 || !alnum(byte(c)) && c != '_' && c != '.' })
+	if end < 0 {
+		end = len(rest)
+	}
+	name := rest[:end]
+	if now, ok := oldVariables[name]; ok {
+		name = now
+	}
+	if !slices.Contains(markerVariables, name) {
+		return operand{}, fmt.Errorf("has %s where a variable or a quoted value should stand", quote(rest))
+	}
+	p.at += end
+	return operand{variable: true, text: name}, nil
+}
+
+func (p *markerParser) operator() (string, error) {
+	p.space()
+	for _, op := range operators {
+		if strings.HasPrefix(p.text[p.at:], op) {
+			p.at += len(op)
+			return op, nil
+		}
+	}
+	switch {
+	case p.word("in"):
+		return "in", nil
+	case p.word("not") && p.word("in"):
+		return "not in", nil
+	}
+	return "", fmt.Errorf("has no comparison in %s", quote(p.text[p.at:]))
+}
+
+// word takes a keyword that stands alone.
+func (p *markerParser) word(w string) bool {
+	p.space()
+	rest, ok := strings.CutPrefix(p.text[p.at:], w)
+	if !ok || rest != "" && (alnum(rest[0]) || rest[0] == '_') {
+		return false
+	}
+	p.at += len(w)
+	return true
+}
+
+func (p *markerParser) space() {
+	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\t') {
+		p.at++
+	}
+}
+
+// eval decides; extra is the one extra that is asked for, normalised, "" none.
+func (m marker) eval(env MarkerEnv, extra string) (bool, error) {
+	switch m.op {
+	case "or", "and":
+		result := m.op == "and"
+		for _, n := range m.nodes {
+			// Every part is looked at, so that what cannot be compared is an error wherever it stands.
+			ok, err := n.eval(env, extra)
+			if err != nil {
+				return false, err
+			}
+			if m.op == "or" {
+				result = result || ok
+			} else {
+				result = result && ok
+			}
+		}
+		return result, nil
+	}
+	left, right, variable := m.left.text, m.right.text, m.left.text
+	if m.right.variable {
+		variable = right
+		right = env.value(variable, extra)
+	} else {
+		left = env.value(variable, extra)
+	}
+	if variable == "extra" {
+		left, right = Normalize(left), Normalize(right)
+	}
+	return compareMarker(variable, left, m.op, right)
+}
+
+func (e MarkerEnv) value(name, extra string) string {
+	if name == "extra" {
+		return extra
+	}
+	return e[name]
+}
+
+// compareMarker compares as versions where the variable holds one and the right side makes a range, else as text; text has no order.
+func compareMarker(variable, left, op, right string) (bool, error) {
+	if slices.Contains(versionVariables, variable) {
+		if spec, err := ParseSpec(op + right); err == nil && !strings.Contains(right, ",") {
+			v, err := ParseVersion(left)
+			return err == nil && spec.Admits(v), nil
+		}
+	}
+	switch op {
+	case "in":
+		return strings.Contains(right, left), nil
+	case "not in":
+		return !strings.Contains(right, left), nil
+	case "==", "<=", ">=":
+		return left == right, nil
+	case "!=":
+		return left != right, nil
+	case "<", ">":
+		return false, nil
+	}
+	return false, fmt.Errorf("cannot compare %s with %s by %s", quote(left), quote(right), op)
+}

@@ -1,0 +1,121 @@
+package pkgmeta
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	maxMetadata     = 4 << 20 // the index takes 1 MB of description, and nothing else is long
+	maxRequirements = 10_000  // the longest list in the wild has about 1,500
+)
+
+// Metadata is a METADATA file (core metadata; PEP 566, 643). Fields that are absent are "".
+type Metadata struct {
+	Name, Version  string // as written
+	RequiresPython string // a range for ParseSpec, as written
+	Requires       []Requirement
+	Problems       []string // Requires-Dist lines that are no requirement: what is wrong with each, at most 20
+}
+
+// ParseMetadata reads a METADATA or PKG-INFO file up to its description.
+//
+// The function returns an error unless: it has at most 4 MiB; it names Name and Version (not necessarily valid ones); it has at
+// most 10,000 requirements. A requirement that cannot be read goes to Problems, and the others still count.
+func ParseMetadata(data []byte) (*Metadata, error) {
+	h, err := parseHeaders("METADATA", data)
+	if err != nil {
+		return nil, err
+	}
+	m := &Metadata{Name: h.first("name"), Version: h.first("version"), RequiresPython: h.first("requires-python")}
+	if m.Name == "" || m.Version == "" {
+		return nil, fmt.Errorf("METADATA: has no Name or no Version")
+	}
+	requires := h["requires-dist"]
+	if len(requires) > maxRequirements {
+		return nil, fmt.Errorf("METADATA: has %d requirements, more than the limit of %d", len(requires), maxRequirements)
+	}
+	for _, line := range requires {
+		r, err := ParseRequirement(line)
+		switch {
+		case err == nil:
+			m.Requires = append(m.Requires, r)
+		case len(m.Problems) < 20:
+			m.Problems = append(m.Problems, err.Error())
+		}
+	}
+	return m, nil
+}
+
+// Wheel is a WHEEL file (PEP 427).
+type Wheel struct {
+	Generator string // "bdist_wheel (0.37.1)"; "" unsaid
+	Purelib   bool   // Root-Is-Purelib
+	Build     string // "" none
+	Tags      []Tag
+}
+
+// ParseWheel reads a WHEEL file. The function returns an error unless it has at most 4 MiB and its tags are well-formed and at
+// most 4,096.
+func ParseWheel(data []byte) (*Wheel, error) {
+	h, err := parseHeaders("WHEEL", data)
+	if err != nil {
+		return nil, err
+	}
+	w := &Wheel{Generator: h.first("generator"), Build: h.first("build"), Purelib: strings.EqualFold(h.first("root-is-purelib"), "true")}
+	for _, line := range h["tag"] {
+		tags, err := ParseTags(line)
+		if err != nil {
+			return nil, fmt.Errorf("WHEEL: %w", err)
+		}
+		if w.Tags = append(w.Tags, tags...); len(w.Tags) > maxTags {
+			return nil, fmt.Errorf("WHEEL: has more than %d tags", maxTags)
+		}
+	}
+	return w, nil
+}
+
+// headers has the values of each field, by its name in lower case.
+type headers map[string][]string
+
+func (h headers) first(name string) string {
+	if len(h[name]) == 0 {
+		return ""
+	}
+	return h[name][0]
+}
+
+// parseHeaders reads the fields of both files, which look like an e-mail's: "Name: value", folded lines begin with a space, an
+// empty line ends them. A line that is neither is passed over, as Python's parser does.
+func parseHeaders(file string, data []byte) (headers, error) {
+	if len(data) > maxMetadata {
+		return nil, fmt.Errorf("%s: has %d bytes, more than the limit of %d", file, len(data), maxMetadata)
+	}
+	h := headers{}
+	name := ""
+	var value strings.Builder
+	flush := func() {
+		if name != "" {
+			h[name] = append(h[name], strings.TrimSpace(value.String()))
+		}
+		name = ""
+		value.Reset()
+	}
+	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\uFFFD")) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			value.WriteString("\n" + line)
+			continue
+		}
+		flush()
+		if key, text, ok := strings.Cut(line, ":"); ok && strings.Trim(key, " \t") == key {
+			name = strings.ToLower(key)
+			value.WriteString(text)
+		}
+	}
+	flush()
+	return h, nil
+}

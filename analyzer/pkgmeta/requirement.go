@@ -1,0 +1,124 @@
+package pkgmeta
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Requirement is one dependency (PEP 508).
+type Requirement struct {
+	Name   string   // normalised
+	Extras []string // normalised and sorted; nil: none
+	Spec   string   // version range as written, without parentheses; "" any version
+	Marker string   // as written, "" always
+	URL    string   // of `name @ url`, "" otherwise; never fetched
+	Raw    string   // the whole as written
+}
+
+// String is the requirement as written.
+func (r Requirement) String() string { return r.Raw }
+
+// ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the range in parentheses, and `name @ url ; marker`.
+//
+// The function returns an error unless: it has at most 8 KiB; the name and the extras are valid; ParseSpec takes the range; the
+// marker is well-formed.
+func ParseRequirement(s string) (Requirement, error) {
+	fail := func(format string, args ...any) (Requirement, error) {
+		return Requirement{}, fmt.Errorf("requirement %s: %w", quote(s), fmt.Errorf(format, args...))
+	}
+	if len(s) > maxRequirement {
+		return fail("longer than %d bytes", maxRequirement)
+	}
+	r := Requirement{Raw: strings.TrimSpace(s)}
+	end := strings.IndexFunc(r.Raw, func(c rune) bool { return c > 127 || !alnum(byte(c)) && !strings.ContainsRune("-_.", c) })
+	if end < 0 {
+		end = len(r.Raw)
+	}
+	name, rest := r.Raw[:end], strings.TrimLeft(r.Raw[end:], " \t")
+	if !validName(name) {
+		return fail("does not begin with the name of a project")
+	}
+	r.Name = Normalize(name)
+	if inner, ok := strings.CutPrefix(rest, "["); ok {
+		list, after, ok := strings.Cut(inner, "]")
+		if !ok {
+			return fail("the extras have no closing bracket")
+		}
+		for extra := range strings.SplitSeq(list, ",") {
+			if extra = strings.Trim(extra, " \t"); extra == "" && strings.Trim(list, " \t") == "" {
+				break
+			} else if !validName(extra) {
+				return fail("%s is not the name of an extra", quote(extra))
+			} else if extra = Normalize(extra); !slices.Contains(r.Extras, extra) {
+				r.Extras = append(r.Extras, extra)
+			}
+		}
+		slices.Sort(r.Extras)
+		rest = strings.TrimLeft(after, " \t")
+	}
+	var marker string
+	var marked bool
+	if at, ok := strings.CutPrefix(rest, "@"); ok {
+		at = strings.TrimLeft(at, " \t")
+		end := strings.IndexAny(at, " \t")
+		if end < 0 {
+			end = len(at)
+		}
+		r.URL, rest = at[:end], strings.TrimLeft(at[end:], " \t")
+		if r.URL == "" {
+			return fail("has no URL behind @")
+		}
+		if rest != "" {
+			if marker, marked = strings.CutPrefix(rest, ";"); !marked {
+				return fail("has %s behind the URL", quote(rest))
+			}
+		}
+	} else {
+		var spec string
+		spec, marker, marked = strings.Cut(rest, ";")
+		spec = strings.Trim(spec, " \t")
+		if inner, ok := strings.CutPrefix(spec, "("); ok {
+			if spec, ok = strings.CutSuffix(inner, ")"); !ok {
+				return fail("the version range has no closing parenthesis")
+			}
+			spec = strings.Trim(spec, " \t")
+		}
+		if _, err := ParseSpec(spec); err != nil {
+			return fail("%w", err)
+		}
+		r.Spec = spec
+	}
+	if marked {
+		r.Marker = strings.Trim(marker, " \t")
+		if _, err := parseMarker(r.Marker); err != nil {
+			return fail("%w", err)
+		}
+	}
+	return r, nil
+}
+
+// Applies tells whether the requirement counts in env for someone who asked for the given extras of the package that has it. A marker
+// that compares what cannot be compared is an error.
+func (r Requirement) Applies(env MarkerEnv, extras ...string) (bool, error) {
+	if r.Marker == "" {
+		return true, nil
+	}
+	m, err := parseMarker(r.Marker)
+	if err != nil {
+		return false, fmt.Errorf("requirement %s: %w", quote(r.Raw), err)
+	}
+	if len(extras) == 0 {
+		extras = []string{""}
+	}
+	for _, extra := range extras {
+		ok, err := m.eval(env, Normalize(extra))
+		if err != nil {
+			return false, fmt.Errorf("requirement %s: %w", quote(r.Raw), err)
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
