@@ -8,7 +8,7 @@ type Object struct {
 	ByteOrder string  `json:"byte_order"` // "little" or "big"
 	Machine   Machine `json:"machine"`    // in JSON and text: "x86_64", "aarch64", …
 	OSABI     uint8   `json:"os_abi"`     // EI_OSABI; 0 is System V, 3 is Linux
-	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL", "ET_CORE" or "0x…"
+	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL" or "ET_CORE"
 
 	Interp  string `json:"interp,omitempty"`  // PT_INTERP, "" for a shared library
 	Dynamic bool   `json:"dynamic"`           // has a PT_DYNAMIC with bytes in the file
@@ -86,6 +86,7 @@ type Section struct {
 	Name         string
 	Type         uint32
 	Offset, Size uint64
+	Data         []byte // only from Parse and for Write; Read leaves it nil, and the bytes are at Offset of the file
 }
 
 // Machine is e_machine. String gives the name that platform tags use.

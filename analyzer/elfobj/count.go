@@ -1,0 +1,198 @@
+package elfobj
+
+import "debug/elf"
+
+// No dynamic tag says how many symbols there are. countSymbols takes the largest of what these say:
+// DT_HASH (exact), DT_GNU_HASH (all exported symbols, nothing for an object that exports none), the symbols that
+// relocations use, the distance to the string table where nothing lies between, DT_MIPS_SYMTABNO, and .dynsym where
+// there are section headers. It is an error when one of them reaches into the next table.
+func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, error) {
+	symtab := d.value(elf.DT_SYMTAB)
+	entry := m.symbolSize()
+	_, have, ok := m.at(symtab)
+	if !ok {
+		return 0, damaged("the symbol table (DT_SYMTAB) at address %#x lies in no segment", symtab)
+	}
+	limit := have / entry
+	var after elf.DynTag // the table that follows next
+	for _, tag := range []elf.DynTag{elf.DT_STRTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM, elf.DT_VERNEED, elf.DT_VERDEF} {
+		if a := d.value(tag); d.has(tag) && a > symtab && (a-symtab)/entry <= limit {
+			if (a-symtab)/entry == limit && after != 0 && a >= d.value(after) {
+				continue
+			}
+			limit, after = (a-symtab)/entry, tag
+		}
+	}
+
+	var n uint64
+	for _, c := range []struct {
+		what  string
+		count func() (uint64, error)
+	}{
+		{"DT_HASH", func() (uint64, error) { return countHash(m, d, o) }},
+		{"DT_GNU_HASH", func() (uint64, error) { return countGNUHash(m, d) }},
+		{"a relocation", func() (uint64, error) { return countRelocated(m, d, o) }},
+		{"DT_MIPS_SYMTABNO", func() (uint64, error) { return countMIPS(d, o), nil }},
+	} {
+		k, err := c.count()
+		if err != nil {
+			return 0, err
+		}
+		if k > limit {
+			return 0, damaged("%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d", c.what, k, symtab, limit)
+		}
+		n = max(n, k)
+	}
+	if after == elf.DT_STRTAB {
+		n = max(n, limit)
+	}
+	for _, s := range secs {
+		if s.typ == elf.SHT_DYNSYM && s.addr == symtab && s.size/entry <= limit {
+			n = max(n, s.size/entry)
+		}
+	}
+	if n > maxSymbols {
+		return 0, tooLarge("the number of dynamic symbols", n, maxSymbols)
+	}
+	return n, nil
+}
+
+func (f *file) symbolSize() uint64 {
+	if f.wide {
+		return 24
+	}
+	return 16
+}
+
+// countHash reads nchain of DT_HASH, which has one chain entry for each symbol. On s390x (and alpha) the words of
+// this table have 8 bytes (binutils, bfd/elf64-s390.c).
+func countHash(m *image, d *dynamic, o *Object) (uint64, error) {
+	if !d.has(elf.DT_HASH) {
+		return 0, nil
+	}
+	w := uint64(4)
+	if mach := elf.Machine(o.Machine); m.wide && (mach == elf.EM_S390 || mach == elf.EM_ALPHA) {
+		w = 8
+	}
+	off, err := m.table(d.value(elf.DT_HASH), 2*w, "the hash table (DT_HASH)")
+	if err != nil {
+		return 0, err
+	}
+	b, err := m.bytes(off+w, w, "the hash table (DT_HASH)")
+	if err != nil {
+		return 0, err
+	}
+	if w == 8 {
+		return m.order.Uint64(b), nil
+	}
+	return uint64(m.order.Uint32(b)), nil
+}
+
+// countGNUHash finds the last symbol of the last chain. Buckets name the first symbol of a chain, a chain ends with an
+// odd hash value. Format: binutils, bfd/elflink.c, and glibc, elf/dl-lookup.c.
+func countGNUHash(m *image, d *dynamic) (uint64, error) {
+	if !d.has(elf.DT_GNU_HASH) {
+		return 0, nil
+	}
+	const what = "the hash table (DT_GNU_HASH)"
+	addr := d.value(elf.DT_GNU_HASH)
+	off, err := m.table(addr, 16, what)
+	if err != nil {
+		return 0, err
+	}
+	b, err := m.bytes(off, 16, what)
+	if err != nil {
+		return 0, err
+	}
+	c := m.cursor(b)
+	buckets, first, bloom := uint64(c.u32()), uint64(c.u32()), uint64(c.u32())
+	start := 16 + bloom*m.wordSize()
+	if _, err := m.table(addr, start+4*buckets, what); err != nil {
+		return 0, err
+	}
+	var last uint64
+	r := m.stream(off+start, 4*buckets)
+	w := make([]byte, 4)
+	for i := range buckets {
+		if err := next(r, w, off+start+4*i, what); err != nil {
+			return 0, err
+		}
+		last = max(last, uint64(m.order.Uint32(w)))
+	}
+	if last == 0 { // no chain: nothing is exported
+		return 0, nil
+	}
+	if last < first {
+		return 0, damaged("%s at offset %d: a bucket names symbol %d, and its first symbol is %d", what, off, last, first)
+	}
+	chain := start + 4*buckets + 4*(last-first)
+	_, have, _ := m.at(addr)
+	if chain+4 > have {
+		return 0, damaged("%s at offset %d: the chain of symbol %d lies beyond its segment", what, off, last)
+	}
+	r = m.stream(off+chain, have-chain)
+	for i := uint64(0); chain+4*i+4 <= have; i++ {
+		if err := next(r, w, off+chain+4*i, what); err != nil {
+			return 0, err
+		}
+		if m.order.Uint32(w)&1 == 1 {
+			return last + i + 1, nil
+		}
+	}
+	return 0, damaged("%s at offset %d: the chain of symbol %d does not end", what, off, last)
+}
+
+// countRelocated finds the largest symbol index that a relocation uses.
+func countRelocated(m *image, d *dynamic, o *Object) (uint64, error) {
+	plt := elf.DynTag(d.value(elf.DT_PLTREL))
+	var n uint64
+	for _, t := range []struct {
+		addr, size elf.DynTag
+		addend     bool
+	}{{elf.DT_RELA, elf.DT_RELASZ, true}, {elf.DT_REL, elf.DT_RELSZ, false}, {elf.DT_JMPREL, elf.DT_PLTRELSZ, plt == elf.DT_RELA}} {
+		size := d.value(t.size)
+		if !d.has(t.addr) || size == 0 {
+			continue
+		}
+		what := "the relocation table (" + t.addr.String() + ")"
+		off, err := m.table(d.value(t.addr), size, what)
+		if err != nil {
+			return 0, err
+		}
+		entry := 2 * m.wordSize()
+		if t.addend {
+			entry += m.wordSize()
+		}
+		r := m.stream(off, size)
+		b := make([]byte, entry)
+		for i := range size / entry {
+			if err := next(r, b, off+i*entry, what); err != nil {
+				return 0, err
+			}
+			if k := relocSymbol(m, b, o); k != 0 {
+				n = max(n, k+1)
+			}
+		}
+	}
+	return n, nil
+}
+
+// relocSymbol is ELF_R_SYM of r_info. 64-bit MIPS stores the index as a word of its own before the types.
+func relocSymbol(m *image, b []byte, o *Object) uint64 {
+	switch {
+	case !m.wide:
+		return uint64(m.order.Uint32(b[4:]) >> 8)
+	case elf.Machine(o.Machine) == elf.EM_MIPS:
+		return uint64(m.order.Uint32(b[8:]))
+	default:
+		return m.order.Uint64(b[8:]) >> 32
+	}
+}
+
+func countMIPS(d *dynamic, o *Object) uint64 {
+	const symtabno = elf.DynTag(0x70000011) // DT_MIPS_SYMTABNO
+	if elf.Machine(o.Machine) != elf.EM_MIPS {
+		return 0
+	}
+	return d.value(symtabno)
+}

@@ -1,0 +1,130 @@
+package elfobj
+
+import "debug/elf"
+
+// dynamic is the content of PT_DYNAMIC: the last value of each tag, as the loader keeps it, and all DT_NEEDED.
+type dynamic struct {
+	tags   map[elf.DynTag]uint64
+	needed []uint64
+}
+
+func (d *dynamic) has(t elf.DynTag) bool     { _, ok := d.tags[t]; return ok }
+func (d *dynamic) value(t elf.DynTag) uint64 { return d.tags[t] }
+
+// dtRelrAndroid is DT_ANDROID_RELR (bionic, linker/linker.cpp), the tag from before DT_RELR was agreed on.
+const (
+	dtRelr        = elf.DynTag(36)
+	dtRelrAndroid = elf.DynTag(0x6fffe000)
+)
+
+// findDynamic gives the PT_DYNAMIC that the loader uses: the last one that has bytes. nil means that there is none
+// (a static program) or that its bytes were left out (a file of debug information, objcopy --only-keep-debug).
+// That second case is glibc's own: _dl_map_object_from_fd skips a PT_DYNAMIC whose p_filesz is 0.
+func findDynamic(ps []progHeader, secs []section) *progHeader {
+	var p *progHeader
+	for i := range ps {
+		if ps[i].typ == elf.PT_DYNAMIC && ps[i].filesz > 0 {
+			p = &ps[i]
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	// eu-strip leaves the program headers of a debug file as they were; only the section says that nothing is there.
+	for _, s := range secs {
+		if s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr {
+			return nil
+		}
+	}
+	return p
+}
+
+// readDynamic reads tags until DT_NULL. The loader finds them by address and does not look at p_filesz.
+func readDynamic(m *image, p *progHeader) (*dynamic, error) {
+	w := m.wordSize()
+	if p.vaddr%w != 0 {
+		return nil, damaged("PT_DYNAMIC at address %#x is not aligned to %d bytes", p.vaddr, w)
+	}
+	off, n, ok := m.at(p.vaddr)
+	if !ok {
+		return nil, damaged("PT_DYNAMIC at address %#x lies in no segment", p.vaddr)
+	}
+	d := &dynamic{tags: map[elf.DynTag]uint64{}}
+	r := m.stream(off, n)
+	b := make([]byte, 2*w)
+	for i := uint64(0); ; i++ {
+		if i == maxTags {
+			return nil, tooLarge("the number of dynamic tags", i+1, maxTags)
+		}
+		if (i+1)*2*w > n {
+			if m.zeroFilled(p.vaddr + n) {
+				return d, nil
+			}
+			return nil, damaged("PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends", off)
+		}
+		if err := next(r, b, off+i*2*w, "PT_DYNAMIC"); err != nil {
+			return nil, err
+		}
+		c := m.cursor(b)
+		tag := elf.DynTag(c.word())
+		if !m.wide {
+			tag = elf.DynTag(int32(tag)) // Elf32_Sword; the tags that matter are positive in both classes
+		}
+		switch tag {
+		case elf.DT_NULL:
+			return d, nil
+		case elf.DT_NEEDED:
+			d.needed = append(d.needed, c.word())
+		default:
+			d.tags[tag] = c.word()
+		}
+	}
+}
+
+// zeroFilled tells whether an address lies in the part of a segment that has no bytes in the file.
+func (m *image) zeroFilled(addr uint64) bool {
+	for _, p := range m.loads {
+		if addr >= p.vaddr+p.filesz && addr < p.vaddr+p.memsz {
+			return true
+		}
+	}
+	return false
+}
+
+// describe fills in everything that a tag says by itself or by one string.
+func (d *dynamic) describe(o *Object, t *names) (err error) {
+	str := func(tag elf.DynTag) string {
+		if !d.has(tag) || err != nil {
+			return ""
+		}
+		var s string
+		s, err = t.get(d.value(tag), tag.String())
+		return s
+	}
+	o.SONAME, o.RPath, o.RunPath = str(elf.DT_SONAME), str(elf.DT_RPATH), str(elf.DT_RUNPATH)
+	for _, off := range d.needed {
+		if err != nil {
+			break
+		}
+		var s string
+		if s, err = t.get(off, "DT_NEEDED"); err == nil {
+			o.Needed = append(o.Needed, s)
+		}
+	}
+	o.Flags, o.Flags1 = d.value(elf.DT_FLAGS), d.value(elf.DT_FLAGS_1)
+	for tag, flag := range map[elf.DynTag]elf.DynFlag{elf.DT_SYMBOLIC: elf.DF_SYMBOLIC, elf.DT_TEXTREL: elf.DF_TEXTREL, elf.DT_BIND_NOW: elf.DF_BIND_NOW} {
+		if d.has(tag) {
+			o.Flags |= uint64(flag)
+		}
+	}
+	o.RelR = d.has(dtRelr) || d.has(dtRelrAndroid)
+	o.HasVersym = d.has(elf.DT_VERSYM)
+	o.readFlags()
+	return err
+}
+
+// readFlags sets what follows from Flags.
+func (o *Object) readFlags() {
+	o.TextRel = o.Flags&uint64(elf.DF_TEXTREL) != 0
+	o.StaticTLS = o.Flags&uint64(elf.DF_STATIC_TLS) != 0
+}

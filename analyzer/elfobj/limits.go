@@ -1,0 +1,49 @@
+package elfobj
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What Read can say of a file. Every error wraps exactly one of them, or the error of the io.ReaderAt.
+var (
+	ErrNotELF    = errors.New("not an ELF file")         // no magic number; also for an empty file
+	ErrTruncated = errors.New("truncated ELF file")      // a header, segment or table lies beyond the end of the file
+	ErrDamaged   = errors.New("damaged ELF file")        // a field contradicts another, or names a place where nothing is
+	ErrTooLarge  = errors.New("ELF file over the limit") // a table is larger than compat reads
+)
+
+// Limits that the size of the file alone does not give. Each is far above the largest object that was met, and
+// together they keep one object below 300 MB of memory however large its file is.
+const (
+	maxTags     = 64 << 10  // entries of PT_DYNAMIC; real objects have below 1,000, nearly all of them DT_NEEDED
+	maxSymbols  = 2 << 20   // dynamic symbols; libLLVM has 46 thousand, the largest machine learning libraries some 700 thousand
+	maxStrings  = 128 << 20 // bytes of DT_STRTAB
+	maxName     = 64 << 10  // bytes of one string
+	maxRecords  = 64 << 10  // Verneed, Vernaux, Verdef and Verdaux records in all; libc.so.6 has about 100
+	maxSections = 64 << 10  // section headers; a linked object has some 40
+	maxSecNames = 16 << 20  // bytes of the section name table
+	maxInterp   = 4096      // bytes of PT_INTERP: PATH_MAX, the kernel's own limit (fs/binfmt_elf.c)
+	maxNotes    = 1 << 20   // bytes of all PT_NOTE together
+	maxComment  = 64 << 10  // bytes of .comment
+)
+
+// Names may share bytes (a linker merges "bar" into the tail of "foobar"), so a small string table can spell
+// a huge amount of text. All strings together may be textFactor times as long as the table, plus textFree for
+// objects whose few version names are used by every symbol. The most that a system library of Debian 12 needs is 3 times.
+const (
+	textFactor = 16
+	textFree   = 1 << 20
+)
+
+func damaged(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, a...))
+}
+
+func truncated(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrTruncated, fmt.Sprintf(format, a...))
+}
+
+func tooLarge(what string, n, limit uint64) error {
+	return fmt.Errorf("%w: %s is %d, more than the %d that compat reads", ErrTooLarge, what, n, limit)
+}

@@ -1,0 +1,120 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+var machines = map[Machine]string{
+	Machine(elf.EM_X86_64):    "x86_64",
+	Machine(elf.EM_386):       "i686",
+	Machine(elf.EM_AARCH64):   "aarch64",
+	Machine(elf.EM_ARM):       "armv7l",
+	Machine(elf.EM_PPC64):     "ppc64",
+	Machine(elf.EM_PPC):       "ppc",
+	Machine(elf.EM_S390):      "s390x",
+	Machine(elf.EM_RISCV):     "riscv64",
+	Machine(elf.EM_LOONGARCH): "loongarch64",
+	Machine(elf.EM_MIPS):      "mips",
+	Machine(elf.EM_SPARCV9):   "sparc64",
+	Machine(elf.EM_ALPHA):     "alpha",
+	Machine(elf.EM_BPF):       "bpf",
+	Machine(elf.EM_CUDA):      "cuda",
+	Machine(elf.EM_AMDGPU):    "amdgpu",
+}
+
+// arch is one architecture: a machine alone does not tell ppc64le from ppc64, nor x32 from x86_64.
+type arch struct {
+	name    string
+	machine elf.Machine
+	class   int
+	order   string
+}
+
+var archs = []arch{
+	{"x86_64", elf.EM_X86_64, 64, "little"},
+	{"x32", elf.EM_X86_64, 32, "little"},
+	{"i686", elf.EM_386, 32, "little"},
+	{"aarch64", elf.EM_AARCH64, 64, "little"},
+	{"aarch64_be", elf.EM_AARCH64, 64, "big"},
+	{"armv7l", elf.EM_ARM, 32, "little"},
+	{"armv7b", elf.EM_ARM, 32, "big"},
+	{"ppc64le", elf.EM_PPC64, 64, "little"},
+	{"ppc64", elf.EM_PPC64, 64, "big"},
+	{"ppc", elf.EM_PPC, 32, "big"},
+	{"s390x", elf.EM_S390, 64, "big"},
+	{"s390", elf.EM_S390, 32, "big"},
+	{"riscv64", elf.EM_RISCV, 64, "little"},
+	{"riscv32", elf.EM_RISCV, 32, "little"},
+	{"loongarch64", elf.EM_LOONGARCH, 64, "little"},
+	{"loongarch32", elf.EM_LOONGARCH, 32, "little"},
+	{"mips", elf.EM_MIPS, 32, "big"},
+	{"mipsel", elf.EM_MIPS, 32, "little"},
+	{"mips64", elf.EM_MIPS, 64, "big"},
+	{"mips64el", elf.EM_MIPS, 64, "little"},
+}
+
+// String is the name that platform tags use for the machine in its usual class and byte order, or "0x…" for a
+// machine that compat does not know. EM_PPC64 is "ppc64"; Object.Arch honours the byte order.
+func (m Machine) String() string {
+	if s, ok := machines[m]; ok {
+		return s
+	}
+	return fmt.Sprintf("%#x", uint16(m))
+}
+
+// MarshalText makes JSON say "x86_64" and not 62.
+func (m Machine) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText takes what MarshalText makes. It returns an error for a name that String never gives.
+func (m *Machine) UnmarshalText(text []byte) error {
+	for k, s := range machines {
+		if s == string(text) {
+			*m = k
+			return nil
+		}
+	}
+	if h, ok := strings.CutPrefix(string(text), "0x"); ok {
+		if n, err := strconv.ParseUint(h, 16, 16); err == nil {
+			*m = Machine(n)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not the name of an ELF machine", text)
+}
+
+// Arch is the architecture as platform tags and compat's reports name it: "x86_64", "i686", "aarch64", "armv7l",
+// "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64", "mips64el" …. It honours class and byte order: the 32-bit ABI of
+// x86_64 is "x32". A combination without a name is MACHINE-CLASS-ORDER, as in "0xfeed-64-little".
+func (o *Object) Arch() string {
+	for _, a := range archs {
+		if Machine(a.machine) == o.Machine && a.class == o.Class && a.order == o.ByteOrder {
+			return a.name
+		}
+	}
+	return fmt.Sprintf("%s-%d-%s", o.Machine, o.Class, o.ByteOrder)
+}
+
+// setArch takes what Arch gives.
+func (o *Object) setArch(name string) error {
+	for _, a := range archs {
+		if a.name == name {
+			o.Machine, o.Class, o.ByteOrder = Machine(a.machine), a.class, a.order
+			return nil
+		}
+	}
+	if p := strings.Split(name, "-"); len(p) == 3 && (p[1] == "32" || p[1] == "64") && (p[2] == "little" || p[2] == "big") {
+		if err := o.Machine.UnmarshalText([]byte(p[0])); err == nil {
+			o.Class, _ = strconv.Atoi(p[1])
+			o.ByteOrder = p[2]
+			return nil
+		}
+	}
+	var known []string
+	for _, a := range archs {
+		known = append(known, a.name)
+	}
+	return fmt.Errorf("unknown architecture %q; known are %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little", name, strings.Join(known, ", "))
+}

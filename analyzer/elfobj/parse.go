@@ -1,0 +1,264 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parse reads the text form that the package comment describes. An error names the line.
+func Parse(text string) (*Object, error) {
+	p := &parser{o: &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "no"}}
+	n := 0
+	for s := range strings.Lines(text) {
+		n++
+		s = strings.TrimSpace(s)
+		if s == "" || s[0] == '#' {
+			continue
+		}
+		if err := p.line(s); err != nil {
+			return nil, fmt.Errorf("line %d: %w in %q", n, err, shorten(s))
+		}
+	}
+	if p.o.Type == "" {
+		return nil, fmt.Errorf("line %d: the text has no line, and the first one should be: elf x86_64", n)
+	}
+	o := p.o
+	if !p.exact {
+		o.implyVersions()
+	}
+	o.HasVersym = o.impliedVersym()
+	if p.versym != "" {
+		o.HasVersym = p.versym == "yes"
+	}
+	o.readFlags()
+	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym) {
+		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
+	}
+	return o, nil
+}
+
+func shorten(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}
+
+type parser struct {
+	o      *Object
+	exact  bool
+	versym string
+}
+
+func (p *parser) line(s string) error {
+	key, rest, _ := strings.Cut(s, " ")
+	l := &words{strings.TrimSpace(rest)}
+	o := p.o
+	if o.Type == "" && key != "elf" {
+		return errors.New("the first line should be: elf ARCH, as in elf x86_64;")
+	}
+	switch key {
+	case "elf":
+		if o.Type != "" {
+			return errors.New("a second elf line: one text is one object;")
+		}
+		return p.first(l)
+	case "soname":
+		return l.whole(&o.SONAME)
+	case "rpath":
+		return l.whole(&o.RPath)
+	case "runpath":
+		return l.whole(&o.RunPath)
+	case "interp":
+		return l.whole(&o.Interp)
+	case "needed":
+		o.Needed = append(o.Needed, "")
+		return l.whole(&o.Needed[len(o.Needed)-1])
+	case "comment":
+		var c string
+		err := l.whole(&c)
+		if err == nil && c != "" && !slices.Contains(o.Comment, c) {
+			o.Comment = append(o.Comment, c)
+		}
+		return err
+	case "import":
+		return p.importLine(l)
+	case "export":
+		return p.exportLine(l)
+	case "verneed":
+		return p.verneed(l)
+	case "verdef":
+		return p.verdef(l)
+	case "exact":
+		p.exact = true
+		return l.end()
+	case "versym":
+		return l.oneOf(&p.versym, "yes", "no")
+	case "execstack":
+		return l.oneOf(&o.ExecStack, "yes", "no", "unsaid")
+	case "relr":
+		o.RelR = true
+		return l.end()
+	case "flags":
+		return l.flags(&o.Flags, flagNames)
+	case "flags_1":
+		return l.flags(&o.Flags1, flag1Names)
+	case "osabi":
+		n, err := strconv.ParseUint(l.rest, 0, 8)
+		o.OSABI = uint8(n)
+		return err
+	case "build-id":
+		if _, err := hex.DecodeString(l.rest); err != nil || l.rest == "" || len(l.rest) > 128 {
+			return errors.New("a build ID is 1 to 64 bytes in hex;")
+		}
+		o.BuildID = strings.ToLower(l.rest)
+		return nil
+	case "abi-tag":
+		n, err := parseABITag(l.rest)
+		o.ABITag = formatABITag(n)
+		return err
+	case "section":
+		return p.section(l)
+	}
+	return fmt.Errorf("unknown keyword %q", key)
+}
+
+func (p *parser) first(l *words) error {
+	name, _, err := l.word()
+	if err != nil {
+		return err
+	}
+	if err := p.o.setArch(name); err != nil {
+		return err
+	}
+	p.o.Type, p.o.Dynamic = "ET_DYN", true
+	for l.rest != "" {
+		w, _, err := l.word()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(typeNames, func(t struct{ typ, name string }) bool { return t.name == w })
+		switch {
+		case w == "static":
+			p.o.Dynamic = false
+		case i >= 0:
+			p.o.Type = typeNames[i].typ
+			p.o.Dynamic = p.o.Dynamic && i < 2
+		default:
+			return fmt.Errorf("%q is none of dyn, exec, rel, core and static", w)
+		}
+	}
+	return nil
+}
+
+func (p *parser) importLine(l *words) error {
+	s, err := l.symbol()
+	if err != nil {
+		return err
+	}
+	if s.unique || s.hidden || s.at == "@@" {
+		return errors.New("unique, hidden and @@ are for exports;")
+	}
+	i := Import{Name: s.name, Version: s.version, Weak: s.weak, Kind: s.kind}
+	if s.version != "" {
+		lib, quoted, err := l.word()
+		if err != nil {
+			return errors.New("a versioned import names the library of its version after it, or - for one that the object itself defines, as in import pow@GLIBC_2.29 libm.so.6;")
+		}
+		if lib != "-" || quoted {
+			i.Library = lib
+		}
+	}
+	p.o.Imports = append(p.o.Imports, i)
+	return l.end()
+}
+
+func (p *parser) exportLine(l *words) error {
+	s, err := l.symbol()
+	if err != nil {
+		return err
+	}
+	e := Export{Name: s.name, Version: s.version, Weak: s.weak, Unique: s.unique, Kind: s.kind, Hidden: s.hidden || s.at == "@"}
+	if s.weak && s.unique || s.hidden && s.version != "" {
+		return errors.New("a symbol is weak or unique, and hidden only without a version (name@VERSION is hidden);")
+	}
+	if l.rest != "" {
+		n, ok := strings.CutPrefix(l.rest, "size=")
+		if !ok {
+			return errors.New("after the symbol there can be only size=N;")
+		}
+		if e.Size, err = strconv.ParseUint(n, 0, 64); err != nil {
+			return err
+		}
+		if e.Size > 1<<32-1 && p.o.Class == 32 {
+			return errors.New("a size over 4 GB in a 32-bit object;")
+		}
+	}
+	p.o.Exports = append(p.o.Exports, e)
+	return nil
+}
+
+func (p *parser) verneed(l *words) error {
+	lib, _, err := l.word()
+	if err != nil {
+		return err
+	}
+	n := VersionNeed{Library: lib}
+	for l.rest != "" {
+		v, quoted, err := l.word()
+		if err != nil {
+			return err
+		}
+		if k := len(n.Versions) - 1; v == "weak" && !quoted && k >= 0 {
+			n.Versions[k].Weak = true
+			continue
+		}
+		n.Versions = append(n.Versions, NeededVersion{Name: v})
+	}
+	if n.Versions == nil {
+		return errors.New("a library without a version, as in verneed libc.so.6 GLIBC_2.34;")
+	}
+	p.o.VersionNeeds = append(p.o.VersionNeeds, n)
+	return nil
+}
+
+func (p *parser) verdef(l *words) error {
+	name, _, err := l.word()
+	if err != nil {
+		return err
+	}
+	d := VersionDef{Name: name}
+	for l.rest != "" {
+		v, quoted, err := l.word()
+		switch {
+		case err != nil:
+			return err
+		case v == "base" && !quoted:
+			d.Base = true
+		case v == "weak" && !quoted:
+			d.Weak = true
+		default:
+			d.Parents = append(d.Parents, v)
+		}
+	}
+	p.o.VersionDefs = append(p.o.VersionDefs, d)
+	return nil
+}
+
+func (p *parser) section(l *words) error {
+	name, _, err := l.word()
+	if err != nil {
+		return err
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(l.rest, " ", ""))
+	if err != nil {
+		return err
+	}
+	p.o.Sections = append(p.o.Sections, Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b})
+	return nil
+}

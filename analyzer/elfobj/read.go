@@ -1,0 +1,108 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+)
+
+// Read reads an ELF file of the given size the way the dynamic linker does: by program headers and PT_DYNAMIC.
+// It reads only the ranges it needs, so r may be a file of hundreds of megabytes.
+//
+// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and says which table is wrong, where and why;
+// or it wraps the error of r. A static program, a .o file, a core file and a file of debug information are read without an
+// error, with Dynamic false.
+//
+// Slices of the result are never nil for the fields that JSON always has.
+func Read(r io.ReaderAt, size int64) (*Object, error) {
+	o := &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "unsaid"}
+	f, h, err := readHeader(r, size, o)
+	if err != nil {
+		return nil, err
+	}
+	secs := readSections(f, h)
+	o.Sections, o.Comment = public(f, secs), readComment(f, secs)
+	if !loadable(h) {
+		return o, nil
+	}
+	ps, err := readProgHeaders(f, h)
+	if err != nil {
+		return nil, err
+	}
+	readNotes(f, ps, o)
+	for _, p := range ps {
+		if p.typ == elf.PT_GNU_STACK {
+			o.ExecStack = "no"
+			if p.flags&elf.PF_X != 0 {
+				o.ExecStack = "yes"
+			}
+		}
+	}
+	dyn := findDynamic(ps, secs)
+	if dyn == nil && hasEmptyDynamic(ps) {
+		return o, nil
+	}
+	if err := readInterp(f, ps, o); err != nil {
+		return nil, err
+	}
+	m, err := mapSegments(f, ps)
+	if err != nil {
+		return nil, err
+	}
+	if dyn == nil {
+		return o, nil
+	}
+	d, err := readDynamic(m, dyn)
+	if err != nil {
+		return nil, err
+	}
+	o.Dynamic = true
+	t, err := readNames(m, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.describe(o, t); err != nil {
+		return nil, err
+	}
+	v, err := readVersions(m, d, t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := readSymbols(m, d, t, v, o, secs); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// hasEmptyDynamic tells a file of debug information, whose other segments have no bytes either, from a static program.
+func hasEmptyDynamic(ps []progHeader) bool {
+	for _, p := range ps {
+		if p.typ == elf.PT_DYNAMIC {
+			return true
+		}
+	}
+	return false
+}
+
+// readInterp reads PT_INTERP: the path of the loader, up to its NUL byte.
+func readInterp(f *file, ps []progHeader, o *Object) error {
+	for _, p := range ps {
+		if p.typ != elf.PT_INTERP || p.filesz == 0 {
+			continue
+		}
+		if p.filesz > maxInterp {
+			return tooLarge("PT_INTERP", p.filesz, maxInterp)
+		}
+		b, err := f.bytes(p.off, p.filesz, "PT_INTERP")
+		if err != nil {
+			return err
+		}
+		path, _, ok := bytes.Cut(b, []byte{0})
+		if !ok {
+			return damaged("PT_INTERP at offset %d does not end with a NUL byte", p.off)
+		}
+		o.Interp = string(path)
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+)
+
+// section is a section header. Sections are hints: the loader does not read them and anybody may write anything there,
+// so nothing about them is an error.
+type section struct {
+	name            string
+	typ             elf.SectionType
+	flags           elf.SectionFlag
+	addr, off, size uint64
+}
+
+// readSections reads the section header table. It gives nil when there is none or when it makes no sense.
+func readSections(f *file, h *header) []section {
+	entry := uint64(40)
+	if f.wide {
+		entry = 64
+	}
+	if h.shoff == 0 || uint64(h.shentsize) != entry || !f.has(h.shoff, entry) {
+		return nil
+	}
+	n := uint64(h.shnum)
+	if n == 0 { // more than 65,279 sections: the first header holds the number; only .o files have so many
+		return nil
+	}
+	b, err := f.bytes(h.shoff, min(n, maxSections)*entry, "the section header table")
+	if err != nil {
+		return nil
+	}
+	c := f.cursor(b)
+	secs := make([]section, len(b)/int(entry))
+	index := make([]uint32, len(secs))
+	for i := range secs {
+		s := &secs[i]
+		index[i] = c.u32()
+		s.typ, s.flags = elf.SectionType(c.u32()), elf.SectionFlag(c.word())
+		s.addr, s.off, s.size = c.word(), c.word(), c.word()
+		c.u32()
+		c.u32()
+		c.word()
+		c.word()
+	}
+	if int(h.shstr) >= len(secs) {
+		return nil
+	}
+	t := secs[h.shstr]
+	if t.size > maxSecNames {
+		return nil
+	}
+	text, err := f.bytes(t.off, t.size, "the section names")
+	if err != nil {
+		return nil
+	}
+	names := string(text)
+	spent := 0
+	for i := range secs {
+		if uint64(index[i]) >= uint64(len(names)) {
+			continue
+		}
+		s := names[index[i]:]
+		if k := strings.IndexByte(s[:min(len(s), maxName)], 0); k >= 0 && spent+k <= textFree+textFactor*len(names) {
+			secs[i].name = s[:k]
+			spent += k
+		}
+	}
+	return secs
+}
+
+// public gives the sections whose bytes lie inside the file.
+func public(f *file, secs []section) []Section {
+	var out []Section
+	for _, s := range secs {
+		if s.typ != elf.SHT_NULL && s.typ != elf.SHT_NOBITS && f.has(s.off, s.size) {
+			out = append(out, Section{Name: s.name, Type: uint32(s.typ), Offset: s.off, Size: s.size})
+		}
+	}
+	return out
+}
+
+// readComment gives the distinct strings of .comment in their order.
+func readComment(f *file, secs []section) []string {
+	var out []string
+	for _, s := range secs {
+		if s.name != ".comment" || s.typ != elf.SHT_PROGBITS || s.flags&elf.SHF_COMPRESSED != 0 || s.size > maxComment {
+			continue
+		}
+		b, err := f.bytes(s.off, s.size, ".comment")
+		if err != nil {
+			return nil
+		}
+		seen := map[string]bool{}
+		for c := range strings.SplitSeq(string(b), "\x00") {
+			if c != "" && !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+			}
+		}
+		break
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,220 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// flagName is a name that the text form has for bits of Flags or Flags1.
+type flagName struct {
+	bits uint64
+	name string
+}
+
+var flagNames = []flagName{
+	{uint64(elf.DF_ORIGIN), "origin"}, {uint64(elf.DF_SYMBOLIC), "symbolic"}, {uint64(elf.DF_TEXTREL), "textrel"},
+	{uint64(elf.DF_BIND_NOW), "now"}, {uint64(elf.DF_STATIC_TLS), "static-tls"},
+}
+
+var flag1Names = []flagName{
+	{uint64(elf.DF_1_NOW), "now"}, {uint64(elf.DF_1_GLOBAL), "global"}, {uint64(elf.DF_1_NODELETE), "nodelete"},
+	{uint64(elf.DF_1_INITFIRST), "initfirst"}, {uint64(elf.DF_1_NOOPEN), "noopen"}, {uint64(elf.DF_1_ORIGIN), "origin"},
+	{uint64(elf.DF_1_INTERPOSE), "interpose"}, {uint64(elf.DF_1_NODEFLIB), "nodeflib"}, {uint64(elf.DF_1_PIE), "pie"},
+}
+
+var typeNames = []struct{ typ, name string }{{"ET_DYN", "dyn"}, {"ET_EXEC", "exec"}, {"ET_REL", "rel"}, {"ET_CORE", "core"}}
+
+// Text is the canonical text form (see the package comment). Parse gives back an equal object, but for Sections without Data.
+func (o *Object) Text() string {
+	var b strings.Builder
+	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	value := func(key, v string) {
+		if v != "" {
+			line("%s %s", key, quote(v, quoteLine))
+		}
+	}
+	b.WriteString("elf " + o.Arch())
+	for _, t := range typeNames {
+		if t.typ == o.Type && t.name != "dyn" {
+			b.WriteString(" " + t.name)
+		}
+	}
+	if loadable := o.Type == "ET_DYN" || o.Type == "ET_EXEC"; loadable && !o.Dynamic {
+		b.WriteString(" static")
+	}
+	b.WriteByte('\n')
+	value("interp", o.Interp)
+	value("soname", o.SONAME)
+	value("rpath", o.RPath)
+	value("runpath", o.RunPath)
+	for _, n := range o.Needed {
+		line("needed %s", quote(n, quoteLine))
+	}
+	o.versionText(line)
+	for _, i := range o.Imports {
+		line("import %s", i.text())
+	}
+	for _, e := range o.Exports {
+		line("export %s", e.text())
+	}
+	if o.Flags != 0 {
+		line("flags%s", flagText(o.Flags, flagNames))
+	}
+	if o.Flags1 != 0 {
+		line("flags_1%s", flagText(o.Flags1, flag1Names))
+	}
+	if o.ExecStack != "no" {
+		line("execstack %s", o.ExecStack)
+	}
+	if o.RelR {
+		line("relr")
+	}
+	if o.OSABI != 0 {
+		line("osabi %d", o.OSABI)
+	}
+	value("build-id", o.BuildID)
+	value("abi-tag", o.ABITag)
+	for _, c := range o.Comment {
+		line("comment %s", quote(c, quoteLine))
+	}
+	for _, s := range o.Sections {
+		if s.Data != nil {
+			line("section %s %x", quote(s.Name, quoteWord), s.Data)
+		}
+	}
+	return b.String()
+}
+
+// versionText writes the version lines that Parse would not imply.
+func (o *Object) versionText(line func(string, ...any)) {
+	implied := Object{SONAME: o.SONAME, Imports: o.Imports, Exports: o.Exports}
+	implied.implyVersions()
+	if !sameList(implied.VersionNeeds, o.VersionNeeds) || !sameList(implied.VersionDefs, o.VersionDefs) {
+		line("exact")
+		for _, n := range o.VersionNeeds {
+			s := quote(n.Library, quoteWord)
+			for _, v := range n.Versions {
+				s += " " + quote(v.Name, quoteWord) + word(v.Weak, "weak")
+			}
+			line("verneed %s", s)
+		}
+		for _, d := range o.VersionDefs {
+			s := quote(d.Name, quoteWord) + word(d.Base, "base") + word(d.Weak, "weak")
+			for _, p := range d.Parents {
+				s += " " + quote(p, quoteWord)
+			}
+			line("verdef %s", s)
+		}
+	}
+	if o.HasVersym != o.impliedVersym() {
+		line("versym %s", map[bool]string{true: "yes", false: "no"}[o.HasVersym])
+	}
+}
+
+func sameList[T any](a, b []T) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+func word(on bool, w string) string {
+	if on {
+		return " " + w
+	}
+	return ""
+}
+
+func (i Import) text() string {
+	s := symbolText(i.Name, word(i.Weak, "weak"), i.Kind)
+	if i.Version == "" {
+		return s
+	}
+	lib := "-"
+	if i.Library != "" {
+		lib = quote(i.Library, quoteWord)
+	}
+	return s + "@" + quote(i.Version, quoteWord) + " " + lib
+}
+
+func (e Export) text() string {
+	s := symbolText(e.Name, word(e.Weak, "weak")+word(e.Unique, "unique")+word(e.Hidden && e.Version == "", "hidden"), e.Kind)
+	switch {
+	case e.Version != "" && e.Hidden:
+		s += "@" + quote(e.Version, quoteWord)
+	case e.Version != "":
+		s += "@@" + quote(e.Version, quoteWord)
+	}
+	if e.Size != 0 {
+		s += fmt.Sprintf(" size=%d", e.Size)
+	}
+	return s
+}
+
+func symbolText(name, words string, k Kind) string {
+	if k != Func {
+		words += " " + string(k)
+	}
+	return strings.TrimPrefix(words+" "+quote(name, quoteSymbol), " ")
+}
+
+func flagText(v uint64, names []flagName) string {
+	var s string
+	for _, n := range names {
+		if v&n.bits != 0 {
+			s += " " + n.name
+			v &^= n.bits
+		}
+	}
+	if v != 0 {
+		s += fmt.Sprintf(" %#x", v)
+	}
+	return s
+}
+
+// What makes a value need quotes.
+const (
+	quoteLine   = iota // the rest of a line
+	quoteWord          // one word
+	quoteSymbol        // one word without @ that is no keyword
+)
+
+func quote(s string, as int) string {
+	plain := s != "" && s[0] != '"' && strings.TrimSpace(s) == s
+	for i := 0; plain && i < len(s); i++ {
+		c := s[i]
+		plain = c >= ' ' && c < 0x7f && !(as != quoteLine && c == ' ') && !(as == quoteSymbol && c == '@')
+	}
+	if as == quoteWord {
+		plain = plain && s != "-" && !isModifier(s) && s != "base"
+	}
+	if as == quoteSymbol {
+		plain = plain && !isModifier(s)
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// isModifier tells whether a bare word before a symbol's name means something.
+func isModifier(s string) bool {
+	switch s {
+	case "weak", "unique", "hidden":
+		return true
+	}
+	_, ok := parseKind(s)
+	return ok
+}
+
+func parseKind(s string) (Kind, bool) {
+	if _, ok := kinds[Kind(s)]; ok {
+		return Kind(s), true
+	}
+	for _, k := range unknownKinds {
+		if k != "" && s == string(k) {
+			return k, true
+		}
+	}
+	return "", false
+}
