@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// maxComment is what GitHub lets a comment hold, in characters; nothing longer is looked at.
+const maxComment = 65536
+
+// maxArguments is enough for any symbol with a reason; the rest of a longer line is cut.
+const maxArguments = 1000
+
+// Command is one line "/compat NAME ARGUMENTS" of a comment.
+type Command struct {
+	Name      string `json:"name"`      // lower case, "" never
+	Arguments string `json:"arguments"` // the rest of the line, trimmed; Markdown as written
+}
+
+// Commands finds the commands of a comment as a reader sees it: a line of a paragraph that starts with "/compat ". Code blocks, inline
+// code, quotes, lists, HTML comments and the middle of a sentence hold none.
+func Commands(body string) []Command {
+	if len(body) > 4*maxComment || !strings.Contains(body, "/compat ") {
+		return nil
+	}
+	source := []byte(strings.ReplaceAll(body, "\r\n", "\n"))
+	var out []Command
+	doc := goldmark.DefaultParser().Parse(text.NewReader(source))
+	for block := doc.FirstChild(); block != nil; block = block.NextSibling() {
+		if block.Kind() == ast.KindParagraph {
+			out = append(out, paragraph(block, source)...)
+		}
+	}
+	return out
+}
+
+func paragraph(p ast.Node, source []byte) (out []Command) {
+	// A line is a command only where plain text starts with it: not inside code or HTML that began on an earlier line.
+	plain := map[int]bool{}
+	for n := p.FirstChild(); n != nil; n = n.NextSibling() {
+		if t, ok := n.(*ast.Text); ok {
+			plain[t.Segment.Start] = true
+		}
+	}
+	for _, line := range p.Lines().Sliced(0, p.Lines().Len()) {
+		s := string(line.Value(source))
+		start := line.Start + len(s) - len(strings.TrimLeft(s, " \t"))
+		rest, found := strings.CutPrefix(strings.TrimSpace(s), "/compat ")
+		if !found || !plain[start] {
+			continue
+		}
+		name, arguments, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		if name == "" {
+			continue
+		}
+		out = append(out, Command{Name: cut(strings.ToLower(name)), Arguments: cut(strings.TrimSpace(arguments))})
+	}
+	return out
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > maxArguments {
+		return string(r[:maxArguments])
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the want parts of the stories")
+
+// A story has parts EVENT.json (a payload, cut to what matters) and after each the part want: a line per job, or why it is ignored,
+// dropped or refused.
+func TestDecideStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := txtar.Parse(data)
+			for i := 0; i+1 < len(a.Files); i += 2 {
+				event := strings.TrimSuffix(a.Files[i].Name, ".json")
+				got := describe(decide(event, "GUID", a.Files[i].Data, 7))
+				if *update {
+					a.Files[i+1].Data = []byte(got)
+				} else if want := string(a.Files[i+1].Data); got != want {
+					t.Errorf("%s %s\ngot  %swant %s", event, a.Files[i].Data, got, want)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func describe(d decision, err error) string {
+	var sb strings.Builder
+	for _, j := range d.jobs {
+		fmt.Fprintf(&sb, "%s %s installation=%d repository=%d sha=%.8s trigger=%s nonce=%s delivery=%s %s\n", j.Kind, j.Key, j.Installation, j.Repository, j.SHA, j.Trigger, j.Nonce, j.Delivery, j.Payload)
+	}
+	if d.drop != 0 {
+		fmt.Fprintf(&sb, "drop %d\n", d.drop)
+	}
+	if d.ignored != "" {
+		fmt.Fprintf(&sb, "ignored: %s\n", d.ignored)
+	}
+	if err != nil {
+		fmt.Fprintf(&sb, "refused: %v\n", err)
+	}
+	return sb.String()
+}
+
+func FuzzDecide(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range txtar.Parse(data).Files {
+			if event, ok := strings.CutSuffix(part.Name, ".json"); ok {
+				f.Add(event, part.Data)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, event string, body []byte) {
+		d, err := decide(event, "GUID", body, 7)
+		outcomes := 0
+		for _, is := range []bool{err != nil, len(d.jobs) > 0, d.drop != 0, d.ignored != ""} {
+			if is {
+				outcomes++
+			}
+		}
+		if outcomes != 1 {
+			t.Fatalf("%d outcomes, want exactly one: %s", outcomes, describe(d, err))
+		}
+		for _, j := range d.jobs {
+			if j.Installation == 0 || j.Repository == 0 || strings.ContainsAny(j.Key, " \n@") || len(j.Key) > 1000 || !strings.HasPrefix(j.Key, j.Kind+"/") {
+				t.Fatalf("job %+v", j)
+			}
+		}
+	})
+}

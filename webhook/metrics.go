@@ -1,0 +1,32 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	answers *prometheus.CounterVec
+	seconds prometheus.Histogram
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_answers_total", Help: "Answers to deliveries."}, []string{"event", "status", "code"}),
+		// GitHub gives up after ten seconds.
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
+	}
+	r.MustRegister(m.answers, m.seconds)
+	return m
+}
+
+// answered counts one answer. The event of a delivery that was not believed is anybody's word, and no label.
+func (m *metrics) answered(event, status string, code int, took time.Duration) {
+	if _, known := events[event]; !known || status == "refused" {
+		event = "other"
+	}
+	m.answers.WithLabelValues(event, status, strconv.Itoa(code)).Inc()
+	m.seconds.Observe(took.Seconds())
+}

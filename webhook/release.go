@@ -1,0 +1,31 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+)
+
+// release: assets to judge. released and prereleased come beside published and say the same; created may be a draft.
+func release(e envelope, body []byte) (decision, error) {
+	switch e.Action {
+	case "published", "edited", "deleted", "unpublished":
+	default:
+		return e.unused()
+	}
+	var p struct {
+		Release struct {
+			ID    int64
+			Draft bool
+		}
+	}
+	if err := read(body, &p); err != nil {
+		return decision{}, err
+	}
+	if p.Release.Draft && e.Action == "edited" {
+		return ignore("the release is a draft")
+	}
+	if p.Release.ID <= 0 {
+		return decision{}, errors.New("the payload names no release")
+	}
+	return one(e.subject("release", fmt.Sprintf("release/%d/%d", e.Repository.ID, p.Release.ID), "", map[string]any{"release": p.Release.ID}))
+}

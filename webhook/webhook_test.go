@@ -1,0 +1,224 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/queue"
+)
+
+// shelf is a queue that only stores; down makes it act out an outage.
+type shelf struct {
+	down    bool
+	guids   map[string]bool
+	jobs    []queue.Job
+	dropped []int64
+}
+
+func (s *shelf) Enqueue(_ context.Context, delivery string, jobs ...queue.Job) (queue.Result, error) {
+	if s.down {
+		return queue.Result{}, errors.New("connection refused")
+	}
+	if s.guids[delivery] {
+		return queue.Result{Duplicate: true}, nil
+	}
+	if s.guids == nil {
+		s.guids = map[string]bool{}
+	}
+	s.guids[delivery] = true
+	var r queue.Result
+	for _, j := range jobs {
+		s.jobs = append(s.jobs, j)
+		r.IDs = append(r.IDs, j.Key+"#1")
+	}
+	return r, nil
+}
+
+func (s *shelf) DropInstallation(_ context.Context, id int64) error {
+	s.dropped = append(s.dropped, id)
+	return nil
+}
+
+func (s *shelf) Ping(context.Context) error {
+	if s.down {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func sign(secret, body string) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	m.Write([]byte(body))
+	return "sha256=" + hex.EncodeToString(m.Sum(nil))
+}
+
+const opened = `{"action":"opened","number":3,"pull_request":{"head":{"sha":"0123456789012345678901234567890123456789"}},"repository":{"id":5},"installation":{"id":9}}`
+
+type call struct {
+	path, event, guid, body, signature string
+	header                             map[string]string
+}
+
+func post(h http.Handler, c call) (int, answer, http.Header) {
+	if c.path == "" {
+		c.path = "/webhook"
+	}
+	r := httptest.NewRequest("POST", c.path, strings.NewReader(c.body))
+	for k, v := range map[string]string{"X-GitHub-Event": c.event, "X-GitHub-Delivery": c.guid, "X-Hub-Signature-256": c.signature} {
+		if v != "" {
+			r.Header.Set(k, v)
+		}
+	}
+	for k, v := range c.header {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var a answer
+	_ = json.Unmarshal(w.Body.Bytes(), &a)
+	return w.Code, a, w.Header()
+}
+
+func TestAnswers(t *testing.T) {
+	s1 := hmac.New(sha1.New, []byte("old"))
+	s1.Write([]byte(opened))
+	for _, c := range []struct {
+		name   string
+		call   call
+		code   int
+		status string
+		jobs   int
+	}{
+		{"queued", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("new", opened)}, 202, "queued", 1},
+		{"the other secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("old", opened)}, 202, "queued", 1},
+		{"Probot's path", call{path: "/api/github/webhooks", event: "pull_request", guid: "g-1", body: opened, signature: sign("old", opened)}, 202, "queued", 1},
+		{"no signature", call{event: "pull_request", guid: "g-1", body: opened}, 401, "refused", 0},
+		{"another secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("x", opened)}, 401, "refused", 0},
+		{"the empty secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("", opened)}, 401, "refused", 0},
+		{"the whole list", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("new,old", opened)}, 401, "refused", 0},
+		{"SHA-1 only", call{event: "pull_request", guid: "g-1", body: opened, header: map[string]string{"X-Hub-Signature": "sha1=" + hex.EncodeToString(s1.Sum(nil))}}, 401, "refused", 0},
+		{"SHA-1 in its place", call{event: "pull_request", guid: "g-1", body: opened, signature: "sha1=" + hex.EncodeToString(s1.Sum(nil))}, 401, "refused", 0},
+		{"no event", call{guid: "g-1", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
+		{"no delivery", call{event: "pull_request", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
+		{"a hostile delivery", call{event: "pull_request", guid: "a b", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
+		{"form", call{event: "pull_request", guid: "g-1", body: "payload=%7B%7D", signature: sign("new", "payload=%7B%7D")}, 400, "refused", 0},
+		{"null", call{event: "pull_request", guid: "g-1", body: "null", signature: sign("new", "null")}, 400, "refused", 0},
+		{"list", call{event: "star", guid: "g-1", body: "[]", signature: sign("new", "[]")}, 400, "refused", 0},
+		{"nothing", call{event: "pull_request", guid: "g-1", signature: sign("new", "")}, 400, "refused", 0},
+		{"cut", call{event: "star", guid: "g-1", body: opened[:20], signature: sign("new", opened[:20])}, 400, "refused", 0},
+		{"unknown event", call{event: "star", guid: "g-1", body: opened, signature: sign("new", opened)}, 200, "ignored", 0},
+		{"ping", call{event: "ping", guid: "g-1", body: "{}", signature: sign("new", "{}")}, 200, "ignored", 0},
+	} {
+		q := &shelf{}
+		h := New(Options{AppID: 7, Secrets: []config.Secret{config.Secret("new"), config.Secret("old")}, Queue: q})
+		code, a, _ := post(h, c.call)
+		if code != c.code || a.Status != c.status || len(q.jobs) != c.jobs || len(a.Jobs) != c.jobs {
+			t.Errorf("%s: %d %+v and %d jobs, want %d %s and %d", c.name, code, a, len(q.jobs), c.code, c.status, c.jobs)
+		}
+		if code == 202 && a.Delivery != c.call.guid || code != 202 && a.Reason == "" {
+			t.Errorf("%s: answer %+v without its delivery or a reason", c.name, a)
+		}
+	}
+}
+
+func TestBodySize(t *testing.T) {
+	q := &shelf{}
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	body := `{"pad":"` + strings.Repeat("x", maxBody) + `"}`
+	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body, signature: sign("s", body)}); code != 413 {
+		t.Errorf("announced as too large: %d, want 413", code)
+	}
+	r := httptest.NewRequest("POST", "/webhook", io.MultiReader(strings.NewReader(body))) // its length is not known
+	r.ContentLength = -1
+	r.Header.Set("X-Hub-Signature-256", sign("s", body))
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != 413 {
+		t.Errorf("too large without a length: %d, want 413", w.Code)
+	}
+	body = body[:9] + body[9+20:]
+	if code, a, _ := post(h, call{event: "ping", guid: "g", body: body, signature: sign("s", body)}); code != 200 {
+		t.Errorf("just below the limit: %d %+v, want 200", code, a)
+	}
+}
+
+func TestNoSecretRefusesEverything(t *testing.T) {
+	for _, secrets := range [][]config.Secret{nil, {config.Secret("")}} {
+		h := New(Options{Secrets: secrets, Queue: &shelf{}})
+		if code, _, _ := post(h, call{event: "ping", guid: "g", body: "{}", signature: sign("", "{}")}); code != 401 {
+			t.Errorf("secrets %v: %d, want 401", secrets, code)
+		}
+	}
+}
+
+func TestOutage(t *testing.T) {
+	q := &shelf{down: true}
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	c := call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s", opened)}
+	code, a, header := post(h, c)
+	if code != 503 || header.Get("Retry-After") == "" || a.Status != "unavailable" {
+		t.Errorf("queue down: %d %+v %v, want 503 with Retry-After", code, a, header)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
+		if code := get(h, path).Code; code != want {
+			t.Errorf("%s while the queue is down: %d, want %d", path, code, want)
+		}
+	}
+	q.down = false
+	if code, _, _ := post(h, c); code != 202 {
+		t.Errorf("the same delivery again: %d, want 202", code)
+	}
+	if code, a, _ := post(h, c); code != 200 || a.Status != "duplicate" {
+		t.Errorf("a third time: %d %+v, want 200 duplicate", code, a)
+	}
+}
+
+func TestInstallationGone(t *testing.T) {
+	q := &shelf{}
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	body := `{"action":"suspend","installation":{"id":9}}`
+	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body, signature: sign("s", body)}); code != 202 || len(q.dropped) != 1 || q.dropped[0] != 9 {
+		t.Errorf("suspend: %d %+v, dropped %v", code, a, q.dropped)
+	}
+}
+
+func TestSurface(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page})
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/reports/abc": 200, "/webhook": 405, "/": 404, "/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
+		if w := get(h, path); w.Code != want {
+			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
+		}
+	}
+	post(h, call{event: "ping", guid: "g", body: "{}", signature: sign("s", "{}")})
+	post(h, call{event: "invented", guid: "g", body: "{}", signature: sign("x", "{}")})
+	text := get(h, "/metrics").Body.Bytes()
+	if !bytes.Contains(text, []byte(`compat_webhook_answers_total{code="200",event="ping",status="ignored"} 1`)) || bytes.Contains(text, []byte("invented")) {
+		t.Errorf("metrics:\n%s", text)
+	}
+}
+
+func TestPanicIsAnAnswer(t *testing.T) {
+	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("lost") })
+	h := New(Options{Queue: &shelf{}, Report: page})
+	if w := get(h, "/reports/abc"); w.Code != 500 {
+		t.Errorf("a panic answers %d, want 500", w.Code)
+	}
+}
+
+func get(h http.Handler, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w
+}

@@ -1,0 +1,52 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+)
+
+// queueBranch is where GitHub's merge queue builds: gh-readonly-queue/BASE/pr-NUMBER-SHA.
+const queueBranch = "gh-readonly-queue/"
+
+// workflowRun: CI has ended, so there may be artifacts. The pull requests of a fork's head are not named (GitHub lists none); the worker
+// finds them by the head's owner and branch.
+func workflowRun(e envelope, body []byte) (decision, error) {
+	if e.Action != "completed" {
+		return e.unused()
+	}
+	var p struct {
+		WorkflowRun struct {
+			HeadSHA        string `json:"head_sha"`
+			HeadBranch     string `json:"head_branch"`
+			Event          string
+			PullRequests   []pull `json:"pull_requests"`
+			HeadRepository struct {
+				ID    int64
+				Owner struct{ Login string }
+			} `json:"head_repository"`
+		} `json:"workflow_run"`
+	}
+	if err := read(body, &p); err != nil {
+		return decision{}, err
+	}
+	w := p.WorkflowRun
+	own := w.HeadRepository.ID == e.Repository.ID
+	if own && strings.HasPrefix(w.HeadBranch, queueBranch) {
+		return one(e.subject("merge_group", fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, w.HeadSHA), w.HeadSHA, mergeGroupPayload{HeadRef: "refs/heads/" + w.HeadBranch}))
+	}
+	if d, err := e.pulls(w.PullRequests, w.HeadSHA, ""); err != nil || len(d.jobs) > 0 {
+		return d, err
+	}
+	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" || w.Event == "schedule" {
+		return ignore("a %s run of the default branch, a release or a schedule is no pull request's", strings.Map(word, w.Event))
+	}
+	return one(e.commitJob(w.HeadSHA, "", commitPayload{HeadOwner: w.HeadRepository.Owner.Login, HeadBranch: w.HeadBranch}))
+}
+
+// word keeps what an event's name is made of.
+func word(r rune) rune {
+	if r >= 'a' && r <= 'z' || r == '_' {
+		return r
+	}
+	return -1
+}
