@@ -1,0 +1,52 @@
+package platform
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer/platform/table"
+)
+
+// betweens holds the PEP 600 tags made so far, by name and architecture, so that asking twice gives the same Platform.
+var betweens sync.Map
+
+// between makes manylinux_2_Y where there is a policy below and one above but none of that name. PEP 600 defines
+// such a tag by its glibc alone, so of everything else it promises what the policy below does.
+func between(base, arch string, all []*Platform) *Platform {
+	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
+	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
+		return nil
+	}
+	var below, above *Platform
+	for _, p := range all {
+		if p.Kind != Policy || p.Libc != "glibc" {
+			continue
+		}
+		if table.CompareNodes("_"+p.LibcVersion, fmt.Sprintf("_2.%d", minor)) < 0 {
+			below = p
+		} else if above == nil {
+			above = p
+		}
+	}
+	if below == nil || above == nil {
+		return nil
+	}
+	q := *below.policy
+	q.Name, q.Aliases = base, nil
+	q.Versions = map[string]map[string][]string{arch: maps.Clone(below.policy.Versions[arch])}
+	var glibc []string
+	for _, v := range above.policy.Versions[arch]["GLIBC"] {
+		if table.CompareNodes("_"+v, fmt.Sprintf("_2.%d", minor)) <= 0 {
+			glibc = append(glibc, v)
+		}
+	}
+	q.Versions[arch]["GLIBC"] = glibc
+	p, _ := betweens.LoadOrStore(base+"_"+arch, &Platform{
+		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor), Kind: Policy, policy: &q,
+		Note: fmt.Sprintf("no policy has this name; it is glibc 2.%d and otherwise what %s promises", minor, below.Name),
+	})
+	return p.(*Platform)
+}

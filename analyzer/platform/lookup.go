@@ -1,0 +1,133 @@
+package platform
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer/platform/table"
+)
+
+// ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that architecture.
+var ErrUnknown = errors.New("unknown platform")
+
+// distributions that were read, oldest first. riscv64 came with Debian 13.
+var distributions = []struct{ name, codename, glibc string }{{"debian11", "bullseye", "2.31"}, {"debian12", "bookworm", "2.36"}, {"debian13", "trixie", "2.41"}}
+
+// builtin makes every platform once, by architecture.
+var builtin = sync.OnceValue(func() map[string][]*Platform {
+	byArch := map[string][]*Platform{}
+	for _, q := range policies() {
+		libc, version, _ := strings.Cut(q.Name, "_")
+		for _, arch := range q.architectures() {
+			p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q}
+			if libc == "musllinux" {
+				p.Libc = "musl"
+			}
+			for _, a := range q.Aliases {
+				p.Aliases = append(p.Aliases, a+"_"+arch)
+			}
+			byArch[arch] = append(byArch[arch], p)
+		}
+	}
+	for arch := range byArch {
+		for _, d := range distributions {
+			if column(symbols(arch), d.name) >= 0 {
+				byArch[arch] = append(byArch[arch], &Platform{Name: d.name, Arch: arch, Libc: "glibc", LibcVersion: d.glibc, Kind: Distribution, Aliases: []string{d.codename}, column: d.name})
+			}
+		}
+		slices.SortFunc(byArch[arch], func(a, b *Platform) int {
+			return cmp.Or(cmp.Compare(a.Libc, b.Libc), table.CompareNodes("_"+a.LibcVersion, "_"+b.LibcVersion), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	return byArch
+})
+
+// All lists every built-in platform of the architecture, oldest libc first (glibc before musl), policies before distributions of the same
+// libc. It is empty for an architecture without any.
+func All(arch string) []*Platform { return slices.Clone(builtin()[Arch(arch)]) }
+
+// Architectures lists the architectures that have platforms, sorted.
+func Architectures() []string {
+	var list []string
+	for a := range builtin() {
+		list = append(list, a)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Names lists the names that Lookup takes on the architecture, in the order of All; aliases follow their platform.
+func Names(arch string) []string {
+	var list []string
+	for _, p := range builtin()[Arch(arch)] {
+		list = append(append(list, p.Name), p.Aliases...)
+	}
+	return list
+}
+
+// Arch gives the name that platform tags use for an architecture: "amd64" is "x86_64", "arm64" "aarch64", "i386" "i686", "armhf"
+// "armv7l", "ppc64el" "ppc64le". Others are returned as they are.
+func Arch(name string) string {
+	switch name {
+	case "amd64", "x86-64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	case "i386", "x86":
+		return "i686"
+	case "armhf", "armv7":
+		return "armv7l"
+	case "ppc64el":
+		return "ppc64le"
+	}
+	return name
+}
+
+// Lookup finds a platform by name. It takes
+//
+//   - platform tags with or without the architecture, and their PEP 513, 571 and 599 aliases: manylinux_2_28_aarch64, manylinux_2_28,
+//     manylinux1, manylinux2010_x86_64, musllinux_1_2
+//   - PEP 600 tags between the policies: manylinux_2_29 is glibc 2.29 with, of everything else, what manylinux_2_28 promises
+//   - distributions: debian11, debian:11, bullseye, with an architecture of their own behind a slash: debian11/aarch64
+//
+// An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names nearest to the one given.
+func Lookup(name, arch string) (*Platform, error) {
+	base, own := name, ""
+	if b, a, ok := strings.Cut(name, "/"); ok {
+		base, own = b, a
+	} else {
+		for _, a := range Architectures() {
+			if b, ok := strings.CutSuffix(name, "_"+a); ok && !strings.HasSuffix(b, "_x86") {
+				base, own = b, a
+				break
+			}
+		}
+	}
+	arch = Arch(cmp.Or(own, arch))
+	if arch == "" {
+		return nil, fmt.Errorf("platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w", name, base, ErrUnknown)
+	}
+	base = strings.Replace(base, "debian:", "debian", 1)
+	all := builtin()[arch]
+	if len(all) == 0 {
+		return nil, fmt.Errorf("platform %q: no platform is known on architecture %q, only on %s: %w", name, arch, strings.Join(Architectures(), ", "), ErrUnknown)
+	}
+	for _, p := range all {
+		for _, n := range append([]string{p.Name}, p.Aliases...) {
+			if n == base || n == base+"_"+arch {
+				return p, nil
+			}
+		}
+	}
+	if p := between(base, arch, all); p != nil {
+		return p, nil
+	}
+	if base == "linux" || base == "any" {
+		return nil, fmt.Errorf("platform %q promises no library at all: name the system it is meant for, such as %s: %w", name, strings.Join(nearest(base, arch), ", "), ErrUnknown)
+	}
+	return nil, fmt.Errorf("platform %q is not known on %s. Near it: %s. Known there are %s: %w", name, arch, strings.Join(nearest(base, arch), ", "), summary(all), ErrUnknown)
+}

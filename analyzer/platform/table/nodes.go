@@ -1,0 +1,44 @@
+package table
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// CompareNodes orders version nodes: no version first, then by family (GLIBC_, GLIBCXX_ …), then by number, where 2.9 stands before
+// 2.10; names without a number (GLIBC_PRIVATE, CXXABI_TM_1) stand behind those with one.
+func CompareNodes(a, b string) int {
+	familyA, restA := split(a)
+	familyB, restB := split(b)
+	if c := cmp.Compare(familyA, familyB); c != 0 {
+		return c
+	}
+	for restA != "" && restB != "" {
+		var wordA, wordB string
+		wordA, restA, _ = strings.Cut(restA, ".")
+		wordB, restB, _ = strings.Cut(restB, ".")
+		nA, errA := strconv.Atoi(wordA)
+		nB, errB := strconv.Atoi(wordB)
+		switch {
+		case errA == nil && errB == nil && nA != nB:
+			return cmp.Compare(nA, nB)
+		case errA == nil && errB != nil:
+			return -1
+		case errA != nil && errB == nil:
+			return 1
+		case wordA != wordB && errA != nil:
+			return cmp.Compare(wordA, wordB)
+		}
+	}
+	return cmp.Or(cmp.Compare(len(restA), len(restB)), cmp.Compare(a, b))
+}
+
+// split cuts a node's family from its number: "GLIBC_2.17" is "GLIBC" and "2.17".
+func split(node string) (family, rest string) {
+	i := strings.IndexByte(node, '_')
+	if i < 0 {
+		return node, ""
+	}
+	return node[:i], node[i+1:]
+}

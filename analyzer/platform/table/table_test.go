@@ -1,0 +1,71 @@
+package table
+
+import (
+	"cmp"
+	"reflect"
+	"testing"
+)
+
+func TestRoundTrip(t *testing.T) {
+	want := &Set{
+		Arch:    "x86_64",
+		Columns: []Column{{Name: "debian11", Glibc: "2.31", From: []string{"libc6=2.31-13"}}, {Name: "debian12", Glibc: "2.36", From: []string{"libc6=2.36-9"}}},
+		Libraries: []*Library{
+			{SONAME: "libdl.so.2", Package: "libc6", Base: true,
+				In:   []Facts{{Present: true, Needed: []string{"libc.so.6"}, Nodes: []string{"GLIBC_2.2.5"}}, {Present: true, Nodes: []string{"GLIBC_2.2.5"}}},
+				Rows: []Row{{Name: "dlopen", Node: "GLIBC_2.2.5", Kind: "func", Present: 1}, {Name: "dlsym", Node: "GLIBC_2.2.5", Kind: "func", Present: 1, Hidden: 1}}},
+			{SONAME: "libempty.so.1", Package: "libempty1", In: []Facts{{}, {Present: true}}, Rows: []Row{}},
+			{SONAME: "libz.so.1", Package: "zlib1g", In: []Facts{{}, {Present: true, Needed: []string{"libc.so.6"}}},
+				Rows: []Row{{Name: "adler32", Kind: "func", Present: 2}, {Name: "zzz", Kind: "object", Present: 2}}},
+		},
+	}
+	names, byArch, err := Encode([]string{"made by a test"}, []*Set{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Names(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wantNames := []string{"adler32", "dlopen", "dlsym", "zzz"}; !reflect.DeepEqual(list, wantNames) {
+		t.Errorf("names %q, want %q", list, wantNames)
+	}
+	got, err := Decode(list, byArch["x86_64"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, text := range []string{
+		"rows 0.0", "in 0 needed nodes", "code a func 1 0", "nonsense here",
+		"arch a\nlibrary l p base\nin 3 needed nodes", "arch a\nlibrary l p base\nrows 0.0", "arch a\nlibrary l p base\ncode a func 1 0\nrows 9.0",
+		"arch a\nlibrary l p base\ncode a func 1 0\nrows x",
+	} {
+		data, err := compress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode([]string{"a"}, data); err == nil {
+			t.Errorf("%q was read without an error", text)
+		}
+	}
+	if _, err := Decode(nil, []byte("not gzip")); err == nil {
+		t.Error("bytes that are no gzip were read without an error")
+	}
+}
+
+func TestCompareNodes(t *testing.T) {
+	order := []string{"", "CXXABI_1.3", "CXXABI_1.3.9", "CXXABI_1.3.11", "CXXABI_TM_1", "GLIBC_2.2.5", "GLIBC_2.3", "GLIBC_2.3.4", "GLIBC_2.17", "GLIBC_ABI_DT_RELR",
+		"GLIBC_PRIVATE", "GLIBCXX_3.4", "GLIBCXX_3.4.9", "GLIBCXX_3.4.10", "OPENSSL_1_1_0", "libnvJitLink.so.12"}
+	for i, a := range order {
+		for j, b := range order {
+			if got, want := CompareNodes(a, b), cmp.Compare(i, j); got != want {
+				t.Errorf("CompareNodes(%q, %q) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
