@@ -1,3 +1,22 @@
+// Package queue holds the jobs between the webhook that receives them and the worker that does them: one queue keyed by subject,
+// in Lua scripts on Redis.
+//
+// It knows jobs, keys, installations and time, and nothing of GitHub. What it promises:
+//
+//   - Enqueue stores all jobs of a delivery and marks the delivery, or does neither. When it returns, they are stored.
+//   - At most one job of a key waits. A newer one takes the place of one that waits, wakes one that sleeps, revives one that is dead, and
+//     waits its turn behind one that runs, whose worker is told.
+//   - A job is done at least once, by one worker at a time. A lease has a token; whoever lost it gets ErrLost from every method. A worker that
+//     dies is replaced when its lease ends.
+//   - Installations are served in turn, a few jobs of each at once, none of one that is parked.
+//   - All times are those of the server, never a worker's.
+//
+// Without a Redis URL the same scripts run on a Redis within the process, and a journal in a file keeps what it holds; see journal.go.
+//
+//	q, err := queue.Open(ctx, queue.Options{URL: "redis://localhost:6379/0"})
+//	result, err := q.Enqueue(ctx, guid, queue.Job{Key: "pull/4711/12", Installation: 7, Kind: "pull"})
+//	lease, err := q.Claim(ctx, time.Second)
+//	rerun, err := lease.Done(ctx)
 package queue
 
 import (
@@ -19,3 +38,17 @@ type Job struct {
 	Payload      json.RawMessage `json:"payload"`    // the few fields of the event that the worker needs
 	Received     time.Time       `json:"received"`
 }
+
+// State says where a job is.
+type State string
+
+// The states of a job.
+const (
+	Waiting State = "waiting" // claimable in its turn
+	Running State = "running" // under a lease
+	Delayed State = "delayed" // snoozed, or failed and to be tried again, when the time comes
+	Dead    State = "dead"    // given up; an Enqueue of the key, a redelivery or RetryDead revives it
+)
+
+// States lists every state, in the order in which List answers.
+func States() []State { return []State{Waiting, Running, Delayed, Dead} }

@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxBlock is how long a Claim blocks on the server at a time. It bounds what a cancelled context or Close waits for, and the harm of a
+// wake-up token that a dying worker took with it.
+const maxBlock = time.Second
+
+// Claim hands out the next job under a lease. It waits for one up to wait (0: looks once) and returns nil, nil when none came.
+// Waiting costs no polling: the server wakes it.
+//
+// When the store doesn't answer it returns the error at once; the caller pauses before the next call.
+func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		lease, next, err := q.claim(ctx)
+		if lease != nil || err != nil {
+			return lease, err
+		}
+		block := min(time.Until(deadline), maxBlock)
+		if next >= 0 {
+			block = min(block, next)
+		}
+		if time.Until(deadline) <= 0 {
+			return nil, nil
+		}
+		if err := q.block(ctx, max(block, 2*time.Millisecond)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// claim looks once. next is when something may be claimable by time alone; negative: never.
+func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, err error) {
+	random := make([]byte, 16)
+	rand.Read(random) // never fails
+	token := hex.EncodeToString(random)
+
+	answer, err := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, ok := answer.([]any)
+	if !ok || len(list) < 2 {
+		return nil, 0, fmt.Errorf("queue: claim: the script answered %v", answer)
+	}
+	if list[0] == int64(0) {
+		ms, _ := list[1].(int64)
+		return nil, time.Duration(ms) * time.Millisecond, nil
+	}
+	lease, err = q.lease(list, token)
+	if err != nil {
+		// A job that can't be read would stop the queue for ever. It can only have been written by someone else.
+		if killed := lease.Kill(ctx, err.Error()); killed != nil {
+			return nil, 0, killed
+		}
+		q.log.Error("a stored job can't be read; it is dead now", "key", lease.Job.Key, "error", err)
+		return nil, 0, nil
+	}
+	return lease, 0, nil
+}
+
+// lease reads what claim.lua answered. With an error the lease is still good for Kill.
+func (q *Queue) lease(list []any, token string) (*Lease, error) {
+	text := func(i int) string {
+		if i >= len(list) {
+			return ""
+		}
+		switch v := list[i].(type) {
+		case string:
+			return v
+		case int64:
+			return strconv.FormatInt(v, 10)
+		}
+		return ""
+	}
+	count := func(i int) int {
+		n, _ := strconv.Atoi(text(i))
+		return n
+	}
+	l := &Lease{q: q, token: token, Attempt: count(5) + 1, Crashes: count(6)}
+	l.Last = l.Attempt >= q.o.MaxAttempts || l.Crashes+1 >= q.o.MaxCrashes
+	err := json.Unmarshal([]byte(text(3)), &l.Job)
+	l.Job.Key, l.Job.Nonce = text(1), text(4)
+	l.Job.ID = l.Job.Key + "#" + text(2)
+	if s := text(7); s != "" {
+		l.State = []byte(s)
+	}
+	if err != nil {
+		return l, fmt.Errorf("the stored job is damaged: %w", err)
+	}
+	return l, nil
+}
+
+// block waits until a job may be claimable, or for d.
+func (q *Queue) block(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("queue: claim: %w", err)
+	}
+	q.closed.RLock()
+	if q.ctx.Err() != nil {
+		q.closed.RUnlock()
+		return fmt.Errorf("queue: claim: %w", ErrClosed)
+	}
+	q.owned.Add(1)
+	q.closed.RUnlock()
+	defer q.owned.Done()
+
+	// BLPop of the client rounds to seconds.
+	err := q.rdb.Do(ctx, "BLPOP", prefix+"wake", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)).Err()
+	if ctx.Err() != nil {
+		return fmt.Errorf("queue: claim: %w", ctx.Err())
+	}
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("queue: claim: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// engine is the Redis of an embedded queue: miniredis, reached through pipes, so that no port is open to others.
+type engine struct{ redis *miniredis.Miniredis }
+
+// tick is how often the engine's clock for expiry moves on. What expires lives for days.
+const tick = 10 * time.Second
+
+func (q *Queue) openEmbedded(ctx context.Context) error {
+	j, err := openJournal(q.o.Dir, q.o.ReadOnly)
+	if err != nil {
+		return err
+	}
+	e := &engine{redis: miniredis.NewMiniRedis()}
+	q.engine, q.journal = e, j
+	q.rdb = redis.NewClient(tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.redis.Dial() }}))
+	if err := q.restore(ctx); err != nil {
+		q.rdb.Close()
+		e.close()
+		j.close()
+		return fmt.Errorf("the journal %s can't be brought back: %w", j.path, err)
+	}
+	q.own(q.keepTime)
+	return nil
+}
+
+func (e *engine) close() { e.redis.Close() }
+
+// keepTime lets keys expire in the engine, which doesn't by itself, and in the journal.
+func (q *Queue) keepTime(ctx context.Context) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	last := time.Now()
+	purged := last
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			q.engine.redis.FastForward(now.Sub(last))
+			last = now
+			if now.Sub(purged) < time.Hour || q.o.ReadOnly {
+				continue
+			}
+			purged = now
+			if err := q.journal.purge(now); err != nil {
+				q.log.Error("the journal could not be cleared of what has expired", "file", q.journal.path, "error", err)
+			}
+		}
+	}
+}
+
+// restore fills the engine from the journal.
+func (q *Queue) restore(ctx context.Context) error {
+	var jobs []string
+	now := time.Now()
+	err := q.journal.each(now, func(key string, r record) error {
+		switch {
+		case r.Hash != nil:
+			jobs = append(jobs, key[len(prefix+"job:"):])
+			return q.rdb.HSet(ctx, key, r.Hash).Err()
+		case r.Until.IsZero():
+			return q.rdb.Set(ctx, key, r.Text, 0).Err()
+		}
+		return q.rdb.Set(ctx, key, r.Text, r.Until.Sub(now)).Err()
+	})
+	if err != nil {
+		return err
+	}
+	if err := q.restoreParked(ctx); err != nil {
+		return err
+	}
+	crashes := q.o.MaxCrashes
+	if q.o.ReadOnly {
+		crashes = 0
+	}
+	for _, key := range jobs {
+		if _, err := q.script(ctx, "restore", key, crashes); err != nil {
+			return err
+		}
+	}
+	return q.sync(ctx, "restore")
+}
+
+// restoreParked makes the index of the pauses, each of which is a key of its own.
+func (q *Queue) restoreParked(ctx context.Context) error {
+	const park = prefix + "park:"
+	keys, err := q.rdb.Keys(ctx, park+"*").Result()
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		until, err := q.rdb.Get(ctx, key).Float64()
+		if err != nil {
+			return err
+		}
+		if err := q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: until, Member: key[len(park):]}).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record is one key of the engine as the journal keeps it: a hash, or a string that may expire.
+type record struct {
+	Hash  map[string]string `json:"hash,omitempty"`
+	Text  []byte            `json:"text,omitempty"`
+	Until time.Time         `json:"until,omitzero"`
+}
+
+func (r record) encode() ([]byte, error) { return json.Marshal(r) }

@@ -1,0 +1,63 @@
+-- claim.lua hands out the next job under a lease, after putting right what time has changed: leases that ran out, delays and
+-- pauses that are over, dead jobs that nobody came back for.
+--
+-- ARGV[3]  length of a lease in milliseconds
+-- ARGV[4]  token of the lease
+-- ARGV[5]  leases that may run out in a row before the job is dead
+--
+-- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or ""}
+-- or {0, milliseconds until something may be claimable by time alone; -1 never}.
+
+-- How much one claim tidies up: enough to keep up, little enough not to hold the server.
+local BATCH = 64
+
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+  crash(load(key), tonumber(ARGV[5]))
+end
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'delayed', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+  local j = load(key)
+  leave(j)
+  wait(j)
+end
+for _, inst in ipairs(call('ZRANGEBYSCORE', P .. 'parked', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+  call('ZREM', P .. 'parked', inst)
+  call('DEL', P .. 'park:' .. inst)
+  dirty(P .. 'park:' .. inst)
+  arm(inst)
+end
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', NOW - KEEP * 1000, 'LIMIT', 0, BATCH)) do
+  local j = load(key)
+  leave(j)
+  remove(j)
+end
+
+local inst = call('ZRANGE', P .. 'ring', 0, 0)[1]
+if not inst then
+  local wake = -1
+  for _, index in ipairs({'leases', 'delayed', 'parked'}) do
+    local first = call('ZRANGE', P .. index, 0, 0, 'WITHSCORES')
+    if first[2] then
+      local ms = math.max(0, tonumber(first[2]) - NOW)
+      if wake < 0 or ms < wake then
+        wake = ms
+      end
+    end
+  end
+  return {0, wake}
+end
+
+local key = call('ZRANGE', P .. 'ready:' .. inst, 0, 0)[1]
+local j = load(key)
+leave(j)
+set(j, 'token', ARGV[4])
+call('ZADD', P .. 'leases', NOW + tonumber(ARGV[3]), key)
+call('SADD', P .. 'running:' .. inst, key)
+enter(j, 'running', NOW)
+call('ZREM', P .. 'ring', inst)
+arm(inst)
+-- The token that woke this worker may have stood for several jobs: pass it on.
+if call('ZCARD', P .. 'ring') > 0 and call('LLEN', P .. 'wake') == 0 then
+  call('RPUSH', P .. 'wake', '1')
+end
+local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
+return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or ''}

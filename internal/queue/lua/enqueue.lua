@@ -1,0 +1,91 @@
+-- enqueue.lua stores the jobs of one delivery and marks the delivery, or does neither.
+--
+-- ARGV[3]   delivery GUID; "" leaves no mark
+-- ARGV[4]   seconds that the mark lasts
+-- ARGV[5]…  four for each job: key, installation, nonce, job (JSON)
+--
+-- A marked delivery is a duplicate, unless a job of it is dead: then that job is taken again.
+--
+-- Answers {duplicate 0|1, superseded, generation of each job; 0 for one that was not taken}.
+
+local delivery = ARGV[3]
+local mark = P .. 'guid:' .. delivery
+local again = nil
+if delivery ~= '' then
+  local seen = call('GET', mark)
+  if seen then
+    for key in string.gmatch(seen, '[^\n]+') do
+      if call('HGET', P .. 'job:' .. key, 'state') == 'dead' then
+        again = again or {}
+        again[key] = true
+      end
+    end
+    if not again then
+      return {1, 0}
+    end
+  end
+end
+
+local superseded = 0
+
+local function store(key, inst, nonce, job)
+  local gen = number()
+  local j = load(key)
+  if not j then
+    j = {key = key, inst = inst, seq = gen}
+    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
+    wait(j)
+    return gen
+  end
+  if j.state == 'running' then
+    -- Its place in line is the one of the first job that came while this one ran.
+    superseded = superseded + 1
+    if nonce == '' then
+      nonce = j.next_nonce
+    end
+    if nonce == '' then
+      nonce = j.nonce
+    end
+    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_seq', j.next_seq or gen)
+    return gen
+  end
+  if nonce == '' then
+    nonce = j.nonce
+  end
+  local since = nil
+  if j.state == 'waiting' then
+    since = call('ZSCORE', P .. 'in:waiting', key)
+  end
+  if j.state == 'dead' then
+    j.seq = gen
+    set(j, 'crashes', 0)
+  else
+    superseded = superseded + 1
+  end
+  leave(j)
+  if j.inst ~= inst then
+    call('SREM', P .. 'inst:' .. j.inst, key)
+    j.inst = inst
+  end
+  set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'seq', j.seq, 'attempts', 0, 'reason', '')
+  wait(j, since)
+  return gen
+end
+
+local keys = {}
+local answer = {0, 0}
+for i = 5, #ARGV, 4 do
+  local key = ARGV[i]
+  keys[#keys + 1] = key
+  if again and not again[key] then
+    answer[#answer + 1] = 0
+  else
+    answer[#answer + 1] = store(key, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  end
+end
+if delivery ~= '' then
+  call('SET', mark, table.concat(keys, '\n'), 'EX', ARGV[4])
+  dirty(mark)
+end
+answer[2] = superseded
+return answer

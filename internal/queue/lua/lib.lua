@@ -1,0 +1,181 @@
+-- lib.lua stands in front of every other script; it is never run alone.
+--
+-- KEYS[1]  prefix of every key, "{compat}:"; the other keys are made from it, so they share one Cluster slot
+-- ARGV[1]  "1": note each changed job and string in the zset dirty, for the embedded journal; "0": don't
+-- ARGV[2]  how many jobs of one installation may run at once
+-- ARGV[3]… the script's own
+--
+-- Keys, K a job's key and I an installation id; times are milliseconds of the server's clock:
+--   job:K      hash    job (JSON), gen, nonce, inst, state, seq, since, attempts, crashes, reason; token while running, due while
+--                      delayed; next, next_gen, next_nonce, next_inst, next_seq when a newer job came while this one runs
+--   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
+--   ready:I    zset    waiting keys of an installation by seq, their place in line
+--   ring       zset    installations that may be served now, by turn: something ready, not parked, below the cap
+--   running:I  set     running keys of an installation
+--   inst:I     set     every key of an installation
+--   leases     zset    running keys by the end of their lease
+--   delayed    zset    delayed keys by the time they are due
+--   parked     zset    installations by the time their pause ends; park:I (string) says the same for the journal
+--   guid:G     string  delivery mark: the keys of its jobs, one a line
+--   state:K    string  what a worker saved for the key
+--   seq, turn  string  counters
+--   wake       list    at most one token; idle workers block on it
+--   dirty      zset    keys that the journal has still to write, by change (string, a counter)
+
+local P = KEYS[1]
+local JOURNAL = ARGV[1] == '1'
+local CAP = tonumber(ARGV[2])
+local call = redis.call
+
+local time = call('TIME')
+local NOW = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+-- What a worker saved and a dead job are of use while their pull request is: a month after the last job.
+local KEEP = 30 * 24 * 3600
+
+local function dirty(key)
+  if JOURNAL then
+    call('ZADD', P .. 'dirty', call('INCR', P .. 'change'), key)
+  end
+end
+
+local function number()
+  dirty(P .. 'seq')
+  return call('INCR', P .. 'seq')
+end
+
+local function set(j, ...)
+  call('HSET', P .. 'job:' .. j.key, ...)
+  dirty(P .. 'job:' .. j.key)
+end
+
+-- load answers nil when there is no such job.
+local function load(key)
+  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce')
+  if not f[1] then
+    return nil
+  end
+  return {
+    key = key, state = f[1], inst = f[2], seq = f[3], token = f[4], attempts = tonumber(f[5]), crashes = tonumber(f[6]),
+    nonce = f[7] or '', next_inst = f[8], next_seq = f[9], next_nonce = f[10] or '',
+  }
+end
+
+-- held answers the running job when token is its lease's, else nil.
+local function held(key, token)
+  local j = load(key)
+  if j and j.state == 'running' and j.token == token then
+    return j
+  end
+  return nil
+end
+
+-- arm puts an installation into the ring or takes it out, and wakes one idle worker when there is something to claim.
+-- A newcomer goes to the end: one round later it has been served as often as the others.
+local function arm(inst)
+  if call('ZCARD', P .. 'ready:' .. inst) == 0 or call('SCARD', P .. 'running:' .. inst) >= CAP or call('ZSCORE', P .. 'parked', inst) then
+    call('ZREM', P .. 'ring', inst)
+    return
+  end
+  if not call('ZSCORE', P .. 'ring', inst) then
+    call('ZADD', P .. 'ring', call('INCR', P .. 'turn'), inst)
+  end
+  if call('LLEN', P .. 'wake') == 0 then
+    call('RPUSH', P .. 'wake', '1')
+  end
+end
+
+-- leave takes a job out of the indexes of its state; another function puts it into the next.
+local function leave(j)
+  call('ZREM', P .. 'in:' .. j.state, j.key)
+  if j.state == 'waiting' then
+    call('ZREM', P .. 'ready:' .. j.inst, j.key)
+  elseif j.state == 'running' then
+    call('ZREM', P .. 'leases', j.key)
+    call('SREM', P .. 'running:' .. j.inst, j.key)
+    call('HDEL', P .. 'job:' .. j.key, 'token')
+  elseif j.state == 'delayed' then
+    call('ZREM', P .. 'delayed', j.key)
+    call('HDEL', P .. 'job:' .. j.key, 'due')
+  end
+  arm(j.inst)
+end
+
+local function enter(j, state, since)
+  j.state = state
+  set(j, 'state', state, 'since', since)
+  call('ZADD', P .. 'in:' .. state, since, j.key)
+  call('SADD', P .. 'inst:' .. j.inst, j.key)
+end
+
+local function wait(j, since)
+  enter(j, 'waiting', since or NOW)
+  call('ZADD', P .. 'ready:' .. j.inst, j.seq, j.key)
+  arm(j.inst)
+end
+
+local function delay(j, due, since)
+  enter(j, 'delayed', since or NOW)
+  set(j, 'due', due)
+  call('ZADD', P .. 'delayed', due, j.key)
+end
+
+local function keep_state(key)
+  if call('EXPIRE', P .. 'state:' .. key, KEEP) == 1 then
+    dirty(P .. 'state:' .. key)
+  end
+end
+
+local function die(j, reason)
+  set(j, 'reason', reason)
+  enter(j, 'dead', NOW)
+  keep_state(j.key)
+end
+
+-- remove forgets a job that has left its state.
+local function remove(j)
+  call('DEL', P .. 'job:' .. j.key)
+  dirty(P .. 'job:' .. j.key)
+  call('SREM', P .. 'inst:' .. j.inst, j.key)
+  keep_state(j.key)
+end
+
+-- promote makes the job that came while this one ran the current one; false when there is none.
+local function promote(j)
+  if not j.next_inst then
+    return false
+  end
+  local f = call('HMGET', P .. 'job:' .. j.key, 'next', 'next_gen')
+  call('SREM', P .. 'inst:' .. j.inst, j.key)
+  j.inst, j.seq, j.nonce, j.next_inst = j.next_inst, j.next_seq, j.next_nonce, nil
+  call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_seq')
+  set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'seq', j.seq, 'attempts', 0, 'reason', '')
+  call('SADD', P .. 'inst:' .. j.inst, j.key)
+  return true
+end
+
+-- settle ends a lease whose worker gave word; true when a newer job took the place and waits.
+local function settle(j)
+  leave(j)
+  set(j, 'crashes', 0)
+  if promote(j) then
+    wait(j)
+    return true
+  end
+  return false
+end
+
+-- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker.
+-- The job keeps its place, so it is next.
+local function crash(j, max)
+  leave(j)
+  promote(j)
+  j.crashes = j.crashes + 1
+  local reason = 'worker lost: its lease ran out ' .. j.crashes .. ' times in a row'
+  set(j, 'crashes', j.crashes, 'reason', reason)
+  if j.crashes >= max then
+    die(j, reason)
+  else
+    wait(j)
+  end
+end

@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+func (q *Queue) openRedis() error {
+	o, err := redis.ParseURL(q.o.URL)
+	if err != nil {
+		// The text of a URL error holds the URL, and that holds the password.
+		if e := (*url.Error)(nil); errors.As(err, &e) {
+			err = e.Err
+		}
+		return fmt.Errorf("the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or rediss:// for TLS", err)
+	}
+	q.rdb = redis.NewClient(tune(o))
+	q.own(q.inspect)
+	return nil
+}
+
+// tune sets what makes a call fail within seconds when Redis is away. Nothing is repeated in here: a script may have run though its answer was lost.
+func tune(o *redis.Options) *redis.Options {
+	o.DialTimeout = time.Second
+	o.ReadTimeout = 2 * time.Second // more than maxBlock
+	o.WriteTimeout = 2 * time.Second
+	o.PoolTimeout = time.Second
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	// Each idle worker holds one connection while it blocks; what is left must do for the webhook on a machine with one core too.
+	o.PoolSize = max(o.PoolSize, 64)
+	o.Protocol = 2
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return o
+}
+
+// inspect asks Redis, as soon as it answers, whether it keeps what it is given, and logs what to change. Managed services often refuse
+// the question; they are then trusted.
+func (q *Queue) inspect(ctx context.Context) {
+	for {
+		warnings, err := inspect(ctx, q.rdb)
+		var refused redis.Error
+		if err == nil || errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "LOADING") {
+			for _, w := range warnings {
+				q.log.Warn("redis may lose jobs: "+w.what, "do", w.do)
+			}
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		q.log.Warn("redis does not answer; webhooks are refused until it does", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+type warning struct{ what, do string }
+
+func inspect(ctx context.Context, rdb *redis.Client) ([]warning, error) {
+	config := map[string]string{}
+	for _, name := range []string{"maxmemory-policy", "appendonly"} {
+		got, err := rdb.ConfigGet(ctx, name).Result()
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range got {
+			config[k] = v
+		}
+	}
+	var warnings []warning
+	if p := config["maxmemory-policy"]; p != "" && p != "noeviction" {
+		warnings = append(warnings, warning{"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short", "CONFIG SET maxmemory-policy noeviction"})
+	}
+	if config["appendonly"] == "no" {
+		warnings = append(warnings, warning{"appendonly is no, so a crash of Redis loses the jobs since its last snapshot", "start it with --appendonly yes"})
+	}
+	return warnings, nil
+}

@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// prefix begins every key that a script touches. Its braces are a hash tag: in a Cluster all of them are in one slot.
+const prefix = "{compat}:"
+
+// callTimeout bounds one call, whatever the network does: a webhook must answer GitHub within 10 s, and 503 is an answer.
+const callTimeout = 3 * time.Second
+
+// loadScripts returns the scripts by name, each with lib.lua in front.
+func loadScripts() (map[string]*redis.Script, error) {
+	lib, err := luaFiles.ReadFile("lua/lib.lua")
+	if err != nil {
+		return nil, err
+	}
+	files, err := luaFiles.ReadDir("lua")
+	if err != nil {
+		return nil, err
+	}
+	scripts := map[string]*redis.Script{}
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".lua")
+		if name == "lib" {
+			continue
+		}
+		body, err := luaFiles.ReadFile(path.Join("lua", f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		scripts[name] = redis.NewScript(string(lib) + "\n" + string(body))
+	}
+	return scripts, nil
+}
+
+// run runs a script, and returns when what it changed is stored. The answer is that of the script's header.
+func (q *Queue) run(ctx context.Context, name string, args ...any) (any, error) {
+	if q.o.ReadOnly {
+		return nil, fmt.Errorf("queue: %s: %w", name, ErrReadOnly)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := q.script(ctx, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	return answer, q.sync(ctx, name)
+}
+
+func (q *Queue) script(ctx context.Context, name string, args ...any) (any, error) {
+	if q.ctx.Err() != nil {
+		return nil, fmt.Errorf("queue: %s: %w", name, ErrClosed)
+	}
+	journal := "0"
+	if q.journal != nil {
+		journal = "1"
+	}
+	args = append([]any{journal, q.o.PerInstallation}, args...)
+	answer, err := q.scripts[name].Run(ctx, q.rdb, []string{prefix}, args...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("queue: %s: %w", name, err)
+	}
+	return answer, nil
+}
+
+// number runs a script that answers a number.
+func (q *Queue) number(ctx context.Context, name string, args ...any) (int64, error) {
+	answer, err := q.run(ctx, name, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := answer.(int64)
+	if !ok {
+		return 0, fmt.Errorf("queue: %s: the script answered %T, not a number", name, answer)
+	}
+	return n, nil
+}
+
+// sync returns when everything that was changed so far is on disk. Redis does so by itself.
+func (q *Queue) sync(ctx context.Context, op string) error {
+	if q.journal == nil || q.o.ReadOnly {
+		return nil
+	}
+	if err := q.journal.sync(ctx, q.rdb); err != nil {
+		return fmt.Errorf("queue: %s: %w", op, err)
+	}
+	return nil
+}
