@@ -1,0 +1,173 @@
+// Package github is the one place where clients of GitHub's API are made.
+//
+// An App holds the App's key. It gives out one Client per installation: a go-github client whose transport knows GitHub's rules,
+// and beside it the calls that go-github v60 lacks or does in an unsafe way (lists with digests, GraphQL, downloads).
+//
+//	app, err := github.New(github.Options{AppID: 12, Key: pem, API: root, Log: log})
+//	c, err := app.Installation(48000001)
+//	pull, _, err := c.PullRequests.Get(ctx, "octo", "widget", 7)
+//	fate := github.Classify(err)
+//
+// What the transport does for every call of an installation:
+//   - it refuses every address outside of the API root, so a token never reaches another host;
+//   - it repeats a GET that broke or met 502, 503 or 504, and any request once with a new token after a 401;
+//     a write whose answer was lost is not repeated: Classify says Unsure, and the caller looks before it writes again;
+//   - after a rate limit answer it makes no call until the limit ends and fails at once with a *LimitError;
+//   - at most ten requests run at once, and comments and reviews keep their distance.
+//
+// What the package never does: sleep until a rate limit ends (the queue does), log or return a token, a key or a signed address.
+package github
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v60/github"
+)
+
+// Options are what New needs.
+type Options struct {
+	AppID     int64
+	Key       []byte            // the App's private key, in any form that ParseKey takes
+	API       *url.URL          // REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
+	Log       *slog.Logger      // nil: silent
+	Transport http.RoundTripper // below everything, also for downloads; nil: a net/http transport of its own
+	UserAgent string            // "" : "compat"
+}
+
+// App makes clients. It is safe for concurrent use.
+type App struct {
+	id     int64
+	key    *rsa.PrivateKey
+	api    *api
+	client *gh.Client
+
+	mu      sync.Mutex
+	clients map[int64]*Client
+	gates   map[int64]*gate // outlive Forget: a limit is GitHub's memory, not ours
+	slug    string
+}
+
+// Client speaks for one installation. It is safe for concurrent use.
+type Client struct {
+	*gh.Client
+	api *api
+	tr  *transport
+}
+
+// New checks the options and makes an App. It opens no connection.
+// It returns an error if the id isn't positive, the key can't be parsed, or API isn't an absolute http or https URL.
+func New(o Options) (*App, error) {
+	if o.AppID <= 0 {
+		return nil, fmt.Errorf("github: App id %d is not positive", o.AppID)
+	}
+	key, err := ParseKey(o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("github: %w", err)
+	}
+	at, err := newRoots(o.API)
+	if err != nil {
+		return nil, err
+	}
+	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: backoff}
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	if x.agent == "" {
+		x.agent = "compat"
+	}
+	if x.base == nil {
+		x.base = newBase()
+	}
+	a := &App{id: o.AppID, key: key, api: x, clients: map[int64]*Client{}, gates: map[int64]*gate{}}
+	signed, err := ghinstallation.NewAppsTransportWithOptions(x.plain(), a.id, ghinstallation.WithSigner(signer{key}))
+	if err != nil {
+		return nil, fmt.Errorf("github: %w", err)
+	}
+	a.client = x.newClient(&transport{api: x, gate: newGate(0), auth: jwtAuth{signed}})
+	return a, nil
+}
+
+// ID is the App's id.
+func (a *App) ID() int64 { return a.id }
+
+// Client authenticates as the App itself: deliveries, installations, the App's own record.
+func (a *App) Client() *gh.Client { return a.client }
+
+// Installation returns the client of an installation; the same one each time, until Forget.
+func (a *App) Installation(id int64) (*Client, error) {
+	if id <= 0 {
+		return nil, fmt.Errorf("github: installation id %d is not positive", id)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.clients[id]; c != nil {
+		return c, nil
+	}
+	if a.gates[id] == nil {
+		a.gates[id] = newGate(id)
+	}
+	auth, err := newTokenAuth(a, id)
+	if err != nil {
+		return nil, err
+	}
+	tr := &transport{api: a.api, gate: a.gates[id], auth: auth}
+	c := &Client{Client: a.api.newClient(tr), api: a.api, tr: tr}
+	a.clients[id] = c
+	return c, nil
+}
+
+// Forget drops the client of an installation that was suspended or deleted. Clients handed out before make no call any more:
+// they fail with ErrForgotten. A later Installation makes a new one.
+func (a *App) Forget(id int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.clients[id]; c != nil {
+		c.tr.closed.Store(true)
+		delete(a.clients, id)
+	}
+	if g := a.gates[id]; g != nil && !g.blocked().After(time.Now()) {
+		delete(a.gates, id)
+	}
+}
+
+// Slug is the App's name in URLs, asked for once.
+func (a *App) Slug(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	slug := a.slug
+	a.mu.Unlock()
+	if slug != "" {
+		return slug, nil
+	}
+	app, _, err := a.client.Apps.Get(ctx, "")
+	if err != nil {
+		return "", fmt.Errorf("github: who is App %d: %w", a.id, err)
+	}
+	if app.GetSlug() == "" {
+		return "", errors.New("github: GET /app answers without a slug")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.slug = app.GetSlug()
+	return a.slug, nil
+}
+
+// Bot is the login under which the App comments: its slug and "[bot]".
+func (a *App) Bot(ctx context.Context) (string, error) {
+	slug, err := a.Slug(ctx)
+	if err != nil {
+		return "", err
+	}
+	return slug + "[bot]", nil
+}
+
+// ErrForgotten is what a client answers after App.Forget: the installation was suspended or deleted.
+var ErrForgotten = errors.New("github: the installation was suspended or deleted")

@@ -1,0 +1,129 @@
+package github
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+)
+
+// auth sends a request with credentials.
+type auth interface {
+	// send authenticates and sends one request; used names the credentials, for renew.
+	send(r *http.Request) (resp *http.Response, used any, err error)
+	// renew drops the credentials that a 401 refused; false when there are no others.
+	renew(used any) bool
+}
+
+// jwtAuth is the App itself: each request is signed anew, so there is nothing to renew.
+type jwtAuth struct{ signed http.RoundTripper }
+
+func (j jwtAuth) send(r *http.Request) (*http.Response, any, error) {
+	resp, err := j.signed.RoundTrip(r)
+	return resp, nil, err
+}
+
+func (j jwtAuth) renew(any) bool { return false }
+
+// tokenAuth is one installation. ghinstallation keeps the token and renews it by its date; one that GitHub refuses before
+// is dropped with its transport, since ghinstallation can't be told.
+type tokenAuth struct {
+	app *App
+	id  int64
+
+	mu  sync.Mutex
+	now *ghinstallation.Transport
+}
+
+func newTokenAuth(a *App, id int64) (*tokenAuth, error) {
+	t := &tokenAuth{app: a, id: id}
+	var err error
+	t.now, err = t.fresh()
+	return t, err
+}
+
+// fresh makes a transport of its own for the installation: one AppsTransport shared by several is a data race
+// (refreshToken writes to it).
+func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
+	base := tokenCalls{t.app.api}
+	signed, err := ghinstallation.NewAppsTransportWithOptions(base, t.app.id, ghinstallation.WithSigner(signer{t.app.key}))
+	if err != nil {
+		return nil, fmt.Errorf("github: %w", err)
+	}
+	tr := ghinstallation.NewFromAppsTransport(signed, t.id)
+	tr.BaseURL = strings.TrimRight(t.app.api.rest.String(), "/")
+	return tr, nil
+}
+
+func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
+	t.mu.Lock()
+	tr := t.now
+	t.mu.Unlock()
+	token, err := tr.Token(r.Context())
+	if err != nil {
+		return nil, tr, t.tokenError(err)
+	}
+	r.Header.Set("Authorization", "token "+token)
+	resp, err := t.app.api.plain().RoundTrip(r)
+	return resp, tr, err
+}
+
+// renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together ask for one new token.
+func (t *tokenAuth) renew(used any) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now == used {
+		tr, err := t.fresh()
+		if err != nil {
+			return false
+		}
+		t.now = tr
+	}
+	return true
+}
+
+// tokenError turns ghinstallation's error, which holds an open body, into one of ours.
+func (t *tokenAuth) tokenError(err error) error {
+	var he *ghinstallation.HTTPError
+	if !errors.As(err, &he) || he.Response == nil {
+		return &TokenError{Installation: t.id, Err: err}
+	}
+	defer he.Response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(he.Response.Body, errorBytes))
+	if l := readLimit(he.Response, body, time.Now()); l != nil {
+		return l
+	}
+	var said struct{ Message string }
+	_ = json.Unmarshal(body, &said) // an HTML page has no message
+	return &TokenError{Installation: t.id, Status: he.Response.StatusCode, Message: brief(said.Message)}
+}
+
+// TokenError says that GitHub gave no token for an installation.
+type TokenError struct {
+	Installation int64
+	Status       int    // 0: no answer, see Err
+	Message      string // GitHub's words, cut
+	Err          error
+}
+
+func (e *TokenError) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("github: no token for installation %d: %v", e.Installation, e.Err)
+	}
+	return fmt.Sprintf("github: no token for installation %d: %d %s", e.Installation, e.Status, e.Message)
+}
+
+func (e *TokenError) Unwrap() error { return e.Err }
+
+// tokenCalls repeats token requests that broke: a token too many harms nobody.
+type tokenCalls struct{ *api }
+
+func (x tokenCalls) RoundTrip(r *http.Request) (*http.Response, error) {
+	return x.repeat(r, true, func(r *http.Request) (*http.Response, error) { return x.plain().RoundTrip(r) })
+}

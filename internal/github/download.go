@@ -1,0 +1,307 @@
+package github
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+// DownloadOptions bound and check a download.
+type DownloadOptions struct {
+	Max    int64  // bytes; 0: no limit
+	Accept string // of the first request; "" : GitHub's default. Assets need "application/octet-stream"
+	Digest string // "sha256:…" that the bytes must have; "" unknown. Other algorithms are ignored
+	Size   int64  // bytes that must come at least; 0 unknown. With Digest it only names the failure
+}
+
+// Why a download failed for good. They come inside a *DownloadError.
+var (
+	ErrTooLarge  = errors.New("larger than the limit")
+	ErrDigest    = errors.New("not the bytes that the digest promises")
+	ErrExpired   = errors.New("expired")
+	ErrTruncated = errors.New("cut off")
+	ErrRefused   = errors.New("the storage refuses it")
+	ErrHost      = errors.New("a redirect leads to a host that is no storage of GitHub's")
+)
+
+// DownloadError says why the bytes can't be had. Its Err is one of the errors above.
+type DownloadError struct {
+	Err       error
+	Got, Want int64  // bytes: ErrTruncated came and expected (0 unknown); ErrTooLarge size (-1 unknown) and limit
+	GotSum    string // ErrDigest: "sha256:…"
+	WantSum   string
+	Status    int    // ErrRefused
+	Host      string // ErrHost
+}
+
+func (e *DownloadError) Error() string {
+	switch e.Err {
+	case ErrDigest:
+		return fmt.Sprintf("github: download: %v: got %s, want %s", e.Err, e.GotSum, e.WantSum)
+	case ErrTooLarge:
+		return fmt.Sprintf("github: download: %v of %d bytes", e.Err, e.Want)
+	case ErrTruncated:
+		return fmt.Sprintf("github: download: %v: %d bytes of %d", e.Err, e.Got, e.Want)
+	case ErrRefused:
+		return fmt.Sprintf("github: download: %v: %d", e.Err, e.Status)
+	case ErrHost:
+		return fmt.Sprintf("github: download: %v: %s", e.Err, brief(e.Host))
+	}
+	return fmt.Sprintf("github: download: %v", e.Err)
+}
+
+func (e *DownloadError) Unwrap() error { return e.Err }
+
+func (e *DownloadError) fate() Fate {
+	f := Fate{Kind: Invalid, Reason: sentence(strings.TrimPrefix(e.Error(), "github: "))}
+	switch {
+	case e.Err == ErrExpired:
+		f.Kind = Gone
+	case e.Err == ErrRefused && e.Status == http.StatusNotFound:
+		f.Kind = Missing
+	case e.Err == ErrRefused:
+		f.Kind = Forbidden
+	}
+	return f
+}
+
+// Rewinder is a destination that can start over. *os.File is one. Into anything else a download that breaks can only be continued,
+// which needs a server that can.
+type Rewinder interface {
+	io.Writer
+	io.Seeker
+	Truncate(size int64) error
+}
+
+// Download fetches an address of the API whose bytes come by redirect from another host: an artifact, an asset, a log.
+// It replaces go-github's own downloads, which send the token after the redirect or change their client for all.
+//
+// The first request carries the token, those after it carry nothing. A connection that breaks, a 404 (GitHub is sometimes late) and a 5xx
+// are tried again, five times in all, from where the bytes ended where that is safe. It returns the size and the SHA-256 in hex.
+// Errors: *DownloadError for bytes that can't be had, *LimitError, and what else Classify knows. No error holds a signed address.
+func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o DownloadOptions) (size int64, sum string, err error) {
+	u, err := c.BaseURL.Parse(address)
+	if err != nil || !c.api.holds(u) {
+		return 0, "", fmt.Errorf("github: download: the address is outside of the API %s", c.api.rest)
+	}
+	d := &download{c: c, url: u, dst: dst, o: o, hash: sha256.New()}
+	if alg, hex, ok := strings.Cut(strings.ToLower(o.Digest), ":"); ok && alg == "sha256" {
+		d.want = hex
+	}
+	for try := 1; ; try++ {
+		err := d.once(ctx)
+		if err == nil {
+			return d.n, hex.EncodeToString(d.hash.Sum(nil)), nil
+		}
+		if ctx.Err() != nil {
+			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
+		}
+		var again *againError
+		if !errors.As(err, &again) {
+			return 0, "", err
+		}
+		if try == downloadTries {
+			return 0, "", d.give(again)
+		}
+		c.api.log.DebugContext(ctx, "download broke", "try", try, "bytes", d.n, "because", again.Error())
+		if !sleep(ctx, c.api.wait(try)) {
+			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
+		}
+	}
+}
+
+const downloadTries = 5
+
+type download struct {
+	c    *Client
+	url  *url.URL
+	dst  io.Writer
+	o    DownloadOptions
+	want string // SHA-256 in hex, "" unknown
+
+	n      int64 // bytes in dst
+	hash   hash.Hash
+	etag   string
+	pieces bool    // more than one answer went into dst
+	ends   []int64 // where tries that started at the beginning were cut
+	total  int64   // bytes the server announced, -1 unknown
+}
+
+// againError is a failure that another try may cure.
+type againError struct{ err error }
+
+func (e *againError) Error() string { return e.err.Error() }
+func (e *againError) Unwrap() error { return e.err }
+
+func again(format string, args ...any) error { return &againError{fmt.Errorf(format, args...)} }
+
+// once makes one try: all redirects, then the bytes.
+func (d *download) once(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(d.c.api.idle, func() { cancel(errStalled) })
+	defer idle.Stop()
+	if d.n > 0 && d.want == "" && d.etag == "" { // nothing would tell us that the pieces fit
+		if err := d.restart(); err != nil {
+			return err
+		}
+	}
+	resp, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := d.start(resp); err != nil {
+		return err
+	}
+	whole := d.n == 0
+	if err := d.copy(resp.Body, func() { idle.Reset(d.c.api.idle) }); err != nil {
+		if whole {
+			d.ends = append(d.ends, d.n)
+		}
+		if cause := context.Cause(ctx); cause == errStalled {
+			err = again("github: download: %w", cause)
+		}
+		return err
+	}
+	return d.check()
+}
+
+var errStalled = errors.New("no byte came for too long")
+
+// start reads the status and makes dst ready for the body.
+func (d *download) start(resp *http.Response) error {
+	d.total = resp.ContentLength
+	switch code := resp.StatusCode; {
+	case code == http.StatusPartialContent:
+		var from, to, total int64
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &total); err != nil || from != d.n {
+			return d.over(again("github: download: the storage continues at the wrong place"))
+		}
+		d.total, d.pieces = total, true
+	case code == http.StatusOK:
+		if d.n > 0 {
+			if err := d.restart(); err != nil {
+				return err
+			}
+		}
+	case code == http.StatusRequestedRangeNotSatisfiable && d.n > 0:
+		return d.over(again("github: download: the storage can't continue"))
+	case code == http.StatusGone:
+		return &DownloadError{Err: ErrExpired}
+	case code == http.StatusNotFound, code == http.StatusForbidden: // late, or a link that has run out
+		return &againError{&DownloadError{Err: ErrRefused, Status: code}}
+	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+		return again("github: download: the storage answered %d", code)
+	default:
+		return &DownloadError{Err: ErrRefused, Status: code}
+	}
+	if d.o.Max > 0 && d.total > d.o.Max {
+		return &DownloadError{Err: ErrTooLarge, Got: d.total, Want: d.o.Max}
+	}
+	if resp.StatusCode == http.StatusOK {
+		d.etag = ""
+		if tag := resp.Header.Get("ETag"); strings.HasPrefix(tag, `"`) { // a weak one promises no bytes
+			d.etag = tag
+		}
+	}
+	return nil
+}
+
+// copy moves the body to dst, at most Max bytes in all.
+func (d *download) copy(body io.Reader, alive func()) error {
+	buf := make([]byte, 128<<10)
+	for {
+		n, err := body.Read(buf)
+		alive()
+		if d.o.Max > 0 && d.n+int64(n) > d.o.Max {
+			return &DownloadError{Err: ErrTooLarge, Got: -1, Want: d.o.Max}
+		}
+		if n > 0 {
+			w, err := d.dst.Write(buf[:n])
+			d.hash.Write(buf[:w])
+			d.n += int64(w)
+			if err != nil {
+				return fmt.Errorf("github: download: write: %w", err)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return again("github: download: the connection broke after %d bytes: %w", d.n, bare(err))
+		}
+	}
+}
+
+// check judges what came to its end.
+func (d *download) check() error {
+	switch got := hex.EncodeToString(d.hash.Sum(nil)); {
+	case d.want != "" && got == d.want:
+		return nil
+	case d.n < d.o.Size || d.n < d.total:
+		err := &DownloadError{Err: ErrTruncated, Got: d.n, Want: max(d.o.Size, d.total)}
+		return d.over(&againError{err})
+	case d.want == "":
+		return nil
+	case d.pieces:
+		return d.over(again("github: download: the pieces don't fit together"))
+	default:
+		return &DownloadError{Err: ErrDigest, GotSum: "sha256:" + got, WantSum: "sha256:" + d.want}
+	}
+}
+
+// restart empties dst.
+func (d *download) restart() error {
+	if d.n > 0 {
+		r, ok := d.dst.(Rewinder)
+		if !ok {
+			return fmt.Errorf("github: download: broke after %d bytes, and %T can't start over", d.n, d.dst)
+		}
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("github: download: start over: %w", err)
+		}
+		if err := r.Truncate(0); err != nil {
+			return fmt.Errorf("github: download: start over: %w", err)
+		}
+	}
+	d.n, d.etag, d.pieces = 0, "", false
+	d.hash.Reset()
+	return nil
+}
+
+// over starts over because of err.
+func (d *download) over(err error) error {
+	if e := d.restart(); e != nil {
+		return e
+	}
+	return err
+}
+
+// give is the error after the last try. A body that always ends at the same place is cut at its source, not by the network.
+func (d *download) give(last *againError) error {
+	if len(d.ends) == downloadTries && d.ends[0] > 0 {
+		same := true
+		for _, n := range d.ends {
+			same = same && n == d.ends[0]
+		}
+		if same {
+			return &DownloadError{Err: ErrTruncated, Got: d.ends[0], Want: max(d.o.Size, d.total, 0)}
+		}
+	}
+	var resp *gh.ErrorResponse
+	if errors.As(last.err, &resp) {
+		return fmt.Errorf("github: download: %w", last.err)
+	}
+	return last.err
+}

@@ -1,0 +1,108 @@
+package github
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+const graphBytes = 16 << 20 // no answer of ours comes near
+
+// GraphQL runs one query or mutation and decodes its data into out (nil: ignored). A query is repeated like a GET, a mutation is not.
+// Errors inside a 200 answer become a *GraphQLError; the data that came beside them is decoded all the same.
+func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any, out any) error {
+	body, err := json.Marshal(struct {
+		Query     string         `json:"query"`
+		Variables map[string]any `json:"variables,omitempty"`
+	}{query, vars})
+	if err != nil {
+		return fmt.Errorf("github: graphql variables: %w", err)
+	}
+	if !strings.HasPrefix(strings.TrimSpace(query), "mutation") {
+		ctx = context.WithValue(ctx, repeatable{}, true)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.api.graphql.String(), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("github: graphql: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.api.agent)
+	resp, err := c.Client.Client().Do(req)
+	if err != nil {
+		return fmt.Errorf("github: graphql: %w", err)
+	}
+	defer resp.Body.Close()
+	if err := gh.CheckResponse(resp); err != nil {
+		return fmt.Errorf("github: graphql: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, graphBytes))
+	if err != nil {
+		return fmt.Errorf("github: graphql: read the answer: %w", lost(req, err))
+	}
+	var answer struct {
+		Data    json.RawMessage
+		Message string
+		Errors  []GraphQLFault
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return fmt.Errorf("github: graphql: the answer is no JSON: %w", lost(req, err))
+	}
+	if out != nil && len(answer.Data) > 0 {
+		if err := json.Unmarshal(answer.Data, out); err != nil {
+			return fmt.Errorf("github: graphql: decode data: %w", err)
+		}
+	}
+	if len(answer.Errors) == 0 {
+		return nil
+	}
+	failed := &GraphQLError{Faults: answer.Errors}
+	if failed.limited() { // GitHub answers 200 to a limited query
+		like := &http.Response{StatusCode: http.StatusTooManyRequests, Header: resp.Header}
+		return fmt.Errorf("github: graphql: %w", c.tr.gate.block(readLimit(like, nil, time.Now())))
+	}
+	return failed
+}
+
+// GraphQLFault is one entry of a GraphQL answer's errors.
+type GraphQLFault struct {
+	Type    string // "NOT_FOUND", "FORBIDDEN", "RATE_LIMITED", …; "" for a query that GitHub can't parse
+	Message string
+}
+
+// GraphQLError is a GraphQL answer with errors.
+type GraphQLError struct{ Faults []GraphQLFault }
+
+func (e *GraphQLError) Error() string {
+	f := e.Faults[0]
+	return fmt.Sprintf("github: graphql: %s %s (%d errors)", f.Type, brief(f.Message), len(e.Faults))
+}
+
+func (e *GraphQLError) limited() bool {
+	for _, f := range e.Faults {
+		if f.Type == "RATE_LIMITED" || strings.Contains(strings.ToLower(f.Message), "rate limit") {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *GraphQLError) fate() Fate {
+	f := Fate{Kind: Invalid, Reason: sentence("GitHub refused a GraphQL request: " + brief(e.Faults[0].Message))}
+	switch t := e.Faults[0].Type; {
+	case t == "NOT_FOUND":
+		f.Kind = Missing
+	case t == "FORBIDDEN", t == "INSUFFICIENT_SCOPES":
+		f.Kind = Forbidden
+	case t == "SERVICE_UNAVAILABLE", t == "INTERNAL", strings.Contains(e.Faults[0].Message, "Something went wrong"):
+		f.Kind, f.Unsure = Retry, true
+	}
+	return f
+}

@@ -1,0 +1,100 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// repeat sends a request until it neither breaks nor meets a gateway error. safe says that doing it twice does no harm;
+// what isn't safe is repeated only when it can't have arrived.
+func (x *api) repeat(r *http.Request, safe bool, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	for try := 1; ; try++ {
+		q, err := replay(r)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := send(q)
+		if err == nil && resp.StatusCode < 300 {
+			err = buffered(resp)
+		}
+		again := err != nil && (broken(err) && safe || unsent(err)) || err == nil && safe && gateway(resp.StatusCode)
+		if !again || try == tries || !replayable(r) || r.Context().Err() != nil {
+			if err != nil {
+				return nil, err
+			}
+			return resp, nil
+		}
+		if err == nil {
+			drain(resp)
+		}
+		if !sleep(r.Context(), x.wait(try)) {
+			return nil, context.Cause(r.Context())
+		}
+	}
+}
+
+// replay copies a request, with a new body where there is a way to get one.
+func replay(r *http.Request) (*http.Request, error) {
+	q := r.Clone(r.Context())
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, fmt.Errorf("github: read the request again: %w", err)
+		}
+		q.Body = body
+	}
+	return q, nil
+}
+
+// replayable says whether a request's body can be had again.
+func replayable(r *http.Request) bool {
+	return r.GetBody != nil || r.Body == nil || r.Body == http.NoBody
+}
+
+func gateway(status int) bool { return status == 502 || status == 503 || status == 504 }
+
+// buffered reads a JSON answer so that a connection that breaks in its body is noticed while the request can still be repeated.
+func buffered(resp *http.Response) error {
+	if !strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		return nil
+	}
+	head, err := io.ReadAll(io.LimitReader(resp.Body, bufferBytes))
+	if err != nil {
+		resp.Body.Close()
+		return err
+	}
+	resp.Body = bounded{io.MultiReader(strings.NewReader(string(head)), resp.Body), resp.Body}
+	return nil
+}
+
+// drain makes the connection usable for the repeat.
+func drain(resp *http.Response) {
+	io.Copy(io.Discard, io.LimitReader(resp.Body, errorBytes))
+	resp.Body.Close()
+}
+
+// sleep returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lost marks an answer that broke off after the request was taken, the way net/http marks a connection that broke.
+func lost(r *http.Request, err error) error {
+	op := r.Method[:1] + strings.ToLower(r.Method[1:])
+	if safe(r) {
+		op = "Get"
+	}
+	return &url.Error{Op: op, URL: r.URL.Host, Err: err}
+}

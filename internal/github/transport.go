@@ -1,0 +1,113 @@
+package github
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// transport sends the calls of one installation (or of the App itself).
+type transport struct {
+	api    *api
+	gate   *gate
+	auth   auth
+	closed atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or those of the connection.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.GetBody != nil {
+		defer r.Body.Close() // copies are sent
+	}
+	if !t.api.holds(r.URL) {
+		return nil, fmt.Errorf("github: %s %s://%s is outside of the API %s: no credentials for it", r.Method, r.URL.Scheme, r.URL.Host, t.api.rest)
+	}
+	ctx := r.Context()
+	free := t.api.is(r.URL, "rate_limit")
+	if err := t.gate.enter(ctx, free); err != nil {
+		return nil, err
+	}
+	defer t.gate.leave()
+	if r.Method == http.MethodPost && creates(r.URL.Path) {
+		if err := t.gate.space(ctx); err != nil {
+			return nil, err
+		}
+	}
+	renewed := false
+	return t.api.repeat(r, safe(r), func(q *http.Request) (*http.Response, error) {
+		for {
+			resp, used, err := t.once(q, free)
+			if err != nil || resp.StatusCode != http.StatusUnauthorized || renewed || !replayable(r) || !t.auth.renew(used) {
+				return resp, err
+			}
+			renewed = true
+			drain(resp)
+			if q, err = replay(r); err != nil {
+				return nil, err
+			}
+		}
+	})
+}
+
+// once sends one request unless a limit holds, and remembers the limit that an answer reports.
+func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error) {
+	if t.closed.Load() {
+		return nil, nil, ErrForgotten
+	}
+	if err := t.gate.check(free); err != nil {
+		return nil, nil, err
+	}
+	resp, used, err := t.auth.send(q)
+	if err != nil {
+		var l *LimitError
+		if errors.As(err, &l) { // the token request met it
+			return nil, used, t.gate.block(l)
+		}
+		return nil, used, err
+	}
+	switch resp.StatusCode {
+	case http.StatusForbidden, http.StatusTooManyRequests:
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBytes))
+		resp.Body.Close()
+		if l := readLimit(resp, body, time.Now()); l != nil && !free {
+			return nil, used, t.gate.block(l)
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+	default:
+		if resp.StatusCode < 400 {
+			t.gate.open()
+		}
+	}
+	return resp, used, nil
+}
+
+type repeatable struct{}
+
+// safe says whether doing a request twice is as good as once.
+func safe(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Value(repeatable{}) != nil
+}
+
+// creates says whether a POST makes content that people are told of; GitHub limits these most.
+func creates(path string) bool {
+	return strings.HasSuffix(path, "/comments") || strings.HasSuffix(path, "/reviews") || strings.HasSuffix(path, "/replies")
+}
+
+// broken says whether an error is the connection's: the request may or may not have arrived.
+func broken(err error) bool {
+	var l *LimitError
+	var t *TokenError
+	return !errors.As(err, &l) && !errors.As(err, &t) && !errors.Is(err, ErrForgotten)
+}
+
+// unsent says whether a request certainly didn't arrive: the connection couldn't be made.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
