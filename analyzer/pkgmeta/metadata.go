@@ -107,7 +107,7 @@ func parseHeaders(file string, data []byte) (headers, error) {
 			break
 		}
 		if line[0] == ' ' || line[0] == '\t' {
-			value.WriteString("\n" + line)
+			value.WriteString(" " + strings.TrimLeft(line, " \t"))
 			continue
 		}
 		flush()
