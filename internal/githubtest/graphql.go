@@ -34,7 +34,7 @@ func (s *Server) graphql(r *request) (any, error) {
 // argument reads one argument of a query: a literal, a variable (not its declaration), or a field of the variable named input.
 func argument(r *request, query, name string) string {
 	variables := obj(r.body, "variables")
-	m := regexp.MustCompile(`\b`+name+`\s*:\s*(\$\w+|"[^"]*"|[A-Z0-9_]+\b)`).FindAllStringSubmatch(query, -1)
+	m := regexp.MustCompile(`(?:^|[^$\w])`+name+`\s*:\s*(\$\w+|"[^"]*"|[A-Z0-9_]+\b)`).FindAllStringSubmatch(query, -1)
 	for _, found := range m {
 		v, isVariable := strings.CutPrefix(found[1], "$")
 		if !isVariable {
