@@ -36,7 +36,7 @@
 //	versym yes|no
 //	flags symbolic textrel now origin static-tls 0x…
 //	flags_1 now nodelete pie 0x…
-//	execstack yes|no|unsaid                 default no
+//	execstack yes|no|unsaid                 default no; unsaid for rel and core
 //	relr
 //	osabi 3
 //	build-id 0123abcd

@@ -12,7 +12,7 @@ import (
 
 // Parse reads the text form that the package comment describes. An error names the line.
 func Parse(text string) (*Object, error) {
-	p := &parser{o: &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "no"}}
+	p := &parser{o: &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}}
 	n := 0
 	for s := range strings.Lines(text) {
 		n++
@@ -28,6 +28,9 @@ func Parse(text string) (*Object, error) {
 		return nil, fmt.Errorf("line %d: the text has no line, and the first one should be: elf x86_64", n)
 	}
 	o := p.o
+	if o.ExecStack == "" {
+		o.ExecStack = o.usualStack()
+	}
 	if !p.exact {
 		o.implyVersions()
 	}

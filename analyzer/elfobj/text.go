@@ -66,7 +66,7 @@ func (o *Object) Text() string {
 	if o.Flags1 != 0 {
 		line("flags_1%s", flagText(o.Flags1, flag1Names))
 	}
-	if o.ExecStack != "no" {
+	if o.ExecStack != o.usualStack() {
 		line("execstack %s", o.ExecStack)
 	}
 	if o.RelR {
@@ -86,6 +86,14 @@ func (o *Object) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// usualStack is the ExecStack that the text form does not mention; .o and core files have no PT_GNU_STACK.
+func (o *Object) usualStack() string {
+	if o.Type == "ET_REL" || o.Type == "ET_CORE" {
+		return "unsaid"
+	}
+	return "no"
 }
 
 // versionText writes the version lines that Parse would not imply.

@@ -1,0 +1,175 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// compare checks needs, symbols, versions and hidden bits against debug/elf, the second reader.
+func compare(t testing.TB, f *elf.File, o *Object) {
+	t.Helper()
+	libs, err := f.ImportedLibraries()
+	if err != nil {
+		t.Errorf("debug/elf: %v", err)
+		return
+	}
+	if !slices.Equal(libs, o.Needed) && len(libs)+len(o.Needed) > 0 {
+		t.Errorf("DT_NEEDED is %q, debug/elf has %q", o.Needed, libs)
+	}
+	if s, err := f.DynString(elf.DT_SONAME); err == nil && len(s) > 0 && s[0] != o.SONAME {
+		t.Errorf("SONAME is %q, debug/elf has %q", o.SONAME, s[0])
+	}
+	want, err := debugSymbols(f)
+	if err != nil {
+		t.Errorf("debug/elf: %v", err)
+		return
+	}
+	if got := ownSymbols(o); !slices.Equal(got, want) {
+		t.Errorf("%d symbols, debug/elf has %d; first difference: %s", len(got), len(want), firstDifference(got, want))
+	}
+	var needs []string
+	if ns, err := f.DynamicVersionNeeds(); err == nil {
+		for _, n := range ns {
+			for _, v := range n.Needs {
+				needs = append(needs, fmt.Sprint(n.Name, " ", v.Dep, " ", v.Flags&elf.VER_FLG_WEAK != 0))
+			}
+		}
+	}
+	var own []string
+	for _, n := range o.VersionNeeds {
+		for _, v := range n.Versions {
+			own = append(own, fmt.Sprint(n.Library, " ", v.Name, " ", v.Weak))
+		}
+	}
+	if !slices.Equal(own, needs) {
+		t.Errorf("version needs are %q, debug/elf has %q", own, needs)
+	}
+	needs, own = nil, nil
+	if ds, err := f.DynamicVersions(); err == nil {
+		for _, d := range ds {
+			needs = append(needs, fmt.Sprint(d.Name, " ", d.Flags&elf.VER_FLG_BASE != 0, " ", d.Flags&elf.VER_FLG_WEAK != 0, " ", len(d.Deps)))
+		}
+	}
+	for _, d := range o.VersionDefs {
+		own = append(own, fmt.Sprint(d.Name, " ", d.Base, " ", d.Weak, " ", len(d.Parents)))
+	}
+	if !slices.Equal(own, needs) {
+		t.Errorf("version definitions are %q, debug/elf has %q", own, needs)
+	}
+}
+
+// debugSymbols lists the symbols that Imports and Exports are about, imports first, one line each.
+func debugSymbols(f *elf.File) ([]string, error) {
+	syms, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	var imports, exports []string
+	for _, s := range syms {
+		bind := elf.ST_BIND(s.Info)
+		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
+			continue
+		}
+		line := fmt.Sprintf("%s@%s weak=%t %s", s.Name, s.Version, bind == elf.STB_WEAK, kindOf(elf.ST_TYPE(s.Info)))
+		if s.Section == elf.SHN_UNDEF {
+			imports = append(imports, line+" "+s.Library)
+		} else {
+			hidden := s.HasVersion && s.VersionIndex.IsHidden()
+			exports = append(exports, fmt.Sprintf("%s hidden=%t unique=%t size=%d", line, hidden, bind == bindUnique, s.Size))
+		}
+	}
+	return append(imports, exports...), nil
+}
+
+func ownSymbols(o *Object) []string {
+	var list []string
+	for _, i := range o.Imports {
+		list = append(list, fmt.Sprintf("%s@%s weak=%t %s %s", i.Name, i.Version, i.Weak, i.Kind, i.Library))
+	}
+	for _, e := range o.Exports {
+		list = append(list, fmt.Sprintf("%s@%s weak=%t %s hidden=%t unique=%t size=%d", e.Name, e.Version, e.Weak, e.Kind, e.Hidden, e.Unique, e.Size))
+	}
+	return list
+}
+
+func firstDifference(a, b []string) string {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("only debug/elf has %q", b[i])
+		case i >= len(b):
+			return fmt.Sprintf("debug/elf lacks %q", a[i])
+		case a[i] != b[i]:
+			return fmt.Sprintf("%q and %q", a[i], b[i])
+		}
+	}
+	return "none"
+}
+
+// systemLibraries lists distinct shared libraries of this machine, at most limit.
+func systemLibraries(t testing.TB, limit int) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	var files []string
+	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"} {
+		found, err := filepath.Glob(dir + "/*.so*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			real, err := filepath.EvalSymlinks(f)
+			if err != nil || seen[real] {
+				continue
+			}
+			seen[real] = true
+			if b := make([]byte, 4); readHead(real, b) && string(b) == magic {
+				files = append(files, real)
+			}
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("this machine has no shared library to compare the two readers on")
+	}
+	return files[:min(len(files), limit)]
+}
+
+func readHead(file string, b []byte) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	n, err := f.ReadAt(b, 0)
+	return err == nil && n == len(b)
+}
+
+func TestAgainstDebugELF(t *testing.T) {
+	for _, file := range systemLibraries(t, 400) {
+		t.Run(strings.TrimPrefix(file, "/"), func(t *testing.T) {
+			r, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			st, err := r.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := Read(r, st.Size())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := elf.NewFile(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, f, o)
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf, readelf, linkers and
+// the dynamic linker take it. It writes any class and byte order; functions are a single return instruction on
+// x86_64, i686 and aarch64, and variables are zeros. Each import has a relocation on machines whose
+// number for it is known (relocTypes), so the dynamic linker really looks it up.
+//
+// In an object made by hand, zero fields have the meaning of the text form's defaults: x86_64, ET_DYN with PT_DYNAMIC,
+// no executable stack, and version records are implied where there are none at all.
+//
+// It returns an error when o says what ELF cannot: a version without a record, a NUL byte in a string, over 32,766 versions.
+func Write(o *Object) ([]byte, error) {
+	w := &writer{o: complete(o), strings: map[string]uint32{"": 0}, dynstr: []byte{0}}
+	w.f.wide, w.f.order = w.o.Class == 64, binary.ByteOrder(binary.LittleEndian)
+	if w.o.ByteOrder == "big" {
+		w.f.order = binary.BigEndian
+	}
+	if err := w.check(); err != nil {
+		return nil, fmt.Errorf("write ELF: %w", err)
+	}
+	if err := w.numberVersions(); err != nil {
+		return nil, fmt.Errorf("write ELF: %w", err)
+	}
+	w.plan()
+	w.place()
+	return w.emit(), nil
+}
+
+// complete gives a copy of o with the defaults filled in.
+func complete(o *Object) *Object {
+	c := *o
+	if c.Class == 0 {
+		c.Class, c.ByteOrder, c.Machine = 64, "little", Machine(elf.EM_X86_64)
+	}
+	if c.Type == "" {
+		c.Type, c.Dynamic = "ET_DYN", true
+	}
+	if c.ExecStack == "" {
+		c.ExecStack = c.usualStack()
+	}
+	if len(c.VersionNeeds)+len(c.VersionDefs) == 0 {
+		c.implyVersions()
+	}
+	c.HasVersym = c.HasVersym || c.impliedVersym()
+	return &c
+}
+
+type writer struct {
+	f       file // class and byte order only
+	o       *Object
+	parts   []*part
+	strings map[string]uint32 // offsets in dynstr
+	dynstr  []byte
+
+	index map[versionKey]uint16 // of the version records
+
+	importIndex, exportIndex []uint16 // version indexes of the symbols
+
+	split int // parts before it go into the first, read-only segment
+}
+
+// versionKey names a version record; library is "" for a Verdef.
+type versionKey struct{ library, name string }
+
+// part is a piece of the file with a section header of its own.
+type part struct {
+	name      string
+	typ       elf.SectionType
+	flags     elf.SectionFlag
+	link      string
+	info      uint32
+	align     uint64
+	entsize   uint64
+	bytes     func() []byte // its length does not depend on addresses
+	space     uint64        // of SHT_NOBITS
+	off, addr uint64
+	size      uint64
+}
+
+// check refuses what would come out as something else.
+func (w *writer) check() error {
+	o := w.o
+	all := []string{o.Interp, o.SONAME, o.RPath, o.RunPath}
+	all = append(append(all, o.Needed...), o.Comment...)
+	for _, i := range o.Imports {
+		all = append(all, i.Name, i.Version, i.Library)
+	}
+	for _, e := range o.Exports {
+		all = append(all, e.Name, e.Version)
+	}
+	for _, n := range o.VersionNeeds {
+		all = append(all, n.Library)
+		for _, v := range n.Versions {
+			all = append(all, v.Name)
+		}
+	}
+	for _, d := range o.VersionDefs {
+		all = append(append(all, d.Name), d.Parents...)
+	}
+	for _, s := range o.Sections {
+		all = append(all, s.Name)
+	}
+	for _, s := range all {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("the string %q holds a NUL byte", shorten(s))
+		}
+	}
+	if (o.Class != 32 && o.Class != 64) || (o.ByteOrder != "little" && o.ByteOrder != "big") {
+		return fmt.Errorf("class %d and byte order %q; there are 32, 64 and little, big", o.Class, o.ByteOrder)
+	}
+	if b, err := hex.DecodeString(o.BuildID); err != nil || len(b) > 64 {
+		return fmt.Errorf("build ID %q should be at most 64 bytes in hex", shorten(o.BuildID))
+	}
+	if o.ABITag != "" {
+		if _, err := parseABITag(o.ABITag); err != nil {
+			return err
+		}
+	}
+	for _, t := range typeNames {
+		if t.typ == o.Type {
+			return nil
+		}
+	}
+	return fmt.Errorf("type %q; there are ET_DYN, ET_EXEC, ET_REL and ET_CORE", o.Type)
+}
+
+// numberVersions gives every version record its index: 1 is the base definition, then definitions, then needs.
+func (w *writer) numberVersions() error {
+	o := w.o
+	w.index = map[versionKey]uint16{}
+	anyNeed := map[string]uint16{}
+	n := 2
+	for _, d := range o.VersionDefs {
+		if d.Base {
+			continue
+		}
+		w.index[versionKey{"", d.Name}] = uint16(n)
+		n++
+	}
+	for _, v := range o.VersionNeeds {
+		if len(v.Versions) == 0 || v.Library == "" {
+			return fmt.Errorf("a version need of library %q without a version or without a library", v.Library)
+		}
+		for _, ver := range v.Versions {
+			w.index[versionKey{v.Library, ver.Name}] = uint16(n)
+			anyNeed[ver.Name] = uint16(n)
+			n++
+		}
+	}
+	if n > versionHidden {
+		return fmt.Errorf("%d version records; ELF has room for %d", n-2, versionHidden-2)
+	}
+	if !o.HasVersym && n > 2 && (len(o.Imports)+len(o.Exports) > 0) {
+		return fmt.Errorf("version records without DT_VERSYM")
+	}
+	for _, i := range o.Imports {
+		k, ok := w.index[versionKey{i.Library, i.Version}]
+		if i.Version == "" {
+			k, ok = 1, true
+		}
+		if !ok {
+			return fmt.Errorf("import %s@%s of %q has no version record", i.Name, i.Version, i.Library)
+		}
+		w.importIndex = append(w.importIndex, k)
+	}
+	for _, e := range o.Exports {
+		k, ok := w.index[versionKey{"", e.Version}]
+		if !ok {
+			k, ok = anyNeed[e.Version]
+		}
+		if e.Version == "" {
+			k, ok = 1, true
+		}
+		if !ok {
+			return fmt.Errorf("export %s@%s has no version record", e.Name, e.Version)
+		}
+		if e.Hidden {
+			k |= versionHidden
+		}
+		w.exportIndex = append(w.exportIndex, k)
+	}
+	return nil
+}
+
+// str is the offset of s in the dynamic string table.
+func (w *writer) str(s string) uint32 {
+	off, ok := w.strings[s]
+	if !ok {
+		off = uint32(len(w.dynstr))
+		w.strings[s] = off
+		w.dynstr = append(append(w.dynstr, s...), 0)
+	}
+	return off
+}
+
+// out encodes fields in the object's class and byte order.
+type out struct {
+	f *file
+	bytes.Buffer
+}
+
+func (w *writer) out() *out { return &out{f: &w.f} }
+
+func (b *out) u8(v uint8) { b.WriteByte(v) }
+
+func (b *out) u16(v uint16) {
+	var x [2]byte
+	b.f.order.PutUint16(x[:], v)
+	b.Write(x[:])
+}
+
+func (b *out) u32(v uint32) {
+	var x [4]byte
+	b.f.order.PutUint32(x[:], v)
+	b.Write(x[:])
+}
+
+func (b *out) word(v uint64) {
+	if !b.f.wide {
+		b.u32(uint32(v))
+		return
+	}
+	var x [8]byte
+	b.f.order.PutUint64(x[:], v)
+	b.Write(x[:])
+}

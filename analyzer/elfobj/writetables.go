@@ -1,0 +1,248 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"encoding/hex"
+)
+
+// relocTypes is the relocation that fills a pointer with a symbol's address: GLOB_DAT where the machine has one, else the
+// plain word. Machines that are not here get no relocations.
+var relocTypes = map[elf.Machine][2]uint32{ // for ELF32, ELF64
+	elf.EM_X86_64:    {uint32(elf.R_X86_64_GLOB_DAT), uint32(elf.R_X86_64_GLOB_DAT)},
+	elf.EM_386:       {uint32(elf.R_386_GLOB_DAT), 0},
+	elf.EM_AARCH64:   {0, uint32(elf.R_AARCH64_GLOB_DAT)},
+	elf.EM_ARM:       {uint32(elf.R_ARM_GLOB_DAT), 0},
+	elf.EM_PPC64:     {0, uint32(elf.R_PPC64_GLOB_DAT)},
+	elf.EM_S390:      {uint32(elf.R_390_GLOB_DAT), uint32(elf.R_390_GLOB_DAT)},
+	elf.EM_RISCV:     {uint32(elf.R_RISCV_32), uint32(elf.R_RISCV_64)},
+	elf.EM_LOONGARCH: {uint32(elf.R_LARCH_32), uint32(elf.R_LARCH_64)},
+}
+
+// relocType is 0 where nothing is known.
+func (w *writer) relocType() uint32 {
+	t := relocTypes[elf.Machine(w.o.Machine)]
+	if w.f.wide {
+		return t[1]
+	}
+	return t[0]
+}
+
+// relocAddends tells whether the machine's relocations are RELA.
+func (w *writer) relocAddends() bool {
+	m := elf.Machine(w.o.Machine)
+	return m != elf.EM_386 && m != elf.EM_ARM
+}
+
+// code is a function that returns at once.
+func (w *writer) code() []byte {
+	b := make([]byte, 16)
+	switch elf.Machine(w.o.Machine) {
+	case elf.EM_X86_64, elf.EM_386:
+		b[0] = 0xc3
+	case elf.EM_AARCH64:
+		copy(b, []byte{0xc0, 0x03, 0x5f, 0xd6})
+	}
+	return b
+}
+
+func (w *writer) notes() []byte {
+	b := w.out()
+	note := func(typ uint32, desc []byte) {
+		b.u32(4)
+		b.u32(uint32(len(desc)))
+		b.u32(typ)
+		b.WriteString("GNU\x00")
+		b.Write(desc)
+		b.Write(make([]byte, up(uint64(len(desc)), 4)-uint64(len(desc))))
+	}
+	if w.o.BuildID != "" {
+		id, _ := hex.DecodeString(w.o.BuildID) // checked
+		note(noteBuildID, id)
+	}
+	if w.o.ABITag != "" {
+		d := w.out()
+		n, _ := parseABITag(w.o.ABITag) // checked
+		for _, v := range n {
+			d.u32(v)
+		}
+		note(noteABITag, d.Bytes())
+	}
+	return b.Bytes()
+}
+
+// gnuHash is a table with one bucket, so that the symbols can keep their order.
+func (w *writer) gnuHash() []byte {
+	b := w.out()
+	first := uint32(1 + len(w.o.Imports))
+	b.u32(1) // buckets
+	b.u32(first)
+	b.u32(1) // words of the bloom filter
+	b.u32(5) // its shift
+	if len(w.o.Exports) == 0 {
+		b.word(0)
+		b.u32(0)
+		return b.Bytes()
+	}
+	b.word(1<<64 - 1) // every name may be there
+	b.u32(first)
+	for i, e := range w.o.Exports {
+		h := gnuHash(e.Name) &^ 1
+		if i == len(w.o.Exports)-1 {
+			h |= 1
+		}
+		b.u32(h)
+	}
+	return b.Bytes()
+}
+
+func gnuHash(s string) uint32 {
+	h := uint32(5381)
+	for i := range len(s) {
+		h = h*33 + uint32(s[i])
+	}
+	return h
+}
+
+// sysvHash is the hash of version names (System V ABI, "Hash Table").
+func sysvHash(s string) uint32 {
+	var h uint32
+	for i := range len(s) {
+		h = h<<4 + uint32(s[i])
+		g := h & 0xf0000000
+		h = (h ^ g>>24) &^ g
+	}
+	return h
+}
+
+func (w *writer) dynsym() []byte {
+	b := w.out()
+	symbol := func(name string, bind elf.SymBind, kind Kind, shndx uint16, value, size uint64) {
+		info := elf.ST_INFO(bind, symType(kind))
+		b.u32(w.str(name))
+		if w.f.wide {
+			b.u8(info)
+			b.u8(0)
+			b.u16(shndx)
+			b.word(value)
+			b.word(size)
+			return
+		}
+		b.word(value)
+		b.word(size)
+		b.u8(info)
+		b.u8(0)
+		b.u16(shndx)
+	}
+	symbol("", elf.STB_LOCAL, NoType, 0, 0, 0)
+	for _, i := range w.o.Imports {
+		symbol(i.Name, bindOf(i.Weak, false), i.Kind, 0, 0, 0)
+	}
+	text, data, tls := w.part(".text"), w.part(".bss"), w.part(".tbss")
+	var used, usedTLS uint64
+	for _, e := range w.o.Exports {
+		bind := bindOf(e.Weak, e.Unique)
+		switch e.Kind {
+		case TLS:
+			symbol(e.Name, bind, e.Kind, w.shndx(tls), usedTLS, e.Size)
+			usedTLS += room(e)
+		case Func, IFunc, "":
+			symbol(e.Name, bind, e.Kind, w.shndx(text), text.addr, e.Size)
+		default:
+			symbol(e.Name, bind, e.Kind, w.shndx(data), data.addr+used, e.Size)
+			used += room(e)
+		}
+	}
+	return b.Bytes()
+}
+
+// room is the memory that a variable gets. Sizes over a page are not worth the address space; nothing is stored there.
+func room(e Export) uint64 { return up(min(max(e.Size, 8), 4096), 16) }
+
+func bindOf(weak, unique bool) elf.SymBind {
+	switch {
+	case weak:
+		return elf.STB_WEAK
+	case unique:
+		return bindUnique
+	}
+	return elf.STB_GLOBAL
+}
+
+func symType(k Kind) elf.SymType {
+	if t, ok := kinds[k]; ok {
+		return t
+	}
+	for t, u := range unknownKinds {
+		if u != "" && u == k {
+			return elf.SymType(t)
+		}
+	}
+	return elf.STT_FUNC
+}
+
+func (w *writer) versym() []byte {
+	b := w.out()
+	b.u16(0)
+	for _, list := range [][]uint16{w.importIndex, w.exportIndex} {
+		for _, n := range list {
+			b.u16(n)
+		}
+	}
+	return b.Bytes()
+}
+
+func (w *writer) verneed() []byte {
+	b := w.out()
+	for i, n := range w.o.VersionNeeds {
+		b.u16(1)
+		b.u16(uint16(len(n.Versions)))
+		b.u32(w.str(n.Library))
+		b.u32(16)
+		b.u32(link(i, len(w.o.VersionNeeds), 16+16*len(n.Versions)))
+		for k, v := range n.Versions {
+			b.u32(sysvHash(v.Name))
+			b.u16(flag(v.Weak, elf.VER_FLG_WEAK))
+			b.u16(w.index[versionKey{n.Library, v.Name}])
+			b.u32(w.str(v.Name))
+			b.u32(link(k, len(n.Versions), 16))
+		}
+	}
+	return b.Bytes()
+}
+
+func (w *writer) verdef() []byte {
+	b := w.out()
+	for i, d := range w.o.VersionDefs {
+		index := uint16(1)
+		if !d.Base {
+			index = w.index[versionKey{"", d.Name}]
+		}
+		b.u16(1)
+		b.u16(flag(d.Base, elf.VER_FLG_BASE) | flag(d.Weak, elf.VER_FLG_WEAK))
+		b.u16(index)
+		b.u16(uint16(1 + len(d.Parents)))
+		b.u32(sysvHash(d.Name))
+		b.u32(20)
+		b.u32(link(i, len(w.o.VersionDefs), 20+8*(1+len(d.Parents))))
+		for k, name := range append([]string{d.Name}, d.Parents...) {
+			b.u32(w.str(name))
+			b.u32(link(k, 1+len(d.Parents), 8))
+		}
+	}
+	return b.Bytes()
+}
+
+// link is the distance to the next record, 0 for the last one.
+func link(i, n, size int) uint32 {
+	if i == n-1 {
+		return 0
+	}
+	return uint32(size)
+}
+
+func flag(on bool, f elf.DynamicVersionFlag) uint16 {
+	if on {
+		return uint16(f)
+	}
+	return 0
+}
