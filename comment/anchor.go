@@ -1,7 +1,277 @@
 package comment
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"cmp"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 
-func Anchor(f *analyzer.Finding, files map[string]string) (path string, line int, ok bool) { return "", 0, false }
-func Candidates(paths []string) []string { return nil }
-func review(in Input, groups []*group) []ReviewComment { return nil }
+	"github.com/compat-app/compat/analyzer"
+)
+
+// Anchor finds the source line that causes a finding: the requirement of a dependency, the build image or platform tag, the link
+// command, the package index. Where no line can be told it is the first line of the best fitting file. ok is false only when
+// there is no file with a line in it.
+func Anchor(f *analyzer.Finding, files map[string]string) (file string, line int, ok bool) {
+	for _, search := range searches(f) {
+		if file, line = search(files); line > 0 {
+			return file, line, true
+		}
+	}
+	return fallback(files)
+}
+
+// search returns the best line, 0 when there is none.
+type search func(files map[string]string) (string, int)
+
+// searches puts the places to look in order: the fixes tell best what is at fault, then the facts.
+func searches(f *analyzer.Finding) []search {
+	var out []search
+	for _, x := range f.Fixes {
+		switch x.Kind {
+		case "pin", "dependency":
+			if r, ok := parseRequirement(x.Requirement); ok {
+				out = append(out, requirement(r.name))
+			}
+		case "platform-tag", "image", "symver":
+			out = append(out, image(f.Target))
+		case "link-flag", "patchelf":
+			out = append(out, linked(f))
+		}
+	}
+	if aboutGPU(f) {
+		out = append(out, gpuStack)
+	}
+	if aboutLibc(f) {
+		out = append(out, image(f.Target))
+	}
+	if f.Package != "" {
+		out = append(out, requirement(f.Package))
+	}
+	return append(out, linked(f))
+}
+
+func aboutGPU(f *analyzer.Finding) bool {
+	l := strings.ToLower(f.Library + " " + f.Rule + " " + f.Symbol)
+	for _, w := range []string{"cuda", "_hip", "hip.so", "rocm", "amdhip", "cudnn", "cublas", "torch"} {
+		if strings.Contains(l, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func aboutLibc(f *analyzer.Finding) bool {
+	for _, p := range []string{"GLIBC", "CXXABI", "GCC_", "GOMP_"} {
+		if strings.HasPrefix(f.Version, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// scan visits the lines of files of some kinds, a comment taken off each, and keeps the one with the highest score; 0 is none.
+// Among equals the file that comes first in the order of kinds wins, then the one nearest to the root, then the first line.
+func scan(files map[string]string, kinds []fileKind, score func(kind fileKind, section, line string) int) (string, int) {
+	best, bestFile, bestLine := 0, "", 0
+	for _, p := range inOrder(files, kinds) {
+		section := ""
+		toml := path.Ext(p) == ".toml"
+		for i, l := range lines(files[p]) {
+			l = code(l)
+			if t := strings.TrimSpace(l); toml && strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") && !strings.ContainsAny(t, `"'`) {
+				section = strings.Trim(t, "[] ")
+			}
+			if s := score(kindOf(p), section, l); s > best {
+				best, bestFile, bestLine = s, p, i+1
+			}
+		}
+	}
+	return bestFile, bestLine
+}
+
+func inOrder(files map[string]string, kinds []fileKind) []string {
+	ps := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(p string) bool { return !slices.Contains(kinds, kindOf(p)) })
+	slices.SortFunc(ps, func(a, b string) int {
+		return cmp.Or(
+			slices.Index(kinds, kindOf(a))-slices.Index(kinds, kindOf(b)),
+			strings.Count(a, "/")-strings.Count(b, "/"),
+			later(path.Base(a) != "pyproject.toml")-later(path.Base(b) != "pyproject.toml"),
+			strings.Compare(a, b))
+	})
+	return ps
+}
+
+// lines splits as an editor counts: a line feed at the end starts no further line.
+func lines(content string) []string {
+	if content == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
+}
+
+// code is a line without its comment. A "#" counts outside quotes, at the start or behind white space.
+func code(l string) string {
+	quote := byte(0)
+	for i := range len(l) {
+		switch c := l[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '#' && (i == 0 || l[i-1] == ' ' || l[i-1] == '\t'):
+			return l[:i]
+		}
+	}
+	return l
+}
+
+// requirement looks for the line that requires a package.
+func requirement(name string) search {
+	return func(files map[string]string) (string, int) {
+		return scan(files, []fileKind{projectPy, pinned, imageFile, workflowYML}, func(kind fileKind, section, line string) int {
+			r, ok := findRequirement(line, name, kind)
+			switch {
+			case !ok:
+				return 0
+			case section == "build-system": // what it is built with; what it runs with says more
+				return 1
+			case r.spec == "":
+				return 2
+			}
+			return 3
+		})
+	}
+}
+
+var (
+	manyTag   = regexp.MustCompile(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
+	buildArg  = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-image\b`)
+	imageLine = regexp.MustCompile(`^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	runnerOS  = regexp.MustCompile(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
+)
+
+// image looks for the platform that the artifact is built for or in.
+func image(target string) search {
+	return func(files map[string]string) (string, int) {
+		return scan(files, []fileKind{projectPy, workflowYML, imageFile, pinned}, func(kind fileKind, _, line string) int {
+			tag := manyTag.FindString(line)
+			switch {
+			case tag != "" && target != "" && sameTag(tag, target):
+				return 6
+			case tag != "":
+				return 5
+			case buildArg.MatchString(line):
+				return 4
+			case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
+				return 3
+			case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
+				return 2
+			case kind == workflowYML && runnerOS.MatchString(line):
+				return 1
+			}
+			return 0
+		})
+	}
+}
+
+var aliases = map[string]string{"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12", "manylinux2014": "manylinux_2_17"} // PEP 600
+
+// sameTag says whether a tag without architecture is the platform of a target: manylinux2014 of manylinux_2_17_x86_64.
+func sameTag(tag, target string) bool {
+	canonical := func(t string) string {
+		t = manyTag.FindString(t)
+		if a := aliases[t]; a != "" {
+			return a
+		}
+		return t
+	}
+	return canonical(target) != "" && canonical(tag) == canonical(target)
+}
+
+var linkWords = regexp.MustCompile(`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`)
+
+// linked looks for the command that links the object, or against the library.
+func linked(f *analyzer.Finding) search {
+	stems := distinct([]string{stem(f.Object), stem(f.Library)})
+	return func(files map[string]string) (string, int) {
+		return scan(files, []fileKind{native, projectPy, imageFile, workflowYML}, func(kind fileKind, _, line string) int {
+			if kind == native && strings.HasPrefix(strings.TrimSpace(line), "//") || !linkWords.MatchString(line) {
+				return 0
+			}
+			for i, s := range stems {
+				if hasWord(line, s) {
+					return 4 - i
+				}
+			}
+			if kind == native || strings.Contains(line, "extra_link_args") {
+				return 1
+			}
+			return 0
+		})
+	}
+}
+
+// stem is the name that a link command knows a library by: cufile of lib/libcufile.so.0.
+func stem(object string) string {
+	base := path.Base(object)
+	base, _, _ = strings.Cut(base, ".")
+	return strings.TrimPrefix(base, "lib")
+}
+
+func hasWord(line, word string) bool {
+	if len(word) < 2 {
+		return false
+	}
+	for from := 0; ; {
+		i := strings.Index(line[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		before := i == 0 || !nameByte(line[i-1]) || strings.HasSuffix(line[:i], "-l") || strings.HasSuffix(line[:i], "lib")
+		if before && (end == len(line) || !nameByte(line[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+var (
+	wheelIndex = regexp.MustCompile(`(?i)--(?:extra-)?index-url|find-links|[/=](?:rocm|cu)\d`)
+	gpuSetting = regexp.MustCompile(`(?i)\b(?:cuda|rocm|hip)\w*\s*[:=]|find_package\s*\(\s*(?:cuda|hip|torch)|CUDAExtension|HIPExtension`)
+)
+
+// gpuStack looks for where CUDA, ROCm or torch is chosen.
+func gpuStack(files map[string]string) (string, int) {
+	return scan(files, []fileKind{projectPy, pinned, workflowYML, imageFile, native}, func(kind fileKind, _, line string) int {
+		_, torch := findRequirement(line, "torch", kind)
+		switch {
+		case wheelIndex.MatchString(line) && strings.Contains(line, "torch"):
+			return 4
+		case torch:
+			return 3
+		case wheelIndex.MatchString(line):
+			return 2
+		case gpuSetting.MatchString(line):
+			return 1
+		}
+		return 0
+	})
+}
+
+// fallback is the first line of the file that says most about how the artifact comes to be.
+func fallback(files map[string]string) (string, int, bool) {
+	ps := inOrder(files, []fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind})
+	for _, p := range ps {
+		if files[p] != "" {
+			return p, 1, true
+		}
+	}
+	return "", 0, false
+}

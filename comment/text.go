@@ -129,21 +129,31 @@ func fixBlock(f *analyzer.Finding, x fix.Fix) string {
 	return b.String()
 }
 
-func targets(r *analyzer.Report) string {
-	const most = 12
-	var b strings.Builder
-	for i, t := range r.Targets {
-		if i == most {
-			fmt.Fprintf(&b, "- and %s more\n", count(len(r.Targets)-most, "target"))
-			break
-		}
-		fmt.Fprintf(&b, "- %s: %s", mdsafe.Code(t.Name, maxShown), t.Verdict)
-		if len(t.With) > 0 {
-			fmt.Fprintf(&b, ", beside %s", mdsafe.Codes(t.With, 8, 100))
-		}
-		b.WriteString("\n")
+// Bytes that a list of the overview may take; what does not fit is counted.
+const (
+	targetBytes  = 3 << 10
+	listBytes    = 5 << 10
+	acceptedMore = 8 << 10
+)
+
+// section is a list under a heading, "" when it is empty.
+func section(heading string, lines []string, limit int) string {
+	if len(lines) == 0 {
+		return ""
 	}
-	return b.String()
+	return heading + mdsafe.Join(lines, limit, func(left int) string { return fmt.Sprintf("- and %d more\n", left) })
+}
+
+func targets(r *analyzer.Report) string {
+	var lines []string
+	for _, t := range r.Targets {
+		l := "- " + mdsafe.Code(t.Name, maxShown) + ": " + string(t.Verdict)
+		if len(t.With) > 0 {
+			l += ", beside " + mdsafe.Codes(t.With, 8, 100)
+		}
+		lines = append(lines, l+"\n")
+	}
+	return section("\n", lines, targetBytes)
 }
 
 // existingList are the findings that the base has.
@@ -162,75 +172,52 @@ func existingList(in Input, s sorted, limit int) string {
 
 // acceptedList says what the maintainers took on themselves: accepted `SYMBOL` because TEXT (NAME, date).
 func acceptedList(as []analyzer.Accepted) string {
-	const most = 30
-	if len(as) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("\n### Accepted\n\n")
-	for i, a := range as {
-		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(as)-most)
-			break
-		}
+	var lines []string
+	for _, a := range as {
 		f := &a.Finding
-		what := f.Symbol
-		for _, s := range []string{f.Library, f.Version, f.Rule} {
-			if what == "" {
-				what = s
-			}
-		}
 		by := a.By
 		if by == "" {
 			by = ConfigPath
 		}
-		fmt.Fprintf(&b, "- accepted %s because %s (%s", mdsafe.Code(what, 120), mdsafe.Code(a.Because, 300), mdsafe.Code(strings.TrimPrefix(by, "@"), 80))
+		l := fmt.Sprintf("- accepted %s because %s (%s", mdsafe.Code(subject(f), 120), mdsafe.Code(a.Because, 300), mdsafe.Code(strings.TrimPrefix(by, "@"), 80))
 		if a.Until != "" {
-			fmt.Fprintf(&b, ", until %s", mdsafe.Code(a.Until, 40))
+			l += ", until " + mdsafe.Code(a.Until, 40)
 		}
-		fmt.Fprintf(&b, "), in %s\n", mdsafe.Code(f.Object, 200))
+		lines = append(lines, l+"), in "+mdsafe.Code(f.Object, 200)+"\n")
 	}
-	return b.String()
+	return section("\n### Accepted\n\n", lines, acceptedMore)
+}
+
+// subject is the one word that a finding is about.
+func subject(f *analyzer.Finding) string {
+	for _, s := range []string{f.Symbol, f.Library, f.Version} {
+		if s != "" {
+			return s
+		}
+	}
+	return f.Rule
 }
 
 func unreadList(us []analyzer.Unread) string {
-	return pathList("\n### Could not be read\n\n", us)
+	return section("\n### Could not be read\n\n", pathLines(us), listBytes)
 }
 
 func skippedList(us []analyzer.Unread) string {
-	return pathList("\n### Not judged\n\n", us)
+	return section("\n### Not judged\n\n", pathLines(us), listBytes)
 }
 
-func pathList(heading string, us []analyzer.Unread) string {
-	const most = 20
-	if len(us) == 0 {
-		return ""
+func pathLines(us []analyzer.Unread) []string {
+	var lines []string
+	for _, u := range us {
+		lines = append(lines, fmt.Sprintf("- %s: %s\n", mdsafe.Code(u.Path, 200), mdsafe.Prose(mdsafe.Cut(u.Reason, 400), u.Path)))
 	}
-	var b strings.Builder
-	b.WriteString(heading)
-	for i, u := range us {
-		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(us)-most)
-			break
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", mdsafe.Code(u.Path, 200), mdsafe.Prose(mdsafe.Cut(u.Reason, 400), u.Path))
-	}
-	return b.String()
+	return lines
 }
 
 func noteList(notes []string) string {
-	const most = 20
-	if len(notes) == 0 {
-		return ""
+	var lines []string
+	for _, n := range notes {
+		lines = append(lines, "- "+mdsafe.Prose(mdsafe.Cut(n, 600))+"\n")
 	}
-	var b strings.Builder
-	b.WriteString("\n### Notes\n\n")
-	for i, n := range notes {
-		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(notes)-most)
-			break
-		}
-		fmt.Fprintf(&b, "- %s\n", mdsafe.Prose(mdsafe.Cut(n, 600)))
-	}
-	return b.String()
+	return section("\n### Notes\n\n", lines, listBytes)
 }

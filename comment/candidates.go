@@ -1,0 +1,106 @@
+package comment
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// fileKind says what a source file can tell about a finding.
+type fileKind int
+
+const (
+	noKind      fileKind = iota
+	projectPy            // pyproject.toml, setup.py, setup.cfg: requirements, link arguments, cibuildwheel's settings
+	pinned               // requirements*.txt, environment.yml, conda recipes
+	native               // CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: how it is linked
+	imageFile            // Dockerfile*
+	workflowYML          // .github/workflows/*
+	readme
+)
+
+func kindOf(p string) fileKind {
+	name := strings.ToLower(path.Base(p))
+	ext := path.Ext(name)
+	switch {
+	case name == "pyproject.toml", name == "setup.py", name == "setup.cfg":
+		return projectPy
+	case ext == ".txt" && strings.Contains(name, "requirements"), ext == ".txt" && path.Base(path.Dir(p)) == "requirements",
+		name == "meta.yaml", name == "recipe.yaml", name == "environment.yml", name == "environment.yaml":
+		return pinned
+	case name == "cmakelists.txt", name == "meson.build", name == "cargo.toml", name == "build.rs", name == "makefile":
+		return native
+	case strings.HasPrefix(name, "dockerfile"), ext == ".dockerfile":
+		return imageFile
+	case strings.HasPrefix(p, ".github/workflows/") && (ext == ".yml" || ext == ".yaml"):
+		return workflowYML
+	case strings.HasPrefix(name, "readme") && !strings.Contains(p, "/"):
+		return readme
+	}
+	return noKind
+}
+
+// maxCandidates bounds the files that are fetched for one verdict: each is a request.
+const maxCandidates = 20
+
+// Candidates chooses from the paths of the head's tree those whose content Render should be given: the ones that may hold the
+// line which causes a finding, the most telling first, and where there is none of them one other file to point at.
+func Candidates(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if kindOf(p) != noKind && !foreign(p) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if d := strings.Count(a, "/")*boring(a) - strings.Count(b, "/")*boring(b); d != 0 {
+			return d
+		}
+		if d := int(kindOf(a)) - int(kindOf(b)); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	out = slices.Compact(out)
+	if len(out) == 0 && len(paths) > 0 {
+		rest := slices.Clone(paths)
+		slices.SortFunc(rest, func(a, b string) int {
+			if d := later(!textual(a)) - later(!textual(b)); d != 0 {
+				return d
+			}
+			if d := strings.Count(a, "/") - strings.Count(b, "/"); d != 0 {
+				return d
+			}
+			return strings.Compare(a, b)
+		})
+		return rest[:1]
+	}
+	return out[:min(len(out), maxCandidates)]
+}
+
+// boring weighs the depth of a path: workflows always lie two folders down.
+func boring(p string) int {
+	if kindOf(p) == workflowYML {
+		return 0
+	}
+	return 1
+}
+
+// foreign says that a file belongs to something that was copied into the repository, or to its tests.
+func foreign(p string) bool {
+	for part := range strings.SplitSeq(strings.ToLower(path.Dir(p)), "/") {
+		switch part {
+		case "third_party", "third-party", "thirdparty", "vendor", "vendored", "node_modules", "external", "submodules", "test", "tests", "testdata", "examples", "site-packages":
+			return true
+		}
+	}
+	return false
+}
+
+func textual(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".md", ".rst", ".txt", ".toml", ".yml", ".yaml", ".json", ".py", ".c", ".h", ".cc", ".cpp", ".cu", ".rs", ".go", ".sh", ".cfg", ".cmake", ".js", ".ts":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,309 @@
+package comment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// Check runs. One analysis has one external id, and one external id ends with one completed run. Annotations are appended by
+// every update, so a run that carries the annotations of one analysis never gets those of another.
+
+const (
+	statusCompleted  = "completed"
+	statusInProgress = "in_progress"
+	duplicate        = "duplicate" // external id of a run that was made twice and closed
+)
+
+// runs lists our check runs on a commit, the newest first.
+func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
+	opts := &gh.ListCheckRunsOptions{CheckName: gh.String(checkName), Filter: gh.String("all"), AppID: gh.Int64(p.AppID), ListOptions: gh.ListOptions{PerPage: 100}}
+	var out []*gh.CheckRun
+	for {
+		var page *gh.ListCheckRunsResults
+		var resp *gh.Response
+		err := p.read("list check runs of "+sha, func() (err error) {
+			page, resp, err = p.Client.Checks.ListCheckRunsForRef(ctx, p.Owner, p.Repo, sha, opts)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.CheckRuns {
+			if r.GetName() == checkName && (r.App == nil || r.GetApp().GetID() == p.AppID) {
+				out = append(out, r)
+			}
+		}
+		if resp.NextPage == 0 {
+			break
+		}
+		opts.Page = resp.NextPage
+	}
+	slices.SortFunc(out, func(a, b *gh.CheckRun) int { return int(min(max(b.GetID()-a.GetID(), -1), 1)) })
+	return out, nil
+}
+
+// Start makes sure that there is an open run on the commit and returns its id: one that is open already, or a new one. When the
+// analysis of externalID is concluded already, that run's id is returned and nothing is written.
+func (p *Poster) Start(ctx context.Context, sha, externalID, detailsURL, title, summary string) (int64, error) {
+	runs, err := p.runs(ctx, sha)
+	if err != nil {
+		return 0, err
+	}
+	if r := concluded(runs, externalID); r != nil {
+		return r.GetID(), nil
+	}
+	out := &gh.CheckRunOutput{Title: gh.String(mdsafe.Cut(title, maxTitle)), Summary: gh.String(summary)}
+	for _, r := range runs {
+		if r.GetStatus() == statusCompleted || stale(r, externalID) {
+			continue
+		}
+		if r.GetExternalID() == externalID && r.GetStatus() == statusInProgress && r.GetOutput().GetTitle() == title && r.GetOutput().GetSummary() == summary {
+			return r.GetID(), nil
+		}
+		id := r.GetID()
+		return id, p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out},
+			func(now *gh.CheckRun) bool {
+				return now.GetExternalID() == externalID && now.GetOutput().GetTitle() == title
+			})
+	}
+	return p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out})
+}
+
+// Conclude writes a Check on the commit, once: where a run of this externalID is completed already it changes nothing and
+// returns that run. run is what Start returned, 0 when it was not called. Other open runs of ours on the commit are closed.
+func (p *Poster) Conclude(ctx context.Context, sha string, run int64, externalID, detailsURL string, c Check) (int64, error) {
+	runs, err := p.runs(ctx, sha)
+	if err != nil {
+		return 0, err
+	}
+	if r := concluded(runs, externalID); r != nil {
+		return r.GetID(), p.closeOthers(ctx, runs, r.GetID())
+	}
+	from := 0 // annotations that the run has
+	target := pick(runs, run, externalID)
+	if target != nil && target.GetOutput().GetAnnotationsCount() > 0 {
+		if from, err = p.resume(ctx, target, externalID, c); err != nil {
+			return 0, err
+		}
+		if from < 0 { // somebody else's annotations: a run can't lose them
+			target, from = nil, 0
+		}
+	}
+	if err := p.closeOthers(ctx, runs, target.GetID()); err != nil {
+		return 0, err
+	}
+	id := target.GetID()
+	batches := slices.Collect(slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall))
+	if len(batches) == 0 {
+		batches = [][]Annotation{nil}
+	}
+	if id == 0 && len(batches) == 1 {
+		return p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusCompleted), Conclusion: gh.String(c.Conclusion), ExternalID: gh.String(externalID),
+			DetailsURL: optional(detailsURL), Output: output(c, batches[0]), Actions: actions(c)})
+	}
+	if id == 0 {
+		if id, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID),
+			DetailsURL: optional(detailsURL), Output: output(c, nil)}); err != nil {
+			return 0, err
+		}
+	}
+	for i, batch := range batches {
+		from += len(batch)
+		o := gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: output(c, batch)}
+		took := func(now *gh.CheckRun) bool { return now.GetOutput().GetAnnotationsCount() >= from }
+		if i == len(batches)-1 {
+			o.Status, o.Conclusion, o.Actions = gh.String(statusCompleted), gh.String(c.Conclusion), actions(c)
+			took = func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted }
+		}
+		if err := p.update(ctx, id, o, took); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
+// Cancel closes the open ones of these runs: their head was superseded. A run that is gone or concluded is left alone.
+func (p *Poster) Cancel(ctx context.Context, runs ...int64) error {
+	for _, id := range runs {
+		var r *gh.CheckRun
+		err := p.read("get a check run", func() (err error) {
+			r, _, err = p.Client.Checks.GetCheckRun(ctx, p.Owner, p.Repo, id)
+			return err
+		})
+		if k := github.Classify(err).Kind; err != nil && (k == github.Missing || k == github.Gone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if r.GetStatus() == statusCompleted {
+			continue
+		}
+		if err := p.close(ctx, id, r.GetExternalID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CancelHead is Cancel for every open run of ours on a commit.
+func (p *Poster) CancelHead(ctx context.Context, sha string) error {
+	runs, err := p.runs(ctx, sha)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.GetStatus() != statusCompleted {
+			if err := p.close(ctx, r.GetID(), r.GetExternalID()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Poster) close(ctx context.Context, id int64, externalID string) error {
+	s := Superseded()
+	return p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusCompleted), Conclusion: gh.String(s.Conclusion), ExternalID: gh.String(externalID),
+		Output: &gh.CheckRunOutput{Title: gh.String(s.Title), Summary: gh.String(s.Summary)}}, func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted })
+}
+
+// closeOthers ends the open runs that are not the one; they come from a creation that was answered with an error.
+func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int64) error {
+	for _, r := range runs {
+		if r.GetStatus() != statusCompleted && r.GetID() != keep {
+			if err := p.close(ctx, r.GetID(), duplicate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (int64, error) {
+	var id int64
+	err := p.write(ctx, "create the check run", func() error {
+		r, _, err := p.Client.Checks.CreateCheckRun(ctx, p.Owner, p.Repo, o)
+		id = r.GetID()
+		return err
+	}, func() (bool, error) {
+		runs, err := p.runs(ctx, o.HeadSHA)
+		for _, r := range runs {
+			if r.GetExternalID() == *o.ExternalID && (r.GetStatus() == statusCompleted) == (*o.Status == statusCompleted) {
+				id = r.GetID()
+				return true, nil
+			}
+		}
+		return false, err
+	})
+	return id, err
+}
+
+func (p *Poster) update(ctx context.Context, id int64, o gh.UpdateCheckRunOptions, took func(*gh.CheckRun) bool) error {
+	return p.write(ctx, "update the check run", func() error {
+		_, _, err := p.Client.Checks.UpdateCheckRun(ctx, p.Owner, p.Repo, id, o)
+		return err
+	}, func() (ok bool, err error) {
+		err = p.read("get a check run", func() error {
+			r, _, err := p.Client.Checks.GetCheckRun(ctx, p.Owner, p.Repo, id)
+			ok = err == nil && took(r)
+			return err
+		})
+		return ok, err
+	})
+}
+
+// resume says how many of the Check's annotations an interrupted call has left on the run, -1 when others are on it.
+func (p *Poster) resume(ctx context.Context, r *gh.CheckRun, externalID string, c Check) (int, error) {
+	if stale(r, externalID) || r.GetOutput().GetAnnotationsCount() > len(c.Annotations) {
+		return -1, nil
+	}
+	n := 0
+	opts := &gh.ListOptions{PerPage: 100}
+	for {
+		var page []*gh.CheckRunAnnotation
+		var resp *gh.Response
+		err := p.read("list annotations", func() (err error) {
+			page, resp, err = p.Client.Checks.ListCheckRunAnnotations(ctx, p.Owner, p.Repo, r.GetID(), opts)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		for _, a := range page {
+			if n == len(c.Annotations) || a.GetPath() != c.Annotations[n].Path || a.GetStartLine() != c.Annotations[n].StartLine || a.GetTitle() != c.Annotations[n].Title {
+				return -1, nil
+			}
+			n++
+		}
+		if resp.NextPage == 0 {
+			return n, nil
+		}
+		opts.Page = resp.NextPage
+	}
+}
+
+// stale says that an open run carries the annotations of another analysis.
+func stale(r *gh.CheckRun, externalID string) bool {
+	return r.GetOutput().GetAnnotationsCount() > 0 && r.GetExternalID() != externalID
+}
+
+// concluded finds the completed run of an analysis. A cancelled one is none: a head may come back.
+func concluded(runs []*gh.CheckRun, externalID string) *gh.CheckRun {
+	for _, r := range runs {
+		if r.GetExternalID() == externalID && r.GetStatus() == statusCompleted && r.GetConclusion() != "cancelled" {
+			return r
+		}
+	}
+	return nil
+}
+
+// pick chooses the open run to conclude: the named one, one of this analysis, any. nil when there is none.
+func pick(runs []*gh.CheckRun, id int64, externalID string) *gh.CheckRun {
+	var best *gh.CheckRun
+	for _, r := range runs {
+		switch {
+		case r.GetStatus() == statusCompleted:
+		case r.GetID() == id && id != 0:
+			return r
+		case best == nil, best.GetExternalID() != externalID && r.GetExternalID() == externalID:
+			best = r
+		}
+	}
+	return best
+}
+
+func output(c Check, annotations []Annotation) *gh.CheckRunOutput {
+	o := &gh.CheckRunOutput{Title: gh.String(c.Title), Summary: gh.String(c.Summary), Text: optional(c.Text)}
+	for _, a := range annotations {
+		o.Annotations = append(o.Annotations, &gh.CheckRunAnnotation{Path: gh.String(a.Path), StartLine: gh.Int(a.StartLine), EndLine: gh.Int(a.EndLine), AnnotationLevel: gh.String(a.Level),
+			Title: optional(a.Title), Message: gh.String(a.Message), RawDetails: optional(a.RawDetails)})
+	}
+	return o
+}
+
+func actions(c Check) (out []*gh.CheckRunAction) {
+	for _, a := range c.Actions[:min(len(c.Actions), maxActions)] {
+		out = append(out, &gh.CheckRunAction{Label: mdsafe.Cut(a.Label, maxActionLabel), Description: mdsafe.Cut(a.Description, maxActionText), Identifier: a.Identifier})
+	}
+	return out
+}
+
+// optional leaves a field out of a request when there is nothing to say.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// String tells a Check in a line, for logs and dry runs.
+func (c Check) String() string {
+	return fmt.Sprintf("%s: %s (%s, %s)", c.Conclusion, c.Title, count(len(c.Annotations), "annotation"), count(len(c.Review), "suggestion"))
+}

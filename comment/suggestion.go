@@ -1,0 +1,195 @@
+package comment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// maxLine is the longest line that a suggestion rewrites, in bytes: a longer one is generated or hostile.
+const maxLine = 1000
+
+// review are the suggestions: one for each line of the diff that causes a new finding and that a fix can rewrite.
+func review(in Input, groups []*group) []ReviewComment {
+	type place struct {
+		path string
+		line int
+	}
+	byPlace := map[place][]*group{}
+	var order []place
+	for _, g := range groups {
+		p, line, ok := Anchor(g.Finding, in.Files)
+		if g.Severity == analyzer.Note || !ok || !in.Diff.Has(p, line) {
+			continue
+		}
+		at := place{p, line}
+		if byPlace[at] == nil {
+			order = append(order, at)
+		}
+		byPlace[at] = append(byPlace[at], g)
+	}
+	var out []ReviewComment
+	for _, at := range order {
+		if len(out) == maxReview {
+			break
+		}
+		old := strings.TrimSuffix(lines(in.Files[at.path])[at.line-1], "\r")
+		if c, ok := suggestion(at.path, old, byPlace[at]); ok {
+			c.Path, c.Line = at.path, at.line
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// suggestion takes the first fix of the groups that is an edit of this line.
+func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
+	if len(old) > maxLine || mdsafe.Lines(old) != old {
+		return ReviewComment{}, false
+	}
+	for _, g := range groups {
+		for _, x := range g.fixes {
+			line, ok := Edit(path, old, x)
+			if !ok {
+				continue
+			}
+			sum := sha256.Sum256([]byte(path + "\x00" + strings.TrimSpace(line)))
+			c := ReviewComment{Fingerprint: hex.EncodeToString(sum[:12])}
+			var b strings.Builder
+			for i, h := range groups {
+				if i == 3 {
+					fmt.Fprintf(&b, "and %s more.\n\n", count(len(groups)-i, "finding"))
+					break
+				}
+				fmt.Fprintf(&b, "**%s** %s\n\n", h.Severity, oneLine(h, 10))
+			}
+			mark := "not verified"
+			if x.Verified {
+				mark = "verified"
+			}
+			known := append(names(g.Finding), x.Requirement)
+			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...), mark)
+			for i, cost := range x.Cost {
+				if i == 3 {
+					break
+				}
+				fmt.Fprintf(&b, " It %s.", mdsafe.Prose(strings.TrimSuffix(cost, "."), known...))
+			}
+			b.WriteString("\n\n" + mdsafe.Fence("suggestion", line))
+			fmt.Fprintf(&b, "\n<!-- compat:thread %s -->\n", c.Fingerprint)
+			c.Body = b.String()
+			return c, len(c.Body) <= maxBody
+		}
+	}
+	return ReviewComment{}, false
+}
+
+// Edit applies a fix to one line of a source file, where the fix is a change of that line. It changes only what the fix
+// changes: quotes, commas, indentation, extras, environment marker and comment stay. ok is false when the fix is nothing that
+// this line says, or says already.
+func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
+	text := code(line)
+	comment := line[len(text):]
+	switch x.Kind {
+	case "pin", "dependency":
+		text, ok = raise(text, x.Requirement, kindOf(path))
+	case "image", "platform-tag":
+		text, ok = retag(text, x)
+	}
+	return text + comment, ok && text+comment != line
+}
+
+// clauseRE is one version specifier with the white space in front of it, its operator, and its version.
+var clauseRE = regexp.MustCompile(`^(\s*)(===?|~=|!=|<=|>=|<|>)(\s*)([A-Za-z0-9._*+!-]+)$`)
+
+// raise puts the fix's version specifier in place of the one that the line has for that package.
+func raise(text, requirement string, kind fileKind) (string, bool) {
+	want, ok := parseRequirement(requirement)
+	if !ok || want.spec == "" {
+		return "", false
+	}
+	have, ok := findRequirement(text, want.name, kind)
+	if !ok || have.url || have.hash {
+		return "", false
+	}
+	return text[:have.specAt] + merge(text[have.specAt:have.specEnd], want.spec) + text[have.specEnd:], true
+}
+
+// merge raises the lower bound of a specifier and keeps its other clauses, as long as they leave anything over the new bound.
+// A fix that is more than one lower bound, and a specifier in another notation (Poetry's caret), are replaced whole.
+func merge(old, fixed string) string {
+	lower := clauseRE.FindStringSubmatch(fixed)
+	if lower == nil || lower[2] != ">=" {
+		return fixed
+	}
+	bound, err := pkgmeta.ParseVersion(lower[4])
+	if err != nil {
+		return fixed
+	}
+	var out []string
+	raised := false
+	for c := range strings.SplitSeq(old, ",") {
+		m := clauseRE.FindStringSubmatch(c)
+		if m == nil {
+			return fixed
+		}
+		switch op, version := m[2], m[4]; {
+		case op == "<" || op == "<=" || op == "!=":
+			v, err := pkgmeta.ParseVersion(strings.TrimSuffix(version, ".*"))
+			if err == nil && (v.Compare(bound) > 0 || op != "<" && v.Compare(bound) == 0) {
+				out = append(out, c)
+			}
+		case !raised:
+			raised = true
+			out = append(out, m[1]+">="+m[3]+lower[4])
+		}
+	}
+	if !raised {
+		out = slices.Insert(out, 0, fixed)
+	}
+	return strings.Join(out, ",")
+}
+
+var (
+	wholeTag = regexp.MustCompile(`(?:many|musl)linux(?:_\d+_\d+|1|2010|2014)`)
+	// pulled is an image name that cibuildwheel or a container line can use for each of its architectures: the images that
+	// pypa/manylinux builds today. Others exist for single architectures only.
+	pulled = []string{"manylinux2014", "manylinux_2_28", "manylinux_2_34", "musllinux_1_2"}
+	imaged = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	tagged = regexp.MustCompile(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
+)
+
+// retag puts the fix's platform in place of the one that the line names; an architecture behind it stays.
+func retag(text string, x fix.Fix) (string, bool) {
+	tag := wholeTag.FindString(x.Title)
+	if x.Kind == "image" || tag == "" {
+		tag = wholeTag.FindString(x.Command)
+	}
+	at := wholeTag.FindAllStringIndex(text, -1)
+	if tag == "" || len(at) == 0 {
+		return "", false
+	}
+	isImage := imaged.MatchString(text)
+	switch {
+	case isImage && !slices.Contains(pulled, tag), !isImage && (x.Kind == "image" || !tagged.MatchString(text)):
+		return "", false
+	}
+	first := text[at[0][0]:at[0][1]]
+	for _, a := range at { // several platforms in one line: which of them is meant can't be told
+		if text[a[0]:a[1]] != first {
+			return "", false
+		}
+	}
+	if first[:4] != tag[:4] || sameTag(first, tag) {
+		return "", false
+	}
+	return strings.ReplaceAll(text, first, tag), true
+}
