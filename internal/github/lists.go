@@ -3,7 +3,9 @@ package github
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"time"
@@ -18,7 +20,7 @@ const (
 )
 
 // ErrTooMany says that a list goes on beyond what is read of it.
-var ErrTooMany = fmt.Errorf("more than %d entries", perPage*mostPages)
+var ErrTooMany = errors.New("the list is too long to be read to its end")
 
 // Artifact is what a workflow run keeps. go-github v60 knows neither its digest nor its origin.
 type Artifact struct {
@@ -70,7 +72,7 @@ type Asset struct {
 // Artifacts lists all artifacts of a workflow run, with those of earlier attempts. With ErrTooMany the first 3,000 come too.
 func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) ([]Artifact, error) {
 	path := fmt.Sprintf("repos/%s/%s/actions/", url.PathEscape(owner), url.PathEscape(repo))
-	list, err := pages(ctx, c.Client, fmt.Sprintf("%sruns/%d/artifacts", path, run), "artifacts", func(a Artifact) int64 { return a.ID })
+	list, err := pages(ctx, c.Client, fmt.Sprintf("%sruns/%d/artifacts", path, run), nil, "artifacts", mostPages, func(a Artifact) int64 { return a.ID })
 	for i := range list {
 		list[i].URL = c.BaseURL.String() + fmt.Sprintf("%sartifacts/%d/zip", path, list[i].ID)
 	}
@@ -83,7 +85,7 @@ func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) (
 // Assets lists all files of a release. With ErrTooMany the first 3,000 come too.
 func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) ([]Asset, error) {
 	path := fmt.Sprintf("repos/%s/%s/releases/", url.PathEscape(owner), url.PathEscape(repo))
-	list, err := pages(ctx, c.Client, fmt.Sprintf("%s%d/assets", path, release), "", func(a Asset) int64 { return a.ID })
+	list, err := pages(ctx, c.Client, fmt.Sprintf("%s%d/assets", path, release), nil, "", mostPages, func(a Asset) int64 { return a.ID })
 	for i := range list {
 		list[i].URL = c.BaseURL.String() + fmt.Sprintf("%sassets/%d", path, list[i].ID)
 	}
@@ -95,11 +97,12 @@ func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) 
 
 // pages reads a list to its end; field names the list inside an object, "" where the answer is the list itself. An entry that moved
 // to the next page while we read, because a newer one came, is kept once.
-func pages[T any](ctx context.Context, c *gh.Client, path, field string, id func(T) int64) ([]T, error) {
+func pages[T any](ctx context.Context, c *gh.Client, path string, filter url.Values, field string, most int, id func(T) int64) ([]T, error) {
 	var out []T
 	seen := map[int64]bool{}
 	for page := 1; ; {
 		q := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
+		maps.Copy(q, filter)
 		req, err := c.NewRequest("GET", path+"?"+q.Encode(), nil)
 		if err != nil {
 			return out, err
@@ -129,7 +132,7 @@ func pages[T any](ctx context.Context, c *gh.Client, path, field string, id func
 		switch {
 		case resp.NextPage <= page:
 			return out, nil
-		case page >= mostPages:
+		case page >= most:
 			return out, ErrTooMany
 		}
 		page = resp.NextPage
