@@ -1,0 +1,211 @@
+package gpu
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// .hip_fatbin is a sequence of bundles, each aligned to a page (clang, "ClangOffloadBundler"):
+//
+//	plain       "__CLANG_OFFLOAD_BUNDLE__", count u64, then for each entry: offset u64, size u64, length u64, name
+//	compressed  "CCOB", version u16, method u16 (0 zlib, 1 zstd), [version 2: total u32, version 3: total u64], raw size
+//	            u32 (version 3: u64), hash u64, then a compressed plain bundle; total includes the header
+//
+// An entry's name is KIND-TRIPLE-TARGET, as in hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+; host-x86_64-… is the host program.
+const (
+	bundleMagic = "__CLANG_OFFLOAD_BUNDLE__"
+	ccobMagic   = "CCOB"
+
+	methodZlib = 0
+	methodZstd = 1
+
+	maxBundleEntries = 1024     // all of ROCm's targets with all their variants are below 100
+	maxEntryName     = 256      // the names above have below 60 bytes
+	maxBundles       = 16 << 10 // one for each source file with kernels
+	// clang compresses with long distance matching, whose window is 128 MiB. The memory is reserved, and touched only
+	// as far as is decompressed: the table at the start. A larger window is refused.
+	maxWindow = 128 << 20
+)
+
+// hip reads .hip_fatbin. It keeps one decompressor for all bundles of an object.
+type hip struct {
+	found   *found
+	zstd    *zstd.Decoder
+	bundles int
+}
+
+func (h *hip) close() {
+	if h.zstd != nil {
+		h.zstd.Close()
+	}
+}
+
+func (h *hip) read(r *io.SectionReader) error {
+	pos := int64(0)
+	for {
+		var err error
+		pos, err = nextMagic(r, pos, func(b []byte) bool {
+			return string(b[:4]) == ccobMagic || string(b) == bundleMagic[:8]
+		})
+		if err != nil || pos < 0 {
+			return err
+		}
+		if h.bundles++; h.bundles > maxBundles {
+			return damaged("more than %d bundles", maxBundles)
+		}
+		rest := io.NewSectionReader(r, pos, r.Size()-pos)
+		var first [4]byte
+		if err := readAt(rest, first[:], 0); err != nil {
+			return err
+		}
+		var size int64
+		if string(first[:]) == ccobMagic {
+			size, err = h.compressed(rest)
+		} else {
+			size, err = h.plain(bufio.NewReader(rest), uint64(rest.Size()))
+		}
+		if err != nil {
+			return fmt.Errorf("the bundle at byte %d: %w", pos, err)
+		}
+		pos = (pos + size + 7) &^ 7
+	}
+}
+
+// plain reads the table of a bundle and gives the bundle's size. No entry may leave the first limit bytes.
+func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
+	var head [len(bundleMagic) + 8]byte
+	if err := readFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	if !bytes.HasPrefix(head[:], []byte(bundleMagic)) {
+		return 0, damaged("it does not start with %s", bundleMagic)
+	}
+	n := binary.LittleEndian.Uint64(head[len(bundleMagic):])
+	if n > maxBundleEntries {
+		return 0, damaged("%d entries are more than %d", n, maxBundleEntries)
+	}
+	end := uint64(len(head))
+	for i := range n {
+		var e [24]byte
+		if err := readFull(r, e[:]); err != nil {
+			return 0, err
+		}
+		off, size, length := binary.LittleEndian.Uint64(e[0:]), binary.LittleEndian.Uint64(e[8:]), binary.LittleEndian.Uint64(e[16:])
+		if length > maxEntryName {
+			return 0, damaged("the name of entry %d has %d bytes, more than %d", i, length, maxEntryName)
+		}
+		if size > limit || off > limit-size {
+			return 0, damaged("entry %d claims %d bytes at %d of %d", i, size, off, limit)
+		}
+		name := make([]byte, length)
+		if err := readFull(r, name); err != nil {
+			return 0, err
+		}
+		end = max(end, off+size)
+		if t := target(string(name)); t != "" && size > 0 {
+			h.found.rocm[t] = true
+		}
+	}
+	return int64(end), nil
+}
+
+// compressed reads the table of a compressed bundle and gives the compressed size, 4 where the header does not say it.
+func (h *hip) compressed(r *io.SectionReader) (int64, error) {
+	var b [32]byte
+	if err := readAt(r, b[:20], 0); err != nil {
+		return 0, err
+	}
+	version, method := binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])
+	var head int64
+	var raw uint64
+	total := uint64(r.Size())
+	switch version {
+	case 1:
+		head, raw = 20, uint64(binary.LittleEndian.Uint32(b[8:]))
+	case 2:
+		head, total, raw = 24, uint64(binary.LittleEndian.Uint32(b[8:])), uint64(binary.LittleEndian.Uint32(b[12:]))
+	case 3:
+		if err := readAt(r, b[:], 0); err != nil {
+			return 0, err
+		}
+		head, total, raw = 32, binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+	default:
+		return 0, damaged("compressed with version %d of the format; 1 to 3 are known", version)
+	}
+	if total < uint64(head) || total > uint64(r.Size()) {
+		return 0, damaged("it claims %d bytes, and the section has %d left", total, r.Size())
+	}
+	body := io.NewSectionReader(r, head, int64(total)-head)
+	var d io.Reader
+	switch method {
+	case methodZlib:
+		z, err := zlib.NewReader(body)
+		if err != nil {
+			return 0, decompression(err)
+		}
+		defer z.Close()
+		d = z
+	case methodZstd:
+		if err := h.reset(body); err != nil {
+			return 0, decompression(err)
+		}
+		d = h.zstd
+	default:
+		return 0, damaged("compressed with method %d; zlib (0) and zstd (1) are known", method)
+	}
+	if _, err := h.plain(bufio.NewReader(d), raw); err != nil {
+		return 0, err
+	}
+	if version == 1 {
+		return int64(len(ccobMagic)), nil
+	}
+	return int64(total), nil
+}
+
+func (h *hip) reset(r io.Reader) (err error) {
+	if h.zstd != nil {
+		return h.zstd.Reset(r)
+	}
+	h.zstd, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	return err
+}
+
+func readFull(r io.Reader, b []byte) error {
+	if _, err := io.ReadFull(r, b); err != nil {
+		return decompression(err)
+	}
+	return nil
+}
+
+// decompression makes damage of everything that goes wrong while the table is read.
+func decompression(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damaged("it ends within its table")
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// target is the processor in an entry's name, without its features (":xnack+"); "" for the host's entry.
+func target(name string) string {
+	if i := strings.Index(name, "-gfx"); i >= 0 {
+		t, _, _ := strings.Cut(name[i+1:], ":")
+		for _, c := range t {
+			if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", c) {
+				return ""
+			}
+		}
+		return t
+	}
+	if strings.HasSuffix(name, "-amdgcnspirv") {
+		return "amdgcnspirv"
+	}
+	return ""
+}
