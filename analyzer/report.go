@@ -38,6 +38,13 @@ type Report struct {
 	Notes     []string   `json:"notes,omitempty"`    // what could not be looked up, and how to make it possible; one sentence each
 }
 
+// NewReport is an empty report, with the lists that JSON shows.
+func NewReport(version string) *Report {
+	r := &Report{Schema: Schema, Tool: Tool{Version: version}, Verdict: Compatible}
+	r.full()
+	return r
+}
+
 // Tool says which compat made a report.
 type Tool struct {
 	Version string `json:"version"`
@@ -83,6 +90,7 @@ type Finding struct {
 	Chain      []string  `json:"chain"`   // who needs whom, from the object to the library
 	ProvidedBy *string   `json:"provided_by"`
 	Fixes      []fix.Fix `json:"fixes"`
+	on         []string  // every target it shows on
 	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault
 }
 

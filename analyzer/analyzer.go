@@ -1,0 +1,163 @@
+// Package analyzer turns bytes into findings: which symbol of which object will not resolve where, why, and what to change.
+//
+//	report, err := analyzer.New(rules.All()).Check(ctx, inputs, analyzer.Options{})
+//
+// The way is unpack -> facts -> environment -> bind -> rules -> fixes (each tried by judging again) -> Report. Check opens no file, socket
+// or clock and runs nothing from an artifact: same bytes, same settings, same report. What it needs to know of other packages it asks a
+// stack.Source.
+//
+// Everything it reads is data of an attacker. elfobj bounds every table by the file's size, unpack bounds every archive, and what could not
+// be read is in Report.Unread and spoils the verdict.
+package analyzer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// Analyzer judges artifacts by a list of rules. It is safe for concurrent use.
+type Analyzer struct {
+	rules []*Rule
+}
+
+// New makes an analyzer of rules, which report in the order given.
+func New(rules []*Rule) *Analyzer { return &Analyzer{rules: rules} }
+
+// Rules lists what the analyzer judges by.
+func (a *Analyzer) Rules() []*Rule { return a.rules }
+
+// check is one run of Check.
+type check struct {
+	rules    []*Rule
+	options  Options
+	source   stack.Source
+	with     []pkgmeta.Requirement
+	facts    []*Facts
+	resolved map[string]*stack.Set
+	indexed  map[*Object]*dynlink.Library
+	packages map[*stack.Release][]*dynlink.Library
+}
+
+// Check judges inputs that see each other. It returns an error for unusable options (unknown platform, requirement that is none), and when ctx ends; damage
+// in an input is part of the report.
+func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
+	source := o.Source
+	if source == nil {
+		source = stack.History()
+	}
+	c := &check{rules: a.rules, options: o, source: source}
+	for _, w := range o.With {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			return nil, fmt.Errorf("requirement %q can't be read: %w", w, err)
+		}
+		c.with = append(c.with, q)
+	}
+	for _, p := range o.First {
+		if pkgmeta.Normalize(p) == "" {
+			return nil, fmt.Errorf("%q is no package name", p)
+		}
+	}
+	head, err := c.run(ctx, inputs, true)
+	if err != nil {
+		return nil, err
+	}
+	if o.Base != nil {
+		base, err := c.run(ctx, o.Base, false)
+		if err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+		markExisting(head, base)
+	}
+	c.conclude(head)
+	return head, nil
+}
+
+// run judges one list of inputs; fixes are tried only where they will be shown.
+func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, error) {
+	r, err := readAll(ctx, inputs, c.options)
+	if err != nil {
+		return nil, err
+	}
+	c.facts = r.facts
+	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
+	report := NewReport(c.options.Version)
+	report.Unread, report.Skipped = r.unread, r.skipped
+	for _, f := range r.facts {
+		report.Artifacts = append(report.Artifacts, describe(f))
+		if len(f.Objects) == 0 {
+			continue
+		}
+		if err := c.artifact(ctx, f, report, fixes); err != nil {
+			return nil, err
+		}
+	}
+	return report, nil
+}
+
+// artifact judges one artifact on each of its platforms.
+func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bool) error {
+	goals, err := goals(f, c.options)
+	if err != nil {
+		return err
+	}
+	if len(goals) == 0 {
+		report.Unread = append(report.Unread, Unread{f.Path, "no built-in platform has its architecture; give one with --platform"})
+	}
+	first := map[string]*Finding{}
+	var order []*Finding
+	for _, g := range goals {
+		s := fix.Scenario{Platform: platformKey(g.platform)}
+		all, sets, err := c.judge(ctx, f, g, s)
+		if err != nil {
+			return err
+		}
+		report.target(g.platform, sets)
+		report.gaps(f, sets, c.options.NoIndex, all)
+		var fresh []judged
+		for _, x := range all {
+			id := x.Identity()
+			if first[id] == nil {
+				first[id] = x.Finding
+				order, fresh = append(order, x.Finding), append(fresh, x)
+			} else if rank(x.Severity) > rank(first[id].Severity) {
+				first[id].Severity = x.Severity
+			}
+			first[id].on = append(first[id].on, g.platform.Name)
+		}
+		if fixes {
+			if err := c.try(ctx, f, g, s, all, sets, fresh); err != nil {
+				return err
+			}
+		}
+	}
+	for _, x := range order {
+		x.Message += alsoOn(x.on[1:])
+		report.Findings = append(report.Findings, *x)
+	}
+	return nil
+}
+
+func platformKey(p *platform.Platform) string { return p.Name + "/" + p.Arch }
+
+func describe(f *Facts) Artifact {
+	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}
+	if f.Wheel != nil {
+		a.Wheel = &Wheel{Name: f.Wheel.Name, Version: f.Wheel.Version}
+		for _, t := range f.Wheel.Tags {
+			a.Wheel.Tags = append(a.Wheel.Tags, t.Python+"-"+t.ABI+"-"+t.Platform)
+		}
+		if f.Metadata != nil {
+			for _, q := range f.Metadata.Requires {
+				a.Wheel.Requires = append(a.Wheel.Requires, q.Raw)
+			}
+		}
+	}
+	return a
+}

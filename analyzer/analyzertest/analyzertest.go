@@ -1,0 +1,323 @@
+// Package analyzertest runs one analysis that is written down as a txtar file, and compares what it says.
+//
+// The archive's comment is prose, and one line of it may give settings:
+//
+//	check --platform debian11 --with torch==2.7.0 --first torch --link
+//
+// Its files are
+//
+//	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form, or METADATA
+//	in/PATH                    a loose object in text form
+//	base/…                     the same for the base
+//	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
+//	want                       the report, as Format writes it
+//
+// Run with -update to write want anew, and read the difference as code.
+package analyzertest
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write what the analysis says into the want files")
+
+// Run plays every .txtar file of a folder.
+func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no .txtar file in %s: %v", dir, err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { play(t, f, rules) })
+	}
+}
+
+func play(t *testing.T, file string, rules []*analyzer.Rule) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := read(a)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	r, err := analyzer.New(rules).Check(context.Background(), c.in, c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Format(r)
+	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
+	if *update {
+		if i < 0 {
+			a.Files = append(a.Files, txtar.File{Name: "want"})
+			i = len(a.Files) - 1
+		}
+		a.Files[i].Data = []byte(got)
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if i < 0 {
+		t.Fatalf("%s has no file want; write it with -update", file)
+	}
+	if want := string(a.Files[i].Data); got != want {
+		t.Errorf("%s says\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// testcase is one analysis, ready to run.
+type testcase struct {
+	in      []analyzer.Input
+	options analyzer.Options
+}
+
+func read(a *txtar.Archive) (*testcase, error) {
+	c := &testcase{}
+	if err := c.settings(string(a.Comment)); err != nil {
+		return nil, err
+	}
+	packages := Packages{}
+	in, base := newTree(), newTree()
+	for _, f := range a.Files {
+		var err error
+		kind, rest, _ := strings.Cut(f.Name, "/")
+		switch kind {
+		case "want":
+		case "in":
+			err = in.add(rest, f.Data)
+		case "base":
+			err = base.add(rest, f.Data)
+		case "package":
+			err = packages.add(rest, f.Data)
+		default:
+			err = fmt.Errorf("a file's first folder is in, base or package")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	var err error
+	if c.in, err = in.inputs(); err != nil {
+		return nil, err
+	}
+	if len(base.order) > 0 {
+		c.options.Base, err = base.inputs()
+	}
+	c.options.Source, c.options.NoIndex = packages, true
+	return c, err
+}
+
+func (c *testcase) settings(comment string) error {
+	for _, line := range strings.Split(comment, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] != "check" {
+			continue
+		}
+		for i := 1; i < len(words); i++ {
+			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With, "--first": &c.options.First}[words[i]]
+			switch {
+			case words[i] == "--link":
+				c.options.Link = true
+			case to != nil && i+1 < len(words):
+				i++
+				*to = append(*to, words[i])
+			default:
+				return fmt.Errorf("setting %q is not known", words[i])
+			}
+		}
+	}
+	return nil
+}
+
+// tree gathers files into wheels and loose objects.
+type tree struct {
+	order []string
+	files map[string]map[string][]byte // wheel or loose name -> member ("" for a loose file) -> bytes
+}
+
+func newTree() *tree { return &tree{files: map[string]map[string][]byte{}} }
+
+func (t *tree) add(name string, data []byte) error {
+	top, member := name, ""
+	if i := strings.Index(name, ".whl/"); i >= 0 {
+		top, member = name[:i+4], name[i+5:]
+	}
+	if member == "METADATA" {
+		w, err := pkgmeta.ParseWheelName(path.Base(top))
+		if err != nil {
+			return err
+		}
+		member = strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + ".dist-info/METADATA"
+	} else if strings.HasPrefix(string(data), "elf ") {
+		o, err := elfobj.Parse(string(data))
+		if err != nil {
+			return err
+		}
+		if data, err = elfobj.Write(o); err != nil {
+			return err
+		}
+	}
+	if t.files[top] == nil {
+		t.order, t.files[top] = append(t.order, top), map[string][]byte{}
+	}
+	t.files[top][member] = data
+	return nil
+}
+
+func (t *tree) inputs() ([]analyzer.Input, error) {
+	var out []analyzer.Input
+	for _, top := range t.order {
+		data, loose := t.files[top][""]
+		if !loose {
+			var b bytes.Buffer
+			z := zip.NewWriter(&b)
+			var names []string
+			for n := range t.files[top] {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			for _, n := range names {
+				w, err := z.Create(n)
+				if err != nil {
+					return nil, err
+				}
+				if _, err := w.Write(t.files[top][n]); err != nil {
+					return nil, err
+				}
+			}
+			if err := z.Close(); err != nil {
+				return nil, err
+			}
+			data = b.Bytes()
+		}
+		out = append(out, analyzer.Input{Name: top, Content: bytes.NewReader(data), Size: int64(len(data))})
+	}
+	return out, nil
+}
+
+// Packages is a stack.Source of the releases that a case writes down.
+type Packages map[string][]*stack.Release
+
+func (p Packages) add(name string, data []byte) error {
+	at, file, _ := strings.Cut(name, "/")
+	n, v, ok := strings.Cut(at, "==")
+	if !ok {
+		return fmt.Errorf("a package is NAME==VERSION")
+	}
+	i := slices.IndexFunc(p[n], func(r *stack.Release) bool { return r.Version == v })
+	if i < 0 {
+		i = len(p[n])
+		p[n] = append(p[n], &stack.Release{Name: n, Version: v, Known: true})
+	}
+	r := p[n][i]
+	if file == "requires" {
+		for _, line := range strings.Fields(string(data)) {
+			q, err := pkgmeta.ParseRequirement(line)
+			if err != nil {
+				return err
+			}
+			r.Requires = append(r.Requires, q)
+		}
+		return nil
+	}
+	o, err := elfobj.Parse(string(data))
+	if err != nil {
+		return err
+	}
+	l := stack.Library{Path: file, SONAME: o.SONAME, Needed: o.Needed, RunPath: o.RunPath, Exports: o.Exports, Known: true}
+	for _, d := range o.VersionDefs {
+		l.Versions = append(l.Versions, d.Name)
+	}
+	r.Libraries = append(r.Libraries, l)
+	return nil
+}
+
+// Versions implements stack.Source.
+func (p Packages) Versions(_ context.Context, name string) ([]string, error) {
+	if len(p[name]) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, stack.ErrUnknown)
+	}
+	var out []string
+	for _, r := range p[name] {
+		out = append(out, r.Version)
+	}
+	return out, nil
+}
+
+// Release implements stack.Source.
+func (p Packages) Release(_ context.Context, name, version string, _ stack.On) (*stack.Release, error) {
+	for _, r := range p[name] {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w", name, version, stack.ErrUnknown)
+}
+
+// Format writes a report as a case's want: a line for each thing, indented what belongs to it.
+func Format(r *analyzer.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "verdict %s\n", r.Verdict)
+	for _, t := range r.Targets {
+		fmt.Fprintf(&b, "target %s %s", t.Name, t.Verdict)
+		if len(t.With) > 0 {
+			fmt.Fprintf(&b, " with %s", strings.Join(t.With, " "))
+		}
+		b.WriteByte('\n')
+	}
+	for _, f := range r.Findings {
+		state := ""
+		if !f.New {
+			state = "existing "
+		}
+		fmt.Fprintf(&b, "%s%s %s %s", state, f.Severity, f.Rule, f.Object)
+		if f.Symbol+f.Version != "" {
+			fmt.Fprintf(&b, " %s", analyzer.Versioned(f.Symbol, f.Version))
+		}
+		if f.Library != "" {
+			fmt.Fprintf(&b, " of %s", f.Library)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", f.Message)
+		for _, x := range f.Fixes {
+			mark := "untried"
+			if x.Verified {
+				mark = "verified"
+			}
+			fmt.Fprintf(&b, "  fix %s %s: %s", x.Kind, mark, x.Title)
+			if x.Command != "" {
+				fmt.Fprintf(&b, " | %s", x.Command)
+			}
+			if len(x.Cost) > 0 {
+				fmt.Fprintf(&b, " | %s", strings.Join(x.Cost, "; "))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	for _, u := range r.Unread {
+		fmt.Fprintf(&b, "unread %s: %s\n", u.Path, u.Reason)
+	}
+	for _, u := range r.Skipped {
+		fmt.Fprintf(&b, "skipped %s: %s\n", u.Path, u.Reason)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note %s\n", n)
+	}
+	return b.String()
+}

@@ -1,0 +1,189 @@
+package analyzer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// target adds a platform to the report, or the packages beside it to the one that is there.
+func (r *Report) target(p *platform.Platform, sets []*stack.Set) {
+	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
+	if i < 0 {
+		i = len(r.Targets)
+		r.Targets = append(r.Targets, Target{Name: p.Name, Verdict: Compatible})
+	}
+	t := &r.Targets[i]
+	for _, s := range sets {
+		for _, rel := range s.Releases {
+			if name := rel.Name + "==" + rel.Version; !slices.Contains(t.With, name) {
+				t.With = append(t.With, name)
+			}
+		}
+	}
+}
+
+// gaps says which packages could not be looked up, where something is missing that they may bring. A source that could not be asked spoils the verdict; a
+// package that it does not know is told.
+func (r *Report) gaps(f *Facts, sets []*stack.Set, noIndex bool, found []judged) {
+	for _, s := range sets {
+		if u := s.Unavailable(); u != nil {
+			r.addUnread(Unread{f.Path, fmt.Sprintf("package %s could not be looked up, and the answer depends on it: %v", u.Requirement, u.Err)})
+		}
+		var names []string
+		for _, u := range s.Unlooked {
+			if errors.Is(u.Err, stack.ErrUnknown) {
+				names = append(names, u.Package)
+			}
+		}
+		if len(names) == 0 || len(found) == 0 {
+			continue
+		}
+		note := "could not look up " + strings.Join(names, ", ") + ": no such package or version in the index"
+		if noIndex {
+			note = "could not look up " + strings.Join(names, ", ") + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL"
+		}
+		if !slices.Contains(r.Notes, note) {
+			r.Notes = append(r.Notes, note)
+		}
+	}
+}
+
+func (r *Report) addUnread(u Unread) {
+	if !slices.Contains(r.Unread, u) {
+		r.Unread = append(r.Unread, u)
+	}
+}
+
+// alsoOn ends a message with the other platforms that show the finding.
+func alsoOn(names []string) string {
+	const shown = 4
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) <= shown:
+		return "; the same on " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("; the same on %s and %d more platforms up to %s", strings.Join(names[:shown], ", "), len(names)-shown, names[len(names)-1])
+}
+
+// markExisting clears New on findings that the base has too.
+func markExisting(head, base *Report) {
+	had := map[string]bool{}
+	for i := range base.Findings {
+		had[base.Findings[i].Identity()] = true
+	}
+	for i := range head.Findings {
+		head.Findings[i].New = !had[head.Findings[i].Identity()]
+	}
+}
+
+// conclude applies configured severities and acceptances, sorts, and sums up.
+func (c *check) conclude(r *Report) {
+	var kept []Finding
+	for _, f := range r.Findings {
+		if s, ok := c.options.Rules[f.Rule]; ok {
+			f.Severity = s
+		}
+		if f.Severity == Off {
+			continue
+		}
+		if a := c.accepted(&f); a != nil {
+			r.Accepted = append(r.Accepted, Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By})
+			continue
+		}
+		kept = append(kept, f)
+	}
+	r.Findings = kept
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		if n := rank(b.Severity) - rank(a.Severity); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Artifact+"\x00"+a.Object+"\x00"+a.Rule+"\x00"+a.Library+"\x00"+a.Version+"\x00"+a.Symbol, b.Artifact+"\x00"+b.Object+"\x00"+b.Rule+"\x00"+b.Library+"\x00"+b.Version+"\x00"+b.Symbol)
+	})
+	r.retarget()
+	r.Verdict = r.verdict()
+	r.full()
+}
+
+// retarget sets the verdict of each target from the findings that count.
+func (r *Report) retarget() {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		t.Verdict = Compatible
+		if len(r.Unread) > 0 {
+			t.Verdict = Unchecked
+		}
+	}
+	for _, f := range r.Findings {
+		for i := range r.Targets {
+			if t := &r.Targets[i]; f.Severity == Error && slices.Contains(f.on, t.Name) {
+				t.Verdict = Incompatible
+			}
+		}
+	}
+}
+
+func (r *Report) verdict() Verdict {
+	switch {
+	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Error }):
+		return Incompatible
+	case len(r.Unread) > 0:
+		return Unchecked
+	}
+	return Compatible
+}
+
+// Fails tells whether a new finding is at or above a severity; "" counts as Error, and nothing fails at Off.
+func (r *Report) Fails(on Severity) bool {
+	if on == "" {
+		on = Error
+	}
+	return on != Off && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.New && rank(f.Severity) >= rank(on) })
+}
+
+func (c *check) accepted(f *Finding) *Accept {
+	for i := range c.options.Accept {
+		a := &c.options.Accept[i]
+		switch {
+		case a.Rule != "" && a.Rule != f.Rule, a.Symbol != "" && a.Symbol != f.Symbol, a.Object != "" && a.Object != f.Object:
+		case a.Until != "" && c.options.Today > a.Until:
+		default:
+			return a
+		}
+	}
+	return nil
+}
+
+func rank(s Severity) int {
+	switch s {
+	case Error:
+		return 3
+	case Warning:
+		return 2
+	case Note:
+		return 1
+	}
+	return 0
+}
+
+// full replaces nil lists, which would be null in JSON.
+func (r *Report) full() {
+	r.Targets, r.Artifacts = orEmpty(r.Targets), orEmpty(r.Artifacts)
+	r.Findings, r.Unread, r.Skipped = orEmpty(r.Findings), orEmpty(r.Unread), orEmpty(r.Skipped)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Chain, f.Fixes = orEmpty(f.Chain), orEmpty(f.Fixes)
+	}
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+// Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED entry, and which library
+// provides an imported symbol, in an Environment of platform, packages, artifact and the process that loads it.
+//
+//	env := dynlink.NewEnvironment("glibc", libraries, host)
+//	loading := env.Load(object)
+//	bindings := env.Bind(object.Imports, loading.Scope())
+//
+// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) as far as files that are not installed yet can be followed: paths are those
+// below site-packages. It executes nothing and opens nothing.
+package dynlink
+
+import (
+	"path"
+	"strings"
+)
+
+// Environment is everything that a load can find.
+type Environment struct {
+	Libc string // "glibc" or "musl"; "" counts as glibc
+
+	host   []*Library            // already in the process: the global scope
+	byName map[string][]*Library // SONAME or file name -> libraries, first given first
+	byPath map[string]*Library   // path below site-packages; artifact and packages only
+}
+
+// NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
+// the first loaded does. host is what the loading process already has, in its global scope.
+func NewEnvironment(libc string, libraries, host []*Library) *Environment {
+	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}}
+	for _, l := range libraries {
+		for _, n := range l.Names() {
+			e.byName[n] = append(e.byName[n], l)
+		}
+		if l.Kind != FromPlatform {
+			if _, twice := e.byPath[l.Path]; !twice {
+				e.byPath[l.Path] = l
+			}
+		}
+	}
+	return e
+}
+
+// Found is one library of a load: who asked for it, and how it was found.
+type Found struct {
+	Library  *Library
+	NeededBy *Library // nil for the root
+	By       FoundBy
+}
+
+// FoundBy says how a library was found.
+type FoundBy string
+
+const (
+	ByHost     FoundBy = "already loaded" // by the process, or by an import that comes first
+	ByRunPath  FoundBy = "runpath"
+	ByRPath    FoundBy = "rpath"
+	ByPlatform FoundBy = "platform"
+	ByPackage  FoundBy = "loaded first" // no path leads there: it is found because its own package or the artifact loads it before
+)
+
+// Missing is a DT_NEEDED entry that nothing answers.
+type Missing struct {
+	Name     string
+	NeededBy *Library
+}
+
+// Loading is a root object with everything its load brings in, breadth first as the loader orders it.
+type Loading struct {
+	Found   []Found
+	Missing []Missing
+	host    []*Library
+}
+
+// Load follows DT_NEEDED from a root.
+func (e *Environment) Load(root *Library) *Loading {
+	l := &Loading{Found: []Found{{Library: root}}, host: e.host}
+	seen := map[*Library]bool{root: true}
+	for i := 0; i < len(l.Found); i++ {
+		of := l.Found[i].Library
+		for _, name := range of.Needed {
+			next, by := e.find(name, of, l.Found)
+			switch {
+			case next == nil:
+				l.Missing = append(l.Missing, Missing{Name: name, NeededBy: of})
+			case !seen[next]:
+				seen[next] = true
+				l.Found = append(l.Found, Found{Library: next, NeededBy: of, By: by})
+			}
+		}
+	}
+	return l
+}
+
+// find answers one DT_NEEDED entry: loaded already under that name (native rule: the SONAME decides, no path is looked at),
+// then the requester's paths, then the platform, then what packages and the artifact load first.
+func (e *Environment) find(name string, of *Library, loaded []Found) (*Library, FoundBy) {
+	if strings.Contains(name, "/") {
+		return e.byPath[strings.TrimPrefix(name, "/")], ByRunPath
+	}
+	for _, f := range loaded {
+		if f.Library.SONAME == name {
+			return f.Library, ByHost
+		}
+	}
+	for _, l := range e.host {
+		if l.SONAME == name {
+			return l, ByHost
+		}
+	}
+	paths, by := of.RunPath, ByRunPath
+	if paths == "" {
+		paths, by = of.RPath, ByRPath
+	}
+	for _, dir := range strings.Split(paths, ":") {
+		if l := e.byPath[below(dir, of.Path, name)]; l != nil {
+			return l, by
+		}
+	}
+	if l := e.named(name, FromPlatform); l != nil {
+		return l, ByPlatform
+	}
+	for _, l := range e.byName[name] {
+		return l, ByPackage
+	}
+	return nil, ""
+}
+
+func (e *Environment) named(name string, k Kind) *Library {
+	for _, l := range e.byName[name] {
+		if l.Kind == k {
+			return l
+		}
+	}
+	return nil
+}
+
+// Named returns every library that answers to a name, in search order.
+func (e *Environment) Named(name string) []*Library { return e.byName[name] }
+
+// below expands $ORIGIN, the only token that leads to a file of a package, and "" for any other directory: those are the build machine's.
+func below(dir, object, name string) string {
+	dir = strings.Replace(dir, "${ORIGIN}", "$ORIGIN", 1)
+	rest, ok := strings.CutPrefix(dir, "$ORIGIN")
+	if !ok {
+		return ""
+	}
+	return path.Join(path.Dir(object), rest, name)
+}
+
+// Scope is where a symbol of the load is looked up: the process's global scope, then the load itself.
+func (l *Loading) Scope() []*Library {
+	scope := append([]*Library{}, l.host...)
+	for _, f := range l.Found {
+		scope = append(scope, f.Library)
+	}
+	return scope
+}
+
+// Chain says who needed whom, from the root to a library; nil when it is not part of the load.
+func (l *Loading) Chain(to *Library) []*Library {
+	for _, f := range l.Found {
+		if f.Library == to {
+			if f.NeededBy == nil {
+				return []*Library{to}
+			}
+			return append(l.Chain(f.NeededBy), to)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package dynlink
+
+import (
+	"path"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// Kind says where a library comes from.
+type Kind string
+
+const (
+	FromArtifact Kind = "artifact"
+	FromPackage  Kind = "package"
+	FromPlatform Kind = "platform"
+)
+
+// Library is a shared object that can be loaded.
+type Library struct {
+	Path    string // in the artifact, or below site-packages; of a platform's library its SONAME
+	SONAME  string // "" where it has none
+	Needed  []string
+	RPath   string
+	RunPath string
+	Kind    Kind
+	Origin  string // "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93"; "" for the artifact itself
+	Known   bool   // false: what it exports is not known, and nothing may be concluded from an absence
+
+	symbols symbols
+}
+
+// symbols answers what a library defines, in the terms of the loader's do_lookup_x (glibc elf/dl-lookup.c).
+type symbols interface {
+	defines(name, version string) bool // version "": an unversioned reference
+	hasVersion(version string) bool    // the check of elf/dl-version.c; true where the library has no version table at all
+	versionsOf(name string) []string
+}
+
+// Defines tells whether a reference name@version binds here. An unversioned reference has version "".
+func (l *Library) Defines(name, version string) bool { return l.symbols.defines(name, version) }
+
+// HasVersion tells whether the loader's version check passes: the node is defined here, or no nodes at all are.
+func (l *Library) HasVersion(version string) bool { return l.symbols.hasVersion(version) }
+
+// VersionsOf lists the versions under which a symbol is defined here, oldest first where an order is known.
+func (l *Library) VersionsOf(name string) []string { return l.symbols.versionsOf(name) }
+
+// Names are the names by which DT_NEEDED finds the library: its SONAME and its file name.
+func (l *Library) Names() []string {
+	base := path.Base(l.Path)
+	if l.SONAME == "" || l.SONAME == base {
+		return []string{base}
+	}
+	return []string{l.SONAME, base}
+}
+
+// FromObject makes a library of an object of the artifact.
+func FromObject(p string, o *elfobj.Object) *Library {
+	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o))}
+}
+
+// OfPlatform makes a library of one that a platform provides.
+func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
+	return &Library{Path: l.SONAME, SONAME: l.SONAME, Needed: l.Needed, Kind: FromPlatform, Origin: p.Name, Known: l.Known, symbols: provided{l}}
+}
+
+// OfPackage makes a library of one that a release brings.
+func OfPackage(r *stack.Release, l *stack.Library) *Library {
+	return &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions)}
+}
+
+func nodes(o *elfobj.Object) []string {
+	vs := make([]string, 0, len(o.VersionDefs))
+	for _, d := range o.VersionDefs {
+		vs = append(vs, d.Name)
+	}
+	return vs
+}
+
+type definition struct {
+	version string
+	hidden  bool
+}
+
+// table is what an object exports, by name.
+type table struct {
+	byName   map[string][]definition
+	versions map[string]bool
+	first    string // the oldest node after the base: an unversioned reference binds to it though it is hidden
+}
+
+func index(exports []elfobj.Export, versions []string) *table {
+	t := &table{byName: make(map[string][]definition, len(exports)), versions: make(map[string]bool, len(versions))}
+	for _, v := range versions {
+		t.versions[v] = true
+	}
+	if len(versions) > 1 {
+		t.first = versions[1]
+	}
+	for _, e := range exports {
+		t.byName[e.Name] = append(t.byName[e.Name], definition{e.Version, e.Hidden})
+		if e.Version != "" {
+			t.versions[e.Version] = true
+		}
+	}
+	return t
+}
+
+// defines follows check_match: an exact version, or a definition without one, serves a versioned reference; an unversioned
+// reference takes a definition without version, the oldest node's, or the default one.
+func (t *table) defines(name, version string) bool {
+	for _, d := range t.byName[name] {
+		switch {
+		case d.version == version, d.version == "" && !d.hidden:
+			return true
+		case version == "" && (!d.hidden || d.version == t.first):
+			return true
+		}
+	}
+	return false
+}
+
+func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 || t.versions[version] }
+
+func (t *table) versionsOf(name string) []string {
+	var vs []string
+	for _, d := range t.byName[name] {
+		vs = append(vs, d.version)
+	}
+	return vs
+}
+
+// provided reads a platform's own table.
+type provided struct{ l *platform.Library }
+
+func (p provided) defines(name, version string) bool { return p.l.Has(name, version) }
+
+func (p provided) hasVersion(version string) bool {
+	return len(p.l.Versions) == 0 || p.l.HasVersion(version)
+}
+
+func (p provided) versionsOf(name string) []string { return p.l.SymbolVersions(name) }

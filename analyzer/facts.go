@@ -1,0 +1,199 @@
+package analyzer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// Facts are what was read from one artifact, before anything is judged.
+type Facts struct {
+	Path     string
+	SHA256   string
+	Kind     string // "wheel", "archive" or "object"
+	Wheel    *pkgmeta.WheelName
+	Metadata *pkgmeta.Metadata // nil where there is none or it could not be read
+	Objects  []*Object
+}
+
+// Object is one ELF file of an artifact.
+type Object struct {
+	Path string // inside the artifact
+	*elfobj.Object
+	GPU gpu.Archs
+}
+
+// Public tells whether programs may link against the object: a lib*.so with a SONAME that is no extension module and no copy of
+// another project's library in a wheel's X.libs.
+func (o *Object) Public() bool {
+	base := path.Base(o.Path)
+	return o.SONAME != "" && strings.HasPrefix(base, "lib") && !o.Extension() && !strings.Contains(o.Path, ".libs/")
+}
+
+var extensionSuffix = regexp.MustCompile(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)
+
+// Extension tells whether the object is a module that Python imports.
+func (o *Object) Extension() bool {
+	if extensionSuffix.MatchString(o.Path) {
+		return true
+	}
+	return slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool { return strings.HasPrefix(e.Name, "PyInit_") })
+}
+
+// read is everything that was taken in from one list of inputs.
+type read struct {
+	facts   []*Facts
+	unread  []Unread
+	skipped []Unread
+}
+
+var libraryName = regexp.MustCompile(`\.(so(\.[0-9A-Za-z_.]+)?|dylib|pyd|dll|node)$`)
+
+var foreign = map[string]string{
+	"MZ":               "PE, not judged",
+	"\xcf\xfa\xed\xfe": "Mach-O, not judged",
+	"\xce\xfa\xed\xfe": "Mach-O, not judged",
+	"\xca\xfe\xba\xbe": "Mach-O, not judged",
+	"\xbe\xba\xfe\xca": "Mach-O, not judged",
+}
+
+// want asks for what the analyzer reads: objects by content or by name, and a wheel's own metadata.
+func want(p string, _ int64, head []byte) bool {
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p)
+}
+
+func isMetadata(p string) bool {
+	dir, file := path.Split(p)
+	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
+}
+
+// readAll turns inputs into facts. Its error is that of ctx or of reading the input itself.
+func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
+	r := &read{}
+	for _, in := range inputs {
+		byPackage := map[*unpack.Package]*Facts{}
+		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, unpack.Options{Limits: o.Limits, Scratch: o.Scratch, Want: want}, func(f *unpack.File) error {
+			facts := byPackage[f.Package]
+			if facts == nil {
+				facts = &Facts{Path: f.Package.Path, Kind: f.Package.Kind}
+				byPackage[f.Package] = facts
+			}
+			return r.file(facts, f)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		for _, p := range problems {
+			r.unread = append(r.unread, Unread(p))
+		}
+		r.packages(packages, byPackage)
+	}
+	return r, nil
+}
+
+// packages completes the facts of what Walk found. An archive without objects of its own is only a wrapper and no artifact.
+func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Package]*Facts) {
+	for _, p := range packages {
+		f := byPackage[p]
+		if f == nil {
+			if p.Kind != "wheel" {
+				continue
+			}
+			f = &Facts{Path: p.Path, Kind: p.Kind}
+		}
+		f.SHA256 = p.SHA256
+		if p.Kind == "wheel" {
+			w, err := pkgmeta.ParseWheelName(path.Base(p.Path))
+			if err != nil {
+				r.unread = append(r.unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
+			} else {
+				f.Wheel = &w
+			}
+		} else if len(f.Objects) == 0 {
+			continue
+		}
+		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
+		r.facts = append(r.facts, f)
+	}
+}
+
+// maxMetadata bounds METADATA: the longest on the public index carry a README of some 100 KB.
+const maxMetadata = 4 << 20
+
+func (r *read) file(facts *Facts, f *unpack.File) error {
+	at := f.Path
+	if facts.Kind != "object" {
+		at = facts.Path + "/" + f.Path
+	}
+	if isMetadata(f.Path) && facts.Kind == "wheel" {
+		b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxMetadata)))
+		if err == nil {
+			facts.Metadata, err = pkgmeta.ParseMetadata(b)
+		}
+		if err != nil {
+			r.unread = append(r.unread, Unread{at, "METADATA could not be read: " + err.Error()})
+		}
+		return nil
+	}
+	head := make([]byte, 4)
+	n, _ := f.Content.ReadAt(head, 0)
+	for magic, why := range foreign {
+		if strings.HasPrefix(string(head[:n]), magic) {
+			r.skipped = append(r.skipped, Unread{at, why})
+			return nil
+		}
+	}
+	o, err := elfobj.Read(f.Content, f.Size)
+	if errors.Is(err, elfobj.ErrNotELF) && isLinkerScript(f) {
+		r.skipped = append(r.skipped, Unread{at, "linker script, not judged"})
+		return nil
+	}
+	if err != nil {
+		r.unread = append(r.unread, Unread{at, err.Error()})
+		return nil
+	}
+	if why := notJudged(o); why != "" {
+		r.skipped = append(r.skipped, Unread{at, why})
+		return nil
+	}
+	archs, err := gpu.Read(o, f.Content, f.Size)
+	if err != nil {
+		r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + err.Error()})
+	}
+	o.Sections = nil // hints for gpu only; big objects have thousands
+	facts.Objects = append(facts.Objects, &Object{Path: f.Path, Object: o, GPU: archs})
+	return nil
+}
+
+// isLinkerScript recognises the text files that stand in for a library at link time, and are no library.
+func isLinkerScript(f *unpack.File) bool {
+	head := make([]byte, 512)
+	n, _ := f.Content.ReadAt(head, 0)
+	text := string(head[:n])
+	return strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
+}
+
+// notJudged says why an ELF file is none that a Linux loader is asked to load; "" when it is.
+func notJudged(o *elfobj.Object) string {
+	switch {
+	case o.OSABI != 0 && o.OSABI != 3:
+		return fmt.Sprintf("ELF of another system (EI_OSABI %d), not judged", o.OSABI)
+	case o.Type == "ET_REL":
+		return "object file (ET_REL), not judged"
+	case o.Type == "ET_CORE":
+		return "core file, not judged"
+	case !o.Dynamic:
+		return "no dynamic section: static program or debug file, not judged"
+	}
+	return ""
+}

@@ -1,0 +1,251 @@
+package analyzer
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// pythonHost is what the interpreter's own process has loaded on every glibc build of it: these libraries' symbols resolve in an extension
+// that does not list them.
+var pythonHost = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libutil.so.1"}
+
+// judged is a finding with the fixes to try.
+type judged struct {
+	*Finding
+	candidates []fix.Candidate
+}
+
+// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once.
+func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
+	var out []judged
+	seen := map[string]bool{}
+	sets, err := c.stacks(ctx, f, g.platform, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	world := &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch)}
+	for _, set := range sets {
+		views := c.views(f, g.platform, set, s)
+		for _, rule := range c.rules {
+			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Link: c.options.Link, World: world, given: c.with, rule: rule}
+			pass.emit = func(x *Finding, candidates []fix.Candidate) {
+				if id := x.Identity(); !seen[id] {
+					seen[id] = true
+					out = append(out, judged{x, candidates})
+				}
+			}
+			rule.Check(pass)
+		}
+	}
+	return out, sets, ctx.Err()
+}
+
+// stacks resolves the packages beside the artifact: one set, or two where the ends of the ranges differ.
+func (c *check) stacks(ctx context.Context, f *Facts, p *platform.Platform, s fix.Scenario) ([]*stack.Set, error) {
+	with := c.with
+	for _, w := range s.With {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			return nil, err
+		}
+		with = append(slices.Clone(with), q)
+	}
+	requires, err := requirements(f, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(with) == 0 && (len(requires) == 0 || selfContained(f, p)) {
+		return []*stack.Set{{}}, nil
+	}
+	low, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Lowest)
+	if err != nil {
+		return nil, err
+	}
+	high, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Highest)
+	if err != nil || equal(low, high) {
+		return []*stack.Set{low}, err
+	}
+	return []*stack.Set{low, high}, nil
+}
+
+func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requires []pkgmeta.Requirement, end stack.End) (*stack.Set, error) {
+	key := arch + "|" + on(f, arch).Python + "|" + string(end)
+	for _, q := range with {
+		key += "|with " + q.Raw
+	}
+	for _, q := range requires {
+		key += "|" + q.Raw
+	}
+	if s, ok := c.resolved[key]; ok {
+		return s, nil
+	}
+	s, err := stack.Resolve(ctx, c.source, on(f, arch), with, requires, end)
+	if err == nil {
+		c.resolved[key] = s
+	}
+	return s, err
+}
+
+// requirements are the artifact's own, as far as the scenario does not replace them.
+func requirements(f *Facts, s fix.Scenario) ([]pkgmeta.Requirement, error) {
+	var out []pkgmeta.Requirement
+	if f.Metadata != nil {
+		out = slices.Clone(f.Metadata.Requires)
+	}
+	for _, r := range s.Requires {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(slices.DeleteFunc(out, func(o pkgmeta.Requirement) bool { return o.Name == q.Name }), q)
+	}
+	return out, nil
+}
+
+// selfContained tells whether everything the objects need is in the artifact or on the platform, so that no other package matters.
+func selfContained(f *Facts, p *platform.Platform) bool {
+	own := map[string]bool{}
+	for _, o := range f.Objects {
+		own[o.SONAME], own[path.Base(o.Path)] = true, true
+	}
+	for _, o := range f.Objects {
+		if o.Arch() != p.Arch {
+			continue
+		}
+		for _, n := range o.Needed {
+			if !own[n] && p.Library(n) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func equal(a, b *stack.Set) bool {
+	return slices.EqualFunc(a.Releases, b.Releases, func(x, y *stack.Release) bool { return x.Name == y.Name && x.Version == y.Version })
+}
+
+// views loads and binds every object of the platform's architecture.
+func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenario) []*View {
+	var views []*View
+	var libraries []*dynlink.Library
+	for _, o := range f.Objects {
+		if o.Arch() != p.Arch {
+			continue
+		}
+		l := c.library(o)
+		if more := s.Needed[o.Path]; len(more) > 0 {
+			edited := *l
+			edited.Needed = append(slices.Clone(l.Needed), more...)
+			l = &edited
+		}
+		libraries = append(libraries, l)
+		views = append(views, &View{Object: o, Library: l, Python: f.Kind == "wheel" || o.Extension()})
+	}
+	for _, sibling := range c.facts {
+		for _, o := range sibling.Objects {
+			if sibling != f && o.Arch() == p.Arch {
+				libraries = append(libraries, c.library(o))
+			}
+		}
+	}
+	var first, python []*dynlink.Library
+	for _, r := range set.Releases {
+		brought := c.brought(r)
+		libraries = append(libraries, brought...)
+		if slices.ContainsFunc(c.options.First, func(n string) bool { return pkgmeta.Normalize(n) == r.Name }) {
+			first = append(first, brought...)
+		}
+	}
+	for _, l := range p.Libraries() {
+		provided := dynlink.OfPlatform(p, l)
+		libraries = append(libraries, provided)
+		if slices.Contains(pythonHost, l.SONAME) {
+			python = append(python, provided)
+		}
+	}
+	alone := dynlink.NewEnvironment(p.Libc, libraries, first)
+	hosted := dynlink.NewEnvironment(p.Libc, libraries, append(python, first...))
+	for _, v := range views {
+		env := alone
+		if v.Python {
+			env = hosted
+		}
+		v.Loading = env.Load(v.Library)
+		for _, m := range v.Loading.Missing {
+			if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
+				v.Missing = append(v.Missing, m.Name)
+			}
+		}
+	}
+	for _, v := range views {
+		v.Bindings = alone.Bind(rebound(v, s), scope(v, views))
+		v.Alternative = slices.ContainsFunc(views, func(u *View) bool { return Alternatives(v, u) })
+	}
+	return views
+}
+
+// library indexes an object once for all scenarios.
+func (c *check) library(o *Object) *dynlink.Library {
+	l := c.indexed[o]
+	if l == nil {
+		l = dynlink.FromObject(o.Path, o.Object)
+		c.indexed[o] = l
+	}
+	return l
+}
+
+// brought indexes a release's libraries once for all scenarios.
+func (c *check) brought(r *stack.Release) []*dynlink.Library {
+	ls, ok := c.packages[r]
+	if !ok {
+		for i := range r.Libraries {
+			ls = append(ls, dynlink.OfPackage(r, &r.Libraries[i]))
+		}
+		c.packages[r] = ls
+	}
+	return ls
+}
+
+// rebound is the object's imports, with those bound elsewhere that the scenario says.
+func rebound(v *View, s fix.Scenario) []elfobj.Import {
+	if len(s.Symver) == 0 {
+		return v.Imports
+	}
+	out := slices.Clone(v.Imports)
+	for i := range out {
+		if version, ok := s.Symver[fix.Reference{Object: v.Path, Symbol: out[i].Name, Version: out[i].Version}]; ok {
+			out[i].Version = version
+		}
+	}
+	return out
+}
+
+// scope is where the imports of an object are looked up: its own load, and the load of each object of the artifact that brings it in.
+func scope(v *View, views []*View) []*dynlink.Library {
+	out := v.Loading.Scope()
+	for _, u := range views {
+		if u != v && u.Loading.Chain(v.Library) != nil {
+			out = append(out, u.Loading.Scope()...)
+		}
+	}
+	return out
+}
+
+var variant = regexp.MustCompile(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
+
+// Alternatives tells whether two objects stand beside each other with names that differ in a version or a GPU stack only: one of
+// them is picked at run time.
+func Alternatives(a, b *View) bool {
+	stem := func(p string) string { return variant.ReplaceAllString(extensionSuffix.ReplaceAllString(p, ""), "") }
+	return a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME) && stem(a.Path) == stem(b.Path)
+}

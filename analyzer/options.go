@@ -1,0 +1,45 @@
+package analyzer
+
+import (
+	"io"
+
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// Input is a file to judge. Content must stay readable until Check returns.
+type Input struct {
+	Name    string // as the user named it: shown, never opened
+	Content io.ReaderAt
+	Size    int64 // bytes
+}
+
+// Options are the settings of one analysis. The zero value judges each artifact against its own tag, what it declares, and itself.
+type Options struct {
+	Platforms []string // judge against these instead of what the artifact claims
+	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
+	First     []string // packages whose libraries are loaded before everything else
+	Link      bool     // link findings of every library are errors
+
+	Base []Input // what the base branch has; nil: no comparison, everything is new
+
+	Rules  map[string]Severity // severity by rule id; Off silences it
+	Accept []Accept            // findings that count for nothing
+	Today  string              // YYYY-MM-DD, against which Accept.Until is held; "" holds against nothing
+
+	Source  stack.Source // what is known of other packages; nil: the embedded history
+	NoIndex bool         // say in Notes that no package index was configured
+	Scratch func(size int64) (unpack.Scratch, error)
+	Limits  unpack.Limits
+	Version string // of the tool, for the report
+}
+
+// Accept names findings that somebody decided to live with. An empty Symbol or Object means any.
+type Accept struct {
+	Rule    string
+	Symbol  string
+	Object  string
+	Because string
+	Until   string // YYYY-MM-DD, the last day it counts; "" for ever
+	By      string // "" for the configuration file
+}

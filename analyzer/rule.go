@@ -1,0 +1,106 @@
+package analyzer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/ianlancetaylor/demangle"
+)
+
+// Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder, doc page and JSON value.
+type Rule struct {
+	ID         string
+	Title      string   // what is wrong, half a sentence
+	Severity   Severity // the usual one; a finding may carry a lower one
+	Doc        string   // Markdown: what it means, why it fails, what to do, and what the rule misses
+	References []string // specifications and documentation, as "title: address or file"
+	Check      func(*Pass)
+}
+
+// Pass is one rule's look at one artifact on one platform beside one set of packages.
+type Pass struct {
+	Facts    *Facts
+	Platform *platform.Platform
+	Stack    *stack.Set
+	Views    []*View
+	Scenario fix.Scenario
+	Asked    bool // the user named the platform
+	Link     bool // every library is judged as one to link against
+	World    *World
+
+	given []pkgmeta.Requirement
+	rule  *Rule
+	emit  func(*Finding, []fix.Candidate)
+}
+
+// View is an object as the loader of the pass's platform sees it.
+type View struct {
+	*Object
+	Library     *dynlink.Library
+	Loading     *dynlink.Loading
+	Bindings    []dynlink.Binding
+	Missing     []string // its own DT_NEEDED entries that nothing answers
+	Python      bool     // the process that loads it is Python
+	Alternative bool     // one of several objects of which one is picked at run time
+}
+
+// Report adds a finding. Rule, artifact, target, severity (unless set), package and the demangled name are filled in here.
+func (p *Pass) Report(f Finding, fixes ...fix.Candidate) {
+	f.Rule = p.rule.ID
+	if f.Severity == "" {
+		f.Severity = p.rule.Severity
+	}
+	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
+	f.Demangled = Demangle(f.Symbol)
+	if f.Package == "" && p.Facts.Metadata != nil {
+		f.Package = pkgmeta.Normalize(p.Facts.Metadata.Name)
+	}
+	p.emit(&f, fixes)
+}
+
+// Chain turns libraries into the paths that a finding shows.
+func Chain(libraries ...*dynlink.Library) []string {
+	var out []string
+	for _, l := range libraries {
+		if l != nil {
+			out = append(out, l.Path)
+		}
+	}
+	return out
+}
+
+// maxMangled bounds what is demangled: a nested name of 120 KB costs the library seconds.
+const maxMangled = 4 << 10
+
+// Demangle gives the C++ or Rust name of a symbol, "" where it is not mangled.
+func Demangle(symbol string) string {
+	if len(symbol) > maxMangled || !(strings.HasPrefix(symbol, "_Z") || strings.HasPrefix(symbol, "_R")) {
+		return ""
+	}
+	s, err := demangle.ToString(symbol, demangle.NoClones)
+	if err != nil || s == symbol {
+		return ""
+	}
+	return s
+}
+
+// Versioned writes a symbol as tools do: name@VERSION, or the bare name.
+func Versioned(symbol, version string) string {
+	if version == "" {
+		return symbol
+	}
+	return symbol + "@" + version
+}
+
+// Count writes a number with its noun: "1 symbol", "3 symbols".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

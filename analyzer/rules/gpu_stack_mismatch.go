@@ -1,0 +1,127 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+var gpuStackMismatch = &analyzer.Rule{
+	ID:       "gpu-stack-mismatch",
+	Title:    "a CUDA build in a ROCm environment, or the reverse",
+	Severity: analyzer.Error,
+	Doc: `An object lists libraries of one GPU stack in DT_NEEDED (libc10_cuda.so, libtorch_cuda.so, libcudart.so.12), and the torch beside it is built for the other:
+it has libc10_hip.so and libtorch_hip.so instead. The import fails with "libc10_cuda.so: cannot open shared object file", or with whichever library of that stack comes first in DT_NEEDED.
+
+An extension takes the stack of the torch that it is built against. To mend it, rebuild it with the other torch installed, without build isolation, or install the torch of its own stack.
+
+Not seen: objects that open a GPU library by dlopen, and environments whose torch build is not known.`,
+	References: []string{"gABI, DT_NEEDED", "PyTorch: torch.utils.cpp_extension, hipify"},
+	Check:      checkGPUStack,
+}
+
+// gpuStack is one of the two, by what tells it apart.
+type gpuStack struct {
+	name    string
+	library *regexp.Regexp // a DT_NEEDED entry of it
+	core    string         // the library of torch that only this build has
+}
+
+var (
+	cuda = gpuStack{"CUDA", regexp.MustCompile(`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`), "libc10_cuda.so"}
+	rocm = gpuStack{"ROCm", regexp.MustCompile(`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`), "libc10_hip.so"}
+)
+
+// torchStack says for which stack the torch beside the artifact is built; nil when it is for none or not known.
+func torchStack(s *stack.Set) (*stack.Release, *gpuStack) {
+	torch := s.Release("torch")
+	if torch == nil {
+		return nil, nil
+	}
+	for _, g := range []*gpuStack{&cuda, &rocm} {
+		if slices.ContainsFunc(torch.Libraries, func(l stack.Library) bool { return strings.HasSuffix(l.Path, "/"+g.core) }) {
+			return torch, g
+		}
+	}
+	return torch, nil
+}
+
+// wrongStack tells whether a missing library belongs to the stack that the torch beside it is not built for.
+func wrongStack(p *analyzer.Pass, needed string) (*stack.Release, gpuStack, gpuStack, bool) {
+	torch, has := torchStack(p.Stack)
+	if has == nil {
+		return nil, gpuStack{}, gpuStack{}, false
+	}
+	other := cuda
+	if has.name == cuda.name {
+		other = rocm
+	}
+	return torch, *has, other, other.library.MatchString(needed)
+}
+
+func checkGPUStack(p *analyzer.Pass) {
+	for _, v := range p.Views {
+		for _, needed := range v.Missing {
+			torch, has, built, wrong := wrongStack(p, needed)
+			if !wrong || v.Alternative && !everyAlternativeLacks(p, v, needed) {
+				continue
+			}
+			origin := torch.Name + "==" + torch.Version
+			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
+				Message: fmt.Sprintf("%s needs %s, which only the %s build of torch brings, and %s is a %s build with %s: a %s build in a %s environment",
+					v.Path, needed, built.name, origin, has.name, has.core, built.name, has.name) + archsOf(v)}
+			p.Report(f, stackFixes(p, torch, has, built)...)
+		}
+	}
+}
+
+// archsOf says which GPUs the object carries code for.
+func archsOf(v *analyzer.View) string {
+	var has []string
+	has = append(append(has, v.GPU.CUDA...), v.GPU.ROCm...)
+	if len(has) == 0 {
+		return ""
+	}
+	return " (it carries code for " + strings.Join(has, " ") + ")"
+}
+
+func stackFixes(p *analyzer.Pass, torch *stack.Release, has, built gpuStack) []fix.Candidate {
+	name := p.Facts.Path
+	if p.Facts.Metadata != nil {
+		name = p.Facts.Metadata.Name
+	}
+	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
+	if has.name == cuda.name {
+		arch, backend = "TORCH_CUDA_ARCH_LIST", "-DCOMPUTE_BACKEND=cuda"
+	}
+	command := fmt.Sprintf("%s=… pip install --no-build-isolation --no-binary %s %s", arch, quoted(name), quoted(name))
+	if strings.HasPrefix(name, "bitsandbytes") {
+		command = "cmake " + backend + " -S . && make && pip install ."
+	}
+	plain, _, _ := strings.Cut(torch.Version, "+")
+	want := "torch==" + plain
+	var fixes []fix.Candidate
+	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Rebuild against the %s torch (%s==%s), so that it needs %s", has.name, torch.Name, torch.Version, has.core), Command: command}})
+	if has.name == rocm.name {
+		fixes = append(fixes, fix.Candidate{
+			Fix:    fix.Fix{Kind: fix.KindEnvironment, Title: "Install the CUDA build of torch instead", Command: "pip install " + want, Requirement: want, Cost: []string{"needs an NVIDIA GPU"}},
+			Change: fix.Pin{Requirement: want},
+		})
+	}
+	return fixes
+}
+
+// everyAlternativeLacks tells whether all objects that stand beside v for other versions have the same gap: then none of them works.
+func everyAlternativeLacks(p *analyzer.Pass, v *analyzer.View, needed string) bool {
+	for _, u := range p.Views {
+		if analyzer.Alternatives(v, u) && !slices.Contains(u.Missing, needed) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,68 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+var libraryNotFound = &analyzer.Rule{
+	ID:       "library-not-found",
+	Title:    "a needed library that nothing brings",
+	Severity: analyzer.Error,
+	Doc: `An object lists a library in DT_NEEDED that neither the artifact, nor the packages it declares, nor the platform brings. The load fails with
+"cannot open shared object file: No such file or directory".
+
+It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), where a declared package that could not be looked up may
+bring it, and for one of several alternatives of which one is loaded at run time.
+
+To mend it, bundle the library (auditwheel repair), declare the package that brings it, or drop the dependency.`,
+	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
+	Check:      checkLibraryNotFound,
+}
+
+func checkLibraryNotFound(p *analyzer.Pass) {
+	for _, v := range p.Views {
+		for _, needed := range v.Missing {
+			if _, _, _, wrong := wrongStack(p, needed); wrong && (!v.Alternative || everyAlternativeLacks(p, v, needed)) {
+				continue // gpu-stack-mismatch says more
+			}
+			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
+			where := fmt.Sprintf("%s needs %s, which is neither in the artifact nor on %s", v.Path, needed, p.Platform.Name)
+			fixes := []fix.Candidate{}
+			bringer, known := platform.Known(needed)
+			unlooked := unlooked(p)
+			switch {
+			case known:
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s brings it", where, bringer)
+			case v.Alternative && !everyAlternativeLacks(p, v, needed):
+				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
+			case unlooked != "":
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may bring it and could not be looked up", where, unlooked)
+			default:
+				f.Message = where + " nor in any package that is declared or given"
+			}
+			if !known && p.Facts.Kind == "wheel" {
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
+			}
+			p.Report(f, fixes...)
+		}
+	}
+}
+
+// unlooked lists declared packages that are not known, "" when all are.
+func unlooked(p *analyzer.Pass) string {
+	var names []string
+	for _, u := range p.Stack.Unlooked {
+		names = append(names, u.Package)
+	}
+	for _, r := range p.Stack.Releases {
+		if !r.Known {
+			names = append(names, r.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,41 @@
+package rules_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/analyzertest"
+	"github.com/compat-app/compat/analyzer/rules"
+)
+
+func TestRules(t *testing.T) {
+	for _, r := range rules.All() {
+		t.Run(r.ID, func(t *testing.T) { analyzertest.Run(t, filepath.Join("testdata", r.ID), rules.All()) })
+	}
+}
+
+func TestEveryRuleIsDocumented(t *testing.T) {
+	for _, r := range rules.All() {
+		if r.Title == "" || len(r.Doc) < 200 || len(r.References) == 0 || r.Severity == "" {
+			t.Errorf("%s: needs a title, a text that says what, why and what to do, references and a severity", r.ID)
+		}
+		if _, err := os.Stat(strings.ReplaceAll(r.ID, "-", "_") + ".go"); err != nil {
+			t.Errorf("%s: its file is not called after it: %v", r.ID, err)
+		}
+	}
+	folders, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		known := false
+		for _, id := range rules.IDs() {
+			known = known || id == f.Name()
+		}
+		if !known {
+			t.Errorf("testdata/%s belongs to no rule", f.Name())
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+var symbolMissingInPackage = &analyzer.Rule{
+	ID:       "symbol-missing-in-package",
+	Title:    "a package version beside it lacks a symbol",
+	Severity: analyzer.Error,
+	Doc: `An object imports a symbol from a library that another package brings, and the version of that package that the requirements or pins allow
+does not export it. The SONAME is the same and often the version node too, so nothing stops the load before the symbol is looked up:
+"undefined symbol: __nvJitLinkGetErrorLogSize_12_9, version libnvJitLink.so.12".
+
+The first library loaded under a SONAME serves the whole process: a RUNPATH to a newer copy does not help once another package has loaded the older one.
+
+To mend it, raise the lower bound of the requirement to the first version that has the symbol, or build against the oldest one that is allowed.
+
+Not seen: packages whose exports are not known (compat says which it could not look up).`,
+	References: []string{"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)", "glibc: elf/dl-lookup.c"},
+	Check:      checkSymbolInPackage,
+}
+
+// lack is what one object misses in one package.
+type lack struct {
+	view    *analyzer.View
+	library *dynlink.Library
+	names   []dynlink.Binding
+}
+
+func checkSymbolInPackage(p *analyzer.Pass) {
+	for _, v := range p.Views {
+		var lacks []*lack
+		for _, b := range v.Bindings {
+			if b.Provider == nil || b.Provider.Kind != dynlink.FromPackage || b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
+				continue
+			}
+			if len(lacks) == 0 || lacks[len(lacks)-1].library != b.Provider {
+				lacks = append(lacks, &lack{view: v, library: b.Provider})
+			}
+			l := lacks[len(lacks)-1]
+			l.names = append(l.names, b)
+		}
+		for _, l := range lacks {
+			reportLack(p, l)
+		}
+	}
+}
+
+func reportLack(p *analyzer.Pass, l *lack) {
+	name, version, _ := strings.Cut(l.library.Origin, "==")
+	first, bad, ok := firstWith(p, name, version, l)
+	var fixes []fix.Candidate
+	when := "no later version that could be looked up has it"
+	if ok {
+		bound := stack.AtLeast(first, bad)
+		when = "the first version that has it is " + first
+		fixes = append(fixes, fix.Candidate{
+			Fix:    fix.Fix{Kind: fix.KindPin, Title: "Pin " + name + bound, Command: name + bound, Requirement: name + bound},
+			Change: fix.Pin{Requirement: name + bound, Direct: !p.Given(name)},
+		})
+		fixes = append(fixes, looser(p, name, bound)...)
+	}
+	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", name, version)}})
+	for _, b := range l.names {
+		i := b.Import
+		origin := l.library.Origin
+		p.Report(analyzer.Finding{
+			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0], ProvidedBy: &origin,
+			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
+			Message: fmt.Sprintf("%s imports %s from %s, which %s lacks%s; %s", l.view.Path, i.Name, l.library.Names()[0], origin, pinnedBy(p, name), when),
+		}, fixes...)
+	}
+}
+
+// firstWith finds the first later version of a package whose library has every name.
+func firstWith(p *analyzer.Pass, name, version string, l *lack) (first, bad string, ok bool) {
+	return p.World.First(name, version, func(r *stack.Release) bool {
+		for i := range r.Libraries {
+			have := dynlink.OfPackage(r, &r.Libraries[i])
+			if have.Names()[0] != l.library.Names()[0] || !have.Known {
+				continue
+			}
+			for _, b := range l.names {
+				if !have.Defines(b.Import.Name, b.Import.Version) {
+					return false
+				}
+			}
+			return true
+		}
+		return false
+	})
+}
+
+// pinnedBy says which other package holds this one where it is.
+func pinnedBy(p *analyzer.Pass, name string) string {
+	for _, r := range p.Stack.Releases {
+		for _, q := range r.Requires {
+			if q.Name == name && strings.Contains(q.Spec, "==") {
+				return fmt.Sprintf(" (%s==%s pins %s%s)", r.Name, r.Version, q.Name, q.Spec)
+			}
+		}
+	}
+	return ""
+}
+
+// looser offers another release of the package that pins too low: the nearest later one that does not conflict with the bound.
+func looser(p *analyzer.Pass, name, bound string) []fix.Candidate {
+	for _, r := range p.Stack.Releases {
+		if r.Name == name || !conflicts(r, name, bound) {
+			continue
+		}
+		first, bad, ok := p.World.First(r.Name, r.Version, func(later *stack.Release) bool { return !conflicts(later, name, bound) })
+		if !ok {
+			continue
+		}
+		want := r.Name + stack.AtLeast(first, bad)
+		return []fix.Candidate{{
+			Fix:    fix.Fix{Kind: fix.KindEnvironment, Title: fmt.Sprintf("Use %s, which does not pin %s below %s", want, name, strings.TrimPrefix(bound, ">=")), Command: fmt.Sprintf("pip install '%s' '%s%s'", want, name, bound), Requirement: want},
+			Change: both{fix.Pin{Requirement: name + bound, Direct: !p.Given(name)}, fix.Pin{Requirement: want}},
+		}}
+	}
+	return nil
+}
+
+// both applies two changes.
+type both [2]fix.Change
+
+func (b both) Apply(s fix.Scenario) fix.Scenario { return b[1].Apply(b[0].Apply(s)) }
+
+// conflicts tells whether a release pins a package to an exact version below a bound.
+func conflicts(r *stack.Release, name, bound string) bool {
+	spec, err := pkgmeta.ParseSpec(bound)
+	if err != nil {
+		return false
+	}
+	for _, q := range r.Requires {
+		exact, ok := strings.CutPrefix(q.Spec, "==")
+		if q.Name != name || !ok {
+			continue
+		}
+		if v, err := pkgmeta.ParseVersion(strings.TrimSuffix(exact, ".*")); err == nil && !spec.Contains(v) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+var undefinedSymbol = &analyzer.Rule{
+	ID:       "undefined-symbol",
+	Title:    "an imported symbol that no library of the load defines",
+	Severity: analyzer.Error,
+	Doc: `An object imports a symbol, and no library that its load brings in defines it: neither what DT_NEEDED leads to, nor the process that loads it. With RTLD_NOW, which
+Python uses, the load fails: "undefined symbol: dlopen". Weak imports are no finding.
+
+Usually a library is missing on the link line, or stands before the objects on it where the linker drops it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6
+from glibc 2.34 on, and in libdl.so.2 before.
+
+It is a warning where a library outside of the load has the symbol (it works only if that one was loaded globally before), and for a plug-in whose host is not known.
+
+Not seen: symbols of libraries whose exports are not known, of the interpreter (Py…) and of objects that miss a whole library.`,
+	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
+	Check:      checkUndefinedSymbol,
+}
+
+func checkUndefinedSymbol(p *analyzer.Pass) {
+	for _, v := range p.Views {
+		if len(v.Loading.Missing) > 0 {
+			continue // whatever is undefined may be in the missing library, and that is told already
+		}
+		for _, b := range v.Bindings {
+			i := b.Import
+			if b.Outcome != dynlink.NoSymbol || b.Provider != nil && b.Provider.Kind != dynlink.FromArtifact || ofHost(v, i.Name) {
+				continue
+			}
+			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(v.Loading.Chain(v.Library)...)}
+			f.Message = fmt.Sprintf("%s imports %s, and nothing that it loads on %s defines it", v.Path, analyzer.Versioned(i.Name, i.Version), p.Platform.Name)
+			var fixes []fix.Candidate
+			owners := platform.Providers(p.Platform, i.Name)
+			switch other := elsewhere(p, v, i.Name); {
+			case len(owners) > 0:
+				owner := owners[0].SONAME
+				f.Library = owner
+				f.Message += fmt.Sprintf("; there it is in %s, which is not in DT_NEEDED", owner)
+				fixes = append(fixes,
+					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{owner})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}},
+					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + owner + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}})
+			case other != nil:
+				f.Severity = analyzer.Warning
+				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
+				soname := other.Names()[0]
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
+			case !v.Python && v.SONAME == "":
+				f.Severity = analyzer.Warning
+				f.Message += "; the program that loads it would have to"
+			}
+			p.Report(f, fixes...)
+		}
+	}
+}
+
+// ofHost tells whether the interpreter brings a symbol.
+func ofHost(v *analyzer.View, symbol string) bool {
+	return v.Python && (strings.HasPrefix(symbol, "Py") || strings.HasPrefix(symbol, "_Py"))
+}
+
+// elsewhere finds another object of the artifact that defines a symbol.
+func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
+	for _, u := range p.Views {
+		if u != v && u.Library.Defines(symbol, "") {
+			return u.Library
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package analyzer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// goal is a platform that an artifact is judged against.
+type goal struct {
+	platform *platform.Platform
+	asked    bool
+}
+
+// goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for.
+func goals(f *Facts, o Options) ([]goal, error) {
+	var out []goal
+	for _, arch := range architectures(f) {
+		for _, name := range o.Platforms {
+			p, err := platform.Lookup(name, arch)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
+				out = append(out, goal{p, true})
+			}
+		}
+		if len(o.Platforms) == 0 {
+			out = append(out, unasked(f, arch)...)
+		}
+	}
+	return out, nil
+}
+
+// unasked picks the platforms of one architecture that the artifact claims by itself.
+func unasked(f *Facts, arch string) []goal {
+	if p := claimed(f, arch); p != nil {
+		return []goal{{p, false}}
+	}
+	var out []goal
+	var newest *platform.Platform
+	for _, p := range platform.All(arch) {
+		if p.Libc != libc(f, arch) {
+			continue
+		}
+		newest = p
+		if hasVersions(p, f, arch) {
+			out = append(out, goal{p, false})
+		}
+	}
+	if len(out) == 0 && newest != nil {
+		out = append(out, goal{newest, false})
+	}
+	return out
+}
+
+// claimed is the oldest platform among the wheel's tags for an architecture: pip installs the wheel there. nil when no tag names one.
+func claimed(f *Facts, arch string) *platform.Platform {
+	if f.Wheel == nil {
+		return nil
+	}
+	var oldest *platform.Platform
+	for _, t := range f.Wheel.Tags {
+		if !strings.HasPrefix(t.Platform, "manylinux") && !strings.HasPrefix(t.Platform, "musllinux") {
+			continue
+		}
+		p, err := platform.Lookup(t.Platform, arch)
+		if err != nil || p.Arch != arch || !strings.HasSuffix(t.Platform, "_"+arch) {
+			continue
+		}
+		if oldest == nil || OlderLibc(p.LibcVersion, oldest.LibcVersion) {
+			oldest = p
+		}
+	}
+	return oldest
+}
+
+// OlderLibc tells whether one libc version ("2.17") comes before another; false when either is none.
+func OlderLibc(a, b string) bool {
+	x, errX := ordinal(a)
+	y, errY := ordinal(b)
+	return errX == nil && errY == nil && x < y
+}
+
+func ordinal(s string) (int, error) {
+	var major, minor int
+	_, err := fmt.Sscanf(s, "%d.%d", &major, &minor)
+	return major*1000 + minor, err
+}
+
+// architectures are those of the objects; a wheel is first judged on those its tags name.
+func architectures(f *Facts) []string {
+	var out []string
+	for _, o := range f.Objects {
+		if a := o.Arch(); !slices.Contains(out, a) && platform.All(a) != nil {
+			out = append(out, a)
+		}
+	}
+	slices.Sort(out)
+	if f.Wheel == nil {
+		return out
+	}
+	tagged := slices.DeleteFunc(slices.Clone(out), func(a string) bool { return !f.Tagged(a) })
+	if len(tagged) > 0 {
+		return tagged
+	}
+	return out
+}
+
+// Tagged tells whether a wheel's tags name an architecture.
+func (f *Facts) Tagged(arch string) bool {
+	return f.Wheel != nil && slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) })
+}
+
+func libc(f *Facts, arch string) string {
+	for _, o := range f.Objects {
+		if o.Arch() != arch {
+			continue
+		}
+		for _, n := range o.Needed {
+			if strings.HasPrefix(n, "libc.musl-") || n == "libc.so" {
+				return "musl"
+			}
+		}
+	}
+	return "glibc"
+}
+
+// hasVersions tells whether a platform has every version that the objects ask of libraries it provides.
+func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
+	for _, o := range f.Objects {
+		if o.Arch() != arch {
+			continue
+		}
+		for _, need := range o.VersionNeeds {
+			l := p.Library(need.Library)
+			if l == nil || !l.Known {
+				continue
+			}
+			for _, v := range need.Versions {
+				if !l.HasVersion(v.Name) && !v.Weak {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// on is the interpreter a wheel is for; where its tags leave that open, a current one.
+func on(f *Facts, arch string) stack.On {
+	python := "3.12"
+	if f.Wheel != nil {
+		for _, t := range f.Wheel.Tags {
+			if v, ok := strings.CutPrefix(t.Python, "cp3"); ok && v != "" {
+				python = "3." + v
+			}
+		}
+	}
+	return stack.On{Python: python, Arch: arch}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/report"
+	"github.com/compat-app/compat/internal/scratch"
+	"github.com/compat-app/compat/internal/settings"
+	"github.com/spf13/cobra"
+)
+
+// checkFlags are the settings of one check.
+type checkFlags struct {
+	platforms, with, first, lock []string
+	base, config, index          string
+	failOn, format               string
+	link, verbose                bool
+}
+
+func newCheckCommand(env environment) *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check [flags] PATH...",
+		Short: "Judge wheels, archives and shared libraries",
+		Long: `Judge wheels, archives and shared libraries, which see each other when they are given together.
+
+Without flags a wheel is judged against its own platform tag, the packages it declares (both ends of every range) and itself; anything else against every built-in platform that has
+the symbol versions it asks for.
+
+Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
+		Example: `  compat check dist/*.whl
+  compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
+  compat check --platform debian11 libfoo.so
+  compat check --base old/ --format sarif dist/`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("nothing to check: give at least one PATH, for instance dist/*.whl; see 'compat check --help'")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return check(c.Context(), env, f, args) },
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, debian12, debian11/aarch64); may be repeated")
+	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
+	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file in requirements.txt form whose pins are installed beside it; may be repeated")
+	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")
+	flags.StringVar(&f.base, "base", "", "a file or folder to compare with: only findings that it does not have count")
+	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
+	flags.StringVar(&f.config, "config", "", "configuration file (default: "+config.Path+" where there is one)")
+	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: PIP_INDEX_URL or UV_DEFAULT_INDEX; none is built in)")
+	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
+	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
+	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and everything that was skipped")
+	return c
+}
+
+func check(ctx context.Context, env environment, f checkFlags, paths []string) error {
+	write, ok := writers(f)[f.format]
+	if !ok {
+		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
+	}
+	o, failOn, broken, err := options(env, f)
+	if err != nil {
+		return err
+	}
+	if broken != nil { // an unusable configuration is a result of its own: what was asked for could not be checked
+		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
+	}
+	var in, base inputs
+	defer in.close()
+	defer base.close()
+	for _, p := range paths {
+		if err := in.add(p); err != nil {
+			return err
+		}
+	}
+	if f.base != "" {
+		if err := base.add(f.base); err != nil {
+			return fmt.Errorf("--base: %w", err)
+		}
+		o.Base = base.list
+	}
+	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
+	if err != nil {
+		return err
+	}
+	if err := write(env.Out, r); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	switch {
+	case r.Fails(failOn):
+		return exit{code: exitIncompatible}
+	case r.Verdict == analyzer.Unchecked || len(r.Unread) > 0:
+		return exit{code: exitUsage}
+	case len(r.Artifacts) == 0 && len(r.Skipped) == 0:
+		return exit{code: exitUsage, err: errors.New("nothing to judge was found in what was given; give wheels, archives or shared libraries")}
+	}
+	return nil
+}
+
+func writers(f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
+	return map[string]func(io.Writer, *analyzer.Report) error{
+		"text":     func(w io.Writer, r *analyzer.Report) error { return report.Text(w, r, f.verbose) },
+		"json":     report.JSON,
+		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, rules.All()) },
+		"markdown": report.Markdown,
+	}
+}
+
+// options puts flags, configuration and environment together; flags win. A configuration with problems comes back as a
+// report that names them.
+func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
+	o = analyzer.Options{First: f.first, Link: f.link, Today: time.Now().UTC().Format(time.DateOnly), Scratch: scratch.In(""), Version: version()}
+	c, problems, err := repository(f.config)
+	if err != nil {
+		return o, "", nil, err
+	}
+	if len(problems) > 0 {
+		return o, "", brokenConfig(problems), nil
+	}
+	settings.Apply(c, &o)
+	if len(f.platforms) > 0 {
+		o.Platforms = f.platforms
+	}
+	if len(f.with) > 0 {
+		o.With = f.with
+	}
+	for _, path := range append(f.lock, c.Python.Lock...) {
+		pins, err := lockedPins(path)
+		if err != nil {
+			return o, "", nil, err
+		}
+		o.With = append(pins, o.With...)
+	}
+	if f.failOn == "" {
+		f.failOn = c.FailOn
+	}
+	switch f.failOn {
+	case "", "error", "warning", "never":
+		failOn = settings.FailOn(f.failOn)
+	default:
+		return o, "", nil, fmt.Errorf("--fail-on %s is not known; use error, warning or never", f.failOn)
+	}
+	o.Source, o.NoIndex, err = source(env, f.index)
+	return o, failOn, nil, err
+}
+
+// repository reads the configuration file; a default one may be absent.
+func repository(path string) (*config.Repository, []config.Problem, error) {
+	named := path != ""
+	if !named {
+		path = config.Path
+	}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		return &config.Repository{}, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("--config: %w; give the path of a readable file", err)
+	}
+	c, problems := config.ParseRepository(data, rules.IDs())
+	return c, problems, nil
+}
+
+func brokenConfig(problems []config.Problem) *analyzer.Report {
+	r := analyzer.NewReport(version())
+	for _, p := range problems {
+		r.Unread = append(r.Unread, analyzer.Unread{Path: fmt.Sprintf("%s:%d", config.Path, p.Line), Reason: strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", config.Path, p.Line))})
+	}
+	r.Verdict = analyzer.Unchecked
+	return r
+}
+
+// source is the configured package index in front of the embedded history, or the history alone.
+func source(env environment, url string) (stack.Source, bool, error) {
+	for _, name := range []string{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"} {
+		if v, ok := env.Getenv(name); ok && url == "" {
+			url = v
+		}
+	}
+	if url == "" {
+		return stack.History(), true, nil
+	}
+	i, err := index.New(index.Options{URL: url, TempDir: os.TempDir(), Log: slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if err != nil {
+		return nil, false, err
+	}
+	return i, false, nil
+}

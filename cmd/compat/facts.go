@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/spf13/cobra"
+)
+
+func newFactsCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "facts FILE",
+		Short: "Print what one ELF file says of itself, as JSON",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("%w; give the path of a readable ELF file", err)
+			}
+			defer f.Close()
+			info, err := f.Stat()
+			if err != nil {
+				return err
+			}
+			if !info.Mode().IsRegular() {
+				return fmt.Errorf("%s is no regular file; give the path of an ELF file", args[0])
+			}
+			o, err := elfobj.Read(f, info.Size())
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			out := json.NewEncoder(env.Out)
+			out.SetIndent("", "  ")
+			out.SetEscapeHTML(false)
+			return out.Encode(o)
+		},
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every command.
+const (
+	exitOK           = 0
+	exitIncompatible = 1
+	exitUsage        = 2 // wrong usage, or what should have been judged could not be
+)
+
+// environment is what the process was given.
+type environment struct {
+	Getenv func(name string) (value string, set bool)
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+}
+
+// exit ends the program with a code. A nil error means that everything was said already.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+// run is the whole program; its result is the exit code.
+func run(ctx context.Context, args []string, env environment) int {
+	root := newRootCommand(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage
+	var e exit
+	if errors.As(err, &e) {
+		code = e.code
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(env.Err, "compat: "+text)
+	}
+	return code
+}
+
+func newRootCommand(env environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "compat",
+		Short: "Review binary artifacts for dependency compatibility",
+		Long: `compat says which symbol of a wheel or shared library will not resolve where, why, and what to change.
+
+At a desk or in CI:   compat check dist/*.whl
+As a GitHub App:      compat serve
+To see what it says:  compat demo`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
+	})
+	root.AddCommand(newCheckCommand(env), newFactsCommand(env), newRulesCommand(env), newVersionCommand(env))
+	return root
+}
+
+// version is the module's version where the binary was installed by go install or built from a tag, else the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+func newVersionCommand(env environment) *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(env.Out, "compat", version())
+		return err
+	}}
+}

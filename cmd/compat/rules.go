@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/spf13/cobra"
+)
+
+func newRulesCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rules [ID]",
+		Short: "List the rules, or explain one",
+		Args:  cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return rules.IDs(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listRules(env)
+			}
+			for _, r := range rules.All() {
+				if r.ID == args[0] {
+					_, err := fmt.Fprint(env.Out, ruleText(r))
+					return err
+				}
+			}
+			return fmt.Errorf("no rule is called %q; 'compat rules' lists them", args[0])
+		},
+	}
+}
+
+func listRules(env environment) error {
+	w := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rules.All() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Severity, r.Title)
+	}
+	return w.Flush()
+}
+
+// ruleText is a rule's documentation for a terminal.
+func ruleText(r *analyzer.Rule) string {
+	return fmt.Sprintf("%s (%s)\n%s\n\n%s\n\nReferences:\n  %s\n", r.ID, r.Severity, r.Title, r.Doc, strings.Join(r.References, "\n  "))
+}
