@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -110,10 +109,9 @@ func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 			continue
 		}
 		e := Entry{State: State(h["state"]), Since: msTime(h["since"]), Due: msTime(h["due"]), Reason: h["reason"], Saved: int(saved[i].Val())}
-		if err := json.Unmarshal([]byte(h["job"]), &e.Job); err != nil {
-			e.Reason = "the stored job is damaged: " + err.Error()
+		if e.Job, err = readJob(key, h["gen"], h["job"], h["nonce"]); err != nil {
+			e.Reason = err.Error()
 		}
-		e.Job.ID, e.Job.Key, e.Job.Nonce = key+"#"+h["gen"], key, h["nonce"]
 		e.Attempts, _ = strconv.Atoi(h["attempts"])
 		e.Crashes, _ = strconv.Atoi(h["crashes"])
 		_, e.Superseded = h["next"]

@@ -47,9 +47,9 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
 
-	answer, err := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes)
-	if err != nil {
-		return nil, 0, err
+	answer, failed := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes)
+	if answer == nil {
+		return nil, 0, failed
 	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 2 {
@@ -57,9 +57,14 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	}
 	if list[0] == int64(0) {
 		ms, _ := list[1].(int64)
-		return nil, time.Duration(ms) * time.Millisecond, nil
+		return nil, time.Duration(ms) * time.Millisecond, failed
 	}
 	lease, err = q.lease(list, token)
+	if failed != nil {
+		// The journal doesn't know of the lease. The job goes back, so that it isn't taken for crashed.
+		_ = lease.Release(ctx)
+		return nil, 0, failed
+	}
 	if err != nil {
 		// A job that can't be read would stop the queue for ever. It can only have been written by someone else.
 		if killed := lease.Kill(ctx, err.Error()); killed != nil {
@@ -91,16 +96,26 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 	}
 	l := &Lease{q: q, token: token, Attempt: count(5) + 1, Crashes: count(6)}
 	l.Last = l.Attempt >= q.o.MaxAttempts || l.Crashes+1 >= q.o.MaxCrashes
-	err := json.Unmarshal([]byte(text(3)), &l.Job)
-	l.Job.Key, l.Job.Nonce = text(1), text(4)
-	l.Job.ID = l.Job.Key + "#" + text(2)
+	var err error
+	l.Job, err = readJob(text(1), text(2), text(3), text(4))
 	if s := text(7); s != "" {
 		l.State = []byte(s)
 	}
+	return l, err
+}
+
+// readJob puts a job together from what is stored of it. With an error the key is good all the same.
+func readJob(key, generation, data, nonce string) (Job, error) {
+	var j Job
+	err := json.Unmarshal([]byte(data), &j)
 	if err != nil {
-		return l, fmt.Errorf("the stored job is damaged: %w", err)
+		j, err = Job{}, fmt.Errorf("the stored job is damaged: %w", err)
 	}
-	return l, nil
+	if string(j.Payload) == "null" {
+		j.Payload = nil
+	}
+	j.ID, j.Key, j.Nonce = key+"#"+generation, key, nonce
+	return j, err
 }
 
 // block waits until a job may be claimable, or for d.

@@ -72,13 +72,11 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 	}
 	for i, gen := range list[2:] {
 		if n, ok := gen.(int64); ok && n > 0 {
-			r.IDs = append(r.IDs, jobID(jobs[i].Key, n))
+			r.IDs = append(r.IDs, fmt.Sprintf("%s#%d", jobs[i].Key, n))
 		}
 	}
 	return r, nil
 }
-
-func jobID(key string, generation int64) string { return fmt.Sprintf("%s#%d", key, generation) }
 
 // checkName refuses what could not be part of a Redis key or of a line.
 func checkName(s string) error {

@@ -45,7 +45,8 @@ func loadScripts() (map[string]*redis.Script, error) {
 	return scripts, nil
 }
 
-// run runs a script, and returns when what it changed is stored. The answer is that of the script's header.
+// run runs a script, and returns when what it changed is stored. The answer is that of the script's header. An answer with an error: the
+// script ran, but the journal could not be written; the next call that can writes it.
 func (q *Queue) run(ctx context.Context, name string, args ...any) (any, error) {
 	if q.o.ReadOnly {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrReadOnly)
@@ -93,7 +94,8 @@ func (q *Queue) sync(ctx context.Context, op string) error {
 	if q.journal == nil || q.o.ReadOnly {
 		return nil
 	}
-	if err := q.journal.sync(ctx, q.rdb); err != nil {
+	// The change is made; a caller that goes away now must not leave it half stored.
+	if err := q.journal.sync(context.WithoutCancel(ctx), q.rdb); err != nil {
 		return fmt.Errorf("queue: %s: %w", op, err)
 	}
 	return nil

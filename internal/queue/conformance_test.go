@@ -1,0 +1,889 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/queue/redistest"
+)
+
+func TestEmbedded(t *testing.T) {
+	testQueue(t, func(t *testing.T, o Options) *Queue {
+		o.Dir = t.TempDir()
+		return mustOpen(t, o)
+	})
+}
+
+func TestRedis(t *testing.T) {
+	server := redistest.Start(t)
+	testQueue(t, func(t *testing.T, o Options) *Queue {
+		o.URL = server.URL
+		q := mustOpen(t, o)
+		must(t, q.rdb.FlushAll(t.Context()).Err())
+		return q
+	})
+}
+
+// testQueue is what every backend passes. open returns an empty queue that closes with its test.
+func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
+	for _, test := range []struct {
+		name string
+		o    Options
+		run  func(t *testing.T, q *Queue)
+	}{
+		{"what goes in comes out", Options{}, testRoundTrip},
+		{"duplicate delivery", Options{}, testDuplicate},
+		{"refused jobs leave no mark", Options{}, testRefused},
+		{"superseded while waiting", Options{}, testSupersedeWaiting},
+		{"superseded while running", Options{}, testSupersedeRunning},
+		{"superseded while running, every end", Options{}, testSupersedeEnds},
+		{"superseded while snoozed", Options{}, testSupersedeSnoozed},
+		{"moved to another installation", Options{}, testMoved},
+		{"nonce kept", Options{}, testNonce},
+		{"retry until dead, revived", Options{MaxAttempts: 2}, testDead},
+		{"redelivery of a dead job", Options{}, testRedeliverDead},
+		{"retry of a dead job by hand", Options{}, testRetryDead},
+		{"killed", Options{}, testKill},
+		{"late worker", Options{Lease: 60 * time.Millisecond}, testFencing},
+		{"extended lease", Options{Lease: 200 * time.Millisecond}, testExtend},
+		{"crashes", Options{Lease: 30 * time.Millisecond, MaxCrashes: 3}, testCrashes},
+		{"state", Options{}, testState},
+		{"fair between installations", Options{}, testFair},
+		{"few of one installation at once", Options{PerInstallation: 2}, testCap},
+		{"parked", Options{}, testPark},
+		{"installation dropped", Options{}, testDropInstallation},
+		{"dropped", Options{}, testDrop},
+		{"list and stats", Options{}, testList},
+		{"blobs", Options{}, testBlobs},
+		{"waiting workers are woken", Options{}, testWake},
+		{"many workers", Options{}, testMany},
+		{"cancelled and closed", Options{}, testClosed},
+		{"damaged job", Options{}, testDamaged},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, test.o)) })
+	}
+}
+
+func mustOpen(t testing.TB, o Options) *Queue {
+	t.Helper()
+	q, err := Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(t, q.Close()) })
+	return q
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func enqueue(t testing.TB, q *Queue, delivery string, jobs ...Job) Result {
+	t.Helper()
+	r, err := q.Enqueue(t.Context(), delivery, jobs...)
+	must(t, err)
+	return r
+}
+
+// claim returns the next job within a second; there must be one, and it must be key where that is given.
+func claim(t testing.TB, q *Queue, key string) *Lease {
+	t.Helper()
+	l, err := q.Claim(t.Context(), 3*time.Second)
+	must(t, err)
+	if l == nil {
+		t.Fatalf("nothing to claim, want %q", key)
+	}
+	if key != "" && l.Job.Key != key {
+		t.Fatalf("claimed %q, want %q", l.Job.Key, key)
+	}
+	return l
+}
+
+func none(t testing.TB, q *Queue) {
+	t.Helper()
+	l, err := q.Claim(t.Context(), 0)
+	must(t, err)
+	if l != nil {
+		t.Fatalf("claimed %q, want nothing", l.Job.ID)
+	}
+}
+
+func done(t testing.TB, l *Lease, wantRerun bool) {
+	t.Helper()
+	rerun, err := l.Done(t.Context())
+	must(t, err)
+	if rerun != wantRerun {
+		t.Fatalf("done %s: rerun %v, want %v", l.Job.ID, rerun, wantRerun)
+	}
+}
+
+func show(t testing.TB, q *Queue, key string, state State) Entry {
+	t.Helper()
+	e, err := q.Show(t.Context(), key)
+	must(t, err)
+	if e.State != state {
+		t.Fatalf("%s is %s, want %s", key, e.State, state)
+	}
+	return e
+}
+
+func testRoundTrip(t *testing.T, q *Queue) {
+	none(t, q)
+	in := Job{
+		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc", Trigger: "pull_request.opened", Delivery: "g1", Nonce: "x",
+		Payload: []byte(`{"number":2,"text":"ünï\u0000 \n"}`), Received: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
+	}
+	r := enqueue(t, q, "g1", in, Job{Key: "release/1/9", Installation: 7})
+	if r.Duplicate || r.Superseded != 0 || len(r.IDs) != 2 || r.IDs[0] == r.IDs[1] {
+		t.Fatalf("result %+v", r)
+	}
+	l := claim(t, q, "pull/1/2")
+	if l.Attempt != 1 || l.Crashes != 0 || l.Last || l.State != nil {
+		t.Errorf("lease %+v", l)
+	}
+	in.ID = r.IDs[0]
+	if got, want := fmt.Sprintf("%+v", l.Job), fmt.Sprintf("%+v", in); got != want {
+		t.Errorf("job\n %s, want\n %s", got, want)
+	}
+	second := claim(t, q, "release/1/9")
+	if second.Job.ID != r.IDs[1] || second.Job.Payload != nil {
+		t.Errorf("job %+v", second.Job)
+	}
+	done(t, l, false)
+	done(t, second, false)
+	none(t, q)
+	if _, err := q.Show(t.Context(), "pull/1/2"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a finished job: %v", err)
+	}
+	if again := enqueue(t, q, "", in); again.IDs[0] == in.ID {
+		t.Errorf("the id %s was given twice", in.ID)
+	}
+}
+
+func testDuplicate(t *testing.T, q *Queue) {
+	job := Job{Key: "a", Installation: 1}
+	enqueue(t, q, "g1", job)
+	for _, state := range []State{Waiting, Running, "done"} {
+		if r := enqueue(t, q, "g1", job); !r.Duplicate || len(r.IDs) != 0 {
+			t.Errorf("second delivery while %s: %+v", state, r)
+		}
+		switch state {
+		case Waiting:
+			defer func(l *Lease) { wantErr(t, "after the end", l.Check(t.Context()), ErrLost) }(claim(t, q, "a"))
+		case Running:
+			must(t, q.Drop(t.Context(), "a"))
+		}
+	}
+	enqueue(t, q, "empty")
+	if r := enqueue(t, q, "empty"); !r.Duplicate {
+		t.Error("a delivery without jobs left no mark")
+	}
+	if r := enqueue(t, q, "", job); r.Duplicate {
+		t.Error("a follow-up is a duplicate")
+	}
+	if r := enqueue(t, q, "", job); r.Duplicate || r.Superseded != 1 {
+		t.Errorf("a second follow-up: %+v", r)
+	}
+	claim(t, q, "a")
+	none(t, q)
+}
+
+func testRefused(t *testing.T, q *Queue) {
+	good := Job{Key: "good", Installation: 1}
+	for name, test := range map[string]struct {
+		job  Job
+		want error
+	}{
+		"no key":       {Job{}, nil},
+		"line break":   {Job{Key: "a\nb"}, nil},
+		"not UTF-8":    {Job{Key: "a\xff"}, nil},
+		"long key":     {Job{Key: strings.Repeat("k", 600)}, ErrTooLarge},
+		"long nonce":   {Job{Key: "a", Nonce: strings.Repeat("k", 600)}, ErrTooLarge},
+		"long payload": {Job{Key: "a", Payload: []byte(`"` + strings.Repeat("x", maxJob) + `"`)}, ErrTooLarge},
+		"not JSON":     {Job{Key: "a", Payload: []byte(`{`)}, nil},
+	} {
+		_, err := q.Enqueue(t.Context(), "g1", good, test.job)
+		if err == nil || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	none(t, q)
+	if r := enqueue(t, q, "g1", good); r.Duplicate {
+		t.Error("a refused delivery left a mark")
+	}
+}
+
+func testSupersedeWaiting(t *testing.T, q *Queue) {
+	enqueue(t, q, "g1", Job{Key: "a", Installation: 1, SHA: "1"}, Job{Key: "b", Installation: 1})
+	r := enqueue(t, q, "g2", Job{Key: "a", Installation: 1, SHA: "2"})
+	if r.Superseded != 1 {
+		t.Errorf("result %+v", r)
+	}
+	l := claim(t, q, "a") // its place before b is kept
+	if l.Job.SHA != "2" || l.Job.ID != r.IDs[0] {
+		t.Errorf("job %+v", l.Job)
+	}
+	claim(t, q, "b")
+	none(t, q)
+}
+
+func testSupersedeRunning(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "1"})
+	l := claim(t, q, "a")
+	if superseded, err := l.Extend(t.Context()); superseded || err != nil {
+		t.Errorf("extend: %v %v", superseded, err)
+	}
+	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Superseded != 1 {
+		t.Errorf("result %+v", r)
+	}
+	enqueue(t, q, "", Job{Key: "b", Installation: 1})
+	enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "3"})
+	if superseded, err := l.Extend(t.Context()); !superseded || err != nil {
+		t.Errorf("extend: %v %v", superseded, err)
+	}
+	must(t, l.Check(t.Context()))
+	if e := show(t, q, "a", Running); !e.Superseded {
+		t.Errorf("entry %+v", e)
+	}
+	done(t, l, true)
+	next := claim(t, q, "a") // it came before b
+	if next.Job.SHA != "3" {
+		t.Errorf("job %+v", next.Job)
+	}
+	if superseded, _ := next.Extend(t.Context()); superseded {
+		t.Error("the newest job is superseded")
+	}
+	wantErr(t, "old lease", l.Check(t.Context()), ErrLost)
+	done(t, next, false)
+	claim(t, q, "b")
+	none(t, q)
+}
+
+// However the lease ends, the newer job waits, fresh.
+func testSupersedeEnds(t *testing.T, q *Queue) {
+	for name, end := range map[string]func(l *Lease) error{
+		"retry":   func(l *Lease) error { return l.Retry(t.Context(), "x") },
+		"snooze":  func(l *Lease) error { return l.Snooze(t.Context(), time.Hour, "x") },
+		"release": func(l *Lease) error { return l.Release(t.Context()) },
+		"kill":    func(l *Lease) error { return l.Kill(t.Context(), "x") },
+	} {
+		enqueue(t, q, "", Job{Key: name, Installation: 1, SHA: "1"})
+		l := claim(t, q, name)
+		enqueue(t, q, "", Job{Key: name, Installation: 1, SHA: "2"})
+		must(t, end(l))
+		if next := claim(t, q, name); next.Job.SHA != "2" || next.Attempt != 1 {
+			t.Errorf("%s: %+v", name, next)
+		} else {
+			done(t, next, false)
+		}
+	}
+}
+
+func testSupersedeSnoozed(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "1"})
+	must(t, claim(t, q, "a").Snooze(t.Context(), time.Hour, "waits for CI"))
+	none(t, q)
+	e := show(t, q, "a", Delayed)
+	if e.Reason != "waits for CI" || time.Until(e.Due) < 59*time.Minute || e.Attempts != 0 {
+		t.Errorf("entry %+v", e)
+	}
+	enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"})
+	l := claim(t, q, "a")
+	if l.Job.SHA != "2" || l.Attempt != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	must(t, l.Snooze(t.Context(), 80*time.Millisecond, ""))
+	none(t, q)
+	start := time.Now()
+	l = claim(t, q, "a")
+	if d := time.Since(start); d < 50*time.Millisecond || d > time.Second {
+		t.Errorf("a snooze of 80 ms took %s", d)
+	}
+	must(t, l.Snooze(t.Context(), -time.Second, ""))
+	claim(t, q, "a")
+}
+
+// A repository may be handed to another owner, and so to another installation.
+func testMoved(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	enqueue(t, q, "", Job{Key: "a", Installation: 2})
+	must(t, q.DropInstallation(t.Context(), 1))
+	l := claim(t, q, "a")
+	enqueue(t, q, "", Job{Key: "a", Installation: 3})
+	must(t, q.DropInstallation(t.Context(), 2))
+	wantErr(t, "extend", l.Check(t.Context()), ErrLost)
+	if l = claim(t, q, "a"); l.Job.Installation != 3 {
+		t.Errorf("job %+v", l.Job)
+	}
+	must(t, q.DropInstallation(t.Context(), 3))
+	none(t, q)
+}
+
+func testNonce(t *testing.T, q *Queue) {
+	put := func(nonce string) { enqueue(t, q, "", Job{Key: "a", Installation: 1, Nonce: nonce}) }
+	want := func(l *Lease, nonce string) *Lease {
+		t.Helper()
+		if l.Job.Nonce != nonce {
+			t.Fatalf("nonce %q, want %q", l.Job.Nonce, nonce)
+		}
+		return l
+	}
+	put("asked")
+	put("")
+	l := want(claim(t, q, "a"), "asked")
+	put("")
+	done(t, l, true)
+	l = want(claim(t, q, "a"), "asked") // the first may have been cancelled before it judged
+	put("again")
+	put("")
+	done(t, l, true)
+	l = want(claim(t, q, "a"), "again")
+	must(t, l.Snooze(t.Context(), time.Hour, ""))
+	put("")
+	l = want(claim(t, q, "a"), "again")
+	must(t, l.Kill(t.Context(), "x"))
+	put("")
+	done(t, want(claim(t, q, "a"), "again"), false)
+	put("")
+	want(claim(t, q, "a"), "")
+}
+
+func testDead(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	if l.Last {
+		t.Error("the first of two attempts is the last")
+	}
+	must(t, l.Retry(t.Context(), "GitHub said 502"))
+	if e := show(t, q, "a", Delayed); e.Attempts != 1 || e.Reason != "GitHub said 502" {
+		t.Errorf("entry %+v", e)
+	}
+	none(t, q)
+	start := time.Now()
+	l = claim(t, q, "a")
+	if d := time.Since(start); d < 700*time.Millisecond || d > 2*time.Second {
+		t.Errorf("the first retry came after %s, want about 1 s", d)
+	}
+	if l.Attempt != 2 || !l.Last {
+		t.Errorf("lease %+v", l)
+	}
+	must(t, l.Retry(t.Context(), "still 502"))
+	if e := show(t, q, "a", Dead); e.Attempts != 2 || e.Reason != "still 502" {
+		t.Errorf("entry %+v", e)
+	}
+	none(t, q)
+	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Duplicate || r.Superseded != 0 {
+		t.Errorf("result %+v", r)
+	}
+	if l = claim(t, q, "a"); l.Attempt != 1 || l.Job.SHA != "2" {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+func testRedeliverDead(t *testing.T, q *Queue) {
+	jobs := []Job{{Key: "a", Installation: 1}, {Key: "b", Installation: 1}}
+	enqueue(t, q, "g1", jobs...)
+	must(t, claim(t, q, "a").Kill(t.Context(), "x"))
+	done(t, claim(t, q, "b"), false)
+	r := enqueue(t, q, "g1", jobs...)
+	if r.Duplicate || len(r.IDs) != 1 || !strings.HasPrefix(r.IDs[0], "a#") {
+		t.Errorf("result %+v", r)
+	}
+	if r := enqueue(t, q, "g1", jobs...); !r.Duplicate {
+		t.Errorf("third delivery: %+v", r)
+	}
+	done(t, claim(t, q, "a"), false)
+	none(t, q)
+	if r := enqueue(t, q, "g1", jobs...); !r.Duplicate {
+		t.Errorf("fourth delivery: %+v", r)
+	}
+}
+
+func testRetryDead(t *testing.T, q *Queue) {
+	wantErr(t, "retry of nothing", q.RetryDead(t.Context(), "a"), ErrNotFound)
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	wantErr(t, "retry of a waiting job", q.RetryDead(t.Context(), "a"), ErrState)
+	l := claim(t, q, "a")
+	wantErr(t, "retry of a running job", q.RetryDead(t.Context(), "a"), ErrState)
+	must(t, l.Kill(t.Context(), "x"))
+	must(t, q.RetryDead(t.Context(), "a"))
+	l = claim(t, q, "a")
+	must(t, l.Snooze(t.Context(), time.Hour, ""))
+	must(t, q.RetryDead(t.Context(), "a"))
+	claim(t, q, "a")
+}
+
+func testKill(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	must(t, l.Kill(t.Context(), strings.Repeat("é", 2000)+"\xff"))
+	if e := show(t, q, "a", Dead); len(e.Reason) > maxReason || !strings.HasPrefix(e.Reason, "ééé") {
+		t.Errorf("reason of %d bytes", len(e.Reason))
+	}
+	none(t, q)
+	wantErr(t, "kill", l.Kill(t.Context(), "x"), ErrLost)
+}
+
+// lost checks that every method of a lease says that it is lost and changes nothing.
+func lost(t *testing.T, q *Queue, l *Lease) {
+	t.Helper()
+	ctx := t.Context()
+	before, _ := q.Show(ctx, l.Job.Key)
+	_, err := l.Extend(ctx)
+	wantErr(t, "extend", err, ErrLost)
+	wantErr(t, "check", l.Check(ctx), ErrLost)
+	wantErr(t, "save", l.Save(ctx, []byte("late")), ErrLost)
+	_, err = l.Done(ctx)
+	wantErr(t, "done", err, ErrLost)
+	wantErr(t, "retry", l.Retry(ctx, "late"), ErrLost)
+	wantErr(t, "snooze", l.Snooze(ctx, 0, "late"), ErrLost)
+	wantErr(t, "release", l.Release(ctx), ErrLost)
+	wantErr(t, "kill", l.Kill(ctx, "late"), ErrLost)
+	after, _ := q.Show(ctx, l.Job.Key)
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("a late worker changed\n %+v to\n %+v", before, after)
+	}
+}
+
+func testFencing(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	late := claim(t, q, "a")
+	time.Sleep(100 * time.Millisecond)
+	// Nobody else has taken it yet: it is still held.
+	if _, err := late.Extend(t.Context()); err != nil {
+		t.Errorf("extend of a lease that nobody reaped: %v", err)
+	}
+	start := time.Now()
+	l := claim(t, q, "a")
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("a lease of 60 ms was taken over after %s", d)
+	}
+	if l.Crashes != 1 || l.Attempt != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	q.o.Lease = time.Minute
+	_, err := l.Extend(t.Context())
+	must(t, err)
+	lost(t, q, late)
+	done(t, l, false)
+	lost(t, q, l)
+}
+
+func testExtend(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	for range 6 {
+		time.Sleep(70 * time.Millisecond)
+		_, err := l.Extend(t.Context())
+		must(t, err)
+		none(t, q)
+	}
+	done(t, l, false)
+}
+
+func testCrashes(t *testing.T, q *Queue) {
+	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	for i := range 3 {
+		if i > 0 {
+			// One that says a word starts the count again.
+			l := claim(t, q, "a")
+			must(t, l.Snooze(t.Context(), 0, "a word"))
+		}
+		l := claim(t, q, "a")
+		if l.Crashes != 0 {
+			t.Fatalf("round %d: %+v", i, l)
+		}
+		time.Sleep(40 * time.Millisecond)
+	}
+	if l := claim(t, q, "a"); l.Crashes != 1 || l.Last {
+		t.Errorf("lease %+v", l)
+	}
+	time.Sleep(40 * time.Millisecond)
+	if l := claim(t, q, "a"); l.Crashes != 2 || !l.Last || l.Attempt != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	time.Sleep(40 * time.Millisecond)
+	claim(t, q, "b")
+	if e := show(t, q, "a", Dead); e.Crashes != 3 || !strings.Contains(e.Reason, "3 times in a row") {
+		t.Errorf("entry %+v", e)
+	}
+	if r := enqueue(t, q, "g1", Job{Key: "a", Installation: 1}); r.Duplicate {
+		t.Error("the redelivery of a dead job is a duplicate")
+	}
+	for {
+		if l := claim(t, q, ""); l.Job.Key == "a" {
+			if l.Crashes != 0 {
+				t.Errorf("revived %+v", l)
+			}
+			return
+		}
+	}
+}
+
+func testState(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	state := []byte("check run 4711\x00\xff")
+	must(t, l.Save(t.Context(), state))
+	if !bytes.Equal(l.State, state) {
+		t.Errorf("the lease's own state is %q", l.State)
+	}
+	wantErr(t, "large state", l.Save(t.Context(), make([]byte, maxState+1)), ErrTooLarge)
+	if e := show(t, q, "a", Running); e.Saved != len(state) {
+		t.Errorf("entry %+v", e)
+	}
+	must(t, l.Release(t.Context()))
+	l = claim(t, q, "a")
+	if !bytes.Equal(l.State, state) {
+		t.Errorf("after release: %q", l.State)
+	}
+	done(t, l, false)
+	if ttl := q.rdb.TTL(t.Context(), prefix+"state:a").Val(); ttl < 29*24*time.Hour || ttl > 31*24*time.Hour {
+		t.Errorf("the state is kept for %s", ttl)
+	}
+	enqueue(t, q, "", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	l = claim(t, q, "a")
+	if !bytes.Equal(l.State, state) {
+		t.Errorf("after done: %q", l.State)
+	}
+	if l := claim(t, q, "b"); l.State != nil {
+		t.Errorf("another key's state: %q", l.State)
+	}
+	must(t, l.Save(t.Context(), nil))
+	must(t, l.Release(t.Context()))
+	if l := claim(t, q, "a"); l.State != nil {
+		t.Errorf("a forgotten state: %q", l.State)
+	}
+}
+
+func testFair(t *testing.T, q *Queue) {
+	var jobs []Job
+	for i := range 40 {
+		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: 1})
+	}
+	for i := range 3 {
+		jobs = append(jobs, Job{Key: fmt.Sprintf("b/%d", i), Installation: 2}, Job{Key: fmt.Sprintf("c/%d", i), Installation: 3})
+	}
+	enqueue(t, q, "", jobs...)
+	var order []string
+	for range 12 {
+		l := claim(t, q, "")
+		order = append(order, l.Job.Key)
+		done(t, l, false)
+	}
+	want := "a/00 b/0 c/0 a/01 b/1 c/1 a/02 b/2 c/2 a/03 a/04 a/05"
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	// A newcomer waits one turn at most.
+	enqueue(t, q, "", Job{Key: "d", Installation: 4})
+	first, second := claim(t, q, ""), claim(t, q, "")
+	if first.Job.Key != "d" && second.Job.Key != "d" {
+		t.Errorf("the newcomer had to wait: %s, %s", first.Job.Key, second.Job.Key)
+	}
+}
+
+func testCap(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1}, Job{Key: "a3", Installation: 1}, Job{Key: "b1", Installation: 2})
+	claim(t, q, "a1")
+	claim(t, q, "b1")
+	l := claim(t, q, "a2")
+	none(t, q)
+	// A worker that waits is woken when a place becomes free.
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		_, _ = l.Done(context.Background())
+	}()
+	claim(t, q, "a3")
+	none(t, q)
+}
+
+func testPark(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "b1", Installation: 2})
+	must(t, q.Park(ctx, 1, time.Now().Add(300*time.Millisecond)))
+	must(t, q.Park(ctx, 1, time.Now().Add(10*time.Millisecond))) // the later end counts
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1})
+	running := claim(t, q, "b1")
+	none(t, q)
+	if s, _ := q.Stats(ctx); s.Parked != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	start := time.Now()
+	l := claim(t, q, "a1")
+	if d := time.Since(start); d < 200*time.Millisecond || d > time.Second {
+		t.Errorf("a pause of 300 ms ended after %s", d)
+	}
+	// A job that is running goes on, and comes back into the parked line.
+	must(t, q.Park(ctx, 1, time.Now().Add(time.Hour)))
+	must(t, l.Check(ctx))
+	must(t, l.Release(ctx))
+	done(t, running, false)
+	none(t, q)
+	must(t, q.Park(ctx, 1, time.Time{}))
+	claim(t, q, "a1")
+	claim(t, q, "a2")
+}
+
+func testDropInstallation(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	for _, key := range []string{"running", "delayed", "dead", "waiting"} {
+		enqueue(t, q, "", Job{Key: key, Installation: 1}, Job{Key: "other " + key, Installation: 2})
+	}
+	running := claim(t, q, "running")
+	kept := claim(t, q, "other running")
+	must(t, claim(t, q, "delayed").Snooze(ctx, 50*time.Millisecond, ""))
+	done(t, claim(t, q, "other delayed"), false)
+	must(t, claim(t, q, "dead").Kill(ctx, ""))
+	done(t, claim(t, q, "other dead"), false)
+	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // to follow the running one
+
+	must(t, q.DropInstallation(ctx, 1))
+	lost(t, q, running)
+	must(t, kept.Check(ctx))
+	claim(t, q, "other waiting")
+	time.Sleep(60 * time.Millisecond)
+	none(t, q)
+	entries, err := q.List(ctx, Filter{Installation: 1})
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left: %+v %v", entries, err)
+	}
+	enqueue(t, q, "", Job{Key: "running", Installation: 1})
+	claim(t, q, "running")
+}
+
+func testDrop(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	wantErr(t, "drop of nothing", q.Drop(ctx, "a"), ErrNotFound)
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	must(t, q.Drop(ctx, "a"))
+	none(t, q)
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	must(t, q.Drop(ctx, "a"))
+	lost(t, q, l)
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	must(t, claim(t, q, "a").Kill(ctx, ""))
+	must(t, q.Drop(ctx, "a"))
+	_, err := q.Show(ctx, "a")
+	wantErr(t, "show", err, ErrNotFound)
+}
+
+func testList(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	if s, err := q.Stats(ctx); err != nil || s.Waiting+s.Running+s.Delayed+s.Dead+s.Parked != 0 || len(s.Oldest) != 0 {
+		t.Errorf("stats of nothing: %+v %v", s, err)
+	}
+	for i := range 6 {
+		enqueue(t, q, "", Job{Key: fmt.Sprint("k", i), Installation: int64(i%2 + 1)})
+		time.Sleep(2 * time.Millisecond)
+	}
+	must(t, claim(t, q, "k0").Kill(ctx, "broken"))
+	must(t, claim(t, q, "k1").Snooze(ctx, time.Hour, "later"))
+	claim(t, q, "k2")
+	keys := func(f Filter) string {
+		entries, err := q.List(ctx, f)
+		must(t, err)
+		var s []string
+		for _, e := range entries {
+			s = append(s, e.Job.Key+" "+string(e.State))
+		}
+		return strings.Join(s, ", ")
+	}
+	for _, test := range []struct {
+		f    Filter
+		want string
+	}{
+		{Filter{}, "k3 waiting, k4 waiting, k5 waiting, k2 running, k1 delayed, k0 dead"},
+		{Filter{State: Dead}, "k0 dead"},
+		{Filter{Installation: 2}, "k3 waiting, k5 waiting, k1 delayed"},
+		{Filter{State: Waiting, Limit: 2}, "k3 waiting, k4 waiting"},
+		{Filter{State: Waiting, Installation: 2, Limit: 2}, "k3 waiting, k5 waiting"},
+	} {
+		if got := keys(test.f); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.f, got, test.want)
+		}
+	}
+	if e := show(t, q, "k2", Running); time.Until(e.Due) < 5*time.Second || time.Since(e.Since) > 5*time.Second {
+		t.Errorf("running entry %+v", e)
+	}
+	time.Sleep(5 * time.Millisecond)
+	s, err := q.Stats(ctx)
+	must(t, err)
+	if s.Waiting != 3 || s.Running != 1 || s.Delayed != 1 || s.Dead != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	for _, state := range States() {
+		if age := s.Oldest[state]; age <= 0 || age > time.Minute {
+			t.Errorf("the oldest %s job is %s old", state, age)
+		}
+	}
+	if s.Oldest[Waiting] < s.Oldest[Running] {
+		t.Errorf("ages %v", s.Oldest)
+	}
+}
+
+func testBlobs(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	value := []byte("report\x00\xff")
+	must(t, q.Put(ctx, "report/1", value, time.Hour))
+	if got, err := q.Get(ctx, "report/1"); err != nil || !bytes.Equal(got, value) {
+		t.Errorf("get: %q %v", got, err)
+	}
+	must(t, q.Put(ctx, "report/1", []byte("newer"), 30*time.Millisecond))
+	if got, _ := q.Get(ctx, "report/1"); string(got) != "newer" {
+		t.Errorf("get: %q", got)
+	}
+	must(t, q.Put(ctx, "empty", nil, time.Hour))
+	if got, err := q.Get(ctx, "empty"); got == nil || len(got) != 0 || err != nil {
+		t.Errorf("an empty value: %v %v", got, err)
+	}
+	for _, key := range []string{"nothing", "", "a\nb"} {
+		if got, err := q.Get(ctx, key); got != nil || err != nil {
+			t.Errorf("get %q: %q %v", key, got, err)
+		}
+	}
+	wantErr(t, "large", q.Put(ctx, "large", make([]byte, MaxBlob+1), time.Hour), ErrTooLarge)
+	if err := q.Put(ctx, "", nil, time.Hour); err == nil {
+		t.Error("an empty key was taken")
+	}
+	if err := q.Put(ctx, "k", nil, 0); err == nil {
+		t.Error("a value without time to live was taken")
+	}
+	time.Sleep(40 * time.Millisecond)
+	if got, err := q.Get(ctx, "report/1"); got != nil || err != nil {
+		t.Errorf("an expired value: %q %v", got, err)
+	}
+}
+
+func testWake(t *testing.T, q *Queue) {
+	const workers = 4
+	var wg sync.WaitGroup
+	took := make([]time.Duration, workers)
+	var sent time.Time
+	for i := range workers {
+		wg.Go(func() {
+			l, err := q.Claim(t.Context(), 5*time.Second)
+			if l == nil || err != nil {
+				t.Errorf("claim: %v %v", l, err)
+			}
+			took[i] = time.Since(sent)
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	var jobs []Job
+	for i := range workers {
+		jobs = append(jobs, Job{Key: fmt.Sprint("k", i), Installation: int64(i)})
+	}
+	sent = time.Now()
+	enqueue(t, q, "", jobs...)
+	wg.Wait()
+	if slowest := slices.Max(took); slowest > 700*time.Millisecond {
+		t.Errorf("a waiting worker had its job after %s", slowest)
+	}
+	start := time.Now()
+	if l, err := q.Claim(t.Context(), 100*time.Millisecond); l != nil || err != nil || time.Since(start) > 900*time.Millisecond {
+		t.Errorf("claim of nothing: %v %v after %s", l, err, time.Since(start))
+	}
+}
+
+// Each job is done by one worker, and never two of one key at a time.
+func testMany(t *testing.T, q *Queue) {
+	const keys, deliveries = 12, 120
+	var mu sync.Mutex
+	running := map[string]bool{}
+	last := map[string]string{}
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			for {
+				l, err := q.Claim(t.Context(), 400*time.Millisecond)
+				if err != nil {
+					t.Error(err)
+				}
+				if l == nil {
+					return
+				}
+				mu.Lock()
+				if running[l.Job.Key] {
+					t.Errorf("two workers have %s", l.Job.Key)
+				}
+				running[l.Job.Key] = true
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				running[l.Job.Key] = false
+				last[l.Job.Key] = l.Job.SHA
+				mu.Unlock()
+				if _, err := l.Done(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range deliveries {
+		key := i % keys
+		enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", key), Installation: int64(key % 3), SHA: fmt.Sprint(i)})
+	}
+	wg.Wait()
+	for key := range keys {
+		want := fmt.Sprint(deliveries - keys + key)
+		if got := last[fmt.Sprint("k", key)]; got != want {
+			t.Errorf("the last job of k%d was %s, want %s", key, got, want)
+		}
+	}
+	if s, _ := q.Stats(t.Context()); s.Waiting+s.Running+s.Delayed+s.Dead != 0 {
+		t.Errorf("left over: %+v", s)
+	}
+}
+
+func testClosed(t *testing.T, q *Queue) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	start := time.Now()
+	if l, err := q.Claim(ctx, time.Minute); l != nil || !errors.Is(err, context.Canceled) || time.Since(start) > 2*time.Second {
+		t.Errorf("cancelled claim: %v %v after %s", l, err, time.Since(start))
+	}
+	must(t, q.Ping(t.Context()))
+	ended := make(chan error)
+	go func() {
+		_, err := q.Claim(t.Context(), time.Minute)
+		ended <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	q.cancel()
+	wantErr(t, "waiting claim", <-ended, ErrClosed)
+	wantErr(t, "ping", q.Ping(t.Context()), ErrClosed)
+	_, err := q.Enqueue(t.Context(), "g", Job{Key: "a"})
+	wantErr(t, "enqueue", err, ErrClosed)
+	wantErr(t, "put", q.Put(t.Context(), "k", nil, time.Hour), ErrClosed)
+	_, err = q.Get(t.Context(), "k")
+	wantErr(t, "get", err, ErrClosed)
+}
+
+func testDamaged(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	enqueue(t, q, "", Job{Key: "bad", Installation: 1}, Job{Key: "good", Installation: 1})
+	must(t, q.rdb.HSet(ctx, prefix+"job:bad", "job", "{").Err())
+	claim(t, q, "good")
+	if e := show(t, q, "bad", Dead); !strings.Contains(e.Reason, "damaged") {
+		t.Errorf("entry %+v", e)
+	}
+}

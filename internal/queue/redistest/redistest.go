@@ -1,0 +1,126 @@
+// Package redistest runs a real redis-server for a test: on a port of its own on loopback, with its append-only file in a folder of the
+// test, synced at every write. The test may kill it and start it again.
+//
+//	server := redistest.Start(t)
+//	q, err := queue.Open(ctx, queue.Options{URL: server.URL})
+//	server.Kill()
+//	server.Start()
+package redistest
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a redis-server that ends with its test.
+type Server struct {
+	URL string // redis://127.0.0.1:PORT/0; the same after a new start
+
+	t    testing.TB
+	path string
+	port int
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	out  *bytes.Buffer
+}
+
+// Start starts a server. args are appended to its command line ("--appendfsync", "everysec").
+// Where redis-server isn't installed the test is skipped; with CI=true in the environment it fails.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("redis-server is not installed, and in CI the queue is to be tested on it: install the package redis-server")
+		}
+		t.Skip("redis-server is not installed; this test needs a real one")
+	}
+	s := &Server{t: t, path: path, dir: t.TempDir(), args: args}
+	s.port = freePort(t)
+	s.URL = "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) + "/0"
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// Start starts a server that was stopped or killed, with its data and on its port, and waits until it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if s.cmd != nil {
+		return
+	}
+	s.out = &bytes.Buffer{}
+	s.cmd = exec.Command(s.path, append([]string{
+		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+	}, s.args...)...)
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("start redis-server: %v", err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; {
+		if s.answers() {
+			return
+		}
+		if time.Now().After(end) {
+			s.Kill()
+			s.t.Fatalf("redis-server on port %d does not answer within 10 s; it said:\n%s", s.port, s.out)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// answers asks as a client would: a server that still loads its file says LOADING.
+func (s *Server) answers() bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	answer := make([]byte, 7)
+	n, _ := conn.Read(answer)
+	return string(answer[:n]) == "+PONG\r\n"
+}
+
+// Stop ends the server as an operator would (SIGTERM).
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Kill ends the server as a crash would (SIGKILL).
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Pause stops the server from answering, its connections open, until Resume.
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume ends Pause.
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+func (s *Server) end(signal syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(signal)
+	_ = s.cmd.Wait() // its exit code tells nothing more
+	s.cmd = nil
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
