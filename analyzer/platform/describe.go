@@ -32,7 +32,9 @@ var gccOf = map[string]string{
 // 5.1". It is "" for a node it does not know.
 func Describe(version string) string {
 	family, number, _ := strings.Cut(version, "_")
-	if gcc := gccOf[version]; gcc != "" {
+	// GLIBCXX_LDBL_3.4.10 and GLIBCXX_IEEE128_3.4.29 are the other long doubles of the release.
+	plain := strings.TrimPrefix(strings.TrimPrefix(number, "LDBL_"), "IEEE128_")
+	if gcc := gccOf[family+"_"+plain]; gcc != "" {
 		return version + " came with GCC " + gcc
 	}
 	if number == "" || number[0] < '0' || number[0] > '9' {
