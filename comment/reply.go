@@ -1,0 +1,92 @@
+package comment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// Texts that answer a /compat command, as Markdown for Poster.Reply. What a user typed is outside text like any other.
+
+// Help lists the commands.
+func Help() string {
+	return "Commands, each alone on its line in a comment of a pull request:\n\n" +
+		"- `/compat recheck` judges the head again; for people with write access\n" +
+		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes\n" +
+		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; for people with write access\n" +
+		"- `/compat help` is this list\n"
+}
+
+// Unknown answers a command that does not exist.
+func Unknown(command string) string {
+	return fmt.Sprintf("There is no command %s.\n\n%s", mdsafe.Code(command, 60), Help())
+}
+
+// NotPermitted answers a command of somebody who may not give it.
+func NotPermitted(command string) string {
+	return fmt.Sprintf("%s is for people with write access to this repository.\n", mdsafe.Code("/compat "+command, 60))
+}
+
+// NeedsReason answers an accept that says no reason.
+func NeedsReason(what string) string {
+	return fmt.Sprintf("Nothing was accepted: a reason is missing. Write %s.\n", mdsafe.Code("/compat accept "+what+" because TEXT", 200))
+}
+
+// RuleText is what compat says of a rule; the worker takes it from analyzer/rules.
+type RuleText struct {
+	ID, Title, Doc string
+}
+
+// maxExplained is how many groups one explanation tells.
+const maxExplained = 5
+
+// Explain tells the findings about a symbol, library, object or rule: what, where, why, and each fix. rule is the rule of that name,
+// nil when what is none; r may be nil when the head has no report yet.
+func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string) string {
+	in := Input{Report: r, DetailsURL: detailsURL}
+	var blocks []string
+	if rule != nil {
+		blocks = append(blocks, fmt.Sprintf("#### %s: %s\n\n%s\n", mdsafe.Code(rule.ID, 80), mdsafe.Prose(rule.Title), strings.TrimSpace(rule.Doc)))
+	}
+	var groups []*group
+	if r != nil {
+		var found []*analyzer.Finding
+		for i := range r.Findings {
+			if f := &r.Findings[i]; about(f, what) {
+				found = append(found, f)
+			}
+		}
+		groups = grouped(found)
+	}
+	for _, g := range groups[:min(len(groups), maxExplained)] {
+		blocks = append(blocks, block(in, g, 3000))
+	}
+	rest := len(groups) - min(len(groups), maxExplained)
+	switch {
+	case len(groups) == 0 && r == nil:
+		blocks = append(blocks, fmt.Sprintf("\nThere is no report on this head yet, so nothing can be said of %s in it.\n", mdsafe.Code(what, 200)))
+	case len(groups) == 0:
+		blocks = append(blocks, fmt.Sprintf("\nNo finding of this head is about %s.\n", mdsafe.Code(what, 200)))
+	case rest > 0:
+		blocks = append(blocks, leftOut(in, groups, rest))
+	}
+	blocks = append(blocks, link(in, "\n", "The full report"))
+	return mdsafe.Join(blocks, maxBody-200, func(left int) string { return "\nThe rest is in the report.\n" })
+}
+
+// about says whether a finding is what a person means by a word: its symbol with or without version, its rule, library or object.
+func about(f *analyzer.Finding, what string) bool {
+	if what == "" {
+		return false
+	}
+	for _, s := range []string{f.Symbol, f.Symbol + "@" + f.Version, f.Demangled, f.Rule, f.Library, f.Object, f.Version, baseName(f.Object)} {
+		if s == what {
+			return true
+		}
+	}
+	return false
+}
+
+func baseName(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
