@@ -41,11 +41,11 @@ func sniff(name string, head []byte) format {
 
 func isWheel(name string) bool { return hasSuffix(name, ".whl") }
 
-// archiveName tells whether a member of an archive is one itself. By name only: a .jar or .npz is a zip as well and no place for
-// a shared object that a dynamic linker would find. Formats that compat cannot read are in the list so that they are named
+// archiveName tells whether a member of an archive is one itself. By name only: a .npz or .docx is a zip as well and no place for
+// a shared object. Formats that compat cannot read are in the list so that they are named
 // as unread.
 func archiveName(name string) bool {
-	return hasSuffix(name, ".whl", ".zip", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2", ".tzst", ".tar.zst",
+	return hasSuffix(name, ".whl", ".zip", ".jar", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2", ".tzst", ".tar.zst",
 		".txz", ".tar.xz", ".7z", ".conda", ".deb", ".rpm")
 }
 

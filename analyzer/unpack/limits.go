@@ -16,7 +16,7 @@ type Limits struct {
 	// FileBytes: inflated of one file. Default 4 GiB: no x86-64 or AArch64 linker makes a shared object beyond it
 	// without the large code model, and the largest wheels are smaller too.
 	FileBytes int64
-	// Ratio: inflated bytes for each compressed byte of one file, judged from 32 MiB on. Default 250: shared objects
+	// Ratio: inflated bytes for each compressed byte, judged while a file is inflated and from 32 MiB on. Default 250: shared objects
 	// inflate 2 to 10 times, fat GPU binaries up to 30; deflate ends at 1032.
 	Ratio int64
 	// Depth: archives inside archives below the given file. Default 4: an artifact's zip, a tar.gz in it and a wheel in that need 2.
@@ -66,8 +66,8 @@ type budget struct {
 // meter watches the inflating of one file.
 type meter struct {
 	b      *budget
-	packed int64 // compressed size; <= 0 switches the ratio off
-	whole  bool  // of a whole archive, which may be larger than one file
+	packed *int64 // compressed bytes taken so far; nil switches the ratio off
+	whole  bool   // of a whole archive, which may be larger than one file
 	got    int64
 }
 
@@ -87,7 +87,7 @@ func (m *meter) add(n int) error {
 	switch {
 	case m.got > l.FileBytes && !m.whole:
 		return &limitError{text: fmt.Sprintf("it inflates to more than the limit of %s for one file", human(l.FileBytes))}
-	case m.packed > 0 && m.got > ratioFloor && m.got/m.packed >= l.Ratio:
+	case m.packed != nil && m.got > ratioFloor && m.got/max(*m.packed, 1) >= l.Ratio:
 		return &limitError{text: fmt.Sprintf("it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)", l.Ratio, human(m.got))}
 	case m.b.bytes < 0:
 		return &limitError{text: fmt.Sprintf("the limit of %s of inflated content in all is met; nothing behind this was read", human(l.Bytes)), all: true}

@@ -15,7 +15,7 @@ import (
 // tar walks a tar as a stream. A name that comes again is visited each time and listed in Duplicates: which one counts is only known
 // at the end, and nobody should have to read a stream twice for it.
 func (w *walker) tar(pkg *Package, f format, r io.ReaderAt, size int64, depth int) error {
-	stream, done, err := w.decompress(f, io.NewSectionReader(r, 0, size), size)
+	stream, done, err := w.decompress(f, io.NewSectionReader(r, 0, size))
 	if err != nil {
 		w.problem(pkg.Path, "%s", reason(err))
 		return nil
@@ -59,6 +59,12 @@ func (w *walker) tar(pkg *Package, f format, r io.ReaderAt, size int64, depth in
 			return err
 		}
 	}
+	// What stands behind the last member has to be whole as well: the checksum of gzip and zstd is there.
+	if f != formatTar {
+		if err := w.pump(stream, nil); err != nil {
+			return w.fate(pkg.Path, err)
+		}
+	}
 	if pkg.Entries == 0 {
 		w.problem(pkg.Path, "the archive holds no files")
 	}
@@ -66,9 +72,9 @@ func (w *walker) tar(pkg *Package, f format, r io.ReaderAt, size int64, depth in
 }
 
 // decompress gives the tar in a compressed one; what it inflates counts against the limits, read or skipped.
-func (w *walker) decompress(f format, packed io.Reader, size int64) (io.Reader, func(), error) {
-	in := bufio.NewReaderSize(packed, 64<<10)
-	m := &meter{b: &w.budget, packed: size, whole: true}
+func (w *walker) decompress(f format, packed io.Reader) (io.Reader, func(), error) {
+	m := &meter{b: &w.budget, packed: new(int64), whole: true}
+	in := bufio.NewReaderSize(counted{packed, m.packed}, 64<<10)
 	nothing := func() {}
 	switch f {
 	case formatTarGzip:

@@ -32,7 +32,8 @@ type walker struct {
 type entry struct {
 	path   string
 	size   int64                              // declared, -1 unknown
-	packed int64                              // compressed size for the ratio; <= 0 none
+	packed int64                              // declared compressed size; 0 not compressed by itself
+	taken  *int64                             // compressed bytes taken so far; nil: not compressed by itself
 	open   func() (io.Reader, error)          // the content; the error says why not
 	stored io.ReaderAt                        // the content itself where it lies uncompressed, else nil
 	verify func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
@@ -125,17 +126,10 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	rd, err := e.open()
 	var head []byte
 	if err == nil {
-		head = make([]byte, headSize)
-		var n int
-		if n, err = io.ReadFull(rd, head); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && int64(n) == e.size {
-			err = nil
-		}
-		head = head[:n]
-		if err != nil {
-			head = nil
-		}
+		head, err = readHead(rd)
 	}
-	if !nested && !w.want(e.path, e.size, head) {
+	var known *memberError
+	if !(errors.As(err, &known) && known.always) && !nested && !w.want(e.path, e.size, head) {
 		l := w.budget.limits
 		if e.size > l.FileBytes && e.packed > 0 && e.size/e.packed >= l.Ratio {
 			w.problem(full, "it declares %s, more than the limits of %s for one file and of %d times its compressed size", human(e.size), human(l.FileBytes), l.Ratio)
@@ -171,6 +165,23 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	return w.archive(inner, format, content, size, depth+1)
 }
 
+// readHead reads the first bytes; fewer than headSize where the content ends, nil where it cannot be read.
+func readHead(rd io.Reader) ([]byte, error) {
+	head := make([]byte, headSize)
+	n := 0
+	for n < len(head) {
+		m, err := rd.Read(head[n:])
+		n += m
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return head[:n], nil
+}
+
 // fate turns an error of one file into a Problem, unless it has to end the walk.
 func (w *walker) fate(path string, err error) error {
 	if w.ctx.Err() != nil {
@@ -204,7 +215,10 @@ func reason(err error) string {
 }
 
 // memberError is a reason that is a whole sentence already.
-type memberError struct{ text string }
+type memberError struct {
+	text   string
+	always bool // also where the file is not wanted: an archiver does not write such a member
+}
 
 func (e *memberError) Error() string { return e.text }
 
@@ -232,7 +246,7 @@ func (w *walker) inflateAll(e *entry, rd io.Reader, hashed bool) (content Scratc
 	if hashed {
 		hashes = append(hashes, digest)
 	}
-	m := &meter{b: &w.budget, packed: e.packed}
+	m := &meter{b: &w.budget, packed: e.taken}
 	err = w.pump(metered{rd, m}, sink, hashes...)
 	if err == nil && e.verify != nil {
 		err = e.verify(m.got, crc.Sum32())
@@ -289,6 +303,18 @@ func (r metered) Read(p []byte) (int, error) {
 	if over := r.m.add(n); over != nil {
 		return n, over
 	}
+	return n, err
+}
+
+// counted counts what is taken from a compressed stream.
+type counted struct {
+	r io.Reader
+	n *int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	*c.n += int64(n)
 	return n, err
 }
 

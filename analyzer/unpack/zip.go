@@ -54,14 +54,14 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		if e.overlapping {
 			continue
 		}
-		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1)}
+		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1), taken: new(int64)}
 		m.open = func() (io.Reader, error) { return w.openZip(e, m, r, size, input) }
 		m.verify = func(size int64, crc uint32) error {
 			switch {
 			case size != e.size:
-				return &memberError{fmt.Sprintf("the file is damaged: the directory says %d bytes and it has %d", e.size, size)}
+				return &memberError{text: fmt.Sprintf("the file is damaged: the directory says %d bytes and it has %d", e.size, size)}
 			case crc != e.crc:
-				return &memberError{fmt.Sprintf("the file is damaged: its CRC-32 is %08x and the directory says %08x", crc, e.crc)}
+				return &memberError{text: fmt.Sprintf("the file is damaged: its CRC-32 is %08x and the directory says %08x", crc, e.crc)}
 			}
 			return nil
 		}
@@ -75,35 +75,35 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 // openZip finds the data of an entry behind its local header.
 func (w *walker) openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, input *bufio.Reader) (io.Reader, error) {
 	if e.flags&flagEncrypted != 0 {
-		return nil, &memberError{"it is encrypted"}
+		return nil, &memberError{text: "it is encrypted"}
 	}
 	if e.method != methodStore && e.method != methodDeflate {
-		return nil, &memberError{fmt.Sprintf("it is compressed with method %d, and compat reads stored (0) and deflated (8) files", e.method)}
+		return nil, &memberError{text: fmt.Sprintf("it is compressed with method %d, and compat reads stored (0) and deflated (8) files", e.method)}
 	}
 	var fixed [localSize]byte
 	if e.offset > size-localSize {
-		return nil, &memberError{fmt.Sprintf("the file is cut off or damaged: it is said to begin at %d of %d bytes", e.offset, size)}
+		return nil, &memberError{text: fmt.Sprintf("the file is cut off or damaged: it is said to begin at %d of %d bytes", e.offset, size)}
 	}
 	if _, err := r.ReadAt(fixed[:], e.offset); err != nil {
 		return nil, err
 	}
 	if string(fixed[:4]) != sigLocal {
-		return nil, &memberError{fmt.Sprintf("the file is damaged: no local header at %d", e.offset)}
+		return nil, &memberError{text: fmt.Sprintf("the file is damaged: no local header at %d", e.offset)}
 	}
 	names := int64(binary.LittleEndian.Uint16(fixed[26:]))
 	at := e.offset + localSize + names + int64(binary.LittleEndian.Uint16(fixed[28:]))
 	if at > size || e.packed > size-at {
-		return nil, &memberError{fmt.Sprintf("the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d", e.packed, at, size)}
+		return nil, &memberError{text: fmt.Sprintf("the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d", e.packed, at, size)}
 	}
 	if names != int64(len(e.name)) || !sameName(r, e) {
-		return nil, &memberError{"its name in the local header is not the one in the directory, so readers differ about it"}
+		return nil, &memberError{text: "its name in the local header is not the one in the directory, so readers differ about it", always: true}
 	}
 	data := io.NewSectionReader(r, at, e.packed)
 	if e.method == methodStore {
-		m.stored = io.NewSectionReader(r, at, e.packed)
+		m.stored, m.taken = io.NewSectionReader(r, at, e.packed), nil
 		return data, nil
 	}
-	input.Reset(data)
+	input.Reset(counted{data, m.taken})
 	if err := w.inflate.(flate.Resetter).Reset(input, nil); err != nil {
 		return nil, err
 	}
