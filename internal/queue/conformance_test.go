@@ -66,8 +66,15 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"many workers", Options{}, testMany},
 		{"cancelled and closed", Options{}, testClosed},
 		{"damaged job", Options{}, testDamaged},
+		{"anything in any order", Options{Lease: 20 * time.Millisecond, PerInstallation: 2}, testRandom},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t, test.o)) })
+		t.Run(test.name, func(t *testing.T) {
+			q := open(t, test.o)
+			test.run(t, q)
+			if q.ctx.Err() == nil {
+				consistent(t, q)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,275 @@
+package queue
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/queue/redistest"
+)
+
+// childEnv makes the test binary a process that a test may kill: "enqueue DIR" or "work URL".
+const childEnv = "COMPAT_QUEUE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	what, arg, _ := strings.Cut(os.Getenv(childEnv), " ")
+	var err error
+	switch what {
+	case "enqueue":
+		err = childEnqueue(arg)
+	case "work":
+		err = childWork(arg)
+	default:
+		os.Exit(m.Run())
+	}
+	fmt.Println("error", err)
+	os.Exit(1)
+}
+
+// childEnqueue enqueues without end, works a little, and says what it has been promised: "acknowledged KEY" after Enqueue, "claimed KEY" before
+// any of its end, "done KEY" after Done.
+func childEnqueue(dir string) error {
+	ctx := context.Background()
+	q, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := 0; err == nil; i++ {
+				key := fmt.Sprintf("k/%d/%d", g, i)
+				if _, e := q.Enqueue(ctx, "guid "+key, Job{Key: key, Installation: int64(g)}); e != nil {
+					fmt.Println("error", e)
+					return
+				}
+				fmt.Println("acknowledged", key)
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			l, err := q.Claim(ctx, time.Second)
+			if err != nil || l == nil {
+				continue
+			}
+			fmt.Println("claimed", l.Job.Key)
+			if i%2 == 0 {
+				_, err = l.Done(ctx)
+				fmt.Println("done", l.Job.Key, err)
+			}
+		}
+	})
+	wg.Wait()
+	return nil
+}
+
+// childWork claims one job and never says anything again.
+func childWork(url string) error {
+	q, err := Open(context.Background(), Options{URL: url, Lease: time.Second})
+	if err != nil {
+		return err
+	}
+	l, err := q.Claim(context.Background(), 5*time.Second)
+	if err != nil {
+		return err
+	}
+	fmt.Println("claimed", l.Job.Key)
+	select {}
+}
+
+// child starts the test binary as a child and returns its lines.
+func child(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), childEnv+"="+what)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd, bufio.NewScanner(out)
+}
+
+func TestEmbeddedProcessKilled(t *testing.T) {
+	dir := t.TempDir()
+	cmd, lines := child(t, "enqueue "+dir)
+	said := map[string]map[string]bool{"acknowledged": {}, "claimed": {}, "done": {}}
+	for lines.Scan() {
+		what, key, _ := strings.Cut(lines.Text(), " ")
+		if what == "done" {
+			key = strings.TrimSuffix(key, " <nil>")
+		}
+		if said[what] == nil {
+			t.Fatal(lines.Text())
+		}
+		said[what][key] = true
+		if len(said["acknowledged"]) == 150 {
+			must(t, cmd.Process.Kill()) // what is in the pipe is read all the same
+		}
+	}
+
+	q := mustOpen(t, Options{Dir: dir})
+	for key := range said["acknowledged"] {
+		_, err := q.Show(t.Context(), key)
+		switch {
+		case said["done"][key] && !errors.Is(err, ErrNotFound):
+			t.Errorf("%s was done and is back: %v", key, err)
+		case !said["claimed"][key] && err != nil:
+			t.Errorf("%s was acknowledged and is lost: %v", key, err)
+		}
+		if r := enqueue(t, q, "guid "+key, Job{Key: key}); !r.Duplicate {
+			t.Errorf("the delivery of %s is forgotten", key)
+		}
+	}
+	consistent(t, q)
+	s, err := q.Stats(t.Context())
+	must(t, err)
+	t.Logf("%d acknowledged, %d claimed, %d done before the kill; after it %d wait and %d run",
+		len(said["acknowledged"]), len(said["claimed"]), len(said["done"]), s.Waiting, s.Running)
+	for range s.Waiting {
+		done(t, claim(t, q, ""), false)
+	}
+	none(t, q)
+}
+
+func TestRedisKilled(t *testing.T) {
+	server := redistest.Start(t)
+	q := mustOpen(t, Options{URL: server.URL})
+	enqueue(t, q, "", Job{Key: "running"})
+	lease := claim(t, q, "running")
+
+	var acknowledged sync.Map
+	var count atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("k/%d/%d", g, i)
+				if _, err := q.Enqueue(context.Background(), key, Job{Key: key, Installation: int64(g)}); err != nil {
+					return
+				}
+				acknowledged.Store(key, true)
+				count.Add(1)
+			}
+		})
+	}
+	for count.Load() < 200 {
+		time.Sleep(time.Millisecond)
+	}
+	server.Kill()
+	wg.Wait()
+
+	start := time.Now()
+	for name, err := range map[string]error{
+		"ping": q.Ping(t.Context()), "check": lease.Check(t.Context()), "save": lease.Save(t.Context(), []byte("x")),
+		"enqueue": second(q.Enqueue(t.Context(), "late", Job{Key: "late"})), "claim": second(q.Claim(t.Context(), time.Minute)),
+		"list": second(q.List(t.Context(), Filter{})), "stats": second(q.Stats(t.Context())), "get": second(q.Get(t.Context(), "k")),
+		"extend": second(lease.Extend(t.Context())), "park": q.Park(t.Context(), 1, time.Now()),
+	} {
+		if err == nil || errors.Is(err, ErrLost) {
+			t.Errorf("%s while Redis is away: %v", name, err)
+		}
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("ten calls took %s to fail", d)
+	}
+
+	server.Start()
+	recovered(t, q)
+	if _, err := lease.Extend(t.Context()); err != nil {
+		t.Errorf("extend after the outage: %v", err)
+	}
+	acknowledged.Range(func(key, _ any) bool {
+		if _, err := q.Show(t.Context(), key.(string)); err != nil {
+			t.Errorf("acknowledged and lost: %v", err)
+		}
+		return true
+	})
+	if r := enqueue(t, q, "late", Job{Key: "late"}); r.Duplicate {
+		t.Error("a delivery that was refused left a mark")
+	}
+	consistent(t, q)
+	t.Logf("%d acknowledged before the kill", count.Load())
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func recovered(t *testing.T, q *Queue) {
+	t.Helper()
+	start := time.Now()
+	for q.Ping(t.Context()) != nil {
+		if time.Since(start) > 5*time.Second {
+			t.Fatal("the queue does not recover within 5 s")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A Redis that takes connections and doesn't answer is the slowest way to be away.
+func TestRedisHangs(t *testing.T) {
+	server := redistest.Start(t)
+	q := mustOpen(t, Options{URL: server.URL})
+	must(t, q.Ping(t.Context()))
+	server.Pause()
+	for _, call := range []func() error{
+		func() error { return second(q.Enqueue(t.Context(), "g", Job{Key: "a"})) },
+		func() error { return q.Ping(t.Context()) },
+	} {
+		start := time.Now()
+		if err := call(); err == nil {
+			t.Error("a call succeeded while Redis hangs")
+		}
+		if d := time.Since(start); d > callTimeout+500*time.Millisecond {
+			t.Errorf("a call took %s to fail", d)
+		}
+	}
+	server.Resume()
+	recovered(t, q)
+}
+
+func TestRedisAwayAtOpen(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	q := mustOpen(t, Options{URL: server.URL})
+	if q.Ping(t.Context()) == nil {
+		t.Error("ping of nobody")
+	}
+	server.Start()
+	recovered(t, q)
+	enqueue(t, q, "g", Job{Key: "a"})
+	server.Stop()
+	server.Start()
+	recovered(t, q)
+	claim(t, q, "a")
+}
+
+func TestWorkerKilled(t *testing.T) {
+	server := redistest.Start(t)
+	q := mustOpen(t, Options{URL: server.URL, Lease: time.Second})
+	enqueue(t, q, "", Job{Key: "a"})
+	cmd, lines := child(t, "work "+server.URL)
+	if !lines.Scan() || lines.Text() != "claimed a" {
+		t.Fatalf("the child said %q", lines.Text())
+	}
+	none(t, q)
+	start := time.Now()
+	must(t, cmd.Process.Kill())
+	l := claim(t, q, "a")
+	if d := time.Since(start); d > 1300*time.Millisecond {
+		t.Errorf("taken over after %s, with a lease of 1 s", d)
+	}
+	if l.Crashes != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	done(t, l, false)
+}
