@@ -36,11 +36,12 @@ import (
 // Options are what New needs.
 type Options struct {
 	AppID     int64
-	Key       []byte            // the App's private key, in any form that ParseKey takes
-	API       *url.URL          // REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
-	Log       *slog.Logger      // nil: silent
-	Transport http.RoundTripper // below everything, also for downloads; nil: a net/http transport of its own
-	UserAgent string            // "" : "compat"
+	Key       []byte                      // the App's private key, in any form that ParseKey takes
+	API       *url.URL                    // REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
+	Log       *slog.Logger                // nil: silent
+	Transport http.RoundTripper           // below everything, also for downloads; nil: a net/http transport of its own
+	UserAgent string                      // "" : "compat"
+	Backoff   func(try int) time.Duration // before repeat number try of what broke; nil: 150 ms, 600 ms, then 2.4 s
 }
 
 // App makes clients. It is safe for concurrent use.
@@ -77,12 +78,15 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: backoff}
+	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: o.Backoff}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
 	if x.agent == "" {
 		x.agent = "compat"
+	}
+	if x.wait == nil {
+		x.wait = backoff
 	}
 	if x.base == nil {
 		x.base = newBase()

@@ -98,7 +98,7 @@ func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o 
 	if alg, hex, ok := strings.Cut(strings.ToLower(o.Digest), ":"); ok && alg == "sha256" {
 		d.want = hex
 	}
-	for try := 1; ; try++ {
+	for try, short := 1, 0; ; try++ {
 		err := d.once(ctx)
 		if err == nil {
 			return d.n, hex.EncodeToString(d.hash.Sum(nil)), nil
@@ -110,7 +110,10 @@ func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o 
 		if !errors.As(err, &again) {
 			return 0, "", err
 		}
-		if try == downloadTries {
+		if errors.Is(err, ErrTruncated) {
+			short++
+		}
+		if try == downloadTries || short == shortTries {
 			return 0, "", d.give(again)
 		}
 		c.api.log.DebugContext(ctx, "download broke", "try", try, "bytes", d.n, "because", again.Error())
@@ -120,7 +123,10 @@ func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o 
 	}
 }
 
-const downloadTries = 5
+const (
+	downloadTries = 5
+	shortTries    = 3 // answers that end in good order, but too soon: more tries seldom help, and each costs a whole download
+)
 
 type download struct {
 	c    *Client

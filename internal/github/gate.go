@@ -90,6 +90,9 @@ func (g *gate) open() {
 
 // space waits until another comment or review is due.
 func (g *gate) space(ctx context.Context) error {
+	if err := g.check(false); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	now := time.Now()
 	if g.ahead.Before(now) {

@@ -25,7 +25,7 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 	if err != nil {
 		return fmt.Errorf("github: graphql variables: %w", err)
 	}
-	if !strings.HasPrefix(strings.TrimSpace(query), "mutation") {
+	if q := strings.TrimSpace(query); strings.HasPrefix(q, "query") || strings.HasPrefix(q, "{") {
 		ctx = context.WithValue(ctx, repeatable{}, true)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.api.graphql.String(), bytes.NewReader(body))
@@ -48,9 +48,8 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 		return fmt.Errorf("github: graphql: read the answer: %w", lost(req, err))
 	}
 	var answer struct {
-		Data    json.RawMessage
-		Message string
-		Errors  []GraphQLFault
+		Data   json.RawMessage
+		Errors []GraphQLFault
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("github: graphql: the answer is no JSON: %w", lost(req, err))

@@ -30,15 +30,15 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx := r.Context()
 	free := t.api.is(r.URL, "rate_limit")
-	if err := t.gate.enter(ctx, free); err != nil {
-		return nil, err
-	}
-	defer t.gate.leave()
 	if r.Method == http.MethodPost && creates(r.URL.Path) {
 		if err := t.gate.space(ctx); err != nil {
 			return nil, err
 		}
 	}
+	if err := t.gate.enter(ctx, free); err != nil {
+		return nil, err
+	}
+	defer t.gate.leave()
 	renewed := false
 	return t.api.repeat(r, safe(r), func(q *http.Request) (*http.Response, error) {
 		for {
