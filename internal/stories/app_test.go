@@ -1,0 +1,159 @@
+package stories
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// app is `compat serve` as a child process.
+type app struct {
+	t    testing.TB
+	addr string
+	dir  string // its data, home and temporary files
+	env  map[string]string
+	log  *output
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+}
+
+// output is what all processes of an app printed.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// command is the binary with an environment of its own: nothing of the machine's settings reaches it.
+func (a *app) command() *exec.Cmd {
+	c := exec.Command(binary, "serve", "--addr", a.addr)
+	c.Dir = a.dir
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.dir, "TMPDIR=" + filepath.Join(a.dir, "tmp")}
+	for k, v := range a.env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	return c
+}
+
+// start starts the app and waits until it is ready.
+func (a *app) start() {
+	a.t.Helper()
+	if err := os.MkdirAll(filepath.Join(a.dir, "tmp"), 0o755); err != nil {
+		a.t.Fatal(err)
+	}
+	a.cmd = a.command()
+	a.cmd.Stdout, a.cmd.Stderr = a.log, a.log
+	if err := a.cmd.Start(); err != nil {
+		a.t.Fatalf("start compat serve: %v", err)
+	}
+	done, cmd := make(chan struct{}), a.cmd
+	a.done = done
+	go func() { // ends with the process
+		cmd.Wait()
+		close(done)
+	}()
+	eventually(a.t, 20*time.Second, func() string {
+		if a.gone() {
+			a.t.Fatalf("compat serve ended before it was ready: %v", cmd.ProcessState)
+		}
+		if code, _ := a.get("/readyz"); code != http.StatusOK {
+			return fmt.Sprintf("/readyz answers %d", code)
+		}
+		return ""
+	})
+}
+
+func (a *app) gone() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill is kill -9.
+func (a *app) kill() {
+	if a.cmd == nil {
+		return
+	}
+	a.cmd.Process.Kill()
+	<-a.done
+}
+
+// terminate asks the app to end and returns its exit code; -1 where it had to be killed after 20 seconds.
+func (a *app) terminate() int {
+	a.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-a.done:
+		return a.cmd.ProcessState.ExitCode()
+	case <-time.After(20 * time.Second):
+		a.kill()
+		return -1
+	}
+}
+
+func (a *app) url(path string) string { return "http://" + a.addr + path }
+
+// get asks without following redirects; 0 where nobody answers.
+func (a *app) get(path string) (code int, body string) {
+	url := path
+	if strings.HasPrefix(path, "/") {
+		url = a.url(path)
+	}
+	c := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := c.Get(url)
+	if err != nil {
+		return 0, ""
+	}
+	defer res.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	return res.StatusCode, string(b)
+}
+
+// peak is the most memory that the process ever had, in MiB. 0 where /proc does not say.
+func (a *app) peak() int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for l := range strings.Lines(string(b)) {
+		var kib int
+		if n, _ := fmt.Sscanf(l, "VmHWM: %d kB", &kib); n == 1 {
+			return kib >> 10
+		}
+	}
+	return 0
+}
+
+// freeAddr is an address on loopback where nobody listens now.
+func freeAddr(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,197 @@
+package stories
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/cases"
+)
+
+// with is a wheel with one more file.
+func with(w cases.Wheel, path string, content []byte) cases.Wheel {
+	w.Files[path] = content
+	return w
+}
+
+// Nothing that could not be read is a pass, and the reader is told why.
+func TestUnreadableArtifacts(t *testing.T) {
+	bad := func(change func(*githubtest.Artifact)) *githubtest.Artifact {
+		a := wheels(cases.Clean("1.1.0"))
+		change(a)
+		return a
+	}
+	library := cases.CaseA("1").Files["warp/bin/warp.so"]
+	for _, c := range []struct {
+		name     string
+		artifact *githubtest.Artifact
+		words    string
+	}{
+		{"half of it", bad(func(a *githubtest.Artifact) { a.Half = true }), "wheels"},
+		{"wrong digest", bad(func(a *githubtest.Artifact) { a.Digest = "sha256:" + strings.Repeat("0", 64) }), "digest"},
+		{"expired", bad(func(a *githubtest.Artifact) { a.Expired = true }), "expired"},
+		{"not a zip", artifact("wheels", bytes.Repeat([]byte("x"), 1000)), "wheels"},
+		{"not an ELF file", wheels(with(cases.Clean("1.1.0"), "clean/libbroken.so", []byte("this is no library at all\n"))), "libbroken.so"},
+		{"an ELF file cut in the middle", wheels(with(cases.Clean("1.1.0"), "clean/libcut.so", library[:len(library)/2])), "libcut.so"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := tell(t, world{wait: 5 * time.Second})
+			p := s.Open()
+			s.Finish(p, c.artifact)
+			k := s.Concluded(p.HeadSHA)
+			s.notPassed(k)
+			s.says(shown(k), c.words)
+		})
+	}
+}
+
+func TestZipBomb(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	s.Finish(p, artifact("bomb", cases.Bomb("zeros.so", 8<<10)))
+	k := s.Concluded(p.HeadSHA)
+	s.notPassed(k)
+	s.says(shown(k), "limit")
+	if mib := s.app.peak(); mib > 1536 {
+		s.Errorf("the service took %d MiB", mib)
+	}
+}
+
+func TestNoArtifacts(t *testing.T) {
+	t.Run("a run without any", func(t *testing.T) {
+		s := tell(t, world{wait: 3 * time.Second})
+		p := s.Open()
+		s.Finish(p)
+		s.notPassed(s.Concluded(p.HeadSHA))
+	})
+	t.Run("no run, then one after the deadline", func(t *testing.T) {
+		s := tell(t, world{wait: 2 * time.Second})
+		p := s.Open()
+		s.notPassed(s.Concluded(p.HeadSHA))
+		before := s.Verdicts(p.HeadSHA)
+		s.Finish(p, wheels(cases.Clean("1.1.0")))
+		s.want(s.Again(p.HeadSHA, before), "success")
+	})
+}
+
+func TestArtifactsListedLate(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	s.gh.Do(func() { w.HideLists = 3 })
+	s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	s.gh.Do(func() {
+		if w.Lists > 20 {
+			s.Errorf("asked %d times for a list that was late", w.Lists)
+		}
+	})
+}
+
+func TestBrokenDownloadIsTakenAgain(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	a := wheels(cases.CaseA("1.1.0"))
+	a.Cuts = 2
+	s.Finish(p, a)
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "pow")
+}
+
+func TestSeveralArtifacts(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	var all []*githubtest.Artifact
+	for i := range 119 {
+		all = append(all, artifact(fmt.Sprintf("log-%d", i), cases.Zip(map[string][]byte{"log.txt": []byte("fine\n")})))
+	}
+	all[3] = artifact("clean", cases.Dist(cases.Clean("1.1.0")))
+	s.Finish(p, append(all, wheels(cases.CaseA("1.1.0")))...)
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "pow")
+}
+
+func TestZipSlip(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	outside := filepath.Join(t.TempDir(), "evil.so")
+	files := map[string][]byte{"../../evil.so": []byte("x"), outside: []byte("x"), "../evil.whl": []byte("x")}
+	s.Finish(p, artifact("wheels", cases.Zip(files, cases.CaseA("1.1.0").Under("dist/"))))
+	k := s.Concluded(p.HeadSHA)
+	s.notPassed(k)
+	s.says(shown(k), "pow")
+	if _, err := os.Stat(outside); err == nil {
+		s.Error("an entry was written outside")
+	}
+	filepath.WalkDir(s.app.dir, func(path string, _ os.DirEntry, _ error) error {
+		if strings.Contains(path, "evil") {
+			s.Errorf("an entry's name became a path: %s", path)
+		}
+		return nil
+	})
+}
+
+func TestNamesAreHarmless(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	w := cases.CaseA("1.1.0")
+	w.Files = map[string][]byte{"warp/@octocat <img src=x> `#1` [x](http://x).so": w.Files["warp/bin/warp.so"]}
+	name, content := w.File()
+	s.Finish(p, artifact("`@octocat` <b>", cases.Zip(map[string][]byte{"@octocat/" + name: content})))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	for _, text := range []string{k.Summary, k.Text, s.Summary(p).Body} {
+		if live := outsideCode(text); strings.Contains(live, "@octocat") || strings.Contains(live, "<img") || strings.Contains(live, "](http://x)") {
+			s.Errorf("a name is alive outside of code:\n%s", text)
+		}
+	}
+}
+
+// outsideCode leaves out code spans and code blocks of Markdown.
+func outsideCode(markdown string) string {
+	var b strings.Builder
+	for rest := markdown; rest != ""; {
+		i := strings.IndexByte(rest, '`')
+		if i < 0 {
+			return b.String() + rest
+		}
+		b.WriteString(rest[:i])
+		rest = rest[i:]
+		ticks := rest[:len(rest)-len(strings.TrimLeft(rest, "`"))]
+		rest = rest[len(ticks):]
+		for end := rest; ; {
+			j := strings.Index(end, ticks)
+			if j < 0 {
+				break
+			}
+			run := len(end[j:]) - len(strings.TrimLeft(end[j:], "`"))
+			end = end[j+run:]
+			if run == len(ticks) {
+				rest = end
+				break
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestManyFindings(t *testing.T) {
+	for _, n := range []int{60, 3000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := tell(t, world{})
+			p := s.Open()
+			s.Finish(p, wheels(cases.Many("1.1.0", n)))
+			k := s.Concluded(p.HeadSHA)
+			s.want(k, "failure")
+			s.says(shown(k), fmt.Sprint(n))
+			s.Summary(p)
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package stories
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/cases"
+)
+
+func (s *story) judge(w cases.Wheel) (*githubtest.Pull, githubtest.Check) {
+	s.Helper()
+	p := s.Open()
+	s.Finish(p, wheels(w))
+	return p, s.Concluded(p.HeadSHA)
+}
+
+func TestConfigThatCannotBeUsed(t *testing.T) {
+	for _, c := range []struct{ name, text, key string }{
+		{"unknown key", "fail_on: error\nfail_onn: never\n", "fail_onn"},
+		{"unknown rule", "rules:\n  no-such-rule: error\n", "no-such-rule"},
+		{"not YAML", "rules: [\n", settings},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := tell(t, world{})
+			s.Configure(c.text)
+			_, k := s.judge(cases.Clean("1.1.0"))
+			s.notPassed(k)
+			s.says(shown(k), settings, c.key)
+		})
+	}
+}
+
+func TestConfigOfTheHeadIsIgnored(t *testing.T) {
+	s := tell(t, world{})
+	p := s.OpenWith("feature", map[string]string{settings: "fail_on: never\n"})
+	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+}
+
+func TestFailOnNever(t *testing.T) {
+	s := tell(t, world{})
+	s.Configure("fail_on: never\n")
+	_, k := s.judge(cases.CaseA("1.1.0"))
+	s.want(k, "neutral", "success")
+	s.says(shown(k), "GLIBC_2.29")
+}
+
+func TestAcceptedInTheConfig(t *testing.T) {
+	for until, want := range map[string]string{"2999-12-31": "success", "2020-01-01": "failure"} {
+		t.Run(until, func(t *testing.T) {
+			s := tell(t, world{})
+			s.Configure(fmt.Sprintf("accept:\n  - rule: symbol-version-too-new\n    because: users have newer systems\n    until: %s\n", until))
+			_, k := s.judge(cases.CaseA("1.1.0"))
+			s.want(k, want)
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package stories
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/queue/redistest"
+)
+
+// Accepted means stored: what was answered 202 is done by whoever comes after.
+func TestKilledAfterTheAnswer(t *testing.T) {
+	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
+		var pulls []*githubtest.Pull
+		for i := range 5 {
+			p := s.gh.OpenPull(s.repo, s.repo, fmt.Sprintf("feature-%d", i), s.gh.User("maintainer"), requiring(fmt.Sprintf("packaging>=2%d", i)))
+			w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+			s.Send("pull_request", s.gh.PullEvent(p, "opened"))
+			s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+			pulls = append(pulls, p)
+		}
+		s.app.kill()
+		s.app.start()
+		for _, p := range pulls {
+			s.want(s.Concluded(p.HeadSHA), "failure")
+			s.Summary(p)
+			s.Once(p, p.HeadSHA)
+		}
+	})
+}
+
+// A worker that dies in the middle is replaced when its lease ends, and nothing is there twice.
+func TestKilledInTheMiddle(t *testing.T) {
+	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
+		p := s.Open()
+		s.Queued(p.HeadSHA)
+		slow := wheels(cases.CaseA("1.1.0"))
+		slow.Slow = 3 * time.Second
+		s.Finish(p, slow)
+		eventually(s, 10*time.Second, func() string {
+			if s.downloads(&slow.Blob) == 0 {
+				return "the artifact is not downloaded"
+			}
+			return ""
+		})
+		s.app.kill()
+		s.app.start()
+		s.want(s.Concluded(p.HeadSHA), "failure")
+		s.Summary(p)
+		s.Once(p, p.HeadSHA)
+	})
+}
+
+// Two processes on one Redis: the one that lives takes over what the other had in hand.
+func TestSecondProcessTakesOver(t *testing.T) {
+	s := tell(t, world{redis: redistest.Start(t), asleep: true})
+	other := *s.app
+	other.addr, other.dir = freeAddr(t), t.TempDir()
+	other.env = map[string]string{}
+	for k, v := range s.app.env {
+		other.env[k] = v
+	}
+	other.env["COMPAT_DATA"] = other.dir
+	s.app.start()
+	p := s.Open()
+	slow := wheels(cases.CaseA("1.1.0"))
+	slow.Slow = 3 * time.Second
+	s.Finish(p, slow)
+	eventually(s, 10*time.Second, func() string {
+		if s.downloads(&slow.Blob) == 0 {
+			return "the artifact is not downloaded"
+		}
+		return ""
+	})
+	other.start()
+	defer other.kill()
+	s.app.kill()
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	s.Summary(p)
+	s.Once(p, p.HeadSHA)
+}
+
+func TestTerminateDrains(t *testing.T) {
+	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
+		p := s.Open()
+		slow := wheels(cases.CaseA("1.1.0"))
+		slow.Slow = 3 * time.Second
+		s.Finish(p, slow)
+		eventually(s, 10*time.Second, func() string {
+			if s.downloads(&slow.Blob) == 0 {
+				return "the artifact is not downloaded"
+			}
+			return ""
+		})
+		if code := s.app.terminate(); code != 0 {
+			s.Errorf("exit %d on SIGTERM, want 0 within 20 seconds", code)
+		}
+		s.app.start()
+		s.want(s.Concluded(p.HeadSHA), "failure")
+		s.Once(p, p.HeadSHA)
+	})
+}
+
+func TestRestartKeepsWhatWaits(t *testing.T) {
+	onBoth(t, world{wait: 6 * time.Second}, func(s *story, _ *redistest.Server) {
+		p := s.Open()
+		s.Queued(p.HeadSHA)
+		q := s.OpenWith("second", requiring("packaging>=25"))
+		s.Queued(q.HeadSHA)
+		s.app.kill()
+		s.app.start()
+		s.Finish(q, wheels(cases.CaseA("1.1.0")))
+		s.want(s.Concluded(q.HeadSHA), "failure")
+		s.notPassed(s.Concluded(p.HeadSHA)) // by its deadline
+		s.Once(p, p.HeadSHA)
+	})
+}
+
+func TestRedisGoesAway(t *testing.T) {
+	redis := redistest.Start(t)
+	s := tell(t, world{redis: redis})
+	p := s.Open()
+	s.Queued(p.HeadSHA)
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	redis.Kill()
+	guid := githubtest.NewGUID()
+	d := s.gh.SendAs(guid, "workflow_run", s.gh.RunEvent(w, "completed"))
+	if d.Code != 503 || d.Header.Get("Retry-After") == "" {
+		s.Errorf("without redis: answered %d, Retry-After %q", d.Code, d.Header.Get("Retry-After"))
+	}
+	if code, _ := s.app.get("/readyz"); code != 503 {
+		s.Errorf("/readyz answers %d without redis", code)
+	}
+	if code, _ := s.app.get("/healthz"); code != 200 {
+		s.Errorf("/healthz answers %d without redis", code)
+	}
+	redis.Start()
+	eventually(s, 15*time.Second, func() string {
+		if code, _ := s.app.get("/readyz"); code != 200 {
+			return fmt.Sprintf("/readyz answers %d with redis back", code)
+		}
+		return ""
+	})
+	if d := s.gh.SendAs(guid, "workflow_run", s.gh.RunEvent(w, "completed")); d.Code != 202 {
+		s.Errorf("the same delivery later: answered %d %s", d.Code, d.Body)
+	}
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	s.Once(p, p.HeadSHA)
+}
+
+// Deliveries that failed while the app was down are asked for again, once; those that arrived or were refused are not (a violation).
+func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
+	s := tell(t, world{asleep: true})
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	opened := s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
+	ended := s.gh.Lose("workflow_run", s.gh.RunEvent(w, "completed"))
+	s.app.start()
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	eventually(s, 45*time.Second, func() string {
+		again := map[string]int{}
+		for _, d := range s.gh.Deliveries() {
+			if d.Redelivery {
+				again[d.GUID]++
+			}
+		}
+		for _, lost := range []*githubtest.Delivery{opened, ended} {
+			if again[lost.GUID] != 1 {
+				return fmt.Sprintf("%s was delivered again %d times", lost.Event, again[lost.GUID])
+			}
+		}
+		return ""
+	})
+}
+
+func TestInstallationEnds(t *testing.T) {
+	for _, action := range []string{"suspend", "deleted"} {
+		t.Run(action, func(t *testing.T) {
+			s := tell(t, world{})
+			p := s.Open()
+			s.Queued(p.HeadSHA)
+			d := s.gh.Send("installation", s.gh.InstallationEvent(s.inst, action))
+			if d.Code != 200 && d.Code != 202 {
+				s.Errorf("installation.%s: answered %d %s", action, d.Code, d.Body)
+			}
+			time.Sleep(1500 * time.Millisecond) // what was under way may end
+			quiet := time.Now()
+			never(s, 3*time.Second, func() string {
+				for _, c := range s.gh.Calls() {
+					if c.Installation == s.inst.ID && c.At.After(quiet) {
+						return "a call for an installation that is gone: " + c.String()
+					}
+				}
+				return ""
+			})
+		})
+	}
+}
