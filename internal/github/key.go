@@ -36,7 +36,7 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("private key: %q is neither a PKCS#1 nor a PKCS#8 key without a passphrase", block.Type)
+		return nil, errors.New("private key: neither a PKCS#1 nor a PKCS#8 key without a passphrase")
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {

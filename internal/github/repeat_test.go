@@ -89,6 +89,7 @@ func TestUnsentWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.api.Close()
+	c.api.base.(*http.Transport).CloseIdleConnections()
 	_, _, err := c.Issues.CreateComment(t.Context(), "o", "r", 1, &gh.IssueComment{Body: gh.String("x")})
 	if f := Classify(err); f.Kind != Retry || f.Unsure {
 		t.Errorf("%+v of %v", f, err)

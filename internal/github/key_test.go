@@ -1,0 +1,72 @@
+package github
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"strings"
+	"testing"
+)
+
+func TestParseKey(t *testing.T) {
+	p1 := string(testPEM())
+	der, err := x509.MarshalPKCS8PrivateKey(testKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p8 := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	for kind, s := range map[string]string{"PKCS#1": p1, "PKCS#8": p8} {
+		for form, text := range map[string]string{
+			"as it is":          s,
+			"spaces around":     "\n  " + s + "\n\n",
+			"CRLF":              strings.ReplaceAll(s, "\n", "\r\n"),
+			"\\n":               strings.ReplaceAll(s, "\n", `\n`),
+			"\\r\\n":            strings.ReplaceAll(s, "\n", `\r\n`),
+			"quoted":            `"` + strings.ReplaceAll(s, "\n", `\n`) + `"`,
+			"spaces":            strings.TrimSpace(strings.ReplaceAll(s, "\n", " ")),
+			"no line breaks":    strings.ReplaceAll(s, "\n", ""),
+			"base64":            base64.StdEncoding.EncodeToString([]byte(s)),
+			"base64 in lines":   strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(s)), "A", "A\n"),
+			"indented (a YAML)": strings.ReplaceAll(s, "\n", "\n    "),
+		} {
+			key, err := ParseKey([]byte(text))
+			if err != nil || !key.Equal(testKey()) {
+				t.Errorf("%s, %s: %v", kind, form, err)
+			}
+		}
+	}
+	ec, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	der, _ = x509.MarshalPKCS8PrivateKey(ec)
+	for name, text := range map[string]string{
+		"empty":     " ",
+		"text":      "not a key",
+		"cut":       p1[:800],
+		"damaged":   strings.Replace(p1, "MII", "AAA", 1),
+		"public":    string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&testKey().PublicKey)})),
+		"EC":        string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		"encrypted": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+	} {
+		if _, err := ParseKey([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "private key: ") || strings.Contains(err.Error(), "MII") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whatever is accepted is a key that signs; whatever isn't is not repeated in the error.
+func FuzzParseKey(f *testing.F) {
+	f.Add(testPEM())
+	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----"))
+	f.Add([]byte(base64.StdEncoding.EncodeToString(testPEM())))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		key, err := ParseKey(text)
+		if err == nil && key.Validate() != nil {
+			t.Error("an invalid key")
+		}
+		if err != nil && len(err.Error()) > 600 {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
+	})
+}
