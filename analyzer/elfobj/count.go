@@ -111,13 +111,12 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 		return 0, err
 	}
 	var last uint64
-	r := m.stream(off+start, 4*buckets)
-	w := make([]byte, 4)
-	for i := range buckets {
-		if err := next(r, w, off+start+4*i, what); err != nil {
-			return 0, err
-		}
-		last = max(last, uint64(m.order.Uint32(w)))
+	err = m.each(off+start, 4*buckets, 4, what, func(_ uint64, b []byte) (bool, error) {
+		last = max(last, uint64(m.order.Uint32(b)))
+		return true, nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	if last == 0 { // no chain: nothing is exported
 		return 0, nil
@@ -130,16 +129,17 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	if chain+4 > have {
 		return 0, damaged("%s at offset %d: the chain of symbol %d lies beyond its segment", what, off, last)
 	}
-	r = m.stream(off+chain, have-chain)
-	for i := uint64(0); chain+4*i+4 <= have; i++ {
-		if err := next(r, w, off+chain+4*i, what); err != nil {
-			return 0, err
+	var n uint64
+	err = m.each(off+chain, have-chain, 4, what, func(i uint64, b []byte) (bool, error) {
+		if m.order.Uint32(b)&1 == 1 {
+			n = last + i + 1
 		}
-		if m.order.Uint32(w)&1 == 1 {
-			return last + i + 1, nil
-		}
+		return n == 0, nil
+	})
+	if err == nil && n == 0 {
+		err = damaged("%s at offset %d: the chain of symbol %d does not end", what, off, last)
 	}
-	return 0, damaged("%s at offset %d: the chain of symbol %d does not end", what, off, last)
+	return n, err
 }
 
 // countRelocated finds the largest symbol index that a relocation uses.
@@ -163,15 +163,14 @@ func countRelocated(m *image, d *dynamic, o *Object) (uint64, error) {
 		if t.addend {
 			entry += m.wordSize()
 		}
-		r := m.stream(off, size)
-		b := make([]byte, entry)
-		for i := range size / entry {
-			if err := next(r, b, off+i*entry, what); err != nil {
-				return 0, err
-			}
+		err = m.each(off, size, entry, what, func(_ uint64, b []byte) (bool, error) {
 			if k := relocSymbol(m, b, o); k != 0 {
 				n = max(n, k+1)
 			}
+			return true, nil
+		})
+		if err != nil {
+			return 0, err
 		}
 	}
 	return n, nil

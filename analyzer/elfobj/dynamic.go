@@ -50,35 +50,27 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 		return nil, damaged("PT_DYNAMIC at address %#x lies in no segment", p.vaddr)
 	}
 	d := &dynamic{tags: map[elf.DynTag]uint64{}}
-	r := m.stream(off, n)
-	b := make([]byte, 2*w)
-	for i := uint64(0); ; i++ {
+	done := m.zeroFilled(p.vaddr + n)
+	err := m.each(off, n, 2*w, "PT_DYNAMIC", func(i uint64, b []byte) (bool, error) {
 		if i == maxTags {
-			return nil, tooLarge("the number of dynamic tags", i+1, maxTags)
-		}
-		if (i+1)*2*w > n {
-			if m.zeroFilled(p.vaddr + n) {
-				return d, nil
-			}
-			return nil, damaged("PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends", off)
-		}
-		if err := next(r, b, off+i*2*w, "PT_DYNAMIC"); err != nil {
-			return nil, err
+			return false, tooLarge("the number of dynamic tags", i+1, maxTags)
 		}
 		c := m.cursor(b)
-		tag := elf.DynTag(c.word())
-		if !m.wide {
-			tag = elf.DynTag(int32(tag)) // Elf32_Sword; the tags that matter are positive in both classes
-		}
-		switch tag {
+		switch tag, v := elf.DynTag(c.word()), c.word(); tag {
 		case elf.DT_NULL:
-			return d, nil
+			done = true
+			return false, nil
 		case elf.DT_NEEDED:
-			d.needed = append(d.needed, c.word())
+			d.needed = append(d.needed, v)
 		default:
-			d.tags[tag] = c.word()
+			d.tags[tag] = v
 		}
+		return true, nil
+	})
+	if err == nil && !done {
+		err = damaged("PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends", off)
 	}
+	return d, err
 }
 
 // zeroFilled tells whether an address lies in the part of a segment that has no bytes in the file.
@@ -98,18 +90,18 @@ func (d *dynamic) describe(o *Object, t *names) (err error) {
 			return ""
 		}
 		var s string
-		s, err = t.get(d.value(tag), tag.String())
+		if s, err = t.get(d.value(tag)); err != nil {
+			err = of(tag.String(), err)
+		}
 		return s
 	}
 	o.SONAME, o.RPath, o.RunPath = str(elf.DT_SONAME), str(elf.DT_RPATH), str(elf.DT_RUNPATH)
 	for _, off := range d.needed {
+		s, err := t.get(off)
 		if err != nil {
-			break
+			return of("DT_NEEDED", err)
 		}
-		var s string
-		if s, err = t.get(off, "DT_NEEDED"); err == nil {
-			o.Needed = append(o.Needed, s)
-		}
+		o.Needed = append(o.Needed, s)
 	}
 	o.Flags, o.Flags1 = d.value(elf.DT_FLAGS), d.value(elf.DT_FLAGS_1)
 	for tag, flag := range map[elf.DynTag]elf.DynFlag{elf.DT_SYMBOLIC: elf.DF_SYMBOLIC, elf.DT_TEXTREL: elf.DF_TEXTREL, elf.DT_BIND_NOW: elf.DF_BIND_NOW} {

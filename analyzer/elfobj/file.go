@@ -1,7 +1,6 @@
 package elfobj
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,18 +30,27 @@ func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	return b, nil
 }
 
-// stream reads n bytes at off in order, in few large reads. The caller has checked that they lie inside the file.
-func (f *file) stream(off, n uint64) *bufio.Reader {
-	return bufio.NewReaderSize(io.NewSectionReader(f.r, int64(off), int64(n)), int(min(n+16, 64<<10)))
-}
-
-// next fills b from a stream.
-func next(r *bufio.Reader, b []byte, off uint64, what string) error {
-	if _, err := io.ReadFull(r, b); err != nil {
-		return readError(err, off, what)
+// each reads n bytes at off in few large reads and gives them to yield as entries of the given size, until yield says
+// stop. A rest that is smaller than an entry is left out. yield must not keep the entry.
+func (f *file) each(off, n, entry uint64, what string, yield func(i uint64, b []byte) (more bool, err error)) error {
+	chunk := make([]byte, min(n/entry, max(chunkSize/entry, 1))*entry)
+	for i := uint64(0); i < n/entry; {
+		b := chunk[:min(uint64(len(chunk)), (n/entry-i)*entry)]
+		at := off + i*entry
+		if m, err := f.r.ReadAt(b, int64(at)); m < len(b) {
+			return readError(err, at+uint64(m), what)
+		}
+		for ; len(b) > 0; b, i = b[entry:], i+1 {
+			if more, err := yield(i, b[:entry]); err != nil || !more {
+				return err
+			}
+		}
 	}
 	return nil
 }
+
+// chunkSize is how much of a table is read at once.
+const chunkSize = 64 << 10
 
 // readError names the place of a failed read. An end of file here means that the size given to Read was wrong.
 func readError(err error, off uint64, what string) error {

@@ -76,24 +76,30 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	// The strings are cut from one Go string; a Builder saves the second copy that a conversion would make.
 	var b strings.Builder
 	b.Grow(int(n))
-	if k, err := m.stream(off, n).WriteTo(&b); err != nil || uint64(k) < n {
-		return nil, readError(err, off+uint64(k), "the string table")
+	const what = "the string table"
+	if err := m.each(off, n&^(chunkSize-1), chunkSize, what, func(_ uint64, c []byte) (bool, error) { b.Write(c); return true, nil }); err != nil {
+		return nil, err
 	}
+	rest, err := m.bytes(off+n&^(chunkSize-1), n&(chunkSize-1), what)
+	if err != nil {
+		return nil, err
+	}
+	b.Write(rest)
 	return &names{b.String(), textFree + textFactor*n}, nil
 }
 
-// get is the string at off.
-func (t *names) get(off uint64, what string) (string, error) {
+// get is the string at off. The caller says in its error whose name it was.
+func (t *names) get(off uint64) (string, error) {
 	if off >= uint64(len(t.text)) {
-		return "", damaged("%s: its name is at byte %d of the string table, which has %d", what, off, len(t.text))
+		return "", damaged("a name at byte %d of the string table, which has %d", off, len(t.text))
 	}
 	s := t.text[off:min(off+maxName+1, uint64(len(t.text)))]
 	i := strings.IndexByte(s, 0)
 	if i < 0 && len(s) > maxName {
-		return "", damaged("%s: its name at byte %d of the string table is longer than %d bytes", what, off, maxName)
+		return "", damaged("a name at byte %d of the string table that is longer than %d bytes", off, maxName)
 	}
 	if i < 0 {
-		return "", damaged("%s: its name at byte %d of the string table does not end", what, off)
+		return "", damaged("a name at byte %d of the string table that does not end", off)
 	}
 	if err := t.charge(uint64(i)); err != nil {
 		return "", err
@@ -104,7 +110,7 @@ func (t *names) get(off uint64, what string) (string, error) {
 // charge takes n bytes of text from the budget.
 func (t *names) charge(n uint64) error {
 	if n > t.budget {
-		return damaged("its strings overlap: a string table of %d bytes spells more than %d bytes of names", len(t.text), textFree+textFactor*len(t.text))
+		return damaged("strings that overlap: a string table of %d bytes spells more than %d bytes of names", len(t.text), textFree+textFactor*len(t.text))
 	}
 	t.budget -= n
 	return nil

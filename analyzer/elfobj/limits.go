@@ -40,6 +40,9 @@ func damaged(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, a...))
 }
 
+// of says what an error is about.
+func of(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
+
 func truncated(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", ErrTruncated, fmt.Sprintf(format, a...))
 }

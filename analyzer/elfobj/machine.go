@@ -50,6 +50,7 @@ var archs = []arch{
 	{"riscv32", elf.EM_RISCV, 32, "little"},
 	{"loongarch64", elf.EM_LOONGARCH, 64, "little"},
 	{"loongarch32", elf.EM_LOONGARCH, 32, "little"},
+	{"sparc64", elf.EM_SPARCV9, 64, "big"},
 	{"mips", elf.EM_MIPS, 32, "big"},
 	{"mipsel", elf.EM_MIPS, 32, "little"},
 	{"mips64", elf.EM_MIPS, 64, "big"},

@@ -36,63 +36,91 @@ func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []
 			return err
 		}
 	}
-	r := m.stream(off, n*entry)
-	b := make([]byte, entry)
-	for i := range n {
-		if err := next(r, b, off+i*entry, what); err != nil {
-			return err
+	// Once to count, so that the lists are allocated once and exactly; once to read.
+	var imports, exports int
+	err = m.each(off, n*entry, entry, what, func(i uint64, b []byte) (bool, error) {
+		switch s := m.symbol(b); {
+		case i == 0 || !s.bindable():
+		case s.defined():
+			exports++
+		default:
+			imports++
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	o.Imports, o.Exports = make([]Import, 0, imports), make([]Export, 0, exports)
+	return m.each(off, n*entry, entry, what, func(i uint64, b []byte) (bool, error) {
+		s := m.symbol(b)
+		if i == 0 || !s.bindable() {
+			return true, nil
 		}
 		ndx := uint16(0)
 		if index != nil {
 			ndx = m.order.Uint16(index[2*i:])
 		}
-		if i == 0 {
-			continue
+		err := s.add(o, t, v, ndx)
+		if err != nil {
+			err = of(fmt.Sprintf("symbol %d", i), err)
 		}
-		if err := v.symbol(m.cursor(b), t, ndx, i, o); err != nil {
-			return err
-		}
-	}
-	return nil
+		return true, err
+	})
 }
 
-// symbol adds one symbol to o, if the loader ever looks at it by name.
-func (v *versions) symbol(c *cursor, t *names, ndx uint16, i uint64, o *Object) error {
-	name := uint64(c.u32())
-	var size uint64
-	if !c.f.wide {
+// symbol is one entry of the symbol table.
+type symbol struct {
+	name, size uint64
+	bind       elf.SymBind
+	vis        elf.SymVis
+	typ        elf.SymType
+	shndx      elf.SectionIndex
+}
+
+func (f *file) symbol(b []byte) symbol {
+	c := cursor{f, b}
+	s := symbol{name: uint64(c.u32())}
+	if !f.wide {
 		c.word() // st_value
-		size = c.word()
+		s.size = c.word()
 	}
-	info, other, shndx := c.u8(), c.u8(), elf.SectionIndex(c.u16())
-	if c.f.wide {
+	info := c.u8()
+	s.bind, s.typ = elf.ST_BIND(info), elf.ST_TYPE(info)
+	s.vis, s.shndx = elf.ST_VISIBILITY(c.u8()), elf.SectionIndex(c.u16())
+	if f.wide {
 		c.word()
-		size = c.word()
+		s.size = c.word()
 	}
-	bind := elf.ST_BIND(info)
-	if bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique {
-		return nil
-	}
-	// The loader binds a hidden symbol to the object itself, so it neither asks others for it nor offers it.
-	if vis := elf.ST_VISIBILITY(other); vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
-		return nil
-	}
-	s, err := t.get(name, fmt.Sprintf("symbol %d", i))
+	return s
+}
+
+func (s *symbol) defined() bool { return s.shndx != elf.SHN_UNDEF }
+
+// bindable tells whether the loader ever looks for the symbol by name. It binds a hidden one to the object itself, so it
+// neither asks others for it nor offers it.
+func (s *symbol) bindable() bool {
+	return (s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == bindUnique) && (s.vis == elf.STV_DEFAULT || s.vis == elf.STV_PROTECTED)
+}
+
+// add appends the symbol, whose version index is ndx, to the imports or exports of o.
+func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16) error {
+	name, err := t.get(s.name)
 	if err != nil {
 		return err
 	}
-	defined := shndx != elf.SHN_UNDEF
-	ver, err := v.find(ndx&^versionHidden, defined)
+	ver, err := v.find(ndx&^versionHidden, s.defined())
 	if err != nil {
-		return damaged("symbol %d: %v", i, err)
+		return err
 	}
 	if err := t.charge(uint64(len(ver.name) + len(ver.library))); err != nil {
 		return err
 	}
-	if defined {
-		o.Exports = append(o.Exports, Export{s, ver.name, ndx&versionHidden != 0, bind == elf.STB_WEAK, bind == bindUnique, kindOf(elf.ST_TYPE(info)), size})
+	weak := s.bind == elf.STB_WEAK
+	if s.defined() {
+		o.Exports = append(o.Exports, Export{name, ver.name, ndx&versionHidden != 0, weak, s.bind == bindUnique, kindOf(s.typ), s.size})
 	} else {
-		o.Imports = append(o.Imports, Import{s, ver.name, ver.library, bind == elf.STB_WEAK, kindOf(elf.ST_TYPE(info))})
+		o.Imports = append(o.Imports, Import{name, ver.name, ver.library, weak, kindOf(s.typ)})
 	}
 	return nil
 }
@@ -115,7 +143,7 @@ func (v *versions) find(index uint16, defined bool) (version, error) {
 	case ok:
 		return version{name: def}, nil
 	}
-	return version{}, fmt.Errorf("its version index %d has no record", index)
+	return version{}, damaged("its version index %d has no record", index)
 }
 
 // bindUnique is STB_GNU_UNIQUE; debug/elf has only its range (STB_LOOS).

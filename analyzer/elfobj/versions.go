@@ -52,7 +52,13 @@ func (r *records) at(pos, n uint64) (*cursor, error) {
 	return r.m.cursor(r.page[pos-r.pageOff:]), nil
 }
 
-func (r *records) name(off uint32) (string, error) { return r.names.get(uint64(off), r.what) }
+func (r *records) name(off uint32) (string, error) {
+	s, err := r.names.get(uint64(off))
+	if err != nil {
+		err = of(r.what, err)
+	}
+	return s, err
+}
 
 // readVersions reads DT_VERNEED and DT_VERDEF. Like the loader it follows the links until one is 0 and ignores the
 // counts (DT_VERNEEDNUM, DT_VERDEFNUM, vn_cnt, vd_cnt).
