@@ -44,6 +44,13 @@ type Options struct {
 	// is no property of the archive.
 	Scratch func(size int64) (Scratch, error)
 
+	// Skip is asked before anything of a file is read, by its path and declared size (-1: unknown) alone; a skipped file is not
+	// mentioned again. It is for content that is slow to reach: asking Want costs a read for each file. Nil skips nothing.
+	Skip func(path string, size int64) bool
+
+	// NoDigest leaves SHA256 of the file given itself empty and does not read that file in whole, for the same reason.
+	NoDigest bool
+
 	// Want tells which files are inflated in full and visited. path is as in File.Path, size is the declared size (-1:
 	// unknown), head holds up to 64 first bytes and is nil where they cannot be read (encrypted, unknown
 	// compression, damage): wanted then means that the reason becomes a Problem. Nil wants everything.

@@ -220,3 +220,36 @@ func TestContentIsReadAt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// reads counts what is read of a file.
+type reads struct {
+	*bytes.Reader
+	n int
+}
+
+func (r *reads) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.Reader.ReadAt(p, off)
+	r.n += n
+	return n, err
+}
+
+func TestSkipReadsNothing(t *testing.T) {
+	stored := func() *zip.FileHeader { return &zip.FileHeader{Method: zip.Store} }
+	data := zipOf(t, item{name: "big.so", data: strings.Repeat("x", 1<<20), header: stored()}, item{name: "a.so", data: elf}, item{name: "b.bin", data: strings.Repeat("y", 1<<20), header: stored()})
+	r := &reads{Reader: bytes.NewReader(data)}
+	var skipped, visited []string
+	o := Options{NoDigest: true, Skip: func(path string, size int64) bool {
+		if size == 1<<20 {
+			skipped = append(skipped, path)
+			return true
+		}
+		return false
+	}}
+	packages, problems, err := Walk(context.Background(), "x.whl", r, int64(len(data)), o, func(f *File) error { visited = append(visited, f.Path); return nil })
+	if err != nil || len(problems) > 0 || strings.Join(skipped, " ") != "big.so b.bin" || strings.Join(visited, " ") != "a.so" || packages[0].SHA256 != "" {
+		t.Errorf("skipped %v, visited %v, %v, %v, %+v", skipped, visited, problems, err, packages[0])
+	}
+	if r.n > 200<<10 {
+		t.Errorf("%d bytes read", r.n)
+	}
+}

@@ -83,15 +83,18 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	case isWheel(name):
 		kind = KindWheel
 	}
-	sum := sha256.New()
-	if err := w.pump(io.NewSectionReader(r, 0, size), nil, sum); err != nil {
-		if w.ctx.Err() != nil {
-			return w.ctx.Err()
+	pkg := &Package{Path: path, Kind: kind, Size: size}
+	if !w.o.NoDigest {
+		sum := sha256.New()
+		if err := w.pump(io.NewSectionReader(r, 0, size), nil, sum); err != nil {
+			if w.ctx.Err() != nil {
+				return w.ctx.Err()
+			}
+			w.problem(path, "the file cannot be read: %v", err)
+			return nil
 		}
-		w.problem(path, "the file cannot be read: %v", err)
-		return nil
+		pkg.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
-	pkg := &Package{Path: path, Kind: kind, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}
 	w.packages = append(w.packages, pkg)
 	if kind == KindObject {
 		return w.visit(&File{Package: pkg, Path: path[strings.LastIndexByte(path, '/')+1:], Size: size, Content: r})
@@ -119,6 +122,9 @@ func (w *walker) want(path string, size int64, head []byte) bool {
 func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
+	}
+	if w.o.Skip != nil && w.o.Skip(e.path, e.size) {
+		return nil
 	}
 	full := pkg.Path + "/" + e.path
 	// An archive inside a wheel is data: no loader and no installer looks into it.
