@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// accepted is what a maintainer accepted by a command, for one pull request.
+type accepted struct {
+	What    string `json:"what"` // a symbol or a rule
+	Because string `json:"because"`
+	Until   string `json:"until,omitempty"` // YYYY-MM-DD
+	By      string `json:"by"`              // login
+	On      string `json:"on"`              // YYYY-MM-DD
+	Comment int64  `json:"comment"`
+}
+
+const (
+	acceptTTL  = 365 * 24 * time.Hour // a pull request that is older is judged without
+	maxAccepts = 200                  // of one pull request
+)
+
+func acceptKey(subject string) string { return "accept/" + subject }
+
+// option is what the analyzer is told.
+func (a accepted) option(rules []string) []analyzer.Accept {
+	o := analyzer.Accept{Because: a.Because, Until: a.Until, By: a.By + ", " + a.On}
+	if slices.Contains(rules, a.What) {
+		o.Rule = a.What
+	} else {
+		o.Symbol = a.What
+	}
+	return []analyzer.Accept{o}
+}
+
+// acceptDigest is part of what a verdict rests on.
+func acceptDigest(as []accepted) string {
+	data, err := json.Marshal(as)
+	if err != nil || len(as) == 0 {
+		return ""
+	}
+	return string(data)
+}
+
+// acceptedIn lists what was accepted in a pull request.
+func (t *task) acceptedIn(ctx context.Context, subject string) ([]accepted, error) {
+	data, err := t.Queue.Get(ctx, acceptKey(subject))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var as []accepted
+	if err := json.Unmarshal(data, &as); err != nil {
+		return nil, &unfit{"what was accepted by commands can't be read"}
+	}
+	return as, nil
+}
+
+var acceptance = regexp.MustCompile(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
+
+// accept notes that a finding may stay, and has the pull request judged again.
+func (t *task) accept(ctx context.Context, r *request, arguments string) (reaction, error) {
+	m := acceptance.FindStringSubmatch(arguments)
+	if m == nil {
+		return reaction{emoji: confused, reply: "Say what is accepted and why: `/compat accept SYMBOL because REASON`, with `until 2030-01-31` behind it if it is not for ever.\n"}, nil
+	}
+	if _, err := time.Parse(time.DateOnly, m[3]); m[3] != "" && err != nil {
+		return reaction{emoji: confused, reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20))}, nil
+	}
+	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: "Only those who may write to this repository can accept a finding.\n"}, err
+	}
+	a := accepted{What: word(m[1]), Because: strings.TrimSpace(m[2]), Until: m[3], By: r.Author, On: t.job.Received.UTC().Format(time.DateOnly), Comment: r.Comment}
+	if err := t.remember(ctx, t.pullKey(r.Number), a); err != nil {
+		return reaction{}, err
+	}
+	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+}
+
+// remember adds to the list, once for each comment and subject.
+func (t *task) remember(ctx context.Context, subject string, a accepted) error {
+	t.accepts.Lock()
+	defer t.accepts.Unlock()
+	as, err := t.acceptedIn(ctx, subject)
+	if err != nil {
+		return err
+	}
+	as = slices.DeleteFunc(as, func(o accepted) bool { return o.What == a.What })
+	if len(as) >= maxAccepts {
+		return &unfit{fmt.Sprintf("%d findings are accepted in this pull request already", len(as))}
+	}
+	data, err := json.Marshal(append(as, a))
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return t.Queue.Put(ctx, acceptKey(subject), data, acceptTTL)
+}

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+// commit finds whose head a commit is, where the event did not say, and puts a job for each subject into the queue. Asked are: our own check runs
+// on it (their external ids name the subject), GitHub, the head's owner and branch, and at last the open pull requests.
+func (t *task) commit(ctx context.Context) (outcome, error) {
+	sha := t.job.SHA
+	var event struct {
+		HeadOwner  string `json:"head_owner"`
+		HeadBranch string `json:"head_branch"`
+	}
+	if err := json.Unmarshal(t.job.Payload, &event); err != nil {
+		return done, &unfit{"the job's payload is damaged"}
+	}
+	for _, ask := range []func() ([]string, error){
+		func() ([]string, error) { return t.ownSubjects(ctx, sha) },
+		func() ([]string, error) {
+			prs, err := t.client.PullsForCommit(ctx, t.repo.Owner, t.repo.Name, sha)
+			return t.headed(prs, sha), unknown(err)
+		},
+		func() ([]string, error) {
+			if event.HeadOwner == "" || event.HeadBranch == "" {
+				return nil, nil
+			}
+			prs, err := t.client.PullsForHead(ctx, t.repo.Owner, t.repo.Name, event.HeadOwner, event.HeadBranch)
+			return t.headed(prs, sha), unknown(err)
+		},
+		func() ([]string, error) {
+			prs, _, err := t.client.PullRequests.List(ctx, t.repo.Owner, t.repo.Name, &gh.PullRequestListOptions{State: "open", Sort: "updated", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 100}})
+			return t.headed(prs, sha), err
+		},
+	} {
+		keys, err := ask()
+		if err != nil {
+			return done, fmt.Errorf("worker: find the pull request of %.12s: %w", sha, err)
+		}
+		for _, key := range keys {
+			kind, _, _ := strings.Cut(key, "/")
+			if err := t.follow(ctx, kind, key, sha, t.job.Nonce); err != nil {
+				return done, err
+			}
+		}
+		if len(keys) > 0 {
+			return done, nil
+		}
+	}
+	return t.missing(nil)
+}
+
+// unknown takes GitHub's answers for a commit it doesn't know (422, 404) as "none".
+func unknown(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
+}
+
+// headed are the keys of the open pull requests of this repository whose head is the commit.
+func (t *task) headed(prs []*gh.PullRequest, sha string) (keys []string) {
+	for _, p := range prs {
+		if p.GetState() == "open" && p.GetHead().GetSHA() == sha && (p.GetBase().GetRepo().GetID() == 0 || p.GetBase().GetRepo().GetID() == t.repo.ID) {
+			keys = append(keys, fmt.Sprintf("pull/%d/%d", t.repo.ID, p.GetNumber()))
+		}
+	}
+	return keys
+}
+
+// ownSubjects reads the subjects from our check runs on the commit.
+func (t *task) ownSubjects(ctx context.Context, sha string) (keys []string, err error) {
+	list, _, err := t.client.Checks.ListCheckRunsForRef(ctx, t.repo.Owner, t.repo.Name, sha, &gh.ListCheckRunsOptions{AppID: gh.Int64(t.App.ID()), Filter: gh.String("all"), ListOptions: gh.ListOptions{PerPage: 100}})
+	if err != nil {
+		return nil, unknown(err)
+	}
+	for _, r := range list.CheckRuns {
+		key, _, found := strings.Cut(r.GetExternalID(), "@")
+		parts := strings.Split(key, "/")
+		if found && len(parts) == 3 && parts[1] == fmt.Sprint(t.repo.ID) && slices.Contains([]string{"pull", "merge_group", "release"}, parts[0]) && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// gate is the state of a deployment that waits for our answer.
+type gate struct {
+	Deadline time.Time `json:"deadline,omitzero"`
+	Polls    int       `json:"polls,omitempty"`
+	Answer   string    `json:"answer,omitempty"` // approved or rejected, once it is known
+	Comment  string    `json:"comment,omitempty"`
+	Given    bool      `json:"given,omitempty"` // GitHub has it
+}
+
+const (
+	approved = "approved"
+	rejected = "rejected"
+)
+
+// deployment answers a deployment protection rule, once: the run's artifacts pass or they don't. The base counts for nothing here, since what is deployed
+// meets users whatever the branch had before.
+func (t *task) deployment(ctx context.Context) (outcome, error) {
+	var event struct {
+		Run         int64  `json:"run"`
+		Environment string `json:"environment"`
+	}
+	if err := json.Unmarshal(t.job.Payload, &event); err != nil || event.Run == 0 {
+		return done, &unfit{"the job's payload is damaged"}
+	}
+	g := &gate{}
+	if len(t.lease.State) > 0 {
+		if err := json.Unmarshal(t.lease.State, g); err != nil {
+			t.Log.Warn("the stored state of the gate is damaged", "error", err)
+		}
+	}
+	if g.Given {
+		return done, nil
+	}
+	t.giveUp = func(ctx context.Context, reason string) error {
+		if g.Answer == "" {
+			g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(reason, "."))+"."
+		}
+		return t.answer(ctx, g, event.Run, event.Environment)
+	}
+	if g.Answer == "" {
+		if t.lease.Last && t.lease.Crashes > 0 {
+			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+		}
+		if out, err := t.decideGate(ctx, g, event.Run); err != nil || g.Answer == "" {
+			return out, err
+		}
+	}
+	return done, t.answer(ctx, g, event.Run, event.Environment)
+}
+
+// decideGate sets the gate's answer, or says when to look again.
+func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, error) {
+	if g.Deadline.IsZero() {
+		g.Deadline = t.Now().Add(t.Config.Wait)
+	}
+	set, problems, err := t.settings(ctx, t.repo.DefaultBranch)
+	if err != nil {
+		return done, err
+	}
+	if len(problems) > 0 {
+		g.Answer, g.Comment = rejected, fmt.Sprintf("The configuration is invalid: %s", mdsafe.Prose(problems[0].String()))
+		return done, t.saveGate(ctx, g)
+	}
+	found, err := t.Fetcher.Run(ctx, t.client, t.repo.Owner, t.repo.Name, run, set.repository.Artifacts...)
+	if err != nil {
+		return done, err
+	}
+	if found.State != artifact.Ready {
+		if left := g.Deadline.Sub(t.Now()); left > 0 {
+			g.Polls++
+			return later(min(left, time.Second<<min(g.Polls-1, 5), fastPoll), found.Reason), t.saveGate(ctx, g)
+		}
+		g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(found.Reason, "."))+"."
+		return done, t.saveGate(ctx, g)
+	}
+	j, err := t.analyze(ctx, found, set.repository, nil, nil)
+	if bad := (*badOptions)(nil); errors.As(err, &bad) {
+		g.Answer, g.Comment = rejected, "The configuration can't be used: "+mdsafe.Prose(bad.Error())
+		return done, t.saveGate(ctx, g)
+	}
+	if err != nil {
+		return done, err
+	}
+	check := comment.Render(comment.Input{Report: j.report, Problem: j.problem, Partial: j.partial, FailOn: set.repository.FailOn, Release: true})
+	g.Answer = rejected
+	if check.Conclusion == "success" || set.repository.FailOn == "never" && check.Conclusion == "neutral" {
+		g.Answer = approved
+	}
+	g.Comment = gateComment(check.Title, j.report)
+	return done, t.saveGate(ctx, g)
+}
+
+// answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came between the call and our note of it.
+func (t *task) answer(ctx context.Context, g *gate, run int64, environment string) error {
+	if err := t.fence(ctx); err != nil {
+		return err
+	}
+	err := t.client.ReviewDeployment(ctx, t.repo.Owner, t.repo.Name, run, environment, g.Answer, g.Comment)
+	if err != nil && github.Classify(err).Kind != github.Invalid {
+		return err
+	}
+	if err != nil {
+		t.Log.Warn("GitHub takes no answer for this deployment (any more)", "error", err)
+	}
+	t.Log.Info("deployment answered", "run", run, "answer", g.Answer)
+	g.Given = true
+	return t.saveGate(ctx, g)
+}
+
+func (t *task) saveGate(ctx context.Context, g *gate) error {
+	data, err := json.Marshal(g)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return t.lease.Save(ctx, data)
+}
+
+// gateComment is the title and as many of the worst findings as GitHub's limit allows.
+func gateComment(title string, r *analyzer.Report) string {
+	out := mdsafe.Prose(title)
+	if r == nil {
+		return out
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		line := fmt.Sprintf("\n- %s: %s in %s", f.Severity, mdsafe.Code(analyzer.Versioned(firstOf(f.Symbol, f.Library, f.Rule), f.Version), 120), mdsafe.Code(f.Object, 120))
+		if len(out)+len(line) > github.ReviewComment-40 {
+			return out + fmt.Sprintf("\n- and %d more", len(r.Findings)-i)
+		}
+		out += line
+	}
+	return out
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+)
+
+// mergeGroup puts a verdict on the head of a merge group, for which the merge queue waits.
+func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
+	var event struct {
+		HeadRef   string `json:"head_ref"`
+		BaseRef   string `json:"base_ref"`
+		BaseSHA   string `json:"base_sha"`
+		Destroyed bool   `json:"destroyed"`
+	}
+	if len(t.job.Payload) > 0 {
+		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
+			return done, &unfit{"the job's payload is damaged"}
+		}
+	}
+	sha := lastPart(t.job.Key)
+	st := t.load()
+	st.see(sha)
+	st.Base.Ref = cmp.Or(strings.TrimPrefix(event.BaseRef, "refs/heads/"), st.Base.Ref, baseOf(event.HeadRef), t.repo.DefaultBranch)
+	st.Base.SHA = cmp.Or(event.BaseSHA, st.Base.SHA)
+	if event.Destroyed {
+		return done, t.cancelOthers(ctx, sha, false)
+	}
+	head := artifact.Head{Owner: t.repo.Owner, Repo: t.repo.Name, SHA: sha, HeadRepoID: t.repo.ID, Branch: strings.TrimPrefix(event.HeadRef, "refs/heads/")}
+	return t.judge(ctx, subject{
+		sha: sha, base: st.Base,
+		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
+			head.Workflows = c.Workflows
+			return t.Fetcher.Head(ctx, t.client, head, c.Artifacts)
+		},
+		compare: func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) {
+			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, st.Base.SHA, like, c.Artifacts...)
+		},
+	})
+}
+
+// baseOf reads the base branch from the name of a group's branch, refs/heads/gh-readonly-queue/BASE/pr-N-SHA; "" where it isn't one.
+func baseOf(ref string) string {
+	_, rest, found := strings.Cut(ref, "gh-readonly-queue/")
+	i := strings.LastIndex(rest, "/pr-")
+	if !found || i < 0 {
+		return ""
+	}
+	return rest[:i]
+}

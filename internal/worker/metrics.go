@@ -1,0 +1,66 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/compat-app/compat/internal/queue"
+)
+
+type metrics struct {
+	jobs    *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
+	m := &metrics{
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_jobs_total", Help: "Jobs handled, by how they ended."}, []string{"kind", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_job_seconds", Help: "Time a worker spent on a job.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind"}),
+	}
+	if r != nil {
+		r.MustRegister(m.jobs, m.seconds, &depth{queue: q,
+			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
+			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
+			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),
+		})
+	}
+	return m
+}
+
+// ended counts a job. Kinds come from our own webhook, but a journal may be older than this program.
+func (m *metrics) ended(kind, how string, took time.Duration) {
+	if kinds[kind] == nil {
+		kind = "other"
+	}
+	m.jobs.WithLabelValues(kind, how).Inc()
+	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// depth asks the queue when it is scraped. While the queue doesn't answer there is nothing to tell.
+type depth struct {
+	queue                *queue.Queue
+	jobs, oldest, parked *prometheus.Desc
+}
+
+func (d *depth) Describe(ch chan<- *prometheus.Desc) {
+	ch <- d.jobs
+	ch <- d.oldest
+	ch <- d.parked
+}
+
+func (d *depth) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	s, err := d.queue.Stats(ctx)
+	if err != nil {
+		return
+	}
+	for state, n := range map[queue.State]int{queue.Waiting: s.Waiting, queue.Running: s.Running, queue.Delayed: s.Delayed, queue.Dead: s.Dead} {
+		ch <- prometheus.MustNewConstMetric(d.jobs, prometheus.GaugeValue, float64(n), string(state))
+		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, s.Oldest[state].Seconds(), string(state))
+	}
+	ch <- prometheus.MustNewConstMetric(d.parked, prometheus.GaugeValue, float64(s.Parked))
+}

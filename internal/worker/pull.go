@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+)
+
+// pull reconciles a pull request: its newest head has a check run with a verdict, its older heads have none that is open.
+func (t *task) pull(ctx context.Context) (outcome, error) {
+	number, err := strconv.Atoi(lastPart(t.job.Key))
+	if err != nil {
+		return done, &unfit{"the job's key names no pull request"}
+	}
+	pr, _, err := t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number)
+	if notFound(err) {
+		return t.missing(nil)
+	}
+	if err != nil {
+		return done, fmt.Errorf("worker: read #%d: %w", number, err)
+	}
+	sha := pr.GetHead().GetSHA()
+	st := t.load()
+	st.see(sha)
+	st.Base.Ref = pr.GetBase().GetRef()
+	open := pr.GetState() == "open"
+	if err := t.cancelOthers(ctx, sha, open); err != nil {
+		return done, err
+	}
+	if !open {
+		return done, nil
+	}
+	head := artifact.Head{Owner: t.repo.Owner, Repo: t.repo.Name, SHA: sha, HeadRepo: pr.GetHead().GetRepo().GetFullName(), HeadRepoID: pr.GetHead().GetRepo().GetID(), Branch: pr.GetHead().GetRef()}
+	return t.judge(ctx, subject{
+		sha: sha, base: st.Base, number: number,
+		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
+			head.Workflows = c.Workflows
+			return t.Fetcher.Head(ctx, t.client, head, c.Artifacts)
+		},
+		compare: func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) {
+			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, t.mergeBase(ctx, st.Base.Ref, sha), like, c.Artifacts...)
+		},
+		current: func(ctx context.Context) (bool, error) {
+			now, _, err := t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number)
+			return now.GetHead().GetSHA() == sha && now.GetState() == "open", err
+		},
+		accept: func(ctx context.Context) ([]accepted, error) { return t.acceptedIn(ctx, t.job.Key) },
+	})
+}
+
+// cancelOthers closes the open check runs of the heads that are no longer judged: the older ones, and the current one too when the pull
+// request is closed.
+func (t *task) cancelOthers(ctx context.Context, sha string, open bool) error {
+	changed := false
+	for _, old := range slices.Clone(t.state.Open) {
+		if old == sha && open {
+			continue
+		}
+		if err := t.poster.CancelHead(ctx, old); err != nil && !refused(err) {
+			return err
+		}
+		t.state.closed(old)
+		changed = true
+	}
+	if !changed && open {
+		return nil
+	}
+	return t.save(ctx)
+}
+
+// mergeBase is the commit at which the head left its base; "" where GitHub doesn't say.
+func (t *task) mergeBase(ctx context.Context, base, head string) string {
+	c, _, err := t.client.Repositories.CompareCommits(ctx, t.repo.Owner, t.repo.Name, base, head, &gh.ListOptions{PerPage: 1})
+	if err != nil {
+		t.Log.Debug("no merge base", "error", err)
+		return ""
+	}
+	return c.GetMergeBaseCommit().GetSHA()
+}
+
+// lastPart is what stands behind the last slash of a key.
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }

@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/queue"
+)
+
+// reportTTL is how long a report page can be read.
+const reportTTL = 30 * 24 * time.Hour
+
+// newReportID makes the unguessable part of a report's address: 128 bits.
+func newReportID() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// ReportKey is under which key of the queue's blobs the report of a page lies, as the JSON of analyzer.Report.
+func ReportKey(id string) string { return "report/" + id }
+
+// lastKey is where the id of a subject's last report stands.
+func lastKey(subject string) string { return "last/" + subject }
+
+// publish stores the report and gives its page's address; "" where no address is configured or the report is too large to keep.
+func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (string, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("worker: %w", err)
+	}
+	err = t.Queue.Put(ctx, ReportKey(id), data, reportTTL)
+	if errors.Is(err, queue.ErrTooLarge) {
+		t.Log.Warn("the report is too large to keep", "bytes", len(data))
+		return "", nil
+	}
+	if err == nil {
+		err = t.Queue.Put(ctx, lastKey(t.job.Key), []byte(id), reportTTL)
+	}
+	if err != nil {
+		return "", fmt.Errorf("worker: store the report: %w", err)
+	}
+	if t.Config.PublicURL == nil {
+		return "", nil
+	}
+	return t.Config.PublicURL.JoinPath("reports", id).String(), nil
+}
+
+// lastReport is the newest report of a subject; nil when there is none (any more).
+func (t *task) lastReport(ctx context.Context, subject string) (*analyzer.Report, error) {
+	id, err := t.Queue.Get(ctx, lastKey(subject))
+	if err != nil || id == nil {
+		return nil, err
+	}
+	data, err := t.Queue.Get(ctx, ReportKey(string(id)))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	r := &analyzer.Report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("worker: the stored report is damaged: %w", err)
+	}
+	return r, nil
+}

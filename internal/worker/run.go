@@ -1,0 +1,196 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/queue"
+)
+
+const (
+	// heartbeat is the longest between two looks at the lease: a suspended installation must hear no more of us within 1.5 s.
+	heartbeat = time.Second
+
+	// longest is far above what downloading and judging the largest allowed artifacts takes; beyond it something hangs.
+	longest = 30 * time.Minute
+)
+
+// run handles one claimed job and ends its lease.
+func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
+	start := w.Now()
+	job := lease.Job
+	log := w.Log.With("job", job.ID, "delivery", job.Delivery, "trigger", job.Trigger, "installation", job.Installation, "repository", job.Repository, "attempt", lease.Attempt)
+	t := &task{Worker: w, lease: lease, job: job, Log: log}
+	log.Debug("job claimed")
+
+	// The job outlives neither the lease nor the service, but a stopping service ends it with a cause of its own.
+	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(errShutdown) })
+	timeout := time.AfterFunc(longest, func() { cancel(errTooLong) })
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		w.beat(jobCtx, lease, cancel)
+	}()
+	out, err := t.handle(jobCtx)
+	cause := context.Cause(jobCtx)
+	cancel(nil)
+	stop()
+	timeout.Stop()
+	<-beating
+
+	how, endErr := w.end(context.WithoutCancel(ctx), t, out, err, cause) // each call of the queue has a time limit of its own
+	if endErr != nil && !errors.Is(endErr, queue.ErrLost) {
+		log.Warn("the end of a job could not be stored; its lease will run out", "outcome", how, "error", endErr)
+	}
+	w.metrics.ended(job.Kind, how, w.Now().Sub(start))
+	log.Debug("job ended", "outcome", how, "took", w.Now().Sub(start).Round(time.Millisecond))
+}
+
+// beat renews the lease until ctx ends, and ends the job when the lease is lost or the job superseded.
+func (w *Worker) beat(ctx context.Context, lease *queue.Lease, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(min(w.Config.Lease/3, heartbeat))
+	defer tick.Stop()
+	held := w.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		superseded, err := lease.Extend(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, queue.ErrLost), err != nil && w.Now().Sub(held) > w.Config.Lease:
+			cancel(errLost)
+			return
+		case superseded:
+			cancel(errSuperseded)
+			return
+		case err == nil:
+			held = w.Now()
+		}
+	}
+}
+
+// end stores what becomes of the job. how is a word for the log and the metrics.
+func (w *Worker) end(ctx context.Context, t *task, out outcome, err, cause error) (how string, _ error) {
+	lease := t.lease
+	for _, e := range []error{err, cause} {
+		switch {
+		case errors.Is(e, errLost), errors.Is(e, queue.ErrLost):
+			return "lost", nil
+		case errors.Is(e, errSuperseded):
+			_, err := lease.Done(ctx)
+			return "superseded", err
+		}
+	}
+	if errors.Is(cause, errShutdown) && err != nil {
+		return "released", lease.Release(ctx)
+	}
+	if errors.Is(cause, errTooLong) && err != nil {
+		err = &unfit{errTooLong.Error()}
+	}
+	if err == nil && out.after > 0 {
+		t.Log.Info("job waits", "reason", out.reason, "for", out.after.Round(time.Millisecond).String())
+		return "snoozed", lease.Snooze(ctx, out.after, out.reason)
+	}
+	if err == nil {
+		_, err := lease.Done(ctx)
+		return "done", err
+	}
+	return w.failed(ctx, t, err)
+}
+
+// failed ends a job by what its error means.
+func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ error) {
+	lease, job := t.lease, t.job
+	fate := github.Classify(err)
+	if no := (*unfit)(nil); errors.As(err, &no) {
+		fate = github.Fate{Kind: github.Invalid, Reason: no.reason}
+	}
+	switch {
+	case fate.Kind == github.After:
+		until := w.Now().Add(fate.After)
+		t.Log.Warn("rate limit", "until", until, "reason", fate.Reason)
+		t.postpone(ctx, fate.After)
+		if err := w.Queue.Park(ctx, job.Installation, until); err != nil {
+			t.Log.Warn("the installation could not be parked", "error", err)
+		}
+		return "limited", lease.Snooze(ctx, fate.After, fate.Reason)
+	case fate.Kind == github.Gone && errors.Is(err, github.ErrForgotten), fate.Kind == github.Gone && t.client == nil, isToken(err) && fate.Kind == github.Gone:
+		t.Log.Info("the installation is gone; its jobs are dropped", "error", err)
+		w.App.Forget(job.Installation)
+		return "dropped", w.Queue.DropInstallation(ctx, job.Installation)
+	case fate.Kind == github.Invalid, fate.Kind == github.Gone, fate.Kind == github.Forbidden && lease.Attempt > 2:
+		t.Log.Error("job can't succeed", "error", err)
+		w.abandon(ctx, t, fate.Reason)
+		return "dead", lease.Kill(ctx, fate.Reason)
+	}
+	if lease.Last {
+		t.Log.Error("job failed for the last time", "error", err)
+		w.abandon(ctx, t, fate.Reason)
+	} else {
+		t.Log.Warn("job failed", "error", err)
+	}
+	return "failed", lease.Retry(ctx, fate.Reason)
+}
+
+func isToken(err error) bool {
+	var e *github.TokenError
+	return errors.As(err, &e)
+}
+
+// abandon concludes what hangs on a job that nobody will try again, as far as that is possible.
+func (w *Worker) abandon(ctx context.Context, t *task, reason string) {
+	if t.giveUp == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		w.beat(ctx, t.lease, end)
+	}()
+	err := t.giveUp(ctx, reason)
+	end(nil)
+	<-beating
+	if err != nil {
+		t.Log.Error("an abandoned job could not be concluded", "error", err)
+	}
+}
+
+// handle runs the job's kind; a panic is an error of that one job.
+func (t *task) handle(ctx context.Context) (out outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.Log.Error("panic in a job", "panic", r, "stack", string(debug.Stack()))
+			out, err = done, fmt.Errorf("worker: panic: %v", r)
+		}
+	}()
+	f := kinds[t.job.Kind]
+	if f == nil {
+		return done, &unfit{fmt.Sprintf("there is no job of kind %q", t.job.Kind)}
+	}
+	if ok, err := t.open(ctx); err != nil || !ok {
+		return t.missing(err)
+	}
+	return f(t, ctx)
+}
+
+// kinds holds the handler of each kind of job.
+var kinds = map[string]func(*task, context.Context) (outcome, error){
+	"pull":        (*task).pull,
+	"commit":      (*task).commit,
+	"merge_group": (*task).mergeGroup,
+	"release":     (*task).release,
+	"deployment":  (*task).deployment,
+	"command":     (*task).command,
+}

@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// state is what is kept of a subject with a check run between its jobs. Everything in it can be missing: then GitHub is asked, or work is
+// done again to the same end.
+type state struct {
+	Head     string    `json:"head"`           // the commit that the rest is about
+	Open     []string  `json:"open,omitempty"` // commits that may have an open check run of ours
+	Deadline time.Time `json:"deadline,omitzero"`
+	Owed     bool      `json:"owed,omitempty"`   // a verdict is due: its check run is open
+	Nonce    string    `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
+	Intent   string    `json:"intent,omitempty"` // external id of the verdict that is being posted
+	Said     string    `json:"said,omitempty"`   // external id of the last verdict that is posted completely
+	Report   string    `json:"report,omitempty"` // id of the report page of Intent
+	Base     base      `json:"base,omitzero"`    // of a merge group
+
+	Job     string    `json:"job,omitempty"`     // the job that polls
+	Polls   int       `json:"polls,omitempty"`   // how often it has looked
+	Empty   time.Time `json:"empty,omitzero"`    // since when all runs are over and there is nothing
+	Found   string    `json:"found,omitempty"`   // key of the last list of assets
+	FoundAt time.Time `json:"found_at,omitzero"` // since when it stands still
+}
+
+type base struct {
+	Ref string `json:"ref,omitempty"` // branch name
+	SHA string `json:"sha,omitempty"`
+}
+
+// load reads the state of the job's subject. A state that can't be read is none.
+func (t *task) load() *state {
+	s := &state{}
+	if len(t.lease.State) > 0 {
+		if err := json.Unmarshal(t.lease.State, s); err != nil {
+			t.Log.Warn("the stored state of the subject is damaged", "error", err)
+			s = &state{}
+		}
+	}
+	if s.Job != t.job.ID {
+		s.Job, s.Polls, s.Empty = t.job.ID, 0, time.Time{}
+	}
+	t.state = s
+	return s
+}
+
+func (t *task) save(ctx context.Context) error {
+	data, err := json.Marshal(t.state)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return t.lease.Save(ctx, data)
+}
+
+// see makes sha the head that the state is about.
+func (s *state) see(sha string) {
+	if s.Head == sha {
+		return
+	}
+	*s = state{Head: sha, Owed: true, Open: s.Open, Base: s.Base, Job: s.Job}
+}
+
+// ask notes that a person wants the head judged again, once for each nonce.
+func (s *state) ask(nonce string) {
+	if nonce == "" || nonce == s.Nonce {
+		return
+	}
+	s.Nonce, s.Owed, s.Intent, s.Deadline = nonce, true, "", time.Time{}
+}
+
+func (s *state) opened(sha string) {
+	if !slices.Contains(s.Open, sha) {
+		s.Open = append(s.Open, sha)
+	}
+}
+
+func (s *state) closed(sha string) {
+	s.Open = slices.DeleteFunc(s.Open, func(o string) bool { return o == sha })
+}
+
+// postpone moves the deadline: waiting for a limit doesn't count against it.
+func (t *task) postpone(ctx context.Context, d time.Duration) {
+	if t.state == nil || t.state.Deadline.IsZero() {
+		return
+	}
+	t.state.Deadline = t.state.Deadline.Add(d)
+	if err := t.save(ctx); err != nil {
+		t.Log.Warn("the deadline could not be moved", "error", err)
+	}
+}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+)
+
+const (
+	waitingTitle   = "Waiting for CI"
+	waitingSummary = "compat waits for the workflow runs of this commit, and judges the artifacts that they upload.\n"
+	judgingTitle   = "Judging the artifacts"
+	judgingSummary = "The artifacts are here and are being judged.\n"
+
+	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late: upload and list are different systems.
+	emptyFor = 5 * time.Minute
+
+	// slowPoll is a safety net: an event wakes a waiting job long before, unless GitHub lost it.
+	slowPoll = 10 * time.Minute
+	fastPoll = 30 * time.Second
+)
+
+// subject is what a check run is about: the head of a pull request, of a merge group, or the commit of a release.
+type subject struct {
+	sha     string
+	base    base // its Ref has the configuration
+	find    func(ctx context.Context, c *config.Repository) (*artifact.Found, error)
+	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) // what the base has; nil: everything is new
+	current func(ctx context.Context) (bool, error)                                                        // false: there is a newer head; nil: there never is
+	number  int                                                                                            // of the pull request; 0: there is no conversation
+	release bool
+	settle  time.Duration // the list of artifacts must have stood still for so long
+	accept  func(ctx context.Context) ([]accepted, error)
+}
+
+// judge brings the check run of a subject to where it should be. t.state is loaded and about s.sha.
+func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
+	st := t.state
+	st.ask(t.job.Nonce)
+	t.Log = t.Log.With("sha", s.sha)
+	t.giveUp = func(ctx context.Context, reason string) error {
+		return t.conclude(ctx, s, verdict{ext: t.external(s.sha, "failed", t.job.ID), check: comment.Render(comment.Input{Problem: comment.Failed(strings.TrimRight(reason, ".")), SHA: s.sha})})
+	}
+	var run int64
+	if st.Owed {
+		var err error
+		if run, err = t.start(ctx, s, waitingTitle, waitingSummary); err != nil {
+			return done, err
+		}
+	}
+	if t.lease.Last && t.lease.Crashes > 0 {
+		return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+	}
+	set, problems, err := t.settings(ctx, s.base.Ref)
+	if err != nil {
+		return done, err
+	}
+	if len(problems) > 0 {
+		return done, t.invalid(ctx, s, run, set.digest, problems)
+	}
+	found, err := s.find(ctx, set.repository)
+	if err != nil {
+		return done, err
+	}
+	if found.State != artifact.Ready {
+		if !st.Owed {
+			return done, nil // its verdict stands until something comes
+		}
+		return t.wait(ctx, s, run, found, set)
+	}
+	if s.settle > 0 {
+		if st.Found != found.Key {
+			st.Found, st.FoundAt = found.Key, t.Now()
+		}
+		if left := s.settle - t.Now().Sub(st.FoundAt); left > 0 && st.Owed {
+			return later(min(left, 3*time.Second), "the list of assets may still grow"), t.save(ctx)
+		}
+	}
+	accepted, err := s.accepts(ctx)
+	if err != nil {
+		return done, err
+	}
+	ext := t.external(s.sha, "found", found.Key, set.digest, acceptDigest(accepted))
+	if ext == st.Said && !st.Owed {
+		return done, nil
+	}
+	if !st.Owed {
+		st.Owed = true
+		if run, err = t.start(ctx, s, judgingTitle, judgingSummary); err != nil {
+			return done, err
+		}
+	}
+	return t.verdict(ctx, s, run, ext, found, set, accepted)
+}
+
+func (s subject) accepts(ctx context.Context) ([]accepted, error) {
+	if s.accept == nil {
+		return nil, nil
+	}
+	return s.accept(ctx)
+}
+
+// external makes the external id of a verdict: the subject, the commit, and a digest of everything that the verdict rests on. The
+// webhook reads the subject from it.
+func (t *task) external(sha string, inputs ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(inputs, t.state.Nonce), "\x00")))
+	return t.job.Key + "@" + sha + "#" + hex.EncodeToString(sum[:12])
+}
+
+// start makes sure that a check run is open. What it will be about is noted first, so that a crash leaves no run behind that nobody knows.
+func (t *task) start(ctx context.Context, s subject, title, summary string) (int64, error) {
+	t.state.opened(s.sha)
+	if err := t.save(ctx); err != nil {
+		return 0, err
+	}
+	ext := t.state.Intent
+	if ext == "" || ext == t.state.Said {
+		ext = t.job.Key + "@" + s.sha
+	}
+	return t.poster.Start(ctx, s.sha, ext, "", title, summary)
+}
+
+// wait looks again later, or concludes when the deadline has passed.
+func (t *task) wait(ctx context.Context, s subject, run int64, found *artifact.Found, set settings) (outcome, error) {
+	st, now := t.state, t.Now()
+	if st.Deadline.IsZero() {
+		st.Deadline = now.Add(t.Config.Wait)
+	}
+	empty := found.State == artifact.Empty
+	if !empty {
+		st.Empty = time.Time{}
+	} else if st.Empty.IsZero() {
+		st.Empty = now
+	}
+	late := !now.Before(st.Deadline)
+	switch {
+	case empty && s.release && late:
+		return done, t.problem(ctx, s, run, "nothing", comment.NothingToCheck())
+	case empty && (late || !s.release && now.Sub(st.Empty) >= emptyFor):
+		return done, t.problem(ctx, s, run, "empty", comment.NoArtifacts(set.repository.Artifacts))
+	case late:
+		return done, t.problem(ctx, s, run, "deadline", comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
+	}
+	st.Polls++
+	return later(min(t.poll(empty || s.settle > 0), st.Deadline.Sub(now)), found.Reason), t.save(ctx)
+}
+
+// poll is the pause before the next look. Soon after a run has ended GitHub's lists lag behind; otherwise an event will come.
+func (t *task) poll(soon bool) time.Duration {
+	if !soon && !strings.HasPrefix(t.job.Trigger, "workflow_run.") {
+		return slowPoll
+	}
+	n := t.state.Polls - 1
+	if !soon && n > 8 { // minutes after the run: it isn't the lists
+		return slowPoll
+	}
+	return min(time.Second<<min(n, 5), fastPoll)
+}
+
+func (t *task) problem(ctx context.Context, s subject, run int64, what string, p *comment.Problem) error {
+	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})})
+}
+
+// invalid concludes with what is wrong in the configuration, at its lines where the head has the file.
+func (t *task) invalid(ctx context.Context, s subject, run int64, digest string, problems []config.Problem) error {
+	ext := t.external(s.sha, "config", digest)
+	if ext == t.state.Said && !t.state.Owed {
+		return nil
+	}
+	lines, err := t.lines(ctx, s.sha, config.Path)
+	if err != nil {
+		return err
+	}
+	var errs []comment.ConfigError
+	for _, p := range problems {
+		errs = append(errs, comment.ConfigError{Line: p.Line, Key: p.Key, Message: p.Message})
+	}
+	check := comment.Render(comment.Input{Problem: comment.ConfigInvalid(config.Path, errs, lines), SHA: s.sha})
+	return t.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
+}

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+)
+
+// verdict is what will be posted.
+type verdict struct {
+	run    int64  // the open check run; 0: none is known
+	ext    string // external id
+	check  comment.Check
+	report *analyzer.Report // nil: nothing could be judged
+	page   string           // address of the report page; "" none
+	quiet  bool             // the configuration wants no comments
+}
+
+// verdict judges what was found and posts it.
+func (t *task) verdict(ctx context.Context, s subject, run int64, ext string, found *artifact.Found, set settings, accepted []accepted) (outcome, error) {
+	st := t.state
+	if st.Intent != ext {
+		st.Intent, st.Report = ext, newReportID()
+		if err := t.save(ctx); err != nil {
+			return done, err
+		}
+	}
+	j, err := t.analyze(ctx, found, set.repository, accepted, s.compare)
+	if bad := (*badOptions)(nil); errors.As(err, &bad) {
+		return done, t.invalid(ctx, s, run, set.digest, []config.Problem{{Line: 1, Message: bad.Error()}})
+	}
+	if err != nil {
+		return done, err
+	}
+	if s.current != nil {
+		if ok, err := s.current(ctx); err != nil || !ok {
+			return later(time.Second, "a newer head has come while this one was judged"), err
+		}
+	}
+	in := comment.Input{Report: j.report, Problem: j.problem, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release}
+	v := verdict{run: run, ext: ext, report: j.report, quiet: set.repository.Comment.Off}
+	if j.report != nil {
+		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {
+			return done, err
+		}
+		in.DetailsURL = v.page
+		if anyNew(j.report) {
+			if in.Files, in.Diff, err = t.sources(ctx, s.sha, s.number); err != nil {
+				return done, err
+			}
+		}
+	}
+	v.check = comment.Render(in)
+	t.Log.Info("judged", "conclusion", v.check.Conclusion, "title", v.check.Title, "took", j.took.Round(time.Millisecond).String())
+	return done, t.conclude(ctx, s, v)
+}
+
+func anyNew(r *analyzer.Report) bool {
+	for i := range r.Findings {
+		if r.Findings[i].New {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks first, so all of it may be repeated.
+func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
+	st := t.state
+	if st.Intent != v.ext {
+		st.Intent = v.ext
+		if err := t.save(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := t.poster.Conclude(ctx, s.sha, v.run, v.ext, v.page, v.check); err != nil {
+		return err
+	}
+	if s.number != 0 && !v.quiet {
+		if err := t.converse(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	st.Said, st.Owed, st.Empty = v.ext, false, time.Time{}
+	st.closed(s.sha)
+	return t.save(ctx)
+}
+
+// converse says in the pull request what is to be said there. A conversation that takes no more words (locked, gone) is no failure: the
+// check run has said it all.
+func (t *task) converse(ctx context.Context, s subject, v verdict) error {
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"review", func() error { return t.poster.Review(ctx, s.number, s.sha, v.check.Review) }},
+		{"resolve threads", func() error {
+			var keep []string
+			for _, c := range v.check.Review {
+				keep = append(keep, c.Fingerprint)
+			}
+			return t.poster.Resolve(ctx, s.number, keep)
+		}},
+		{"comment", func() error { return t.poster.Sticky(ctx, s.number, v.check.Sticky, v.check.Create) }},
+	}
+	if v.report == nil {
+		steps = steps[2:] // what could not be judged takes no advice back
+	}
+	for _, step := range steps {
+		err := step.do()
+		if refused(err) {
+			t.Log.Warn("the conversation takes no more words", "step", step.what, "error", err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("worker: %s: %w", step.what, err)
+		}
+	}
+	return nil
+}
