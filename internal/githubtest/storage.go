@@ -53,6 +53,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if cut {
 		w.Write(data[:len(data)/2])
+		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	if slow == 0 {

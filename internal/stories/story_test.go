@@ -354,7 +354,7 @@ func shown(k githubtest.Check) string {
 	return plain(strings.Join(all, "\n"))
 }
 
-var escapes = regexp.MustCompile("\\\\([[:punct:]])")
+var escapes = regexp.MustCompile(`\\([[:punct:]])`)
 
 func plain(markdown string) string {
 	s := strings.NewReplacer("`", "", "\u200b", "", "\u2060", "").Replace(markdown)
