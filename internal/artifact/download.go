@@ -75,7 +75,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			total -= item.Size
 			continue
 		case total > f.o.MaxTotal:
-			out[i].problem = fmt.Sprintf("not judged: the limit of %s for all artifacts together is reached; select fewer with artifacts: in .github/compat.yml", bytes(f.o.MaxTotal))
+			out[i].problem = fmt.Sprintf("not judged: the limit of %s for all artifacts together is reached; select fewer with artifacts: in .github/compat.yml", bytesOf(f.o.MaxTotal))
 			total -= item.Size
 			continue
 		}
@@ -193,12 +193,12 @@ func (f *Fetcher) problem(item Item, err error) string {
 
 func tooLarge(size, limit int64) string {
 	if size <= limit {
-		return fmt.Sprintf("too large: more than the limit of %s for one artifact", bytes(limit))
+		return fmt.Sprintf("too large: more than the limit of %s for one artifact", bytesOf(limit))
 	}
-	return fmt.Sprintf("too large: %s, the limit is %s for one artifact", bytes(size), bytes(limit))
+	return fmt.Sprintf("too large: %s, the limit is %s for one artifact", bytesOf(size), bytesOf(limit))
 }
 
-func bytes(n int64) string {
+func bytesOf(n int64) string {
 	for _, u := range []struct {
 		size int64
 		name string
