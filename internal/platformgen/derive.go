@@ -54,7 +54,7 @@ func addBefore231(s *table.Set) error {
 		}
 		l.In[to] = l.In[from]
 		for _, r := range l.Rows {
-			if r.Present>>from&1 == 0 {
+			if r.Present>>from&1 == 0 || placeholder(r.Name) {
 				continue
 			}
 			home := movedIn231[r.Name]
@@ -112,11 +112,11 @@ func addMerged(s, model *table.Set) error {
 		}
 		l.In[to] = table.Facts{Present: true, Needed: needed[l.SONAME], Nodes: slices.DeleteFunc(slices.Clone(l.In[from].Nodes), func(node string) bool { return !upTo231(node) })}
 		for _, r := range l.Rows {
-			if r.Present>>from&1 == 0 || !upTo231(r.Node) {
+			if r.Present>>from&1 == 0 || !upTo231(r.Node) || placeholder(r.Name) {
 				continue
 			}
 			at := homes[r.Name]
-			if len(at) == 0 || slices.Contains(at, l.SONAME) {
+			if len(at) == 0 || l.SONAME != "libc.so.6" {
 				at = []string{l.SONAME}
 			}
 			for _, soname := range slices.Compact(slices.Clone(at)) {
@@ -134,9 +134,12 @@ func upTo231(node string) bool {
 	return strings.HasPrefix(node, "GLIBC_2.") && table.CompareNodes(node, "GLIBC_2.31") <= 0
 }
 
+// placeholder tells the symbols that keep a version node alive in a library whose own symbols have moved to libc.
+func placeholder(name string) bool { return strings.HasSuffix(name, "_version_placeholder") }
+
 func loaderOf(s *table.Set) string {
 	for _, l := range s.Libraries {
-		if strings.HasPrefix(l.SONAME, "ld-linux") {
+		if strings.HasPrefix(l.SONAME, "ld-linux") || strings.HasPrefix(l.SONAME, "ld64.so") {
 			return l.SONAME
 		}
 	}
