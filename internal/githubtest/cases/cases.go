@@ -91,6 +91,16 @@ export cuFileDriverOpen
 `)
 }
 
+// NvJitLink is NVIDIA's package that case B is about, as an index has it: a release brings the symbols of every 12.x up to its own.
+func NvJitLink(version string, minor int) Wheel {
+	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\n"
+	for m := range minor + 1 {
+		text += fmt.Sprintf("export __nvJitLinkCreate_12_%d@@libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_%d@@libnvJitLink.so.12\n", m, m)
+	}
+	return Wheel{Name: "nvidia-nvjitlink-cu12", Version: version, Tags: []string{"py3-none-manylinux2010_x86_64", "py3-none-manylinux_2_12_x86_64"}, Files: map[string][]byte{
+		"nvidia/__init__.py": {}, "nvidia/nvjitlink/__init__.py": {}, "nvidia/nvjitlink/lib/libnvJitLink.so.12": object(text)}}
+}
+
 // Many is a wheel for manylinux2014 with as many findings as asked for: each function it imports came with glibc 2.38.
 func Many(version string, functions int) Wheel {
 	text := "elf x86_64\nsoname libmany.so\nneeded libc.so.6\n"
