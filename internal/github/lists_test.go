@@ -1,6 +1,7 @@
 package github
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -136,4 +137,21 @@ func TestPermission(t *testing.T) {
 	if p, err := h.client().Permission(t.Context(), "o", "r", "user"); err == nil || p.Write {
 		t.Errorf("500: %+v, %v", p, err)
 	}
+}
+
+// What GitHub says of runs and artifacts decodes into what is said, or into an error.
+func FuzzEntries(f *testing.F) {
+	f.Add([]byte(`{"id":1,"name":"a","path":"x.yml@refs/heads/main","digest":null,"workflow_run":{"id":2,"head_repository_id":3},"head_repository":null}`))
+	f.Add([]byte(`{"workflow_run":null,"repository":{"id":1e3}}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r Run
+		if json.Unmarshal(text, &r) == nil && strings.Contains(r.Path, "@") {
+			t.Errorf("path %q", r.Path)
+		}
+		var a Artifact
+		if json.Unmarshal(text, &a) == nil && a.URL != "" {
+			t.Errorf("an address from the answer: %q", a.URL)
+		}
+	})
 }
