@@ -1,0 +1,91 @@
+package index
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+)
+
+// basic is the Authorization header for a URL's credentials, "" for none.
+func basic(u *url.Userinfo) string {
+	if u == nil {
+		return ""
+	}
+	password, _ := u.Password()
+	return header(u.Username(), password)
+}
+
+func header(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
+// netrc finds the credentials of a host, else those of "default" (the format is that of the GNU inetutils manual, "The .netrc file"; macros
+// are passed over). "" where there are none.
+func netrc(text, host string) string {
+	var words []string
+	macro := false
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			macro = false
+		}
+		fields := strings.Fields(line)
+		for n, w := range fields {
+			if strings.HasPrefix(w, "#") && n == 0 || macro {
+				break
+			}
+			if w == "macdef" {
+				macro = true
+				break
+			}
+			words = append(words, w)
+		}
+	}
+	var user, password, fallback string
+	matches, isDefault := false, false
+	take := func() string {
+		if (matches || isDefault) && user+password != "" {
+			return header(user, password)
+		}
+		return ""
+	}
+	finish := func() string {
+		h := take()
+		if isDefault && fallback == "" {
+			fallback = h
+		}
+		user, password = "", ""
+		if matches {
+			return h
+		}
+		return ""
+	}
+	for n := 0; n < len(words); n++ {
+		next := ""
+		if n+1 < len(words) {
+			next = words[n+1]
+		}
+		switch words[n] {
+		case "machine", "default":
+			if h := finish(); h != "" {
+				return h
+			}
+			isDefault = words[n] == "default"
+			matches = !isDefault && strings.EqualFold(next, host)
+			if !isDefault {
+				n++
+			}
+		case "login":
+			user = next
+			n++
+		case "password":
+			password = next
+			n++
+		case "account":
+			n++
+		}
+	}
+	if h := finish(); h != "" {
+		return h
+	}
+	return fallback
+}

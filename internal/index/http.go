@@ -1,0 +1,221 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+const (
+	attempts     = 3 // what fails three times in some seconds will fail a fourth
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second // a longer Retry-After is an outage for whoever waits for a check
+	downFor      = 30 * time.Second // after an outage: ask once only, so that 50 packages do not wait 50 times
+	stall        = 60 * time.Second // without a byte
+	maxRedirects = 5
+)
+
+// newClient gives the client its redirect policy: credentials stay on the host of the index, and nothing leads from https to http.
+func (i *Index) newClient(given *http.Client) *http.Client {
+	c := &http.Client{}
+	if given != nil {
+		*c = *given
+	} else {
+		c.Transport = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   8,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: 30 * time.Second,
+		}
+	}
+	c.Jar = nil
+	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		if via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https" {
+			return errors.New("a redirect from https to " + r.URL.Scheme)
+		}
+		r.URL.User = nil
+		r.Header.Del("Referer")
+		i.authorize(r)
+		return nil
+	}
+	return c
+}
+
+// authorize sets the credentials for the host of the index, port and scheme included, and for nobody else.
+func (i *Index) authorize(r *http.Request) {
+	r.Header.Del("Authorization")
+	if i.auth != "" && r.URL.Host == i.base.Host && r.URL.Scheme == i.base.Scheme {
+		r.Header.Set("Authorization", i.auth)
+	}
+}
+
+// request is one GET.
+type request struct {
+	url    *url.URL
+	header map[string]string
+}
+
+// do sends a request until it is answered by 200 or 206, three times at most. The caller closes the body. Errors wrap ErrUnknown (404,
+// 410), ErrUnavailable, or the context's.
+func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
+	tries := attempts
+	if time.Now().UnixNano() < i.down.Load() {
+		tries = 1
+	}
+	pause := firstPause
+	for try := 1; ; try++ {
+		resp, err := i.once(ctx, q)
+		if err == nil {
+			i.down.Store(0)
+			return resp, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var again *retryError
+		if !errors.As(err, &again) {
+			return nil, err
+		}
+		wait := max(again.after, pause)
+		if try >= tries || wait > longestPause {
+			i.down.Store(time.Now().Add(downFor).UnixNano())
+			return nil, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", again.why, try)
+		}
+		i.log.DebugContext(ctx, "the package index is asked again", "host", q.url.Host, "reason", again.why, "in", wait)
+		if err := i.pause(ctx, wait); err != nil {
+			return nil, err
+		}
+		pause *= 4
+	}
+}
+
+// retryError is a failure that may pass.
+type retryError struct {
+	why   string
+	after time.Duration
+}
+
+func (e *retryError) Error() string { return e.why }
+
+func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url.String(), nil)
+	if err != nil {
+		cancel(nil)
+		return nil, i.errorf(stack.ErrUnavailable, "%s has no usable address", q.url.Host)
+	}
+	for k, v := range q.header {
+		r.Header.Set(k, v)
+	}
+	r.Header.Set("User-Agent", "compat")
+	i.authorize(r)
+	resp, err := i.client.Do(r)
+	if err != nil {
+		cancel(nil)
+		// *url.Error quotes the URL, which may carry a signature in its query.
+		var quoted *url.Error
+		if errors.As(err, &quoted) {
+			err = quoted.Err
+		}
+		return nil, &retryError{why: fmt.Sprintf("%s: %v", q.url.Host, err)}
+	}
+	resp.Body = &stalling{body: resp.Body, timer: time.AfterFunc(stall, func() { cancel(errStall) }), ctx: ctx, cancel: cancel}
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK, code == http.StatusPartialContent:
+		return resp, nil
+	case code == http.StatusNotFound, code == http.StatusGone:
+		err = i.errorf(stack.ErrUnknown, "%s answers %s", q.url.Host, resp.Status)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		err = i.errorf(stack.ErrUnavailable, "%s answers %s: check the credentials in the index URL or in netrc", q.url.Host, resp.Status)
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		err = &retryError{why: fmt.Sprintf("%s answers %s", q.url.Host, resp.Status), after: retryAfter(resp.Header.Get("Retry-After"))}
+	default:
+		err = i.errorf(stack.ErrUnavailable, "%s answers %s", q.url.Host, resp.Status)
+	}
+	resp.Body.Close()
+	return nil, err
+}
+
+// retryAfter reads seconds or a date (RFC 9110, 10.2.3); 0 for neither.
+func retryAfter(s string) time.Duration {
+	if n, err := strconv.Atoi(s); err == nil {
+		return time.Duration(min(max(n, 0), 86400)) * time.Second
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(time.Until(t), 0)
+	}
+	return 0
+}
+
+var errStall = fmt.Errorf("no byte for %v", stall)
+
+// stalling ends a body that stops coming, and frees its context when it is closed.
+type stalling struct {
+	body   io.ReadCloser
+	timer  *time.Timer
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+func (s *stalling) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	s.timer.Reset(stall)
+	if err != nil && err != io.EOF && context.Cause(s.ctx) == errStall {
+		err = errStall
+	}
+	return n, err
+}
+
+func (s *stalling) Close() error {
+	s.timer.Stop()
+	defer s.cancel(nil)
+	return s.body.Close()
+}
+
+// get reads a whole body of at most limit bytes; a body that breaks off is asked for again. It gives the content type and the
+// URL that answered in the end.
+func (i *Index) get(ctx context.Context, u *url.URL, accept string, limit int64) (body []byte, kind string, final *url.URL, err error) {
+	for try := 1; ; try++ {
+		resp, err := i.do(ctx, request{url: u, header: map[string]string{"Accept": accept}})
+		if err != nil {
+			return nil, "", nil, err
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+		resp.Body.Close()
+		switch {
+		case err == nil && int64(len(body)) > limit:
+			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s sends more than the limit of %d MiB", u.Host, limit>>20)
+		case err == nil:
+			return body, resp.Header.Get("Content-Type"), resp.Request.URL, nil
+		case ctx.Err() != nil:
+			return nil, "", nil, ctx.Err()
+		case try >= attempts:
+			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s breaks off: %v", u.Host, err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,228 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+const (
+	maxPage  = 64 << 20 // the longest pages of the public index are below 20 MB
+	maxFiles = 200_000
+	// PEP 691, "Content types": JSON where the index has it, else either HTML.
+	acceptPage = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+)
+
+// page is what the index says about a project.
+type page struct {
+	name  string
+	files []file
+}
+
+// file is one wheel or source archive of a project.
+type file struct {
+	name     string
+	url      *url.URL
+	sha256   string // "" unsaid
+	size     int64  // 0 unsaid
+	version  pkgmeta.Version
+	tags     []pkgmeta.Tag // nil for a source archive
+	build    string
+	yanked   bool
+	metadata bool   // FILE.metadata is there (PEP 658)
+	metaSum  string // its SHA-256, "" unsaid
+}
+
+// page asks for a project's page, at most once in ten minutes.
+func (i *Index) page(ctx context.Context, name string) (*page, error) {
+	name = pkgmeta.Normalize(name)
+	if r, err := pkgmeta.ParseRequirement(name); err != nil || r.Raw != name || r.Name != name {
+		return nil, i.errorf(stack.ErrUnknown, "%.80q is no name of a project", name)
+	}
+	return i.pages.do(ctx, name, func(ctx context.Context) (*page, error) {
+		at := i.base.JoinPath(name, "/")
+		body, kind, final, err := i.get(ctx, at, acceptPage, maxPage)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		p := &page{name: name}
+		var entries []entry
+		if media, _, _ := mime.ParseMediaType(kind); strings.HasSuffix(media, "json") {
+			entries, err = parseJSON(body)
+		} else {
+			entries, final, err = parseHTML(body, final)
+		}
+		if err != nil {
+			return nil, i.errorf(stack.ErrUnavailable, "the page of %s cannot be read: %v", name, err)
+		}
+		for _, e := range entries {
+			if f, ok := e.file(name, final); ok {
+				p.files = append(p.files, f)
+			}
+		}
+		return p, nil
+	})
+}
+
+// entry is a file as either kind of page has it.
+type entry struct {
+	Filename string            `json:"filename"`
+	URL      string            `json:"url"`
+	Hashes   map[string]string `json:"hashes"`
+	Size     int64             `json:"size"`
+	Yanked   flag              `json:"yanked"`
+	Core     flag              `json:"core-metadata"`
+	Old      flag              `json:"dist-info-metadata"` // PEP 658's first name for it
+	OldData  flag              `json:"data-dist-info-metadata"`
+}
+
+// flag is a JSON value that is false, true, a text (true, even an empty one) or hashes (true).
+type flag struct {
+	set    bool
+	sha256 string
+}
+
+func (f *flag) UnmarshalJSON(data []byte) error {
+	f.set = string(data) != "false" && string(data) != "null"
+	if len(data) > 0 && data[0] == '{' {
+		var hashes map[string]string
+		if err := json.Unmarshal(data, &hashes); err != nil {
+			return err
+		}
+		f.sha256 = hashes["sha256"]
+	}
+	return nil
+}
+
+func parseJSON(body []byte) ([]entry, error) {
+	var p struct {
+		Meta struct {
+			Version string `json:"api-version"`
+		} `json:"meta"`
+		Files []entry `json:"files"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Meta.Version != "" && !strings.HasPrefix(p.Meta.Version, "1.") {
+		return nil, fmt.Errorf("it has version %.20q of the interface, and compat knows 1", p.Meta.Version)
+	}
+	if len(p.Files) > maxFiles {
+		return nil, fmt.Errorf("it lists %d files, more than the limit of %d", len(p.Files), maxFiles)
+	}
+	return p.Files, nil
+}
+
+// parseHTML takes every anchor with a href, as installers do; a <base href> counts.
+func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
+	var entries []entry
+	z := html.NewTokenizer(bytes.NewReader(body))
+	var open *entry
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return entries, at, nil // the end: the reader has no other error
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := z.TagName()
+			tag := string(name)
+			attrs := map[string]string{}
+			for more && len(attrs) < 32 {
+				var k, v []byte
+				k, v, more = z.TagAttr()
+				attrs[string(k)] = string(v)
+			}
+			switch href, ok := attrs["href"]; {
+			case tag == "base" && ok:
+				if u, err := at.Parse(href); err == nil {
+					at = u
+				}
+			case tag == "a" && ok:
+				if len(entries) >= maxFiles {
+					return nil, at, fmt.Errorf("it lists more than the limit of %d files", maxFiles)
+				}
+				entries = append(entries, anchor(href, attrs))
+				open = &entries[len(entries)-1]
+			}
+		case html.TextToken:
+			if open != nil {
+				open.Filename = strings.TrimSpace(string(z.Text()))
+				open = nil
+			}
+		}
+	}
+}
+
+func anchor(href string, attrs map[string]string) entry {
+	e := entry{URL: href, Hashes: map[string]string{}}
+	if _, fragment, ok := strings.Cut(href, "#"); ok {
+		for part := range strings.SplitSeq(fragment, "&") {
+			if sum, ok := strings.CutPrefix(part, "sha256="); ok {
+				e.Hashes["sha256"] = sum
+			}
+		}
+	}
+	_, e.Yanked.set = attrs["data-yanked"]
+	for _, key := range []string{"data-core-metadata", "data-dist-info-metadata"} {
+		if v, ok := attrs[key]; ok && v != "false" {
+			e.Core = flag{set: true, sha256: strings.TrimPrefix(v, "sha256=")}
+		}
+	}
+	return e
+}
+
+// file turns an entry into a file of the project; ok is false for what is neither a wheel nor a source archive of it.
+func (e entry) file(project string, at *url.URL) (file, bool) {
+	u, err := at.Parse(e.URL)
+	// From https nothing leads back to http, where anybody on the way could answer.
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || at.Scheme != "http") {
+		return file{}, false
+	}
+	u.User, u.Fragment = nil, ""
+	f := file{name: e.Filename, url: u, size: max(e.Size, 0), yanked: e.Yanked.set, metadata: e.Core.set || e.Old.set || e.OldData.set}
+	if f.name == "" || !strings.Contains(f.name, ".") {
+		f.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
+	}
+	f.sha256 = digest(e.Hashes["sha256"])
+	for _, m := range []flag{e.Core, e.Old, e.OldData} {
+		if f.metaSum == "" {
+			f.metaSum = digest(m.sha256)
+		}
+	}
+	if strings.HasSuffix(f.name, ".whl") {
+		w, err := pkgmeta.ParseWheelName(f.name)
+		if err != nil || pkgmeta.Normalize(w.Name) != project {
+			return file{}, false
+		}
+		f.version, err = pkgmeta.ParseVersion(strings.ReplaceAll(w.Version, "_", "-"))
+		f.tags, f.build = w.Tags, w.Build
+		return f, err == nil
+	}
+	stem, ok := strings.CutSuffix(f.name, ".tar.gz")
+	if !ok {
+		stem, ok = strings.CutSuffix(f.name, ".zip")
+	}
+	dash := strings.LastIndexByte(stem, '-')
+	if !ok || dash < 0 || pkgmeta.Normalize(stem[:dash]) != project {
+		return file{}, false
+	}
+	f.version, err = pkgmeta.ParseVersion(stem[dash+1:])
+	return f, err == nil
+}
+
+// digest is a SHA-256 in lower case hex, "" for anything else.
+func digest(s string) string {
+	s = strings.ToLower(s)
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return ""
+	}
+	return s
+}
