@@ -4,57 +4,106 @@ import "slices"
 
 // implyVersions adds the version records that the symbols speak of and that are not there, as a linker would.
 func (o *Object) implyVersions() {
-	for _, i := range o.Imports {
+	i := implier{o: o, needs: map[versionKey]bool{}, first: map[string]int{}, defs: map[string]bool{}}
+	for k, n := range o.VersionNeeds {
+		i.library(n.Library, k)
+		for _, v := range n.Versions {
+			i.needs[versionKey{n.Library, v.Name}] = true
+		}
+	}
+	base := false
+	for _, d := range o.VersionDefs {
+		// The base record only carries the object's own name, even where a version has the same name (libnvJitLink.so.12).
+		i.defs[d.Name] = i.defs[d.Name] || !d.Base
+		base = base || d.Base
+	}
+	for _, m := range o.Imports {
 		switch {
-		case i.Version == "":
-		case i.Library == "":
-			o.implyDef(i.Version)
+		case m.Version == "":
+		case m.Library == "":
+			i.def(m.Version)
 		default:
-			o.implyNeed(i.Library, i.Version)
+			i.need(m.Library, m.Version)
 		}
 	}
 	for _, e := range o.Exports {
 		if e.Version != "" {
-			o.implyDef(e.Version)
+			i.def(e.Version)
 		}
 	}
-	for _, d := range o.VersionDefs {
-		for _, p := range d.Parents {
-			o.implyDef(p)
+	for k := 0; k < len(o.VersionDefs); k++ { // def appends
+		for _, p := range o.VersionDefs[k].Parents {
+			i.def(p)
 		}
 	}
-	base := func(d VersionDef) bool { return d.Base }
-	if len(o.VersionDefs) > 0 && o.SONAME != "" && !slices.ContainsFunc(o.VersionDefs, base) {
+	if len(o.VersionDefs) > 0 && o.SONAME != "" && !base {
 		o.VersionDefs = slices.Insert(o.VersionDefs, 0, VersionDef{Name: o.SONAME, Base: true})
 	}
 }
 
-func (o *Object) implyNeed(library, name string) {
-	first := -1
-	for k, n := range o.VersionNeeds {
-		if n.Library != library {
-			continue
-		}
-		if slices.ContainsFunc(n.Versions, func(v NeededVersion) bool { return v.Name == name }) {
-			return
-		}
-		if first < 0 {
-			first = k
-		}
-	}
-	if first < 0 {
-		o.VersionNeeds = append(o.VersionNeeds, VersionNeed{Library: library})
-		first = len(o.VersionNeeds) - 1
-	}
-	o.VersionNeeds[first].Versions = append(o.VersionNeeds[first].Versions, NeededVersion{Name: name})
+type implier struct {
+	o     *Object
+	needs map[versionKey]bool
+	first map[string]int // of VersionNeeds, by library
+	defs  map[string]bool
 }
 
-func (o *Object) implyDef(name string) {
-	if !slices.ContainsFunc(o.VersionDefs, func(d VersionDef) bool { return d.Name == name }) {
-		o.VersionDefs = append(o.VersionDefs, VersionDef{Name: name})
+func (i *implier) library(name string, k int) {
+	if _, ok := i.first[name]; !ok {
+		i.first[name] = k
 	}
 }
 
+func (i *implier) need(library, name string) {
+	key := versionKey{library, name}
+	if i.needs[key] {
+		return
+	}
+	i.needs[key] = true
+	i.library(library, len(i.o.VersionNeeds))
+	k := i.first[library]
+	if k == len(i.o.VersionNeeds) {
+		i.o.VersionNeeds = append(i.o.VersionNeeds, VersionNeed{Library: library})
+	}
+	i.o.VersionNeeds[k].Versions = append(i.o.VersionNeeds[k].Versions, NeededVersion{Name: name})
+}
+
+func (i *implier) def(name string) {
+	if !i.defs[name] {
+		i.defs[name] = true
+		i.o.VersionDefs = append(i.o.VersionDefs, VersionDef{Name: name})
+	}
+}
+
+// impliedVersym is whether an object with such records would have DT_VERSYM.
 func (o *Object) impliedVersym() bool {
 	return len(o.VersionNeeds)+len(o.VersionDefs) > 0
+}
+
+// unrecorded gives a version that a symbol has and no record names, "" where there is none. An export may have a needed
+// version: the copy that a program keeps of a library's variable.
+func (o *Object) unrecorded() string {
+	records := map[versionKey]bool{}
+	names := map[string]bool{"": true}
+	for _, n := range o.VersionNeeds {
+		for _, v := range n.Versions {
+			records[versionKey{n.Library, v.Name}], names[v.Name] = true, true
+		}
+	}
+	for _, d := range o.VersionDefs {
+		if !d.Base {
+			records[versionKey{"", d.Name}], names[d.Name] = true, true
+		}
+	}
+	for _, i := range o.Imports {
+		if i.Version != "" && !records[versionKey{i.Library, i.Version}] {
+			return i.Name + "@" + i.Version
+		}
+	}
+	for _, e := range o.Exports {
+		if !names[e.Version] {
+			return e.Name + "@" + e.Version
+		}
+	}
+	return ""
 }

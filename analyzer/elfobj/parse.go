@@ -33,6 +33,8 @@ func Parse(text string) (*Object, error) {
 	}
 	if !p.exact {
 		o.implyVersions()
+	} else if s := o.unrecorded(); s != "" {
+		return nil, fmt.Errorf("the text says exact, and no verneed or verdef line names the version of %s", s)
 	}
 	o.HasVersym = o.impliedVersym()
 	if p.versym != "" {
@@ -41,6 +43,9 @@ func Parse(text string) (*Object, error) {
 	o.readFlags()
 	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym) {
 		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
+	}
+	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ExecStack != "unsaid") {
+		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, build-id, abi-tag and execstack stand only there")
 	}
 	return o, nil
 }

@@ -113,6 +113,9 @@ func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16) error {
 	if err != nil {
 		return err
 	}
+	if ver.name == "" { // a record may have an empty name, and then there is nothing to ask for
+		ver.library = ""
+	}
 	if err := t.charge(uint64(len(ver.name) + len(ver.library))); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (o *Object) Text() string {
 			b.WriteString(" " + t.name)
 		}
 	}
-	if loadable := o.Type == "ET_DYN" || o.Type == "ET_EXEC"; loadable && !o.Dynamic {
+	if o.loadable() && !o.Dynamic {
 		b.WriteString(" static")
 	}
 	b.WriteByte('\n')
@@ -90,11 +90,13 @@ func (o *Object) Text() string {
 
 // usualStack is the ExecStack that the text form does not mention; .o and core files have no PT_GNU_STACK.
 func (o *Object) usualStack() string {
-	if o.Type == "ET_REL" || o.Type == "ET_CORE" {
-		return "unsaid"
+	if o.loadable() {
+		return "no"
 	}
-	return "no"
+	return "unsaid"
 }
+
+func (o *Object) loadable() bool { return o.Type == "ET_DYN" || o.Type == "ET_EXEC" }
 
 // versionText writes the version lines that Parse would not imply.
 func (o *Object) versionText(line func(string, ...any)) {

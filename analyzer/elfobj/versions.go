@@ -161,7 +161,9 @@ func (r *records) defs(v *versions, o *Object) error {
 			}
 			p += uint64(link)
 		}
-		v.def[index&0x7fff] = n.Name
+		if !n.Base { // the object's own name, which no symbol has as its version
+			v.def[index&0x7fff] = n.Name
+		}
 		o.VersionDefs = append(o.VersionDefs, n)
 		if link == 0 {
 			return nil

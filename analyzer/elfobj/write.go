@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf, readelf, linkers and
-// the dynamic linker take it. It writes any class and byte order; functions are a single return instruction on
+// the dynamic linker take it. It writes any class and byte order; functions return 0 on
 // x86_64, i686 and aarch64, and variables are zeros. Each import has a relocation on machines whose
 // number for it is known (relocTypes), so the dynamic linker really looks it up.
 //
@@ -84,53 +82,6 @@ type part struct {
 	space     uint64        // of SHT_NOBITS
 	off, addr uint64
 	size      uint64
-}
-
-// check refuses what would come out as something else.
-func (w *writer) check() error {
-	o := w.o
-	all := []string{o.Interp, o.SONAME, o.RPath, o.RunPath}
-	all = append(append(all, o.Needed...), o.Comment...)
-	for _, i := range o.Imports {
-		all = append(all, i.Name, i.Version, i.Library)
-	}
-	for _, e := range o.Exports {
-		all = append(all, e.Name, e.Version)
-	}
-	for _, n := range o.VersionNeeds {
-		all = append(all, n.Library)
-		for _, v := range n.Versions {
-			all = append(all, v.Name)
-		}
-	}
-	for _, d := range o.VersionDefs {
-		all = append(append(all, d.Name), d.Parents...)
-	}
-	for _, s := range o.Sections {
-		all = append(all, s.Name)
-	}
-	for _, s := range all {
-		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("the string %q holds a NUL byte", shorten(s))
-		}
-	}
-	if (o.Class != 32 && o.Class != 64) || (o.ByteOrder != "little" && o.ByteOrder != "big") {
-		return fmt.Errorf("class %d and byte order %q; there are 32, 64 and little, big", o.Class, o.ByteOrder)
-	}
-	if b, err := hex.DecodeString(o.BuildID); err != nil || len(b) > 64 {
-		return fmt.Errorf("build ID %q should be at most 64 bytes in hex", shorten(o.BuildID))
-	}
-	if o.ABITag != "" {
-		if _, err := parseABITag(o.ABITag); err != nil {
-			return err
-		}
-	}
-	for _, t := range typeNames {
-		if t.typ == o.Type {
-			return nil
-		}
-	}
-	return fmt.Errorf("type %q; there are ET_DYN, ET_EXEC, ET_REL and ET_CORE", o.Type)
 }
 
 // numberVersions gives every version record its index: 1 is the base definition, then definitions, then needs.

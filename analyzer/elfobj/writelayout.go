@@ -14,10 +14,10 @@ func (w *writer) plan() {
 	word := w.f.wordSize()
 	add := func(p part) { w.parts = append(w.parts, &p) }
 	const a, wr, x = elf.SHF_ALLOC, elf.SHF_WRITE, elf.SHF_EXECINSTR
-	if o.Interp != "" && w.loaded() {
+	if o.Interp != "" && o.loadable() {
 		add(part{name: ".interp", typ: elf.SHT_PROGBITS, flags: a, align: 1, bytes: func() []byte { return []byte(o.Interp + "\x00") }})
 	}
-	if o.BuildID+o.ABITag != "" && w.loaded() {
+	if o.BuildID+o.ABITag != "" && o.loadable() {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
 	if o.Dynamic {
@@ -45,7 +45,7 @@ func (w *writer) plan() {
 			add(part{name: ".relr.dyn", typ: elf.SHT_PROGBITS, flags: a, align: word, entsize: word, bytes: w.relr})
 		}
 	}
-	if w.loaded() {
+	if o.loadable() {
 		add(part{name: ".text", typ: elf.SHT_PROGBITS, flags: a | x, align: 16, bytes: w.code})
 	}
 	w.split = len(w.parts)
@@ -81,8 +81,6 @@ func (w *writer) plan() {
 	names = w.sectionNames()
 }
 
-func (w *writer) loaded() bool { return w.o.Type == "ET_DYN" || w.o.Type == "ET_EXEC" }
-
 func (w *writer) sectionNames() []byte {
 	b := []byte{0}
 	for _, p := range w.parts {
@@ -91,10 +89,10 @@ func (w *writer) sectionNames() []byte {
 	return b
 }
 
-// part finds a part by name, the last one of that name that is mapped; nil when it is not there.
+// part finds a mapped part by name; nil when it is not there.
 func (w *writer) part(name string) *part {
 	for _, p := range w.parts {
-		if p.name == name && (p.flags&elf.SHF_ALLOC != 0 || name == ".shstrtab") {
+		if p.name == name && p.flags&elf.SHF_ALLOC != 0 {
 			return p
 		}
 	}
@@ -159,7 +157,7 @@ type segment struct {
 }
 
 func (w *writer) segments() []segment {
-	if !w.loaded() {
+	if !w.o.loadable() {
 		return nil
 	}
 	var s []segment

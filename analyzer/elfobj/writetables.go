@@ -33,14 +33,14 @@ func (w *writer) relocAddends() bool {
 	return m != elf.EM_386 && m != elf.EM_ARM
 }
 
-// code is a function that returns at once.
+// code is a function that returns 0.
 func (w *writer) code() []byte {
 	b := make([]byte, 16)
 	switch elf.Machine(w.o.Machine) {
 	case elf.EM_X86_64, elf.EM_386:
-		b[0] = 0xc3
+		copy(b, []byte{0x31, 0xc0, 0xc3}) // xor eax, eax; ret
 	case elf.EM_AARCH64:
-		copy(b, []byte{0xc0, 0x03, 0x5f, 0xd6})
+		copy(b, []byte{0x00, 0x00, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6}) // mov w0, #0; ret
 	}
 	return b
 }

@@ -1,0 +1,313 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// broken is a small good object (ELF64, little endian) with the place of everything that a test may break.
+type broken struct {
+	b    []byte
+	phdr map[elf.ProgType]int // offset of the first program header of a type
+	dyn  map[elf.DynTag]int   // offset of a tag's value
+	at   map[string]elf.SectionHeader
+}
+
+func newBroken(t testing.TB, text string) *broken {
+	t.Helper()
+	b, err := Write(parse(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &broken{b: b, phdr: map[elf.ProgType]int{}, dyn: map[elf.DynTag]int{}, at: map[string]elf.SectionHeader{}}
+	for i, p := range f.Progs {
+		if _, ok := k.phdr[p.Type]; !ok {
+			k.phdr[p.Type] = 64 + 56*i
+		}
+	}
+	for _, s := range f.Sections {
+		k.at[s.Name] = s.SectionHeader
+	}
+	d := k.at[".dynamic"]
+	for off := d.Offset; off < d.Offset+d.Size; off += 16 {
+		k.dyn[elf.DynTag(binary.LittleEndian.Uint64(b[off:]))] = int(off) + 8
+	}
+	return k
+}
+
+func (k *broken) u16(off int, v uint16) { binary.LittleEndian.PutUint16(k.b[off:], v) }
+func (k *broken) u32(off int, v uint32) { binary.LittleEndian.PutUint32(k.b[off:], v) }
+func (k *broken) u64(off int, v uint64) { binary.LittleEndian.PutUint64(k.b[off:], v) }
+
+func (k *broken) tag(t elf.DynTag, v uint64)               { k.u64(k.dyn[t], v) }
+func (k *broken) section(name string) int                  { return int(k.at[name].Offset) }
+func (k *broken) prog(t elf.ProgType, field int, v uint64) { k.u64(k.phdr[t]+field, v) }
+
+// Offsets in an ELF64 program header.
+const (
+	pOffset, pVaddr, pFilesz, pMemsz = 8, 16, 32, 40
+)
+
+func TestReadSaysWhatIsWrong(t *testing.T) {
+	far := uint64(1) << 41
+	for _, c := range []struct {
+		name   string
+		change func(*broken)
+		err    error
+		says   string
+	}{
+		{"magic", func(k *broken) { k.b[1] = 'e' }, ErrNotELF, "7f 65 4c 46"},
+		{"empty", func(k *broken) { k.b = nil }, ErrNotELF, "0 bytes"},
+		{"identification only", func(k *broken) { k.b = k.b[:16] }, ErrTruncated, "the ELF header should be 64 bytes at offset 0"},
+		{"class", func(k *broken) { k.b[4] = 3 }, ErrDamaged, "class 3 at offset 4"},
+		{"byte order", func(k *broken) { k.b[5] = 0 }, ErrDamaged, "byte order 0 at offset 5"},
+		{"version", func(k *broken) { k.b[6] = 7 }, ErrDamaged, "ELF version 7"},
+		{"type", func(k *broken) { k.u16(16, 0xffff) }, ErrDamaged, "type 0xffff"},
+		{"program headers of one byte", func(k *broken) { k.u16(54, 1) }, ErrDamaged, "program headers of 1 bytes"},
+		{"no program headers", func(k *broken) { k.u16(56, 0) }, ErrDamaged, "no program headers"},
+		{"too many program headers", func(k *broken) { k.u16(56, 65534) }, ErrTruncated, "the program header table should be 3669904 bytes"},
+		{"extended program headers", func(k *broken) { k.u16(56, 65535) }, ErrDamaged, "65535 program headers"},
+		{"program headers that wrap around", func(k *broken) { k.u64(32, math.MaxUint64-8) }, ErrTruncated, "the program header table"},
+		{"segment beyond the end", func(k *broken) { k.prog(elf.PT_LOAD, pFilesz, 1<<30) }, ErrTruncated, "(PT_LOAD) should be 1073741824 bytes"},
+		{"segment at a negative offset", func(k *broken) { k.prog(elf.PT_LOAD, pOffset, 1<<63) }, ErrTruncated, "(PT_LOAD)"},
+		{"segment that wraps around", func(k *broken) { k.prog(elf.PT_LOAD, pVaddr, math.MaxUint64-10) }, ErrDamaged, "wraps around"},
+		{"dynamic outside", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, far) }, ErrDamaged, "PT_DYNAMIC at address 0x20000000000 lies in no segment"},
+		{"dynamic unaligned", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, k.at[".dynamic"].Addr+3) }, ErrDamaged, "not aligned"},
+		{"string table outside", func(k *broken) { k.tag(elf.DT_STRTAB, far) }, ErrDamaged, "DT_STRTAB"},
+		{"string table too long", func(k *broken) { k.tag(elf.DT_STRSZ, 4<<30) }, ErrDamaged, "4294967296 bytes"},
+		{"strings without an end", func(k *broken) {
+			s := k.at[".dynstr"]
+			copy(k.b[s.Offset:], bytes.Repeat([]byte("A"), int(s.Size)))
+		}, ErrDamaged, "does not end"},
+		{"SONAME outside", func(k *broken) { k.tag(elf.DT_SONAME, 1<<30) }, ErrDamaged, "DT_SONAME: damaged ELF file: a name at byte 1073741824"},
+		{"NEEDED outside", func(k *broken) { k.tag(elf.DT_NEEDED, 1<<30) }, ErrDamaged, "DT_NEEDED"},
+		{"symbol table outside", func(k *broken) { k.tag(elf.DT_SYMTAB, far) }, ErrDamaged, "DT_SYMTAB"},
+		{"symbol size", func(k *broken) { k.tag(elf.DT_SYMENT, 1) }, ErrDamaged, "DT_SYMENT is 1"},
+		{"symbol name outside", func(k *broken) { k.u32(k.section(".dynsym")+24, 0xfffffff0) }, ErrDamaged, "symbol 1: "},
+		{"hash table outside", func(k *broken) { k.tag(elf.DT_GNU_HASH, far) }, ErrDamaged, "DT_GNU_HASH"},
+		{"buckets", func(k *broken) { k.u32(k.section(".gnu.hash"), 0xffffffff) }, ErrDamaged, "leaves its segment"},
+		{"bloom filter", func(k *broken) { k.u32(k.section(".gnu.hash")+8, 1<<31) }, ErrDamaged, "leaves its segment"},
+		{"first hashed symbol", func(k *broken) { k.u32(k.section(".gnu.hash")+4, 0xfffffff0) }, ErrDamaged, "its first symbol is 4294967280"},
+		{"wild bucket", func(k *broken) { k.u32(k.section(".gnu.hash")+24, 0xfffffff0) }, ErrDamaged, "the chain of symbol 4294967280"},
+		{"endless chain", func(k *broken) { k.u32(k.section(".gnu.hash")+28, 2) }, ErrDamaged, "DT_GNU_HASH speaks of"},
+		{"relocations outside", func(k *broken) { k.tag(elf.DT_RELA, far) }, ErrDamaged, "DT_RELA"},
+		{"relocation of a symbol that is not there", func(k *broken) { k.u32(k.section(".rela.dyn")+12, 1<<30) }, ErrDamaged, "a relocation speaks of 1073741825 symbols"},
+		{"version indexes outside", func(k *broken) { k.tag(elf.DT_VERSYM, far) }, ErrDamaged, "DT_VERSYM"},
+		{"version index without a record", func(k *broken) { k.u16(k.section(".gnu.version")+2, 0x7ffe) }, ErrDamaged, "symbol 1: damaged ELF file: its version index 32766 has no record"},
+		{"version needs outside", func(k *broken) { k.tag(elf.DT_VERNEED, far) }, ErrDamaged, "DT_VERNEED"},
+		{"version need of another format", func(k *broken) { k.u16(k.section(".gnu.version_r"), 2) }, ErrDamaged, "has version 2"},
+		{"version need of nobody", func(k *broken) { k.u32(k.section(".gnu.version_r")+4, 0xffffff00) }, ErrDamaged, "a name at byte 4294967040"},
+		{"version need that leads away", func(k *broken) { k.u32(k.section(".gnu.version_r")+12, 0xfffffff0) }, ErrDamaged, "lies beyond the end"},
+		{"version definitions outside", func(k *broken) { k.tag(elf.DT_VERDEF, far) }, ErrDamaged, "DT_VERDEF"},
+		{"version definition that leads away", func(k *broken) { k.u32(k.section(".gnu.version_d")+12, 1<<30) }, ErrDamaged, "lies beyond the end"},
+		{"interpreter outside", func(k *broken) { k.prog(elf.PT_INTERP, pOffset, far) }, ErrTruncated, "PT_INTERP should be"},
+		{"interpreter without an end", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 3) }, ErrDamaged, "PT_INTERP"},
+		{"interpreter of a megabyte", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 1<<20) }, ErrTooLarge, "PT_INTERP"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newBroken(t, "elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n")
+			c.change(k)
+			o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+			if !errors.Is(err, c.err) || !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Errorf("got error %v, want %v that says %q", err, c.err, c.says)
+			}
+			if o != nil {
+				t.Error("an object beside an error: somebody may take it for a good one")
+			}
+		})
+	}
+}
+
+// TestReadLikeTheLoader: what the loader does not look at is no reason to refuse an object.
+func TestReadLikeTheLoader(t *testing.T) {
+	const text = "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n"
+	for name, change := range map[string]func(*broken){
+		"section headers far away": func(k *broken) { k.u64(40, 1<<50) },
+		"section headers wrap":     func(k *broken) { k.u64(40, math.MaxUint64) },
+		"wild section names":       func(k *broken) { k.u16(62, 0xfffe) },
+		"65535 sections":           func(k *broken) { k.u16(60, 65535) },
+		"huge PT_DYNAMIC":          func(k *broken) { k.prog(elf.PT_DYNAMIC, pFilesz, 1<<40) },
+		"huge memory size":         func(k *broken) { k.prog(elf.PT_LOAD, pMemsz, 4<<30) },
+		"number of version needs":  func(k *broken) { k.tag(elf.DT_VERNEEDNUM, math.MaxUint64) },
+		"number of versions":       func(k *broken) { k.u16(k.section(".gnu.version_r")+2, 65535) },
+	} {
+		k := newBroken(t, text)
+		change(k)
+		o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		same(t, o, parse(t, text))
+	}
+}
+
+// TestReadCutFile cuts a file at every byte of what is loaded: never an object, and never another error than truncation.
+func TestReadCutFile(t *testing.T) {
+	k := newBroken(t, "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\nbuild-id aabb\n")
+	end := k.at[".bss"].Offset
+	for n := range end {
+		o, err := Read(bytes.NewReader(k.b[:n]), int64(n))
+		if want := map[bool]error{true: ErrNotELF, false: ErrTruncated}[n < 4]; o != nil || !errors.Is(err, want) {
+			t.Fatalf("cut at %d: got object %v and error %v, want %v", n, o, err, want)
+		}
+	}
+	for n := end; n <= uint64(len(k.b)); n++ {
+		if _, err := Read(bytes.NewReader(k.b[:n]), int64(n)); err != nil {
+			t.Fatalf("cut at %d, behind the last segment: %v", n, err)
+		}
+	}
+}
+
+// TestReadShortReader: a size that promises more than the reader has is truncation, and a broken disk is told as such.
+func TestReadShortReader(t *testing.T) {
+	k := newBroken(t, texts["library"])
+	if _, err := Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err, ErrTruncated) {
+		t.Errorf("short reader: %v", err)
+	}
+	broken := errors.New("disk on fire")
+	if _, err := Read(failing{broken}, 1000); !errors.Is(err, broken) {
+		t.Errorf("failing reader: %v", err)
+	}
+	if _, err := Read(bytes.NewReader(k.b), -1); !errors.Is(err, ErrNotELF) {
+		t.Errorf("negative size: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
+// TestDebugFile: objcopy --only-keep-debug empties PT_DYNAMIC, eu-strip leaves it and turns the section into NOBITS.
+func TestDebugFile(t *testing.T) {
+	objcopy := newBroken(t, texts["library"])
+	objcopy.prog(elf.PT_DYNAMIC, pFilesz, 0)
+	objcopy.prog(elf.PT_LOAD, pOffset, 1<<30)
+	strip := newBroken(t, texts["library"])
+	f, err := elf.NewFile(bytes.NewReader(strip.b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range f.Sections {
+		if s.Name == ".dynamic" {
+			strip.u32(int(binary.LittleEndian.Uint64(strip.b[40:]))+64*i+4, uint32(elf.SHT_NOBITS))
+		}
+	}
+	for name, k := range map[string]*broken{"objcopy": objcopy, "eu-strip": strip} {
+		o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+		if err != nil || o.Dynamic {
+			t.Errorf("%s: error %v, Dynamic %v", name, err, o != nil && o.Dynamic)
+		}
+	}
+}
+
+// cost is what f allocates, in bytes.
+func cost(f func()) uint64 {
+	var a, b runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&a)
+	f()
+	runtime.ReadMemStats(&b)
+	return b.TotalAlloc - a.TotalAlloc
+}
+
+// TestOverlap builds tables that use the same bytes again and again. debug/elf needs 917 MB for the first one.
+func TestOverlap(t *testing.T) {
+	for name, build := range map[string]func() []byte{
+		"version needs": func() []byte { return overlap(t, 64<<10, overlappingNeeds) },
+		"names":         func() []byte { return overlap(t, 1<<20, longNames) },
+	} {
+		b := build()
+		var err error
+		n := cost(func() { _, err = Read(bytes.NewReader(b), int64(len(b))) })
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(fmt.Sprint(err), "overlap") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if limit := uint64(16 * len(b)); n > limit {
+			t.Errorf("%s: %d bytes allocated for a file of %d, more than %d", name, n, len(b), limit)
+		}
+	}
+}
+
+// overlap makes a good object of which the first segment is extended to n bytes, for fill to spoil.
+func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
+	k := newBroken(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n")
+	at := len(k.b)
+	k.b = append(k.b, make([]byte, n-at)...)
+	k.prog(elf.PT_LOAD, pFilesz, uint64(n))
+	k.prog(elf.PT_LOAD, pMemsz, uint64(n))
+	k.u64(40, 0) // no section headers
+	// The second segment would be found first at its addresses; it begins one page later in memory, so raise nothing else.
+	fill(k, (at+15)&^15)
+	return k.b
+}
+
+// overlappingNeeds makes every Verneed 16 bytes long with a list of Vernaux that runs through all those after it.
+func overlappingNeeds(k *broken, at int) {
+	k.tag(elf.DT_VERNEED, uint64(at))
+	for ; at+32 <= len(k.b); at += 16 {
+		// One pattern that is good as a Verneed and as a Vernaux.
+		k.u16(at, 1)
+		k.u16(at+2, 0xffff)
+		k.u32(at+4, 1)   // vn_file
+		k.u32(at+8, 16)  // vn_aux; vna_name
+		k.u32(at+12, 16) // vn_next; vna_next
+	}
+}
+
+// longNames gives half a megabyte of symbols the same name of 60 KB.
+func longNames(k *broken, at int) {
+	copy(k.b[at+1:], bytes.Repeat([]byte("n"), 60000))
+	k.tag(elf.DT_STRTAB, uint64(at))
+	k.tag(elf.DT_STRSZ, 60002)
+	for _, t := range []elf.DynTag{elf.DT_NEEDED, elf.DT_SONAME} {
+		if k.dyn[t] != 0 {
+			k.tag(t, 1)
+		}
+	}
+	at = (at + 60002 + 15) &^ 15
+	k.tag(elf.DT_SYMTAB, uint64(at))
+	for _, t := range []elf.DynTag{elf.DT_VERSYM, elf.DT_VERNEED, elf.DT_VERDEF, elf.DT_GNU_HASH} {
+		k.u64(k.dyn[t]-8, 0x6fffe123) // some tag that means nothing
+	}
+	n := (len(k.b) - at) / 24
+	for i := range n {
+		k.u32(at+24*i, 1)
+		k.b[at+24*i+4] = 0x12
+	}
+	k.u32(k.section(".rela.dyn")+12, uint32(n-1)) // says how many there are
+}
+
+// TestHugeFile: a file of 400 MB costs no more than its tables.
+func TestHugeFile(t *testing.T) {
+	k := newBroken(t, texts["library"])
+	var o *Object
+	var err error
+	n := cost(func() { o, err = Read(io.NewSectionReader(sparse(k.b), 0, 400<<20), 400<<20) })
+	if err != nil || len(o.Imports) == 0 || n > 1<<20 {
+		t.Errorf("error %v, %d bytes allocated", err, n)
+	}
+}
+
+// sparse reads as zeros behind its bytes.
+type sparse []byte
+
+func (s sparse) ReadAt(b []byte, off int64) (int, error) {
+	clear(b)
+	if off < int64(len(s)) {
+		copy(b, s[off:])
+	}
+	return len(b), nil
+}

@@ -1,0 +1,71 @@
+package elfobj
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ownSections are the names that Write uses itself, and .comment, which Object has as a field.
+var ownSections = []string{".interp", ".note.gnu", ".gnu.hash", ".dynsym", ".dynstr", ".gnu.version", ".gnu.version_d", ".gnu.version_r",
+	".rela.dyn", ".rel.dyn", ".relr.dyn", ".text", ".dynamic", ".got", ".tbss", ".bss", ".comment", ".shstrtab"}
+
+// check refuses what would come out as something else.
+func (w *writer) check() error {
+	o := w.o
+	all := []string{o.Interp, o.SONAME, o.RPath, o.RunPath}
+	all = append(append(all, o.Needed...), o.Comment...)
+	for _, i := range o.Imports {
+		all = append(all, i.Name, i.Version, i.Library)
+	}
+	for _, e := range o.Exports {
+		all = append(all, e.Name, e.Version)
+	}
+	for _, n := range o.VersionNeeds {
+		all = append(all, n.Library)
+		for _, v := range n.Versions {
+			all = append(all, v.Name)
+		}
+	}
+	for _, d := range o.VersionDefs {
+		all = append(append(all, d.Name), d.Parents...)
+	}
+	for _, s := range o.Sections {
+		if s.Data != nil && slices.Contains(ownSections, s.Name) {
+			return fmt.Errorf("a section %s of its own: Write makes that one", s.Name)
+		}
+		all = append(all, s.Name)
+	}
+	if len(o.Sections) > maxSections/2 {
+		return fmt.Errorf("%d sections, more than %d", len(o.Sections), maxSections/2)
+	}
+	for _, s := range all {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("the string %q holds a NUL byte", shorten(s))
+		}
+	}
+	if (o.Class != 32 && o.Class != 64) || (o.ByteOrder != "little" && o.ByteOrder != "big") {
+		return fmt.Errorf("class %d and byte order %q; there are 32, 64 and little, big", o.Class, o.ByteOrder)
+	}
+	if len(o.Interp) >= maxInterp {
+		return fmt.Errorf("an interpreter of %d bytes; the kernel takes %d", len(o.Interp), maxInterp-1)
+	}
+	if o.Class == 32 && (o.Flags|o.Flags1)>>32 != 0 {
+		return fmt.Errorf("flags %#x and %#x do not fit into ELF32", o.Flags, o.Flags1)
+	}
+	if b, err := hex.DecodeString(o.BuildID); err != nil || len(b) > 64 {
+		return fmt.Errorf("build ID %q should be at most 64 bytes in hex", shorten(o.BuildID))
+	}
+	if o.ABITag != "" {
+		if _, err := parseABITag(o.ABITag); err != nil {
+			return err
+		}
+	}
+	for _, t := range typeNames {
+		if t.typ == o.Type {
+			return nil
+		}
+	}
+	return fmt.Errorf("type %q; there are ET_DYN, ET_EXEC, ET_REL and ET_CORE", o.Type)
+}
