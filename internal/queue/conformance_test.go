@@ -22,7 +22,7 @@ func TestEmbedded(t *testing.T) {
 }
 
 func TestRedis(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Start(t, "--appendfsync", "no") // what a crash leaves is crash_test.go's
 	testQueue(t, func(t *testing.T, o Options) *Queue {
 		o.URL = server.URL
 		q := mustOpen(t, o)

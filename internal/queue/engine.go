@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"time"
@@ -111,12 +110,3 @@ func (q *Queue) restoreParked(ctx context.Context) error {
 	}
 	return nil
 }
-
-// record is one key of the engine as the journal keeps it: a hash, or a string that may expire.
-type record struct {
-	Hash  map[string]string `json:"hash,omitempty"`
-	Text  []byte            `json:"text,omitempty"`
-	Until time.Time         `json:"until,omitzero"`
-}
-
-func (r record) encode() ([]byte, error) { return json.Marshal(r) }

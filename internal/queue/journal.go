@@ -2,7 +2,6 @@ package queue
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -26,7 +25,11 @@ import (
 type journal struct {
 	path string
 	db   *bbolt.DB
-	mu   sync.Mutex // one sync at a time; those that waited find their changes written
+
+	callers atomic.Int64 // calls of sync so far
+	mu      sync.Mutex   // one sync at a time
+	served  int64        // the calls whose changes are on disk: all up to this one
+	written int64        // the last change of the engine that is on disk
 }
 
 const journalFile = "queue.db"
@@ -45,14 +48,16 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 		return nil, errors.New("no folder for the embedded journal: set COMPAT_DATA, or REDIS_URL to use Redis")
 	}
 	path := filepath.Join(dir, journalFile)
+	wait := lockWait
 	if readOnly {
+		wait /= 10 // whoever only looks need not wait for the other to end
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("there is no journal of an embedded queue: %w", err)
 		}
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder of the embedded journal: %w", err)
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: wait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%w: %s; stop it, or give each its own COMPAT_DATA, or set REDIS_URL to share one queue", ErrLocked, path)
 	}
@@ -80,32 +85,41 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 
 func (j *journal) close() error { return j.db.Close() }
 
-// sync writes every key that has changed. When it returns nil, all that was changed before the call is on disk.
-func (j *journal) sync(ctx context.Context, rdb *redis.Client) error {
+// sync writes every key that has changed. When it returns nil, all that was changed before the call is on disk. changes runs changes.lua.
+func (j *journal) sync(changes func(written string) (any, error)) error {
+	call := j.callers.Add(1)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	changed, err := rdb.ZRangeWithScores(ctx, prefix+"dirty", 0, -1).Result()
-	if err != nil || len(changed) == 0 {
-		return err
+	if call <= j.served {
+		return nil // the one before wrote this one's changes with its own
 	}
-	records, err := read(ctx, rdb, changed)
+	serves := j.callers.Load()
+	answer, err := changes(strconv.FormatInt(j.written, 10))
 	if err != nil {
 		return err
 	}
+	entries, _ := answer.([]any)
+	if len(entries) == 0 {
+		j.served = serves
+		return nil
+	}
+	last := j.written
 	err = j.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketKeys))
-		for key, r := range records {
-			if r == nil {
-				if err := b.Delete([]byte(key)); err != nil {
-					return err
-				}
-				continue
-			}
-			data, err := r.encode()
+		for _, entry := range entries {
+			change, key, r, err := readChange(entry)
 			if err != nil {
 				return err
 			}
-			if err := b.Put([]byte(key), data); err != nil {
+			last = max(last, change)
+			if r == nil {
+				err = b.Delete([]byte(key))
+			} else if data, e := json.Marshal(r); e != nil {
+				err = e
+			} else {
+				err = b.Put([]byte(key), data)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -114,46 +128,53 @@ func (j *journal) sync(ctx context.Context, rdb *redis.Client) error {
 	if err != nil {
 		return fmt.Errorf("the journal %s: %w", j.path, err)
 	}
-	// A key that changed again meanwhile has a higher score and stays.
-	last := strconv.FormatFloat(changed[len(changed)-1].Score, 'f', 0, 64)
-	return rdb.ZRemRangeByScore(ctx, prefix+"dirty", "-inf", last).Err()
+	// The next call takes them off the list. A key that changed again since has a higher number and stays on it.
+	j.written, j.served = last, serves
+	return nil
 }
 
-// read returns the records of keys; nil for one that is gone.
-func read(ctx context.Context, rdb *redis.Client, keys []redis.Z) (map[string]*record, error) {
-	const job = prefix + "job:"
-	records := map[string]*record{}
-	for _, z := range keys {
-		key, _ := z.Member.(string)
-		records[key] = nil
-		if len(key) > len(job) && key[:len(job)] == job {
-			hash, err := rdb.HGetAll(ctx, key).Result()
-			if err != nil {
-				return nil, err
-			}
-			if len(hash) > 0 {
-				records[key] = &record{Hash: hash}
-			}
-			continue
-		}
-		text, err := rdb.Get(ctx, key).Bytes()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		r := &record{Text: text}
-		ttl, err := rdb.PTTL(ctx, key).Result()
-		if err != nil {
-			return nil, err
-		}
-		if ttl > 0 {
-			r.Until = time.Now().Add(ttl)
-		}
-		records[key] = r
+// readChange reads an entry of changes.lua. A nil record: the key is gone.
+func readChange(entry any) (change int64, key string, r *record, err error) {
+	list, _ := entry.([]any)
+	text := make([]string, len(list))
+	for i, v := range list {
+		text[i] = fmt.Sprint(v)
 	}
-	return records, nil
+	if len(text) < 2 || len(text)%2 != 0 {
+		return 0, "", nil, fmt.Errorf("changes.lua answered %v", entry)
+	}
+	// A score may be written as 1e+06.
+	score, err := strconv.ParseFloat(text[0], 64)
+	if err != nil {
+		return 0, "", nil, fmt.Errorf("changes.lua answered %v: %w", entry, err)
+	}
+	change, key = int64(score), text[1]
+	switch len(text) {
+	case 2:
+		return change, key, nil, nil
+	case 4:
+		ms, err := strconv.ParseInt(text[3], 10, 64)
+		if err != nil {
+			return 0, "", nil, fmt.Errorf("changes.lua answered %v: %w", entry, err)
+		}
+		r = &record{Text: []byte(text[2])}
+		if ms > 0 {
+			r.Until = time.Now().Add(time.Duration(ms) * time.Millisecond)
+		}
+		return change, key, r, nil
+	}
+	r = &record{Hash: map[string]string{}}
+	for i := 2; i < len(text); i += 2 {
+		r.Hash[text[i]] = text[i+1]
+	}
+	return change, key, r, nil
+}
+
+// record is one key of the engine as the journal keeps it: a hash, or a string that may expire.
+type record struct {
+	Hash  map[string]string `json:"hash,omitempty"`
+	Text  []byte            `json:"text,omitempty"`
+	Until time.Time         `json:"until,omitzero"`
 }
 
 // each calls f for every key of the engine that has not expired.

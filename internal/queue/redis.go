@@ -48,8 +48,8 @@ func tune(o *redis.Options) *redis.Options {
 func (q *Queue) inspect(ctx context.Context) {
 	for {
 		warnings, err := inspect(ctx, q.rdb)
-		var refused redis.Error
-		if err == nil || errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "LOADING") {
+		refused := err != nil && (strings.HasPrefix(err.Error(), "ERR ") || strings.HasPrefix(err.Error(), "NOPERM"))
+		if err == nil || refused {
 			for _, w := range warnings {
 				q.log.Warn("redis may lose jobs: "+w.what, "do", w.do)
 			}
@@ -58,7 +58,7 @@ func (q *Queue) inspect(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		q.log.Warn("redis does not answer; webhooks are refused until it does", "error", err)
+		q.log.Warn("redis can't be used yet; webhooks are refused until it can", "error", err)
 		select {
 		case <-ctx.Done():
 			return

@@ -95,7 +95,9 @@ func (q *Queue) sync(ctx context.Context, op string) error {
 		return nil
 	}
 	// The change is made; a caller that goes away now must not leave it half stored.
-	if err := q.journal.sync(context.WithoutCancel(ctx), q.rdb); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	err := q.journal.sync(func(written string) (any, error) { return q.script(ctx, "changes", written) })
+	if err != nil {
 		return fmt.Errorf("queue: %s: %w", op, err)
 	}
 	return nil

@@ -1,0 +1,239 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/queue/redistest"
+	"go.etcd.io/bbolt"
+)
+
+// A restart forgets nothing: places, attempts, delays, the dead, deliveries, states, pauses, blobs and the counter of ids.
+func TestJournalRestart(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	q, err := Open(ctx, Options{Dir: dir})
+	must(t, err)
+	for i := range 5 {
+		enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i), Installation: 1, Nonce: fmt.Sprint("n", i), Payload: []byte(`{"i":1}`)})
+	}
+	running := claim(t, q, "k0")
+	must(t, running.Save(ctx, []byte("check run 1\x00\xff")))
+	enqueue(t, q, "g5", Job{Key: "k0", Installation: 1, SHA: "newer"})
+	must(t, claim(t, q, "k1").Snooze(ctx, time.Hour, "waits for CI"))
+	must(t, claim(t, q, "k2").Kill(ctx, "broken"))
+	must(t, claim(t, q, "k3").Retry(ctx, "502"))
+	enqueue(t, q, "", Job{Key: "parked", Installation: 2})
+	must(t, q.Park(ctx, 2, time.Now().Add(time.Hour)))
+	must(t, q.Put(ctx, "report", []byte("{}"), time.Hour))
+	must(t, q.Put(ctx, "old report", []byte("{}"), time.Millisecond))
+	before, err := q.List(ctx, Filter{})
+	must(t, err)
+	must(t, q.Close())
+
+	// Looking changes nothing.
+	looker, err := Open(ctx, Options{Dir: dir, ReadOnly: true})
+	must(t, err)
+	after, err := looker.List(ctx, Filter{})
+	must(t, err)
+	for i := range after {
+		if after[i].State == Running {
+			after[i].Due = before[i].Due // there is no lease any more
+		}
+	}
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("before\n %+v, after\n %+v", before, after)
+	}
+	if got, err := looker.Get(ctx, "report"); string(got) != "{}" || err != nil {
+		t.Errorf("report: %q %v", got, err)
+	}
+	wantErr(t, "drop", looker.Drop(ctx, "k4"), ErrReadOnly)
+	wantErr(t, "put", looker.Put(ctx, "k", nil, time.Hour), ErrReadOnly)
+	must(t, looker.Ping(ctx))
+	must(t, looker.Close())
+
+	q = mustOpen(t, Options{Dir: dir})
+	consistent(t, q)
+	for i := range 6 {
+		want := i != 2 // k2 is dead: a redelivery takes it again
+		if r := enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i), Installation: 1}); r.Duplicate != want {
+			t.Errorf("delivery g%d: %+v", i, r)
+		}
+	}
+	l := claim(t, q, "k4")
+	if l.Job.Nonce != "n4" || string(l.Job.Payload) != `{"i":1}` || l.Job.ID != "k4#5" {
+		t.Errorf("lease %+v", l)
+	}
+	// Its process died with it, and the newer job is what is left to do.
+	l = claim(t, q, "k0")
+	if l.Crashes != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" || string(l.State) != "check run 1\x00\xff" {
+		t.Errorf("lease %+v", l)
+	}
+	if e := show(t, q, "k1", Delayed); time.Until(e.Due) < 59*time.Minute || e.Reason != "waits for CI" {
+		t.Errorf("entry %+v", e)
+	}
+	if e := show(t, q, "k3", Delayed); e.Attempts != 1 || e.Reason != "502" {
+		t.Errorf("entry %+v", e)
+	}
+	claim(t, q, "k2")
+	none(t, q)
+	show(t, q, "parked", Waiting)
+	must(t, q.Park(ctx, 2, time.Time{}))
+	claim(t, q, "parked")
+	if r := enqueue(t, q, "", Job{Key: "new"}); r.IDs[0] <= "new#8" {
+		t.Errorf("the id %s may have been given before", r.IDs[0])
+	}
+	if got, err := q.Get(ctx, "report"); string(got) != "{}" || err != nil {
+		t.Errorf("report: %q %v", got, err)
+	}
+	must(t, q.journal.purge(time.Now()))
+	must(t, q.journal.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte(bucketBlobs)).Get([]byte("old report")) != nil {
+			t.Error("an expired blob is still on disk")
+		}
+		return nil
+	}))
+	must(t, q.journal.purge(time.Now().Add(9*24*time.Hour)))
+	must(t, q.journal.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketKeys)).ForEach(func(k, _ []byte) error {
+			if strings.HasPrefix(string(k), prefix+"guid:") {
+				t.Errorf("%s is still on disk after nine days", k)
+			}
+			return nil
+		})
+	}))
+}
+
+// A job that kills its process is dead at last.
+func TestJournalCrashes(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		q, err := Open(t.Context(), Options{Dir: dir, MaxCrashes: 2})
+		must(t, err)
+		switch i {
+		case 0:
+			enqueue(t, q, "g", Job{Key: "a"})
+			claim(t, q, "a")
+		case 1:
+			if l := claim(t, q, "a"); !l.Last {
+				t.Errorf("lease %+v", l)
+			}
+		case 2:
+			show(t, q, "a", Dead)
+			none(t, q)
+		}
+		must(t, q.Close())
+	}
+}
+
+func TestJournalLocked(t *testing.T) {
+	dir := t.TempDir()
+	q := mustOpen(t, Options{Dir: dir})
+	for _, readOnly := range []bool{false, true} {
+		_, err := Open(t.Context(), Options{Dir: dir, ReadOnly: readOnly})
+		wantErr(t, "second process", err, ErrLocked)
+		if err != nil && !strings.Contains(err.Error(), filepath.Join(dir, journalFile)) {
+			t.Errorf("the error names no file: %v", err)
+		}
+	}
+	must(t, q.Ping(t.Context()))
+}
+
+func TestJournalUnusable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, []byte("x"), 0o600))
+	damaged := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(damaged, journalFile), bytes.Repeat([]byte("not a journal "), 1000), 0o600))
+	for name, o := range map[string]Options{
+		"no folder":        {},
+		"a file":           {Dir: file},
+		"damaged":          {Dir: damaged},
+		"nothing to read":  {Dir: t.TempDir(), ReadOnly: true},
+		"bad URL":          {URL: "http://user:geheim@host"},
+		"URL of no number": {URL: "redis://user:geheim@host:port/0"},
+		"URL of no kind":   {URL: "://user:geheim@host"},
+	} {
+		q, err := Open(t.Context(), o)
+		if err == nil {
+			q.Close()
+			t.Errorf("%s: opened", name)
+			continue
+		}
+		if strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: the error holds the password: %v", name, err)
+		}
+		t.Log(err)
+	}
+}
+
+// While the disk takes nothing, nothing is acknowledged; when it does again, what came is stored with the next call.
+func TestJournalDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	q, err := Open(t.Context(), Options{Dir: dir})
+	must(t, err)
+	enqueue(t, q, "g0", Job{Key: "a"})
+	good := q.journal.db
+	broken, err := bbolt.Open(filepath.Join(t.TempDir(), "x"), 0o600, nil)
+	must(t, err)
+	must(t, broken.Close())
+	q.journal.db = broken
+
+	for range 2 { // the second would be a duplicate to the engine
+		if _, err := q.Enqueue(t.Context(), "g1", Job{Key: "b"}); err == nil {
+			t.Error("a delivery was acknowledged that isn't on disk")
+		}
+	}
+	if q.Ping(t.Context()) == nil {
+		t.Error("ready, though nothing can be stored")
+	}
+	if l, err := q.Claim(t.Context(), 0); err == nil || l != nil {
+		t.Errorf("claimed %v, though it can't be stored", l)
+	}
+
+	q.journal.db = good
+	must(t, q.Ping(t.Context()))
+	if r := enqueue(t, q, "g1", Job{Key: "b"}); !r.Duplicate {
+		t.Errorf("result %+v", r)
+	}
+	consistent(t, q)
+	must(t, q.Close())
+	q = mustOpen(t, Options{Dir: dir})
+	if l := claim(t, q, "a"); l.Crashes != 0 {
+		t.Errorf("lease %+v", l)
+	}
+	claim(t, q, "b")
+}
+
+// An operator is told what would lose jobs, and an operator whose Redis is as it should be is told nothing.
+func TestInspect(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{"--maxmemory-policy", "volatile-lru", "--appendonly", "no"}, []string{"noeviction", "--appendonly yes"}},
+		{[]string{"--rename-command", "CONFIG", "", "--appendonly", "no"}, nil},
+	} {
+		server := redistest.Start(t, test.args...)
+		var logged bytes.Buffer
+		q, err := Open(context.Background(), Options{URL: server.URL, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		must(t, err)
+		q.inspect(t.Context()) // the queue's own may not have come to it
+		must(t, q.Close())
+		if len(test.want) == 0 && logged.Len() > 0 {
+			t.Errorf("%v: logged %s", test.args, logged.String())
+		}
+		for _, want := range test.want {
+			if !strings.Contains(logged.String(), want) {
+				t.Errorf("%v: logged %s, want %s", test.args, logged.String(), want)
+			}
+		}
+	}
+}
