@@ -25,8 +25,9 @@ func head(t *testing.T, f *Fetcher, c *github.Client) *Found {
 
 func TestDownload(t *testing.T) {
 	h := newHub(t)
-	evil := blob(12, "../../etc/passwd")
-	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "wheels"), evil), done(2, "more.yml", "push", blob(21, "wheels"), blob(22, "x.ZIP"))}
+	evil, other := blob(12, "../../etc/passwd"), blob(21, "wheels")
+	other.data = []byte("other wheels")
+	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "wheels"), evil), done(2, "more.yml", "push", other, blob(22, "x.ZIP"))}
 	h.cut[11] = 2
 	dir := t.TempDir()
 	f, c := fetcher(t, Options{Dir: dir}), h.client()
