@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 // Anchor finds the source line that causes a finding: the requirement of a dependency, the build image or platform tag, the link
@@ -31,14 +32,14 @@ func searches(f *analyzer.Finding) []search {
 	var out []search
 	for _, x := range f.Fixes {
 		switch x.Kind {
-		case "pin", "dependency":
+		case fix.KindPin, fix.KindDependency:
 			if r, ok := parseRequirement(x.Requirement); ok {
 				out = append(out, requirement(r.name))
 			}
-		case "platform-tag", "image", "symver":
+		case fix.KindPlatformTag, fix.KindImage, fix.KindSymver:
 			out = append(out, image(f.Target))
-		case "link-flag", "patchelf":
-			out = append(out, linked(f))
+		case fix.KindLinkFlag, fix.KindPatchelf:
+			out = append(out, linked(f, true))
 		}
 	}
 	if aboutGPU(f) {
@@ -50,7 +51,7 @@ func searches(f *analyzer.Finding) []search {
 	if f.Package != "" {
 		out = append(out, requirement(f.Package))
 	}
-	return append(out, linked(f))
+	return append(out, linked(f, false))
 }
 
 func aboutGPU(f *analyzer.Finding) bool {
@@ -150,7 +151,7 @@ func requirement(name string) search {
 
 var (
 	manyTag   = regexp.MustCompile(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
-	buildArg  = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-image\b`)
+	buildArg  = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-\w+-image\b`)
 	imageLine = regexp.MustCompile(`^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
 	runnerOS  = regexp.MustCompile(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
 )
@@ -195,8 +196,8 @@ func sameTag(tag, target string) bool {
 
 var linkWords = regexp.MustCompile(`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`)
 
-// linked looks for the command that links the object, or against the library.
-func linked(f *analyzer.Finding) search {
+// linked looks for the command that links the object, or against the library; with any, one that links something else will do.
+func linked(f *analyzer.Finding, any bool) search {
 	stems := distinct([]string{stem(f.Object), stem(f.Library)})
 	return func(files map[string]string) (string, int) {
 		return scan(files, []fileKind{native, projectPy, imageFile, workflowYML}, func(kind fileKind, _, line string) int {
@@ -208,7 +209,7 @@ func linked(f *analyzer.Finding) search {
 					return 4 - i
 				}
 			}
-			if kind == native || strings.Contains(line, "extra_link_args") {
+			if any && (kind == native || strings.Contains(line, "extra_link_args")) {
 				return 1
 			}
 			return 0

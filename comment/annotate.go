@@ -52,7 +52,7 @@ func annotation(file string, line int, groups []*group) Annotation {
 			break
 		}
 		lines = append(lines, oneLine(g, 30))
-		raw = append(raw, strings.TrimSpace(g.Version+" "+g.Library)+": "+strings.Join(g.symbols, " "))
+		raw = append(raw, strings.Join(distinct(append([]string{g.Version, g.Library}, g.symbols...)), " "))
 	}
 	for i, x := range first.fixes {
 		if i == 3 {

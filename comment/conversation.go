@@ -10,7 +10,8 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Sticky writes the summary comment of a pull request: the one that our bot wrote, with the marker, and that is not minimised.
+// Sticky writes the summary comment of a pull request: the one that our bot wrote, that begins with the marker (a
+// name quoted further down may look like it), and that is not minimised.
 // Where there is none it makes one if create is set. body is left as it is when nothing changed; "" does nothing.
 func (p *Poster) Sticky(ctx context.Context, number int, body string, create bool) error {
 	if body == "" {
@@ -38,18 +39,26 @@ func (p *Poster) Sticky(ctx context.Context, number int, body string, create boo
 }
 
 func (p *Poster) findSticky(ctx context.Context, number int) (*gh.IssueComment, error) {
-	var found *gh.IssueComment
+	var ours []*gh.IssueComment
 	err := p.comments(ctx, number, func(c *gh.IssueComment) (bool, error) {
-		if c.GetUser().GetLogin() != p.Bot || !strings.Contains(c.GetBody(), Marker) {
-			return false, nil
+		if c.GetUser().GetLogin() == p.Bot && strings.HasPrefix(c.GetBody(), Marker) {
+			ours = append(ours, c)
 		}
-		hidden, err := p.minimised(ctx, c.GetNodeID())
-		if err == nil && !hidden {
-			found = c
-		}
-		return found != nil, err
+		return false, nil
 	})
-	return found, err
+	if err != nil || len(ours) == 0 {
+		return nil, err
+	}
+	hidden, err := p.minimised(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range ours {
+		if !hidden[c.GetNodeID()] {
+			return c, nil
+		}
+	}
+	return nil, nil
 }
 
 // comments calls visit for every comment of an issue or pull request, oldest first, until it says that it is done.
@@ -77,30 +86,56 @@ func (p *Poster) comments(ctx context.Context, number int, visit func(*gh.IssueC
 	}
 }
 
-const minimisedQuery = `query($id: ID!) { node(id: $id) { ... on Minimizable { isMinimized } } }`
+const minimisedQuery = `query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) { comments(first: 100, after: $after) {
+    pageInfo { hasNextPage endCursor }
+    nodes { id isMinimized } } } } }`
 
-// minimised asks whether somebody hid a comment; only GraphQL knows. Where it refuses to say, the comment counts as visible: a
-// second one would be worse.
-func (p *Poster) minimised(ctx context.Context, id string) (bool, error) {
-	if id == "" {
-		return false, nil
+// minimised asks which comments somebody hid, by node id; only GraphQL knows. Where it refuses to say, all count as visible: a
+// second summary comment would be worse.
+func (p *Poster) minimised(ctx context.Context, number int) (map[string]bool, error) {
+	hidden := map[string]bool{}
+	var after *string
+	for {
+		var page struct {
+			Repository struct {
+				PullRequest struct {
+					Comments struct {
+						PageInfo pageInfo `json:"pageInfo"`
+						Nodes    []struct {
+							ID          string `json:"id"`
+							IsMinimized bool   `json:"isMinimized"`
+						} `json:"nodes"`
+					} `json:"comments"`
+				} `json:"pullRequest"`
+			} `json:"repository"`
+		}
+		err := p.read(fmt.Sprintf("list minimised comments of #%d", number), func() error {
+			return p.Client.GraphQL(ctx, minimisedQuery, map[string]any{"owner": p.Owner, "name": p.Repo, "number": number, "after": after}, &page)
+		})
+		if refused(err) {
+			p.log().Warn("GitHub does not say which comments are minimised", "number", number, "error", err)
+			return hidden, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		cs := page.Repository.PullRequest.Comments
+		for _, c := range cs.Nodes {
+			if c.IsMinimized {
+				hidden[c.ID] = true
+			}
+		}
+		if !cs.PageInfo.HasNextPage {
+			return hidden, nil
+		}
+		after = &cs.PageInfo.EndCursor
 	}
-	var out struct {
-		Node struct {
-			IsMinimized bool `json:"isMinimized"`
-		} `json:"node"`
-	}
-	err := p.read("ask whether a comment is minimised", func() error {
-		return p.Client.GraphQL(ctx, minimisedQuery, map[string]any{"id": id}, &out)
-	})
-	if err == nil {
-		return out.Node.IsMinimized, nil
-	}
-	if k := github.Classify(err).Kind; k == github.Retry || k == github.After || ctx.Err() != nil {
-		return false, err
-	}
-	p.log().Warn("GitHub does not say whether the summary comment is minimised", "error", err)
-	return false, nil
+}
+
+type pageInfo struct {
+	HasNextPage bool   `json:"hasNextPage"`
+	EndCursor   string `json:"endCursor"`
 }
 
 // same compares comment bodies as GitHub stores them: with its line ends and without white space at the end.
@@ -127,7 +162,7 @@ func (p *Poster) Reply(ctx context.Context, number int, commentID int64, body st
 	marker := fmt.Sprintf("<!-- compat:reply %d -->", commentID)
 	there := func() (found bool, err error) {
 		err = p.comments(ctx, number, func(c *gh.IssueComment) (bool, error) {
-			found = c.GetUser().GetLogin() == p.Bot && strings.Contains(c.GetBody(), marker)
+			found = c.GetUser().GetLogin() == p.Bot && strings.HasPrefix(c.GetBody(), marker)
 			return found, nil
 		})
 		return found, err
@@ -135,7 +170,7 @@ func (p *Poster) Reply(ctx context.Context, number int, commentID int64, body st
 	if found, err := there(); found || err != nil {
 		return err
 	}
-	full := marker + "\n" + strings.ReplaceAll(body, Marker, "")
+	full := marker + "\n" + strings.ReplaceAll(body, Marker, "<!-- -->")
 	return p.write(ctx, fmt.Sprintf("reply on #%d", number), func() error {
 		_, _, err := p.Client.Issues.CreateComment(ctx, p.Owner, p.Repo, number, &gh.IssueComment{Body: &full})
 		return err

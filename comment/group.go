@@ -45,12 +45,18 @@ func grouped(findings []*analyzer.Finding) []*group {
 	return out
 }
 
+// keptFixes bounds the fixes of a group: one symbol after the other can bring its own.
+const keptFixes = 20
+
 func (g *group) add(f *analyzer.Finding) {
 	g.findings = append(g.findings, f)
 	g.symbols = append(g.symbols, f.Symbol)
 	g.artifacts = append(g.artifacts, f.Artifact)
 	g.targets = append(g.targets, f.Target)
 	for _, x := range f.Fixes {
+		if len(g.fixes) == keptFixes {
+			break
+		}
 		if !slices.ContainsFunc(g.fixes, func(y fix.Fix) bool {
 			return x.Kind == y.Kind && x.Title == y.Title && x.Command == y.Command && x.Requirement == y.Requirement
 		}) {

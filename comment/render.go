@@ -101,7 +101,7 @@ func later(b bool) int {
 func summary(in Input, s sorted, groups []*group) string {
 	head := lead(in, s) + "\n"
 	if t := targets(in.Report); t != "" {
-		head += "\n" + t
+		head += t
 	}
 	tail := unreadList(s.unread) + noteList(in.Report.Notes) + acceptedList(s.accepted) + skippedList(in.Report.Skipped) + link(in, "\n", "The full report")
 	var lines []string
@@ -112,7 +112,7 @@ func summary(in Input, s sorted, groups []*group) string {
 		}
 		lines = append(lines, l)
 	}
-	body := mdsafe.Join(lines, maxOutput/2, func(left int) string { return leftOut(in, groups, left) })
+	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, groups, left) })
 	old := existingList(in, s, maxOutput/8)
 	return mdsafe.Join([]string{head, body, old, tail}, maxOutput, nil)
 }
@@ -123,8 +123,9 @@ func details(in Input, s sorted, groups []*group) string {
 		return ""
 	}
 	blocks := make([]string, len(groups))
+	said := map[string]bool{}
 	for i, g := range groups {
-		blocks[i] = block(in, g, symbolBytes)
+		blocks[i] = block(in, g, symbolBytes, said)
 	}
 	legend := "\nA fix is verified when compat applied it, judged again, and the finding was gone and no new one had come.\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend), func(left int) string { return leftOut(in, groups, left) }) + legend

@@ -60,8 +60,9 @@ func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string)
 		}
 		groups = grouped(found)
 	}
+	said := map[string]bool{}
 	for _, g := range groups[:min(len(groups), maxExplained)] {
-		blocks = append(blocks, block(in, g, 3000))
+		blocks = append(blocks, block(in, g, 3000, said))
 	}
 	rest := len(groups) - min(len(groups), maxExplained)
 	switch {

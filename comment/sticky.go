@@ -37,8 +37,9 @@ func sticky(in Input, s sorted, groups []*group) string {
 		head += "\nThe findings that were reported here are fixed.\n"
 	}
 	var blocks []string
+	said := map[string]bool{}
 	for _, g := range groups[:min(len(groups), stickyGroups)] {
-		blocks = append(blocks, block(in, g, 1500))
+		blocks = append(blocks, block(in, g, 1500, said))
 	}
 	rest := len(groups) - len(blocks)
 	body := mdsafe.Join(blocks, maxBody/2, func(left int) string { return leftOut(in, groups, left+rest) })

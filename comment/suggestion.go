@@ -64,6 +64,7 @@ func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
 			sum := sha256.Sum256([]byte(path + "\x00" + strings.TrimSpace(line)))
 			c := ReviewComment{Fingerprint: hex.EncodeToString(sum[:12])}
 			var b strings.Builder
+			fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", c.Fingerprint)
 			for i, h := range groups {
 				if i == 3 {
 					fmt.Fprintf(&b, "and %s more.\n\n", count(len(groups)-i, "finding"))
@@ -84,7 +85,6 @@ func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
 				fmt.Fprintf(&b, " It %s.", mdsafe.Prose(strings.TrimSuffix(cost, "."), known...))
 			}
 			b.WriteString("\n\n" + mdsafe.Fence("suggestion", line))
-			fmt.Fprintf(&b, "\n<!-- compat:thread %s -->\n", c.Fingerprint)
 			c.Body = b.String()
 			return c, len(c.Body) <= maxBody
 		}
@@ -99,9 +99,9 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	text := code(line)
 	comment := line[len(text):]
 	switch x.Kind {
-	case "pin", "dependency":
+	case fix.KindPin, fix.KindDependency:
 		text, ok = raise(text, x.Requirement, kindOf(path))
-	case "image", "platform-tag":
+	case fix.KindImage, fix.KindPlatformTag:
 		text, ok = retag(text, x)
 	}
 	return text + comment, ok && text+comment != line
@@ -163,14 +163,14 @@ var (
 	// pulled is an image name that cibuildwheel or a container line can use for each of its architectures: the images that
 	// pypa/manylinux builds today. Others exist for single architectures only.
 	pulled = []string{"manylinux2014", "manylinux_2_28", "manylinux_2_34", "musllinux_1_2"}
-	imaged = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	imaged = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-\w+-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
 	tagged = regexp.MustCompile(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
 // retag puts the fix's platform in place of the one that the line names; an architecture behind it stays.
 func retag(text string, x fix.Fix) (string, bool) {
 	tag := wholeTag.FindString(x.Title)
-	if x.Kind == "image" || tag == "" {
+	if x.Kind == fix.KindImage || tag == "" {
 		tag = wholeTag.FindString(x.Command)
 	}
 	at := wholeTag.FindAllStringIndex(text, -1)
@@ -179,7 +179,7 @@ func retag(text string, x fix.Fix) (string, bool) {
 	}
 	isImage := imaged.MatchString(text)
 	switch {
-	case isImage && !slices.Contains(pulled, tag), !isImage && (x.Kind == "image" || !tagged.MatchString(text)):
+	case isImage && !slices.Contains(pulled, tag), !isImage && (x.Kind == fix.KindImage || !tagged.MatchString(text)):
 		return "", false
 	}
 	first := text[at[0][0]:at[0][1]]

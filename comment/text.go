@@ -33,8 +33,8 @@ func oneLine(g *group, most int) string {
 // maxShown bounds one name in a list, in characters.
 const maxShown = 300
 
-// block is the whole story of a group.
-func block(in Input, g *group, symbols int) string {
+// block is the whole story of a group. A fix that an earlier block has told (said) is only named.
+func block(in Input, g *group, symbols int, said map[string]bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n#### %s: %s in %s\n\n%s\n\n", g.Severity, mdsafe.Code(g.Rule, maxShown), mdsafe.Code(g.where(), maxShown), mdsafe.Prose(g.Message, names(g.Finding)...))
 	if n := len(g.symbols); n > 0 {
@@ -56,7 +56,9 @@ func block(in Input, g *group, symbols int) string {
 		fmt.Fprintf(&b, "- provided by: %s\n", mdsafe.Code(*g.ProvidedBy, maxShown))
 	}
 	for _, x := range g.fixes[:min(len(g.fixes), maxFixes)] {
-		b.WriteString(fixBlock(g.Finding, x))
+		key := x.Kind + "\x00" + x.Title + "\x00" + x.Command
+		b.WriteString(fixBlock(g.Finding, x, said[key]))
+		said[key] = true
 	}
 	return b.String()
 }
@@ -103,13 +105,16 @@ func chain(objects []string) string {
 	return strings.Join(cs, " → ")
 }
 
-func fixBlock(f *analyzer.Finding, x fix.Fix) string {
+func fixBlock(f *analyzer.Finding, x fix.Fix, told bool) string {
 	var b strings.Builder
 	mark := "not verified"
 	if x.Verified {
 		mark = "verified"
 	}
 	known := append(names(f), x.Requirement)
+	if told {
+		return fmt.Sprintf("\n**Fix** (%s, as above): %s\n", mdsafe.Code(x.Kind, 40), mdsafe.Prose(x.Title, known...))
+	}
 	fmt.Fprintf(&b, "\n**Fix** (%s, %s): %s\n", mdsafe.Code(x.Kind, 40), mark, mdsafe.Prose(x.Title, known...))
 	if x.Command != "" {
 		b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(x.Command, 2000)))

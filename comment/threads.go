@@ -31,8 +31,8 @@ type actor struct {
 	Login string `json:"login"`
 }
 
-// fingerprintMarker is how the body of a review comment carries its fingerprint.
-var fingerprintMarker = regexp.MustCompile(`<!-- compat:thread ([0-9a-f]{8,64}) -->`)
+// fingerprintMarker is how the body of a review comment carries its fingerprint: at its beginning, before any name from outside.
+var fingerprintMarker = regexp.MustCompile(`^<!-- compat:thread ([0-9a-f]{8,64}) -->`)
 
 // threads lists ours. GraphQL says the login of a bot without "[bot]", and a person may have that name: the type tells.
 func (p *Poster) threads(ctx context.Context, number int) ([]thread, error) {
@@ -44,11 +44,8 @@ func (p *Poster) threads(ctx context.Context, number int) ([]thread, error) {
 			Repository struct {
 				PullRequest struct {
 					ReviewThreads struct {
-						PageInfo struct {
-							HasNextPage bool   `json:"hasNextPage"`
-							EndCursor   string `json:"endCursor"`
-						} `json:"pageInfo"`
-						Nodes []struct {
+						PageInfo pageInfo `json:"pageInfo"`
+						Nodes    []struct {
 							ID         string `json:"id"`
 							IsResolved bool   `json:"isResolved"`
 							ResolvedBy *actor `json:"resolvedBy"`

@@ -55,7 +55,7 @@ func headline(f *analyzer.Finding) string {
 	if f.Object == "" {
 		name = path.Base(f.Artifact)
 	}
-	obj := mdsafe.Plain(name, 50)
+	obj := mdsafe.Plain(name, 80)
 	target := mdsafe.Plain(f.Target, 50)
 	what := mdsafe.Plain(f.Symbol, 80)
 	if what == "" {

@@ -1,0 +1,64 @@
+package comment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+func TestParseDiff(t *testing.T) {
+	d := ParseDiff([]DiffFile{
+		{"a.txt", "@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 @@\n+new\n\\ No newline at end of file"},
+		{"binary.so", ""},
+		{"bad", "@@ nonsense\n+x"},
+		{"minus.sql", "@@ -0,0 +1,2 @@\n+-- comment\n+@@ -9 +9 @@"},
+	})
+	for at, want := range map[string]int{"a.txt:1": 1, "a.txt:2": 1, "a.txt:3": 1, "a.txt:4": 1, "a.txt:5": 0, "a.txt:10": 0, "a.txt:11": 0, "a.txt:21": 3, "a.txt:22": 0, "binary.so:1": 0, "bad:1": 0, "minus.sql:2": 1, "minus.sql:9": 0} {
+		path, line, _ := strings.Cut(at, ":")
+		n := 0
+		fmt.Sscan(line, &n)
+		if got := d[path][n]; got != want || d.Has(path, n) != (want > 0) {
+			t.Errorf("%s: hunk %d, want %d", at, got, want)
+		}
+	}
+}
+
+// What go-gitdiff takes for a patch, we read the same.
+func FuzzParseDiff(f *testing.F) {
+	f.Add("@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n")
+	f.Add("@@ -10 +10,0 @@\n-gone\n@@ -20,0 +20 @@\n+new\n\\ No newline at end of file")
+	f.Add("@@ -0,0 +1 @@\n+@@ -9 +9 @@\n")
+	f.Add("@@ -1 +99999999999999999999 @@\n+x")
+	f.Fuzz(func(t *testing.T, patch string) {
+		got := rightLines(patch)
+		for line := range got {
+			if line < 0 || len(got) > len(patch) {
+				t.Fatalf("line %d of %q", line, patch)
+			}
+		}
+		files, _, err := gitdiff.Parse(strings.NewReader("--- a/f\n+++ b/f\n" + patch))
+		if err != nil || len(files) != 1 || strings.Contains(patch, "\ndiff --git") || strings.Contains(patch, "\n--- ") {
+			return
+		}
+		want := map[int]bool{}
+		for _, frag := range files[0].TextFragments {
+			at := int(frag.NewPosition)
+			for _, l := range frag.Lines {
+				if l.Op != gitdiff.OpDelete {
+					want[at] = true
+					at++
+				}
+			}
+		}
+		for line := range want {
+			if got[line] == 0 {
+				t.Fatalf("line %d is missing in %v of %q", line, got, patch)
+			}
+		}
+		if len(want) > 0 && len(got) != len(want) {
+			t.Fatalf("%v, gitdiff has %v, of %q", got, want, patch)
+		}
+	})
+}

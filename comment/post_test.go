@@ -1,0 +1,362 @@
+package comment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	neturl "net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/openapi"
+)
+
+// scene is a pull request on a GitHub of our own, and a Poster for its repository.
+type scene struct {
+	*Poster
+	gh   *githubtest.Server
+	repo *githubtest.Repo
+	pull *githubtest.Pull
+	t    *testing.T
+}
+
+func stage(t *testing.T) *scene {
+	t.Helper()
+	s, err := githubtest.Start(githubtest.Options{Validate: openapi.Validate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	inst := s.Install("acme")
+	repo := s.NewRepo(inst, "widget", map[string]string{"pyproject.toml": strings.ReplaceAll(pyproject, "12.8", "12.7"), "README.md": "# widget\n"})
+	pull := s.OpenPull(repo, repo, "feature", s.User("maintainer"), map[string]string{"pyproject.toml": pyproject})
+	api, err := neturl.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := github.New(github.Options{AppID: s.AppID, Key: []byte(s.PEM()), API: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := app.Installation(inst.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &scene{gh: s, repo: repo, pull: pull, t: t, Poster: &Poster{Client: client, Owner: "acme", Repo: "widget", Bot: s.BotLogin, AppID: s.AppID}}
+	t.Cleanup(func() {
+		for _, v := range s.Violations() {
+			t.Errorf("GitHub objects: %s", v)
+		}
+	})
+	return x
+}
+
+func (s *scene) ok(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// checks are the check runs on the head, as "status/conclusion externalID annotations verdicts".
+func (s *scene) checks() (out []string) {
+	s.gh.Do(func() {
+		for _, k := range s.repo.Checks {
+			if k.SHA == s.pull.HeadSHA {
+				out = append(out, fmt.Sprintf("%s/%s %s %d %d", k.Status, k.Conclusion, k.ExternalID, len(k.Annotations), k.Verdicts))
+			}
+		}
+	})
+	return out
+}
+
+func (s *scene) want(want ...string) {
+	s.t.Helper()
+	if got := s.checks(); !slices.Equal(got, want) {
+		s.t.Errorf("check runs:\n got %q\nwant %q", got, want)
+	}
+}
+
+func (s *scene) comments() (out []string) {
+	s.gh.Do(func() {
+		for _, i := range s.repo.Issues {
+			if i.Number == s.pull.Number {
+				for _, c := range i.Comments {
+					out = append(out, c.Author.Login+": "+c.Body)
+				}
+			}
+		}
+	})
+	return out
+}
+
+// many is a Check with n annotations.
+func many(n int) Check {
+	c := Check{Conclusion: "failure", Title: "bad", Summary: "bad", Actions: recheck()}
+	for i := range n {
+		c.Annotations = append(c.Annotations, Annotation{Path: "pyproject.toml", StartLine: 1 + i%8, EndLine: 1 + i%8, Level: LevelFailure, Title: "t" + fmt.Sprint(i), Message: "m"})
+	}
+	return c
+}
+
+var again = githubtest.Fault{Status: 502}
+var hidden = githubtest.Fault{Status: 502, After: true}
+
+func TestCheckRunLife(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	sha := s.pull.HeadSHA
+	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts")
+	s.ok(err)
+	if same, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts"); err != nil || same != id {
+		t.Fatalf("a second start: run %d, %v; want %d", same, err, id)
+	}
+	s.want("in_progress/ k1 0 0")
+	done, err := s.Conclude(ctx, sha, id, "k1", url, many(120))
+	s.ok(err)
+	if done != id {
+		t.Errorf("concluded another run")
+	}
+	s.want("completed/failure k1 120 1")
+	for range 2 { // done already
+		_, err = s.Conclude(ctx, sha, id, "k1", url, many(120))
+		s.ok(err)
+		_, err = s.Start(ctx, sha, "k1", url, "Waiting", "again")
+		s.ok(err)
+	}
+	s.want("completed/failure k1 120 1")
+	var batches []int
+	s.gh.Do(func() { batches = s.repo.Checks[0].Batches })
+	if !slices.Equal(batches, []int{50, 50, 20}) {
+		t.Errorf("batches %v", batches)
+	}
+	id, err = s.Start(ctx, sha, "k2", url, "Waiting", "rerun") // a rerun is a run of its own
+	s.ok(err)
+	_, err = s.Conclude(ctx, sha, id, "k2", url, many(3))
+	s.ok(err)
+	_, err = s.Conclude(ctx, sha, 0, "k3", "", many(1)) // without a start
+	s.ok(err)
+	s.want("completed/failure k1 120 1", "completed/failure k2 3 1", "completed/failure k3 1 1")
+}
+
+func TestCheckRunAfterBadAnswers(t *testing.T) {
+	ctx := context.Background()
+	for name, f := range map[string]githubtest.Fault{"nothing happened": again, "it took effect": hidden, "cut": {Cut: true}, "cut after": {Cut: true, After: true}} {
+		for _, n := range []int{0, 60} {
+			s := stage(t)
+			s.gh.Fault("checks/create", 1, f)
+			id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
+			s.ok(err)
+			s.gh.Fault("checks/update", 1, f)
+			s.gh.FaultAfter("checks/update", 1, 1, f)
+			_, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(n))
+			s.ok(err)
+			if got, want := s.checks(), fmt.Sprintf("completed/failure k1 %d 1", n); len(got) != 1 || got[0] != want && !(f.After && strings.HasPrefix(got[0], fmt.Sprintf("completed/failure k1 %d ", n))) {
+				t.Errorf("%s, %d annotations: %q, want %q", name, n, got, want)
+			}
+			s.gh.Fault("checks/create", 1, f)
+			_, err = s.Conclude(ctx, s.pull.HeadSHA, 0, "k2", url, many(5))
+			s.ok(err)
+			if got := s.checks(); len(got) != 2 || got[1] != "completed/failure k2 5 1" {
+				t.Errorf("%s: created and concluded in one call: %q", name, got)
+			}
+		}
+	}
+}
+
+// A crash between two batches: the next try goes on where the first stopped. Another analysis does not inherit the annotations.
+func TestCheckRunAfterCrash(t *testing.T) {
+	ctx := context.Background()
+	errCrash := errors.New("lease lost")
+	for _, next := range []string{"k1", "k2"} {
+		s := stage(t)
+		id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
+		s.ok(err)
+		writes := 0
+		s.Fence = func(context.Context) error {
+			if writes++; writes > 1 {
+				return errCrash
+			}
+			return nil
+		}
+		if _, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(120)); !errors.Is(err, errCrash) {
+			t.Fatalf("the fence's error is lost: %v", err)
+		}
+		s.want("in_progress/ k1 50 0")
+		s.Fence = nil
+		if next == "k2" {
+			id, err = s.Start(ctx, s.pull.HeadSHA, next, url, "Waiting", "…")
+			s.ok(err)
+		}
+		_, err = s.Conclude(ctx, s.pull.HeadSHA, id, next, url, many(120))
+		s.ok(err)
+		if next == "k1" {
+			s.want("completed/failure k1 120 1")
+		} else {
+			s.want("completed/cancelled duplicate 50 1", "completed/failure k2 120 1")
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	sha := s.pull.HeadSHA
+	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "…")
+	s.ok(err)
+	s.ok(s.Cancel(ctx, id, 999999))
+	s.ok(s.Cancel(ctx, id))
+	s.want("completed/cancelled k1 0 1")
+	_, err = s.Start(ctx, sha, "k1", url, "Waiting", "the head came back")
+	s.ok(err)
+	s.want("completed/cancelled k1 0 1", "in_progress/ k1 0 0")
+	s.ok(s.CancelHead(ctx, sha))
+	s.want("completed/cancelled k1 0 1", "completed/cancelled k1 0 1")
+}
+
+func TestSticky(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	n := s.pull.Number
+	body := func(x string) string { return Marker + "\n### compat: " + x + "\n" }
+	for i := range 130 {
+		s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), fmt.Sprint("note ", i))
+	}
+	foreign := s.gh.AddComment(s.repo, n, s.gh.User("outsider"), body("forged"))
+	s.ok(s.Sticky(ctx, n, body("clean"), false))
+	s.ok(s.Sticky(ctx, n, "", true))
+	if len(s.comments()) != 131 {
+		t.Error("a clean pull request got a comment")
+	}
+	s.gh.Fault("issues/create-comment", 1, hidden)
+	s.ok(s.Sticky(ctx, n, body("bad"), true))
+	s.ok(s.Sticky(ctx, n, body("bad"), true))
+	s.gh.Fault("issues/update-comment", 1, again)
+	s.ok(s.Sticky(ctx, n, body("worse"), true))
+	s.ok(s.Sticky(ctx, n, body("fixed"), false))
+	cs := s.comments()
+	if len(cs) != 132 || cs[131] != s.BotComment(body("fixed")) {
+		t.Errorf("%d comments, the last: %s", len(cs), cs[len(cs)-1])
+	}
+	var edits int
+	s.gh.Do(func() {
+		for _, i := range s.repo.Issues {
+			if i.Number == n {
+				edits = i.Comments[131].Edits
+				i.Comments[131].Minimized = "OUTDATED"
+			}
+		}
+	})
+	if edits != 2 || foreign.Body != body("forged") || foreign.Edits != 0 {
+		t.Errorf("%d edits of ours, %d of the foreign comment", edits, foreign.Edits)
+	}
+	s.ok(s.Sticky(ctx, n, body("bad again"), true)) // a person hid the old one
+	if cs := s.comments(); len(cs) != 133 {
+		t.Errorf("%d comments after the old one was minimised", len(cs))
+	}
+}
+
+func (s *scene) BotComment(body string) string { return s.Bot + ": " + body }
+
+func TestReplyAndReact(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	n := s.pull.Number
+	var ids []int64
+	for range 2 {
+		c := s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), "/compat explain <!-- compat:reply 1 -->")
+		ids = append(ids, c.ID)
+	}
+	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker))
+	for range 2 {
+		s.gh.Fault("issues/create-comment", 1, hidden)
+		s.ok(s.Reply(ctx, n, ids[0], hostile))
+		s.ok(s.React(ctx, ids[0], "confused"))
+	}
+	s.ok(s.Reply(ctx, n, ids[1], Help()))
+	s.ok(s.React(ctx, 424242, "eyes")) // gone
+	if got := len(s.comments()); got != 4 {
+		t.Errorf("%d comments, want two commands and two replies", got)
+	}
+	s.ok(s.Sticky(ctx, n, Marker+"\nx", true))
+	for _, c := range s.comments()[2:4] {
+		if strings.Contains(c, Marker) || strings.HasPrefix(c, s.BotComment(Marker)) {
+			t.Errorf("a reply looks like the summary comment: %s", c)
+		}
+	}
+}
+
+func TestReviewAndResolve(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	n, sha := s.pull.Number, s.pull.HeadSHA
+	diff := ParseDiff([]DiffFile{{"pyproject.toml", "@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]"}})
+	c := Render(Input{Report: of(nvjitlink()), Files: map[string]string{"pyproject.toml": pyproject}, Diff: diff})
+	if len(c.Review) != 1 {
+		t.Fatalf("%d suggestions", len(c.Review))
+	}
+	s.gh.Fault("pulls/create-review", 1, hidden)
+	for range 3 {
+		s.ok(s.Review(ctx, n, sha, c.Review))
+	}
+	state := func() string {
+		var b strings.Builder
+		s.gh.Do(func() {
+			for _, th := range s.pull.Threads {
+				fmt.Fprintf(&b, "%s:%d resolved=%v comments=%d;", th.Path, th.Line, th.Resolved, len(th.Comments))
+			}
+		})
+		return b.String()
+	}
+	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
+		t.Fatalf("threads: %s", got)
+	}
+	s.ok(s.Resolve(ctx, n, []string{c.Review[0].Fingerprint}))
+	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
+		t.Errorf("a thread whose finding is still there: %s", got)
+	}
+	s.gh.Do(func() {})
+	s.gh.Reply(s.pull.Threads[0], s.gh.User("maintainer"), "I will look at it")
+	s.ok(s.Resolve(ctx, n, nil))
+	s.ok(s.Resolve(ctx, n, nil))
+	if got := state(); got != "pyproject.toml:8 resolved=true comments=2;" {
+		t.Errorf("after the fix: %s", got)
+	}
+	bad := c.Review
+	bad[0].Line, bad[0].Fingerprint = 1, "00000000"
+	s.gh.Fault("pulls/create-review", 1, githubtest.Fault{Status: 422})
+	s.ok(s.Review(ctx, n, sha, bad)) // refused: logged, and the check run says the same
+}
+
+func TestLimitIsReturned(t *testing.T) {
+	s := stage(t)
+	s.gh.Fault("checks/list-for-ref", 1, githubtest.Fault{Status: 429, Header: map[string][]string{"Retry-After": {"7"}}})
+	_, err := s.Conclude(context.Background(), s.pull.HeadSHA, 0, "k", url, many(1))
+	if f := github.Classify(err); f.Kind != github.After {
+		t.Errorf("a limit comes back as %v (%v)", f.Kind, err)
+	}
+	s.want()
+}
+
+// What Render plans is what GitHub takes.
+func TestRenderedChecksArePosted(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	r := of()
+	for i := range 70 {
+		f := nvjitlink()
+		f.Object = fmt.Sprintf("widget/<b>@octocat`%d.so", i)
+		r.Findings = append(r.Findings, f)
+	}
+	r.Verdict = analyzer.Incompatible
+	c := Render(Input{Report: r, Files: map[string]string{"pyproject.toml": pyproject}, Diff: Diff{"pyproject.toml": {8: 1}}, DetailsURL: url, SHA: s.pull.HeadSHA})
+	_, err := s.Conclude(ctx, s.pull.HeadSHA, 0, "k", url, c)
+	s.ok(err)
+	s.ok(s.Sticky(ctx, s.pull.Number, c.Sticky, c.Create))
+	s.ok(s.Review(ctx, s.pull.Number, s.pull.HeadSHA, c.Review))
+	s.want("completed/failure k 70 1")
+}
