@@ -23,6 +23,8 @@ It comes from a build on a newer system than the platform tag promises: the link
 
 To mend it, build in the image of the tag, claim a newer tag, or, where the same symbol has an older version, bind to that one with ` + "`.symver`" + `.
 
+A tag older than manylinux2014 (manylinux1, manylinux2010) that only promises too much for systems that nobody supports any more is a warning.
+
 Not seen: symbols that are looked up with dlsym, and versions that only another library of the package's own dependencies asks for.`,
 	References: []string{"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7", "glibc: elf/dl-version.c", "PEP 600"},
 	Check:      checkSymbolVersion,
@@ -43,6 +45,10 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				f.Message += fmt.Sprintf("; it has %s", analyzer.Versioned(i.Name, older[len(older)-1]))
 			}
 			f.Message += builtWith(v)
+			if !p.Asked && onlyExtinct(p.Platform, i) {
+				f.Severity = analyzer.Warning
+				f.Message += "; no system that is still supported is that old, but the tag says more than is true"
+			}
 			p.Report(f, slices.Concat(retag, symver(v, i, older))...)
 		}
 		for _, n := range bareNodes(v) {
@@ -81,6 +87,19 @@ func packed(version string) []fix.Candidate {
 		return nil
 	}
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link without packed relative relocations", Command: "-Wl,-z,nopack-relative-relocs"}}}
+}
+
+// oldestLiving is the libc of the oldest platform that anybody still supports: CentOS 7 and its like.
+const oldestLiving = "2.17"
+
+// onlyExtinct tells whether a platform is older than every living one and the import is there on the oldest of those: manylinux1 and
+// manylinux2010 wheels are installed everywhere and fail nowhere.
+func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
+	if p.Libc != "glibc" || !analyzer.OlderLibc(p.LibcVersion, oldestLiving) {
+		return false
+	}
+	living, err := platform.Lookup("manylinux_2_17", p.Arch)
+	return err == nil && anywhere(living, i)
 }
 
 // since says when a version came, "" where that is not known.

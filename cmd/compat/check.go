@@ -116,9 +116,18 @@ func writers(f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
 	return map[string]func(io.Writer, *analyzer.Report) error{
 		"text":     func(w io.Writer, r *analyzer.Report) error { return report.Text(w, r, f.verbose) },
 		"json":     report.JSON,
-		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, rules.All()) },
+		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, described()) },
 		"markdown": report.Markdown,
 	}
+}
+
+// described is what SARIF says of each rule.
+func described() []report.Rule {
+	var out []report.Rule
+	for _, r := range rules.All() {
+		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
+	}
+	return out
 }
 
 // options puts flags, configuration and environment together; flags win. A configuration with problems comes back as a

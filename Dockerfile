@@ -1,0 +1,20 @@
+# syntax=docker/dockerfile:1
+# One static binary on scratch, non-root. Reproducible: the same commit and the same Go give the same bytes.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o /compat ./cmd/compat \
+ && mkdir -p /data/tmp && touch -d @0 /compat
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build --chown=65532:65532 /data /data
+COPY --from=build /compat /compat
+USER 65532:65532
+ENV COMPAT_DATA=/data TMPDIR=/data/tmp
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["/compat"]
+CMD ["serve"]

@@ -1,0 +1,30 @@
+.DEFAULT_GOAL := help
+.PHONY: help build test lint docs data demo
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@latest
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@latest
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## The binary, static, at ./compat
+	CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags "-s -w" -o compat ./cmd/compat
+
+test: ## Every test, with the race detector, on an embedded queue and on real redis-servers
+	go vet ./...
+	go test -race -timeout 20m ./...
+
+lint: ## staticcheck, golangci-lint, govulncheck
+	go run $(STATICCHECK) ./...
+	go run $(GOLANGCI) run ./...
+	go run $(GOVULNCHECK) ./...
+
+docs: ## Write the generated pages and the goldens of the rules anew
+	go test ./internal/docgen ./cmd/compat -run 'Pages|Schemas' -update
+
+data: ## Write the embedded tables of platforms and packages anew (needs apt's mirror and a package index)
+	go generate ./analyzer/platform ./analyzer/stack
+
+demo: ## Play the founding cases against a GitHub on this machine
+	go run ./cmd/compat demo
