@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,6 +21,7 @@ import (
 const childEnv = "COMPAT_QUEUE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	LogClient(slog.New(slog.DiscardHandler))
 	what, arg, _ := strings.Cut(os.Getenv(childEnv), " ")
 	var err error
 	switch what {
@@ -260,8 +262,10 @@ func TestWorkerKilled(t *testing.T) {
 	start := time.Now()
 	must(t, cmd.Process.Kill())
 	l := claim(t, q, "a")
-	if d := time.Since(start); d > 1300*time.Millisecond {
+	if d := time.Since(start); d > 2*time.Second {
 		t.Errorf("taken over after %s, with a lease of 1 s", d)
+	} else {
+		t.Logf("taken over after %s, with a lease of 1 s", d)
 	}
 	if l.Crashes != 1 {
 		t.Errorf("lease %+v", l)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -41,6 +42,16 @@ func tune(o *redis.Options) *redis.Options {
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o
+}
+
+// LogClient sends what the Redis client says by itself (a connection that couldn't be made) to log, at level debug, instead of stderr: the calls
+// return the same as errors. The client has one logger for the whole process, so main calls this, once.
+func LogClient(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
+
+type clientLog struct{ *slog.Logger }
+
+func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
+	l.DebugContext(ctx, "redis client: "+fmt.Sprintf(format, v...))
 }
 
 // inspect asks Redis, as soon as it answers, whether it keeps what it is given, and logs what to change. Managed services often refuse
