@@ -15,8 +15,8 @@ type operation struct {
 	do               func(*Server, *request) (any, error)
 }
 
-// operations is everything compat may ask. The first that matches is taken; {…_id}, {…_number} and {archive_format} aside, a
-// parameter takes any one segment, and one at the end with "..." takes the rest.
+// operations is everything compat may ask; the first that matches is taken. A parameter takes one segment of the path, digits
+// where it is called …_id or …_number, and as many as there are with "...": GitHub takes a ref's slashes as they are.
 var operations = []*operation{
 	{"GET", "/app", "apps/get-authenticated", "jwt", (*Server).getApp},
 	{"GET", "/app/installations", "apps/list-installations", "jwt", (*Server).listInstallations},
@@ -37,12 +37,12 @@ var operations = []*operation{
 	{"GET", "/repos/{owner}/{repo}/git/ref/{ref...}", "git/get-ref", "contents:read", (*Server).getRef},
 	{"GET", "/repos/{owner}/{repo}/git/tags/{tag_sha}", "git/get-tag", "contents:read", (*Server).getTag},
 	{"GET", "/repos/{owner}/{repo}/compare/{basehead...}", "repos/compare-commits-with-basehead", "contents:read", (*Server).compare},
-	{"GET", "/repos/{owner}/{repo}/branches/{branch}", "repos/get-branch", "contents:read", (*Server).getBranch},
+	{"GET", "/repos/{owner}/{repo}/branches/{branch...}", "repos/get-branch", "contents:read", (*Server).getBranch},
 	{"GET", "/repos/{owner}/{repo}/commits", "repos/list-commits", "contents:read", (*Server).listCommits},
 	{"GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "repos/list-pull-requests-associated-with-commit", "pull_requests:read", (*Server).commitPulls},
-	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", "checks/list-for-ref", "checks:read", (*Server).listChecks},
-	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-suites", "checks/list-suites-for-ref", "checks:read", (*Server).listSuites},
-	{"GET", "/repos/{owner}/{repo}/commits/{ref}", "repos/get-commit", "contents:read", (*Server).getCommit},
+	{"GET", "/repos/{owner}/{repo}/commits/{ref...}/check-runs", "checks/list-for-ref", "checks:read", (*Server).listChecks},
+	{"GET", "/repos/{owner}/{repo}/commits/{ref...}/check-suites", "checks/list-suites-for-ref", "checks:read", (*Server).listSuites},
+	{"GET", "/repos/{owner}/{repo}/commits/{ref...}", "repos/get-commit", "contents:read", (*Server).getCommit},
 	{"GET", "/repos/{owner}/{repo}/collaborators/{username}/permission", "repos/get-collaborator-permission-level", "metadata:read", (*Server).getPermission},
 
 	{"POST", "/repos/{owner}/{repo}/check-runs", "checks/create", "checks:write", (*Server).createCheck},
@@ -125,30 +125,27 @@ func (op *operation) values(segments []string) (map[string]string, bool) {
 	values := map[string]string{}
 	want := strings.Split(op.path, "/")
 	for i, w := range want {
-		if i >= len(segments) {
+		if len(segments) < len(want)-i {
 			return nil, false
 		}
 		name, isParam := strings.CutPrefix(strings.TrimSuffix(w, "}"), "{")
-		rest, isRest := strings.CutSuffix(name, "...")
-		got := segments[i]
-		if isRest {
-			got, name = strings.Join(segments[i:], "/"), rest
+		name, isLong := strings.CutSuffix(name, "...")
+		take := 1
+		if isLong { // all but what the rest of the template needs
+			take = len(segments) - (len(want) - i - 1)
 		}
-		got, err := url.PathUnescape(got)
+		got, err := url.PathUnescape(strings.Join(segments[:take], "/"))
+		segments = segments[take:]
 		switch {
 		case !isParam && got != w, err != nil, isParam && got == "":
 			return nil, false
 		case isParam && (strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) && strings.Trim(got, "0123456789") != "":
 			return nil, false
-		}
-		if isParam {
+		case isParam:
 			values[name] = got
 		}
-		if isRest {
-			return values, true
-		}
 	}
-	return values, len(want) == len(segments)
+	return values, len(segments) == 0
 }
 
 // allowed tells whether permissions cover what an operation needs.
