@@ -144,28 +144,31 @@ func TestCheckRunLife(t *testing.T) {
 }
 
 func TestCheckRunAfterBadAnswers(t *testing.T) {
-	ctx := context.Background()
 	for name, f := range map[string]githubtest.Fault{"nothing happened": again, "it took effect": hidden, "cut": {Cut: true}, "cut after": {Cut: true, After: true}} {
 		for _, n := range []int{0, 60} {
-			s := stage(t)
-			s.gh.Fault("checks/create", 1, f)
-			id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
-			s.ok(err)
-			s.gh.Fault("checks/update", 1, f)
-			s.gh.FaultAfter("checks/update", 1, 1, f)
-			_, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(n))
-			s.ok(err)
-			if got, want := s.checks(), fmt.Sprintf("completed/failure k1 %d 1", n); len(got) != 1 || got[0] != want && !(f.After && strings.HasPrefix(got[0], fmt.Sprintf("completed/failure k1 %d ", n))) {
-				t.Errorf("%s, %d annotations: %q, want %q", name, n, got, want)
-			}
-			s.gh.Fault("checks/create", 1, f)
-			_, err = s.Conclude(ctx, s.pull.HeadSHA, 0, "k2", url, many(5))
-			s.ok(err)
-			if got := s.checks(); len(got) != 2 || got[1] != "completed/failure k2 5 1" {
-				t.Errorf("%s: created and concluded in one call: %q", name, got)
-			}
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				t.Parallel()
+				badAnswers(t, f, n)
+			})
 		}
 	}
+}
+
+func badAnswers(t *testing.T, f githubtest.Fault, n int) {
+	ctx := context.Background()
+	s := stage(t)
+	s.gh.Fault("checks/create", 1, f)
+	id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
+	s.ok(err)
+	s.gh.Fault("checks/update", 1, f)
+	s.gh.FaultAfter("checks/update", 1, 1, f)
+	_, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(n))
+	s.ok(err)
+	s.want(fmt.Sprintf("completed/failure k1 %d 1", n))
+	s.gh.Fault("checks/create", 1, f)
+	_, err = s.Conclude(ctx, s.pull.HeadSHA, 0, "k2", url, many(5))
+	s.ok(err)
+	s.want(fmt.Sprintf("completed/failure k1 %d 1", n), "completed/failure k2 5 1")
 }
 
 // A crash between two batches: the next try goes on where the first stopped. Another analysis does not inherit the annotations.

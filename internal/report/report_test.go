@@ -1,0 +1,250 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	markdown "github.com/yuin/goldmark/renderer/html"
+	"golang.org/x/net/html"
+	"golang.org/x/tools/txtar"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+var update = flag.Bool("update", false, "write what is written to testdata")
+
+var rules = []Rule{{ID: "symbol-version-too-new", Title: "a symbol version that the platform does not have yet", Help: "Build on an older system.", Severity: analyzer.Error}}
+
+func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
+	t.Helper()
+	a := &txtar.Archive{}
+	for _, w := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"report.txt", func(w io.Writer) error { return Text(w, r, false) }},
+		{"verbose.txt", func(w io.Writer) error { return Text(w, r, true) }},
+		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
+		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
+		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
+		{"report.html", func(w io.Writer) error { return Page(w, r) }},
+	} {
+		var b bytes.Buffer
+		if err := w.write(&b); err != nil {
+			t.Fatalf("%s: %v", w.name, err)
+		}
+		a.Files = append(a.Files, txtar.File{Name: w.name, Data: b.Bytes()})
+	}
+	return a
+}
+
+func sample() *analyzer.Report {
+	by := "nvidia-nvjitlink-cu12 12.9.86"
+	const wheel = "widget-1.1.0-py3-none-manylinux2014_x86_64.whl"
+	pow := func(symbol, artifact string) analyzer.Finding {
+		return analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: "manylinux_2_17_x86_64", Artifact: artifact, Object: "warp/bin/warp.so", Symbol: symbol, Version: "GLIBC_2.29", Library: "libm.so.6",
+			Message: "warp/bin/warp.so needs " + symbol + "@GLIBC_2.29, which manylinux_2_17_x86_64 lacks", Chain: []string{"warp/bin/warp.so", "libm.so.6"},
+			Fixes: []fix.Fix{{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_31_x86_64", Command: "wheel tags --platform-tag manylinux_2_31_x86_64 " + wheel, Verified: true, Cost: []string{"drops debian10"}}}}
+	}
+	return &analyzer.Report{Schema: analyzer.Schema, Tool: analyzer.Tool{Version: "1.0.0"}, Verdict: analyzer.Incompatible,
+		Targets:   []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Incompatible, With: []string{"torch==2.7.0"}}},
+		Artifacts: []analyzer.Artifact{{Path: wheel, SHA256: "ab12", Kind: "wheel", Objects: 2, Wheel: &analyzer.Wheel{Name: "widget", Version: "1.1.0"}}, {Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1}},
+		Findings: []analyzer.Finding{pow("pow", wheel), pow("exp", wheel), pow("pow", "widget-cp312.whl"),
+			{Rule: "symbol-missing-in-package", Severity: analyzer.Warning, New: true, Target: "manylinux_2_17_x86_64", Artifact: wheel, Object: "widget/c.so", Symbol: "_ZN1a1bEv", Demangled: "a::b()", Library: "libnvJitLink.so.12", ProvidedBy: &by, Message: "widget/c.so needs _ZN1a1bEv"},
+			{Rule: "library-not-found", Severity: analyzer.Error, Artifact: "libx.so", Object: "libx.so", Library: "liby.so.1", Message: "libx.so needs liby.so.1, which nothing brings"}},
+		Unread:   []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
+		Skipped:  []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not judged"}},
+		Accepted: []analyzer.Accepted{{Finding: pow("log", wheel), Because: "only AlmaLinux 9", Until: "2999-01-01", By: "maintainer"}},
+		Notes:    []string{"torch was not looked up: no index is set; name one with --index-url."}}
+}
+
+func TestGolden(t *testing.T) {
+	clean := &analyzer.Report{Verdict: analyzer.Compatible, Artifacts: []analyzer.Artifact{{Path: "a.so", Kind: "object", Objects: 1}}}
+	for name, r := range map[string]*analyzer.Report{"sample": sample(), "clean": clean} {
+		file := filepath.Join("testdata", name+".txtar")
+		got := txtar.Format(write(t, r))
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs; go test ./internal/report -update writes it anew. Now:\n%s", file, got)
+		}
+	}
+}
+
+// JSON reads back as the same report, has no null list, and does not touch the caller's.
+func TestJSON(t *testing.T) {
+	r := sample()
+	r.Findings[3].Fixes = nil
+	var b bytes.Buffer
+	if err := JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Findings[3].Fixes != nil || r.Artifacts[0].Wheel.Tags != nil {
+		t.Error("the caller's report was changed")
+	}
+	var back analyzer.Report
+	d := json.NewDecoder(bytes.NewReader(b.Bytes()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&back); err != nil {
+		t.Fatal(err)
+	}
+	var c bytes.Buffer
+	if err := JSON(&c, &back); err != nil || !bytes.Equal(b.Bytes(), c.Bytes()) {
+		t.Errorf("it does not read back as itself: %v", err)
+	}
+	b.Reset()
+	if err := JSON(&b, &analyzer.Report{Artifacts: []analyzer.Artifact{{Path: "a.so"}}, Findings: []analyzer.Finding{{Rule: "x"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var any map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &any); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"targets", "unread", "skipped"} {
+		if string(any[k]) != "[]" {
+			t.Errorf("%s is %s, want []", k, any[k])
+		}
+	}
+	if s := b.String(); !strings.Contains(s, `"fixes": []`) || !strings.Contains(s, `"chain": []`) || !strings.Contains(s, `"provided_by": null`) || strings.Contains(s, `"wheel"`) {
+		t.Errorf("an almost empty report: %s", s)
+	}
+}
+
+func TestSARIFCounts(t *testing.T) {
+	r := sample()
+	for i := range maxResults {
+		f := r.Findings[0]
+		f.Symbol = fmt.Sprint("s", i)
+		r.Findings = append(r.Findings, f)
+	}
+	var b bytes.Buffer
+	if err := SARIF(&b, r, rules); err != nil {
+		t.Fatal(err)
+	}
+	var log sarifLog
+	if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if len(run.Results) != maxResults || len(run.Tool.Driver.Rules) != 3 {
+		t.Errorf("%d results, %d rules", len(run.Results), len(run.Tool.Driver.Rules))
+	}
+	seen := map[string]string{}
+	for _, x := range run.Results {
+		if run.Tool.Driver.Rules[x.RuleIndex].ID != x.RuleID {
+			t.Fatalf("result of %s points at rule %d", x.RuleID, x.RuleIndex)
+		}
+		seen[x.Fingerprints["compatIdentity/v1"]] = x.RuleID
+	}
+	if len(seen) != maxResults-1 { // pow is in two wheels
+		t.Errorf("%d fingerprints of %d results", len(seen), len(run.Results))
+	}
+}
+
+var hostile = []string{"`@octocat", "</code><script>alert(1)</script>", "<img src=x onerror=y>", "![i](http://evil.test)", "[l](http://evil.test)", "\x1b[31mred\x1b[0m\x07", "\u202eevil", "a\n# b\r\n", "\xff\xfe", "javascript:alert(1)", "{{.}}", "\"'><b>", "-->", "\u009b31m", "#1"}
+
+func TestHostileNames(t *testing.T) {
+	gfm := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdown.WithUnsafe()))
+	for _, h := range hostile {
+		f := analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: h, Artifact: h, Object: h, Symbol: h, Demangled: h + "()", Version: h, Library: h, Message: h + " needs " + h, Chain: []string{h, h}, ProvidedBy: &h,
+			Fixes: []fix.Fix{{Kind: h, Title: h, Command: h + "\n" + h, Cost: []string{h}}}}
+		old := f
+		old.New = false
+		u := []analyzer.Unread{{Path: h, Reason: h}}
+		r := &analyzer.Report{Verdict: analyzer.Incompatible, Tool: analyzer.Tool{Version: h}, Targets: []analyzer.Target{{Name: h, With: []string{h}}}, Artifacts: []analyzer.Artifact{{Path: h, SHA256: h, Kind: "object"}},
+			Findings: []analyzer.Finding{f, old}, Unread: u, Skipped: u, Accepted: []analyzer.Accepted{{Finding: f, Because: h, By: h, Until: h}}, Notes: []string{h}}
+		a := write(t, r)
+		for _, w := range a.Files[:2] {
+			for _, c := range string(w.Data) {
+				if c != '\n' && (c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 || c == '\u202e' || c == '\ufffd') {
+					t.Errorf("%q: %s lets %q through", h, w.Name, c)
+				}
+			}
+		}
+		for _, w := range a.Files[2:4] {
+			if !json.Valid(w.Data) {
+				t.Errorf("%q: %s is no JSON", h, w.Name)
+			}
+		}
+		var b bytes.Buffer
+		if err := gfm.Convert(a.Files[4].Data, &b); err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range []string{b.String(), string(a.Files[5].Data)} {
+			if why := unsafe(page); why != "" {
+				t.Errorf("%q: %s", h, why)
+			}
+		}
+	}
+}
+
+// unsafe walks HTML with a browser's parser and says what could run, load or lead out.
+func unsafe(page string) string {
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return err.Error()
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.CommentNode {
+			return "a comment " + n.Data
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		switch n.Data {
+		case "script", "img", "style", "iframe", "object", "embed", "form", "input", "base", "b":
+			return "an element " + n.Data
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#finding-") && a.Val != "style.css" {
+				return "an attribute " + a.Key + "=" + a.Val
+			}
+		}
+	}
+	return ""
+}
+
+func TestPageAnchorsAreUnique(t *testing.T) {
+	var b bytes.Buffer
+	if err := Page(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i <= 3; i++ {
+		if n := strings.Count(b.String(), fmt.Sprintf(`id="finding-%d"`, i)); n != 1 {
+			t.Errorf("finding-%d is there %d times", i, n)
+		}
+	}
+	if len(Style()) == 0 || !strings.Contains(b.String(), "pow") {
+		t.Error("no style, or no symbol")
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriteErrorsComeBack(t *testing.T) {
+	for name, err := range map[string]error{"text": Text(broken{}, sample(), true), "json": JSON(broken{}, sample()), "sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()), "page": Page(broken{}, sample())} {
+		if err == nil {
+			t.Errorf("%s hides a write error", name)
+		}
+	}
+}
