@@ -78,7 +78,7 @@ To see what it says:  compat demo`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newCheckCommand(env), newFactsCommand(env), newRulesCommand(env), newVersionCommand(env), newServeCommand(env))
+	root.AddCommand(newCheckCommand(env), newFactsCommand(env), newRulesCommand(env), newVersionCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
 	return root
 }
 

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/spf13/cobra"
+)
+
+// demoLimit is far more than the demo needs: on two cores it takes a few seconds.
+const demoLimit = 50 * time.Second
+
+func newDemoCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Play the four founding cases and a clean change against a GitHub on this machine",
+		Long: `Play five pull requests against a GitHub on this machine: a wheel with symbols newer than its tag, one whose dependency's pinned version lacks a symbol, a CUDA build in a
+ROCm environment, a library that programs can't be linked against, and a clean wheel. The real server runs on an embedded queue; what the author of each pull request would see is printed.
+
+Nothing outside of this machine is asked, and nothing is left behind.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), env) },
+	}
+}
+
+// act is one pull request of the demo.
+type act struct {
+	title, file, text, artifact string
+	content                     []byte
+	base                        string // .github/compat.yml of the base branch; "" none
+}
+
+const (
+	demoProject  = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n%s]\n"
+	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n"
+)
+
+func acts() []act {
+	project := func(line string) string { return fmt.Sprintf(demoProject, line) }
+	library, d := cases.CaseD()
+	return []act{
+		{title: "A: a manylinux2014 wheel, built on a newer system", file: "pyproject.toml", text: project("    \"numpy\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseA("1.1.0"))},
+		{title: "B: a symbol that the pinned nvJitLink lacks", file: "pyproject.toml", text: project("    \"nvidia-nvjitlink-cu12>=12.8\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))},
+		{title: "C: a CUDA build in a ROCm environment", file: "pyproject.toml", text: project("    \"torch\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseC("1.1.0")), base: "python:\n  with:\n    - torch==2.4.0+rocm6.1\n"},
+		{title: "D: a library that does not list libdl", file: "CMakeLists.txt", text: "project(widget)\nadd_library(cufile SHARED cufile.c)\n", artifact: "native-libs", content: cases.Zip(map[string][]byte{"lib/" + library: d})},
+		{title: "a clean wheel", file: "pyproject.toml", text: project("    \"packaging\",\n"), artifact: "wheels", content: cases.Dist(cases.Clean("1.1.0"))},
+	}
+}
+
+func demo(ctx context.Context, env environment) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
+	gh, err := githubtest.Start(githubtest.Options{})
+	if err != nil {
+		return err
+	}
+	defer gh.Close()
+	dir, err := os.MkdirTemp("", "compat-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	root := "http://" + listener.Addr().String()
+	gh.Hook = root + "/webhook"
+	settings := map[string]string{
+		"APP_ID": strconv.FormatInt(gh.AppID, 10), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(),
+		"COMPAT_DATA": dir, "COMPAT_PUBLIC_URL": root, "COMPAT_WAIT": "40s", "LOG_LEVEL": "error",
+	}
+	served := make(chan error, 1)
+	go func() {
+		quiet := environment{Getenv: func(name string) (string, bool) { v, ok := settings[name]; return v, ok }, In: env.In, Out: env.Out, Err: env.Err}
+		served <- serve(ctx, quiet, "", listener)
+	}()
+	var pulls []*githubtest.Pull
+	owner := gh.Install("demo")
+	for i, a := range acts() {
+		pulls = append(pulls, open(gh, owner, i, a))
+	}
+	for i, p := range pulls {
+		if err := settled(ctx, gh, p, served); err != nil {
+			return err
+		}
+		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", acts()[i].title, gh.Story(p))
+	}
+	fmt.Fprintf(env.Out, "%d pull requests were reviewed. Next: compat check FILE, or compat serve with an App of your own.\n", len(pulls))
+	cancel()
+	return <-served
+}
+
+// open makes a repository with one pull request whose CI has just ended.
+func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a act) *githubtest.Pull {
+	files := map[string]string{"README.md": "# widget\n", "pyproject.toml": fmt.Sprintf(demoProject, ""), ".github/workflows/wheels.yml": demoWorkflow}
+	if a.base != "" {
+		files[".github/compat.yml"] = a.base
+	}
+	repo := gh.NewRepo(owner, fmt.Sprintf("widget-%d", i+1), files)
+	gh.BranchRun(repo, "main", githubtest.NewArtifact("wheels", cases.Dist(cases.Clean("1.0.0"))))
+	pull := gh.OpenPull(repo, repo, "change", gh.User("author"), map[string]string{a.file: a.text})
+	gh.Send("pull_request", gh.PullEvent(pull, "opened"))
+	gh.Send("workflow_run", gh.RunEvent(gh.PullRun(pull, githubtest.NewArtifact(a.artifact, a.content)), "completed"))
+	return pull
+}
+
+// commented tells whether the conversation of a pull request has a comment. The caller holds the GitHub's lock.
+func commented(p *githubtest.Pull) bool {
+	for _, i := range p.Repo.Issues {
+		if i.Number == p.Number {
+			return len(i.Comments) > 0
+		}
+	}
+	return false
+}
+
+// settled waits until the check of a pull request's head is concluded and what is said beside it was said.
+func settled(ctx context.Context, gh *githubtest.Server, p *githubtest.Pull, served <-chan error) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		done := false
+		gh.Do(func() {
+			for _, k := range p.Repo.Checks {
+				if k.SHA == p.HeadSHA && k.Status == "completed" {
+					done = k.Conclusion == "success" || commented(p)
+				}
+			}
+		})
+		if done {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case err := <-served:
+			return fmt.Errorf("the server ended: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("%s was not reviewed in time: %w", p.Title, ctx.Err())
+		}
+	}
+}

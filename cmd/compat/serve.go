@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/scratch"
+	"github.com/compat-app/compat/internal/worker"
+	"github.com/compat-app/compat/webhook"
+)
+
+// stopWithin is how long requests under way may take once the service stops; deliveries are answered in milliseconds.
+const stopWithin = 5 * time.Second
+
+func newServeCommand(env environment) *cobra.Command {
+	var addr string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the GitHub App",
+		Long: `Run the GitHub App: take webhooks in, judge the artifacts of pull requests, merge groups, releases and deployments, and post what was found.
+
+It is configured by the environment: APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH and WEBHOOK_SECRET are needed; GITHUB_API_URL, REDIS_URL (empty: an embedded queue),
+COMPAT_DATA, COMPAT_WORKERS, COMPAT_PUBLIC_URL, COMPAT_LEASE, COMPAT_WAIT, LOG_LEVEL, PIP_INDEX_URL and PORT have defaults.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, addr, nil) },
+	}
+	c.Flags().StringVar(&addr, "addr", "", "address to listen on, as :8080 (default: the port of PORT, or :8080)")
+	return c
+}
+
+// serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the one it is given.
+func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
+	service, err := config.FromEnv(env.Getenv)
+	if err != nil {
+		return err // one line that names the variable
+	}
+	if addr == "" {
+		addr = service.Addr
+	}
+	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
+	app, err := github.New(github.Options{AppID: service.AppID, Key: service.PrivateKey, API: service.API, Log: log})
+	if err != nil {
+		return fmt.Errorf("PRIVATE_KEY: %w", err)
+	}
+	fetcher, err := artifact.New(artifact.Options{Dir: service.Data, Log: log})
+	if err != nil {
+		return fmt.Errorf("COMPAT_DATA: %w", err)
+	}
+	var source stack.Source // nil: the embedded history
+	if service.IndexURL != "" {
+		if source, err = index.New(index.Options{URL: service.IndexURL, TempDir: service.Data, Log: log}); err != nil {
+			return fmt.Errorf("PIP_INDEX_URL: %w", err)
+		}
+	}
+	jobs, err := queue.Open(ctx, queue.Options{URL: service.RedisURL, Dir: service.Data, Lease: service.Lease, Log: log})
+	if err != nil {
+		return fmt.Errorf("COMPAT_DATA or REDIS_URL: %w", err)
+	}
+	defer func() {
+		if err := jobs.Close(); err != nil {
+			log.Warn("the queue did not close well", "error", err)
+		}
+	}()
+	if jobs.Embedded() {
+		log.Info("the queue is embedded: one process, jobs are kept in COMPAT_DATA; set REDIS_URL to run several", "dir", service.Data)
+	}
+	if err := fetcher.Clean(); err != nil {
+		log.Warn("old downloads could not be cleaned up", "error", err)
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	w, err := worker.New(worker.Options{
+		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source, Scratch: scratch.In(service.Data),
+		Config: service, Version: version(), Log: log, Metrics: metrics,
+	})
+	if err != nil {
+		return err
+	}
+	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: jobs, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log)})
+	if listener == nil {
+		if listener, err = net.Listen("tcp", addr); err != nil {
+			return fmt.Errorf("--addr or PORT: %w", err)
+		}
+	}
+	log.Info("listening", "addr", listener.Addr().String(), "workers", service.Workers, "version", version())
+	return listen(ctx, listener, handler, w, log)
+}
+
+// listen serves and works until ctx ends, and stops both in an orderly way: no new deliveries, then no more jobs.
+func listen(ctx context.Context, listener net.Listener, handler http.Handler, w *worker.Worker, log *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second, // GitHub gives up on a delivery after ten
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(listener)
+		stop() // a listener that broke ends the workers too
+	}()
+	worked := make(chan error, 1)
+	go func() { worked <- w.Run(ctx) }()
+
+	<-ctx.Done()
+	log.Info("stopping")
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil {
+		log.Warn("requests were cut off", "error", err)
+	}
+	err := <-served
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, <-worked)
+}
