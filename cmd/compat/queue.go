@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/internal/queue"
+)
+
+func newQueueCommand(env environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "queue",
+		Short: "Look into the queue of the GitHub App",
+		Long: `Look into the queue of the GitHub App, and put right what is stuck in it.
+
+The queue is the one in Redis that REDIS_URL names, else the embedded one in the folder COMPAT_DATA (./compat-data). The embedded one has one user at a time: stop 'compat serve' first.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newQueueListCommand(env), newQueueShowCommand(env),
+		newQueueChangeCommand(env, "retry", "Let a dead or delayed job run now", "waits", (*queue.Queue).RetryDead),
+		newQueueChangeCommand(env, "drop", "Forget a job, whatever its state", "is dropped", (*queue.Queue).Drop))
+	return c
+}
+
+func newQueueListCommand(env environment) *cobra.Command {
+	var state string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List the jobs: waiting, running, delayed, dead; each the oldest first",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f := queue.Filter{State: queue.State(state)}
+			if state != "" && !strings.Contains(" waiting running delayed dead ", " "+state+" ") {
+				return fmt.Errorf("--state %s is not known; use waiting, running, delayed or dead", state)
+			}
+			return withQueue(c.Context(), env, true, func(ctx context.Context, q *queue.Queue) error {
+				entries, err := q.List(ctx, f)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(env, append([]queue.Entry{}, entries...))
+				}
+				return printEntries(env, entries, time.Now())
+			})
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "only jobs that are waiting, running, delayed or dead")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newQueueShowCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show KEY",
+		Short:   "Print one job as JSON",
+		Example: "  compat queue show pull/4711/12",
+		Args:    oneKey,
+		RunE: func(c *cobra.Command, args []string) error {
+			return withQueue(c.Context(), env, true, func(ctx context.Context, q *queue.Queue) error {
+				e, err := q.Show(ctx, args[0])
+				if err != nil {
+					return explainKey(err)
+				}
+				return printJSON(env, e)
+			})
+		},
+	}
+}
+
+func newQueueChangeCommand(env environment, name, short, outcome string, change func(*queue.Queue, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " KEY", Short: short, Example: "  compat queue " + name + " pull/4711/12", Args: oneKey,
+		RunE: func(c *cobra.Command, args []string) error {
+			return withQueue(c.Context(), env, false, func(ctx context.Context, q *queue.Queue) error {
+				if err := change(q, ctx, args[0]); err != nil {
+					return explainKey(err)
+				}
+				_, err := fmt.Fprintln(env.Out, plain(args[0]), outcome)
+				return err
+			})
+		},
+	}
+}
+
+func oneKey(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes one KEY; 'compat queue ls' lists them", c.CommandPath())
+	}
+	return nil
+}
+
+// explainKey says what to do about a key that is not there.
+func explainKey(err error) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return fmt.Errorf("%w; 'compat queue ls' lists them", err)
+	}
+	return err
+}
+
+// withQueue opens the queue that serve would use, and calls f. The embedded one is only looked at when look is set.
+func withQueue(ctx context.Context, env environment, look bool, f func(context.Context, *queue.Queue) error) error {
+	url, _ := env.Getenv("REDIS_URL")
+	dir, set := env.Getenv("COMPAT_DATA")
+	if !set || dir == "" {
+		dir = "./compat-data"
+	}
+	q, err := queue.Open(ctx, queue.Options{URL: url, Dir: dir, ReadOnly: look && url == ""})
+	if errors.Is(err, queue.ErrLocked) {
+		return fmt.Errorf("'compat serve' runs on this queue, and an embedded queue has one user at a time; stop it first, or run both with REDIS_URL: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := q.Ping(ctx); err != nil {
+		return errors.Join(fmt.Errorf("the Redis that REDIS_URL names does not answer: %w", err), q.Close())
+	}
+	return errors.Join(f(ctx, q), q.Close())
+}
+
+func printJSON(env environment, v any) error {
+	e := json.NewEncoder(env.Out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func printEntries(env environment, entries []queue.Entry, now time.Time) error {
+	if len(entries) == 0 {
+		_, err := fmt.Fprintln(env.Out, "no jobs")
+		return err
+	}
+	w := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STATE\tKEY\tINSTALLATION\tFOR\tFAILURES\tDUE\tREASON")
+	for _, e := range entries {
+		due := ""
+		if !e.Due.IsZero() {
+			due = "in " + e.Due.Sub(now).Round(time.Second).String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%s\t%s\n", e.State, plain(e.Job.Key), e.Job.Installation,
+			now.Sub(e.Since).Round(time.Second), e.Attempts+e.Crashes, due, plain(e.Reason))
+	}
+	return w.Flush()
+}
+
+// plain shows text that may come from outside on one line of a terminal: what isn't printable as its code.
+func plain(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
