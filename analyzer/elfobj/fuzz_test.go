@@ -118,7 +118,7 @@ func sectionsAgree(d *elf.File, b []byte) bool {
 	}
 	data, err := s.Data()
 	w := int(f.wordSize())
-	if err != nil {
+	if err != nil || len(data)%(2*w) != 0 {
 		return false
 	}
 	for len(data) >= 2*w {

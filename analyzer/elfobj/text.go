@@ -144,16 +144,16 @@ func (i Import) text() string {
 	if i.Library != "" {
 		lib = quote(i.Library, quoteWord)
 	}
-	return s + "@" + quote(i.Version, quoteWord) + " " + lib
+	return s + "@" + quote(i.Version, quoteSymbol) + " " + lib
 }
 
 func (e Export) text() string {
 	s := symbolText(e.Name, word(e.Weak, "weak")+word(e.Unique, "unique")+word(e.Hidden && e.Version == "", "hidden"), e.Kind)
 	switch {
 	case e.Version != "" && e.Hidden:
-		s += "@" + quote(e.Version, quoteWord)
+		s += "@" + quote(e.Version, quoteSymbol)
 	case e.Version != "":
-		s += "@@" + quote(e.Version, quoteWord)
+		s += "@@" + quote(e.Version, quoteSymbol)
 	}
 	if e.Size != 0 {
 		s += fmt.Sprintf(" size=%d", e.Size)

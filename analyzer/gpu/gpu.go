@@ -35,8 +35,9 @@ func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 	var errs []error
 	h := &hip{found: &f}
 	defer h.close()
+	total := uint64(max(size, 0))
 	for _, s := range o.Sections {
-		if s.Size > uint64(size) || s.Offset > uint64(size)-s.Size {
+		if s.Size > total || s.Offset > total-s.Size {
 			continue
 		}
 		var err error

@@ -35,10 +35,11 @@ const (
 	maxWindow = 128 << 20
 )
 
-// hip reads .hip_fatbin. It keeps one decompressor for all bundles of an object.
+// hip reads .hip_fatbin. It keeps one decompressor of each kind for all bundles of an object.
 type hip struct {
 	found   *found
 	zstd    *zstd.Decoder
+	zlib    io.ReadCloser
 	bundles int
 }
 
@@ -144,22 +145,9 @@ func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 		return 0, damaged("it claims %d bytes, and the section has %d left", total, r.Size())
 	}
 	body := io.NewSectionReader(r, head, int64(total)-head)
-	var d io.Reader
-	switch method {
-	case methodZlib:
-		z, err := zlib.NewReader(body)
-		if err != nil {
-			return 0, decompression(err)
-		}
-		defer z.Close()
-		d = z
-	case methodZstd:
-		if err := h.reset(body); err != nil {
-			return 0, decompression(err)
-		}
-		d = h.zstd
-	default:
-		return 0, damaged("compressed with method %d; zlib (0) and zstd (1) are known", method)
+	d, err := h.decompress(method, bufio.NewReader(body))
+	if err != nil {
+		return 0, err
 	}
 	if _, err := h.plain(bufio.NewReader(d), raw); err != nil {
 		return 0, err
@@ -170,12 +158,27 @@ func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 	return int64(total), nil
 }
 
-func (h *hip) reset(r io.Reader) (err error) {
-	if h.zstd != nil {
-		return h.zstd.Reset(r)
+func (h *hip) decompress(method uint16, r io.Reader) (d io.Reader, err error) {
+	switch {
+	case method == methodZlib && h.zlib == nil:
+		h.zlib, err = zlib.NewReader(r)
+		d = h.zlib
+	case method == methodZlib:
+		err = h.zlib.(zlib.Resetter).Reset(r, nil)
+		d = h.zlib
+	case method == methodZstd && h.zstd == nil:
+		h.zstd, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		d = h.zstd
+	case method == methodZstd:
+		err = h.zstd.Reset(r)
+		d = h.zstd
+	default:
+		return nil, damaged("compressed with method %d; zlib (0) and zstd (1) are known", method)
 	}
-	h.zstd, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	return err
+	if err != nil {
+		return nil, decompression(err)
+	}
+	return d, nil
 }
 
 func readFull(r io.Reader, b []byte) error {
