@@ -56,7 +56,7 @@ func TestBomb(t *testing.T) {
 		if name != "zeros.bin" && !strings.Contains(got, "problem b.zip/"+name+": it inflates to more than 250 times its compressed size, the limit on the compression ratio (stopped after 32.") {
 			t.Error(got)
 		}
-		if used > 200<<20 {
+		if used > 400<<20 { // 32 MiB and the doublings of a buffer on the way there; with 3 GiB it would be 6
 			t.Errorf("%s: %d MiB allocated", name, used>>20)
 		}
 	}

@@ -40,7 +40,7 @@ func (c *content) Close() error {
 
 // openWheel fetches a wheel whole, or opens it for ranges where it is large or only its metadata is wanted.
 func (i *Index) openWheel(ctx context.Context, f file, whole bool) (*content, error) {
-	if whole && f.size <= maxWheel {
+	if whole && f.size <= i.whole {
 		c, err := i.download(ctx, f)
 		if !errors.Is(err, errLarge) {
 			return c, err
@@ -55,11 +55,10 @@ func (i *Index) openWheel(ctx context.Context, f file, whole bool) (*content, er
 	defer resp.Body.Close()
 	start, size, ok := contentRange(resp.Header.Get("Content-Range"))
 	if resp.StatusCode != http.StatusPartialContent || !ok {
-		if resp.ContentLength >= 0 && resp.ContentLength <= maxWheel {
-			resp.Body.Close()
+		if resp.ContentLength >= 0 && resp.ContentLength <= i.whole {
 			return i.download(ctx, f)
 		}
-		return nil, i.errorf(stack.ErrUnavailable, "%s has more than %d MB, and %s sends no ranges of it", unpack.Safe(f.name), maxWheel>>20, f.url.Host)
+		return nil, i.errorf(stack.ErrUnavailable, "%s has more than %d MB, and %s sends no ranges of it", unpack.Safe(f.name), i.whole>>20, f.url.Host)
 	}
 	tail, err := io.ReadAll(io.LimitReader(resp.Body, firstWindow))
 	if err != nil || start+int64(len(tail)) != size {
@@ -97,7 +96,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if resp.ContentLength > maxWheel {
+	if resp.ContentLength > i.whole {
 		return nil, errLarge
 	}
 	t, err := newTemp(i.tempDir)
@@ -105,14 +104,14 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(tempErrors{t}, sum), io.LimitReader(resp.Body, maxWheel+1))
+	n, err := io.Copy(io.MultiWriter(tempErrors{t}, sum), io.LimitReader(resp.Body, i.whole+1))
 	var disk *tempError
 	switch {
 	case errors.As(err, &disk):
 		err = fmt.Errorf("room for %s: %w", unpack.Safe(f.name), disk.err)
 	case err != nil:
 		err = &retryError{why: fmt.Sprintf("%s breaks off after %d bytes of %s: %v", f.url.Host, n, unpack.Safe(f.name), err)}
-	case n > maxWheel:
+	case n > i.whole:
 		err = errLarge
 	case f.sha256 != "" && hex.EncodeToString(sum.Sum(nil)) != f.sha256:
 		err = &retryError{why: fmt.Sprintf("the %d bytes of %s are not what its digest on the page says", n, unpack.Safe(f.name))}

@@ -56,6 +56,7 @@ type Index struct {
 	wheels  *flights[*facts]
 	down    atomic.Int64 // Unix nanoseconds until which a failing index is asked once only
 	pause   func(context.Context, time.Duration) error
+	whole   int64 // the largest wheel that is fetched whole
 }
 
 var _ stack.Source = (*Index)(nil)
@@ -73,7 +74,7 @@ func New(o Options) (*Index, error) {
 		}
 		auth = netrc(string(data), base.Hostname())
 	}
-	i := &Index{base: base, auth: auth, cache: o.Cache, tempDir: o.TempDir, log: o.Log, pause: sleep,
+	i := &Index{base: base, auth: auth, cache: o.Cache, tempDir: o.TempDir, log: o.Log, pause: sleep, whole: maxWheel,
 		pages: newFlights[*page](256, 10*time.Minute), wheels: newFlights[*facts](0, 0)}
 	if i.cache == nil {
 		i.cache = newMemory(64 << 20)

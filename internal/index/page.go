@@ -142,7 +142,7 @@ func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
 			}
 			switch href, ok := attrs["href"]; {
 			case tag == "base" && ok:
-				if u, err := at.Parse(href); err == nil {
+				if u, err := at.Parse(href); err == nil && (u.Scheme == "https" || u.Scheme == at.Scheme) {
 					at = u
 				}
 			case tag == "a" && ok:

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -60,8 +61,14 @@ func (i *Index) Release(ctx context.Context, name, version string, on stack.On) 
 		return nil, i.errorf(stack.ErrUnknown, "%s %s is there as source only, without a wheel", p.name, v)
 	}
 	facts, err := i.facts(ctx, *best, fits)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, err
+	case errors.Is(err, stack.ErrUnavailable), errors.Is(err, stack.ErrUnknown):
 		return nil, fmt.Errorf("%s %s: %w", p.name, v, err)
+	default: // the disk, for one
+		return nil, i.errorf(stack.ErrUnavailable, "%s %s: %v", p.name, v, err)
 	}
 	release.Requires, release.Libraries, release.Known = facts.Requires, facts.Libraries, facts.Known && fits
 	return release, nil

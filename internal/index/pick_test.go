@@ -1,0 +1,103 @@
+package index
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+type elfExport = elfobj.Export
+
+func TestPick(t *testing.T) {
+	for _, c := range []struct {
+		python, arch, wheels, want string
+	}{
+		{"3.12", "x86_64", "cp311-cp311-manylinux2014_x86_64 cp312-cp312-manylinux2014_x86_64 cp313-cp313-manylinux2014_x86_64", "cp312-cp312-manylinux2014_x86_64"},
+		{"3.12.4", "x86_64", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-manylinux_2_28_x86_64"},
+		{"3.12", "aarch64", "cp312-cp312-manylinux2014_x86_64 cp312-cp312-manylinux2014_aarch64", "cp312-cp312-manylinux2014_aarch64"},
+		{"3.12", "x86_64", "cp38-abi3-manylinux2014_x86_64 py3-none-any", "cp38-abi3-manylinux2014_x86_64"},
+		{"3.12", "x86_64", "cp313-abi3-manylinux2014_x86_64 py3-none-any", "py3-none-any"},
+		{"3.12", "x86_64", "cp38-abi3-linux_x86_64 cp39-abi3-linux_x86_64", "cp39-abi3-linux_x86_64"},
+		{"3.12", "x86_64", "py3-none-any py3-none-manylinux1_x86_64 py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64", "py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"},
+		{"3.12", "x86_64", "py2.py3-none-any", "py2.py3-none-any"},
+		{"3.12", "x86_64", "py2-none-any", "-py2-none-any"},
+		{"3.12", "x86_64", "cp312-cp312t-linux_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_2_x86_64"},
+		{"3.12", "x86_64", "cp313-cp313t-linux_x86_64 pp310-pypy310_pp73-linux_x86_64 cp312-cp312-win_amd64 cp312-cp312-macosx_11_0_arm64", "-cp313-cp313t-linux_x86_64"},
+		{"", "", "cp311-cp311-manylinux2014_aarch64 cp312-cp312-manylinux2014_aarch64", "cp312-cp312-manylinux2014_aarch64"},
+		{"3.12", "x86_64", "cp312-cp312-manylinux_x86_64 cp312-cp312-manylinux_2_x86_64", "-cp312-cp312-manylinux_x86_64"},
+	} {
+		var files []file
+		for tags := range strings.FieldsSeq(c.wheels) {
+			w, err := pkgmeta.ParseWheelName("x-1-" + tags + ".whl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file{name: tags, tags: w.Tags})
+		}
+		best, fits := pick(files, stack.On{Python: c.python, Arch: c.arch})
+		got := best.name
+		if !fits {
+			got = "-" + got
+		}
+		if got != c.want {
+			t.Errorf("%s %s of %s: %s, want %s", c.python, c.arch, c.wheels, got, c.want)
+		}
+	}
+	if best, fits := pick([]file{{name: "x-1.tar.gz"}}, stack.On{}); best != nil || fits {
+		t.Error(best, fits)
+	}
+	builds := []file{{name: "1", build: "2", tags: []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}}, {name: "2", build: "10a", tags: []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}}}
+	if best, _ := pick(builds, linux); best.name != "2" {
+		t.Error(best.name)
+	}
+}
+
+func TestInstalled(t *testing.T) {
+	for in, want := range map[string]string{"a/b.so": "a/b.so", "x-1.data/platlib/a/b.so": "a/b.so", "x-1.data/purelib/b.so": "b.so", "x-1.data/data/lib/b.so": "x-1.data/data/lib/b.so", "b.so": "b.so"} {
+		if got := installed(in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
+
+// Whatever an index sends as a page: no panic, and every file is of the project, over https, with a version.
+func FuzzPage(f *testing.F) {
+	f.Add([]byte(`{"meta":{"api-version":"1.1"},"files":[{"filename":"demo-1-py3-none-any.whl","url":"x","hashes":{"sha256":"00"},"yanked":"no","core-metadata":{"sha256":"1"}}]}`))
+	f.Add([]byte(`<base href="/x/"><a href="../demo-1-py3-none-any.whl#sha256=00&x=1" data-yanked data-core-metadata=true>demo-1-py3-none-any.whl</a>`))
+	f.Add([]byte(`<a href="javascript:x">demo-1.tar.gz</a><a href=//other/demo-2.zip>`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		base := &url.URL{Scheme: "https", Host: "host", Path: "/simple/demo/"}
+		var all []file
+		add := func(entries []entry, at *url.URL) {
+			for _, e := range entries {
+				if f, ok := e.file("demo", at); ok {
+					all = append(all, f)
+				}
+			}
+		}
+		if entries, err := parseJSON(body); err == nil {
+			add(entries, base)
+		}
+		if entries, at, err := parseHTML(body, base); err == nil {
+			add(entries, at)
+		}
+		for _, f := range all {
+			if f.version.String() == "" || f.url.Scheme != "https" || f.sha256 != "" && len(f.sha256) != 64 || f.size < 0 {
+				t.Fatalf("%+v", f)
+			}
+		}
+	})
+}
+
+func FuzzNetrc(f *testing.F) {
+	f.Add("machine host login a password b\nmacdef x\n\ndefault login a")
+	f.Fuzz(func(t *testing.T, text string) {
+		if h := netrc(text, "host"); h != "" && !strings.HasPrefix(h, "Basic ") {
+			t.Fatal(h)
+		}
+	})
+}
