@@ -32,7 +32,7 @@ var packages = []pkg{
 	{name: "nvidia-curand"},
 	{name: "nvidia-cusolver-cu12"},
 	{name: "nvidia-cusolver"},
-	{name: "nvidia-cusparse-cu12"},
+	{name: "nvidia-cusparse-cu12", whole: true}, // large, but it imports nvJitLink, and patchelf moved its tables to the end,
 	{name: "nvidia-cusparse"},
 	{name: "nvidia-cusparselt-cu12"},
 	{name: "nvidia-cusparselt-cu13"},

@@ -60,6 +60,9 @@ func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error)
 			metadata = true
 		case shared.MatchString(path.Base(f.Name)):
 			l, err := library(f, w.whole)
+			if errors.Is(err, elfobj.ErrNotELF) {
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name, err)
 			}
@@ -73,12 +76,12 @@ func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error)
 	return r, nil
 }
 
-// library describes a member. By name only, its file name is taken for its SONAME, as it is in all of these packages.
+// library describes a member with all its exports, or by name.
 func library(f *zip.File, whole bool) (historydata.Library, error) {
-	l := historydata.Library{Path: f.Name, SONAME: path.Base(f.Name)}
 	if !whole {
-		return l, nil
+		return named(f)
 	}
+	l := historydata.Library{Path: f.Name}
 	data, err := content(f)
 	if err != nil {
 		return l, err

@@ -74,7 +74,7 @@ func (d *decoder) line(line string) error {
 		}
 		return nil
 	}
-	if d.library == nil || !d.library.Known {
+	if d.library == nil || !d.library.Known && (word == "+" || word == "-") {
 		return fmt.Errorf("%q before a library", word)
 	}
 	switch word {

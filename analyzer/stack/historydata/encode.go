@@ -54,11 +54,11 @@ func Encode(header []string, releases []Release, compareVersions func(a, b strin
 }
 
 func encodeLibrary(b *strings.Builder, l Library, before []Export) {
-	if !l.Known {
-		fmt.Fprintf(b, "name %s %s\n", l.Path, dash(l.SONAME))
-		return
+	word := "name"
+	if l.Known {
+		word = "library"
 	}
-	fmt.Fprintf(b, "library %s %s\n", l.Path, dash(l.SONAME))
+	fmt.Fprintf(b, "%s %s %s\n", word, l.Path, dash(l.SONAME))
 	if len(l.Needed) > 0 {
 		fmt.Fprintf(b, "needed %s\n", strings.Join(l.Needed, " "))
 	}
@@ -67,6 +67,9 @@ func encodeLibrary(b *strings.Builder, l Library, before []Export) {
 	}
 	if len(l.Versions) > 0 {
 		fmt.Fprintf(b, "versions %s\n", strings.Join(l.Versions, " "))
+	}
+	if !l.Known {
+		return
 	}
 	exports := slices.Clone(l.Exports)
 	slices.SortFunc(exports, compareExports)

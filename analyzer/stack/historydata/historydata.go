@@ -18,7 +18,7 @@ type Release struct {
 type Library struct {
 	Path     string
 	SONAME   string
-	Known    bool // false: listed by name only, everything below is empty
+	Known    bool // false: Exports and Versions are not known
 	Needed   []string
 	RunPath  string
 	Versions []string

@@ -18,7 +18,7 @@ func TestRoundTrip(t *testing.T) {
 	lib := func(exports []Export) []Library {
 		return []Library{
 			{Path: "x/lib/libx.so.1", SONAME: "libx.so.1", Known: true, Needed: []string{"libc.so.6", "libm.so.6"}, RunPath: "$ORIGIN", Versions: []string{"libx.so.1"}, Exports: exports},
-			{Path: "x/lib/libbig.so.1", SONAME: "libbig.so.1"},
+			{Path: "x/lib/libbig.so.1", SONAME: "libbig.so.1", Needed: []string{"libx.so.1"}, RunPath: "$ORIGIN"},
 		}
 	}
 	odd := []Export{{Name: "plain"}, {Name: "v", Version: "V1", Kind: "object", Hidden: true}, {Name: "v", Version: "V2", Kind: "object", Weak: true, Unique: true}}
