@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestEmbedded(t *testing.T) {
@@ -373,38 +374,6 @@ func testNonce(t *testing.T, q *Queue) {
 	want(claim(t, q, "a"), "")
 }
 
-func testDead(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a", Installation: 1})
-	l := claim(t, q, "a")
-	if l.Last {
-		t.Error("the first of two attempts is the last")
-	}
-	must(t, l.Retry(t.Context(), "GitHub said 502"))
-	if e := show(t, q, "a", Delayed); e.Attempts != 1 || e.Reason != "GitHub said 502" {
-		t.Errorf("entry %+v", e)
-	}
-	none(t, q)
-	start := time.Now()
-	l = claim(t, q, "a")
-	if d := time.Since(start); d < 700*time.Millisecond || d > 3*time.Second {
-		t.Errorf("the first retry came after %s, want about 1 s", d)
-	}
-	if l.Attempt != 2 || !l.Last {
-		t.Errorf("lease %+v", l)
-	}
-	must(t, l.Retry(t.Context(), "still 502"))
-	if e := show(t, q, "a", Dead); e.Attempts != 2 || e.Reason != "still 502" {
-		t.Errorf("entry %+v", e)
-	}
-	none(t, q)
-	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Duplicate || r.Superseded != 0 {
-		t.Errorf("result %+v", r)
-	}
-	if l = claim(t, q, "a"); l.Attempt != 1 || l.Job.SHA != "2" {
-		t.Errorf("lease %+v", l)
-	}
-}
-
 func testRedeliverDead(t *testing.T, q *Queue) {
 	jobs := []Job{{Key: "a", Installation: 1}, {Key: "b", Installation: 1}}
 	enqueue(t, q, "g1", jobs...)
@@ -436,113 +405,6 @@ func testRetryDead(t *testing.T, q *Queue) {
 	must(t, l.Snooze(t.Context(), time.Hour, ""))
 	must(t, q.RetryDead(t.Context(), "a"))
 	claim(t, q, "a")
-}
-
-func testKill(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a", Installation: 1})
-	l := claim(t, q, "a")
-	must(t, l.Kill(t.Context(), strings.Repeat("é", 2000)+"\xff"))
-	if e := show(t, q, "a", Dead); len(e.Reason) > maxReason || !strings.HasPrefix(e.Reason, "ééé") {
-		t.Errorf("reason of %d bytes", len(e.Reason))
-	}
-	none(t, q)
-	wantErr(t, "kill", l.Kill(t.Context(), "x"), ErrLost)
-}
-
-// lost checks that every method of a lease says that it is lost and changes nothing.
-func lost(t *testing.T, q *Queue, l *Lease) {
-	t.Helper()
-	ctx := t.Context()
-	before, _ := q.Show(ctx, l.Job.Key)
-	_, err := l.Extend(ctx)
-	wantErr(t, "extend", err, ErrLost)
-	wantErr(t, "check", l.Check(ctx), ErrLost)
-	wantErr(t, "save", l.Save(ctx, []byte("late")), ErrLost)
-	_, err = l.Done(ctx)
-	wantErr(t, "done", err, ErrLost)
-	wantErr(t, "retry", l.Retry(ctx, "late"), ErrLost)
-	wantErr(t, "snooze", l.Snooze(ctx, 0, "late"), ErrLost)
-	wantErr(t, "release", l.Release(ctx), ErrLost)
-	wantErr(t, "kill", l.Kill(ctx, "late"), ErrLost)
-	after, _ := q.Show(ctx, l.Job.Key)
-	if fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Errorf("a late worker changed\n %+v to\n %+v", before, after)
-	}
-}
-
-func testFencing(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a", Installation: 1})
-	late := claim(t, q, "a")
-	time.Sleep(100 * time.Millisecond)
-	// Nobody else has taken it yet: it is still held.
-	if _, err := late.Extend(t.Context()); err != nil {
-		t.Errorf("extend of a lease that nobody reaped: %v", err)
-	}
-	start := time.Now()
-	l := claim(t, q, "a")
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("a lease of 60 ms was taken over after %s", d)
-	}
-	if l.Crashes != 1 || l.Attempt != 1 {
-		t.Errorf("lease %+v", l)
-	}
-	q.o.Lease = time.Minute
-	_, err := l.Extend(t.Context())
-	must(t, err)
-	lost(t, q, late)
-	done(t, l, false)
-	lost(t, q, l)
-}
-
-func testExtend(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a", Installation: 1})
-	l := claim(t, q, "a")
-	for range 3 {
-		time.Sleep(400 * time.Millisecond)
-		_, err := l.Extend(t.Context())
-		must(t, err)
-		none(t, q)
-	}
-	done(t, l, false)
-}
-
-func testCrashes(t *testing.T, q *Queue) {
-	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
-	for i := range 3 {
-		if i > 0 {
-			// One that says a word starts the count again.
-			l := claim(t, q, "a")
-			must(t, l.Snooze(t.Context(), 0, "a word"))
-		}
-		l := claim(t, q, "a")
-		if l.Crashes != 0 {
-			t.Fatalf("round %d: %+v", i, l)
-		}
-		time.Sleep(40 * time.Millisecond)
-	}
-	if l := claim(t, q, "a"); l.Crashes != 1 || l.Last {
-		t.Errorf("lease %+v", l)
-	}
-	time.Sleep(40 * time.Millisecond)
-	if l := claim(t, q, "a"); l.Crashes != 2 || !l.Last || l.Attempt != 1 {
-		t.Errorf("lease %+v", l)
-	}
-	time.Sleep(40 * time.Millisecond)
-	claim(t, q, "b")
-	if e := show(t, q, "a", Dead); e.Crashes != 3 || !strings.Contains(e.Reason, "3 times in a row") {
-		t.Errorf("entry %+v", e)
-	}
-	if r := enqueue(t, q, "g1", Job{Key: "a", Installation: 1}); r.Duplicate {
-		t.Error("the redelivery of a dead job is a duplicate")
-	}
-	for {
-		if l := claim(t, q, ""); l.Job.Key == "a" {
-			if l.Crashes != 0 {
-				t.Errorf("revived %+v", l)
-			}
-			return
-		}
-	}
 }
 
 func testState(t *testing.T, q *Queue) {
@@ -579,101 +441,6 @@ func testState(t *testing.T, q *Queue) {
 	if l := claim(t, q, "a"); l.State != nil {
 		t.Errorf("a forgotten state: %q", l.State)
 	}
-}
-
-func testFair(t *testing.T, q *Queue) {
-	var jobs []Job
-	for i := range 40 {
-		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: 1})
-	}
-	for i := range 3 {
-		jobs = append(jobs, Job{Key: fmt.Sprintf("b/%d", i), Installation: 2}, Job{Key: fmt.Sprintf("c/%d", i), Installation: 3})
-	}
-	enqueue(t, q, "", jobs...)
-	var order []string
-	for range 12 {
-		l := claim(t, q, "")
-		order = append(order, l.Job.Key)
-		done(t, l, false)
-	}
-	want := "a/00 b/0 c/0 a/01 b/1 c/1 a/02 b/2 c/2 a/03 a/04 a/05"
-	if got := strings.Join(order, " "); got != want {
-		t.Errorf("order %s, want %s", got, want)
-	}
-	// A newcomer waits one turn at most.
-	enqueue(t, q, "", Job{Key: "d", Installation: 4})
-	first, second := claim(t, q, ""), claim(t, q, "")
-	if first.Job.Key != "d" && second.Job.Key != "d" {
-		t.Errorf("the newcomer had to wait: %s, %s", first.Job.Key, second.Job.Key)
-	}
-}
-
-func testCap(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1}, Job{Key: "a3", Installation: 1}, Job{Key: "b1", Installation: 2})
-	claim(t, q, "a1")
-	claim(t, q, "b1")
-	l := claim(t, q, "a2")
-	none(t, q)
-	// A worker that waits is woken when a place becomes free.
-	go func() {
-		time.Sleep(50 * time.Millisecond)
-		_, _ = l.Done(context.Background())
-	}()
-	claim(t, q, "a3")
-	none(t, q)
-}
-
-func testPark(t *testing.T, q *Queue) {
-	ctx := t.Context()
-	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "b1", Installation: 2})
-	must(t, q.Park(ctx, 1, time.Now().Add(700*time.Millisecond)))
-	must(t, q.Park(ctx, 1, time.Now().Add(10*time.Millisecond))) // the later end counts
-	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1})
-	running := claim(t, q, "b1")
-	none(t, q)
-	if s, _ := q.Stats(ctx); s.Parked != 1 {
-		t.Errorf("stats %+v", s)
-	}
-	start := time.Now()
-	l := claim(t, q, "a1")
-	if d := time.Since(start); d < 100*time.Millisecond || d > 2*time.Second {
-		t.Errorf("a pause of 700 ms ended after %s", d)
-	}
-	// A job that is running goes on, and comes back into the parked line.
-	must(t, q.Park(ctx, 1, time.Now().Add(time.Hour)))
-	must(t, l.Check(ctx))
-	must(t, l.Release(ctx))
-	done(t, running, false)
-	none(t, q)
-	must(t, q.Park(ctx, 1, time.Time{}))
-	claim(t, q, "a1")
-	claim(t, q, "a2")
-}
-
-func testDropInstallation(t *testing.T, q *Queue) {
-	ctx := t.Context()
-	for _, key := range []string{"running", "delayed", "dead", "waiting"} {
-		enqueue(t, q, "", Job{Key: key, Installation: 1}, Job{Key: "other " + key, Installation: 2})
-	}
-	running := claim(t, q, "running")
-	kept := claim(t, q, "other running")
-	must(t, claim(t, q, "delayed").Snooze(ctx, time.Hour, ""))
-	done(t, claim(t, q, "other delayed"), false)
-	must(t, claim(t, q, "dead").Kill(ctx, ""))
-	done(t, claim(t, q, "other dead"), false)
-	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // to follow the running one
-
-	must(t, q.DropInstallation(ctx, 1))
-	lost(t, q, running)
-	must(t, kept.Check(ctx))
-	claim(t, q, "other waiting")
-	none(t, q)
-	entries, err := q.List(ctx, Filter{Installation: 1})
-	if err != nil || len(entries) != 0 {
-		t.Errorf("left: %+v %v", entries, err)
-	}
-	enqueue(t, q, "", Job{Key: "running", Installation: 1})
-	claim(t, q, "running")
 }
 
 func testDrop(t *testing.T, q *Queue) {
@@ -892,5 +659,36 @@ func testDamaged(t *testing.T, q *Queue) {
 	claim(t, q, "good")
 	if e := show(t, q, "bad", Dead); !strings.Contains(e.Reason, "damaged") {
 		t.Errorf("entry %+v", e)
+	}
+}
+
+// All keys of a script are in one slot: a server of a Cluster refuses anything else from a script that declares what it keeps to.
+func TestRedisClusterSlot(t *testing.T) {
+	server := redistest.Start(t, "--cluster-enabled", "yes", "--appendfsync", "no")
+	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})
+	ctx := t.Context()
+	must(t, q.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
+	for start := time.Now(); !strings.Contains(q.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok"); time.Sleep(20 * time.Millisecond) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatal("a cluster of one server does not come up")
+		}
+	}
+	// From a script with a shebang, Redis takes no key of another slot.
+	for name := range q.scripts {
+		lib, err := luaFiles.ReadFile("lua/lib.lua")
+		must(t, err)
+		body, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		must(t, err)
+		q.scripts[name] = redis.NewScript("#!lua\n" + string(lib) + "\n" + string(body))
+	}
+	testRandom(t, q)
+	keys, err := q.rdb.Keys(ctx, "*").Result()
+	must(t, err)
+	slots := map[int64]bool{}
+	for _, key := range keys {
+		slots[q.rdb.ClusterKeySlot(ctx, key).Val()] = true
+	}
+	if len(slots) != 1 {
+		t.Errorf("keys in %d slots: %q", len(slots), keys)
 	}
 }

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testFair(t *testing.T, q *Queue) {
+	var jobs []Job
+	for i := range 40 {
+		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: 1})
+	}
+	for i := range 3 {
+		jobs = append(jobs, Job{Key: fmt.Sprintf("b/%d", i), Installation: 2}, Job{Key: fmt.Sprintf("c/%d", i), Installation: 3})
+	}
+	enqueue(t, q, "", jobs...)
+	var order []string
+	for range 12 {
+		l := claim(t, q, "")
+		order = append(order, l.Job.Key)
+		done(t, l, false)
+	}
+	want := "a/00 b/0 c/0 a/01 b/1 c/1 a/02 b/2 c/2 a/03 a/04 a/05"
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	// A newcomer waits one turn at most.
+	enqueue(t, q, "", Job{Key: "d", Installation: 4})
+	first, second := claim(t, q, ""), claim(t, q, "")
+	if first.Job.Key != "d" && second.Job.Key != "d" {
+		t.Errorf("the newcomer had to wait: %s, %s", first.Job.Key, second.Job.Key)
+	}
+}
+
+func testCap(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1}, Job{Key: "a3", Installation: 1}, Job{Key: "b1", Installation: 2})
+	claim(t, q, "a1")
+	claim(t, q, "b1")
+	l := claim(t, q, "a2")
+	none(t, q)
+	// A worker that waits is woken when a place becomes free.
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		_, _ = l.Done(context.Background())
+	}()
+	claim(t, q, "a3")
+	none(t, q)
+}
+
+func testPark(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "b1", Installation: 2})
+	must(t, q.Park(ctx, 1, time.Now().Add(700*time.Millisecond)))
+	must(t, q.Park(ctx, 1, time.Now().Add(10*time.Millisecond))) // the later end counts
+	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1})
+	running := claim(t, q, "b1")
+	none(t, q)
+	if s, _ := q.Stats(ctx); s.Parked != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	start := time.Now()
+	l := claim(t, q, "a1")
+	if d := time.Since(start); d < 100*time.Millisecond || d > 2*time.Second {
+		t.Errorf("a pause of 700 ms ended after %s", d)
+	}
+	// A job that is running goes on, and comes back into the parked line.
+	must(t, q.Park(ctx, 1, time.Now().Add(time.Hour)))
+	must(t, l.Check(ctx))
+	must(t, l.Release(ctx))
+	done(t, running, false)
+	none(t, q)
+	must(t, q.Park(ctx, 1, time.Time{}))
+	claim(t, q, "a1")
+	claim(t, q, "a2")
+}
+
+func testDropInstallation(t *testing.T, q *Queue) {
+	ctx := t.Context()
+	for _, key := range []string{"running", "delayed", "dead", "waiting"} {
+		enqueue(t, q, "", Job{Key: key, Installation: 1}, Job{Key: "other " + key, Installation: 2})
+	}
+	running := claim(t, q, "running")
+	kept := claim(t, q, "other running")
+	must(t, claim(t, q, "delayed").Snooze(ctx, time.Hour, ""))
+	done(t, claim(t, q, "other delayed"), false)
+	must(t, claim(t, q, "dead").Kill(ctx, ""))
+	done(t, claim(t, q, "other dead"), false)
+	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // to follow the running one
+
+	must(t, q.DropInstallation(ctx, 1))
+	lost(t, q, running)
+	must(t, kept.Check(ctx))
+	claim(t, q, "other waiting")
+	none(t, q)
+	entries, err := q.List(ctx, Filter{Installation: 1})
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left: %+v %v", entries, err)
+	}
+	enqueue(t, q, "", Job{Key: "running", Installation: 1})
+	claim(t, q, "running")
+}

@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testDead(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	if l.Last {
+		t.Error("the first of two attempts is the last")
+	}
+	must(t, l.Retry(t.Context(), "GitHub said 502"))
+	if e := show(t, q, "a", Delayed); e.Attempts != 1 || e.Reason != "GitHub said 502" {
+		t.Errorf("entry %+v", e)
+	}
+	none(t, q)
+	start := time.Now()
+	l = claim(t, q, "a")
+	if d := time.Since(start); d < 700*time.Millisecond || d > 3*time.Second {
+		t.Errorf("the first retry came after %s, want about 1 s", d)
+	}
+	if l.Attempt != 2 || !l.Last {
+		t.Errorf("lease %+v", l)
+	}
+	must(t, l.Retry(t.Context(), "still 502"))
+	if e := show(t, q, "a", Dead); e.Attempts != 2 || e.Reason != "still 502" {
+		t.Errorf("entry %+v", e)
+	}
+	none(t, q)
+	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Duplicate || r.Superseded != 0 {
+		t.Errorf("result %+v", r)
+	}
+	if l = claim(t, q, "a"); l.Attempt != 1 || l.Job.SHA != "2" {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+func testKill(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	must(t, l.Kill(t.Context(), strings.Repeat("é", 2000)+"\xff"))
+	if e := show(t, q, "a", Dead); len(e.Reason) > maxReason || !strings.HasPrefix(e.Reason, "ééé") {
+		t.Errorf("reason of %d bytes", len(e.Reason))
+	}
+	none(t, q)
+	wantErr(t, "kill", l.Kill(t.Context(), "x"), ErrLost)
+}
+
+// lost checks that every method of a lease says that it is lost and changes nothing.
+func lost(t *testing.T, q *Queue, l *Lease) {
+	t.Helper()
+	ctx := t.Context()
+	before, _ := q.Show(ctx, l.Job.Key)
+	_, err := l.Extend(ctx)
+	wantErr(t, "extend", err, ErrLost)
+	wantErr(t, "check", l.Check(ctx), ErrLost)
+	wantErr(t, "save", l.Save(ctx, []byte("late")), ErrLost)
+	_, err = l.Done(ctx)
+	wantErr(t, "done", err, ErrLost)
+	wantErr(t, "retry", l.Retry(ctx, "late"), ErrLost)
+	wantErr(t, "snooze", l.Snooze(ctx, 0, "late"), ErrLost)
+	wantErr(t, "release", l.Release(ctx), ErrLost)
+	wantErr(t, "kill", l.Kill(ctx, "late"), ErrLost)
+	after, _ := q.Show(ctx, l.Job.Key)
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("a late worker changed\n %+v to\n %+v", before, after)
+	}
+}
+
+func testFencing(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	late := claim(t, q, "a")
+	time.Sleep(100 * time.Millisecond)
+	// Nobody else has taken it yet: it is still held.
+	if _, err := late.Extend(t.Context()); err != nil {
+		t.Errorf("extend of a lease that nobody reaped: %v", err)
+	}
+	start := time.Now()
+	l := claim(t, q, "a")
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("a lease of 60 ms was taken over after %s", d)
+	}
+	if l.Crashes != 1 || l.Attempt != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	q.o.Lease = time.Minute
+	_, err := l.Extend(t.Context())
+	must(t, err)
+	lost(t, q, late)
+	done(t, l, false)
+	lost(t, q, l)
+}
+
+func testExtend(t *testing.T, q *Queue) {
+	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	l := claim(t, q, "a")
+	for range 3 {
+		time.Sleep(400 * time.Millisecond)
+		_, err := l.Extend(t.Context())
+		must(t, err)
+		none(t, q)
+	}
+	done(t, l, false)
+}
+
+func testCrashes(t *testing.T, q *Queue) {
+	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	for i := range 3 {
+		if i > 0 {
+			// One that says a word starts the count again.
+			l := claim(t, q, "a")
+			must(t, l.Snooze(t.Context(), 0, "a word"))
+		}
+		l := claim(t, q, "a")
+		if l.Crashes != 0 {
+			t.Fatalf("round %d: %+v", i, l)
+		}
+		time.Sleep(40 * time.Millisecond)
+	}
+	if l := claim(t, q, "a"); l.Crashes != 1 || l.Last {
+		t.Errorf("lease %+v", l)
+	}
+	time.Sleep(40 * time.Millisecond)
+	if l := claim(t, q, "a"); l.Crashes != 2 || !l.Last || l.Attempt != 1 {
+		t.Errorf("lease %+v", l)
+	}
+	time.Sleep(40 * time.Millisecond)
+	claim(t, q, "b")
+	if e := show(t, q, "a", Dead); e.Crashes != 3 || !strings.Contains(e.Reason, "3 times in a row") {
+		t.Errorf("entry %+v", e)
+	}
+	if r := enqueue(t, q, "g1", Job{Key: "a", Installation: 1}); r.Duplicate {
+		t.Error("the redelivery of a dead job is a duplicate")
+	}
+	for {
+		if l := claim(t, q, ""); l.Job.Key == "a" {
+			if l.Crashes != 0 {
+				t.Errorf("revived %+v", l)
+			}
+			return
+		}
+	}
+}
