@@ -36,7 +36,7 @@ func (r *Report) gaps(f *Facts, sets []*stack.Set, noIndex bool, found []judged)
 		}
 		var names []string
 		for _, u := range s.Unlooked {
-			if errors.Is(u.Err, stack.ErrUnknown) {
+			if u.Direct && errors.Is(u.Err, stack.ErrUnknown) {
 				names = append(names, u.Package)
 			}
 		}

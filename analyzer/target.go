@@ -48,6 +48,9 @@ func unasked(f *Facts, arch string) []goal {
 			continue
 		}
 		newest = p
+		if Extinct(p) {
+			continue
+		}
 		if hasVersions(p, f, arch) {
 			out = append(out, goal{p, false})
 		}
@@ -77,6 +80,15 @@ func claimed(f *Facts, arch string) *platform.Platform {
 		}
 	}
 	return oldest
+}
+
+// oldestLiving is the glibc of the oldest platform that anybody still supports: CentOS 7 and its like, manylinux2014.
+const oldestLiving = "2.17"
+
+// Extinct tells whether a platform is older than every system that is still supported (manylinux1 and manylinux2010). What fails on
+// those only is a warning where a tag names them, and nothing is judged against them unasked.
+func Extinct(p *platform.Platform) bool {
+	return p.Libc == "glibc" && OlderLibc(p.LibcVersion, oldestLiving)
 }
 
 // OlderLibc tells whether one libc version ("2.17") comes before another; false when either is none.

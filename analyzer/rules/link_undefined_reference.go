@@ -59,7 +59,7 @@ func checkLinkReference(p *analyzer.Pass) {
 			if p.Facts.Kind == "wheel" && !p.Asked && !p.Link {
 				f.Severity = analyzer.Warning
 			}
-			f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s): undefined reference to `%s'; there it is in %s, which %s does not list in DT_NEEDED%s",
+			f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s) with an undefined reference to %s; there it is in %s, which %s does not list in DT_NEEDED%s",
 				v.Path, p.Platform.Name, p.Platform.LibcVersion, u.symbol, u.owner, v.Path, merged(u.owner))
 			p.Report(f, fixes...)
 		}

@@ -89,13 +89,10 @@ func packed(version string) []fix.Candidate {
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link without packed relative relocations", Command: "-Wl,-z,nopack-relative-relocs"}}}
 }
 
-// oldestLiving is the libc of the oldest platform that anybody still supports: CentOS 7 and its like.
-const oldestLiving = "2.17"
-
 // onlyExtinct tells whether a platform is older than every living one and the import is there on the oldest of those: manylinux1 and
 // manylinux2010 wheels are installed everywhere and fail nowhere.
 func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
-	if p.Libc != "glibc" || !analyzer.OlderLibc(p.LibcVersion, oldestLiving) {
+	if !analyzer.Extinct(p) {
 		return false
 	}
 	living, err := platform.Lookup("manylinux_2_17", p.Arch)

@@ -39,6 +39,7 @@ type Conflict struct {
 type Unlooked struct {
 	Package     string
 	Requirement string
+	Direct      bool  // the user or the artifact asks for it, and not only a package
 	Err         error // wraps ErrUnknown or ErrUnavailable
 }
 
@@ -234,7 +235,7 @@ func (r *resolver) set() *Set {
 	for _, name := range r.order {
 		ws := r.wishes[name]
 		if err := r.unlooked[name]; err != nil && len(ws) > 0 {
-			s.Unlooked = append(s.Unlooked, Unlooked{Package: name, Requirement: ws[0].Name + ws[0].Spec, Err: err})
+			s.Unlooked = append(s.Unlooked, Unlooked{Package: name, Requirement: ws[0].Name + ws[0].Spec, Direct: ws[0].rank < 2, Err: err})
 		}
 		rel := r.chosen[name]
 		if rel == nil {

@@ -69,7 +69,12 @@ At a desk or in CI:   compat check dist/*.whl
 As a GitHub App:      compat serve
 To see what it says:  compat demo`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q; see 'compat --help'", args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(env.In)
