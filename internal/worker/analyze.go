@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/settings"
 )
 
 // judgement is the result of one analysis: a report, or a problem why there is none.
@@ -59,7 +60,7 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	defer closeHead()
 
 	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.Now().UTC().Format(time.DateOnly)}
-	c.Apply(&o)
+	settings.Apply(c, &o)
 	for _, a := range accepted {
 		o.Accept = append(o.Accept, a.option(t.ruleIDs())...)
 	}

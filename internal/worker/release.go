@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	gh "github.com/google/go-github/v60/github"
+
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 )
@@ -30,13 +32,14 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return done, fmt.Errorf("worker: read release %d: %w", id, err)
 	}
-	sha, _, err := t.client.Repositories.GetCommitSHA1(ctx, t.repo.Owner, t.repo.Name, "tags/"+release.GetTagName(), "")
+	commit, _, err := t.client.Repositories.GetCommit(ctx, t.repo.Owner, t.repo.Name, "tags/"+release.GetTagName(), &gh.ListOptions{PerPage: 1})
 	if refused(err) {
 		return t.missing(nil)
 	}
 	if err != nil {
 		return done, fmt.Errorf("worker: find the commit of a release: %w", err)
 	}
+	sha := commit.GetSHA()
 	st.see(sha)
 	st.Base = base{Ref: t.repo.DefaultBranch}
 	if err := t.cancelOthers(ctx, sha, true); err != nil {

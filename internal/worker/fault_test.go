@@ -1,0 +1,152 @@
+package worker_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
+)
+
+func TestEveryCallFailsOnce(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.EachOnce(githubtest.Fault{Status: 502})
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+	s.oneSummary(p)
+	s.once(p.HeadSHA)
+}
+
+func TestWritesTookEffectButFailed(t *testing.T) {
+	s := start(t, time.Minute)
+	for _, op := range []string{"checks/create", "checks/update", "issues/create-comment"} {
+		s.gh.Fault(op, 1, githubtest.Fault{Status: 502, After: true})
+	}
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+	s.oneSummary(p)
+	s.once(p.HeadSHA)
+}
+
+func TestLimits(t *testing.T) {
+	for name, f := range map[string]githubtest.Fault{
+		"primary":   {Status: 403, Limit: 2 * time.Second, Primary: true},
+		"secondary": {Status: 403, Limit: 2 * time.Second, RetryAfter: true},
+		"429":       {Status: 429, Limit: 2 * time.Second, RetryAfter: true},
+	} {
+		for _, op := range []string{"checks/update", "actions/list-workflow-runs-for-repo", "issues/create-comment"} {
+			t.Run(name+" on "+strings.ReplaceAll(op, "/", " "), func(t *testing.T) {
+				s := start(t, time.Minute)
+				p := s.open("feature")
+				s.until(func() string {
+					if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
+						return "no check run"
+					}
+					return ""
+				})
+				s.gh.Fault(op, 1, f)
+				s.finish(p, bad("1.1.0"))
+				s.want(s.concluded(p.HeadSHA), "failure", "pow")
+				s.oneSummary(p)
+				s.once(p.HeadSHA)
+			})
+		}
+	}
+}
+
+func TestRevokedToken(t *testing.T) {
+	s := start(t, time.Minute)
+	p := s.open("feature")
+	a := bad("1.1.0")
+	a.Slow = time.Second
+	s.finish(p, a)
+	s.until(func() string {
+		n := 0
+		if s.gh.Do(func() { n = a.Downloads }); n == 0 {
+			return "not fetched"
+		}
+		return ""
+	})
+	s.gh.RevokeTokens()
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+}
+
+func TestRestartInTheMiddle(t *testing.T) {
+	s := start(t, time.Minute)
+	p, q := s.open("feature"), s.open("waiting")
+	a := bad("1.1.0")
+	a.Slow = 2 * time.Second
+	s.finish(p, a)
+	s.until(func() string {
+		n := 0
+		if s.gh.Do(func() { n = a.Downloads }); n == 0 || len(s.gh.Checks(s.repo, q.HeadSHA)) == 0 {
+			return "not under way"
+		}
+		return ""
+	})
+	s.down()
+	s.up()
+	s.finish(q, bad("1.2.0"))
+	for _, x := range []*githubtest.Pull{p, q} {
+		s.want(s.concluded(x.HeadSHA), "failure", "pow")
+		s.oneSummary(x)
+		s.once(x.HeadSHA)
+	}
+}
+
+func TestRestartBetweenVerdictAndComment(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.Fault("issues/create-comment", 2, githubtest.Fault{Status: 502, Delay: 50 * time.Millisecond})
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+	s.down()
+	s.up()
+	s.oneSummary(p)
+	s.once(p.HeadSHA)
+}
+
+func TestSuspended(t *testing.T) {
+	s := start(t, 4*time.Second)
+	p := s.open("feature")
+	s.until(func() string {
+		if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
+			return "no check run"
+		}
+		return ""
+	})
+	s.send("installation", s.gh.InstallationEvent(s.inst, "suspend"))
+	time.Sleep(1500 * time.Millisecond)
+	before := len(s.gh.Calls())
+	time.Sleep(4 * time.Second)
+	if calls := s.gh.Calls(); len(calls) > before {
+		t.Errorf("%d calls for a suspended installation, the first %s", len(calls)-before, &calls[before])
+	}
+}
+
+func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
+	s := start(t, time.Minute)
+	s.down()
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
+	s.gh.Lose("workflow_run", s.gh.RunEvent(s.gh.PullRun(p, bad("1.1.0")), "completed"))
+	s.up()
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+	n := map[string]int{}
+	for _, d := range s.gh.Deliveries() {
+		if n[d.GUID]++; n[d.GUID] > 2 {
+			t.Errorf("%s was asked for more than once", d.GUID)
+		}
+	}
+}
+
+func TestPullRequestIsNotThereYet(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.Fault("pulls/get", 2, githubtest.Fault{Status: 404})
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
+	s.once(p.HeadSHA)
+}

@@ -1,0 +1,327 @@
+package worker_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/openapi"
+	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/worker"
+	"github.com/compat-app/compat/webhook"
+)
+
+const project = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n]\n"
+
+// TestMain lets many stories run side by side: they wait for clocks, not for the processor.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// service is the whole line, from the webhook to what is posted, on a GitHub of the test's own.
+type service struct {
+	t    *testing.T
+	gh   *githubtest.Server
+	inst *githubtest.Installation
+	repo *githubtest.Repo
+	dir  string
+	wait time.Duration
+
+	front *httptest.Server // stays while the service behind it is stopped and started
+	mu    sync.Mutex
+	back  http.Handler // nil: the service is down
+	log   bytes.Buffer
+	stop  func()
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	h := s.back
+	s.mu.Unlock()
+	if h == nil {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+// Write takes the log.
+func (s *service) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(b)
+}
+
+// start makes a GitHub with a repository whose main branch has a clean wheel, and the service. When the test ends, what GitHub has to
+// complain of and every secret in the log are failures.
+func start(t *testing.T, wait time.Duration) *service {
+	t.Helper()
+	t.Parallel()
+	gh, err := githubtest.Start(githubtest.Options{Validate: openapi.Validate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait}
+	s.front = httptest.NewServer(s)
+	gh.Hook = s.front.URL + "/webhook"
+	s.inst = gh.Install("acme")
+	s.repo = gh.NewRepo(s.inst, "widget", map[string]string{"pyproject.toml": project, "README.md": "# widget\n"})
+	gh.BranchRun(s.repo, "main", clean("1.0.0"))
+	s.up()
+	t.Cleanup(func() {
+		s.down()
+		s.front.Close()
+		gh.Close()
+		for _, v := range gh.Violations() {
+			t.Errorf("GitHub complains: %s", v)
+		}
+		for _, secret := range gh.Secrets() {
+			if bytes.Contains(s.log.Bytes(), []byte(secret)) {
+				t.Errorf("the log holds a secret")
+			}
+		}
+		if t.Failed() {
+			t.Logf("log:\n%s", s.log.String())
+		}
+	})
+	return s
+}
+
+func (s *service) up() {
+	s.t.Helper()
+	api, err := url.Parse(s.gh.URL())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	public, err := url.Parse(s.front.URL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := &config.Service{AppID: s.gh.AppID, API: api, PublicURL: public, Lease: time.Second, Wait: s.wait, Workers: 3, WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)}}
+	log := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	app, err := github.New(github.Options{AppID: c.AppID, Key: []byte(s.gh.PEM()), API: api, Log: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	fetcher, err := artifact.New(artifact.Options{Dir: s.dir, Log: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	q, err := queue.Open(s.t.Context(), queue.Options{Dir: s.dir, Lease: c.Lease, Log: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w, err := worker.New(worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.back = webhook.New(webhook.Options{AppID: c.AppID, Secrets: c.WebhookSecrets, Queue: q, Log: log, Report: worker.ReportPage(q, log)})
+	s.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := w.Run(ctx); err != nil {
+			log.Error("worker", "error", err)
+		}
+	}()
+	s.stop = func() {
+		s.mu.Lock()
+		s.back = nil
+		s.mu.Unlock()
+		cancel()
+		<-stopped
+		if err := q.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *service) down() {
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+	}
+}
+
+// send delivers an event that must be taken.
+func (s *service) send(event string, payload map[string]any) {
+	s.t.Helper()
+	if d := s.gh.Send(event, payload); d.Code != 202 {
+		s.t.Fatalf("%s: answered %d %s", event, d.Code, d.Body)
+	}
+}
+
+func (s *service) open(branch string) *githubtest.Pull {
+	s.t.Helper()
+	p := s.gh.OpenPull(s.repo, s.repo, branch, s.gh.User("maintainer"), map[string]string{"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"packaging\",\n]", 1)})
+	s.send("pull_request", s.gh.PullEvent(p, "opened"))
+	return p
+}
+
+func (s *service) finish(p *githubtest.Pull, as ...*githubtest.Artifact) {
+	s.t.Helper()
+	s.send("workflow_run", s.gh.RunEvent(s.gh.PullRun(p, as...), "completed"))
+}
+
+func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Comment {
+	s.t.Helper()
+	c := s.gh.AddComment(p.Repo, p.Number, s.gh.User(login), body)
+	s.send("issue_comment", s.gh.CommentEvent(p.Repo, p.Number, c, "created"))
+	return c
+}
+
+// until polls until what returns "", and fails with its last word.
+func (s *service) until(what func() string) {
+	s.t.Helper()
+	var why string
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if why = what(); why == "" {
+			return
+		}
+	}
+	s.t.Fatal(why)
+}
+
+// concluded waits until a commit has check runs, all of them completed, and gives the newest that was not cancelled.
+func (s *service) concluded(sha string) githubtest.Check {
+	s.t.Helper()
+	var last githubtest.Check
+	s.until(func() string {
+		last = githubtest.Check{}
+		for _, k := range s.gh.Checks(s.repo, sha) {
+			if k.Status != "completed" {
+				return fmt.Sprintf("check %d is %s: %s", k.ID, k.Status, k.Title)
+			}
+			if k.Conclusion != "cancelled" {
+				last = k
+			}
+		}
+		if last.ID == 0 {
+			return "no check run with a verdict"
+		}
+		return ""
+	})
+	return last
+}
+
+// once fails unless a commit has exactly one check run, which got exactly one verdict.
+func (s *service) once(sha string) {
+	s.t.Helper()
+	if ks := s.gh.Checks(s.repo, sha); len(ks) != 1 || ks[0].Verdicts != 1 {
+		s.t.Errorf("%d check runs, want one with one verdict: %+v", len(ks), ks)
+	}
+}
+
+func (s *service) verdicts(sha string) (n int) {
+	for _, k := range s.gh.Checks(s.repo, sha) {
+		n += k.Verdicts
+	}
+	return n
+}
+
+func (s *service) want(k githubtest.Check, conclusion string, words ...string) {
+	s.t.Helper()
+	if k.Conclusion != conclusion {
+		s.t.Errorf("conclusion %s, want %s: %s", k.Conclusion, conclusion, k.Summary)
+	}
+	for _, w := range words {
+		if !strings.Contains(k.Title+k.Summary+k.Text, w) {
+			s.t.Errorf("the check doesn't say %q: %s\n%s", w, k.Title, k.Summary)
+		}
+	}
+}
+
+// bot lists the App's comments in a pull request.
+func (s *service) bot(p *githubtest.Pull) []githubtest.Comment {
+	return s.gh.CommentsBy(s.gh.Bot(), p.Repo, p.Number)
+}
+
+func (s *service) oneSummary(p *githubtest.Pull) {
+	s.t.Helper()
+	n := 0
+	s.until(func() string {
+		n = 0
+		for _, c := range s.bot(p) {
+			if strings.Contains(c.Body, "<!-- compat:report") {
+				n++
+			}
+		}
+		if n == 0 {
+			return "no summary comment"
+		}
+		return ""
+	})
+	if n != 1 {
+		s.t.Errorf("%d summary comments", n)
+	}
+}
+
+// bad is an artifact whose wheel needs what manylinux2014 doesn't have; clean is one that needs nothing of the kind.
+func bad(version string) *githubtest.Artifact {
+	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, "pow@GLIBC_2.29")))
+}
+
+func clean(version string) *githubtest.Artifact {
+	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, "pow@GLIBC_2.2.5")))
+}
+
+func wheelName(version string) string {
+	return "widget-" + version + "-py3-none-manylinux2014_x86_64.whl"
+}
+
+func wheel(version, symbol string) []byte {
+	o, err := elfobj.Parse("elf x86_64\nneeded libm.so.6\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\nimport " + symbol + " libm.so.6\n")
+	if err != nil {
+		panic(err)
+	}
+	object, err := elfobj.Write(o)
+	if err != nil {
+		panic(err)
+	}
+	info := "widget-" + version + ".dist-info/"
+	return zipped("widget/core.so", object, info+"METADATA", []byte("Metadata-Version: 2.1\nName: widget\nVersion: "+version+"\n"),
+		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-manylinux2014_x86_64\n"), info+"RECORD", nil)
+}
+
+// zipped makes a zip of names and contents in turn.
+func zipped(parts ...any) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(parts); i += 2 {
+		w, err := z.Create(parts[i].(string))
+		if err != nil {
+			panic(err)
+		}
+		content, _ := parts[i+1].([]byte)
+		if _, err := w.Write(content); err != nil {
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
