@@ -70,7 +70,7 @@ func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, err
 	if g.Deadline.IsZero() {
 		g.Deadline = t.Now().Add(t.Config.Wait)
 	}
-	set, problems, err := t.settings(ctx, t.repo.DefaultBranch)
+	set, problems, err := t.configured(ctx, t.repo.DefaultBranch)
 	if err != nil {
 		return done, err
 	}

@@ -20,24 +20,24 @@ const (
 	maxDiffPages = 30      // GitHub lists at most 3,000 files of a pull request
 )
 
-// settings is a repository's configuration with a digest of its bytes.
-type settings struct {
+// configuration is a repository's configuration with a digest of its bytes.
+type configuration struct {
 	repository *config.Repository
 	digest     string // "" without a file
 }
 
-// settings reads the configuration of a branch: the base's, never the head's.
-func (t *task) settings(ctx context.Context, ref string) (settings, []config.Problem, error) {
+// configured reads the configuration of a branch: the base's, never the head's.
+func (t *task) configured(ctx context.Context, ref string) (configuration, []config.Problem, error) {
 	data, found, err := t.content(ctx, ref, config.Path)
 	if err != nil {
-		return settings{}, nil, fmt.Errorf("worker: read the configuration: %w", err)
+		return configuration{}, nil, fmt.Errorf("worker: read the configuration: %w", err)
 	}
 	if !found {
-		return settings{repository: &config.Repository{}}, nil, nil
+		return configuration{repository: &config.Repository{}}, nil, nil
 	}
 	sum := sha256.Sum256([]byte(data))
 	c, problems := config.ParseRepository([]byte(data), t.ruleIDs())
-	return settings{repository: c, digest: hex.EncodeToString(sum[:])}, problems, nil
+	return configuration{repository: c, digest: hex.EncodeToString(sum[:])}, problems, nil
 }
 
 // content reads a file of a commit or branch. What is no file, or has over a megabyte, is not there.

@@ -58,7 +58,7 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	if t.lease.Last && t.lease.Crashes > 0 {
 		return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
 	}
-	set, problems, err := t.settings(ctx, s.base.Ref)
+	set, problems, err := t.configured(ctx, s.base.Ref)
 	if err != nil {
 		return done, err
 	}
@@ -128,7 +128,7 @@ func (t *task) start(ctx context.Context, s subject, title, summary string) (int
 }
 
 // wait looks again later, or concludes when the deadline has passed.
-func (t *task) wait(ctx context.Context, s subject, run int64, found *artifact.Found, set settings) (outcome, error) {
+func (t *task) wait(ctx context.Context, s subject, run int64, found *artifact.Found, set configuration) (outcome, error) {
 	st, now := t.state, t.Now()
 	if st.Deadline.IsZero() {
 		st.Deadline = now.Add(t.Config.Wait)

@@ -23,7 +23,7 @@ type verdict struct {
 }
 
 // verdict judges what was found and posts it.
-func (t *task) verdict(ctx context.Context, s subject, run int64, ext string, found *artifact.Found, set settings, accepted []accepted) (outcome, error) {
+func (t *task) verdict(ctx context.Context, s subject, run int64, ext string, found *artifact.Found, set configuration, accepted []accepted) (outcome, error) {
 	st := t.state
 	if st.Intent != ext {
 		st.Intent, st.Report = ext, newReportID()
