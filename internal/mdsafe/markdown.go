@@ -34,7 +34,7 @@ func Code(s string, max int) string {
 	if s == "" {
 		return "(none)"
 	}
-	s = Cut(Visible(s), max)
+	s = Cut(Visible(Cut(s, max)), max)
 	fence := strings.Repeat("`", longest(s)+1)
 	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a space would lose both.
 	if s[0] == '`' || s[len(s)-1] == '`' || s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
@@ -79,7 +79,7 @@ func longest(s string) int {
 // Plain returns s for a field that shows plain text and is now and then rendered as Markdown by whoever copies it: one line of
 // at most max runes in which nothing mentions, links or opens a tag. What could is shown as "?".
 func Plain(s string, max int) string {
-	s = Visible(s)
+	s = Visible(Cut(s, max)) // cut before and after: names of megabytes exist, and showing a character can take several
 	var b strings.Builder
 	prev := rune(' ')
 	for i, r := range s {
@@ -87,7 +87,7 @@ func Plain(s string, max int) string {
 		case strings.ContainsRune("`<>[]!#*|&", r),
 			r == '@' && !wordRune(prev),
 			r == ':' && strings.HasPrefix(s[i:], "://"),
-			r == '.' && strings.HasSuffix(strings.ToLower(s[:i]), "www"):
+			r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
 			r = '?'
 		}
 		b.WriteRune(r)

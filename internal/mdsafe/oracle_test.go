@@ -15,7 +15,7 @@ import (
 // The oracle is another reader of Markdown: goldmark with GitHub's extensions, raw HTML let through so that it would be seen.
 
 var hostile = []string{
-	"plain", "`", "``", "a`b", "`` ` ``", "```\n@octocat\n```", "</code>@octocat", "@octocat", "x @octocat/team y", "#1", "octo/repo#1", "GH-1",
+	"plain", "x`@octocat", "a` [l](http://evil.test) `b", "`", "``", "a`b", "`` ` ``", "```\n@octocat\n```", "</code>@octocat", "@octocat", "x @octocat/team y", "#1", "octo/repo#1", "GH-1",
 	"![img](http://evil.test/x.png)", "[link](http://evil.test)", "<script>alert(1)</script>", "<img src=x onerror=y>", "<!-- compat:report -->", "-->", "<!--",
 	"https://evil.test/x", "www.evil.test", "evil@evil.test", "a\n\n# heading", "\r\n> quote", "|a|b|\n|-|-|", "**bold** _it_ ~~s~~", "\\", "\\`", "&lt;b&gt; &#64;octocat",
 	" lead", "trail ", " both ", "\xff\xfe", "\u202ertl", "\x1b[31m", "$math$", "[^1]", "[x]: http://evil.test", "x\n===", "    code", "1. list", "- [ ] task", "https\n://x", strings.Repeat("`a", 500), strings.Repeat("@x ", 300),

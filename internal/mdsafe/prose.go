@@ -86,7 +86,7 @@ func whole(pieces []piece) []piece {
 			at := strings.LastIndexByte(text, ' ') + 1
 			open := at + len(text[at:]) - len(strings.TrimLeft(text[at:], opening))
 			if n > 0 && at == 0 { // this word has a span already
-				open = len(text) - len(strings.TrimLeft(text, closing+opening))
+				open = len(text) - len(strings.TrimLeft(text, ".,;:?()\"'"))
 			}
 			p.text, out[n].text = text[open:]+p.text, text[:open]
 		} else {

@@ -159,7 +159,7 @@ func TestSARIFCounts(t *testing.T) {
 	}
 }
 
-var hostile = []string{"`@octocat", "</code><script>alert(1)</script>", "<img src=x onerror=y>", "![i](http://evil.test)", "[l](http://evil.test)", "\x1b[31mred\x1b[0m\x07", "\u202eevil", "a\n# b\r\n", "\xff\xfe", "javascript:alert(1)", "{{.}}", "\"'><b>", "-->", "\u009b31m", "#1"}
+var hostile = []string{"x` <img src=y> `", "`@octocat", "</code><script>alert(1)</script>", "<img src=x onerror=y>", "![i](http://evil.test)", "[l](http://evil.test)", "\x1b[31mred\x1b[0m\x07", "\u202eevil", "a\n# b\r\n", "\xff\xfe", "javascript:alert(1)", "{{.}}", "\"'><b>", "-->", "\u009b31m", "#1"}
 
 func TestHostileNames(t *testing.T) {
 	gfm := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdown.WithUnsafe()))

@@ -130,9 +130,7 @@ func until(a analyzer.Accepted) string {
 func Summary(r *analyzer.Report) string {
 	var parts []string
 	fresh, existing := groups(r)
-	for _, c := range counts(fresh) {
-		parts = append(parts, c)
-	}
+	parts = append(parts, counts(fresh)...)
 	if n := findings(existing); n > 0 {
 		parts = append(parts, plural(n, "existing finding"))
 	}
