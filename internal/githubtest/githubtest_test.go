@@ -100,6 +100,14 @@ func TestReads(t *testing.T) {
 		if text, _ := file.GetContent(); !strings.Contains(text, "\n9\n") {
 			t.Errorf("list.txt at the head is %q", text)
 		}
+		raw, _, err := w.client.Git.GetBlobRaw(w.ctx, "acme", "widget", file.GetSHA())
+		if err != nil || !strings.Contains(string(raw), "\n9\n") {
+			t.Errorf("the blob of list.txt is %q, %v", raw, err)
+		}
+		sha, _, err := w.client.Repositories.GetCommitSHA1(w.ctx, "acme", "widget", "heads/feature", "")
+		if err != nil || sha != w.pull.HeadSHA {
+			t.Errorf("commit of heads/feature: %q, %v", sha, err)
+		}
 		_, _, _, err = w.client.Repositories.GetContents(w.ctx, "acme", "widget", ".github/compat.yml", &gh.RepositoryContentGetOptions{Ref: "main"})
 		if status(err) != http.StatusNotFound {
 			t.Errorf("a file that is not there: %v", err)

@@ -17,6 +17,15 @@ func (r *request) at(ref string) (*Commit, error) {
 	return nil, fail(http.StatusNotFound, "No commit found for the ref %s", ref)
 }
 
+// accepts tells whether the App asked for one of GitHub's own media types, such as ".raw".
+func (r *request) accepts(kind string) bool {
+	return strings.Contains(r.Header.Get("Accept"), "application/vnd.github") && strings.Contains(r.Header.Get("Accept"), kind)
+}
+
+func plain(text string) *answer {
+	return &answer{status: http.StatusOK, body: []byte(text), header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}}}
+}
+
 func (s *Server) getContent(r *request) (any, error) {
 	c, err := r.at(r.query("ref"))
 	if err != nil {
@@ -32,8 +41,8 @@ func (s *Server) getContent(r *request) (any, error) {
 		return o
 	}
 	if text, ok := c.Files[path]; ok {
-		if strings.Contains(r.Header.Get("Accept"), ".raw") {
-			return &answer{status: http.StatusOK, body: []byte(text), header: http.Header{"Content-Type": {"application/vnd.github.raw"}}}, nil
+		if r.accepts(".raw") {
+			return plain(text), nil
 		}
 		o := entry(path, "file")
 		o["encoding"], o["content"] = "base64", base64.StdEncoding.EncodeToString([]byte(text))
@@ -82,6 +91,9 @@ func (s *Server) getBlob(r *request) (any, error) {
 	for _, c := range r.repo.git {
 		for _, text := range c.Files {
 			if blobSHA(text) == r.PathValue("file_sha") {
+				if r.accepts(".raw") {
+					return plain(text), nil
+				}
 				return object{"sha": r.PathValue("file_sha"), "node_id": "B", "size": len(text), "url": "", "encoding": "base64", "content": base64.StdEncoding.EncodeToString([]byte(text))}, nil
 			}
 		}
@@ -117,6 +129,9 @@ func (s *Server) getCommit(r *request) (any, error) {
 	c, err := r.at(r.PathValue("ref"))
 	if err != nil {
 		return nil, fail(http.StatusUnprocessableEntity, "No commit found for SHA: %s", r.PathValue("ref"))
+	}
+	if r.accepts(".sha") {
+		return plain(c.SHA), nil
 	}
 	o := s.commitJSON(r.repo, c)
 	parent := ""

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,13 +66,16 @@ func TestReleaseWithoutAssets(t *testing.T) {
 	}
 }
 
-// gate makes main's newest run wait for the environment pypi and tells the app; callback "" is GitHub's own address.
-func (s *story) gate(callback string, artifacts ...*githubtest.Artifact) *githubtest.Gate {
+// gate makes main's newest run wait for the environment pypi and tells the app; host "" is GitHub's own for the callback.
+func (s *story) gate(host string, artifacts ...*githubtest.Artifact) *githubtest.Gate {
 	s.Helper()
 	s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
 	w := s.gh.BranchRun(s.repo, "main", artifacts...)
 	s.gh.Do(func() { w.Status, w.Conclusion = "waiting", "" })
-	g := s.gh.AddGate(w, "pypi")
+	g, callback := s.gh.AddGate(w, "pypi"), ""
+	if host != "" {
+		callback = fmt.Sprintf("%s/repos/acme/widget/actions/runs/%d/deployment_protection_rule", host, w.ID)
+	}
 	s.Send("deployment_protection_rule", s.gh.GateEvent(g, callback))
 	return g
 }
@@ -123,7 +127,7 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("a callback elsewhere", func(t *testing.T) {
 		s := tell(t, world{})
-		s.answered(s.gate(s.gh.StorageURL()+"/callback", wheels(cases.Clean("1.1.0"))), "approved") // storage wants no Authorization header
+		s.answered(s.gate(s.gh.StorageURL(), wheels(cases.Clean("1.1.0"))), "approved") // storage wants no Authorization header
 	})
 }
 
