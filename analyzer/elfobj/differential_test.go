@@ -1,6 +1,7 @@
 package elfobj
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -170,6 +171,22 @@ func TestAgainstDebugELF(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, f, o)
+			roundTrip(t, o)
 		})
 	}
+}
+
+// roundTrip sends a real object through the text form and through Write.
+func roundTrip(t *testing.T, o *Object) {
+	t.Helper()
+	same(t, parse(t, o.Text()), o)
+	b, err := Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, again, o)
 }

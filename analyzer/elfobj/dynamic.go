@@ -1,6 +1,9 @@
 package elfobj
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"slices"
+)
 
 // dynamic is the content of PT_DYNAMIC: the last value of each tag, as the loader keeps it, and all DT_NEEDED.
 type dynamic struct {
@@ -20,23 +23,32 @@ const (
 // findDynamic gives the PT_DYNAMIC that the loader uses: the last one that has bytes. nil means that there is none
 // (a static program) or that its bytes were left out (a file of debug information, objcopy --only-keep-debug).
 // That second case is glibc's own: _dl_map_object_from_fd skips a PT_DYNAMIC whose p_filesz is 0.
-func findDynamic(ps []progHeader, secs []section) *progHeader {
-	var p *progHeader
+func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 	for i := range ps {
-		if ps[i].typ == elf.PT_DYNAMIC && ps[i].filesz > 0 {
-			p = &ps[i]
+		if ps[i].typ == elf.PT_DYNAMIC {
+			if ps[i].filesz > 0 {
+				p = &ps[i]
+			}
+			emptied = true
 		}
 	}
-	if p == nil {
-		return nil
+	return p, emptied && p == nil
+}
+
+// strippedDynamic recognizes the debug files of eu-strip, which leaves the program headers as they were: the section
+// .dynamic is NOBITS, and nothing that the loader could use stands where PT_DYNAMIC leads. The section alone is not
+// believed, or it would hide a library from every check.
+func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bool {
+	nobits := func(s section) bool { return s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr }
+	if !slices.ContainsFunc(secs, nobits) {
+		return false
 	}
-	// eu-strip leaves the program headers of a debug file as they were; only the section says that nothing is there.
-	for _, s := range secs {
-		if s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr {
-			return nil
-		}
+	m, err := mapSegments(f, ps)
+	if err != nil {
+		return true
 	}
-	return p
+	d, err := readDynamic(m, p)
+	return err != nil || !d.has(elf.DT_STRTAB)
 }
 
 // readDynamic reads tags until DT_NULL. The loader finds them by address and does not look at p_filesz.

@@ -98,8 +98,8 @@ func sectionsAgree(d *elf.File, b []byte) bool {
 		return false
 	}
 	m, err := mapSegments(f, ps)
-	p := findDynamic(ps, readSections(f, h))
-	if err != nil || p == nil {
+	p, _ := findDynamic(ps)
+	if err != nil || p == nil || strippedDynamic(f, ps, p, readSections(f, h)) {
 		return false
 	}
 	dyn, err := readDynamic(m, p)

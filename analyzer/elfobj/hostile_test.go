@@ -196,19 +196,32 @@ func TestDebugFile(t *testing.T) {
 	objcopy.prog(elf.PT_DYNAMIC, pFilesz, 0)
 	objcopy.prog(elf.PT_LOAD, pOffset, 1<<30)
 	strip := newBroken(t, texts["library"])
-	f, err := elf.NewFile(bytes.NewReader(strip.b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range f.Sections {
-		if s.Name == ".dynamic" {
-			strip.u32(int(binary.LittleEndian.Uint64(strip.b[40:]))+64*i+4, uint32(elf.SHT_NOBITS))
-		}
-	}
+	strip.nobits(t, ".dynamic")
+	d := strip.at[".dynamic"]
+	copy(strip.b[d.Offset:], bytes.Repeat([]byte("debug"), int(d.Size)/5))
 	for name, k := range map[string]*broken{"objcopy": objcopy, "eu-strip": strip} {
 		o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
 		if err != nil || o.Dynamic {
 			t.Errorf("%s: error %v, Dynamic %v", name, err, o != nil && o.Dynamic)
+		}
+	}
+	// A section header that lies does not hide a library.
+	lie := newBroken(t, texts["library"])
+	lie.nobits(t, ".dynamic")
+	if o, err := Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic || len(o.Needed) == 0 {
+		t.Errorf("a library was taken for a debug file: %v", err)
+	}
+}
+
+// nobits makes a section one without bytes.
+func (k *broken) nobits(t *testing.T, name string) {
+	f, err := elf.NewFile(bytes.NewReader(k.b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range f.Sections {
+		if s.Name == name {
+			k.u32(int(binary.LittleEndian.Uint64(k.b[40:]))+64*i+4, uint32(elf.SHT_NOBITS))
 		}
 	}
 }
@@ -249,7 +262,7 @@ func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
 	k.prog(elf.PT_LOAD, pFilesz, uint64(n))
 	k.prog(elf.PT_LOAD, pMemsz, uint64(n))
 	k.u64(40, 0) // no section headers
-	// The second segment would be found first at its addresses; it begins one page later in memory, so raise nothing else.
+	// The first segment now covers the addresses of the second, which still counts there, as for the loader.
 	fill(k, (at+15)&^15)
 	return k.b
 }

@@ -38,8 +38,8 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 			}
 		}
 	}
-	dyn := findDynamic(ps, secs)
-	if dyn == nil && hasEmptyDynamic(ps) {
+	dyn, emptied := findDynamic(ps)
+	if emptied || dyn != nil && strippedDynamic(f, ps, dyn, secs) {
 		return o, nil
 	}
 	if err := readInterp(f, ps, o); err != nil {
@@ -72,16 +72,6 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 		return nil, err
 	}
 	return o, nil
-}
-
-// hasEmptyDynamic tells a file of debug information, whose other segments have no bytes either, from a static program.
-func hasEmptyDynamic(ps []progHeader) bool {
-	for _, p := range ps {
-		if p.typ == elf.PT_DYNAMIC {
-			return true
-		}
-	}
-	return false
 }
 
 // readInterp reads PT_INTERP: the path of the loader, up to its NUL byte.
