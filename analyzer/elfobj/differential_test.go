@@ -151,7 +151,7 @@ func readHead(file string, b []byte) bool {
 }
 
 func TestAgainstDebugELF(t *testing.T) {
-	for _, file := range systemLibraries(t, 400) {
+	for _, file := range systemLibraries(t, 150) {
 		t.Run(strings.TrimPrefix(file, "/"), func(t *testing.T) {
 			r, err := os.Open(file)
 			if err != nil {
