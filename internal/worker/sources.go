@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -86,9 +87,13 @@ func (t *task) sources(ctx context.Context, sha string, number int) (map[string]
 	group.SetLimit(4)
 	for _, path := range comment.Candidates(paths) {
 		group.Go(func() error {
-			data, _, err := t.client.Git.GetBlobRaw(groupCtx, t.repo.Owner, t.repo.Name, blobs[path])
+			blob, _, err := t.client.Git.GetBlob(groupCtx, t.repo.Owner, t.repo.Name, blobs[path])
 			if err != nil {
 				return fmt.Errorf("worker: read a file of the head: %w", err)
+			}
+			data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(blob.GetContent(), "\n", ""))
+			if err != nil {
+				return &unfit{"GitHub's answer for a file of the head can't be decoded."}
 			}
 			mu.Lock()
 			defer mu.Unlock()
