@@ -62,6 +62,25 @@ func TestZipBomb(t *testing.T) {
 	}
 }
 
+// The bad wheel is found among hundreds of thousands of empty entries, or a limit is named.
+func TestManyEntries(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	files := cases.CaseA("1.1.0").Under("dist/")
+	for i := range 300_000 {
+		files[fmt.Sprintf("a/%06d", i)] = nil
+	}
+	s.Finish(p, artifact("wheels", cases.Zip(files)))
+	k := s.Concluded(p.HeadSHA)
+	s.notPassed(k)
+	if text := shown(k); !strings.Contains(text, "pow") && !strings.Contains(text, "limit") {
+		s.Errorf("names neither the symbol nor a limit:\n%s", text)
+	}
+	if mib := s.app.peak(); mib > 1536 {
+		s.Errorf("the service took %d MiB", mib)
+	}
+}
+
 func TestNoArtifacts(t *testing.T) {
 	t.Run("a run without any", func(t *testing.T) {
 		s := tell(t, world{wait: 3 * time.Second})

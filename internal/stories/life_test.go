@@ -31,6 +31,33 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	})
 }
 
+// Kills at any moment, again and again: every head whose deliveries were acknowledged ends with one completed check.
+func TestKilledAgainAndAgain(t *testing.T) {
+	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
+		var pulls []*githubtest.Pull
+		for i := range 16 {
+			p := s.gh.OpenPull(s.repo, s.repo, fmt.Sprintf("feature-%d", i), s.gh.User("maintainer"), requiring(fmt.Sprintf("packaging>=%d", i)))
+			w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+			for _, d := range []*githubtest.Delivery{s.gh.Send("pull_request", s.gh.PullEvent(p, "opened")), s.gh.Send("workflow_run", s.gh.RunEvent(w, "completed"))} {
+				if d.Code != 202 {
+					s.Fatalf("%s is answered %d %s", d.Event, d.Code, d.Body)
+				}
+			}
+			pulls = append(pulls, p)
+			if i%3 == 2 {
+				time.Sleep(time.Duration(i*37%200) * time.Millisecond)
+				s.app.kill()
+				s.app.start()
+			}
+		}
+		for _, p := range pulls {
+			s.want(s.Concluded(p.HeadSHA), "failure")
+			s.Summary(p)
+			s.Once(p, p.HeadSHA)
+		}
+	})
+}
+
 // A worker that dies in the middle is replaced when its lease ends, and nothing is there twice.
 func TestKilledInTheMiddle(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
