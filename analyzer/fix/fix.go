@@ -25,9 +25,9 @@ const (
 // when its finding disappeared and no new one came.
 type Fix struct {
 	Kind        string   `json:"kind"`
-	Title       string   `json:"title"`                 // imperative, one line
-	Command     string   `json:"command"`               // what to type or to add; "" where there is nothing to copy
-	Requirement string   `json:"requirement,omitempty"` // PEP 508, for pins and dependencies
+	Title       string   `json:"title"`       // imperative, one line
+	Command     string   `json:"command"`     // what to type or to add; "" where there is nothing to copy
+	Requirement string   `json:"requirement"` // PEP 508, for pins and dependencies; "" for others
 	Verified    bool     `json:"verified"`
 	Cost        []string `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
 }

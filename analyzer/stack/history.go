@@ -40,8 +40,8 @@ type history struct{}
 
 // History is the embedded provider history: the CUDA packages of versions 12 and 13, torch from 2.0 on, torchvision, torchaudio and
 // triton, as they were published when the file was made. It answers without a package index, knows Linux on x86_64 and
-// aarch64, and knows what the small libraries export (nvJitLink, NVRTC, cudart, CUPTI, cuFile, NVTX); the large ones are listed
-// by name.
+// aarch64, and knows what nvJitLink, NVRTC, cudart, CUPTI, cuFile, NVTX and cuSPARSE of CUDA 12 export. The other libraries are too large
+// to have been read whole: Known is false, and Needed is what the head of the file told, nil where it told nothing.
 //
 // torch also has the builds that are on no public index: Release takes 2.7.0+rocm6.3, 2.7.0+cpu and 2.7.0+cu128, for every 2.7.0 that it
 // knows, and describes them by their shape: which libraries such a build has, and that a build without CUDA needs no CUDA package.

@@ -167,6 +167,22 @@ func TestHistoryCufile(t *testing.T) {
 	}
 }
 
+// Of large libraries the head was read; of cuSPARSE everything.
+func TestHistoryLarge(t *testing.T) {
+	l := libraryOf(t, mustRelease(t, "nvidia-cusparse-cu12", "12.5.10.65", x86), "libcusparse.so.12")
+	if !l.Known || !slices.Contains(l.Needed, "libnvJitLink.so.12") || !strings.Contains(l.RunPath, "$ORIGIN/../../nvjitlink/lib") || !exports(l, "cusparseCreate") {
+		t.Errorf("libcusparse.so.12 12.5.10.65: known %v, needs %v, searches %q", l.Known, l.Needed, l.RunPath)
+	}
+	l = libraryOf(t, mustRelease(t, "nvidia-cublas-cu12", "12.8.4.1", x86), "libcublas.so.12")
+	if l.Known || !slices.Contains(l.Needed, "libcublasLt.so.12") {
+		t.Errorf("libcublas.so.12 12.8.4.1: known %v, needs %v", l.Known, l.Needed)
+	}
+	l = libraryOf(t, mustRelease(t, "torch", "2.8.0", x86), "libc10_cuda.so")
+	if !slices.Contains(l.Needed, "libc10.so") || !slices.Contains(l.Needed, "libcudart.so.12") {
+		t.Errorf("libc10_cuda.so of torch 2.8.0 needs %v", l.Needed)
+	}
+}
+
 func TestHistoryUnknown(t *testing.T) {
 	for _, c := range [][2]string{{"no-such-package", "1.0"}, {"torch", "99.0"}, {"torch", "99.0+rocm6.3"}, {"torch", "2.7.0+xpu"}} {
 		_, err := History().Release(context.Background(), c[0], c[1], x86)

@@ -181,6 +181,9 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("%s has no version: %w", name, ErrUnknown)
 	}
 	for rank := 2; rank >= 0; rank-- {
+		if !slices.ContainsFunc(ws, func(w wish) bool { return w.rank <= rank }) {
+			break
+		}
 		if v := pick(versions, ws, rank, r.end); v != "" {
 			return v, nil
 		}

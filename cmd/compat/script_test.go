@@ -1,0 +1,100 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/docgen"
+	"github.com/compat-app/compat/internal/docgen/golden"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"compat": main,
+	})
+}
+
+// TestScripts plays testdata/script: what somebody types at a terminal, and what the program answers.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"elf":   elf,
+			"wheel": wheel,
+		},
+	})
+}
+
+// elf FILE... turns objects in text form into ELF files, in place.
+func elf(ts *testscript.TestScript, _ bool, files []string) {
+	for _, f := range files {
+		o, err := elfobj.Parse(ts.ReadFile(f))
+		ts.Check(err)
+		b, err := elfobj.Write(o)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
+	}
+}
+
+// wheel FILE FOLDER packs a folder.
+func wheel(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: wheel FILE FOLDER")
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	root := ts.MkAbs(args[1])
+	ts.Check(filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		w, err := z.Create(filepath.ToSlash(name))
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}))
+	ts.Check(z.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+}
+
+func TestCommandPages(t *testing.T) {
+	golden.File(t, filepath.Join("..", "..", "docs", "commands.md"), docgen.Commands(newRootCommand(environment{Getenv: os.LookupEnv})))
+}
+
+func TestDemo(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"demo"}, environment{Getenv: os.LookupEnv, Out: &out, Err: &errs}); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	for _, want := range []string{
+		"check compat: failure: warp.so needs pow@GLIBC_2.29", "manylinux_2_31",
+		"__nvJitLinkGetErrorLogSize_12_9", "nvidia-nvjitlink-cu12>=12.9",
+		"libc10_cuda.so", "Rebuild against the ROCm torch",
+		"-Wl,--no-as-needed -ldl", "dlvsym",
+		"check compat: success",
+	} {
+		if !bytes.Contains(out.Bytes(), []byte(want)) {
+			t.Errorf("the demo does not show %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
