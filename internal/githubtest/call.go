@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -187,10 +188,8 @@ func (s *Server) perform(r *request, raw []byte) *answer {
 }
 
 func refuse(err error) *answer {
-	f, ok := err.(*failure)
-	if !ok {
-		f = &failure{http.StatusInternalServerError, err.Error()}
-	}
+	f := &failure{http.StatusInternalServerError, err.Error()}
+	errors.As(err, &f)
 	return &answer{status: f.status, body: object{"message": f.text, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(f.status)}}
 }
 
@@ -228,6 +227,6 @@ func write(w http.ResponseWriter, r *http.Request, a *answer) int {
 		h.Del("Content-Type")
 	}
 	w.WriteHeader(a.status)
-	w.Write(body)
+	_, _ = w.Write(body) // whoever went away is not told
 	return a.status
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// context is how many unchanged lines git shows around a change.
-const context = 3
+// around is how many unchanged lines git shows around a change.
+const around = 3
 
 type step struct {
 	kind     byte // ' ', '-' or '+', as in a patch
@@ -88,15 +88,15 @@ func nextHunk(steps []step, from int) (first, last int, ok bool) {
 	if i == len(steps) {
 		return 0, 0, false
 	}
-	first, last = max(from, i-context), i
-	for same := 0; i < len(steps) && same <= 2*context; i++ {
+	first, last = max(from, i-around), i
+	for same := 0; i < len(steps) && same <= 2*around; i++ {
 		if steps[i].kind == ' ' {
 			same++
 			continue
 		}
 		same, last = 0, i+1
 	}
-	return first, min(last+context, len(steps)), true
+	return first, min(last+around, len(steps)), true
 }
 
 // script is the shortest edit from old to new, removals before additions.

@@ -57,7 +57,7 @@ func (s *Server) EachOnce(f Fault) {
 func (s *Server) due(c *Call) *Fault {
 	for _, f := range s.faults {
 		prefix, star := strings.CutSuffix(f.op, "*")
-		if f.times == 0 || f.op != c.Op && !(star && strings.HasPrefix(c.Op, prefix)) {
+		if f.times == 0 || f.op != c.Op && (!star || !strings.HasPrefix(c.Op, prefix)) {
 			continue
 		}
 		if f.skip > 0 {

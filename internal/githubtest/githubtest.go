@@ -16,6 +16,7 @@
 package githubtest
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -165,16 +166,16 @@ type listener struct {
 }
 
 func listen(h http.Handler) (*listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second}
-	go s.Serve(l) // ends with close
+	go func() { _ = s.Serve(l) }() // ends with close
 	return &listener{url: "http://" + l.Addr().String(), server: s}, nil
 }
 
-func (l *listener) close() { l.server.Close() }
+func (l *listener) close() { _ = l.server.Close() }
 
 func random(bytes int) string {
 	b := make([]byte, bytes)

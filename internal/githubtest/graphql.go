@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -140,10 +141,12 @@ func (s *Server) conversation(r *request, query string) (object, string) {
 	for _, c := range repo.issue(int64(p.Number)).Comments {
 		comments = append(comments, s.commentNodeJSON("IC", c))
 	}
-	first, after := 100, 0
-	fmt.Sscan(argument(r, query, "first"), &first)
-	fmt.Sscan(argument(r, query, "after"), &after)
-	return object{"repository": object{"pullRequest": object{"id": node("PR", p.ID), "number": p.Number, "reviewThreads": connection(threads, after, min(first, 100)), "comments": connection(comments, after, min(first, 100))}}}, ""
+	first, err := strconv.Atoi(argument(r, query, "first"))
+	if err != nil || first > 100 {
+		first = 100
+	}
+	after, _ := strconv.Atoi(argument(r, query, "after")) // 0 without one
+	return object{"repository": object{"pullRequest": object{"id": node("PR", p.ID), "number": p.Number, "reviewThreads": connection(threads, after, first), "comments": connection(comments, after, first)}}}, ""
 }
 
 func (s *Server) commentNodeJSON(kind string, c *Comment) object {

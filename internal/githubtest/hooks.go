@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -80,7 +81,7 @@ func (s *Server) delivery(guid, event string, payload []byte) *Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var o object
-	json.Unmarshal(payload, &o)
+	_ = json.Unmarshal(payload, &o) // made by encode
 	return &Delivery{ID: s.id(), GUID: guid, Event: event, Action: str(o, "action"), Payload: payload,
 		installation: num(obj(o, "installation"), "id"), repository: num(obj(o, "repository"), "id")}
 }
@@ -113,14 +114,14 @@ func (s *Server) deliver(d *Delivery) *Delivery {
 	return d
 }
 
-// Post sends any body with any headers, as a stranger would. The code is 502 where nobody answers, 504 after ten seconds.
+// Post sends any body with any headers, as a stranger would; with "Expect: 100-continue" the body waits for the App to want it. The code is 502 where nobody answers, 504 after ten seconds.
 func Post(url string, h http.Header, body []byte) (code int, header http.Header, answer []byte) {
-	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return http.StatusBadGateway, nil, nil
 	}
 	req.Header = h
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 5 * time.Second}}
 	res, err := client.Do(req)
 	if err != nil {
 		if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
@@ -128,7 +129,7 @@ func Post(url string, h http.Header, body []byte) (code int, header http.Header,
 		}
 		return http.StatusBadGateway, nil, nil
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	answer, _ = io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	return res.StatusCode, res.Header, answer
 }

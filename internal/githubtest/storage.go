@@ -52,16 +52,16 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", l.kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if cut {
-		w.Write(data[:len(data)/2])
+		_, _ = w.Write(data[:len(data)/2])
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	if slow == 0 {
-		w.Write(data)
+		_, _ = w.Write(data) // whoever went away is not told
 		return
 	}
 	for i := range steps {
-		w.Write(data[len(data)*i/steps : len(data)*(i+1)/steps])
+		_, _ = w.Write(data[len(data)*i/steps : len(data)*(i+1)/steps])
 		w.(http.Flusher).Flush()
 		select {
 		case <-time.After(slow / steps):
