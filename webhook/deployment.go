@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -42,6 +44,15 @@ func deployment(e envelope, body []byte) (decision, error) {
 	if err != nil {
 		return decision{}, errors.New("the payload's callback names no run")
 	}
-	key := fmt.Sprintf("deployment/%d/%d/%s", e.Repository.ID, run, url.PathEscape(p.Environment))
+	key := fmt.Sprintf("deployment/%d/%d/%s", e.Repository.ID, run, short(url.PathEscape(p.Environment)))
 	return one(e.subject("deployment", key, p.Deployment.SHA, deploymentPayload{Run: run, Environment: p.Environment}))
+}
+
+// short keeps a key below the queue's limit: a long name stands there by its digest.
+func short(name string) string {
+	if len(name) <= 200 {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
 }

@@ -100,5 +100,8 @@ func (t *task) remember(ctx context.Context, subject string, a accepted) error {
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	return t.Queue.Put(ctx, acceptKey(subject), data, acceptTTL)
+	if err := t.Queue.Put(ctx, acceptKey(subject), data, acceptTTL); err != nil {
+		return &ownFault{fmt.Errorf("worker: keep what was accepted: %w", err)}
+	}
+	return nil
 }

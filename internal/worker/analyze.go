@@ -27,17 +27,12 @@ type judgement struct {
 // badOptions is a configuration that can be read but not used: a platform that nobody knows.
 type badOptions struct{ error }
 
+func (e *badOptions) Unwrap() error { return e.error }
+
 // analyze fetches what was found and judges it. compare finds what the base has; a base that can't be had is none.
 func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Repository, accepted []accepted,
 	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) (judgement, error) {
-	select {
-	case t.slots <- struct{}{}:
-		defer func() { <-t.slots }()
-	case <-ctx.Done():
-		return judgement{}, ctx.Err()
-	}
 	var j judgement
-	start := t.Now()
 	head, err := t.Fetcher.Download(ctx, t.client, found)
 	if err != nil {
 		return j, err
@@ -61,6 +56,11 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 
 	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.Now().UTC().Format(time.DateOnly)}
 	settings.Apply(c, &o)
+	locked, err := t.locked(ctx, found, c.Python.Lock)
+	if err != nil {
+		return j, err
+	}
+	o.With = append(locked, o.With...)
 	for _, a := range accepted {
 		o.Accept = append(o.Accept, a.option(t.ruleIDs())...)
 	}
@@ -74,6 +74,13 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 			o.Base, j.base = base, t.state.Base.Ref
 		}
 	}
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return j, ctx.Err()
+	}
+	start := t.Now()
 	j.report, err = t.Analyzer.Check(ctx, inputs, o)
 	j.took = t.Now().Sub(start)
 	if err != nil && ctx.Err() == nil && !passing(err) {

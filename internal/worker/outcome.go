@@ -29,3 +29,8 @@ var (
 type unfit struct{ reason string }
 
 func (e *unfit) Error() string { return e.reason }
+
+// ownFault is an error of this service's own: a panic, a store that doesn't answer. Another try may work.
+type ownFault struct{ error }
+
+func (e *ownFault) Unwrap() error { return e.error }

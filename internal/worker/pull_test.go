@@ -168,6 +168,30 @@ func TestClosedAndReopened(t *testing.T) {
 	s.want(s.concluded(p.HeadSHA), "failure", "pow")
 }
 
+func TestLockFile(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "python:\n  lock: [requirements.txt]\n"})
+	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
+	p := s.open("feature")
+	s.finish(p, clean("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "action_required", "requirements.txt")
+	s.gh.Push(p, map[string]string{"requirements.txt": "# pins\ntorch==2.7.0 \\\n    --hash=sha256:00\nsetuptools\n"})
+	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+	s.finish(p, clean("1.1.1"))
+	s.want(s.concluded(p.HeadSHA), "success", "torch==2.7.0")
+}
+
+func TestReleaseSwitchedOff(t *testing.T) {
+	s := start(t, time.Minute)
+	sha := s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "release: off\n"})
+	s.gh.Tag(s.repo, "v1", sha)
+	s.send("release", s.gh.ReleaseEvent(s.repo, s.gh.AddRelease(s.repo, "v1", githubtest.NewAsset(wheelName("1.0"), wheel("1.0", "pow@GLIBC_2.29"))), "published"))
+	time.Sleep(2 * time.Second)
+	if ks := s.gh.Checks(s.repo, sha); len(ks) > 0 {
+		t.Errorf("checks of a release although they are switched off: %+v", ks)
+	}
+}
+
 func TestInvalidConfiguration(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "fail_on: error\npython:\n  wiht: [torch]\n"})

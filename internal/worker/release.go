@@ -42,7 +42,12 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 	sha := commit.GetSHA()
 	st.see(sha)
 	st.Base = base{Ref: t.repo.DefaultBranch}
-	if err := t.cancelOthers(ctx, sha, true); err != nil {
+	set, _, err := t.configured(ctx, st.Base.Ref)
+	if err != nil {
+		return done, err
+	}
+	wanted := set.repository == nil || !set.repository.Release.Off // an invalid configuration is told of
+	if err := t.cancelOthers(ctx, sha, wanted); err != nil || !wanted {
 		return done, err
 	}
 	return t.judge(ctx, subject{

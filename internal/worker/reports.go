@@ -44,7 +44,7 @@ func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (stri
 		err = t.Queue.Put(ctx, lastKey(t.job.Key), []byte(id), reportTTL)
 	}
 	if err != nil {
-		return "", fmt.Errorf("worker: store the report: %w", err)
+		return "", &ownFault{fmt.Errorf("worker: store the report: %w", err)}
 	}
 	if t.Config.PublicURL == nil {
 		return "", nil

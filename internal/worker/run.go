@@ -114,6 +114,9 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 	if no := (*unfit)(nil); errors.As(err, &no) {
 		fate = github.Fate{Kind: github.Invalid, Reason: no.reason}
 	}
+	if own := (*ownFault)(nil); errors.As(err, &own) {
+		fate = github.Fate{Kind: github.Retry, Reason: "compat itself failed; its log says why."}
+	}
 	switch {
 	case fate.Kind == github.After:
 		until := w.Now().Add(fate.After)
@@ -172,7 +175,7 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			t.Log.Error("panic in a job", "panic", r, "stack", string(debug.Stack()))
-			out, err = done, fmt.Errorf("worker: panic: %v", r)
+			out, err = done, &ownFault{fmt.Errorf("worker: panic: %v", r)}
 		}
 	}()
 	f := kinds[t.job.Kind]

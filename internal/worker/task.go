@@ -100,7 +100,7 @@ func (t *task) follow(ctx context.Context, kind, key, sha, nonce string) error {
 		Trigger: t.job.Trigger, Nonce: nonce, Received: t.job.Received,
 	})
 	if err != nil {
-		return fmt.Errorf("worker: follow up with %s: %w", key, err)
+		return &ownFault{fmt.Errorf("worker: follow up with %s: %w", key, err)}
 	}
 	return nil
 }
