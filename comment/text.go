@@ -149,12 +149,26 @@ func section(heading string, lines []string, limit int) string {
 	return heading + mdsafe.Join(lines, limit, func(left int) string { return fmt.Sprintf("- and %d more\n", left) })
 }
 
+// targets lists what was judged against, the targets of one verdict and one set of packages in one line: a loose library has twenty.
 func targets(r *analyzer.Report) string {
-	var lines []string
+	type kind struct {
+		verdict analyzer.Verdict
+		with    string
+	}
+	names, packages := map[kind][]string{}, map[kind][]string{}
+	var order []kind
 	for _, t := range r.Targets {
-		l := "- " + mdsafe.Code(t.Name, maxShown) + ": " + string(t.Verdict)
-		if len(t.With) > 0 {
-			l += ", beside " + mdsafe.Codes(t.With, 8, 100)
+		k := kind{t.Verdict, strings.Join(t.With, "\x00")}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k], packages[k] = append(names[k], t.Name), t.With
+	}
+	var lines []string
+	for _, k := range order {
+		l := "- " + mdsafe.Codes(names[k], 8, maxShown) + ": " + string(k.verdict)
+		if with := packages[k]; len(with) > 0 {
+			l += ", beside " + mdsafe.Codes(with, 8, 100)
 		}
 		lines = append(lines, l+"\n")
 	}
