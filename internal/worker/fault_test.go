@@ -9,13 +9,17 @@ import (
 )
 
 func TestEveryCallFailsOnce(t *testing.T) {
-	s := start(t, time.Minute)
-	s.gh.EachOnce(githubtest.Fault{Status: 502})
-	p := s.open("feature")
-	s.finish(p, bad("1.1.0"))
-	s.want(s.concluded(p.HeadSHA), "failure", "pow")
-	s.oneSummary(p)
-	s.once(p.HeadSHA)
+	for name, f := range map[string]githubtest.Fault{"502": {Status: 502}, "cut": {Cut: true}, "cut after it took effect": {Cut: true, After: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, time.Minute)
+			s.gh.EachOnce(f)
+			p := s.open("feature")
+			s.finish(p, bad("1.1.0"))
+			s.want(s.concluded(p.HeadSHA), "failure", "pow")
+			s.oneSummary(p)
+			s.once(p.HeadSHA)
+		})
+	}
 }
 
 func TestWritesTookEffectButFailed(t *testing.T) {
