@@ -41,6 +41,8 @@
 //	osabi 3
 //	build-id 0123abcd
 //	abi-tag Linux 3.2.0
+//	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2
+//	e-flags 0x5000400
 //	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 //	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
 //

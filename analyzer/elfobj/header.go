@@ -74,7 +74,7 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	c.u32()  // e_version
 	c.word() // e_entry
 	h.phoff, h.shoff = c.word(), c.word()
-	c.u32() // e_flags
+	o.EFlags = c.u32()
 	c.u16() // e_ehsize
 	pe := c.u16()
 	h.phnum, h.shentsize, h.shnum, h.shstr = c.u16(), c.u16(), c.u16(), c.u16()

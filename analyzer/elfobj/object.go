@@ -9,6 +9,7 @@ type Object struct {
 	Machine   Machine `json:"machine"`    // in JSON and text: "x86_64", "aarch64", …
 	OSABI     uint8   `json:"os_abi"`     // EI_OSABI; 0 is System V, 3 is Linux
 	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL" or "ET_CORE"
+	EFlags    uint32  `json:"e_flags"`    // e_flags: of ARM the version of its EABI and whether floats go in registers
 
 	Interp  string `json:"interp,omitempty"`  // PT_INTERP, "" for a shared library
 	Dynamic bool   `json:"dynamic"`           // has a PT_DYNAMIC with bytes in the file
@@ -33,6 +34,7 @@ type Object struct {
 
 	BuildID string   `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
 	ABITag  string   `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	ISA     uint32   `json:"isa,omitempty"`      // GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4
 	Comment []string `json:"comment,omitempty"`  // distinct strings of .comment: which compilers made it
 
 	Sections []Section `json:"-"` // section headers that lie inside the file; a hint, empty in a stripped file

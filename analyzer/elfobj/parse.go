@@ -44,8 +44,8 @@ func Parse(text string) (*Object, error) {
 	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym) {
 		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
 	}
-	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ExecStack != "unsaid") {
-		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, build-id, abi-tag and execstack stand only there")
+	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ISA != 0 || o.ExecStack != "unsaid") {
+		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, build-id, abi-tag, isa and execstack stand only there")
 	}
 	return o, nil
 }
@@ -130,10 +130,26 @@ func (p *parser) line(s string) error {
 		n, err := parseABITag(l.rest)
 		o.ABITag = formatABITag(n)
 		return err
+	case "e-flags":
+		return setWord(&o.EFlags, l.rest)
+	case "isa":
+		if o.Machine != Machine(elf.EM_X86_64) {
+			return errors.New("only x86_64 has an isa;")
+		}
+		return setWord(&o.ISA, l.rest)
 	case "section":
 		return p.section(l)
 	}
 	return fmt.Errorf("unknown keyword %q", key)
+}
+
+func setWord(to *uint32, s string) error {
+	n, err := strconv.ParseUint(s, 0, 32)
+	if err != nil {
+		return fmt.Errorf("%q is no number of 32 bits;", shorten(s))
+	}
+	*to = uint32(n)
+	return nil
 }
 
 func (p *parser) first(l *words) error {

@@ -75,8 +75,14 @@ func (o *Object) Text() string {
 	if o.OSABI != 0 {
 		line("osabi %d", o.OSABI)
 	}
+	if o.EFlags != 0 {
+		line("e-flags %#x", o.EFlags)
+	}
 	value("build-id", o.BuildID)
 	value("abi-tag", o.ABITag)
+	if o.ISA != 0 {
+		line("isa %#x", o.ISA)
+	}
 	for _, c := range o.Comment {
 		line("comment %s", quote(c, quoteLine))
 	}

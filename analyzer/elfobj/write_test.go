@@ -49,6 +49,8 @@ export object stdout
 abi-tag Linux 3.2.0
 osabi 3
 `,
+	"v3":         "elf x86_64\nisa 0x4\nabi-tag Linux 3.2.0\nexport f\n",
+	"hard float": "elf armv7l\ne-flags 0x5000400\nexport f\n",
 	"pie":        "elf x86_64\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nflags_1 pie\n",
 	"static":     "elf x86_64 exec static\nbuild-id abcd\n",
 	"relocation": "elf x86_64 rel\ncomment GCC: 12\n",

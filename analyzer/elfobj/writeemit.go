@@ -57,7 +57,7 @@ func (w *writer) elfHeader(b *out, segments int, shoff uint64) {
 	b.word(entry)
 	b.word(phoff)
 	b.word(shoff)
-	b.u32(0) // e_flags
+	b.u32(o.EFlags)
 	for _, n := range []int{ehsize, phentsize, segments, shentsize, len(w.parts) + 1, len(w.parts)} {
 		b.u16(uint16(n))
 	}

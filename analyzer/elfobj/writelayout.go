@@ -17,7 +17,7 @@ func (w *writer) plan() {
 	if o.Interp != "" && o.loadable() {
 		add(part{name: ".interp", typ: elf.SHT_PROGBITS, flags: a, align: 1, bytes: func() []byte { return []byte(o.Interp + "\x00") }})
 	}
-	if o.BuildID+o.ABITag != "" && o.loadable() {
+	if (o.BuildID+o.ABITag != "" || o.ISA != 0) && o.loadable() {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
 	if o.Dynamic {

@@ -67,6 +67,14 @@ func (w *writer) notes() []byte {
 		}
 		note(noteABITag, d.Bytes())
 	}
+	if w.o.ISA != 0 {
+		d := w.out()
+		for _, v := range []uint32{propertyISANeeded, 4, w.o.ISA} {
+			d.u32(v)
+		}
+		d.Write(make([]byte, up(uint64(d.Len()), uint64(w.o.Class/8))-uint64(d.Len())))
+		note(noteProperty, d.Bytes())
+	}
 	return b.Bytes()
 }
 
