@@ -1,8 +1,9 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint docs data demo
+.PHONY: help build test lint vuln docs data demo
 
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
-GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@latest
+GOTEST ?= go test
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@latest
 
 help: ## Show what can be made
@@ -13,11 +14,13 @@ build: ## The binary, static, at ./compat
 
 test: ## Every test, with the race detector, on an embedded queue and on real redis-servers
 	go vet ./...
-	go test -race -timeout 20m ./...
+	$(GOTEST) -race -timeout 20m ./...
 
-lint: ## staticcheck, golangci-lint, govulncheck
+lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...
 	go run $(GOLANGCI) run ./...
+
+vuln: ## Known vulnerabilities of what is imported (asks the Go vulnerability database)
 	go run $(GOVULNCHECK) ./...
 
 docs: ## Write the generated pages and the goldens of the rules anew

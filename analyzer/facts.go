@@ -130,19 +130,28 @@ func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Packag
 // maxMetadata bounds METADATA: the longest on the public index carry a README of some 100 KB.
 const maxMetadata = 4 << 20
 
+// metadata reads a wheel's METADATA; a requirement in it that is none is told, for a package may hang on it.
+func (r *read) metadata(facts *Facts, f *unpack.File, at string) {
+	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxMetadata)))
+	if err == nil {
+		facts.Metadata, err = pkgmeta.ParseMetadata(b)
+	}
+	if err != nil {
+		r.unread = append(r.unread, Unread{at, "METADATA could not be read: " + err.Error()})
+		return
+	}
+	for _, p := range facts.Metadata.Problems {
+		r.unread = append(r.unread, Unread{at, "a requirement could not be read: " + p})
+	}
+}
+
 func (r *read) file(facts *Facts, f *unpack.File) error {
 	at := f.Path
 	if facts.Kind != "object" {
 		at = facts.Path + "/" + f.Path
 	}
 	if isMetadata(f.Path) && facts.Kind == "wheel" {
-		b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxMetadata)))
-		if err == nil {
-			facts.Metadata, err = pkgmeta.ParseMetadata(b)
-		}
-		if err != nil {
-			r.unread = append(r.unread, Unread{at, "METADATA could not be read: " + err.Error()})
-		}
+		r.metadata(facts, f, at)
 		return nil
 	}
 	head := make([]byte, 4)
@@ -160,7 +169,7 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 	}
 	if err != nil {
 		r.unread = append(r.unread, Unread{at, err.Error()})
-		return nil
+		return nil //nolint:nilerr // what could not be read is part of the result
 	}
 	if why := notJudged(o); why != "" {
 		r.skipped = append(r.skipped, Unread{at, why})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (p *parser) syntax(err error) {
 	if errors.As(err, &le) {
 		line, text = le.Mark.Line, le.Message
 	} else if m := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(text); m != nil {
-		fmt.Sscan(m[1], &line)
+		line, _ = strconv.Atoi(m[1])
 	}
 	p.problems = append(p.problems, Problem{Line: p.clamp(line), Message: "not YAML: " + oneLine(text)})
 }

@@ -149,9 +149,13 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		o.With = f.with
 	}
 	for _, path := range append(f.lock, c.Python.Lock...) {
-		pins, err := lockedPins(path)
+		data, err := os.ReadFile(path)
 		if err != nil {
-			return o, "", nil, err
+			return o, "", nil, fmt.Errorf("--lock: %w; give the path of a readable file", err)
+		}
+		pins, err := settings.Pins(string(data))
+		if err != nil {
+			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
 		}
 		o.With = append(pins, o.With...)
 	}

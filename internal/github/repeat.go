@@ -74,7 +74,7 @@ func buffered(resp *http.Response) error {
 
 // drain makes the connection usable for the repeat.
 func drain(resp *http.Response) {
-	io.Copy(io.Discard, io.LimitReader(resp.Body, errorBytes))
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBytes))
 	resp.Body.Close()
 }
 

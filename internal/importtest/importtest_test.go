@@ -38,7 +38,7 @@ var floors = map[string][]string{
 	"internal/index":        {"analyzer/..."},
 	"internal/report":       {"analyzer", "analyzer/fix", "internal/mdsafe"},
 	"internal/scratch":      {"analyzer/unpack"},
-	"internal/settings":     {"analyzer", "config"},
+	"internal/settings":     {"analyzer", "analyzer/pkgmeta", "config"},
 	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
 		"internal/mdsafe"},
 	"internal/githubtest/...": {"analyzer/elfobj", "internal/githubtest/..."},

@@ -174,7 +174,7 @@ type stalling struct {
 func (s *stalling) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.timer.Reset(stall)
-	if err != nil && err != io.EOF && context.Cause(s.ctx) == errStall {
+	if err != nil && err != io.EOF && errors.Is(context.Cause(s.ctx), errStall) {
 		err = errStall
 	}
 	return n, err

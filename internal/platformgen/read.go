@@ -161,8 +161,8 @@ func (b *builder) row(soname string, column int, name, node, kind string, hidden
 // finish puts everything in order.
 func (b *builder) finish() {
 	b.set.Libraries = nil
-	for soname, l := range b.libs {
-		l = b.library(soname)
+	for soname := range b.libs {
+		l := b.library(soname)
 		l.Rows = nil
 		for _, r := range b.rows[soname] {
 			l.Rows = append(l.Rows, *r)

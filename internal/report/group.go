@@ -50,7 +50,7 @@ func groups(r *analyzer.Report) (fresh, existing []*group) {
 		g.add(&g.artifacts, "a", f.Artifact)
 		g.add(&g.targets, "t", f.Target)
 		for _, x := range f.Fixes {
-			if g.first("f", string(x.Kind)+"\x00"+x.Title+"\x00"+x.Command) {
+			if g.first("f", x.Kind+"\x00"+x.Title+"\x00"+x.Command) {
 				g.fixes = append(g.fixes, x)
 			}
 		}

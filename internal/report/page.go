@@ -64,7 +64,7 @@ func pageGroups(gs []*group) []pageGroup {
 	for _, g := range gs {
 		p := pageGroup{Finding: g.Finding, ID: g.ID, Symbols: g.symbols, Artifacts: g.artifacts, Targets: g.targets}
 		for _, x := range g.fixes {
-			p.Ways = append(p.Ways, way{Kind: string(x.Kind), Title: x.Title, Command: x.Command, Verified: x.Verified, Cost: x.Cost})
+			p.Ways = append(p.Ways, way{Kind: x.Kind, Title: x.Title, Command: x.Command, Verified: x.Verified, Cost: x.Cost})
 		}
 		out = append(out, p)
 	}

@@ -71,7 +71,7 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	if m == nil {
 		return reaction{emoji: confused, reply: "Say what is accepted and why: `/compat accept SYMBOL because REASON`, with `until 2030-01-31` behind it if it is not for ever.\n"}, nil
 	}
-	if _, err := time.Parse(time.DateOnly, m[3]); m[3] != "" && err != nil {
+	if m[3] != "" && !isDay(m[3]) {
 		return reaction{emoji: confused, reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20))}, nil
 	}
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
@@ -104,4 +104,10 @@ func (t *task) remember(ctx context.Context, subject string, a accepted) error {
 		return &ownFault{fmt.Errorf("worker: keep what was accepted: %w", err)}
 	}
 	return nil
+}
+
+// isDay tells whether a text is a day as YYYY-MM-DD.
+func isDay(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
 }

@@ -3,10 +3,9 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/settings"
 )
 
 // locked reads the pins of the lock files that the configuration names, as they are at the commit that is judged. Errors are badOptions where a
@@ -28,34 +27,11 @@ func (t *task) locked(ctx context.Context, found *artifact.Found, paths []string
 		if !there {
 			return nil, &badOptions{fmt.Errorf("python.lock: %q is not in the commit that is judged; correct the path", path)}
 		}
-		some, err := pins(text)
+		some, err := settings.Pins(text)
 		if err != nil {
-			return nil, &badOptions{fmt.Errorf("python.lock: %q: %w; only the form of requirements.txt is read, as 'uv export' and 'pip-compile' write it", path, err)}
+			return nil, &badOptions{fmt.Errorf("python.lock: %q: %w", path, err)}
 		}
 		all = append(all, some...)
 	}
 	return all, nil
-}
-
-// pins reads the NAME==VERSION lines of a file in requirements.txt form (pip's "Requirements File Format").
-func pins(text string) ([]string, error) {
-	var out []string
-	n := 0
-	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " "), "\n") {
-		n++
-		line, _, _ = strings.Cut(line, " #")
-		line, _, _ = strings.Cut(line, " --") // hashes
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == '-' {
-			continue
-		}
-		q, err := pkgmeta.ParseRequirement(line)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if strings.HasPrefix(q.Spec, "==") {
-			out = append(out, q.Raw)
-		}
-	}
-	return out, nil
 }

@@ -75,17 +75,3 @@ func TestExternalIDHoldsWhatTheVerdictRestsOn(t *testing.T) {
 		t.Errorf("%d ids for 6 different verdicts", len(seen))
 	}
 }
-
-func FuzzPins(f *testing.F) {
-	f.Add("torch==2.7.0 \\\n    --hash=sha256:00\n# x\n-r other.txt\nsetuptools>=1\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		all, err := pins(text)
-		if err != nil {
-			return
-		}
-		again, err := pins(strings.Join(all, "\n"))
-		if err != nil || strings.Join(again, "\n") != strings.Join(all, "\n") {
-			t.Fatalf("%q gives %q, which gives %q, %v", text, all, again, err)
-		}
-	})
-}
