@@ -1,0 +1,52 @@
+package abi3
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed data/stable.gz
+var packed []byte
+
+// added maps each symbol of the stable ABI to the minor version that brought it. Data that does not decode is a broken build, so reading it panics; a
+// test reads it.
+var added = sync.OnceValue(func() map[string]int {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(fmt.Errorf("embedded stable ABI: %w", err))
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		panic(fmt.Errorf("embedded stable ABI: %w", err))
+	}
+	out := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		minor, err := strconv.Atoi(strings.TrimPrefix(words[0], "3."))
+		if err != nil {
+			panic(fmt.Errorf("embedded stable ABI: %w", err))
+		}
+		for _, name := range words[1:] {
+			out[name] = minor
+		}
+	}
+	return out
+})
+
+// Added gives the minor version of Python 3 that brought a symbol into the stable ABI; stable is false for one that is not in it.
+func Added(symbol string) (minor int, stable bool) {
+	minor, stable = added()[symbol]
+	return minor, stable
+}
+
+// Version writes a minor version of Python 3: "3.11".
+func Version(minor int) string { return "3." + strconv.Itoa(minor) }
