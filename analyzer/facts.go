@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
 // Facts are what was read from one artifact, before anything is judged.
@@ -24,6 +26,10 @@ type Facts struct {
 	Wheel    *pkgmeta.WheelName
 	Metadata *pkgmeta.Metadata // nil where there is none or it could not be read
 	Objects  []*Object
+	Policy   *wheelpolicy.Policy // auditwheel's verdict; nil for what is no wheel or not named like one
+	ABI3     *abi3.Result        // abi3audit's; nil for a wheel without such a tag
+
+	audit *audit // while it is read
 }
 
 // Object is one ELF file of an artifact.
@@ -57,7 +63,7 @@ type read struct {
 	skipped []Unread
 }
 
-var libraryName = regexp.MustCompile(`\.(so(\.[0-9A-Za-z_.]+)?|dylib|pyd|dll|node)$`)
+var libraryName = regexp.MustCompile(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
 
 var foreign = map[string]string{
 	"MZ":               "PE, not judged",
@@ -69,7 +75,7 @@ var foreign = map[string]string{
 
 // want asks for what the analyzer reads: objects by content or by name, and a wheel's own metadata.
 func want(p string, _ int64, head []byte) bool {
-	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p)
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p)
 }
 
 func isMetadata(p string) bool {
@@ -82,13 +88,19 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 	r := &read{}
 	for _, in := range inputs {
 		byPackage := map[*unpack.Package]*Facts{}
-		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, unpack.Options{Limits: o.Limits, Scratch: o.Scratch, Want: want}, func(f *unpack.File) error {
-			facts := byPackage[f.Package]
-			if facts == nil {
-				facts = &Facts{Path: f.Package.Path, Kind: f.Package.Kind}
-				byPackage[f.Package] = facts
+		of := func(p *unpack.Package) *Facts {
+			if byPackage[p] == nil {
+				byPackage[p] = newFacts(p)
 			}
-			return r.file(facts, f)
+			return byPackage[p]
+		}
+		list := func(p *unpack.Package, path string) {
+			if a := of(p).audit; a != nil {
+				a.Members = append(a.Members, path)
+			}
+		}
+		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, unpack.Options{Limits: o.Limits, Scratch: o.Scratch, List: list, Want: want}, func(f *unpack.File) error {
+			return r.file(of(f.Package), f)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -96,29 +108,27 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 		for _, p := range problems {
 			r.unread = append(r.unread, Unread(p))
 		}
-		r.packages(packages, byPackage)
+		r.packages(packages, byPackage, problems)
 	}
 	return r, nil
 }
 
 // packages completes the facts of what Walk found. An archive without objects of its own is only a wrapper and no artifact.
-func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Package]*Facts) {
+func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Package]*Facts, problems []unpack.Problem) {
 	for _, p := range packages {
 		f := byPackage[p]
 		if f == nil {
 			if p.Kind != "wheel" {
 				continue
 			}
-			f = &Facts{Path: p.Path, Kind: p.Kind}
+			f = newFacts(p)
 		}
 		f.SHA256 = p.SHA256
 		if p.Kind == "wheel" {
-			w, err := pkgmeta.ParseWheelName(path.Base(p.Path))
-			if err != nil {
+			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
 				r.unread = append(r.unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
-			} else {
-				f.Wheel = &w
 			}
+			f.finish(problems)
 		} else if len(f.Objects) == 0 {
 			continue
 		}
@@ -154,6 +164,10 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 		r.metadata(facts, f, at)
 		return nil
 	}
+	if isRecord(f.Path) && facts.audit != nil {
+		facts.audit.record(f)
+		return nil
+	}
 	head := make([]byte, 4)
 	n, _ := f.Content.ReadAt(head, 0)
 	for magic, why := range foreign {
@@ -163,6 +177,7 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 		}
 	}
 	o, err := elfobj.Read(f.Content, f.Size)
+	facts.audit.object(f, o, err)
 	if errors.Is(err, elfobj.ErrNotELF) && isLinkerScript(f) {
 		r.skipped = append(r.skipped, Unread{at, "linker script, not judged"})
 		return nil

@@ -30,13 +30,37 @@ func mapSegments(f *file, ps []progHeader) (*image, error) {
 	return m, nil
 }
 
-// at gives the file offset of an address and how many bytes of the same segment follow there. ok is false
-// where no PT_LOAD has bytes at it. Where segments overlap the later one counts, as with mmap.
+// mapUnit is the smallest size in which any loader maps (getpagesize(2); AArch64 and POWER also know larger ones).
+const mapUnit = 4096
+
+// mapped is where the bytes of the file that a segment maps begin, in memory and in the file, and how many there are. Segments are mapped by whole
+// pages, so the file's bytes beside one in its first and last page are there too: patchelf puts tables just behind a segment's
+// end. Where the segment is longer in memory than in the file, the kernel clears what follows its own bytes.
+func (m *image) mapped(p progHeader) (addr, off, n uint64) {
+	if p.filesz == 0 || p.off%mapUnit != p.vaddr%mapUnit {
+		return p.vaddr, p.off, p.filesz
+	}
+	lead := p.vaddr % mapUnit
+	addr, off, n = p.vaddr-lead, p.off-lead, lead+p.filesz
+	if p.memsz <= p.filesz {
+		n = min((n+mapUnit-1)/mapUnit*mapUnit, m.size-off)
+	}
+	return addr, off, n
+}
+
+// at gives the file offset of an address and how many bytes follow there. ok is false where no PT_LOAD has bytes at it. Where
+// segments overlap the later one counts, as with mmap; what only shares a page with a segment comes last.
 func (m *image) at(addr uint64) (off, n uint64, ok bool) {
-	for i := len(m.loads) - 1; i >= 0; i-- {
-		if p := m.loads[i]; addr >= p.vaddr && addr-p.vaddr < p.filesz {
-			d := addr - p.vaddr
-			return p.off + d, p.filesz - d, true
+	for _, own := range []bool{true, false} {
+		for i := len(m.loads) - 1; i >= 0; i-- {
+			p := m.loads[i]
+			if own && (addr < p.vaddr || addr-p.vaddr >= p.filesz) {
+				continue
+			}
+			if start, from, length := m.mapped(p); addr >= start && addr-start < length {
+				d := addr - start
+				return from + d, length - d, true
+			}
 		}
 	}
 	return 0, 0, false

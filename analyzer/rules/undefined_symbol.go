@@ -54,6 +54,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
 				soname := other.Names()[0]
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
+			case v.Alternative:
+				f.Severity = analyzer.Warning
+				f.Message += "; the object is one of several of which one is loaded at run time"
 			case !v.Python && v.SONAME == "":
 				f.Severity = analyzer.Warning
 				f.Message += "; the program that loads it would have to"
