@@ -149,7 +149,7 @@ func platformKey(p *platform.Platform) string { return p.Name + "/" + p.Arch }
 func describe(f *Facts) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}
 	if f.Wheel != nil {
-		a.Wheel = &Wheel{Name: f.Wheel.Name, Version: f.Wheel.Version}
+		a.Wheel = &Wheel{Name: f.Wheel.Name, Version: f.Wheel.Version, Policy: f.Policy, ABI3: f.ABI3}
 		for _, t := range f.Wheel.Tags {
 			a.Wheel.Tags = append(a.Wheel.Tags, t.Python+"-"+t.ABI+"-"+t.Platform)
 		}

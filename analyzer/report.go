@@ -1,6 +1,10 @@
 package analyzer
 
-import "github.com/compat-app/compat/analyzer/fix"
+import (
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/wheelpolicy"
+)
 
 // Schema names the shape of the JSON that Report marshals to.
 const Schema = "compat/report/v1"
@@ -72,6 +76,9 @@ type Wheel struct {
 	Version  string   `json:"version"`
 	Tags     []string `json:"tags"` // expanded, python-abi-platform
 	Requires []string `json:"requires,omitempty"`
+	// Policy is auditwheel's verdict, and ABI3 abi3audit's; null for a wheel without an abi3 tag. What those do not see is a finding.
+	Policy *wheelpolicy.Policy `json:"policy"`
+	ABI3   *abi3.Result        `json:"abi3"`
 }
 
 // Finding is one thing that does not work, or may not. Two findings are the same thing (in base and head) when Identity is equal.

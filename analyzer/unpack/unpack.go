@@ -44,6 +44,10 @@ type Options struct {
 	// is no property of the archive.
 	Scratch func(size int64) (Scratch, error)
 
+	// List is told of each member of a zip that has a usable name, in the order of its directory and before Want is asked; a
+	// directory's path ends in a slash. Links and members that can't be read are told too. Nil tells nothing.
+	List func(p *Package, path string)
+
 	// Skip is asked before anything of a file is read, by its path and declared size (-1: unknown) alone; a skipped file is not
 	// mentioned again. It is for content that is slow to reach: asking Want costs a read for each file. Nil skips nothing.
 	Skip func(path string, size int64) bool

@@ -36,11 +36,14 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		if i, ok := last[path.Clean(e.name)]; !e.directory() && ok && i != e.index {
 			continue // the name comes again
 		}
+		shown, odd := member(e.name)
+		if odd == "" && w.o.List != nil {
+			w.o.List(pkg, listed(shown, e))
+		}
 		// Links and devices are never followed; an installer writes a link's text as a file's, and that is no object.
 		if t := e.mode & modeType; t != 0 && t != modeRegular {
 			continue
 		}
-		shown, odd := member(e.name)
 		if odd == "" && e.directory() {
 			continue
 		}
@@ -108,6 +111,14 @@ func (w *walker) openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, input
 		return nil, err
 	}
 	return w.inflate, nil
+}
+
+// listed is the path that List is told.
+func listed(shown string, e *zipEntry) string {
+	if e.directory() {
+		return shown + "/"
+	}
+	return shown
 }
 
 // directory tells an entry that only makes a directory; whatever data it has is dropped, as installers do.

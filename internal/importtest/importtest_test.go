@@ -17,12 +17,15 @@ const module = "github.com/compat-app/compat/"
 
 // floors says what each package of ours may import of ours. A key that ends in /... holds for all below it; the longest key counts.
 var floors = map[string][]string{
-	"analyzer":              {"analyzer/elfobj", "analyzer/unpack", "analyzer/pkgmeta", "analyzer/platform", "analyzer/stack", "analyzer/dynlink", "analyzer/fix", "analyzer/gpu"},
+	"analyzer": {"analyzer/elfobj", "analyzer/unpack", "analyzer/pkgmeta", "analyzer/platform", "analyzer/stack", "analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/abi3",
+		"analyzer/wheelpolicy"},
 	"analyzer/elfobj":       {},
 	"analyzer/unpack":       {},
 	"analyzer/pkgmeta":      {},
 	"analyzer/gpu":          {"analyzer/elfobj"},
 	"analyzer/fix":          {},
+	"analyzer/abi3":         {"analyzer/elfobj", "analyzer/pkgmeta"},
+	"analyzer/wheelpolicy":  {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/platform"},
 	"analyzer/platform/...": {"analyzer/elfobj", "analyzer/platform/..."},
 	"analyzer/stack/...":    {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/stack/..."},
 	"analyzer/dynlink":      {"analyzer/elfobj", "analyzer/platform", "analyzer/stack"},

@@ -1,0 +1,170 @@
+package wheelpolicy
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// Libcs that policies are for.
+const (
+	glibc   = "glibc"
+	musl    = "musl"
+	android = "android"
+)
+
+// policy is one tag with what it allows.
+type policy struct {
+	name      string
+	rank      int             // higher runs on more systems; linux has 0
+	whitelist map[string]bool // libraries that may be needed from outside
+	platform  *platform.Platform
+}
+
+// policies are those of one libc on one architecture.
+type policies struct {
+	linux *policy   // allows everything
+	list  []*policy // without linux, by rank, at least one
+}
+
+func (ps *policies) highest() *policy { return ps.list[len(ps.list)-1] }
+
+// newPolicies picks the policies (WheelPolicies). Of musl there is only the newest, for auditwheel judges by the musl of the machine that it runs on and
+// takes that one where there is none.
+func newPolicies(libc, arch string, platforms []string) (*policies, error) {
+	ps := &policies{linux: &policy{name: "linux_" + arch}}
+	if libc == android {
+		p, err := androidPolicy(arch, platforms)
+		ps.list = []*policy{p}
+		return ps, err
+	}
+	for _, p := range platform.All(arch) {
+		if p.Kind == platform.Policy && p.Libc == libc {
+			ps.list = append(ps.list, &policy{name: p.Name, rank: p.Priority(), whitelist: whitelist(p), platform: p})
+		}
+	}
+	if len(ps.list) == 0 {
+		return nil, crash("there is no policy for %s on %s", libc, arch)
+	}
+	slices.SortFunc(ps.list, func(a, b *policy) int { return cmp.Compare(a.rank, b.rank) })
+	if libc == musl {
+		ps.list = ps.list[:1]
+	}
+	return ps, nil
+}
+
+func whitelist(p *platform.Platform) map[string]bool {
+	out := map[string]bool{}
+	for _, soname := range p.Whitelist() {
+		if p.Libc == musl && soname == "libc.so" {
+			soname = "libc.musl-" + muslArch(p.Arch) + ".so.1"
+		}
+		out[soname] = true
+	}
+	return out
+}
+
+// muslArch is the architecture in the name of musl's own library.
+func muslArch(arch string) string {
+	switch arch {
+	case "i686":
+		return "x86"
+	case "armv7l":
+		return "armv7"
+	}
+	return arch
+}
+
+// androidLevels are the API levels with the libraries of the NDK that each brought; the three *_python.so come with Python itself
+// (auditwheel's android-policy.json, from the NDK's list of stable APIs).
+var androidLevels = []struct {
+	level, rank int
+	libraries   string
+}{
+	{21, 79, "libEGL.so libGLESv1_CM.so libGLESv2.so libOpenMAXAL.so libOpenSLES.so libandroid.so libc.so libcrypto_python.so libdl.so libjnigraphics.so liblog.so libm.so libmediandk.so libsqlite3_python.so libssl_python.so libz.so"},
+	{24, 76, "libcamera2ndk.so libvulkan.so"},
+	{26, 74, "libaaudio.so libsync.so"},
+	{27, 73, "libneuralnetworks.so"},
+}
+
+// androidPolicy is the newest one that the wheel's tag reaches, under the tag's name.
+func androidPolicy(arch string, platforms []string) (*policy, error) {
+	if len(platforms) != 1 {
+		return nil, crash("an Android wheel has one platform tag, and this has %d", len(platforms))
+	}
+	digits, _, _ := strings.Cut(strings.TrimPrefix(platforms[0], "android_"), "_")
+	level, err := strconv.Atoi(digits)
+	if err != nil || level < androidLevels[0].level || arch != "x86_64" && arch != "aarch64" {
+		return nil, crash("no Android policy is for %s on %s", platforms[0], arch)
+	}
+	p := &policy{name: platforms[0], whitelist: map[string]bool{}}
+	for _, l := range androidLevels {
+		if l.level <= level {
+			p.rank = l.rank
+			for _, soname := range strings.Fields(l.libraries) {
+				p.whitelist[soname] = true
+			}
+		}
+	}
+	return p, nil
+}
+
+// satisfying is the highest policy that allows all versions (versioned_symbols_policy).
+func (ps *policies) satisfying(versions map[string]map[string]bool) *policy {
+	all := map[string]bool{}
+	for _, of := range versions {
+		for v := range of {
+			all[v] = true
+		}
+	}
+	for _, p := range slices.Backward(ps.list) {
+		if p.allows(all) {
+			return p
+		}
+	}
+	return ps.linux
+}
+
+func (p *policy) allows(versions map[string]bool) bool {
+	if p.platform == nil {
+		return true
+	}
+	for v := range versions {
+		if allowed, judged := p.platform.Allows(v); judged && !allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// blacklisted tells for each policy whether an object asks for a symbol that it forbids: one without which it does not load, of a library that it names
+// (filter_undefined_symbols).
+func (ps *policies) blacklisted(o *elfobj.Object) []bool {
+	out := make([]bool, len(ps.list))
+	by := map[string][]int{} // symbol -> policies that forbid it
+	for i, p := range ps.list {
+		if p.platform == nil {
+			continue
+		}
+		for _, n := range o.Needed {
+			for _, symbol := range p.platform.Blacklist(n) {
+				by[symbol] = append(by[symbol], i)
+			}
+		}
+	}
+	if len(by) == 0 {
+		return out
+	}
+	for _, i := range o.Imports {
+		if !i.Weak {
+			for _, n := range by[i.Name] {
+				out[n] = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package wheelpolicy
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// tree is an object with all that it needs, as auditwheel resolves it (lddtree.ldd).
+type tree struct {
+	path      string
+	object    *elfobj.Object
+	libraries map[string]*library // by DT_NEEDED entry
+	order     []string            // of libraries
+}
+
+// library is what a DT_NEEDED entry came to.
+type library struct {
+	path   string   // in the wheel; "" where it is not there
+	needed []string // its own
+	loader bool     // PT_INTERP, which auditwheel takes for found
+}
+
+func (l *library) found() bool { return l.path != "" || l.loader }
+
+func (t *tree) add(name string, l *library) {
+	if t.libraries[name] == nil {
+		t.order = append(t.order, name)
+	}
+	t.libraries[name] = l
+}
+
+// Limits of the walk over dependencies. A thousand modules of the largest wheels take some ten thousand steps; Python's own stack ends at a depth of
+// a thousand calls, so auditwheel crashes on longer chains too.
+const (
+	maxSteps = 5 << 20
+	maxDepth = 900
+)
+
+// libPython is never looked for: auditwheel wants it gone (LIBPYTHON_RE, with its unescaped dot).
+var libPython = regexp.MustCompile(`^libpython\d+\.\d+m?.so(\.\d)*\n?$`)
+
+// ldd resolves what an object needs.
+func (s *survey) ldd(at string, o *elfobj.Object) (*tree, error) {
+	t := &tree{path: at, object: o, libraries: map[string]*library{}}
+	if o.Interp != "" {
+		t.add(base(normal(o.Interp)), &library{loader: true})
+	}
+	rpath, runpath := s.searchPaths(at, o)
+	return t, s.resolve(t, at, o, rpath, runpath, 0)
+}
+
+// resolve finds the needs of one object of a tree. The root's RPATH comes before the object's own paths, and its RUNPATH behind them, which no loader does.
+func (s *survey) resolve(t *tree, at string, o *elfobj.Object, rootRPath, rootRunPath []string, depth int) error {
+	if depth > maxDepth {
+		return crash("%s: its needs lie more than %d deep", t.path, maxDepth)
+	}
+	rpath, runpath := s.searchPaths(at, o)
+	folders := slices.Concat(rootRPath, rpath, runpath, rootRunPath)
+	for _, name := range o.Needed {
+		if s.steps++; s.steps > maxSteps {
+			return crash("its objects need each other in more than %d ways", maxSteps)
+		}
+		if t.libraries[name] != nil {
+			continue
+		}
+		t.add(name, &library{})
+		if libPython.MatchString(name) {
+			continue
+		}
+		found, err := s.find(name, o, folders)
+		if err != nil {
+			return err
+		}
+		if found == "" {
+			continue
+		}
+		dependency := s.Objects[found]
+		t.libraries[name].path = found
+		if err := s.resolve(t, found, dependency, rootRPath, rootRunPath, depth+1); err != nil {
+			return err
+		}
+		t.libraries[name].needed = dependency.Needed
+	}
+	return nil
+}
+
+// find looks for a library that fits the object in folders of the wheel (find_lib); "" where none has it. A file of that name that is no object makes auditwheel
+// crash.
+func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, error) {
+	if strings.HasPrefix(name, "/") {
+		return "", nil
+	}
+	for _, folder := range folders {
+		s.steps++
+		at, inside := within(folder + "/" + name)
+		if !inside {
+			continue
+		}
+		file, there := s.members[at]
+		if at == "" {
+			file, there = false, true
+		}
+		if !there {
+			continue
+		}
+		if why, bad := s.Unread[at]; bad {
+			return "", crash("%s: %s", at, why)
+		}
+		candidate := s.Objects[at]
+		if !file || candidate == nil {
+			return "", crash("a library needs %s, and the wheel has something else of that name", name)
+		}
+		if fits(o, candidate) {
+			return at, nil
+		}
+	}
+	return "", nil
+}
+
+// fits is Platform.is_compatible.
+func fits(a, b *elfobj.Object) bool {
+	linux := func(o *elfobj.Object) bool { return o.OSABI == 0 || o.OSABI == 3 }
+	return (a.OSABI == b.OSABI || linux(a) && linux(b)) && a.Class == b.Class && a.ByteOrder == b.ByteOrder && a.Machine == b.Machine
+}
+
+// root stands for the folder that the wheel is unpacked into. No path from outside can name it: it holds a NUL byte.
+const root = "/\x00"
+
+var origin = regexp.MustCompile(`\$(ORIGIN|\{ORIGIN\})`)
+
+// searchPaths are the folders of an object's RPATH and RUNPATH that exist in the wheel (parse_ld_paths). Where the latter has any, the former has none.
+func (s *survey) searchPaths(at string, o *elfobj.Object) (rpath, runpath []string) {
+	rpath, runpath = s.folders(o.RPath, at), s.folders(o.RunPath, at)
+	if len(runpath) > 0 {
+		rpath = nil
+	}
+	return rpath, runpath
+}
+
+func (s *survey) folders(list, at string) []string {
+	if list == "" {
+		return nil
+	}
+	var out []string
+	for entry := range strings.SplitSeq(list, ":") {
+		folder := "/" + entry // relative ones too: auditwheel puts the root before them
+		switch {
+		case entry == "":
+			folder = root
+		case origin.MatchString(entry):
+			folder = origin.ReplaceAllLiteralString(entry, path.Dir(root+"/"+at))
+		}
+		inside, ok := within(folder)
+		if !ok || slices.Contains(out, root+"/"+inside) {
+			continue
+		}
+		if file, there := s.members[inside]; inside == "" || there && !file {
+			out = append(out, root+"/"+inside)
+		}
+	}
+	return out
+}
+
+// within tells where in the wheel a path leads; "" is the wheel's root.
+func within(p string) (inside string, ok bool) {
+	p = path.Clean(p)
+	if p == root {
+		return "", true
+	}
+	return strings.CutPrefix(p, root+"/")
+}
+
+// clean is a path of RECORD as the file system takes it, from the wheel's root.
+func clean(p string) string {
+	inside, _ := within(root + "/" + p)
+	return inside
+}
+
+// normal is os.path.normpath.
+func normal(p string) string { return path.Clean(p) }
