@@ -1,0 +1,163 @@
+package buildlog
+
+import (
+	"hash/maphash"
+	"regexp"
+	"strings"
+)
+
+// reader is what is remembered between lines; all of it is bounded.
+type reader struct {
+	out    []Diagnosis
+	seen   map[key]int     // diagnosis -> index in out
+	lines  map[uint64]bool // lines that were looked at: a log repeats itself
+	seed   maphash.Seed
+	work   int
+	limit  string
+	script bool // between "##[group]Run" and its end GitHub shows the script, not its output
+
+	object         string // of "obj.o: in function `main':" and the lines after it
+	objectLine     int
+	last           []int // diagnoses of the last message, which the next lines may add to
+	lastLine       int
+	module         string // of Node's "The module 'x.node'"
+	moduleLine     int
+	dsoMissing     int // index+1 of "undefined reference to symbol", whose library the next line names
+	dsoMissingLine int
+}
+
+// key is what makes a diagnosis the same as an earlier one.
+type key struct{ class, symbol, version, library, object string }
+
+// near is how many lines after a message still belong to it.
+const near = 8
+
+// contextNeedles are phrases of lines that are no message but say more of one.
+var contextNeedles = []string{">>> referenced by", ">>> defined in", ">>>    ", "in function `", "In function `", "in function ‘", "The module '", "was compiled against a different Node.js", "##[group]", "##[endgroup]"}
+
+var (
+	referencedBy = regexp.MustCompile(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
+	inFunction   = regexp.MustCompile("^(.*): [Ii]n function [`‘']")
+	theModule    = regexp.MustCompile(`The module '([^']+)'`)
+)
+
+// line looks at one line that holds a needle; false ends the reading.
+func (s *reader) line(n int, raw []byte) bool {
+	text := clean(raw)
+	for len(text) > 0 {
+		var one string
+		one, text, _ = strings.Cut(text, "\n")
+		if !s.one(n, one) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *reader) one(n int, text string) bool {
+	hits := triggers.all(text)
+	if hits.empty() {
+		return true
+	}
+	if hits.has(aContext) {
+		s.context(n, text)
+	}
+	if s.script || quoted.MatchString(text) {
+		return true
+	}
+	h := maphash.String(s.seed, text)
+	if s.lines[h] {
+		return true
+	}
+	if len(s.lines) < 1<<14 {
+		s.lines[h] = true
+	}
+	for i, p := range patterns {
+		if !hits.has(i) {
+			continue
+		}
+		if s.work += len(text); s.work > maxWork {
+			s.limit = "too much of the log looks like messages; it was read up to here"
+			return false
+		}
+		found := p.find(text)
+		if len(found) == 0 {
+			continue
+		}
+		s.last, s.lastLine = s.last[:0], n
+		for i := range found {
+			m := &found[i]
+			if m.obj == "" && m.stage == linking && n <= s.objectLine+64 {
+				m.obj = s.object
+			}
+			for _, d := range m.diagnoses() {
+				d.Line = n
+				s.add(d)
+			}
+		}
+		if len(s.out) >= maxDiagnoses {
+			s.limit = "the log has more failures than are listed"
+			return false
+		}
+		return true
+	}
+	return true
+}
+
+// add keeps a diagnosis, or completes the one that says the same.
+func (s *reader) add(d Diagnosis) {
+	if d.Rule == "node-module-version" && d.Object == "" && d.Line <= s.moduleLine+near {
+		d.Object = bound(s.module)
+	}
+	if d.Rule == "ld-dso-missing" && s.dsoMissing > 0 && d.Line <= s.dsoMissingLine+near {
+		s.out[s.dsoMissing-1].Library = d.Library
+		s.last, s.dsoMissing = append(s.last, s.dsoMissing-1), 0
+		return
+	}
+	k := key{class: d.Class, symbol: d.Symbol, version: d.Version}
+	if d.Symbol == "" {
+		k.library = base(d.Library)
+		if d.Library == "" && d.Version == "" {
+			k.object = base(d.Object)
+		}
+	}
+	i, ok := s.seen[k]
+	if ok {
+		old := &s.out[i]
+		for _, f := range [][2]*string{{&old.Library, &d.Library}, {&old.Object, &d.Object}} {
+			if *f[0] == "" {
+				*f[0] = *f[1]
+			}
+		}
+	} else {
+		i = len(s.out)
+		s.out, s.seen[k] = append(s.out, d), i
+	}
+	if d.Rule == "ld-undefined-reference-to-symbol" {
+		s.dsoMissing, s.dsoMissingLine = i+1, d.Line
+	}
+	s.last = append(s.last, i)
+}
+
+// context reads a line that says more of the messages around it.
+func (s *reader) context(n int, text string) {
+	if strings.Contains(text, "##[endgroup]") {
+		s.script = false
+	} else if strings.HasPrefix(text, "##[group]") {
+		s.script = strings.HasPrefix(text, "##[group]Run ")
+	}
+	if m := inFunction.FindStringSubmatch(text); m != nil {
+		s.object, _ = fileBefore(m[1], true)
+		s.objectLine = n
+	}
+	if m := theModule.FindStringSubmatch(text); m != nil {
+		s.module, s.moduleLine = m[1], n
+	}
+	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+near {
+		for _, i := range s.last {
+			if d := &s.out[i]; d.Object == "" {
+				d.Object = bound(m[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package buildlog
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// owners are the libraries of the toolchain and the system that have a symbol, by the -l name. First match counts.
+var owners = []struct {
+	symbol *regexp.Regexp
+	name   string
+}{
+	{regexp.MustCompile(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
+	{regexp.MustCompile(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
+	{regexp.MustCompile(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
+	{regexp.MustCompile(`^__atomic_`), "atomic"},
+	{regexp.MustCompile(`^_gfortran`), "gfortran"},
+	{regexp.MustCompile(`^_ZGV[a-f]`), "mvec"},
+	{regexp.MustCompile(`^cblas_`), "cblas"},
+	{regexp.MustCompile(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
+	{regexp.MustCompile(`^(?:GOMP_|omp_)`), "gomp"},
+	{regexp.MustCompile(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
+	{regexp.MustCompile(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
+	{regexp.MustCompile(`^SSL_`), "ssl"},
+	{regexp.MustCompile(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
+	{regexp.MustCompile(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
+	{regexp.MustCompile(`^cublasLt`), "cublasLt"},
+	{regexp.MustCompile(`^(?:__)?nvJitLink`), "nvJitLink"},
+	{regexp.MustCompile(`^nvrtc`), "nvrtc"},
+	{regexp.MustCompile(`^cu[A-Z][a-z]`), "cuda"},
+	{regexp.MustCompile(`^nccl[A-Z]`), "nccl"},
+	{regexp.MustCompile(`^hip[A-Z]`), "amdhip64"},
+}
+
+var simpleOwner = regexp.MustCompile(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
+
+// owner is the -l name of the library that has a symbol, "" when that is not known.
+func owner(symbol string) string {
+	for _, o := range owners {
+		if o.symbol.MatchString(symbol) {
+			return o.name
+		}
+	}
+	if m := simpleOwner.FindStringSubmatch(symbol); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// inLibc are the libraries whose symbols are in libc.so.6 since glibc 2.34.
+var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
+
+// linkFixes: a flag that names the owner, the object mended for good, and a newer system where that ends the need.
+func linkFixes(d *Diagnosis) []fix.Fix {
+	name := owner(d.Symbol)
+	if lib := linkName(d.Library); name == "" || d.Class != "underlinked" && d.Class != "link-undefined-symbol" && lib != "" {
+		name = lib
+	}
+	switch {
+	case d.Class == "link-needed-not-found":
+		return []fix.Fix{
+			one(fix.KindLinkFlag, "Tell the linker where "+base(d.Library)+" is, which "+base(d.Object)+" needs", `LDFLAGS="-Wl,-rpath-link,DIR"`),
+			one(fix.KindEnvironment, "Install "+base(d.Library)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)", ""),
+			one(fix.KindRebuild, "Rebuild "+base(d.Object)+" with a RUNPATH that leads to it", `LDFLAGS="-Wl,-rpath,'$ORIGIN'"`),
+		}
+	case strings.HasPrefix(d.Version, "GLIBC_") && d.Class == "link-undefined-symbol":
+		return []fix.Fix{
+			one(fix.KindImage, "Link where glibc has "+d.Version+": "+glibcSince(d.Version), ""),
+			one(fix.KindRebuild, or(base(d.Object), "The library")+" was built on a newer glibc than this one: use its build for this system, or rebuild it here", ""),
+			one(fix.KindLinkFlag, "Where the program never calls it, let the linker accept it; it fails when it is run on this system", `LDFLAGS="-Wl,--allow-shlib-undefined"`),
+		}
+	case strings.Contains(d.Version, ".so."):
+		return []fix.Fix{
+			one(fix.KindLinkFlag, "Link and search in the folder of one release: the copy of "+d.Version+" that was found is older than what "+or(base(d.Object), "the library")+" needs", `LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`),
+			one(fix.KindEnvironment, "Take other releases of it off LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders", ""),
+			one(fix.KindRebuild, "Rebuild it against the release that is installed", ""),
+		}
+	case d.Symbol == "main":
+		return []fix.Fix{
+			one(fix.KindLinkFlag, "Link a library with -shared; a program needs a main", `LDFLAGS="-shared"`),
+			one(fix.KindSource, "Add the source that defines main to the program", ""),
+		}
+	case name == "" && cxxName.MatchString(d.Symbol):
+		if strings.Contains(d.Symbol, "std::__1") {
+			return []fix.Fix{one(fix.KindLinkFlag, "Link with the C++ library it was compiled with", `CXXFLAGS="-stdlib=libc++"`), one(fix.KindRebuild, "Compile every part with one C++ library", "")}
+		}
+		return []fix.Fix{
+			one(fix.KindLinkFlag, "Link with g++ (or clang++), not with gcc, and with the compiler that built the C++ libraries", `LDFLAGS="-Wl,--no-as-needed -lstdc++"`),
+			one(fix.KindRebuild, "Rebuild all parts with one compiler and one value of _GLIBCXX_USE_CXX11_ABI", ""),
+			one(fix.KindEnvironment, "Let conda's linker alone: use conda's compilers or the system's throughout", "conda install gxx_linux-64"),
+		}
+	case name == "":
+		return []fix.Fix{
+			one(fix.KindLinkFlag, "Name the library that has "+or(short(d.Symbol), "it")+" on the link line, after the objects that use it", `LDFLAGS="-Wl,--no-as-needed -lNAME"`),
+			one(fix.KindRebuild, "Rebuild "+or(base(d.Object), "the object")+" against the version of the library that is linked; the symbol may have been renamed or removed in it", ""),
+			one(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
+		}
+	}
+	flag := `LDFLAGS="-Wl,--no-as-needed -l` + name + `"`
+	title := "Link with -l" + name + "; --no-as-needed keeps the linker from dropping it, as it does with a library that nothing on the link line before it uses"
+	if inLibc[name] {
+		title += ". glibc 2.34 and later have it in libc and need no flag"
+	}
+	out := []fix.Fix{one(fix.KindLinkFlag, title, flag)}
+	object := or(base(d.Object), "the object")
+	if strings.Contains(object, ".so") || d.Class == "underlinked" {
+		out = append(out, one(fix.KindPatchelf, "Add the DT_NEEDED entry to "+object+", so that its users need no flag", command("patchelf --add-needed %s %s", soname(name), or(d.Object, "LIBRARY"))))
+	}
+	return append(out, one(fix.KindRebuild, "Rebuild "+object+" with -l"+name+" on its own link line (-Wl,-z,defs makes the linker say what is missing)", ""))
+}
+
+// linkName is what -l takes for a library: libdl.so.2 is dl.
+func linkName(library string) string {
+	name, _, ok := strings.Cut(strings.TrimPrefix(base(library), "lib"), ".so")
+	if !ok || !strings.HasPrefix(base(library), "lib") || !plain.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+// soname is the SONAME behind a -l name, as far as it is the same everywhere.
+func soname(name string) string {
+	if v, ok := map[string]string{"dl": "2", "rt": "1", "pthread": "0", "m": "6", "atomic": "1", "gomp": "1", "gfortran": "5", "mvec": "1", "z": "1"}[name]; ok {
+		return "lib" + name + ".so." + v
+	}
+	return "lib" + name + ".so"
+}

@@ -1,0 +1,155 @@
+package buildlog
+
+import (
+	"regexp"
+	"strings"
+)
+
+// linkerPatterns are GNU ld's and gold's, and what gcc, rustc, cgo, nvcc and hipcc pass on from them.
+var linkerPatterns = []pattern{
+	{
+		id: "ld-undefined-reference-to-symbol", class: "link-dso-missing", stage: linking,
+		needles: []string{"undefined reference to symbol"},
+		expr:    "undefined reference to symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”]",
+		before:  aLinkObject,
+		example: "/usr/bin/ld: obj/app.o: undefined reference to symbol 'pthread_once@@GLIBC_2.2.5'",
+		near:    "-- undefined reference to symbol: see the manual",
+	},
+	{
+		id: "ld-dso-missing", class: "link-dso-missing", stage: linking,
+		needles: []string{"DSO missing from command line"},
+		expr:    `(?:error adding symbols: )?DSO missing from command line`,
+		before:  aLibrary,
+		example: "/usr/bin/ld: /lib/x86_64-linux-gnu/libm.so.6: error adding symbols: DSO missing from command line",
+		near:    "checking whether the linker reports a missing DSO... yes",
+		fill: func(m *match) bool {
+			m.prefix = strings.TrimPrefix(m.prefix, toolName.FindString(m.prefix))
+			return true
+		},
+	},
+	{
+		id: "ld-hidden-symbol", class: "link-undefined-symbol", stage: linking,
+		needles: []string{"hidden symbol"},
+		expr:    "hidden symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”] (?:in (?P<obj>\\S+) is referenced by DSO|isn't defined)",
+		before:  aLinkObject,
+		example: "/usr/bin/ld: prog: hidden symbol `stat' in /usr/lib/libc_nonshared.a(stat.oS) is referenced by DSO",
+		near:    "note: hidden symbol `stat' is not exported",
+	},
+	{
+		id: "ld-needed-not-found", class: "link-needed-not-found", stage: linking,
+		needles: []string{", needed by "},
+		expr:    `warning: (?P<lib>[^\s,]+), needed by (?P<obj>[^,]+), not found`,
+		example: "/usr/bin/ld: warning: libbar.so.3, needed by /opt/x/lib/libfoo.so, not found (try using -rpath or -rpath-link)",
+		near:    "libbar.so.3, needed by /opt/x/lib/libfoo.so, found in /opt/x/lib",
+	},
+	{
+		id: "ld-not-pic", class: "link-not-pic", stage: linking,
+		needles: []string{"recompile with -fPI"},
+		expr:    "(?:(?:[Rr]elocation|requires dynamic) (?P<ver>R_\\w+)|(?P<lib>R_\\w+) relocation)?.*recompile with -fPI[CE]",
+		example: "/usr/bin/ld: libz.a(gzlib.o): relocation R_X86_64_PC32 against symbol `stdout@@GLIBC_2.2.5' can not be used when making a shared object; recompile with -fPIC",
+		near:    "note: position independent code is the default; -fPIC changes nothing",
+		before:  aLinkObject,
+		fill:    notPIC,
+	},
+	{
+		id: "gold-undefined-reference", stage: linking,
+		needles: []string{"undefined reference to '"},
+		expr:    `undefined reference to '(?P<sym>[^']+)', version '(?P<ver>[^']+)'`,
+		before:  aLinkObject,
+		example: "./libfoo.so.2: error: undefined reference to 'EVP_MAC_fetch', version 'OPENSSL_3.0.0'",
+		near:    "// undefined reference to 'EVP_MAC_fetch', version 'OPENSSL_3.0.0'",
+	},
+	{
+		id: "ld-undefined-reference", stage: linking,
+		needles: []string{"ndefined reference to ", "ndefined references to "},
+		expr:    "(?:[Uu]ndefined reference|[Uu]ndefined references|more undefined references) to (?P<syms>[`'\"‘“][^`'\"’”]+[`'\"’”](?:(?:, | and )[`'\"‘“][^`'\"’”]+[`'\"’”])*)",
+		before:  aLinkObject,
+		example: "/usr/bin/ld: build/lib/libcufile.so: undefined reference to `dlopen'",
+		near:    "tests/test_log.py::test_it[undefined reference to `dlopen'] PASSED",
+		fill:    symbolList,
+	},
+	{
+		id: "ld-undefined-reference-bare", stage: linking,
+		needles: []string{"undefined reference to ", "undefined references to "},
+		expr:    `(?:error: |\.o: |\.so[.\d]*: |\): |^)undefined references? to (?P<sym>[A-Za-z_~][^\s'` + "`" + `"]*(?:[ (<:].*)?)$`,
+		before:  aLinkObject,
+		example: "undefined references to tbb::detail::*",
+		near:    "This page explains an undefined reference to a symbol",
+	},
+	{
+		id: "ld-wrong-format", class: "wrong-platform", stage: linking,
+		needles: []string{"file in wrong format", "file format not recognized", "is incompatible with elf"},
+		expr:    `(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file format not recognized)|is incompatible with elf\w+`,
+		before:  aLinkObject,
+		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
+		near:    "-- image.png: file in wrong place",
+	},
+	{
+		id: "ld-executable-stack", class: "executable-stack", stage: linking,
+		needles: []string{"executable stack"},
+		expr:    `missing \.note\.GNU-stack section implies executable stack|requires executable stack \(because`,
+		before:  aLinkObject,
+		example: "/usr/bin/ld: warning: st.o: missing .note.GNU-stack section implies executable stack",
+		near:    "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future version of the linker",
+	},
+	{
+		id: "ld-cannot-find-library", stage: linking,
+		needles: []string{"cannot find -l", "unable to find library -l", "library not found: ", "could not find native static library"},
+		expr:    "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: (?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static library `(?P<ver>[^`]+)`",
+		example: "/usr/bin/ld: cannot find -lcuda: No such file or directory",
+		near:    "checking for -lcuda... no; cannot find it",
+		fill: func(m *match) bool {
+			name, ending := m.lib+m.obj, ".so"
+			if m.ver != "" {
+				name, ending = m.ver, ".a"
+			}
+			if m.lib, m.obj, m.ver = name, "", ""; !strings.Contains(name, ".so") && !strings.HasSuffix(name, ".a") {
+				m.lib = "lib" + name + ending
+			}
+			m.class = libraryClass(m.lib)
+			return true
+		},
+	},
+	{
+		id: "go-relocation-target", class: "link-undefined-symbol", stage: linking,
+		needles: []string{"relocation target "},
+		expr:    `(?P<obj>[\w./()*]+): relocation target (?P<sym>\S+) not defined`,
+		example: "main.main: relocation target main.add not defined",
+		near:    "the relocation target has moved",
+	},
+}
+
+var (
+	toolName   = regexp.MustCompile(`^\S*ld(?:\.\w+)?: `)
+	against    = regexp.MustCompile("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
+	relocation = regexp.MustCompile(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
+	names      = regexp.MustCompile("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
+)
+
+// symbolList takes a list of quoted symbols apart.
+func symbolList(m *match) bool {
+	for _, n := range names.FindAllStringSubmatch(m.syms, 64) {
+		m.symbols = append(m.symbols, n[1])
+	}
+	if o := inObject.FindStringSubmatch(m.rest); o != nil {
+		m.obj = o[1] // nvlink
+	}
+	if len(m.symbols) == 1 {
+		m.sym, m.symbols = m.symbols[0], nil
+	}
+	return true
+}
+
+var inObject = regexp.MustCompile(`^ in '([^']+)'`)
+
+// notPIC: the symbol after "against", which may be a section, and the object before the relocation.
+func notPIC(m *match) bool {
+	m.ver, m.lib = "", ""
+	if s := against.FindStringSubmatch(m.line); s != nil && !strings.HasPrefix(s[1], ".") && s[1] != "symbol" && s[1] != "local" {
+		m.sym = s[1]
+	}
+	if at := relocation.FindStringIndex(m.line); at != nil {
+		m.prefix = m.line[:at[0]]
+	}
+	return true
+}

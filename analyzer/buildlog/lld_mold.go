@@ -1,0 +1,38 @@
+package buildlog
+
+import "strings"
+
+// lldPatterns are lld's (ld.lld, rust-lld, hipcc's device linker) and mold's.
+var lldPatterns = []pattern{
+	{
+		id: "lld-shared-undefined-reference", stage: linking,
+		needles: []string{"--no-allow-shlib-undefined"},
+		expr:    `undefined reference to (?P<sym>.+?) \[--no-allow-shlib-undefined\]|undefined reference due to --no-allow-shlib-undefined: (?P<syms>.+)$|--no-allow-shlib-undefined: undefined symbol: (?P<libs>.+)$`,
+		before:  aLinkObject,
+		example: "ld.lld: error: ./libcufile.so: undefined reference to dlopen [--no-allow-shlib-undefined]",
+		near:    "cc -Wl,--no-allow-shlib-undefined -o prog main.o",
+		fill: func(m *match) bool {
+			if m.libs != "" {
+				m.syms, m.libs = m.libs, ""
+			}
+			if m.syms != "" {
+				m.sym, m.syms = m.syms, ""
+			}
+			return true
+		},
+	},
+	{
+		id: "lld-undefined-symbol", stage: linking,
+		needles: []string{"undefined symbol: ", "undefined hidden symbol: ", "undefined protected symbol: ", "undefined internal symbol: "},
+		expr:    `(?:^|[\s/=:"'])(?:[\w.+\-]*-)?(?:ld|lld|ld\.\w+|rust-lld|mold|wasm-ld|ld64\.lld)(?:-\d+)?(?:\.exe)?: (?:fatal )?(?:error|warning): undefined (?:hidden |protected |internal )?symbol: (?P<sym>.+)$`,
+		example: "ld.lld: error: undefined symbol: typeinfo for std::exception",
+		near:    "mold: error: undefined",
+		fill: func(m *match) bool {
+			// mold before 1.1: "undefined symbol: main.o: f1"
+			if file, rest, ok := strings.Cut(m.sym, ": "); ok && binary.MatchString(file) {
+				m.obj, m.sym = file, strings.TrimPrefix(rest, "--no-allow-shlib-undefined: ")
+			}
+			return true
+		},
+	},
+}
