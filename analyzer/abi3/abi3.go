@@ -45,34 +45,49 @@ var Prefixes = []string{"Py", "_Py"}
 // lowest is the version that has the first stable ABI; abi3audit takes it where a tag names none.
 const lowest = 2
 
-// Baseline is the version of the newest abi3 tag for CPython, as "cp38-abi3" and its minor 8. ok is false for a wheel without an abi3 tag.
+// Baseline is the version of the newest abi3 tag for CPython, as "cp38-abi3" and its minor 8: what abi3audit judges by. ok is false for a wheel without an
+// abi3 tag.
 func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
-		if !strings.EqualFold(t.ABI, "abi3") {
-			continue
-		}
-		n, cp := cpython(strings.ToLower(t.Python))
-		if !ok || cp && n > minor {
-			tag, minor, ok = strings.ToLower(t.Python)+"-abi3", max(n, lowest), true
+		if n := version(t); n > minor {
+			tag, minor, ok = strings.ToLower(t.Python)+"-abi3", n, true
 		}
 	}
 	return tag, minor, ok
 }
 
-// cpython reads "cp311" as 11.
-func cpython(tag string) (int, bool) {
+// Oldest is the version of the oldest abi3 tag, where the wheel is installed as well.
+func Oldest(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
+	for _, t := range tags {
+		if n := version(t); n > 0 && (!ok || n < minor) {
+			tag, minor, ok = strings.ToLower(t.Python)+"-abi3", n, true
+		}
+	}
+	return tag, minor, ok
+}
+
+// version is the minor version of an abi3 tag, 0 for another tag.
+func version(t pkgmeta.Tag) int {
+	if !strings.EqualFold(t.ABI, "abi3") {
+		return 0
+	}
+	return max(cpython(strings.ToLower(t.Python)), lowest)
+}
+
+// cpython reads "cp311" as 11; 0 is no such tag.
+func cpython(tag string) int {
 	digits, ok := strings.CutPrefix(tag, "cp3")
 	if !ok || digits == "" || len(digits) > 3 {
-		return 0, false
+		return 0
 	}
 	n := 0
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return 0, false
+			return 0
 		}
 		n = 10*n + int(c-'0')
 	}
-	return n, true
+	return n
 }
 
 // Of gathers what is audited of one object: its dynamic symbols and those of .symtab, which may be nil. A symbol that is unique in the process

@@ -50,6 +50,16 @@ func TestBaseline(t *testing.T) {
 		if tag, minor, ok := Baseline(parsed); tag != want.tag || minor != want.minor || ok != want.ok {
 			t.Errorf("%s: %s, 3.%d, %t; want %+v", tags, tag, minor, ok, want)
 		}
+		if _, _, ok := Oldest(parsed); ok != want.ok {
+			t.Errorf("%s: oldest %t", tags, ok)
+		}
+	}
+	tags, err := pkgmeta.ParseTags("cp37.cp36.py3.cp311-abi3-any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tag, minor, ok := Oldest(tags[:2]); tag != "cp36-abi3" || minor != 6 || !ok {
+		t.Errorf("oldest: %s, 3.%d, %t", tag, minor, ok)
 	}
 }
 

@@ -15,6 +15,8 @@ func All() []*analyzer.Rule {
 		undefinedSymbol,
 		linkUndefinedReference,
 		wrongArchitecture,
+		abi3Violation,
+		tagTooHigh,
 	}
 }
 
