@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/report"
@@ -56,7 +57,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags := c.Flags()
 	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, debian12, debian11/aarch64); may be repeated")
 	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
-	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file in requirements.txt form whose pins are installed beside it; may be repeated")
+	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")
 	flags.StringVar(&f.base, "base", "", "a file or folder to compare with: only findings that it does not have count")
 	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
@@ -153,7 +154,7 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		if err != nil {
 			return o, "", nil, fmt.Errorf("--lock: %w; give the path of a readable file", err)
 		}
-		pins, err := settings.Pins(string(data))
+		pins, err := lockfile.Pins(path, data)
 		if err != nil {
 			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/internal/artifact"
-	"github.com/compat-app/compat/internal/settings"
 )
 
 // locked reads the pins of the lock files that the configuration names, as they are at the commit that is judged. Errors are badOptions where a
@@ -27,7 +27,7 @@ func (t *task) locked(ctx context.Context, found *artifact.Found, paths []string
 		if !there {
 			return nil, &badOptions{fmt.Errorf("python.lock: %q is not in the commit that is judged; correct the path", path)}
 		}
-		some, err := settings.Pins(text)
+		some, err := lockfile.Pins(path, []byte(text))
 		if err != nil {
 			return nil, &badOptions{fmt.Errorf("python.lock: %q: %w", path, err)}
 		}

@@ -1,0 +1,217 @@
+// Package lockfile reads which versions a lock file pins.
+//
+//	pins, err := lockfile.Pins("uv.lock", data) // "torch==2.7.0", "triton==3.3.0; sys_platform == 'linux'"
+//
+// The format is told by the file's name: requirements.txt and its kin (pip's "Requirements File Format"), uv.lock, poetry.lock, pdm.lock,
+// pylock.toml (PEP 751), Pipfile.lock and environment.yml (its pip section). Packages that are no release of an index (editable ones, paths, version control) and
+// optional ones are left out.
+//
+// A lock file comes from a repository: it is bounded before it is parsed, and nothing in it is opened or fetched.
+package lockfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v4"
+)
+
+// maxSize bounds a lock file: those of the largest applications, with their hashes, have some 5 MB.
+const maxSize = 32 << 20
+
+// Pins reads a lock file. The result is a list of NAME==VERSION requirements, with markers where the file has them, in the file's order. The error names
+// what is wrong and, for text formats, the line; an unknown format is read as requirements.txt.
+func Pins(name string, data []byte) ([]string, error) {
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("it has more than %d MiB; no lock file is that large", maxSize>>20)
+	}
+	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
+	switch {
+	case base == "uv.lock" || base == "poetry.lock" || base == "pdm.lock":
+		return tables(data, "package")
+	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml"):
+		return tables(data, "packages")
+	case base == "pipfile.lock":
+		return pipfile(data)
+	case base == "environment.yml" || base == "environment.yaml":
+		return environment(data)
+	case base == "conda-lock.yml" || base == "conda-lock.yaml":
+		return nil, errors.New("conda-lock files pin conda packages, which are not looked up; give the pip requirements")
+	}
+	return requirements(string(data))
+}
+
+// entry is a package of a TOML lock file. The formats agree in what is asked here, but for the words of markers.
+type entry struct {
+	Name     string         `toml:"name"`
+	Version  string         `toml:"version"`
+	Optional bool           `toml:"optional"`           // poetry
+	Marker   string         `toml:"marker"`             // PEP 751, pdm
+	Markers  any            `toml:"markers"`            // poetry: a marker, or one by group
+	Forks    []string       `toml:"resolution-markers"` // uv: any of them
+	Source   map[string]any `toml:"source"`             // uv, poetry: where it comes from
+	Path     string         `toml:"path"`               // pdm
+	Editable any            `toml:"editable"`           // pdm
+	Git      string         `toml:"git"`                // pdm
+	VCS      map[string]any `toml:"vcs"`                // PEP 751
+	Dir      map[string]any `toml:"directory"`          // PEP 751
+}
+
+func tables(data []byte, key string) ([]string, error) {
+	var file map[string]any
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, tomlError(err)
+	}
+	if _, ok := file[key].([]any); !ok {
+		return nil, fmt.Errorf("it has no [[%s]] table, so it is no such lock file", key)
+	}
+	var lock map[string][]entry
+	list, err := toml.Marshal(map[string]any{key: file[key]})
+	if err == nil {
+		err = toml.Unmarshal(list, &lock)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its [[%s]] tables can't be read: %w", key, err)
+	}
+	var out []string
+	for _, e := range lock[key] {
+		if e.Version == "" || e.Optional || e.local() {
+			continue
+		}
+		pin, err := pin(e.Name, e.Version, e.marker())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pin)
+	}
+	return out, nil
+}
+
+func tomlError(err error) error {
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		line, _ := at.Position()
+		return fmt.Errorf("line %d: not TOML: %s", line, at.Error())
+	}
+	return fmt.Errorf("not TOML: %w", err)
+}
+
+// local tells whether the package is none of an index.
+func (e *entry) local() bool {
+	for _, kind := range []string{"editable", "virtual", "directory", "path", "git"} {
+		if _, ok := e.Source[kind]; ok || e.Source["type"] == kind {
+			return true
+		}
+	}
+	return e.Path != "" || e.Git != "" || e.Editable != nil || e.VCS != nil || e.Dir != nil
+}
+
+func (e *entry) marker() string {
+	if e.Marker != "" {
+		return e.Marker
+	}
+	if len(e.Forks) > 0 {
+		return strings.Join(e.Forks, " or ")
+	}
+	switch m := e.Markers.(type) {
+	case string:
+		return m
+	case map[string]any:
+		s, _ := m["main"].(string)
+		return s
+	}
+	return ""
+}
+
+// pin writes a requirement, and proves that it is one.
+func pin(name, version, marker string) (string, error) {
+	s := name + "==" + version
+	if marker != "" {
+		s += "; " + marker
+	}
+	if _, err := pkgmeta.ParseRequirement(s); err != nil {
+		return "", err
+	}
+	return s, nil
+}
+
+// pipfile reads the default section of a Pipfile.lock.
+func pipfile(data []byte) ([]string, error) {
+	var lock struct {
+		Default map[string]struct {
+			Version string `json:"version"`
+			Markers string `json:"markers"`
+		} `json:"default"`
+	}
+	if err := json.Unmarshal(data, &lock); err != nil {
+		return nil, fmt.Errorf("not a Pipfile.lock: %w", err)
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(lock.Default)) {
+		p := lock.Default[name]
+		version, ok := strings.CutPrefix(p.Version, "==")
+		if !ok {
+			continue
+		}
+		s, err := pin(name, version, p.Markers)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// environment reads the pip section of a conda environment file.
+func environment(data []byte) ([]string, error) {
+	var file struct {
+		Dependencies []any `yaml:"dependencies"`
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	var lines []string
+	for _, d := range file.Dependencies {
+		section, _ := d.(map[string]any)
+		list, _ := section["pip"].([]any)
+		for _, l := range list {
+			if s, ok := l.(string); ok {
+				lines = append(lines, s)
+			}
+		}
+	}
+	return requirements(strings.Join(lines, "\n"))
+}
+
+// requirements reads the NAME==VERSION lines of requirements and constraints files; lines that pin nothing are left out.
+func requirements(text string) ([]string, error) {
+	var out []string
+	n := 0
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
+		n++
+		at := n
+		n += strings.Count(line, "\x00")
+		line = strings.ReplaceAll(line, "\x00", "")
+		line, _, _ = strings.Cut(line, " #")
+		line, _, _ = strings.Cut(line, " --") // hashes
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == '-' {
+			continue
+		}
+		q, err := pkgmeta.ParseRequirement(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", at, err)
+		}
+		if strings.HasPrefix(q.Spec, "==") {
+			out = append(out, q.Raw)
+		}
+	}
+	return out, nil
+}

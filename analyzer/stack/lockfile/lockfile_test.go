@@ -1,0 +1,60 @@
+package lockfile_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack/lockfile"
+	"golang.org/x/tools/txtar"
+)
+
+// Each file of testdata/pins.txtar is a lock file; the file NAME.want behind it holds its pins, or "error: " and a part of what is said.
+func TestPins(t *testing.T) {
+	a, err := txtar.ParseFile(filepath.Join("testdata", "pins.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(a.Files); i += 2 {
+		lock, want := a.Files[i], a.Files[i+1]
+		t.Run(lock.Name, func(t *testing.T) {
+			if want.Name != lock.Name+".want" {
+				t.Fatalf("behind %s stands %s", lock.Name, want.Name)
+			}
+			pins, err := lockfile.Pins(lock.Name, lock.Data)
+			got := strings.Join(pins, "\n")
+			if err != nil {
+				got = "error: " + err.Error()
+			}
+			text := strings.TrimSpace(string(want.Data))
+			if part, fails := strings.CutPrefix(text, "error: "); fails && strings.Contains(got, part) && err != nil {
+				return
+			}
+			if got != text {
+				t.Errorf("got\n%s\nwant\n%s", got, text)
+			}
+		})
+	}
+}
+
+func FuzzPins(f *testing.F) {
+	a, err := txtar.ParseFile(filepath.Join("testdata", "pins.txtar"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := 0; i < len(a.Files); i += 2 {
+		f.Add(a.Files[i].Name, a.Files[i].Data)
+	}
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		pins, err := lockfile.Pins(name, data)
+		if err != nil {
+			return
+		}
+		for _, p := range pins {
+			if q, err := pkgmeta.ParseRequirement(p); err != nil || !strings.HasPrefix(q.Spec, "==") {
+				t.Fatalf("%q of %s is no pin: %v", p, name, err)
+			}
+		}
+	})
+}
