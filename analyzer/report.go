@@ -92,10 +92,10 @@ type Finding struct {
 	Symbol     string    `json:"symbol"`
 	Demangled  string    `json:"demangled"` // "" where Symbol is not mangled
 	Version    string    `json:"version"`
-	Library    string    `json:"library"` // SONAME
-	Message    string    `json:"message"` // what, where, why; one sentence
-	Chain      []string  `json:"chain"`   // who needs whom, from the object to the library
-	ProvidedBy *string   `json:"provided_by"`
+	Library    string    `json:"library"`     // SONAME
+	Message    string    `json:"message"`     // what, where, why; one sentence
+	Chain      []string  `json:"chain"`       // who needs whom, from the object to the library
+	ProvidedBy *string   `json:"provided_by"` // who has the symbol without being part of the load; null where nobody is known
 	Fixes      []fix.Fix `json:"fixes"`
 	on         []string  // every target it shows on
 	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault

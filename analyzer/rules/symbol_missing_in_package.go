@@ -71,11 +71,10 @@ func reportLack(p *analyzer.Pass, l *lack) {
 	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", name, version)}})
 	for _, b := range l.names {
 		i := b.Import
-		origin := l.library.Origin
 		p.Report(analyzer.Finding{
-			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0], ProvidedBy: &origin,
+			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
 			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
-			Message: fmt.Sprintf("%s imports %s from %s, which %s lacks%s; %s", l.view.Path, i.Name, l.library.Names()[0], origin, pinnedBy(p, name), when),
+			Message: fmt.Sprintf("%s imports %s from %s, which %s lacks%s; %s", l.view.Path, i.Name, l.library.Names()[0], l.library.Origin, pinnedBy(p, name), when),
 		}, fixes...)
 	}
 }

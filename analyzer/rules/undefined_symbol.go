@@ -50,7 +50,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{owner})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}},
 					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + owner + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}})
 			case other != nil:
-				f.Severity = analyzer.Warning
+				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
 				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
 				soname := other.Names()[0]
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
