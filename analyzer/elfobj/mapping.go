@@ -1,0 +1,236 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+)
+
+// Mapping is a shared object or program as a loader has it in memory: the tables behind PT_DYNAMIC as bytes, with the hash tables that a
+// lookup walks. Object says the same in words; a Mapping is for resolving thousands of symbols. It keeps no reference to the file.
+type Mapping struct {
+	Head
+	SONAME     string // "" where it has none
+	Interp     string // PT_INTERP
+	RPath      string // DT_RPATH; "" where there is a DT_RUNPATH, as the loader drops it then
+	RunPath    string
+	HasRunPath bool
+	Needed     []Dependency // DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the file
+	Flags1     uint64       // DT_FLAGS_1
+	RelR       bool         // DT_RELR
+
+	HasVersym, HasVerdef bool
+	Versions             []IndexedVersion // by version index: what DT_VERSYM refers to
+	Needs                []MappedNeed     // DT_VERNEED
+	Defs                 []MappedDef      // DT_VERDEF, the base one included
+
+	References    []Reference // symbols that relocations look up, once per symbol and class, in the order of relocation
+	BadRelocation uint32      // a relocation type that the loader refuses, on machines where compat knows them all; 0: none
+
+	dynsym, dynstr, versym []byte
+	symbolLen              uint32
+	gnu                    gnuTable
+	sysv                   sysvTable
+}
+
+// Dependency is an entry that makes the loader look for another object.
+type Dependency struct {
+	Kind DependencyKind
+	Name string
+}
+
+// DependencyKind tells DT_NEEDED, DT_AUXILIARY and DT_FILTER apart.
+type DependencyKind uint8
+
+const (
+	Need DependencyKind = iota
+	Auxiliary
+	Filter
+)
+
+// dynTags are the entries of PT_DYNAMIC that a Mapping uses; a value of 0 counts as absent, as no table lies at address 0.
+type dynTags struct {
+	low                                         [40]uint64
+	gnuHash, versym, verneed, verdef, flags1    uint64
+	relaCount, relCount, mipsSymtab, mipsGotsym uint64
+	has                                         uint64 // bits of low that were there
+	order                                       []tagged
+}
+
+type tagged struct {
+	kind DependencyKind
+	off  uint64
+}
+
+// Map reads what a loader would use. The segments are those of h.Segments. Errors: ErrTruncated where a segment or table lies beyond the end of the
+// file, where the process would die of SIGBUS; ErrDamaged where a table lies in no segment, where it would die of SIGSEGV; ErrTooLarge.
+// The caller has checked that there is a PT_DYNAMIC with bytes.
+func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, error) {
+	f := h.file(r, size)
+	im := &image{file: f}
+	var dyn *Segment
+	m := &Mapping{Head: *h}
+	m.first = nil
+	for i, s := range segments {
+		switch elf.ProgType(s.Type) {
+		case elf.PT_LOAD:
+			if s.FileSize > 0 && !f.has(s.Offset, s.FileSize) {
+				return nil, truncated("segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d", i, s.FileSize, s.Offset, f.size)
+			}
+			im.loads = append(im.loads, progHeader{typ: elf.PT_LOAD, off: s.Offset, vaddr: s.Addr, filesz: s.FileSize, memsz: s.MemSize})
+		case elf.PT_DYNAMIC:
+			if s.FileSize > 0 {
+				dyn = &segments[i]
+			}
+		case elf.PT_INTERP:
+			if s.FileSize > 0 && s.FileSize <= maxInterp {
+				b, err := f.bytes(s.Offset, s.FileSize, "PT_INTERP")
+				if err != nil {
+					return nil, err
+				}
+				b, _, _ = bytes.Cut(b, []byte{0})
+				m.Interp = string(b)
+			}
+		}
+	}
+	if dyn == nil {
+		return nil, damaged("no PT_DYNAMIC")
+	}
+	t, err := readTags(im, dyn)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.tables(im, t); err != nil {
+		return nil, err
+	}
+	return m, m.describe(t)
+}
+
+func readTags(im *image, dyn *Segment) (*dynTags, error) {
+	w := im.wordSize()
+	off, n, ok := im.at(dyn.Addr)
+	if !ok {
+		return nil, damaged("PT_DYNAMIC at address %#x lies in no segment", dyn.Addr)
+	}
+	n = min(n, 2*w*maxTags)
+	if dyn.FileSize < n { // normally all there is; the loader itself reads on until DT_NULL
+		n = max(dyn.FileSize, 2*w)
+	}
+	t := &dynTags{}
+	done := false
+	for !done {
+		b, err := im.bytes(off, n, "PT_DYNAMIC")
+		if err != nil {
+			return nil, err
+		}
+		*t = dynTags{}
+		c := im.cursor(b)
+		for uint64(len(c.b)) >= 2*w {
+			tag, v := c.word(), c.word()
+			if tag == 0 {
+				done = true
+				break
+			}
+			t.add(elf.DynTag(int64(tag)), v)
+		}
+		_, all, _ := im.at(dyn.Addr)
+		all = min(all, 2*w*maxTags)
+		if n == all {
+			break
+		}
+		n = all
+	}
+	return t, nil
+}
+
+func (t *dynTags) add(tag elf.DynTag, v uint64) {
+	switch tag {
+	case elf.DT_NEEDED:
+		t.order = append(t.order, tagged{Need, v})
+	case elf.DT_AUXILIARY:
+		t.order = append(t.order, tagged{Auxiliary, v})
+	case elf.DT_FILTER:
+		t.order = append(t.order, tagged{Filter, v})
+	case elf.DT_GNU_HASH:
+		t.gnuHash = v
+	case elf.DT_VERSYM:
+		t.versym = v
+	case elf.DT_VERNEED:
+		t.verneed = v
+	case elf.DT_VERDEF:
+		t.verdef = v
+	case elf.DT_FLAGS_1:
+		t.flags1 = v
+	case elf.DT_RELACOUNT:
+		t.relaCount = v
+	case elf.DT_RELCOUNT:
+		t.relCount = v
+	case elf.DT_MIPS_SYMTABNO:
+		t.mipsSymtab = v
+	case elf.DT_MIPS_GOTSYM:
+		t.mipsGotsym = v
+	default:
+		if tag >= 0 && int(tag) < len(t.low) {
+			t.low[tag] = v
+			t.has |= 1 << uint(tag)
+		}
+	}
+}
+
+func (t *dynTags) got(tag elf.DynTag) bool { return t.has&(1<<uint(tag)) != 0 }
+
+// window is the file range from a table's address to the next table or the end of its segment, and at most limit bytes.
+func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uint64, err error) {
+	off, n, ok := im.at(addr)
+	if !ok {
+		return 0, 0, damaged("%s at address %#x lies in no segment", what, addr)
+	}
+	for _, a := range [...]uint64{t.low[elf.DT_STRTAB], t.low[elf.DT_SYMTAB], t.low[elf.DT_HASH], t.gnuHash, t.versym, t.verneed, t.verdef, t.low[elf.DT_RELA], t.low[elf.DT_REL], t.low[elf.DT_JMPREL]} {
+		if a > addr {
+			n = min(n, a-addr)
+		}
+	}
+	return off, min(n, limit), nil
+}
+
+// describe reads the strings that tags name.
+func (m *Mapping) describe(t *dynTags) error {
+	text := func(tag elf.DynTag) string {
+		if !t.got(tag) {
+			return ""
+		}
+		return string(m.name(t.low[tag]))
+	}
+	m.SONAME, m.RunPath, m.HasRunPath = text(elf.DT_SONAME), text(elf.DT_RUNPATH), t.got(elf.DT_RUNPATH)
+	if !m.HasRunPath {
+		m.RPath = text(elf.DT_RPATH)
+	}
+	budget := textFree + textFactor*len(m.dynstr)
+	m.Needed = make([]Dependency, 0, len(t.order))
+	for _, d := range t.order {
+		s := string(m.name(d.off))
+		if budget -= len(s); budget < 0 {
+			return damaged("strings that overlap in DT_NEEDED")
+		}
+		m.Needed = append(m.Needed, Dependency{d.kind, s})
+	}
+	m.Flags1, m.RelR = t.flags1, t.got(dtRelr)
+	return nil
+}
+
+// name is the string at an offset of DT_STRTAB, without its NUL; nothing where there is none.
+func (m *Mapping) name(off uint64) []byte {
+	if off >= uint64(len(m.dynstr)) {
+		return nil
+	}
+	b := m.dynstr[off:]
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return nil
+}
+
+// Size is roughly how many bytes of memory the mapping holds.
+func (m *Mapping) Size() int {
+	return len(m.dynsym) + len(m.dynstr) + len(m.versym) + len(m.gnu.table) + len(m.sysv.table) + 16*len(m.References) + 40*(len(m.Versions)+len(m.Defs)) + 512
+}

@@ -1,0 +1,158 @@
+package elfobj
+
+import (
+	"debug/elf"
+)
+
+// Definition is a symbol of a hash table that has the name that was looked for. Whether it serves is the loader's decision.
+type Definition struct {
+	Undefined bool   // st_shndx is SHN_UNDEF: of a program that takes a function's address, or no definition at all
+	Absolute  bool   // SHN_ABS
+	Value     bool   // st_value is not 0
+	Local     bool   // STB_LOCAL or another binding that no loader looks at
+	Unseen    bool   // STV_HIDDEN or STV_INTERNAL
+	Type      uint8  // STT_…
+	Index     uint16 // of DT_VERSYM, without the hidden bit; 0 where there is no such table
+	Hidden    bool   // the hidden bit
+}
+
+// HashGNU is the hash of DT_GNU_HASH.
+func HashGNU(name []byte) uint32 {
+	h := uint32(5381)
+	for _, c := range name {
+		h = h*33 + uint32(c)
+	}
+	return h
+}
+
+// HashSysV is the hash of DT_HASH and of version names.
+func HashSysV(name string) uint32 {
+	var h uint32
+	for i := 0; i < len(name); i++ {
+		h = h<<4 + uint32(name[i])
+		g := h & 0xf0000000
+		h ^= g >> 24
+		h &^= g
+	}
+	return h
+}
+
+// Candidates walks the definitions of one name, in the order of the hash table.
+type Candidates struct {
+	m    *Mapping
+	name []byte
+	hash uint32
+	next uint64 // GNU: offset of the next chain word; SysV: the next symbol
+	left uint64 // steps that a chain may still have: a circle ends
+	sysv bool
+}
+
+// Lookup starts a walk. The hash is HashGNU of the name. An object without a hash table offers nothing.
+func (m *Mapping) Lookup(name []byte, hash uint32) Candidates {
+	c := Candidates{m: m, name: name, hash: hash}
+	if g := &m.gnu; g.table != nil {
+		if g.buckets == 0 {
+			return c
+		}
+		var word uint64
+		bits := uint32(64)
+		if m.Class == 64 {
+			word = m.u64(g.table[uint64(hash/64&(g.bloom-1))*8:])
+		} else {
+			bits = 32
+			word = uint64(m.u32(g.table[uint64(hash/32&(g.bloom-1))*4:]))
+		}
+		var second uint32
+		if g.shift < 32 {
+			second = hash >> g.shift
+		}
+		if word>>(hash%bits)&(word>>(second%bits))&1 == 0 {
+			return c
+		}
+		b := m.u32(g.table[g.bucketAt+4*uint64(hash%g.buckets):])
+		if b == 0 || b < g.first {
+			return c
+		}
+		c.next, c.left = g.chainAt+4*uint64(b-g.first), maxSymbols
+		return c
+	}
+	if h := &m.sysv; h.table != nil && h.buckets > 0 {
+		c.sysv, c.left = true, h.chains
+		c.next = m.hashWord(h.table, h.word, uint64(HashSysV(string(name)))%h.buckets)
+	}
+	return c
+}
+
+// Next gives the index of the next symbol of that name.
+func (c *Candidates) Next() (symbol uint32, ok bool) {
+	if c.left == 0 {
+		return 0, false
+	}
+	m := c.m
+	if c.sysv {
+		for c.left > 0 && c.next != 0 && c.next < m.sysv.chains {
+			s := c.next
+			c.next = m.hashWord(m.sysv.table, m.sysv.word, m.sysv.buckets+s)
+			c.left--
+			if m.named(uint32(s), c.name) {
+				return uint32(s), true
+			}
+		}
+		return 0, false
+	}
+	for c.next+4 <= uint64(len(m.gnu.table)) && c.left > 0 {
+		h := m.u32(m.gnu.table[c.next:])
+		s := uint32((c.next-m.gnu.chainAt)/4) + m.gnu.first
+		c.next += 4
+		if h&1 == 1 {
+			c.left = 0
+		}
+		if (h^c.hash)>>1 == 0 && m.named(s, c.name) {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// named tells whether a symbol has a name.
+func (m *Mapping) named(s uint32, name []byte) bool {
+	at := uint64(s) * uint64(m.symbolLen)
+	if at+uint64(m.symbolLen) > uint64(len(m.dynsym)) {
+		return false
+	}
+	off := uint64(m.u32(m.dynsym[at:]))
+	end := off + uint64(len(name))
+	return end < uint64(len(m.dynstr)) && string(m.dynstr[off:end]) == string(name) && m.dynstr[end] == 0
+}
+
+// Definition describes a symbol that Next gave.
+func (m *Mapping) Definition(s uint32) Definition {
+	b := m.dynsym[s*m.symbolLen:]
+	var info, other byte
+	var shndx uint16
+	var value bool
+	if m.Class == 64 {
+		info, other, shndx, value = b[4], b[5], m.u16(b[6:]), m.u64(b[8:]) != 0
+	} else {
+		info, other, shndx, value = b[12], b[13], m.u16(b[14:]), m.u32(b[4:]) != 0
+	}
+	bind, vis := elf.ST_BIND(info), elf.ST_VISIBILITY(other)
+	d := Definition{
+		Undefined: shndx == 0, Absolute: elf.SectionIndex(shndx) == elf.SHN_ABS, Value: value,
+		Local:  bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique,
+		Unseen: vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL, Type: info & 15,
+	}
+	if i := 2 * uint64(s); i+2 <= uint64(len(m.versym)) {
+		v := m.u16(m.versym[i:])
+		d.Index, d.Hidden = v&^versionHidden, v&versionHidden != 0
+	}
+	return d
+}
+
+// Version is the version of an index; its hash is 0 where the index names none.
+func (m *Mapping) Version(index uint16) IndexedVersion {
+	if int(index) < len(m.Versions) {
+		return m.Versions[index]
+	}
+	return IndexedVersion{}
+}

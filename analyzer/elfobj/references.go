@@ -1,0 +1,170 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"slices"
+)
+
+// Reference is a symbol that a relocation makes the loader look up. The symbol may be one that the object defines itself.
+type Reference struct {
+	Symbol  uint32
+	Hash    uint32 // HashGNU of its name
+	Name    uint32 // offset of its name
+	Version uint16 // index in Versions of what is asked for; 0: no version
+	Weak    bool
+	Class   Class
+}
+
+// Class says how a relocation type restricts what may serve (glibc: elf_machine_type_class).
+type Class uint8
+
+const (
+	ClassPLT  Class = 1 // calls and TLS: an undefined symbol with a value does not serve
+	ClassCopy Class = 2 // a copy relocation: the program itself does not serve
+)
+
+// Name is the name of a reference.
+func (m *Mapping) Name(r Reference) []byte { return m.name(uint64(r.Name)) }
+
+// lookupTypes are the relocation types of a machine that a lookup depends on. Sources: glibc, sysdeps/*/dl-machine.h.
+type lookupTypes struct {
+	copy uint32
+	plt  []uint32
+	all  []uint32 // every type that the loader knows; nil: not known to compat
+}
+
+var lookupTypesOf = map[elf.Machine]lookupTypes{
+	elf.EM_X86_64:    {5, []uint32{7, 16, 17, 18, 36}, []uint32{0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38}},
+	elf.EM_386:       {5, []uint32{7, 14, 35, 36, 37, 41}, nil},
+	elf.EM_AARCH64:   {1024, []uint32{1026, 1028, 1029, 1030, 1031}, nil},
+	elf.EM_ARM:       {20, []uint32{13, 17, 18, 19, 22}, nil},
+	elf.EM_PPC64:     {19, []uint32{21, 68, 73, 78}, nil},
+	elf.EM_S390:      {9, []uint32{11, 54, 55, 56}, nil},
+	elf.EM_RISCV:     {4, []uint32{5, 6, 7, 8, 9, 10, 11, 12}, nil},
+	elf.EM_LOONGARCH: {4, []uint32{5, 6, 7, 8, 9, 10, 11, 13, 14}, nil},
+	elf.EM_MIPS:      {126, []uint32{127}, nil},
+}
+
+const maxRelocations = 32 << 20 // entries of one table; the largest libraries of machine learning have a few million
+
+// relocations scans DT_REL, DT_RELA and DT_JMPREL for the symbols they look up, and gives one more than the largest symbol index.
+func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
+	types := lookupTypesOf[elf.Machine(m.Machine)]
+	var top uint64
+	var seen [4][]uint64 // per class, a bit per symbol
+	add := func(sym uint64, c Class) {
+		set := &seen[c&3]
+		if i := int(sym / 64); i >= len(*set) {
+			*set = append(*set, make([]uint64, max(i+1-len(*set), len(*set)))...)
+		}
+		if (*set)[sym/64]&(1<<(sym%64)) == 0 {
+			(*set)[sym/64] |= 1 << (sym % 64)
+			m.References = append(m.References, Reference{Symbol: uint32(sym), Class: c})
+		}
+		top = max(top, sym+1)
+	}
+	_, room, _ := im.at(t.low[elf.DT_SYMTAB])
+	room /= uint64(m.symbolLen)
+	rela := t.low[elf.DT_PLTREL] == uint64(elf.DT_RELA)
+	for _, r := range [...]struct {
+		tag        elf.DynTag
+		size, skip uint64
+		addend     bool
+	}{{elf.DT_REL, t.low[elf.DT_RELSZ], t.relCount, false}, {elf.DT_RELA, t.low[elf.DT_RELASZ], t.relaCount, true}, {elf.DT_JMPREL, t.low[elf.DT_PLTRELSZ], 0, rela}} {
+		if !t.got(r.tag) || r.size == 0 {
+			continue
+		}
+		what := "the relocation table (" + r.tag.String() + ")"
+		entry := 2 * im.wordSize()
+		if r.addend {
+			entry += im.wordSize()
+		}
+		off, err := im.table(t.low[r.tag], r.size, what)
+		if err != nil {
+			return 0, err
+		}
+		if r.size/entry > maxRelocations {
+			return 0, tooLarge("the number of relocations", r.size/entry, maxRelocations)
+		}
+		skip := min(r.skip, r.size/entry) * entry // relative ones come first and look nothing up
+		mips64 := im.wide && elf.Machine(m.Machine) == elf.EM_MIPS
+		var bad error
+		err = im.each(off+skip, r.size-skip, entry, what, func(_ uint64, b []byte) (bool, error) {
+			var sym uint64
+			var typ uint32
+			switch {
+			case !im.wide:
+				info := m.u32(b[4:])
+				sym, typ = uint64(info>>8), info&0xff
+			case mips64:
+				sym, typ = uint64(m.u32(b[8:])), uint32(b[15])
+			default:
+				info := m.u64(b[8:])
+				sym, typ = info>>32, uint32(info)
+			}
+			if types.all != nil && !slices.Contains(types.all, typ) && m.BadRelocation == 0 {
+				m.BadRelocation = typ
+			}
+			if sym == 0 || typ == 0 {
+				return true, nil
+			}
+			if sym >= room {
+				bad = damaged("%s: a relocation uses symbol %d, and the symbol table (DT_SYMTAB) has room for %d", what, sym, room)
+				return false, nil
+			}
+			c := Class(0)
+			switch {
+			case typ == types.copy:
+				c = ClassCopy
+			case slices.Contains(types.plt, typ):
+				c = ClassPLT
+			}
+			add(sym, c)
+			return true, nil
+		})
+		if err == nil {
+			err = bad
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if elf.Machine(m.Machine) == elf.EM_MIPS { // the global part of the GOT is relocated without an entry of its own
+		for i := max(t.mipsGotsym, 1); i < min(t.mipsSymtab, room, maxSymbols); i++ {
+			add(i, 0)
+		}
+		top = max(top, min(t.mipsSymtab, room))
+	}
+	return top, nil
+}
+
+// finishReferences adds names and versions, and drops what is bound without a lookup: local and hidden symbols.
+func (m *Mapping) finishReferences(*dynTags) error {
+	out := m.References[:0]
+	for _, r := range m.References {
+		at := uint64(r.Symbol) * uint64(m.symbolLen)
+		b := m.dynsym[at:]
+		info, other := b[4], b[5]
+		if m.Class == 32 {
+			info, other = b[12], b[13]
+		}
+		vis := elf.ST_VISIBILITY(other)
+		if elf.ST_BIND(info) == elf.STB_LOCAL || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
+			continue
+		}
+		r.Weak = elf.ST_BIND(info) == elf.STB_WEAK
+		r.Name = m.u32(b)
+		if uint64(r.Name) >= uint64(len(m.dynstr)) {
+			return damaged("symbol %d has its name at byte %d of the string table, which has %d", r.Symbol, r.Name, len(m.dynstr))
+		}
+		r.Hash = HashGNU(m.name(uint64(r.Name)))
+		if m.versym != nil {
+			if v := m.u16(m.versym[2*r.Symbol:]) &^ versionHidden; m.Version(v).Hash != 0 {
+				r.Version = v
+			}
+		}
+		out = append(out, r)
+	}
+	m.References = slices.Clip(out)
+	return nil
+}
