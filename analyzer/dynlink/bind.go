@@ -1,6 +1,10 @@
 package dynlink
 
-import "github.com/compat-app/compat/analyzer/elfobj"
+import (
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
 
 // Outcome says what became of an import.
 type Outcome string
@@ -41,7 +45,7 @@ func bind(i elfobj.Import, scope []*Library, musl bool) Binding {
 		if i.Library != "" && named == nil && (l.SONAME == i.Library || l.SONAME == "" && l.Names()[0] == i.Library) {
 			named = l
 		}
-		if !l.Known {
+		if !l.Known && l.mayDefine(i.Name) {
 			unknown = true
 		}
 	}
@@ -67,4 +71,10 @@ func bind(i elfobj.Import, scope []*Library, musl bool) Binding {
 		b.Outcome = NoSymbol
 	}
 	return b
+}
+
+// mayDefine tells whether a library whose exports are not known can have a symbol. Those that a platform promises by name only (libX11, libGL, libglib)
+// are C libraries, and export no C++ name.
+func (l *Library) mayDefine(symbol string) bool {
+	return l.Kind != FromPlatform || !strings.HasPrefix(symbol, "_Z")
 }

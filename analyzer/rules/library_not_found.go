@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -25,6 +26,7 @@ To mend it, bundle the library (auditwheel repair), declare the package that bri
 }
 
 func checkLibraryNotFound(p *analyzer.Pass) {
+	checkNeededBySibling(p)
 	for _, v := range p.Views {
 		for _, needed := range v.Missing {
 			if _, _, _, wrong := wrongStack(p, needed); wrong && (!v.Alternative || everyAlternativeLacks(p, v, needed)) {
@@ -45,10 +47,34 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			default:
 				f.Message = where + " nor in any package that is declared or given"
 			}
+			fixes = append(fixes, siblingWith(p, needed)...)
 			if !known && p.Facts.Kind == "wheel" {
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
 			}
 			p.Report(f, fixes...)
+		}
+	}
+}
+
+// checkNeededBySibling looks at what the libraries of other packages need, which are loaded with the artifact's: two packages beside it may not fit together.
+func checkNeededBySibling(p *analyzer.Pass) {
+	told := map[[2]string]bool{}
+	for _, v := range p.Views {
+		for _, m := range v.Loading.Missing {
+			key := [2]string{m.NeededBy.Path, m.Name}
+			if m.NeededBy.Kind != dynlink.FromPackage || told[key] {
+				continue
+			}
+			told[key] = true
+			f := analyzer.Finding{Object: m.NeededBy.Path, Library: m.Name, Chain: append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name)}
+			f.Package, _, _ = strings.Cut(m.NeededBy.Origin, "==")
+			f.Message = fmt.Sprintf("%s of %s, which %s loads, needs %s, and no package beside it brings that", m.NeededBy.Path, m.NeededBy.Origin, v.Path, m.Name)
+			if bringer, known := platform.Known(m.Name); known {
+				f.Severity, f.Message = analyzer.Warning, f.Message+"; "+bringer+" brings it"
+			} else if names := unlooked(p); names != "" {
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may and could not be looked up", f.Message, names)
+			}
+			p.Report(f, siblingWith(p, m.Name)...)
 		}
 	}
 }

@@ -68,6 +68,9 @@ func reportLack(p *analyzer.Pass, l *lack) {
 		})
 		fixes = append(fixes, looser(p, name, bound)...)
 	}
+	if r := p.Stack.Release(name); !ok && r != nil {
+		fixes = otherVersion(p, r, func(o *stack.Release) bool { return hasAll(o, l) })
+	}
 	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", name, version)}})
 	for _, b := range l.names {
 		i := b.Import
@@ -81,21 +84,24 @@ func reportLack(p *analyzer.Pass, l *lack) {
 
 // firstWith finds the first later version of a package whose library has every name.
 func firstWith(p *analyzer.Pass, name, version string, l *lack) (first, bad string, ok bool) {
-	return p.World.First(name, version, func(r *stack.Release) bool {
-		for i := range r.Libraries {
-			have := dynlink.OfPackage(r, &r.Libraries[i])
-			if have.Names()[0] != l.library.Names()[0] || !have.Known {
-				continue
-			}
-			for _, b := range l.names {
-				if !have.Defines(b.Import.Name, b.Import.Version) {
-					return false
-				}
-			}
-			return true
+	return p.World.First(name, version, func(r *stack.Release) bool { return hasAll(r, l) })
+}
+
+// hasAll tells whether a release's library of the same name has every symbol.
+func hasAll(r *stack.Release, l *lack) bool {
+	for i := range r.Libraries {
+		have := dynlink.OfPackage(r, &r.Libraries[i])
+		if have.Names()[0] != l.library.Names()[0] || !have.Known {
+			continue
 		}
-		return false
-	})
+		for _, b := range l.names {
+			if !have.Defines(b.Import.Name, b.Import.Version) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // pinnedBy says which other package holds this one where it is.
