@@ -1,6 +1,7 @@
 package wheelpolicy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -9,11 +10,11 @@ import (
 // maxField is the longest field that Python's csv module reads.
 const maxField = 128 << 10
 
-// recordPaths gives the first field of each row of RECORD, in order, as Python's csv module reads the lines that str.splitlines makes. It returns an error where
-// Python raises one: bytes that are not UTF-8, an empty row, a field that is too long.
+// recordPaths gives the first field of each row of RECORD, in order, as Python's csv module reads the lines that str.splitlines makes. Where Python raises an
+// error (bytes that are not UTF-8, an empty row, a field that is too long) it returns the paths before that, and the error.
 func recordPaths(record []byte) ([]string, error) {
 	if !utf8.Valid(record) {
-		return nil, fmt.Errorf("RECORD is not UTF-8")
+		return nil, errors.New("RECORD is not UTF-8")
 	}
 	var out []string
 	var field strings.Builder
@@ -37,7 +38,7 @@ func recordPaths(record []byte) ([]string, error) {
 				}
 			}
 			if size > maxField || field.Len() > maxField {
-				return nil, fmt.Errorf("a field of RECORD is longer than %d characters", maxField)
+				return out, fmt.Errorf("a field of RECORD is longer than %d characters", maxField)
 			}
 			state = next
 		}
@@ -45,7 +46,7 @@ func recordPaths(record []byte) ([]string, error) {
 			continue
 		}
 		if line == "" && field.Len() == 0 && first {
-			return nil, fmt.Errorf("RECORD has an empty line")
+			return out, errors.New("RECORD has an empty line")
 		}
 		out, open = append(out, field.String()), false
 	}

@@ -11,7 +11,8 @@ import (
 type survey struct {
 	*Wheel
 	members map[string]bool // path of each file (true) and folder (false)
-	paths   []string        // of RECORD
+	paths   []string        // of RECORD, up to the row that can't be read
+	torn    error           // why that row can't be
 	arch    string          // "" until the first object sets it
 	libc    string          // "" until the first object that tells
 
@@ -55,11 +56,7 @@ func newSurvey(w *Wheel) (*survey, error) {
 	if w.Record == nil {
 		return nil, crash("there is no RECORD")
 	}
-	paths, err := recordPaths(w.Record)
-	if err != nil {
-		return nil, crash("%v", err)
-	}
-	s.paths = paths
+	s.paths, s.torn = recordPaths(w.Record)
 	platforms := make([]string, len(w.Platforms))
 	for i, p := range w.Platforms {
 		platforms[i] = strings.ToLower(p)
@@ -82,16 +79,17 @@ func (s *survey) read() error {
 		if file, ok := s.members[path]; !ok || !file {
 			return crash("RECORD lists %s, which is not in the wheel", listed)
 		}
-		if why, bad := s.Unread[path]; bad {
-			return crash("%s: %s", path, why)
-		}
 		o := s.Objects[path]
-		if o == nil {
+		why, bad := s.Unread[path]
+		if o == nil && !bad {
 			continue
 		}
 		pure = pure || slices.Contains(strings.Split(path, "/")[:strings.Count(path, "/")], "purelib")
-		if pure || seen[path] {
+		if pure || seen[path] { // behind the first one in purelib, only RECORD's names are looked at
 			continue
+		}
+		if bad {
+			return crash("%s: %s", path, why)
 		}
 		seen[path] = true
 		accepted, err := s.object(path, o)
@@ -101,6 +99,8 @@ func (s *survey) read() error {
 		found = found || accepted
 	}
 	switch {
+	case s.torn != nil:
+		return crash("%v", s.torn)
 	case pure:
 		return ErrPureLib
 	case !found:
