@@ -5,7 +5,7 @@
 //	for _, d := range result.Diagnoses { fmt.Println(d.Line, d.Class, d.Symbol, d.Fixes) }
 //
 // It reads any size in one pass with flat memory: an automaton over the bytes picks the few lines that hold a known phrase, and only
-// those are matched, with RE2 (no line can make it slow), each cut to 16 KiB, 48 MiB of them in all. A log is an outsider's text: fields are
+// those are matched, with RE2 (no line can make it slow), each cut to 16 KiB, 16 MiB of them in all. A log is an outsider's text: fields are
 // bounded, without control characters, and enter a command only where they are plain names. It judges the text alone: what the text
 // can't tell is said to be unknown.
 //
@@ -50,18 +50,20 @@ type Result struct {
 	Limit     string
 }
 
-// Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones show; maxWork bounds the time that lines
-// made to look like messages can take (about a second per 16 MiB).
+// Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones show. The work bounds hold down the time
+// that lines made to look like messages can take (up to a second for 4 MiB); a pattern's own is less, so that a log full of one message still
+// shows the others.
 const (
 	maxDiagnoses = 200
 	maxLine      = 16 << 10
-	maxWork      = 48 << 20
+	maxWork      = 16 << 20
+	maxPattern   = 4 << 20
 	maxField     = 4 << 10
 )
 
 // Read reads a log to its end, or to a bound. The error is r's.
 func Read(r io.Reader) (Result, error) {
-	s := &reader{seen: map[key]int{}, lines: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	s := &reader{seen: map[key]int{}, lines: map[uint64]bool{}, seed: maphash.MakeSeed(), spent: make([]int, len(patterns))}
 	lines, err := scan(r, s.line)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)

@@ -1,47 +1,108 @@
 package buildlog
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
+// plainText appends a line to dst without ANSI control sequences and operating system commands (ECMA-48: CSI, OSC).
+func plainText(dst, b []byte) []byte {
+	for {
+		i := bytes.IndexByte(b, 0x1b)
+		if i < 0 {
+			return append(dst, b...)
+		}
+		if i+1 == len(b) {
+			return append(dst, b[:i]...)
+		}
+		dst = append(dst, b[:i]...)
+		kind, rest := b[i+1], b[i+2:]
+		switch kind {
+		case '[':
+			n := 0
+			for n < len(rest) && (rest[n] < '@' || rest[n] > '~') {
+				n++
+			}
+			rest = rest[min(n+1, len(rest)):]
+		case ']':
+			n := bytes.IndexAny(rest, "\x07\x1b")
+			if n < 0 {
+				n = len(rest)
+			} else if rest[n] == 7 {
+				n++
+			}
+			rest = rest[n:]
+		}
+		b = rest
+	}
+}
+
+// stamp is the length of the time that begins a line of GitHub's logs (with job and step before it where `gh run view --log` printed it),
+// or of docker build's step and seconds.
+func stamp(b []byte) int {
+	at := 0
+	if tabs := bytes.IndexByte(b, '\t'); tabs > 0 && tabs < 100 {
+		if next := bytes.IndexByte(b[tabs+1:], '\t'); next >= 0 && next < 200 && len(b) > tabs+next+2 {
+			at = tabs + next + 2
+		}
+	}
+	for _, start := range []int{at, 0} {
+		rest := bytes.TrimPrefix(b[start:], []byte("\ufeff"))
+		if len(rest) > 20 && isTime(rest[:19]) {
+			if end := bytes.IndexByte(rest[:min(len(rest), 40)], ' '); end >= 19 {
+				return len(b) - len(rest) + end + 1
+			} else if end == 10 {
+				return len(b) - len(rest) + 20
+			}
+		}
+	}
+	if b = b[:min(len(b), 24)]; len(b) > 0 && b[0] == '#' {
+		return len(dockerStep.Find(b))
+	}
+	return 0
+}
+
+func isTime(b []byte) bool {
+	for i, form := range []byte("dddd-dd-dd?dd:dd:dd") {
+		if c := b[i]; form == 'd' && (c < '0' || c > '9') || form == '?' && c != 'T' && c != ' ' || form != 'd' && form != '?' && c != form {
+			return false
+		}
+	}
+	return true
+}
+
 var (
-	// escapes are ANSI control sequences and operating system commands (ECMA-48: CSI, OSC).
-	escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
-	// stamps begin the lines of GitHub's logs (downloaded, and as `gh run view --log` prints them: job, step, time), and of docker build.
-	stamps = regexp.MustCompile(`^(?:\x{feff}|[^\t]{1,100}\t[^\t]{1,200}\t\x{feff}?)?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z? +|^#\d+ \d+\.\d+ `)
+	dockerStep = regexp.MustCompile(`^#\d+ \d+\.\d+ `)
 	// marks are GitHub's workflow commands before a message.
 	marks = regexp.MustCompile(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
 )
 
-// clean returns a line without control sequences, time stamps and control characters.
+// clean makes text of what is left: valid UTF-8 without control characters and such that turn the direction of writing.
 func clean(b []byte) string {
 	s := string(b)
-	if strings.IndexByte(s, 0x1b) >= 0 {
-		s = escapes.ReplaceAllString(s, "")
+	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }); i >= 0 {
+		s = strings.Map(func(r rune) rune {
+			switch {
+			case r < ' ' && r != '\t', r >= 0x7f && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(s, "\ufffd"))
 	}
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\ufffd")
+	if strings.HasPrefix(s, "##[") || strings.HasPrefix(s, "::") {
+		s = s[len(marks.FindString(s)):]
 	}
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return '\n' // a progress bar draws over itself: each drawing is a line
-		case r < ' ' && r != '\t', r == 0x7f, r >= 0x80 && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
-			return -1
-		}
-		return r
-	}, s)
-	s = strings.Trim(s, "\n")
-	if s != "" && (s[0] >= '0' && s[0] <= '9' || s[0] == '#' || strings.IndexByte(s, '\t') > 0 || strings.HasPrefix(s, "\ufeff")) {
-		s = s[len(stamps.FindString(s)):]
-	}
-	return s[len(marks.FindString(s)):]
+	return s
 }
 
-// quoted lines repeat a message without being one: a command or a source line shown before it runs or fails, a test that passed.
-var quoted = regexp.MustCompile(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)| PASSED\b| \.\.\. ok$|\bconftest\.(?:c|cc|cpp|o|tmp)\b`)
+// echoed lines repeat a message without being one: a command or a source line shown before it runs or fails.
+var echoed = regexp.MustCompile(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
+
+// quoted says so of echoed lines, of tests that passed, and of autoconf's questions, which are meant to fail.
+func quoted(s string) bool {
+	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") || strings.Contains(s, "conftest.") || echoed.MatchString(s)
+}
 
 // bound cuts a field to what is shown.
 func bound(s string) string {

@@ -1,8 +1,10 @@
 package buildlog
 
 import (
+	"bytes"
 	"hash/maphash"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +15,8 @@ type reader struct {
 	lines  map[uint64]bool // lines that were looked at: a log repeats itself
 	seed   maphash.Seed
 	work   int
+	spent  []int // of the work, on each pattern
+	plain  []byte
 	limit  string
 	script bool // between "##[group]Run" and its end GitHub shows the script, not its output
 
@@ -38,15 +42,23 @@ var contextNeedles = []string{">>> referenced by", ">>> defined in", ">>>    ", 
 var (
 	referencedBy = regexp.MustCompile(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
 	inFunction   = regexp.MustCompile("^(.*): [Ii]n function [`‘']")
+	inSource     = regexp.MustCompile(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
 	theModule    = regexp.MustCompile(`The module '([^']+)'`)
 )
 
 // line looks at one line that holds a needle; false ends the reading.
 func (s *reader) line(n int, raw []byte) bool {
-	text := clean(raw)
-	for len(text) > 0 {
-		var one string
-		one, text, _ = strings.Cut(text, "\n")
+	if bytes.IndexByte(raw, 0x1b) >= 0 {
+		s.plain = plainText(s.plain[:0], raw)
+		raw = s.plain
+		if triggers.all(raw).empty() {
+			return true
+		}
+	}
+	raw = raw[stamp(raw):]
+	for len(raw) > 0 { // a progress bar draws over itself: each drawing is a line
+		var one []byte
+		one, raw, _ = bytes.Cut(raw, []byte{'\r'})
 		if !s.one(n, one) {
 			return false
 		}
@@ -54,31 +66,37 @@ func (s *reader) line(n int, raw []byte) bool {
 	return true
 }
 
-func (s *reader) one(n int, text string) bool {
-	hits := triggers.all(text)
+func (s *reader) one(n int, raw []byte) bool {
+	hits := triggers.all(raw)
 	if hits.empty() {
 		return true
 	}
+	h := maphash.Bytes(s.seed, raw)
 	if hits.has(aContext) {
-		s.context(n, text)
-	}
-	if s.script || quoted.MatchString(text) {
-		return true
-	}
-	h := maphash.String(s.seed, text)
-	if s.lines[h] {
+		s.context(n, clean(raw))
+	} else if s.lines[h] {
 		return true
 	}
 	if len(s.lines) < 1<<14 {
 		s.lines[h] = true
 	}
+	if s.script {
+		return true
+	}
+	if s.work += len(raw); s.work > maxWork {
+		s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(n)
+		return false
+	}
+	text := clean(raw)
+	if quoted(text) {
+		return true
+	}
 	for i, p := range patterns {
-		if !hits.has(i) {
+		if !hits.has(i) || s.spent[i] > maxPattern {
 			continue
 		}
-		if s.work += len(text); s.work > maxWork {
-			s.limit = "too much of the log looks like messages; it was read up to here"
-			return false
+		if s.spent[i] += len(text); s.spent[i] > maxPattern {
+			s.limit = "very many lines look like " + p.id + "; those after line " + strconv.Itoa(n) + " were not looked at"
 		}
 		found := p.find(text)
 		if len(found) == 0 {
@@ -87,7 +105,7 @@ func (s *reader) one(n int, text string) bool {
 		s.last, s.lastLine = s.last[:0], n
 		for i := range found {
 			m := &found[i]
-			if m.obj == "" && m.stage == linking && n <= s.objectLine+64 {
+			if m.obj == "" && m.stage == linking && n <= s.objectLine+64 && inSource.MatchString(m.prefix) {
 				m.obj = s.object
 			}
 			for _, d := range m.diagnoses() {

@@ -52,6 +52,9 @@ func fixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindRebuild, "Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 and ld-linux", ""),
 		}
 	case "undefined-symbol":
+		if owner(d.Symbol) != "" {
+			return linkFixes(d)
+		}
 		return []fix.Fix{
 			one(fix.KindPin, "Use the version of the library that it was built against", ""),
 			one(fix.KindRebuild, "Rebuild "+or(base(d.Object), "it")+" against the libraries that are installed, with -Wl,-z,defs so that the linker says what is missing", ""),

@@ -65,7 +65,7 @@ func linkFixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindEnvironment, "Install "+base(d.Library)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)", ""),
 			one(fix.KindRebuild, "Rebuild "+base(d.Object)+" with a RUNPATH that leads to it", `LDFLAGS="-Wl,-rpath,'$ORIGIN'"`),
 		}
-	case strings.HasPrefix(d.Version, "GLIBC_") && d.Class == "link-undefined-symbol":
+	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) >= 0 && name == "":
 		return []fix.Fix{
 			one(fix.KindImage, "Link where glibc has "+d.Version+": "+glibcSince(d.Version), ""),
 			one(fix.KindRebuild, or(base(d.Object), "The library")+" was built on a newer glibc than this one: use its build for this system, or rebuild it here", ""),

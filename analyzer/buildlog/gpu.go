@@ -12,9 +12,9 @@ var gpuPatterns = []pattern{
 		near:    "the kernel image is available in /boot",
 	},
 	{
-		id: "cudnn-mismatch", class: "gpu-library-skew",
-		needles: []string{"cuDNN version incompatibility", "VERSION_MISMATCH", "Loaded runtime CuDNN library", "compiled with an unsupported toolchain", "driver version is insufficient"},
-		expr:    `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version`,
+		id: "gpu-versions-differ", class: "gpu-library-skew",
+		needles: []string{"cuDNN version incompatibility", "VERSION_MISMATCH", "Loaded runtime CuDNN library", "compiled with an unsupported toolchain", "driver version is insufficient", "The detected CUDA version"},
+		expr:    `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
 		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)",
 		near:    "HTTP_VERSION_MISMATCH",
 	},

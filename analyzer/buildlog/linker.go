@@ -100,8 +100,8 @@ var linkerPatterns = []pattern{
 		near:    "checking for -lcuda... no; cannot find it",
 		fill: func(m *match) bool {
 			name, ending := m.lib+m.obj, ".so"
-			if m.ver != "" {
-				name, ending = m.ver, ".a"
+			if name += m.ver; m.ver != "" || strings.HasSuffix(name, "_static") {
+				ending = ".a"
 			}
 			if m.lib, m.obj, m.ver = name, "", ""; !strings.Contains(name, ".so") && !strings.HasSuffix(name, ".a") {
 				m.lib = "lib" + name + ending

@@ -102,11 +102,11 @@ func (a *automaton) find(b []byte) int {
 }
 
 // all returns whose needles are in b.
-func (a *automaton) all(b string) set {
+func (a *automaton) all(b []byte) set {
 	var at uint32
 	var s set
-	for i := range len(b) {
-		at = a.next[at+uint32(a.class[b[i]])]
+	for _, c := range b {
+		at = a.next[at+uint32(a.class[c])]
 		if at >= a.final {
 			s.join(a.ends[(at-a.final)/a.width])
 		}

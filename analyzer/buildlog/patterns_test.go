@@ -1,0 +1,85 @@
+package buildlog
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func read(t testing.TB, log string) []Diagnosis {
+	t.Helper()
+	r, err := Read(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Limit != "" {
+		t.Fatalf("limit: %s", r.Limit)
+	}
+	return r.Diagnoses
+}
+
+// TestPatterns: every pattern sees its own example, whole lines only, and nobody sees anything in the near miss.
+func TestPatterns(t *testing.T) {
+	ids := map[string]bool{}
+	for _, p := range patterns {
+		if ids[p.id] {
+			t.Errorf("two patterns are called %s", p.id)
+		}
+		ids[p.id] = true
+		if p.example == "" || p.near == "" || len(p.needles) == 0 {
+			t.Errorf("%s: an example, a near miss and needles belong to a pattern", p.id)
+			continue
+		}
+		got := read(t, p.example+"\n")
+		if len(got) != 1 || got[0].Rule != p.id {
+			t.Errorf("%s: %q gave %+v", p.id, p.example, got)
+			continue
+		}
+		if d := got[0]; !slices.Contains(Classes(), d.Class) || len(d.Fixes) == 0 || len(d.Fixes) > 3 || d.Message == "" || d.Line != 1 {
+			t.Errorf("%s: %+v", p.id, d)
+		}
+		if got := read(t, p.near+"\n"); len(got) != 0 {
+			t.Errorf("%s: the near miss %q gave %s", p.id, p.near, got[0].Rule)
+		}
+	}
+}
+
+// TestWrappers: what stands around a message is no part of it.
+func TestWrappers(t *testing.T) {
+	for _, p := range patterns {
+		want := read(t, p.example)[0]
+		for _, before := range []string{"2024-05-02T10:11:12.1234567Z ", "\ufeff2024-05-02T10:11:12.1234567Z ", "build\tRun make\t2024-05-02T10:11:12.1Z ", "#12 34.56 ", "\x1b[0m\x1b[31m"} {
+			text := before + p.example
+			if before[0] == '\x1b' {
+				text += "\x1b[0m\r"
+			}
+			got := read(t, "ordinary\n"+text+"\n")
+			if len(got) != 1 || got[0].Class != want.Class || got[0].Symbol != want.Symbol || got[0].Version != want.Version || got[0].Library != want.Library || got[0].Object != want.Object || got[0].Line != 2 {
+				t.Errorf("%q: %+v, without it %+v", text, got, want)
+			}
+		}
+	}
+}
+
+// TestNeedles: the automaton finds what strings.Contains finds, one needle inside another included.
+func TestNeedles(t *testing.T) {
+	words := []string{"he", "she", "hers", "his", "a", "undefined symbol", "defined"}
+	m := map[string]set{}
+	for i, w := range words {
+		var s set
+		s.add(i)
+		m[w] = s
+	}
+	a := newAutomaton(m)
+	for _, text := range []string{"ushers", "this", "", "xyz", "undefined symbol", "heheh", "undefined reference", "\x00\xff a"} {
+		got := a.all([]byte(text))
+		for i, w := range words {
+			if got.has(i) != strings.Contains(text, w) {
+				t.Errorf("%q in %q: %v", w, text, got.has(i))
+			}
+		}
+		if (a.find([]byte(text)) >= 0) == got.empty() {
+			t.Errorf("find and all disagree on %q", text)
+		}
+	}
+}
