@@ -16,6 +16,7 @@ type reader struct {
 	seed   maphash.Seed
 	work   int
 	spent  []int // of the work, on each pattern
+	deaf   set   // patterns that spent theirs
 	plain  []byte
 	limit  string
 	script bool // between "##[group]Run" and its end GitHub shows the script, not its output
@@ -68,7 +69,7 @@ func (s *reader) line(n int, raw []byte) bool {
 
 func (s *reader) one(n int, raw []byte) bool {
 	hits := triggers.all(raw)
-	if hits.empty() {
+	if hits = (set{hits[0] &^ s.deaf[0], hits[1] &^ s.deaf[1]}); hits.empty() {
 		return true
 	}
 	h := maphash.Bytes(s.seed, raw)
@@ -83,20 +84,21 @@ func (s *reader) one(n int, raw []byte) bool {
 	if s.script {
 		return true
 	}
-	if s.work += len(raw); s.work > maxWork {
-		s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(n)
-		return false
-	}
 	text := clean(raw)
 	if quoted(text) {
 		return true
 	}
 	for i, p := range patterns {
-		if !hits.has(i) || s.spent[i] > maxPattern {
+		if !hits.has(i) {
 			continue
+		}
+		if s.work += len(text); s.work > maxWork {
+			s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(n)
+			return false
 		}
 		if s.spent[i] += len(text); s.spent[i] > maxPattern {
 			s.limit = "very many lines look like " + p.id + "; those after line " + strconv.Itoa(n) + " were not looked at"
+			s.deaf.add(i)
 		}
 		found := p.find(text)
 		if len(found) == 0 {

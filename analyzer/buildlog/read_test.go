@@ -1,0 +1,145 @@
+package buildlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode"
+	"unicode/utf8"
+)
+
+const caseD = "/usr/bin/ld: /usr/local/cuda/lib64/libcufile.so: undefined reference to `dlopen'"
+
+// TestLinesAreCounted wherever a message stands in the blocks that are read, and however the reader hands them out.
+func TestLinesAreCounted(t *testing.T) {
+	for _, lines := range []int{1, 2, 4000, 9000} {
+		log := strings.Repeat(strings.Repeat("x", 70)+"\n", lines-1) + caseD
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(log), "halves": iotest.HalfReader(strings.NewReader(log)), "newline": strings.NewReader(log + "\n")} {
+			got, err := Read(r)
+			if err != nil || len(got.Diagnoses) != 1 || got.Diagnoses[0].Line != lines || got.Lines != lines {
+				t.Errorf("%d lines, %s: %+v %v", lines, name, got, err)
+			}
+		}
+	}
+	if got, err := Read(strings.NewReader("")); err != nil || got.Lines != 0 || len(got.Diagnoses) != 0 {
+		t.Errorf("an empty log: %+v %v", got, err)
+	}
+}
+
+func TestReaderFails(t *testing.T) {
+	broken := errors.New("broken pipe")
+	if _, err := Read(io.MultiReader(strings.NewReader("a\nb\n"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLongLine: a message in a line of megabytes is found, with what stands near it.
+func TestLongLine(t *testing.T) {
+	got := read(t, strings.Repeat("y ", 3<<20)+caseD+strings.Repeat(" z", 3<<20)+"\nundefined symbol: next\n")
+	if len(got) != 2 || got[0].Symbol != "dlopen" || got[1].Line != 2 {
+		t.Errorf("%s", tell(got))
+	}
+}
+
+// TestBounds: what was made to cost time or memory ends in a limit that says so, and a log full of one message still shows another.
+func TestBounds(t *testing.T) {
+	var b bytes.Buffer
+	for i := range 2 * maxPattern / len(caseD) {
+		fmt.Fprintf(&b, "/usr/bin/ld: main%d.o: undefined reference to `dlopen'\n", i)
+	}
+	b.WriteString("OSError: ./bad.so: invalid ELF header\n")
+	got, err := Read(&b)
+	if err != nil || len(got.Diagnoses) != 2 || !strings.Contains(got.Limit, "ld-undefined-reference") {
+		t.Errorf("%d diagnoses, limit %q, %v", len(got.Diagnoses), got.Limit, err)
+	}
+	for i := range 3 * maxDiagnoses {
+		fmt.Fprintf(&b, "undefined reference to `f%d'\n", i)
+	}
+	if got, err := Read(&b); err != nil || len(got.Diagnoses) != maxDiagnoses || got.Limit == "" {
+		t.Errorf("%d diagnoses, limit %q, %v", len(got.Diagnoses), got.Limit, err)
+	}
+}
+
+// repeat is a log of a size without its memory.
+type repeat struct {
+	text []byte
+	left int
+	at   int
+}
+
+func (r *repeat) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.left)], r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	r.left -= n
+	return n, nil
+}
+
+// TestMemoryIsFlat: 64 MiB of log allocate no more than a few blocks.
+func TestMemoryIsFlat(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Read(&repeat{text: []byte("2024-05-02T10:11:12.1234567Z \x1b[1mgcc -O2 -c main.c\x1b[0m\n" + caseD + "\n"), left: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+		t.Errorf("%d bytes were allocated", got)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	text := []byte(strings.Repeat("2024-05-02T10:11:12.1234567Z [ 83%] Building CXX object CMakeFiles/x.dir/src/x.cpp.o\n", 100) + caseD + "\n")
+	b.SetBytes(16 << 20)
+	for b.Loop() {
+		if _, err := Read(&repeat{text: text, left: 16 << 20}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// FuzzRead: no panic; fields are bounded and printable; classes, causes and fix kinds are of the closed lists; the same bytes say the same; nothing but
+// plain names gets into a command; and lines before a log only move its line numbers.
+func FuzzRead(f *testing.F) {
+	for _, p := range patterns {
+		f.Add([]byte(p.example + "\n" + p.near))
+	}
+	f.Add([]byte("\x1b[31mundefined reference to `$(rm -rf x)'\x1b[0m\r\n>>> referenced by a.o:(x)"))
+	f.Add([]byte("##[group]Run x\nundefined symbol: y\n##[endgroup]\nundefined symbol: z; rm"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		one, err := Read(bytes.NewReader(log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, _ := Read(iotest.OneByteReader(bytes.NewReader(log)))
+		if !reflect.DeepEqual(one, two) {
+			t.Fatalf("%+v\n%+v", one, two)
+		}
+		for _, d := range one.Diagnoses {
+			if d.Line < 1 || d.Line > one.Lines {
+				t.Fatalf("line %d of %d", d.Line, one.Lines)
+			}
+			classOf(d.Class)
+			for _, s := range []string{d.Symbol, d.Version, d.Library, d.Object, d.Message} {
+				if len(s) > 3*maxField || !utf8.ValidString(s) || strings.IndexFunc(s, unicode.IsControl) >= 0 && !strings.Contains(s, "\t") {
+					t.Fatalf("field %q", s)
+				}
+			}
+			for _, f := range d.Fixes {
+				for _, s := range []string{d.Symbol, d.Version, d.Library, d.Object} {
+					if strings.ContainsAny(s, "$;`|&<>\n'\" ()") && len(s) > 3 && strings.Contains(f.Command, s) {
+						t.Fatalf("%q is in the command %q", s, f.Command)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package buildlog
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite what the stories want")
+
+// TestStories plays testdata/stories: a log, and what is said of it.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/stories/*.txtar")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d stories, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log, want []byte
+			for _, f := range a.Files {
+				switch f.Name {
+				case "log":
+					log = f.Data
+				case "want":
+					want = f.Data
+				default:
+					t.Fatalf("%s: file %q; a story has log and want", file, f.Name)
+				}
+			}
+			got := tell(read(t, strings.ReplaceAll(string(log), "<ESC>", "\x1b")))
+			if got == string(want) {
+				return
+			}
+			if !*update {
+				t.Errorf("got\n%swant\n%s", got, want)
+				return
+			}
+			a.Files = []txtar.File{{Name: "log", Data: log}, {Name: "want", Data: []byte(got)}}
+			if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// tell writes diagnoses for people to compare: the fields that are set, and the fixes.
+func tell(diagnoses []Diagnosis) string {
+	var b strings.Builder
+	for _, d := range diagnoses {
+		fmt.Fprintf(&b, "%d %s, %s, by %s\n", d.Line, d.Class, d.Cause, d.Rule)
+		for _, f := range [][2]string{{"symbol", d.Symbol}, {"version", d.Version}, {"library", d.Library}, {"object", d.Object}} {
+			if f[1] != "" {
+				fmt.Fprintf(&b, "  %s %s\n", f[0], f[1])
+			}
+		}
+		for _, f := range d.Fixes {
+			fmt.Fprintf(&b, "  %s: %s\n", f.Kind, strings.TrimRight(f.Title+" | "+f.Command, " |"))
+		}
+	}
+	return b.String()
+}
+
+// TestGreen: the logs of builds that went well (recorded from real ones; addresses and folders replaced) give no diagnosis.
+func TestGreen(t *testing.T) {
+	files, err := filepath.Glob("testdata/green/*.log")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d logs, %v", len(files), err)
+	}
+	for _, file := range files {
+		log, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, string(log)); len(got) != 0 {
+			t.Errorf("%s:\n%s", file, tell(got))
+		}
+	}
+}
