@@ -45,6 +45,11 @@ COMPAT_DATA, COMPAT_WORKERS, COMPAT_PUBLIC_URL, COMPAT_LEASE, COMPAT_WAIT, LOG_L
 	return c
 }
 
+// priorities are those of the kinds of jobs: with a release and a deployment somebody waits who can't go on without the answer.
+func priorities() map[string]queue.Priority {
+	return map[string]queue.Priority{"release": queue.Urgent, "deployment": queue.Urgent}
+}
+
 // serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the one it is given.
 func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
 	service, err := config.FromEnv(env.Getenv)
@@ -55,6 +60,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		addr = service.Addr
 	}
 	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
+	queue.LogClient(log)
 	app, err := github.New(github.Options{AppID: service.AppID, Key: service.PrivateKey, API: service.API, Log: log})
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
@@ -69,7 +75,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}
-	jobs, err := queue.Open(ctx, queue.Options{URL: service.RedisURL, Dir: service.Data, Lease: service.Lease, Log: log})
+	jobs, err := queue.Open(ctx, queue.Options{URL: service.RedisURL, Dir: service.Data, Lease: service.Lease, Log: log, Priorities: priorities()})
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA or REDIS_URL: %w", err)
 	}

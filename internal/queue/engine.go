@@ -85,7 +85,7 @@ func (q *Queue) restore(ctx context.Context) error {
 		crashes = 0
 	}
 	for _, key := range jobs {
-		if _, err := q.script(ctx, "restore", key, crashes); err != nil {
+		if _, err := q.script(ctx, "restore", key, crashes, q.apart()); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type Result struct {
 // A known delivery is a duplicate. But those of its jobs that are dead are taken again: somebody asked for it with a redelivery.
 //
 // It returns an error, and stores nothing, when:
-//   - a key is empty, over 512 bytes, or holds control characters; ErrTooLarge for a job over 256 KiB
+//   - a priority is none of the three; a key is empty, over 512 bytes, or holds control characters; ErrTooLarge for a job over 256 KiB
 //   - the store does not answer. It may have stored them all the same; then a second call answers Duplicate
 func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Result, error) {
 	args := []any{delivery, int(markTTL.Seconds())}
@@ -43,11 +43,15 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 		if err := checkName(j.Key); err != nil {
 			return Result{}, fmt.Errorf("queue: enqueue: key %w", err)
 		}
+		if j.Priority < Background || j.Priority > Urgent {
+			return Result{}, fmt.Errorf("queue: enqueue %s: there is no priority %d", j.Key, j.Priority)
+		}
 		if len(j.Nonce) > maxName {
 			return Result{}, fmt.Errorf("queue: enqueue %s: a nonce of %d bytes is %w, which takes %d", j.Key, len(j.Nonce), ErrTooLarge, maxName)
 		}
 		nonce := j.Nonce
 		j.ID, j.Nonce = "", "" // both are the queue's to change
+		j.Priority = q.priority(j)
 		data, err := json.Marshal(j)
 		if err != nil {
 			return Result{}, fmt.Errorf("queue: enqueue %s: %w", j.Key, err)
@@ -55,7 +59,7 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 		if len(data) > maxJob {
 			return Result{}, fmt.Errorf("queue: enqueue %s: a job of %d bytes is %w, which takes %d: give it fewer fields of the event", j.Key, len(data), ErrTooLarge, maxJob)
 		}
-		args = append(args, j.Key, j.Installation, nonce, data)
+		args = append(args, j.Key, j.Installation, nonce, int(j.Priority), data)
 	}
 
 	answer, err := q.run(ctx, "enqueue", args...)

@@ -20,7 +20,7 @@ func consistent(t testing.TB, q *Queue) {
 	add := func(index, member string) { want[index] = append(want[index], member) }
 	jobs, err := q.rdb.Keys(ctx, prefix+"job:*").Result()
 	must(t, err)
-	waiting, running := map[string]int{}, map[string]int{}
+	waiting, running := map[string][]int{}, map[string]int{}
 	for _, name := range jobs {
 		key := strings.TrimPrefix(name, prefix+"job:")
 		h := q.rdb.HGetAll(ctx, name).Val()
@@ -29,7 +29,8 @@ func consistent(t testing.TB, q *Queue) {
 		switch State(h["state"]) {
 		case Waiting:
 			add("ready:"+h["inst"], key)
-			waiting[h["inst"]]++
+			prio, _ := strconv.Atoi(h["prio"])
+			waiting[h["inst"]] = append(waiting[h["inst"]], prio)
 		case Running:
 			add("leases", key)
 			add("running:"+h["inst"], key)
@@ -50,14 +51,14 @@ func consistent(t testing.TB, q *Queue) {
 	for _, inst := range parked {
 		add("parked", inst)
 	}
-	for inst := range waiting {
+	for inst, prios := range waiting {
 		if running[inst] < q.o.PerInstallation && !slices.Contains(parked, inst) {
-			add("ring", inst)
+			add(fmt.Sprint("ring:", slices.Max(prios)), inst)
 		}
 	}
 
 	got := map[string][]string{}
-	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed", "ring", "parked"} {
+	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed", "ring:*", "parked"} {
 		for _, name := range q.rdb.Keys(ctx, prefix+pattern).Val() {
 			index := strings.TrimPrefix(name, prefix)
 			if q.rdb.Type(ctx, name).Val() == "set" {
@@ -118,7 +119,7 @@ func testRandom(t *testing.T, q *Queue) {
 		what := r.IntN(18)
 		switch {
 		case what < 5:
-			_, err = q.Enqueue(ctx, fmt.Sprint("g", r.IntN(100)), Job{Key: key, Installation: inst}, Job{Key: "k" + strconv.Itoa(r.IntN(6)), Installation: inst})
+			_, err = q.Enqueue(ctx, fmt.Sprint("g", r.IntN(100)), Job{Key: key, Installation: inst, Priority: Priority(r.IntN(3) - 1)}, Job{Key: "k" + strconv.Itoa(r.IntN(6)), Installation: inst})
 		case what < 8:
 			if l, err = q.Claim(ctx, 0); l != nil {
 				held = append(held, l)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func testExtend(t *testing.T, q *Queue) {
 }
 
 func testCrashes(t *testing.T, q *Queue) {
-	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	enqueue(t, q, "g1", Job{Key: "a", Installation: 1})
 	for i := range 3 {
 		if i > 0 {
 			// One that says a word starts the count again.
@@ -125,10 +126,12 @@ func testCrashes(t *testing.T, q *Queue) {
 		t.Errorf("lease %+v", l)
 	}
 	time.Sleep(40 * time.Millisecond)
+	// From the second time on suspects are kept apart, so another may come first.
 	if l := claim(t, q, "a"); l.Crashes != 2 || !l.Last || l.Attempt != 1 {
 		t.Errorf("lease %+v", l)
 	}
 	time.Sleep(40 * time.Millisecond)
+	enqueue(t, q, "", Job{Key: "b", Installation: 1})
 	claim(t, q, "b")
 	if e := show(t, q, "a", Dead); e.Crashes != 3 || !strings.Contains(e.Reason, "3 times in a row") {
 		t.Errorf("entry %+v", e)
@@ -144,4 +147,47 @@ func testCrashes(t *testing.T, q *Queue) {
 			return
 		}
 	}
+}
+
+// Jobs that ran beside a culprit are under suspicion too; they don't all run beside it again.
+func TestSuspectsApart(t *testing.T) {
+	dir := t.TempDir()
+	var q *Queue
+	for i := range 3 {
+		q = mustReopen(t, q, Options{Dir: dir, Lease: time.Minute, PerInstallation: 10})
+		if i == 0 {
+			for n := range 8 {
+				enqueue(t, q, "", Job{Key: "k" + strconv.Itoa(n), Installation: 1})
+			}
+		}
+		if i < 2 {
+			for range 8 {
+				claim(t, q, "")
+			}
+		}
+	}
+	entries, err := q.List(t.Context(), Filter{State: Delayed})
+	must(t, err)
+	due := map[int64]bool{}
+	for _, e := range entries {
+		due[e.Due.Sub(e.Since).Milliseconds()] = true
+		if e.Crashes != 2 || !strings.Contains(e.Reason, "2 times in a row") {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	if len(entries) != 8 || len(due) != 8 {
+		t.Errorf("%d jobs wait for %d different times, want 8 and 8", len(entries), len(due))
+	}
+	must(t, q.Close())
+}
+
+// mustReopen closes old, where there is one, with its leases held, as a crash would leave them.
+func mustReopen(t *testing.T, old *Queue, o Options) *Queue {
+	t.Helper()
+	if old != nil {
+		must(t, old.Close())
+	}
+	q, err := Open(t.Context(), o)
+	must(t, err)
+	return q
 }

@@ -17,8 +17,10 @@ type Options struct {
 
 	Lease           time.Duration // how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own idea of "at once"
 	MaxAttempts     int           // failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
-	MaxCrashes      int           // leases that may run out in a row before a job is dead; 0: 5
+	MaxCrashes      int           // leases that may run out in a row before a job is dead; 0: 4
 	PerInstallation int           // jobs of one installation that run at once; 0: 4
+
+	Priorities map[string]Priority // of kinds of jobs, for jobs that bring none of their own; nil: all are Normal
 
 	ReadOnly bool // embedded only: look at a journal that no process has open and change nothing, nor count running jobs as crashed
 	Log      *slog.Logger
@@ -28,9 +30,10 @@ const (
 	defaultLease       = 10 * time.Second
 	defaultMaxAttempts = 8
 
-	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one for ever. One that only
-	// was there when somebody restarted a host three times is no culprit; five times in a row is no coincidence.
-	defaultMaxCrashes = 5
+	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one for ever: after three times the fourth
+	// worker, told by Lease.Last, only says so where the job is waited for. Whoever merely ran beside the culprit, or when somebody
+	// killed a host, is kept apart from it after the second time (crash in lib.lua), and is finished before it falls under suspicion again.
+	defaultMaxCrashes = 4
 
 	// GitHub allows a hundred requests at once for an installation, and one job makes a few; more of them would only share the
 	// installation's rate limit, and take the workers from the others.
@@ -86,6 +89,12 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	}
 	return q, nil
 }
+
+// priority of a job that is to be stored.
+func (q *Queue) priority(j Job) Priority { return or(j.Priority, q.o.Priorities[j.Kind]) }
+
+// apart is how long suspects of a crash are kept apart: the last of eight waits 17 s under leases of 10 s.
+func (q *Queue) apart() int64 { return q.o.Lease.Milliseconds() / 4 }
 
 func or[T comparable](v, otherwise T) T {
 	var zero T

@@ -8,7 +8,8 @@
 //     waits its turn behind one that runs, whose worker is told.
 //   - A job is done at least once, by one worker at a time. A lease has a token; whoever lost it gets ErrLost from every method. A worker that
 //     dies is replaced when its lease ends.
-//   - Installations are served in turn, a few jobs of each at once, none of one that is parked.
+//   - The more urgent jobs are served first, and among them installations in turn, a few jobs of each at once, none of one that is parked. Each fourth
+//     claim goes by turn alone.
 //   - All times are those of the server, never a worker's.
 //
 // Without a Redis URL the same scripts run on a Redis within the process, and a journal in a file keeps what it holds; see journal.go.
@@ -36,8 +37,19 @@ type Job struct {
 	Delivery     string          `json:"delivery"`   // GUID of the delivery, "" for follow-up jobs
 	Nonce        string          `json:"nonce"`      // not "": judge again though nothing changed (a person asked); kept when a job without one supersedes this one
 	Payload      json.RawMessage `json:"payload"`    // the few fields of the event that the worker needs
+	Priority     Priority        `json:"priority"`   // 0: what Options.Priorities has for the Kind
 	Received     time.Time       `json:"received"`
 }
+
+// Priority says how urgent a job is. Of two jobs of one key the higher counts.
+type Priority int
+
+// The priorities.
+const (
+	Background Priority = -1 // nobody waits for it
+	Normal     Priority = 0
+	Urgent     Priority = 1
+)
 
 // State says where a job is.
 type State string

@@ -12,16 +12,21 @@ import (
 type metrics struct {
 	jobs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+
+	sweeps      *prometheus.CounterVec
+	redelivered prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 	m := &metrics{
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_jobs_total", Help: "Jobs handled, by how they ended."}, []string{"kind", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_job_seconds", Help: "Time a worker spent on a job.",
-			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind"}),
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind", "outcome"}),
+		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks at GitHub's list of deliveries for those that failed, by the process that leads."}, []string{"outcome"}),
+		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
 	}
 	if r != nil {
-		r.MustRegister(m.jobs, m.seconds, &depth{queue: q,
+		r.MustRegister(m.jobs, m.seconds, m.sweeps, m.redelivered, &depth{queue: q,
 			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
 			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
 			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),
@@ -36,7 +41,15 @@ func (m *metrics) ended(kind, how string, took time.Duration) {
 		kind = "other"
 	}
 	m.jobs.WithLabelValues(kind, how).Inc()
-	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+	m.seconds.WithLabelValues(kind, how).Observe(took.Seconds())
+}
+
+func (m *metrics) swept(err error) {
+	outcome := "done"
+	if err != nil {
+		outcome = "failed"
+	}
+	m.sweeps.WithLabelValues(outcome).Inc()
 }
 
 // depth asks the queue when it is scraped. While the queue doesn't answer there is nothing to tell.

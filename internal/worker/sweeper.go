@@ -3,9 +3,14 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/compat-app/compat/internal/queue"
 )
 
 const (
+	// A process that leads and dies is replaced within sweepLead, and the new one has asked for everything within the 45 s that the contract gives.
+	sweepLead = 20 * time.Second
+
 	// sweepEvery is rare enough to cost nothing and often enough for a person who waits.
 	sweepEvery = 10 * time.Minute
 
@@ -14,18 +19,23 @@ const (
 )
 
 // sweep asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
-// this process lives; what compat refused itself isn't asked for.
+// this process lives; what compat refused itself isn't asked for. Of several processes the one that leads does it.
 func (w *Worker) sweep(ctx context.Context) {
 	asked := map[string]bool{}
-	for ctx.Err() == nil {
-		if err := w.sweepOnce(ctx, asked); err != nil && ctx.Err() == nil {
-			w.Log.Warn("failed deliveries could not be asked for again", "error", err)
+	w.Queue.Lead(ctx, "sweeper", sweepLead, func(ctx context.Context, term *queue.Term) {
+		w.Log.Debug("this process sweeps", "term", term.Number)
+		for ctx.Err() == nil {
+			err := w.sweepOnce(ctx, term, asked)
+			w.metrics.swept(err)
+			if err != nil && ctx.Err() == nil {
+				w.Log.Warn("failed deliveries could not be asked for again", "error", err)
+			}
+			sleep(ctx, sweepEvery)
 		}
-		sleep(ctx, sweepEvery)
-	}
+	})
 }
 
-func (w *Worker) sweepOnce(ctx context.Context, asked map[string]bool) error {
+func (w *Worker) sweepOnce(ctx context.Context, term *queue.Term, asked map[string]bool) error {
 	failed, err := w.App.FailedDeliveries(ctx, w.Now().Add(-sweepWindow))
 	if err != nil {
 		return err
@@ -35,10 +45,14 @@ func (w *Worker) sweepOnce(ctx context.Context, asked map[string]bool) error {
 		if asked[d.GUID] {
 			continue
 		}
+		if err := term.Check(ctx); err != nil {
+			return err
+		}
 		asked[d.GUID] = true
 		if err := w.App.Redeliver(ctx, d.ID); err != nil {
 			return err
 		}
+		w.metrics.redelivered.Inc()
 		w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
 	}
 	return nil

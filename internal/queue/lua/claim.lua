@@ -4,6 +4,7 @@
 -- ARGV[3]  length of a lease in milliseconds
 -- ARGV[4]  token of the lease
 -- ARGV[5]  leases that may run out in a row before the job is dead
+-- ARGV[6]  milliseconds that suspects of a crash are kept apart
 --
 -- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or ""}
 -- or {0, milliseconds until something may be claimable by time alone; -1 never}.
@@ -12,7 +13,7 @@
 local BATCH = 64
 
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', NOW, 'LIMIT', 0, BATCH)) do
-  crash(load(key), tonumber(ARGV[5]))
+  crash(load(key), tonumber(ARGV[5]), tonumber(ARGV[6]))
 end
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'delayed', '-inf', NOW, 'LIMIT', 0, BATCH)) do
   local j = load(key)
@@ -31,7 +32,16 @@ for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', NOW - KEEP * 
   remove(j)
 end
 
-local inst = call('ZRANGE', P .. 'ring', 0, 0)[1]
+-- The most urgent is served first, and among equals whose turn it is. Each fourth claim goes by turn alone, so that no flood of
+-- urgent jobs starves the others.
+local inst, lowest = nil, nil
+local fair = call('INCR', P .. 'claims') % 4 == 0
+for _, prio in ipairs(PRIORITIES) do
+  local first = call('ZRANGE', P .. 'ring:' .. prio, 0, 0, 'WITHSCORES')
+  if first[1] and (not inst or fair and tonumber(first[2]) < lowest) then
+    inst, lowest = first[1], tonumber(first[2])
+  end
+end
 if not inst then
   local wake = -1
   for _, index in ipairs({'leases', 'delayed', 'parked'}) do
@@ -53,10 +63,12 @@ set(j, 'token', ARGV[4])
 call('ZADD', P .. 'leases', NOW + tonumber(ARGV[3]), key)
 call('SADD', P .. 'running:' .. inst, key)
 enter(j, 'running', NOW)
-call('ZREM', P .. 'ring', inst)
+for _, prio in ipairs(PRIORITIES) do
+  call('ZREM', P .. 'ring:' .. prio, inst) -- its turn is over; arm gives it a new one
+end
 arm(inst)
 -- The token that woke this worker may have stood for several jobs: pass it on.
-if call('ZCARD', P .. 'ring') > 0 and call('LLEN', P .. 'wake') == 0 then
+if call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P .. 'ring:-1') > 0 and call('LLEN', P .. 'wake') == 0 then
   call('RPUSH', P .. 'wake', '1')
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')

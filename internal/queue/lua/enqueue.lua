@@ -2,7 +2,7 @@
 --
 -- ARGV[3]   delivery GUID; "" leaves no mark
 -- ARGV[4]   seconds that the mark lasts
--- ARGV[5]…  four for each job: key, installation, nonce, job (JSON)
+-- ARGV[5]…  five for each job: key, installation, nonce, priority, job (JSON)
 --
 -- A marked delivery is a duplicate, unless a job of it is dead: then that job is taken again.
 --
@@ -28,12 +28,12 @@ end
 
 local superseded = 0
 
-local function store(key, inst, nonce, job)
+local function store(key, inst, nonce, prio, job)
   local gen = number()
   local j = load(key)
   if not j then
-    j = {key = key, inst = inst, seq = gen}
-    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
+    j = {key = key, inst = inst, seq = gen, prio = prio}
+    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
     wait(j)
     return gen
   end
@@ -46,7 +46,7 @@ local function store(key, inst, nonce, job)
     if nonce == '' then
       nonce = j.nonce
     end
-    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_seq', j.next_seq or gen)
+    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_prio', math.max(prio, j.next_prio), 'next_seq', j.next_seq or gen)
     return gen
   end
   if nonce == '' then
@@ -61,26 +61,28 @@ local function store(key, inst, nonce, job)
     set(j, 'crashes', 0)
   else
     superseded = superseded + 1
+    prio = math.max(prio, j.prio)
   end
   leave(j)
+  j.prio = prio
   if j.inst ~= inst then
     call('SREM', P .. 'inst:' .. j.inst, key)
     j.inst = inst
   end
-  set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'seq', j.seq, 'attempts', 0, 'reason', '')
+  set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'reason', '')
   wait(j, since)
   return gen
 end
 
 local keys = {}
 local answer = {0, 0}
-for i = 5, #ARGV, 4 do
+for i = 5, #ARGV, 5 do
   local key = ARGV[i]
   keys[#keys + 1] = key
   if again and not again[key] then
     answer[#answer + 1] = 0
   else
-    answer[#answer + 1] = store(key, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+    answer[#answer + 1] = store(key, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4])
   end
 end
 if delivery ~= '' then

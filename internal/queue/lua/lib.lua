@@ -6,11 +6,12 @@
 -- ARGV[3]… the script's own
 --
 -- Keys, K a job's key and I an installation id; times are milliseconds of the server's clock:
---   job:K      hash    job (JSON), gen, nonce, inst, state, seq, since, attempts, crashes, reason; token while running, due while
---                      delayed; next, next_gen, next_nonce, next_inst, next_seq when a newer job came while this one runs
+--   job:K      hash    job (JSON), gen, nonce, inst, prio, state, seq, since, attempts, crashes, reason; token while running, due while
+--                      delayed; next, next_gen, next_nonce, next_inst, next_prio, next_seq when a newer job came while this one runs
 --   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
---   ready:I    zset    waiting keys of an installation by seq, their place in line
---   ring       zset    installations that may be served now, by turn: something ready, not parked, below the cap
+--   ready:I    zset    waiting keys of an installation by their place in line: the more urgent first, then by seq
+--   ring:PRIO  zset    installations that may be served now (something ready, not parked, below the cap) by turn; PRIO is the priority of
+--                      what is ready first
 --   running:I  set     running keys of an installation
 --   inst:I     set     every key of an installation
 --   leases     zset    running keys by the end of their lease
@@ -18,7 +19,8 @@
 --   parked     zset    installations by the time their pause ends; park:I (string) says the same for the journal
 --   guid:G     string  delivery mark: the keys of its jobs, one a line
 --   state:K    string  what a worker saved for the key
---   seq, turn  string  counters
+--   seq, turn, claims  string  counters
+--   lead:NAME  hash    who leads: token, until, term (how many there were)
 --   wake       list    at most one token; idle workers block on it
 --   dirty      zset    keys that the journal has still to write, by change (string, a counter)
 
@@ -26,6 +28,11 @@ local P = KEYS[1]
 local JOURNAL = ARGV[1] == '1'
 local CAP = tonumber(ARGV[2])
 local call = redis.call
+
+-- The priorities, the most urgent first. In ready:I a STEP lies between two of them: more than there will ever be jobs, and little
+-- enough for a score, which is exact up to 2^53.
+local PRIORITIES = {1, 0, -1}
+local STEP = 1e15
 
 local time = call('TIME')
 local NOW = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -51,13 +58,14 @@ end
 
 -- load answers nil when there is no such job.
 local function load(key)
-  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce')
+  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio')
   if not f[1] then
     return nil
   end
   return {
     key = key, state = f[1], inst = f[2], seq = f[3], token = f[4], attempts = tonumber(f[5]), crashes = tonumber(f[6]),
     nonce = f[7] or '', next_inst = f[8], next_seq = f[9], next_nonce = f[10] or '',
+    prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1),
   }
 end
 
@@ -71,14 +79,28 @@ local function held(key, token)
 end
 
 -- arm puts an installation into the ring or takes it out, and wakes one idle worker when there is something to claim.
--- A newcomer goes to the end: one round later it has been served as often as the others.
+-- A newcomer goes to the end: one round later it has been served as often as the others. One that changes rings keeps its turn.
 local function arm(inst)
-  if call('ZCARD', P .. 'ready:' .. inst) == 0 or call('SCARD', P .. 'running:' .. inst) >= CAP or call('ZSCORE', P .. 'parked', inst) then
-    call('ZREM', P .. 'ring', inst)
+  local place = call('ZRANGE', P .. 'ready:' .. inst, 0, 0, 'WITHSCORES')[2]
+  local belongs = nil
+  if place and call('SCARD', P .. 'running:' .. inst) < CAP and not call('ZSCORE', P .. 'parked', inst) then
+    belongs = 1 - math.floor(tonumber(place) / STEP)
+  end
+  local turn = nil
+  for _, prio in ipairs(PRIORITIES) do
+    if prio ~= belongs then
+      local had = call('ZSCORE', P .. 'ring:' .. prio, inst)
+      if had then
+        turn = had
+        call('ZREM', P .. 'ring:' .. prio, inst)
+      end
+    end
+  end
+  if not belongs then
     return
   end
-  if not call('ZSCORE', P .. 'ring', inst) then
-    call('ZADD', P .. 'ring', call('INCR', P .. 'turn'), inst)
+  if not call('ZSCORE', P .. 'ring:' .. belongs, inst) then
+    call('ZADD', P .. 'ring:' .. belongs, turn or call('INCR', P .. 'turn'), inst)
   end
   if call('LLEN', P .. 'wake') == 0 then
     call('RPUSH', P .. 'wake', '1')
@@ -110,7 +132,7 @@ end
 
 local function wait(j, since)
   enter(j, 'waiting', since or NOW)
-  call('ZADD', P .. 'ready:' .. j.inst, j.seq, j.key)
+  call('ZADD', P .. 'ready:' .. j.inst, (1 - j.prio) * STEP + j.seq, j.key)
   arm(j.inst)
 end
 
@@ -147,9 +169,9 @@ local function promote(j)
   end
   local f = call('HMGET', P .. 'job:' .. j.key, 'next', 'next_gen')
   call('SREM', P .. 'inst:' .. j.inst, j.key)
-  j.inst, j.seq, j.nonce, j.next_inst = j.next_inst, j.next_seq, j.next_nonce, nil
-  call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_seq')
-  set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'seq', j.seq, 'attempts', 0, 'reason', '')
+  j.inst, j.seq, j.nonce, j.prio, j.next_inst = j.next_inst, j.next_seq, j.next_nonce, j.next_prio, nil
+  call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_prio', 'next_seq')
+  set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'prio', j.prio, 'seq', j.seq, 'attempts', 0, 'reason', '')
   call('SADD', P .. 'inst:' .. j.inst, j.key)
   return true
 end
@@ -166,8 +188,9 @@ local function settle(j)
 end
 
 -- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker.
--- The job keeps its place, so it is next.
-local function crash(j, max)
+-- After the first time the job keeps its place, so it is next. Then it is a suspect, as all are that ran beside it when the process died: each
+-- waits for another while, up to seven steps long, so that the culprit dies without the others.
+local function crash(j, max, step)
   leave(j)
   promote(j)
   j.crashes = j.crashes + 1
@@ -175,7 +198,9 @@ local function crash(j, max)
   set(j, 'crashes', j.crashes, 'reason', reason)
   if j.crashes >= max then
     die(j, reason)
-  else
+  elseif j.crashes == 1 then
     wait(j)
+  else
+    delay(j, NOW + tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 * step)
   end
 end

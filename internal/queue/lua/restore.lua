@@ -2,6 +2,7 @@
 --
 -- ARGV[3]  key
 -- ARGV[4]  leases that may run out in a row before the job is dead; 0: nobody is to claim, show a running job as it was
+-- ARGV[5]  milliseconds that suspects of a crash are kept apart
 --
 -- Answers 0.
 
@@ -15,6 +16,6 @@ elseif j.state == 'dead' or ARGV[4] == '0' then
   enter(j, j.state, f[1])
 else
   -- The process that held the lease is gone, or the journal could not have been opened.
-  crash(j, tonumber(ARGV[4]))
+  crash(j, tonumber(ARGV[4]), tonumber(ARGV[5]))
 end
 return 0
