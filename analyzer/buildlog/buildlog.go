@@ -68,9 +68,10 @@ func Read(r io.Reader) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)
 	}
+	together := ownersByObject(s.out)
 	for i := range s.out {
 		d := &s.out[i]
-		d.Cause, d.Message, d.Fixes = cause(d), message(d), fixes(d)
+		d.Cause, d.Message, d.Fixes = cause(d), message(d), fixes(d, together[d.Object])
 	}
 	return Result{Diagnoses: s.out, Lines: lines, Limit: s.limit}, nil
 }

@@ -59,9 +59,7 @@ func cause(d *Diagnosis) string {
 	switch {
 	case d.Rule == "pip-wheel-not-supported":
 		return CauseEnvironment
-	case d.Class == "executable-stack" && strings.HasPrefix(d.Rule, "ld-"):
-		return CauseBuild
-	case strings.HasPrefix(d.Rule, "ld-"), strings.HasPrefix(d.Rule, "make-"), strings.HasPrefix(d.Rule, "meson-"):
+	case strings.HasPrefix(d.Rule, "ld-"), strings.HasPrefix(d.Rule, "make-"), strings.HasPrefix(d.Rule, "meson-"), strings.HasPrefix(d.Rule, "nvcc-"):
 		return CauseBuild
 	case d.Class == "libstdcxx-too-old" && shadowed(d.Library):
 		return CauseEnvironment // conda's copy, or one of LD_LIBRARY_PATH, is found before the system's

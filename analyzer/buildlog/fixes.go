@@ -27,8 +27,9 @@ func one(kind, title, command string) fix.Fix {
 	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
 }
 
-// fixes are the ways out of a diagnosis, the likeliest first, at most three: what was done about it in practice.
-func fixes(d *Diagnosis) []fix.Fix {
+// fixes are the ways out of a diagnosis, the likeliest first, at most three: what was done about it in practice. owners are the libraries, by
+// their -l names, that the diagnosis' object lacks in all.
+func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	switch d.Class {
 	case "glibc-too-old":
 		return glibcFixes(d)
@@ -53,7 +54,7 @@ func fixes(d *Diagnosis) []fix.Fix {
 		}
 	case "undefined-symbol":
 		if owner(d.Symbol) != "" {
-			return linkFixes(d)
+			return linkFixes(d, owners)
 		}
 		return []fix.Fix{
 			one(fix.KindPin, "Use the version of the library that it was built against", ""),
@@ -77,6 +78,13 @@ func fixes(d *Diagnosis) []fix.Fix {
 	case "host-abi":
 		return hostFixes(d)
 	case "platform-tag":
+		if d.Rule == "abi3audit" {
+			return []fix.Fix{
+				one(fix.KindSource, "Leave the calls out that are not of the stable ABI, and define Py_LIMITED_API so that the compiler says so", `CFLAGS="-DPy_LIMITED_API=0x030a0000"`),
+				one(fix.KindPlatformTag, "Tag it for the oldest Python that has all it calls, or for one version instead of abi3", ""),
+				one(fix.KindRebuild, "Build one wheel for each version of Python", ""),
+			}
+		}
 		return []fix.Fix{
 			one(fix.KindImage, "Build in the image of the platform that the tag names", "quay.io/pypa/manylinux_2_28_x86_64"),
 			one(fix.KindPlatformTag, "Tag it for the platform that it needs; auditwheel show names it", "auditwheel show dist/*.whl"),
@@ -116,7 +124,7 @@ func fixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindLinkFlag, "Link against the shared library instead of the archive", ""),
 		}
 	case "link-undefined-symbol", "link-dso-missing", "link-needed-not-found", "underlinked":
-		return linkFixes(d)
+		return linkFixes(d, owners)
 	default:
 		return libraryFixes(d)
 	}

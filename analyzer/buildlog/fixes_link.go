@@ -2,6 +2,7 @@ package buildlog
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -53,7 +54,7 @@ func owner(symbol string) string {
 var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
 
 // linkFixes: a flag that names the owner, the object mended for good, and a newer system where that ends the need.
-func linkFixes(d *Diagnosis) []fix.Fix {
+func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	name := owner(d.Symbol)
 	if lib := linkName(d.Library); name == "" || d.Class != "underlinked" && d.Class != "link-undefined-symbol" && lib != "" {
 		name = lib
@@ -65,12 +66,16 @@ func linkFixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindEnvironment, "Install "+base(d.Library)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)", ""),
 			one(fix.KindRebuild, "Rebuild "+base(d.Object)+" with a RUNPATH that leads to it", `LDFLAGS="-Wl,-rpath,'$ORIGIN'"`),
 		}
-	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) >= 0 && name == "":
-		return []fix.Fix{
+	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] || glibcMinor(d.Version) >= 0 && name == "":
+		out := []fix.Fix{
 			one(fix.KindImage, "Link where glibc has "+d.Version+": "+glibcSince(d.Version), ""),
 			one(fix.KindRebuild, or(base(d.Object), "The library")+" was built on a newer glibc than this one: use its build for this system, or rebuild it here", ""),
 			one(fix.KindLinkFlag, "Where the program never calls it, let the linker accept it; it fails when it is run on this system", `LDFLAGS="-Wl,--allow-shlib-undefined"`),
 		}
+		if name != "" && !inLibc[name] {
+			out[2] = one(fix.KindLinkFlag, "Where glibc has it, link with -l"+name, `LDFLAGS="-Wl,--no-as-needed -l`+name+`"`)
+		}
+		return out
 	case strings.Contains(d.Version, ".so."):
 		return []fix.Fix{
 			one(fix.KindLinkFlag, "Link and search in the folder of one release: the copy of "+d.Version+" that was found is older than what "+or(base(d.Object), "the library")+" needs", `LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`),
@@ -98,17 +103,44 @@ func linkFixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
 		}
 	}
-	flag := `LDFLAGS="-Wl,--no-as-needed -l` + name + `"`
-	title := "Link with -l" + name + "; --no-as-needed keeps the linker from dropping it, as it does with a library that nothing on the link line before it uses"
-	if inLibc[name] {
-		title += ". glibc 2.34 and later have it in libc and need no flag"
+	if !slices.Contains(all, name) {
+		all = []string{name}
 	}
-	out := []fix.Fix{one(fix.KindLinkFlag, title, flag)}
+	flags := "-l" + strings.Join(all, " -l")
+	title := "Link with " + flags + "; --no-as-needed keeps the linker from dropping it, as it does with a library that nothing on the link line before it uses"
+	if inLibc[name] {
+		title += ". glibc 2.34 and later have " + d.Symbol + " in libc and need no flag for it"
+	}
+	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+flags+`"`)}
 	object := or(base(d.Object), "the object")
 	if strings.Contains(object, ".so") || d.Class == "underlinked" {
-		out = append(out, one(fix.KindPatchelf, "Add the DT_NEEDED entry to "+object+", so that its users need no flag", command("patchelf --add-needed %s %s", soname(name), or(d.Object, "LIBRARY"))))
+		out = append(out, one(fix.KindPatchelf, "Add the DT_NEEDED entry to "+object+", so that its users need no flag", addNeeded(all, or(d.Object, "LIBRARY"))))
 	}
-	return append(out, one(fix.KindRebuild, "Rebuild "+object+" with -l"+name+" on its own link line (-Wl,-z,defs makes the linker say what is missing)", ""))
+	return append(out, one(fix.KindRebuild, "Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs makes the linker say what is missing)", ""))
+}
+
+func addNeeded(names []string, object string) string {
+	format := "patchelf"
+	parts := make([]string, 0, len(names)+1)
+	for _, n := range names {
+		format += " --add-needed %s"
+		parts = append(parts, soname(n))
+	}
+	return command(format+" %s", append(parts, object)...)
+}
+
+// ownersByObject collects what each object lacks, so that one flag mends it: libcufile.so needs -ldl, and on some machines -lrt.
+func ownersByObject(diagnoses []Diagnosis) map[string][]string {
+	out := map[string][]string{}
+	for _, d := range diagnoses {
+		if d.Class != "link-undefined-symbol" && d.Class != "underlinked" {
+			continue
+		}
+		if o := owner(d.Symbol); o != "" && !slices.Contains(out[d.Object], o) {
+			out[d.Object] = append(out[d.Object], o)
+		}
+	}
+	return out
 }
 
 // linkName is what -l takes for a library: libdl.so.2 is dl.

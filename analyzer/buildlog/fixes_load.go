@@ -73,6 +73,12 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 }
 
 func hardwareFixes(d *Diagnosis) []fix.Fix {
+	if d.Rule == "nvcc-unsupported-architecture" {
+		return []fix.Fix{
+			one(fix.KindImage, "Build with a CUDA toolkit that knows this architecture", ""),
+			one(fix.KindRebuild, "Leave it out of the list of architectures; PTX of an older one is compiled by the driver", `TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"`),
+		}
+	}
 	if strings.HasPrefix(d.Rule, "gpu-") {
 		return []fix.Fix{
 			one(fix.KindRebuild, "Build for the GPU at hand, or with PTX that the driver can compile", `TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CMAKE_CUDA_ARCHITECTURES=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`),
@@ -146,6 +152,13 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			one(fix.KindRebuild, "Rebuild against the torch that is installed ("+vendor(lib)+")", "pip install --no-build-isolation --no-binary :all: --force-reinstall PACKAGE"),
 			one(fix.KindEnvironment, "Install the torch that it was built for", ""),
 			one(fix.KindPin, "Install the extension's own build for this torch", ""),
+		}
+	}
+	if cause(d) == CauseBuild {
+		return []fix.Fix{
+			one(fix.KindDependency, "Install the development package that has "+lib, command("apt-file search %s", lib)),
+			one(fix.KindLinkFlag, "Where it is installed, tell the linker the folder", `LDFLAGS="-LDIR"`),
+			one(fix.KindImage, "Build in an image that has it", ""),
 		}
 	}
 	if ownCopy(d.Library) {

@@ -6,8 +6,8 @@ import "strings"
 var gpuPatterns = []pattern{
 	{
 		id: "gpu-no-kernel-image", class: "hardware-not-supported",
-		needles: []string{"no kernel image is available", "hipErrorNoBinaryForGpu", "is not compatible with the current PyTorch installation", "nsupported gpu architecture"},
-		expr:    `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation|nvcc fatal\s*: Unsupported gpu architecture '\w+'`,
+		needles: []string{"no kernel image is available", "hipErrorNoBinaryForGpu", "is not compatible with the current PyTorch installation"},
+		expr:    `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
 		example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
 		near:    "the kernel image is available in /boot",
 	},
@@ -41,6 +41,13 @@ var gpuPatterns = []pattern{
 			}
 			return strings.Contains(m.lib, ".so")
 		},
+	},
+	{
+		id: "nvcc-unsupported-architecture", class: "hardware-not-supported",
+		needles: []string{"nsupported gpu architecture"},
+		expr:    `nvcc fatal\s*: Unsupported gpu architecture '\w+'`,
+		example: "nvcc fatal   : Unsupported gpu architecture 'compute_120'",
+		near:    "CMake: unsupported gpu architecture list is empty",
 	},
 	{
 		id: "ptxas-unresolved", class: "link-undefined-symbol", stage: linking,
