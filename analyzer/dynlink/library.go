@@ -108,18 +108,17 @@ func index(exports []elfobj.Export, versions []string) *table {
 	return t
 }
 
-// defines follows check_match: an exact version, or a definition without one, serves a versioned reference; an unversioned
-// reference takes a definition without version, the oldest node's, or the default one.
 func (t *table) defines(name, version string) bool {
+	defaults := 0
 	for _, d := range t.byName[name] {
-		switch {
-		case d.version == version, d.version == "" && !d.hidden:
+		switch checkMatch(offer{same: d.version == version, bare: d.version == "", oldest: d.version == t.first, hidden: d.hidden, versioned: version != ""}) {
+		case accepted:
 			return true
-		case version == "" && (!d.hidden || d.version == t.first):
-			return true
+		case onlyOne:
+			defaults++
 		}
 	}
-	return false
+	return defaults == 1
 }
 
 func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 || t.versions[version] }

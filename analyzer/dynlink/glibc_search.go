@@ -1,0 +1,196 @@
+package dynlink
+
+import (
+	"strings"
+)
+
+// search is the part of _dl_map_object that looks for a name without "/" (glibc, elf/dl-load.c). by asks; tried, where it is not nil, gets every
+// path that was looked at. A nil object and no text is "not found"; a text ends the run.
+func (g *glibc) search(r *run, name string, by *loaded, tried *[]string) (o *object, found, how, text string) {
+	if by.object == nil || !by.object.m.HasRunPath { // DT_RPATH of who asks, of who loaded that, and so on
+		did := false
+		for l := by; l != nil; l = l.by {
+			if dirs := g.rpath(l); dirs != nil {
+				if o, found, text = g.walk(dirs, name, tried); o != nil || text != "" {
+					return o, found, foundRPath, text
+				}
+				did = did || l == r.main
+			}
+		}
+		if dirs := g.rpath(r.main); !did && dirs != nil {
+			if o, found, text = g.walk(dirs, name, tried); o != nil || text != "" {
+				return o, found, foundRPath, text
+			}
+		}
+	}
+	if o, found, text = g.walk(r.libPath, name, tried); o != nil || text != "" {
+		return o, found, foundLibPath, text
+	}
+	if o, found, text = g.walk(g.runpath(by), name, tried); o != nil || text != "" {
+		return o, found, foundRunPath, text
+	}
+	noDefault := by.object != nil && by.object.m.Flags1&flag1NoDefLib != 0
+	if p := g.cachePath(name); p != "" && !(noDefault && g.isDefault(p)) {
+		if tried != nil {
+			*tried = append(*tried, p)
+		}
+		if c, err := g.store.open(p); err == nil {
+			ok, text := g.header(c)
+			if text != "" {
+				return nil, p, foundCache, text
+			}
+			if ok {
+				return c, p, foundCache, ""
+			}
+		}
+	}
+	if noDefault {
+		return nil, "", "", ""
+	}
+	o, found, text = g.walk(g.folders, name, tried)
+	return o, found, foundDefault, text
+}
+
+func (g *glibc) isDefault(path string) bool {
+	for _, f := range g.folders {
+		if strings.HasPrefix(path, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// walk is open_path: each folder with its hwcaps folders.
+func (g *glibc) walk(dirs []string, name string, tried *[]string) (*object, string, string) {
+	for _, dir := range dirs {
+		any := false
+		var last error
+		for _, sub := range g.subs {
+			at := dir + sub
+			if !g.store.folder(at) {
+				continue
+			}
+			any = true
+			p := at + name
+			if tried != nil {
+				*tried = append(*tried, p)
+			}
+			o, err := g.store.open(p)
+			if last = err; err != nil {
+				continue
+			}
+			ok, text := g.header(o)
+			if ok || text != "" {
+				return o, p, text
+			}
+		}
+		if any && last != nil && !passes(last) {
+			return nil, "", "" // a circle of links: something is there that can't be opened
+		}
+		if !any && tried != nil {
+			*tried = append(*tried, dir+name)
+		}
+	}
+	return nil, "", ""
+}
+
+func (g *glibc) rpath(l *loaded) []string {
+	if !l.rpathDone {
+		l.rpathDone = true
+		if l.object != nil && l.object.m.RPath != "" {
+			l.rpath = g.elements(l.object.m.RPath, ":", l)
+		}
+	}
+	return l.rpath
+}
+
+func (g *glibc) runpath(l *loaded) []string {
+	if !l.runpathDone {
+		l.runpathDone = true
+		if l.object != nil && l.object.m.RunPath != "" {
+			l.runpath = g.elements(l.object.m.RunPath, ":", l)
+		}
+	}
+	return l.runpath
+}
+
+// elements is fillin_rpath: folders that end with "/", each once; an empty element is the working folder.
+func (g *glibc) elements(list, separators string, l *loaded) []string {
+	if list == "" {
+		return nil
+	}
+	out := make([]string, 0, 4)
+	for {
+		i := strings.IndexAny(list, separators)
+		e := list
+		if i >= 0 {
+			e = list[:i]
+		}
+		skip := false
+		if e != "" {
+			e, _ = g.expand(e, l)
+			if skip = e == ""; !skip {
+				for len(e) > 1 && e[len(e)-1] == '/' {
+					e = e[:len(e)-1]
+				}
+				if e[len(e)-1] != '/' {
+					e += "/"
+				}
+			}
+		}
+		if !skip && indexOf(out, e) < 0 {
+			out = append(out, e)
+		}
+		if i < 0 {
+			return out
+		}
+		list = list[i+1:]
+	}
+}
+
+// expand replaces $ORIGIN, $LIB and $PLATFORM, with or without braces. any tells whether there was one. A name is not followed by a letter, digit or "_".
+func (g *glibc) expand(s string, l *loaded) (out string, any bool) {
+	if !strings.Contains(s, "$") {
+		return s, false
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String(), any
+		}
+		b.WriteString(s[:i])
+		s = s[i+1:]
+		name, n := token(s)
+		switch name {
+		case "ORIGIN":
+			b.WriteString(l.originOf())
+		case "LIB":
+			b.WriteString(g.lib)
+		case "PLATFORM":
+			b.WriteString(g.cpu)
+		default:
+			b.WriteByte('$')
+		}
+		any = any || n > 0
+		s = s[n:]
+	}
+}
+
+// token recognizes the name of a dynamic string token after its "$", and how long it is there.
+func token(s string) (name string, n int) {
+	for _, t := range [...]string{"ORIGIN", "PLATFORM", "LIB"} {
+		if strings.HasPrefix(s, "{"+t+"}") {
+			return t, len(t) + 2
+		}
+		if rest, ok := strings.CutPrefix(s, t); ok && (rest == "" || !letter(rest[0])) {
+			return t, len(t)
+		}
+	}
+	return "", 0
+}
+
+func letter(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}

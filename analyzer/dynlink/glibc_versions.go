@@ -1,0 +1,62 @@
+package dynlink
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that an object needs of a library must be one that it defines.
+func (g *glibc) versions(r *run) error {
+	for _, l := range r.all {
+		if l.fake || l.object == nil {
+			continue
+		}
+		m := l.object.m
+		libc, relr := false, false
+		for _, n := range m.Needs {
+			if n.Record != 1 {
+				return g.fatal(r, l.shown+": unsupported version "+strconv.Itoa(int(n.Record))+" of Verneed record")
+			}
+			p := r.asked[n.Library]
+			if p == nil {
+				return g.fatal(r, "Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed! ("+
+					l.shown+" needs versions of "+n.Library+", which it does not need)")
+			}
+			libc = libc || strings.HasPrefix(n.Library, "libc.so.")
+			for _, v := range n.Versions {
+				relr = relr || v.Name == "GLIBC_ABI_DT_RELR"
+			}
+			if p.fake {
+				continue
+			}
+			if !p.object.m.HasVersym {
+				r.bare = true
+			}
+			if !p.object.m.HasVerdef {
+				continue // "no version information available": a warning
+			}
+			for _, v := range n.Versions {
+				if !v.Weak && !definesVersion(p.object.m, v) {
+					r.answer.MissingVersions = append(r.answer.MissingVersions, MissingVersion{v.Name, p.shown, l.shown})
+				}
+			}
+		}
+		if m.RelR && libc && !relr && g.minor >= 36 {
+			return g.fatal(r, l.shown+": DT_RELR without GLIBC_ABI_DT_RELR dependency")
+		}
+	}
+	r.answer.MissingVersions = distinct(r.answer.MissingVersions)
+	return nil
+}
+
+// definesVersion is match_symbol: the hash that stands in the file and the name must both agree. The base node counts.
+func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
+	for i := range m.Defs {
+		if d := &m.Defs[i]; d.Hash == v.Hash && d.Name == v.Name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+package dynlink
+
+import (
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// run is one load: the state that the loader has in memory.
+type run struct {
+	store    *store
+	linker   *Linker
+	rules    rules
+	settings Settings
+	answer   *Answer
+	asking   string
+	number   int
+
+	main    *loaded
+	all     []*loaded          // in the order of the link map list
+	scope   []*loaded          // the main program's search list, without what was not found
+	known   map[string]*loaded // who answers to a name: names asked by, and SONAMEs
+	asked   map[string]*loaded // who was asked for by a name: what DT_VERNEED is matched with
+	byFile  map[*object]*loaded
+	libPath []string // LD_LIBRARY_PATH as folders
+	missing map[string]bool
+	bare    bool // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
+}
+
+// loaded is one object of a load (glibc: struct link_map).
+type loaded struct {
+	object   *object
+	path     string   // as found: l_name; "" of the main program
+	shown    string   // as printed
+	names    []string // as asked by
+	by       *loaded  // who asked first; nil: nobody
+	foundBy  string
+	origin   string // $ORIGIN
+	fake     bool   // not found
+	reserved bool   // part of the search list
+
+	rpath, runpath         []string
+	rpathDone, runpathDone bool
+}
+
+func (l *loaded) calledBy(name string) bool {
+	if l.path == name {
+		return true
+	}
+	for _, n := range l.names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// start puts the main program into a fresh load.
+func (r *run) start(o *object, asked string) {
+	r.known, r.asked = make(map[string]*loaded, 64), make(map[string]*loaded, 64)
+	r.byFile, r.missing = make(map[*object]*loaded, 64), map[string]bool{}
+	r.main = &loaded{object: o, shown: asked, origin: origin(asked), reserved: true}
+	r.all = append(make([]*loaded, 0, 64), r.main)
+	r.byFile[o] = r.main
+	r.name(r.main, "")
+	r.name(r.main, asked)
+}
+
+// add puts a new object into the load.
+func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded {
+	l := &loaded{object: o, path: found, shown: found, by: by, foundBy: how}
+	r.all = append(r.all, l)
+	r.byFile[o] = l
+	r.name(l, name)
+	if found != name {
+		r.index(l, found)
+	}
+	if o.m.SONAME != "" {
+		if _, ok := r.known[o.m.SONAME]; !ok {
+			r.known[o.m.SONAME] = l
+		}
+	}
+	return l
+}
+
+// name adds a name by which an object was asked for.
+func (r *run) name(l *loaded, name string) {
+	l.names = append(l.names, name)
+	r.index(l, name)
+}
+
+func (r *run) index(l *loaded, name string) {
+	if _, ok := r.asked[name]; !ok {
+		r.asked[name] = l
+	}
+	if l.fake {
+		return
+	}
+	if _, ok := r.known[name]; !ok {
+		r.known[name] = l
+	}
+}
+
+// originOf is $ORIGIN of an object: the folder of the path by which it was opened, links unresolved.
+func (l *loaded) originOf() string {
+	if l.origin == "" {
+		l.origin = origin(l.path)
+	}
+	return l.origin
+}
+
+func origin(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	dir := p[:strings.LastIndexByte(p, '/')]
+	if dir == "" {
+		return "/"
+	}
+	return dir
+}
+
+// shownBy is the name of who asked.
+func (l *loaded) shownBy() string {
+	if l == nil {
+		return ""
+	}
+	return l.shown
+}
+
+// chain says who needed whom, from the file that was asked for to an object.
+func (l *loaded) chain() []string {
+	if l == nil {
+		return nil
+	}
+	return append(l.by.chain(), l.shown)
+}
+
+// reportUndefined fills in the symbols that nothing defines.
+func (r *run) reportUndefined() {
+	for _, l := range r.all {
+		if l.object == nil || !l.reserved || l.foundBy == foundLoader {
+			continue
+		}
+		m := l.object.m
+		for _, ref := range r.undefined(l) {
+			if !ref.Weak {
+				r.answer.Undefined = append(r.answer.Undefined, Undefined{string(m.Name(ref)), m.Version(ref.Version).Name, l.shown})
+			}
+		}
+	}
+	r.answer.Undefined = distinct(r.answer.Undefined)
+}
+
+func distinct[T comparable](in []T) []T {
+	seen := make(map[T]bool, len(in))
+	out := in[:0]
+	for _, t := range in {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// reasons lists who refers to a symbol, with who first says.
+func (r *run) reasons(symbol string, versions bool) []Reason {
+	var out []Reason
+	for _, l := range r.all {
+		if l.object == nil || l.object.m == nil {
+			continue
+		}
+		m := l.object.m
+		for _, ref := range m.References {
+			if string(m.Name(ref)) != symbol {
+				continue
+			}
+			w := wanted(m, ref)
+			if !versions {
+				w.version = elfobj.IndexedVersion{}
+			}
+			reason := Reason{Object: l.shown, Version: w.version.Name, Weak: ref.Weak}
+			if p, _ := r.first(w); p != nil {
+				reason.Provider, reason.Chain = p.shown, p.chain()
+			}
+			out = append(out, reason)
+			break
+		}
+	}
+	return out
+}

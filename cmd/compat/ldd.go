@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/spf13/cobra"
+)
+
+// lddOptions are the flags of compat ldd.
+type lddOptions struct {
+	root, libraryPath, format, why string
+	preload                        []string
+	tree                           bool
+}
+
+func newLddCommand(env environment) *cobra.Command {
+	var o lddOptions
+	c := &cobra.Command{
+		Use:   "ldd [flags] FILE...",
+		Short: "Say what the dynamic linker would do with a file, without running anything",
+		Long: `ldd says which libraries a program or shared library loads from where, and which libraries, versions and symbols are missing: what
+'ldd -r' says in a chroot of --root with LD_BIND_NOW set, for any architecture, from the files alone. Each FILE is a path inside the root.
+
+Exit code 0, also where something is missing (as ldd), 1 where the loader itself gives up, 2 for wrong usage.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error { return ldd(env.Out, files, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.root, "root", "/", "folder that counts as /: an unpacked image or a chroot")
+	f.StringArrayVar(&o.preload, "preload", nil, "object to load before all others, as LD_PRELOAD; repeat for several")
+	f.StringVar(&o.libraryPath, "library-path", "", "folders that are searched first, as LD_LIBRARY_PATH")
+	f.StringVar(&o.format, "format", "text", "text or json: one document for each FILE")
+	f.BoolVar(&o.tree, "tree", false, "show who needs what as a tree")
+	f.StringVar(&o.why, "why", "", "show who refers to this symbol and who provides it")
+	return c
+}
+
+func ldd(out io.Writer, files []string, o lddOptions) error {
+	if o.format != "text" && o.format != "json" {
+		return exit{exitUsage, fmt.Errorf("--format %s: there is text and json", o.format)}
+	}
+	root, err := openRoot(o.root)
+	if err != nil {
+		return exit{exitUsage, fmt.Errorf("--root: %w; give a folder", err)}
+	}
+	linker := dynlink.NewLinker(root)
+	settings := dynlink.Settings{Preload: o.preload, LibraryPath: o.libraryPath}
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	gaveUp := false
+	for i, file := range files {
+		asked := filepath.ToSlash(file)
+		if !strings.Contains(asked, "/") {
+			asked = "./" + asked // a file, not the name of a library: as ldd does
+		}
+		a := linker.Resolve(asked, settings)
+		gaveUp = gaveUp || a.Error != ""
+		if o.format == "json" {
+			if err := enc.Encode(printable(a)); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(files) > 1 {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s:\n", shown(file))
+		}
+		writeMissing(w, a)
+		switch {
+		case o.why != "":
+			writeWhy(w, o.why, linker.Why(o.why))
+		case o.tree:
+			writeTree(w, asked, a)
+		default:
+			for _, l := range a.Objects {
+				if l.Name == l.Path {
+					fmt.Fprintf(w, "\t%s\n", shown(l.Path))
+				} else {
+					fmt.Fprintf(w, "\t%s => %s\n", shown(l.Name), shown(l.Path))
+				}
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if gaveUp {
+		return exit{code: exitIncompatible}
+	}
+	return nil
+}
+
+// writeMissing prints what stands in the way, worst first.
+func writeMissing(w io.Writer, a *dynlink.Answer) {
+	if a.Error != "" {
+		fmt.Fprintf(w, "error: %s\n", shown(a.Error))
+	}
+	for _, n := range a.NotFound {
+		fmt.Fprintf(w, "%s => not found (needed by %s)\n", shown(n.Name), shown(n.NeededBy))
+		for _, s := range n.Searched {
+			fmt.Fprintf(w, "\tsearched %s\n", shown(s))
+		}
+	}
+	for _, v := range a.MissingVersions {
+		fmt.Fprintf(w, "%s: version `%s' not found (required by %s)\n", shown(v.Library), shown(v.Version), shown(v.RequiredBy))
+	}
+	for _, u := range a.Undefined {
+		version := ""
+		if u.Version != "" {
+			version = ", version " + u.Version
+		}
+		fmt.Fprintf(w, "undefined symbol: %s\t(%s)\n", shown(u.Symbol+version), shown(u.Object))
+	}
+}
+
+// writeTree prints each object below the one that needed it first.
+func writeTree(w io.Writer, root string, a *dynlink.Answer) {
+	below := map[string][]string{}
+	text := map[string]string{}
+	for _, l := range a.Objects {
+		below[l.NeededBy] = append(below[l.NeededBy], l.Path)
+		text[l.Path] = fmt.Sprintf("%s => %s [%s]", shown(l.Name), shown(l.Path), l.FoundBy)
+	}
+	for _, n := range a.NotFound {
+		key := "not found: " + n.Name
+		below[n.NeededBy] = append(below[n.NeededBy], key)
+		text[key] = shown(n.Name) + " => not found"
+	}
+	fmt.Fprintln(w, shown(root))
+	var walk func(of string, depth int)
+	walk = func(of string, depth int) {
+		children := below[of]
+		delete(below, of) // two files may print as the same path: nothing is shown twice
+		for _, c := range children {
+			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", depth), text[c])
+			walk(c, depth+1)
+		}
+	}
+	walk(root, 1)
+}
+
+func writeWhy(w io.Writer, symbol string, reasons []dynlink.Reason) {
+	if len(reasons) == 0 {
+		fmt.Fprintf(w, "%s: no object of this load refers to it\n", shown(symbol))
+	}
+	for _, r := range reasons {
+		name := symbol
+		if r.Version != "" {
+			name += ", version " + r.Version
+		}
+		switch {
+		case r.Provider != "":
+			fmt.Fprintf(w, "%s refers to %s\n\tprovided by %s\n\tloaded as %s\n", shown(r.Object), shown(name), shown(r.Provider), shown(strings.Join(r.Chain, " -> ")))
+		case r.Weak:
+			fmt.Fprintf(w, "%s refers weakly to %s\n\tprovided by nobody, which is no error\n", shown(r.Object), shown(name))
+		default:
+			fmt.Fprintf(w, "%s refers to %s\n\tprovided by nobody\n", shown(r.Object), shown(name))
+		}
+	}
+}
+
+// shown makes a name of a file safe to print: bytes that are no text become \xNN, as in the loader's output where a terminal can't show it.
+func shown(s string) string {
+	clean := true
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	return escape(s, true)
+}
+
+// escape writes bytes that are not UTF-8 as \xNN, and control characters too where a person reads it.
+func escape(s string, control bool) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case control && (r < ' ' || r >= 0x7f && r < 0xa0) && r != '\t':
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// printable makes the strings of a document UTF-8, which JSON asks for and file names need not be.
+func printable(a *dynlink.Answer) *dynlink.Answer {
+	text := func(s *string) {
+		for i := 0; i < len(*s); i++ {
+			if (*s)[i] >= 0x80 {
+				*s = escape(*s, false)
+				return
+			}
+		}
+	}
+	for i := range a.Objects {
+		o := &a.Objects[i]
+		text(&o.Name)
+		text(&o.Path)
+		text(&o.NeededBy)
+	}
+	for i := range a.NotFound {
+		n := &a.NotFound[i]
+		text(&n.Name)
+		text(&n.NeededBy)
+		if n.Searched == nil {
+			n.Searched = []string{}
+		}
+		for k := range n.Searched {
+			text(&n.Searched[k])
+		}
+	}
+	for i := range a.MissingVersions {
+		v := &a.MissingVersions[i]
+		text(&v.Version)
+		text(&v.Library)
+		text(&v.RequiredBy)
+	}
+	for i := range a.Undefined {
+		u := &a.Undefined[i]
+		text(&u.Symbol)
+		text(&u.Version)
+		text(&u.Object)
+	}
+	text(&a.Error)
+	return a
+}

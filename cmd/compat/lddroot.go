@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+)
+
+// lddRoot is a folder of this machine that counts as "/". Links are followed inside it, absolute ones too, so no path leads out.
+type lddRoot struct {
+	dir     string           // real path, without a "/" at its end
+	folders map[string]place // path in the root as asked -> real folder
+}
+
+// place is a resolved folder, or why there is none.
+type place struct {
+	real string // in the root, "" is the root itself
+	err  error
+}
+
+func openRoot(dir string) (*lddRoot, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder", dir)
+	}
+	return &lddRoot{dir: strings.TrimSuffix(real, "/"), folders: map[string]place{}}, nil
+}
+
+// maxLinks is the kernel's own limit (MAXSYMLINKS).
+const maxLinks = 40
+
+// resolve gives the real path of a path in the root, like the kernel in a chroot.
+func (r *lddRoot) resolve(path string, links int) (string, error) {
+	folder, name := filepath.Split(path)
+	for name == "" && len(folder) > 1 { // a "/" at the end
+		folder, name = filepath.Split(strings.TrimRight(folder, "/"))
+	}
+	if name == "" {
+		return "", nil
+	}
+	in, err := r.folder(folder, links)
+	if err != nil {
+		return "", err
+	}
+	switch name {
+	case ".":
+		return in, nil
+	case "..":
+		if i := strings.LastIndexByte(in, '/'); i >= 0 {
+			return in[:i], nil
+		}
+		return "", nil
+	}
+	at := in + "/" + name
+	target, err := os.Readlink(r.dir + at)
+	if err != nil {
+		if errors.Is(err, syscall.EINVAL) { // not a link
+			return at, nil
+		}
+		return "", err
+	}
+	if links >= maxLinks {
+		return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = in + "/" + target
+	}
+	return r.resolve(target, links+1)
+}
+
+func (r *lddRoot) folder(path string, links int) (string, error) {
+	if p, ok := r.folders[path]; ok {
+		return p.real, p.err
+	}
+	real, err := r.resolve(strings.TrimRight(path, "/"), links)
+	if !errors.Is(err, syscall.ELOOP) || links == 0 {
+		r.folders[path] = place{real, err}
+	}
+	return real, err
+}
+
+// Open implements dynlink.Root.
+func (r *lddRoot) Open(path string) (dynlink.File, error) {
+	real, err := r.resolve(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	// A pipe would wait for its other end, and nothing but a file has anything to say.
+	f, err := os.OpenFile(r.dir+real, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if strings.HasSuffix(path, "/") && !info.IsDir() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
+	return &lddFile{File: f, info: info}, nil
+}
+
+// Folder implements dynlink.Root.
+func (r *lddRoot) Folder(path string) bool {
+	real, err := r.folder(path, 0)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(r.dir + real + "/.")
+	return err == nil && info.IsDir()
+}
+
+type lddFile struct {
+	*os.File
+	info os.FileInfo
+}
+
+func (f *lddFile) Size() int64 {
+	if !f.info.Mode().IsRegular() {
+		return 0
+	}
+	return f.info.Size()
+}
+
+func (f *lddFile) Folder() bool { return f.info.IsDir() }
+
+func (f *lddFile) ID() dynlink.FileID {
+	s, ok := f.info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return dynlink.FileID{}
+	}
+	return dynlink.FileID{Device: uint64(s.Dev), Inode: s.Ino}
+}
