@@ -150,10 +150,18 @@ func (s *Server) pullRefs(p *Pull) []any {
 func (s *Server) runJSON(w *Run) object {
 	return object{"id": w.ID, "node_id": node("WFR", w.ID), "name": w.Name, "display_title": w.Name, "path": w.Path, "workflow_id": w.Repo.ID + 1, "run_number": w.Number, "run_attempt": w.Attempt,
 		"event": w.Event, "status": w.Status, "conclusion": orNull(w.Conclusion), "head_branch": w.Branch, "head_sha": w.SHA,
-		"pull_requests": s.pullRefs(w.Pull), "repository": s.repoJSON(w.Repo), "head_repository": s.repoJSON(w.Head), "actor": w.Repo.Owner.json(),
+		"pull_requests": s.runPulls(w), "repository": s.repoJSON(w.Repo), "head_repository": s.repoJSON(w.Head), "actor": w.Repo.Owner.json(),
 		"head_commit": object{"id": w.SHA, "message": "", "timestamp": stamp(w.At)}, "check_suite_id": w.ID + 1,
 		"created_at": stamp(w.At), "updated_at": stamp(w.At), "run_started_at": stamp(w.At),
 		"url": s.repoURL(w.Repo, "/actions/runs/%d", w.ID), "artifacts_url": s.repoURL(w.Repo, "/actions/runs/%d/artifacts", w.ID), "html_url": fmt.Sprintf("https://github.test/%s/actions/runs/%d", w.Repo.FullName(), w.ID)}
+}
+
+// runPulls are the open pull requests whose head a run was started for.
+func (s *Server) runPulls(w *Run) []any {
+	if w.Pull == nil || w.SHA != w.Pull.HeadSHA {
+		return s.pullRefs(w.Pull)
+	}
+	return s.pullsOf(w.Repo, w.SHA)
 }
 
 func digest(data []byte) string {

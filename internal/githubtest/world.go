@@ -105,6 +105,19 @@ func (s *Server) OpenPull(r, head *Repo, branch string, author *User, files map[
 	return p
 }
 
+// OpenSame opens one more pull request of the same head, to another branch of the repository.
+func (s *Server) OpenSame(p *Pull, base string) *Pull {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := p.Repo
+	r.number++
+	q := &Pull{ID: s.id(), Number: r.number, Repo: r, Head: p.Head, HeadRef: p.HeadRef, HeadSHA: p.HeadSHA, BaseRef: base, BaseSHA: r.Branches[base],
+		Title: "Change " + p.HeadRef + " on " + base, Author: p.Author, State: "open", Heads: []string{p.HeadSHA}, At: time.Now()}
+	r.Pulls = append(r.Pulls, q)
+	r.Issues = append(r.Issues, &Issue{ID: q.ID + 1, Number: q.Number, Title: q.Title, Author: q.Author, Pull: true})
+	return q
+}
+
 // OpenIssue opens a plain issue.
 func (s *Server) OpenIssue(r *Repo, title string, author *User) *Issue {
 	s.mu.Lock()

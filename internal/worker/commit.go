@@ -22,7 +22,19 @@ func (t *task) commit(ctx context.Context) (outcome, error) {
 		return done, &unfit{"the job's payload is damaged"}
 	}
 	for _, ask := range []func() ([]string, error){
-		func() ([]string, error) { return t.ownSubjects(ctx, sha) },
+		func() ([]string, error) {
+			noted, err := t.peers(ctx, sha, false)
+			if err != nil {
+				return nil, err
+			}
+			keys, err := t.ownSubjects(ctx, sha)
+			for _, key := range noted {
+				if !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+			return keys, err
+		},
 		func() ([]string, error) {
 			prs, err := t.client.PullsForCommit(ctx, t.repo.Owner, t.repo.Name, sha)
 			return t.headed(prs, sha), unknown(err)

@@ -34,6 +34,9 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	if err := t.cancelOthers(ctx, sha, open); err != nil {
 		return done, err
 	}
+	if err := t.gather(ctx, sha, open); err != nil {
+		return done, err
+	}
 	if !open {
 		return done, nil
 	}

@@ -16,6 +16,7 @@ type state struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	Owed     bool      `json:"owed,omitempty"`   // a verdict is due: its check run is open
 	Nonce    string    `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
+	Turn     int       `json:"turn,omitempty"`   // how often the verdict on this head has changed without anybody asking
 	Intent   string    `json:"intent,omitempty"` // external id of the verdict that is being posted
 	Said     string    `json:"said,omitempty"`   // external id of the last verdict that is posted completely
 	Report   string    `json:"report,omitempty"` // id of the report page of Intent

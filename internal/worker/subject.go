@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,11 +89,18 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		return done, err
 	}
 	ext := t.external(s.sha, "found", found.Key, set.digest, acceptDigest(accepted))
-	if ext == st.Said && !st.Owed {
+	by, err := t.overruling(ctx, s, t.own.Conclusion)
+	if err != nil {
+		return done, err
+	}
+	if ext+overruled(by) == st.Said && !st.Owed {
 		return done, nil
 	}
 	if !st.Owed {
+		// What it says next it may have said before, and a run that is concluded is never written again: the turn tells them apart.
 		st.Owed = true
+		st.Turn++
+		ext = t.external(s.sha, "found", found.Key, set.digest, acceptDigest(accepted))
 		if run, err = t.start(ctx, s, judgingTitle, judgingSummary); err != nil {
 			return done, err
 		}
@@ -110,6 +118,9 @@ func (s subject) accepts(ctx context.Context) ([]accepted, error) {
 // external makes the external id of a verdict: the subject, the commit, and a digest of everything that the verdict rests on. The
 // webhook reads the subject from it.
 func (t *task) external(sha string, inputs ...string) string {
+	if t.state.Turn > 0 {
+		inputs = append(inputs, strconv.Itoa(t.state.Turn))
+	}
 	sum := sha256.Sum256([]byte(strings.Join(append(inputs, t.state.Nonce), "\x00")))
 	return t.job.Key + "@" + sha + "#" + hex.EncodeToString(sum[:12])
 }

@@ -28,6 +28,7 @@ type task struct {
 	repo   *github.Repository
 	poster *comment.Poster
 	state  *state                                         // of a subject with a check run; nil otherwise
+	own    standing                                       // of a pull request
 	giveUp func(ctx context.Context, reason string) error // concludes what hangs on the job; nil: nothing does
 }
 

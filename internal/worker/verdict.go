@@ -73,6 +73,14 @@ func anyNew(r *analyzer.Report) bool {
 // conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks first, so all of it may be repeated.
 func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	st := t.state
+	alone := v.check
+	by, err := t.overruling(ctx, s, alone.Conclusion)
+	if err != nil {
+		return err
+	}
+	if by != nil {
+		v.check, v.ext = comment.Overruled(v.check, *by), v.ext+overruled(by)
+	}
 	if st.Intent != v.ext {
 		st.Intent = v.ext
 		if err := t.save(ctx); err != nil {
@@ -87,9 +95,23 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
+	now := standing{SHA: s.sha, Conclusion: alone.Conclusion, Title: alone.Title, Page: v.page}
+	if s.number != 0 && now != t.own {
+		if err := t.stand(ctx, now); err != nil {
+			return err
+		}
+	}
 	st.Said, st.Owed, st.Empty = v.ext, false, time.Time{}
 	st.closed(s.sha)
 	return t.save(ctx)
+}
+
+// overruling is the other pull request on the head whose verdict is stricter than this one; nil: there is none.
+func (t *task) overruling(ctx context.Context, s subject, conclusion string) (*comment.Peer, error) {
+	if s.number == 0 {
+		return nil, nil
+	}
+	return t.stricter(ctx, s.sha, conclusion)
 }
 
 // converse says in the pull request what is to be said there. A conversation that takes no more words (locked, gone) is no failure: the

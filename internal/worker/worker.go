@@ -54,6 +54,7 @@ type Worker struct {
 	metrics *metrics
 	slots   chan struct{} // analyses under way
 	accepts sync.Mutex    // around reading and writing what commands accepted
+	shared  sync.Mutex    // around reading and writing which subjects share a head
 }
 
 // New checks the options.
