@@ -65,6 +65,9 @@ type read struct {
 
 var libraryName = regexp.MustCompile(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
 
+// sharedName matches what a library is called on Linux and not on systems whose files are skipped.
+var sharedName = regexp.MustCompile(`\.so(\.[0-9.]+)?$`)
+
 var foreign = map[string]string{
 	"MZ":               "PE, not judged",
 	"\xcf\xfa\xed\xfe": "Mach-O, not judged",
@@ -128,6 +131,9 @@ func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Packag
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
 				r.unread = append(r.unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
 			}
+			if f.audit.lacksMetadata() {
+				r.unread = append(r.unread, Unread{p.Path, "it has a dist-info folder without METADATA, so nothing tells what it requires, and pip refuses it"})
+			}
 			f.finish(problems)
 		} else if len(f.Objects) == 0 {
 			continue
@@ -171,10 +177,15 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 	head := make([]byte, 4)
 	n, _ := f.Content.ReadAt(head, 0)
 	for magic, why := range foreign {
-		if strings.HasPrefix(string(head[:n]), magic) {
-			r.skipped = append(r.skipped, Unread{at, why})
-			return nil
+		if !strings.HasPrefix(string(head[:n]), magic) {
+			continue
 		}
+		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {
+			r.unread = append(r.unread, Unread{at, "it is named like a Linux library and is none: " + why})
+		} else {
+			r.skipped = append(r.skipped, Unread{at, why})
+		}
+		return nil
 	}
 	o, err := elfobj.Read(f.Content, f.Size)
 	facts.audit.object(f, o, err)

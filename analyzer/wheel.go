@@ -85,6 +85,21 @@ func (a *audit) object(f *unpack.File, o *elfobj.Object, err error) {
 	}
 }
 
+// lacksMetadata tells whether a wheel says something of itself, and not what it requires.
+func (a *audit) lacksMetadata() bool {
+	if a == nil {
+		return false
+	}
+	info := false
+	for _, m := range a.Members {
+		if isMetadata(m) {
+			return false
+		}
+		info = info || isRecord(m)
+	}
+	return info
+}
+
 // finish gives the verdicts, and forgets what they were made of.
 func (f *Facts) finish(problems []unpack.Problem) {
 	a := f.audit

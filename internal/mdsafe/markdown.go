@@ -34,13 +34,25 @@ func Code(s string, max int) string {
 	if s == "" {
 		return "(none)"
 	}
-	s = Cut(Visible(Cut(s, max)), max)
+	s = Cut(untagged(Visible(Cut(s, max))), max)
 	fence := strings.Repeat("`", longest(s)+1)
 	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a space would lose both.
 	if s[0] == '`' || s[len(s)-1] == '`' || s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
 		s = " " + s + " "
 	}
 	return fence + s + fence
+}
+
+// untagged parts the bracket from the word script. GitHub shows a code span as it is, but reports are also shown by what knows less Markdown, and no
+// name of anything holds that tag.
+func untagged(s string) string {
+	const tag = "<script"
+	for i := 0; i+len(tag) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(tag)], tag) {
+			s = s[:i+1] + " " + s[i+1:]
+		}
+	}
+	return s
 }
 
 // Codes joins code spans with commas. At most n are shown; the rest are counted: "and 12 more".
