@@ -19,6 +19,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
 // Analyzer judges artifacts by a list of rules. It is safe for concurrent use.
@@ -42,6 +43,7 @@ type check struct {
 	resolved map[string]*stack.Set
 	indexed  map[*Object]*dynlink.Library
 	packages map[*stack.Release][]*dynlink.Library
+	linkable map[any][]*staticlink.Library // of an *Object or a *stack.Release
 }
 
 // Check judges inputs that see each other. It returns an error for unusable options (unknown platform, requirement that is none), and when ctx ends; damage
@@ -87,6 +89,7 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	}
 	c.facts = r.facts
 	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
+	c.linkable = map[any][]*staticlink.Library{}
 	report := NewReport(c.options.Version)
 	report.Unread, report.Skipped = r.unread, r.skipped
 	for _, f := range r.facts {

@@ -35,8 +35,9 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 	world := &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch)}
 	for _, set := range sets {
 		views := c.views(f, g.platform, set, s)
+		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
 		for _, rule := range c.rules {
-			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Link: c.options.Link, World: world, given: c.with, rule: rule}
+			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Link: c.options.Link, World: world, given: c.with, linking: linking, rule: rule}
 			pass.emit = func(x *Finding, candidates []fix.Candidate) {
 				if id := x.Identity(); !seen[id] {
 					seen[id] = true
@@ -146,6 +147,11 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 		if more := s.Needed[o.Path]; len(more) > 0 {
 			edited := *l
 			edited.Needed = append(slices.Clone(l.Needed), more...)
+			l = &edited
+		}
+		if to := s.RunPath[o.Path]; to != "" {
+			edited := *l
+			edited.RPath, edited.RunPath = "", to
 			l = &edited
 		}
 		libraries = append(libraries, l)

@@ -33,9 +33,10 @@ type Pass struct {
 	Link     bool // every library is judged as one to link against
 	World    *World
 
-	given []pkgmeta.Requirement
-	rule  *Rule
-	emit  func(*Finding, []fix.Candidate)
+	given   []pkgmeta.Requirement
+	linking *linking
+	rule    *Rule
+	emit    func(*Finding, []fix.Candidate)
 }
 
 // View is an object as the loader of the pass's platform sees it.

@@ -17,6 +17,11 @@ type Scenario struct {
 	Needed map[string][]string  // object -> DT_NEEDED entries added to it
 	Symver map[Reference]string // import -> version it is bound to instead
 	Link   []string             // libraries on the link line of a program that uses the artifact, by SONAME
+
+	LinkLast            []string          // as Link, but behind the artifact's library
+	RunPath             map[string]string // object -> DT_RUNPATH it is given
+	RPathLink           []string          // directories that the link line names with -rpath-link, in the terms of the objects' paths
+	AllowShlibUndefined bool              // --allow-shlib-undefined is on the link line
 }
 
 // Reference names an import of an object.
@@ -48,8 +53,19 @@ type BindOlder struct {
 	Version   string
 }
 
-// LinkWith puts libraries on the link line of the artifact's users.
-type LinkWith struct{ Libraries []string }
+// LinkWith puts libraries, between --no-as-needed and its end, and flags on the link line of the artifact's users.
+type LinkWith struct {
+	Libraries           []string // by SONAME
+	Last                bool     // they stand behind the artifact's library, not before the objects
+	RPathLink           []string // -rpath-link
+	AllowShlibUndefined bool     // --allow-shlib-undefined
+}
+
+// All is several changes in one: a command that edits more than one thing.
+type All []Change
+
+// SetRunPath gives an object a DT_RUNPATH.
+type SetRunPath struct{ Object, RunPath string }
 
 func (c Pin) Apply(s Scenario) Scenario {
 	if c.Direct {
@@ -84,14 +100,39 @@ func (c BindOlder) Apply(s Scenario) Scenario {
 }
 
 func (c LinkWith) Apply(s Scenario) Scenario {
-	s.Link = append(slices.Clone(s.Link), c.Libraries...)
+	if c.Last {
+		s.LinkLast = append(slices.Clone(s.LinkLast), c.Libraries...)
+	} else {
+		s.Link = append(slices.Clone(s.Link), c.Libraries...)
+	}
+	s.RPathLink = append(slices.Clone(s.RPathLink), c.RPathLink...)
+	s.AllowShlibUndefined = s.AllowShlibUndefined || c.AllowShlibUndefined
+	return s
+}
+
+func (c All) Apply(s Scenario) Scenario {
+	for _, x := range c {
+		s = x.Apply(s)
+	}
+	return s
+}
+
+func (c SetRunPath) Apply(s Scenario) Scenario {
+	s.RunPath = maps.Clone(s.RunPath)
+	if s.RunPath == nil {
+		s.RunPath = map[string]string{}
+	}
+	s.RunPath[c.Object] = c.RunPath
 	return s
 }
 
 // Key tells scenarios apart: equal keys, equal worlds.
 func (s Scenario) Key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s", s.Platform, strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","))
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%s|%t", s.Platform, strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","), strings.Join(s.LinkLast, ","), strings.Join(s.RPathLink, ","), s.AllowShlibUndefined)
+	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
+		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])
+	}
 	for _, o := range slices.Sorted(maps.Keys(s.Needed)) {
 		fmt.Fprintf(&b, "|%s+%s", o, strings.Join(s.Needed[o], ","))
 	}

@@ -3,12 +3,10 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
 var linkUndefinedReference = &analyzer.Rule{
@@ -21,98 +19,80 @@ links without a flag from 2.34 on, where it is in libc.so.6.
 
 A plain -ldl before the objects does not help: with --as-needed, which Debian's and Ubuntu's gcc pass by default, the linker drops a library that nothing before it needed.
 
+A reference with a version (dlopen@GLIBC_2.34) needs that very version; one without needs a default definition: what a library keeps for old programs only (sys_errlist of glibc 2.36)
+serves the loader and no linker.
+
 To mend it for users: LDFLAGS="-Wl,--no-as-needed -ldl". To mend it for good: link the library itself with -ldl, so that DT_NEEDED says it.
 
 Judged are loose shared libraries, public ones (lib*.so with a SONAME) of an archive, and with --link all. In a wheel it is a warning unless a platform was asked for: Python has libdl loaded already.
 
-Not seen: what gold, lld and mold do differently (they check less).`,
+gold and lld judge a library only when all that it needs is on the line, and mold judges none before 2.38; a program that they link then fails when it starts. The message says which.
+
+Not seen: what the program itself defines, symbols of libraries of which only the name is known, and protected data that a program copies.`,
 	References: []string{"ld(1), --no-allow-shlib-undefined and --as-needed", "glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc"},
 	Check:      checkLinkReference,
 }
 
 func checkLinkReference(p *analyzer.Pass) {
-	if p.Platform.Libc != "glibc" {
-		return
-	}
-	for _, v := range p.Views {
-		if !p.Link && !v.Public() && p.Facts.Kind != "object" || v.SONAME == "" && p.Facts.Kind != "object" {
-			continue
+	plans := map[*analyzer.View][]fix.Candidate{}
+	for _, q := range linkProblems(p, staticlink.Undefined) {
+		if ofMissing(p, q) {
+			continue // link-library-not-found says more
 		}
-		undefined := linkUndefined(p, v)
-		if len(undefined) == 0 {
-			continue
+		plan, ok := plans[q.view]
+		if !ok {
+			plan = planLink(p, q.view).candidates()
+			plans[q.view] = plan
 		}
-		var owners []string
-		for _, u := range undefined {
-			if !slices.Contains(owners, u.owner) {
-				owners = append(owners, u.owner)
-			}
+		f := linkFinding(p, q)
+		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
+		f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s) with an undefined reference to %s%s; ", q.view.Path, p.Platform.Name, p.Platform.LibcVersion, name, ofIndirect(q))
+		fixes := newerSystem(p, q.Import)
+		switch o := ownerOf(p, q.Import); {
+		case q.Import.Version != "":
+			f.Library = q.Import.Library
+			f.Message += q.Import.Library + " there does not have that version" + since(q.Import.Version)
+			fixes = append(slices.Concat(plan, fixes), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with"}})
+		case o.compat != "":
+			f.Library = o.soname
+			f.Message += fmt.Sprintf("%s there has it for old programs only (%s), to which no linker binds", o.soname, analyzer.Versioned(q.Import.Name, o.compat))
+			fixes = append(slices.Clone(plan), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version"}})
+		case o.soname != "":
+			f.Library = o.soname
+			f.Message += fmt.Sprintf("there it is in %s, which %s does not list in DT_NEEDED%s", o.soname, q.By.Path, merged(o.soname))
+			fixes = append(slices.Clone(plan), fixes...)
+		default:
+			f.Message += "nothing that it needs defines it there"
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: "Define " + q.Import.Name + " in the program, or make the library's reference to it weak"}})
 		}
-		slices.Sort(owners)
-		flags := linkFlags(owners)
-		fixes := []fix.Candidate{
-			{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link programs that use it with these flags; --no-as-needed keeps the linker from dropping them", Command: `LDFLAGS="` + flags + `"`}, Change: fix.LinkWith{Libraries: owners}},
-			{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entries to the library, so that its users need no flag", Command: addNeeded(owners, v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: owners}},
-		}
-		for _, u := range undefined {
-			f := analyzer.Finding{Object: v.Path, Symbol: u.symbol, Library: u.owner, Chain: []string{v.Path}}
-			if p.Facts.Kind == "wheel" && !p.Asked && !p.Link {
-				f.Severity = analyzer.Warning
-			}
-			f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s) with an undefined reference to %s; there it is in %s, which %s does not list in DT_NEEDED%s",
-				v.Path, p.Platform.Name, p.Platform.LibcVersion, u.symbol, u.owner, v.Path, merged(u.owner))
-			p.Report(f, fixes...)
-		}
+		f.Message += otherLinkers(p, q) + q.told
+		p.Report(f, fixes...)
 	}
 }
 
-type unlinked struct{ symbol, owner string }
-
-// linkUndefined lists the strong undefined symbols of a library that neither its own closure nor the link line defines and that some library of the platform has.
-func linkUndefined(p *analyzer.Pass, v *analyzer.View) []unlinked {
-	var line []*dynlink.Library
-	for _, f := range v.Loading.Found {
-		line = append(line, f.Library)
+// linkFinding is a finding on the object linked against, or in an artifact on the object that it needs and that is at fault.
+func linkFinding(p *analyzer.Pass, q linkProblem) analyzer.Finding {
+	f := analyzer.Finding{Object: q.view.Path, Symbol: q.Import.Name, Version: q.Import.Version, Severity: q.severity}
+	if v := p.LinkView(q.By); v != nil {
+		f.Object = v.Path
 	}
-	for _, soname := range append([]string{"libc.so.6"}, p.Scenario.Link...) {
-		if l := p.Platform.Library(soname); l != nil {
-			line = append(line, dynlink.OfPlatform(p.Platform, l))
-		}
+	for _, l := range q.Chain {
+		f.Chain = append(f.Chain, l.Path)
 	}
-	var out []unlinked
-	for _, i := range v.Imports {
-		if i.Weak || i.Version != "" || slices.ContainsFunc(line, func(l *dynlink.Library) bool { return !l.Known || l.Defines(i.Name, "") }) {
-			continue
-		}
-		if owners := platform.Providers(p.Platform, i.Name); len(owners) > 0 {
-			out = append(out, unlinked{i.Name, owners[0].SONAME})
-		}
-	}
-	return out
+	return f
 }
 
-// linkFlags writes the link line for libraries given by SONAME: "-Wl,--no-as-needed -ldl -lrt".
-func linkFlags(sonames []string) string {
-	flags := "-Wl,--no-as-needed"
-	for _, s := range sonames {
-		name, _, _ := strings.Cut(strings.TrimPrefix(s, "lib"), ".so")
-		flags += " -l" + name
+// ofIndirect names the library that refers to a symbol where it is not the one linked against.
+func ofIndirect(q linkProblem) string {
+	if q.By.Path == q.view.Path {
+		return ""
 	}
-	return flags
-}
-
-func addNeeded(sonames []string, object string) string {
-	cmd := "patchelf"
-	for _, s := range sonames {
-		cmd += " --add-needed " + s
-	}
-	return cmd + " " + quoted(object)
+	return " of " + q.By.Path + ", which it needs"
 }
 
 // merged says what became of a library in glibc 2.34.
 func merged(soname string) string {
-	switch soname {
-	case "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1":
+	if staticlink.Merged(soname) {
 		return "; from glibc 2.34 on it is in libc.so.6 and needs no flag"
 	}
 	return ""

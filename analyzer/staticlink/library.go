@@ -1,0 +1,187 @@
+package staticlink
+
+import (
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// Library is a shared library as a linker reads it. Copies share the index of what it exports, so that a copy may be given other needs or paths.
+type Library struct {
+	Path    string // in the artifact or below site-packages; of a platform's library its SONAME
+	SONAME  string // "" where it has none
+	Needed  []string
+	RPath   string
+	RunPath string
+	Known   bool            // false: what it exports is not known, and nothing may be concluded from an absence
+	Imports []elfobj.Import // undefined symbols; nil for a library that is taken as sound: a platform's, a package's
+	System  bool            // it lies in a directory that every linker and loader searches
+
+	symbols symbols
+	plain   bool // it has no version table at all
+}
+
+// symbols answers what a library defines.
+type symbols interface {
+	links(name, version string) bool       // a linker binds a reference to it
+	binds(name, version string) bool       // the loader does
+	kind(name, version string) elfobj.Kind // of what a linker binds
+	versions(name string) []string         // under which it is defined at all; "" is none
+}
+
+// FromObject reads an object of an artifact.
+func FromObject(p string, o *elfobj.Object) *Library {
+	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Known: true, Imports: o.Imports,
+		symbols: &index{exports: o.Exports, first: firstNode(o)}, plain: !o.HasVersym}
+}
+
+// FromPackage reads a library that another package brings.
+func FromPackage(l *stack.Library) *Library {
+	x := &index{exports: l.Exports}
+	if len(l.Versions) > 1 {
+		x.first = l.Versions[1]
+	}
+	return &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Known: l.Known, symbols: x}
+}
+
+// FromPlatform reads a library that a platform provides.
+func FromPlatform(l *platform.Library) *Library {
+	return &Library{Path: l.SONAME, SONAME: l.SONAME, Needed: l.Needed, Known: l.Known, System: true, symbols: provided{l}}
+}
+
+// names are those by which DT_NEEDED and -l: find the library.
+func (l *Library) names() []string {
+	base := path.Base(l.Path)
+	if l.SONAME == "" || l.SONAME == base {
+		return []string{base}
+	}
+	return []string{l.SONAME, base}
+}
+
+// Name is what DT_NEEDED of a user says.
+func (l *Library) Name() string { return l.names()[0] }
+
+// AnswersTo tells whether a DT_NEEDED entry means this library.
+func (l *Library) AnswersTo(name string) bool {
+	return l.SONAME == name || path.Base(l.Path) == path.Base(name)
+}
+
+// Links tells whether a linker binds name@version here; version "" is a reference without one.
+func (l *Library) Links(name, version string) bool { return l.symbols.links(name, version) }
+
+// Binds tells whether the loader binds name@version here. It does not tell that the reference names this library and the loader dies of it: see Run.
+func (l *Library) Binds(name, version string) bool { return l.symbols.binds(name, version) }
+
+// Versions are those under which a name is defined here, for the loader only or for linkers too; "" stands for none.
+func (l *Library) Versions(name string) []string { return l.symbols.versions(name) }
+
+// definition is one export of a name.
+type definition struct {
+	version string
+	hidden  bool
+	kind    elfobj.Kind
+}
+
+// index looks exports up by name. It is built on the first question: most libraries of an artifact are never asked.
+type index struct {
+	exports []elfobj.Export
+	first   string // the oldest version node, to which the loader binds a reference without version
+	once    sync.Once
+	byName  map[string][]definition
+}
+
+// firstNode is the node after the base one.
+func firstNode(o *elfobj.Object) string {
+	for _, d := range o.VersionDefs {
+		if !d.Base {
+			return d.Name
+		}
+	}
+	return ""
+}
+
+func (x *index) named(name string) []definition {
+	x.once.Do(func() {
+		x.byName = make(map[string][]definition, len(x.exports))
+		for _, e := range x.exports {
+			x.byName[e.Name] = append(x.byName[e.Name], definition{e.Version, e.Hidden, e.Kind})
+		}
+	})
+	return x.byName[name]
+}
+
+// links follows bfd/elflink.c: name@@V enters the table as name and as name@V, name@V as itself only, and a definition without version as name.
+func (x *index) links(name, version string) bool {
+	return slices.ContainsFunc(x.named(name), func(d definition) bool { return d.linked(version) })
+}
+
+func (x *index) kind(name, version string) elfobj.Kind {
+	for _, d := range x.named(name) {
+		if d.linked(version) {
+			return d.kind
+		}
+	}
+	return ""
+}
+
+func (x *index) versions(name string) []string {
+	var out []string
+	for _, d := range x.named(name) {
+		out = append(out, d.version)
+	}
+	return out
+}
+
+func (d definition) linked(version string) bool {
+	return version == "" && !d.hidden || version != "" && d.version == version
+}
+
+// binds follows check_match of glibc's elf/dl-lookup.c.
+func (x *index) binds(name, version string) bool {
+	for _, d := range x.named(name) {
+		if d.version == version || d.version == "" && !d.hidden || version == "" && (!d.hidden || d.version == x.first) {
+			return true
+		}
+	}
+	return false
+}
+
+// provided reads a platform's own table.
+type provided struct{ l *platform.Library }
+
+func (p provided) links(name, version string) bool {
+	if version != "" {
+		return p.l.Has(name, version)
+	}
+	_, ok := p.l.Default(name)
+	return ok
+}
+
+// binds: without a version the loader takes the default definition or the oldest node's, and no other.
+func (p provided) binds(name, version string) bool {
+	if version != "" {
+		return p.l.Has(name, version)
+	}
+	if _, ok := p.l.Default(name); ok {
+		return true
+	}
+	return len(p.l.Versions) > 0 && p.l.Has(name, p.l.Versions[0])
+}
+
+func (p provided) kind(name, version string) elfobj.Kind {
+	if version == "" {
+		version, _ = p.l.Default(name)
+	}
+	for _, s := range p.l.Symbol(name) {
+		if s.Version == version {
+			return s.Kind
+		}
+	}
+	return ""
+}
+
+func (p provided) versions(name string) []string { return p.l.SymbolVersions(name) }

@@ -1,0 +1,272 @@
+package staticlink
+
+import (
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// Kind says what a linker complains of.
+type Kind string
+
+const (
+	Undefined   Kind = "undefined reference"
+	Hidden      Kind = "hidden symbol" // of a static library or the start files, referred to by a shared library
+	TLSMismatch Kind = "TLS mismatch"  // a thread-local reference to a definition that is not
+)
+
+// Problem is one symbol that a linker refuses.
+type Problem struct {
+	Kind   Kind
+	Import elfobj.Import
+	By     *Library   // the library that refers to it: the one linked against, or one that its needs lead to
+	In     string     // of Hidden the file that has it, of TLSMismatch the library
+	Chain  []*Library // who needs whom, from the library linked against to By
+	// Missing is the library that should have it and was not found: the one its version names, or the first missing one; "" where none is.
+	Missing string
+}
+
+// Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found (try using -rpath or -rpath-link)".
+type Missing struct {
+	Name string
+	By   *Library
+}
+
+// Result is the outcome of a link.
+type Result struct {
+	Problems []Problem // in order of libraries read, and of their tables; empty: it links
+	Missing  []Missing // a warning by itself
+	Absent   []string  // libraries that the line names and that are nowhere: "cannot find -lX"
+	// Undecided are imports that a library may define of which only the name is known.
+	Undecided []elfobj.Import
+	Needed    []string // DT_NEEDED of the program, where it links
+
+	read []*Library
+}
+
+// Reads tells whether the linker read a library.
+func (r *Result) Reads(l *Library) bool { return slices.Contains(r.read, l) }
+
+// Failed tells whether the link fails.
+func (r *Result) Failed() bool { return len(r.Problems)+len(r.Absent) > 0 }
+
+// Problem finds what a result says of a reference, nil when nothing.
+func (r *Result) Problem(i elfobj.Import) *Problem {
+	for x := range r.Problems {
+		if p := &r.Problems[x]; p.Import.Name == i.Name && p.Import.Version == i.Version {
+			return p
+		}
+	}
+	return nil
+}
+
+// Link links a neutral program against lib.
+func (s *System) Link(by Linker, lib *Library, line Line) *Result {
+	l := &link{System: s, line: line, from: map[*Library]*Library{}, result: &Result{}}
+	if line.CXX {
+		l.line.After = append(slices.Clone(line.After), Named{"libstdc++.so.6", true}, Named{"libm.so.6", true}, Named{"libgcc_s.so.1", true})
+	}
+	if by == GNU {
+		l.gnu(lib)
+	} else {
+		l.other(by, lib)
+	}
+	l.result.read = l.read
+	return l.result
+}
+
+// link is one link under way.
+type link struct {
+	*System
+	line   Line
+	read   []*Library            // whose symbols are in the table
+	open   []reference           // strong references that nothing read so far defines
+	from   map[*Library]*Library // who needs a library that was read for that
+	result *Result
+}
+
+// reference is an import of a library.
+type reference struct {
+	elfobj.Import
+	by     *Library
+	hidden string // the static library whose hidden symbol serves it, for want of a better one
+}
+
+// add reads a library; keep: the program will need it.
+func (l *link) add(lib *Library, keep bool) {
+	if lib == nil {
+		return
+	}
+	if name := lib.names()[0]; keep && !slices.Contains(l.result.Needed, name) {
+		l.result.Needed = append(l.result.Needed, name)
+	}
+	if slices.Contains(l.read, lib) {
+		return
+	}
+	l.read = append(l.read, lib)
+	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
+	for _, i := range lib.Imports {
+		r := reference{Import: i, by: lib}
+		if i.Weak || i.Version == "" && ofProgram(l.platform, i.Name) || slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) }) {
+			continue
+		}
+		l.open = append(l.open, r)
+	}
+}
+
+// serves tells whether a library defines what is referred to, and notes a definition of the wrong kind.
+func (l *link) serves(x *Library, r reference) bool {
+	if !x.Links(r.Name, r.Version) {
+		return false
+	}
+	if kind := x.symbols.kind(r.Name, r.Version); r.Kind == "tls" && (kind == "object" || kind == "func") {
+		l.report(Problem{Kind: TLSMismatch, Import: r.Import, By: r.by, In: x.names()[0]})
+	}
+	return true
+}
+
+// gnu is GNU ld: the line from left to right, then what the libraries need.
+func (l *link) gnu(lib *Library) {
+	for _, n := range l.expand(l.line.Before) {
+		if !n.AsNeeded { // nothing is undefined yet, so that --as-needed drops all
+			l.add(n.library, true)
+		}
+	}
+	l.add(lib, true)
+	for _, n := range l.expand(l.line.After) {
+		if !n.AsNeeded || l.wants(n.library) {
+			l.add(n.library, true)
+		}
+	}
+	l.fetch(libgcc)
+	l.asNeeded("libgcc_s.so.1")
+	l.add(l.provided("libc.so.6"), true)
+	l.fetch(nonshared)
+	l.fetch(startFiles)
+	l.asNeeded(l.platform.Loader())
+	l.asNeeded("libgcc_s.so.1")
+	l.follow()
+	l.judge(l.read)
+}
+
+// found is a library that the line names.
+type found struct {
+	Named
+	library *Library
+}
+
+// expand finds what is named, with what linker scripts add.
+func (l *link) expand(names []Named) []found {
+	var out []found
+	for _, name := range names {
+		for _, n := range l.script(name) {
+			if x := l.Named(n.SONAME); x != nil {
+				out = append(out, found{n, x})
+			} else {
+				l.result.Absent = append(l.result.Absent, n.SONAME)
+			}
+		}
+	}
+	return out
+}
+
+func (l *link) asNeeded(soname string) {
+	if x := l.provided(soname); x != nil && l.wants(x) {
+		l.add(x, true)
+	}
+}
+
+// wants tells whether a library is kept under --as-needed: it defines what is undefined so far, and no library read so far needs it by itself
+// (bfd/elflink.c, on_needed_list).
+func (l *link) wants(x *Library) bool {
+	if slices.ContainsFunc(l.read, func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) }) {
+		return false
+	}
+	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && x.Links(r.Name, r.Version) })
+}
+
+// fetch takes the members of a static library that are asked for: a shared library's reference is enough for GNU ld.
+func (l *link) fetch(a archive) {
+	for i := range l.open {
+		if r := &l.open[i]; r.hidden == "" && r.Version == "" && a.has(l.platform, r.Name) {
+			r.hidden = a.name
+		}
+	}
+}
+
+// follow reads what the libraries need, and what those need.
+func (l *link) follow() {
+	for n := 0; n < len(l.read); n++ {
+		by := l.read[n]
+		for _, name := range by.Needed {
+			if slices.ContainsFunc(l.read, func(x *Library) bool { return x.AnswersTo(name) }) {
+				continue
+			}
+			if x := l.needed(name, by, l.line); x != nil {
+				l.from[x] = by
+				l.add(x, false)
+			} else if !by.System && !slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return m.Name == name }) {
+				l.result.Missing = append(l.result.Missing, Missing{name, by})
+			}
+		}
+	}
+}
+
+// judge sums up what is still open of some libraries.
+func (l *link) judge(of []*Library) {
+	unknown := slices.ContainsFunc(l.read, func(x *Library) bool { return !x.Known }) || slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return bringable(m.Name) })
+	for _, r := range l.open {
+		switch {
+		case !slices.Contains(of, r.by):
+		case r.hidden != "":
+			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
+			if !l.line.Shared && !slices.ContainsFunc(l.read, func(x *Library) bool { return len(x.Versions(r.Name)) > 0 }) {
+				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
+			}
+		case unknown && l.undecided(r.Import):
+			l.result.Undecided = append(l.result.Undecided, r.Import)
+		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
+			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
+		}
+	}
+}
+
+// report adds a problem. A table may hold a name twice.
+func (l *link) report(p Problem) {
+	for x := p.By; x != nil && len(p.Chain) < len(l.read); x = l.from[x] {
+		p.Chain = slices.Insert(p.Chain, 0, x)
+	}
+	if last := len(l.result.Problems) - 1; last < 0 || l.result.Problems[last].Import != p.Import || l.result.Problems[last].By != p.By {
+		l.result.Problems = append(l.result.Problems, p)
+	}
+}
+
+// undecided tells whether a library of which only the name is known may define the reference. A version is its own library's, and that may be known.
+func (l *link) undecided(i elfobj.Import) bool {
+	if i.Library == "" {
+		return true
+	}
+	for _, x := range l.read {
+		if x.AnswersTo(i.Library) {
+			return !x.Known
+		}
+	}
+	return bringable(i.Library)
+}
+
+// missing names the library that should define the reference and was not found.
+func (l *link) missing(i elfobj.Import) string {
+	for _, m := range l.result.Missing {
+		if i.Library == "" || i.Library == m.Name {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// bringable tells whether a driver or a system package is known to bring a library, so that a machine that links may have it.
+func bringable(name string) bool {
+	_, ok := platform.Known(name)
+	return ok
+}
