@@ -18,7 +18,7 @@ func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 // word cuts a piece of a message down to the file in it: "  ERR_DLOPEN_FAILED ./x.node" is ./x.node. A path may hold spaces when the piece begins with it.
 func word(s string) string {
 	s = unquote(s)
-	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") || strings.Contains(s, " /") {
+	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") || strings.Contains(s, " /") || strings.Contains(s, " (") {
 		s = s[strings.LastIndexAny(s, " \t=")+1:]
 	}
 	return unquote(s)

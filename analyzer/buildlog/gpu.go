@@ -28,8 +28,8 @@ var gpuPatterns = []pattern{
 	},
 	{
 		id:      "gpu-unable-to-load",
-		needles: []string{"Unable to load any of {", "nable to open library: ", "ould not load library ", "ailed to load dynamic library "},
-		expr:    `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load dynamic library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
+		needles: []string{"Unable to load any of {", "nable to open library: ", "ould not load library ", "ailed to load dynamic library ", "ailed to load library "},
+		expr:    `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load (?:dynamic )?library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
 		example: "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, libcudnn_cnn.so.9, libcudnn_cnn.so}",
 		near:    "Unable to load any of {config.yml, config.json}",
 		fill: func(m *match) bool {

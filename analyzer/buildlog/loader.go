@@ -140,7 +140,7 @@ var loaderPatterns = []pattern{
 		fill: func(m *match) bool {
 			m.lib = word(m.lib)
 			if m.obj == "" {
-				if p := strings.TrimSuffix(m.prefix, ": "); p != m.prefix {
+				if p := strings.TrimRight(m.prefix, ": "); p != m.prefix {
 					if f, _ := fileBefore(p, false); f != "" && base(f) != base(m.lib) && binary.MatchString(f) {
 						m.obj = f
 					}
