@@ -22,7 +22,7 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		found, _ = g.expand(name, by)
 		if c, err := g.store.open(found); err == nil {
 			var ok bool
-			if ok, text = g.header(c); ok {
+			if ok, text = g.candidate(c); ok {
 				o = c
 			} else if text == "" && !fake && c.head != nil && c.head.Class != 0 {
 				text = "wrong ELF class: ELFCLASS" + map[int]string{32: "32", 64: "64"}[c.head.Class]

@@ -9,6 +9,12 @@ import (
 // newestKernel is what a file's NT_GNU_ABI_TAG may ask for: any Linux that there is. glibc looked at the note until 2.35.
 const newestKernel = 20 << 16
 
+// candidate is header with the look at NT_GNU_ABI_TAG that only libraries got, not the program itself.
+func (g *glibc) candidate(o *object) (ok bool, text string) {
+	ok, text = g.header(o)
+	return ok && (g.minor > 35 || o.kernel <= newestKernel), text
+}
+
 // header is open_verify (glibc, elf/dl-load.c): whether a file that could be opened is one to load. ok false without a text means that the search goes
 // on, as for a file of another machine; a text ends the run.
 func (g *glibc) header(o *object) (ok bool, text string) {
@@ -48,8 +54,6 @@ func (g *glibc) header(o *object) (ok bool, text string) {
 		return false, "ELF file's phentsize not the expected size"
 	case o.unread != nil:
 		return false, "cannot read file data"
-	case g.minor <= 35 && o.kernel > newestKernel:
-		return false, ""
 	}
 	return true, ""
 }

@@ -35,7 +35,7 @@ func (g *glibc) search(r *run, name string, by *loaded, tried *[]string) (o *obj
 			*tried = append(*tried, p)
 		}
 		if c, err := g.store.open(p); err == nil {
-			ok, text := g.header(c)
+			ok, text := g.candidate(c)
 			if text != "" {
 				return nil, p, foundCache, text
 			}
@@ -79,7 +79,7 @@ func (g *glibc) walk(dirs []string, name string, tried *[]string) (*object, stri
 			if last = err; err != nil {
 				continue
 			}
-			ok, text := g.header(o)
+			ok, text := g.candidate(o)
 			if ok || text != "" {
 				return o, p, text
 			}

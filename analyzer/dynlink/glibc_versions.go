@@ -14,7 +14,7 @@ func (g *glibc) versions(r *run) error {
 			continue
 		}
 		m := l.object.m
-		libc, relr := false, false
+		libc, relr, missing := false, false, false
 		for _, n := range m.Needs {
 			if n.Record != 1 {
 				return g.fatal(r, l.shown+": unsupported version "+strconv.Itoa(int(n.Record))+" of Verneed record")
@@ -29,6 +29,7 @@ func (g *glibc) versions(r *run) error {
 				relr = relr || v.Name == "GLIBC_ABI_DT_RELR"
 			}
 			if p.fake {
+				missing = true
 				continue
 			}
 			if !p.object.m.HasVersym {
@@ -42,6 +43,9 @@ func (g *glibc) versions(r *run) error {
 					r.answer.MissingVersions = append(r.answer.MissingVersions, MissingVersion{v.Name, p.shown, l.shown})
 				}
 			}
+		}
+		if missing {
+			l.cut = r.tableSize(m)
 		}
 		if m.RelR && libc && !relr && g.minor >= 36 {
 			return g.fatal(r, l.shown+": DT_RELR without GLIBC_ABI_DT_RELR dependency")
@@ -59,4 +63,19 @@ func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 		}
 	}
 	return false
+}
+
+// tableSize is the size of the loader's table of versions (l_nversions). The loader leaves out what is needed of libraries that were not found, and
+// reads past the end of the table for symbols with such a version: in fresh memory that is "no version".
+func (r *run) tableSize(m *elfobj.Mapping) uint16 {
+	var top uint16
+	for i, v := range m.Versions {
+		if v.Hash == 0 {
+			continue
+		}
+		if p := r.asked[v.Library]; v.Library == "" || p != nil && !p.fake {
+			top = max(top, uint16(i))
+		}
+	}
+	return top + 1
 }

@@ -38,6 +38,7 @@ type loaded struct {
 	origin   string // $ORIGIN
 	fake     bool   // not found
 	reserved bool   // part of the search list
+	cut      uint16 // version indexes from here on mean nothing, see versions; 0: all do
 
 	rpath, runpath         []string
 	rpathDone, runpathDone bool
@@ -64,6 +65,9 @@ func (r *run) start(o *object, asked string) {
 	r.byFile[o] = r.main
 	r.name(r.main, "")
 	r.name(r.main, asked)
+	if o.m != nil && o.m.SONAME != "" {
+		r.known[o.m.SONAME] = r.main
+	}
 }
 
 // add puts a new object into the load.

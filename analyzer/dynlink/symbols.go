@@ -93,6 +93,9 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 	if len(o.foreign) == 0 {
 		return nil
 	}
+	if l.cut > 0 {
+		return r.undefinedCut(l)
+	}
 	again := b.ok
 	for _, p := range b.uses {
 		again = again && p.bound.in == r.number
@@ -124,6 +127,21 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 	for _, i := range b.open {
 		if !again || r.provider(wanted(o.m, o.foreign[i])) == nil {
 			out = append(out, o.foreign[i])
+		}
+	}
+	return out
+}
+
+// undefinedCut is undefined for an object whose table of versions the loader has cut short.
+func (r *run) undefinedCut(l *loaded) []elfobj.Reference {
+	var out []elfobj.Reference
+	for _, ref := range l.object.foreign {
+		w := wanted(l.object.m, ref)
+		if ref.Version >= l.cut {
+			w.version = elfobj.IndexedVersion{}
+		}
+		if r.provider(w) == nil {
+			out = append(out, ref)
 		}
 	}
 	return out
