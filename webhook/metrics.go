@@ -18,6 +18,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		// GitHub gives up after ten seconds.
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
 	}
+	m.answers.WithLabelValues("other", "refused", "401")
 	r.MustRegister(m.answers, m.seconds)
 	return m
 }

@@ -34,13 +34,14 @@ The queue is the one in Redis that REDIS_URL names, else the embedded one in the
 
 func newQueueListCommand(env environment) *cobra.Command {
 	var state string
+	var installation int64
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the jobs: waiting, running, delayed, dead; each the oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f := queue.Filter{State: queue.State(state)}
+			f := queue.Filter{State: queue.State(state), Installation: installation}
 			if state != "" && !strings.Contains(" waiting running delayed dead ", " "+state+" ") {
 				return fmt.Errorf("--state %s is not known; use waiting, running, delayed or dead", state)
 			}
@@ -57,6 +58,7 @@ func newQueueListCommand(env environment) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&state, "state", "", "only jobs that are waiting, running, delayed or dead")
+	c.Flags().Int64Var(&installation, "installation", 0, "only jobs of this installation")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -141,13 +143,13 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 		return err
 	}
 	w := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STATE\tKEY\tINSTALLATION\tFOR\tFAILURES\tDUE\tREASON")
+	fmt.Fprintln(w, "STATE\tKEY\tINSTALLATION\tBY\tFOR\tFAILURES\tDUE\tREASON")
 	for _, e := range entries {
 		due := ""
 		if !e.Due.IsZero() {
 			due = "in " + e.Due.Sub(now).Round(time.Second).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%s\t%s\n", e.State, plain(e.Job.Key), e.Job.Installation,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", e.State, plain(e.Job.Key), e.Job.Installation, plain(e.By),
 			now.Sub(e.Since).Round(time.Second), e.Attempts+e.Crashes, due, plain(e.Reason))
 	}
 	return w.Flush()

@@ -61,19 +61,15 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	}
 	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
 	queue.LogClient(log)
-	app, err := github.New(github.Options{AppID: service.AppID, Key: service.PrivateKey, API: service.API, Log: log})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	app, err := github.New(github.Options{AppID: service.AppID, Key: service.PrivateKey, API: service.API, Log: log, Transport: newGithubCalls(metrics, service.API.Host)})
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
 	}
 	fetcher, err := artifact.New(artifact.Options{Dir: service.Data, Log: log})
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
-	}
-	var source stack.Source // nil: the embedded history
-	if service.IndexURL != "" {
-		if source, err = index.New(index.Options{URL: service.IndexURL, TempDir: service.Data, Log: log}); err != nil {
-			return fmt.Errorf("PIP_INDEX_URL: %w", err)
-		}
 	}
 	jobs, err := queue.Open(ctx, queue.Options{URL: service.RedisURL, Dir: service.Data, Lease: service.Lease, Log: log, Priorities: priorities()})
 	if err != nil {
@@ -90,8 +86,12 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err := fetcher.Clean(); err != nil {
 		log.Warn("old downloads could not be cleaned up", "error", err)
 	}
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var source stack.Source // nil: the embedded history
+	if service.IndexURL != "" {
+		if source, err = index.New(index.Options{URL: service.IndexURL, TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
+			return fmt.Errorf("PIP_INDEX_URL: %w", err)
+		}
+	}
 	w, err := worker.New(worker.Options{
 		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source, Scratch: scratch.In(service.Data),
 		Config: service, Version: version(), Log: log, Metrics: metrics,
@@ -99,7 +99,11 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return err
 	}
-	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: jobs, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log)})
+	ready, err := newReadiness(metrics, jobs, service.PrivateKey)
+	if err != nil {
+		return fmt.Errorf("PRIVATE_KEY: %w", err)
+	}
+	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: ready, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log)})
 	if listener == nil {
 		if listener, err = net.Listen("tcp", addr); err != nil {
 			return fmt.Errorf("--addr or PORT: %w", err)

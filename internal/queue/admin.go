@@ -16,6 +16,7 @@ type Entry struct {
 	State      State     `json:"state"`
 	Since      time.Time `json:"since"`        // when it came into State
 	Due        time.Time `json:"due,omitzero"` // delayed: when it is claimable; running: when its lease ends
+	By         string    `json:"by,omitempty"` // running: the worker, as Options.Name of its queue has it
 	Attempts   int       `json:"attempts"`     // failures so far
 	Crashes    int       `json:"crashes"`      // leases that ran out in a row
 	Reason     string    `json:"reason"`       // why it is delayed or dead, or what went wrong before; may quote the outside, escape it
@@ -108,7 +109,7 @@ func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 		if h["state"] == "" {
 			continue
 		}
-		e := Entry{State: State(h["state"]), Since: msTime(h["since"]), Due: msTime(h["due"]), Reason: h["reason"], Saved: int(saved[i].Val())}
+		e := Entry{State: State(h["state"]), Since: msTime(h["since"]), Due: msTime(h["due"]), Reason: h["reason"], By: h["by"], Saved: int(saved[i].Val())}
 		if e.Job, err = readJob(key, h["gen"], h["job"], h["nonce"]); err != nil {
 			e.Reason = err.Error()
 		}

@@ -47,7 +47,7 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
 
-	answer, failed := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes, q.apart())
+	answer, failed := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes, q.apart(), q.o.Name)
 	if answer == nil {
 		return nil, 0, failed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ type Options struct {
 	MaxAttempts     int           // failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
 	MaxCrashes      int           // leases that may run out in a row before a job is dead; 0: 4
 	PerInstallation int           // jobs of one installation that run at once; 0: 4
+
+	Name string // of this process, for people who look at what is running; "": the host's name and the process id
 
 	Priorities map[string]Priority // of kinds of jobs, for jobs that bring none of their own; nil: all are Normal
 
@@ -72,6 +75,10 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	o.MaxCrashes = or(o.MaxCrashes, defaultMaxCrashes)
 	o.PerInstallation = or(o.PerInstallation, defaultPerInstallation)
 
+	if o.Name == "" {
+		host, _ := os.Hostname() // without one, the process id says something still
+		o.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
 	q := &Queue{o: o, log: o.Log}
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
@@ -146,6 +153,18 @@ func (q *Queue) Ping(ctx context.Context) error {
 		return fmt.Errorf("queue: ping: %w", err)
 	}
 	return q.sync(ctx, "ping")
+}
+
+// Skew is how far the clock of this process is ahead of the server's, give or take half the time that the question took.
+func (q *Queue) Skew(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	asked := time.Now()
+	server, err := q.rdb.Time(ctx).Result()
+	if err != nil {
+		return 0, fmt.Errorf("queue: time: %w", err)
+	}
+	return asked.Add(time.Since(asked) / 2).Sub(server), nil
 }
 
 // Embedded says whether the queue lives in this process and its journal.

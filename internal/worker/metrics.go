@@ -25,6 +25,12 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks at GitHub's list of deliveries for those that failed, by the process that leads."}, []string{"outcome"}),
 		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
 	}
+	for kind := range kinds {
+		m.jobs.WithLabelValues(kind, "done")
+		m.seconds.WithLabelValues(kind, "done")
+	}
+	m.sweeps.WithLabelValues("done")
+	m.sweeps.WithLabelValues("failed")
 	if r != nil {
 		r.MustRegister(m.jobs, m.seconds, m.sweeps, m.redelivered, &depth{queue: q,
 			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),

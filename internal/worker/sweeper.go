@@ -9,7 +9,7 @@ import (
 
 const (
 	// A process that leads and dies is replaced within sweepLead, and the new one has asked for everything within the 45 s that the contract gives.
-	sweepLead = 20 * time.Second
+	sweepLead = 10 * time.Second
 
 	// sweepEvery is rare enough to cost nothing and often enough for a person who waits.
 	sweepEvery = 10 * time.Minute

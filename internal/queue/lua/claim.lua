@@ -5,6 +5,7 @@
 -- ARGV[4]  token of the lease
 -- ARGV[5]  leases that may run out in a row before the job is dead
 -- ARGV[6]  milliseconds that suspects of a crash are kept apart
+-- ARGV[7]  name of the worker's process
 --
 -- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or ""}
 -- or {0, milliseconds until something may be claimable by time alone; -1 never}.
@@ -59,7 +60,7 @@ end
 local key = call('ZRANGE', P .. 'ready:' .. inst, 0, 0)[1]
 local j = load(key)
 leave(j)
-set(j, 'token', ARGV[4])
+set(j, 'token', ARGV[4], 'by', ARGV[7])
 call('ZADD', P .. 'leases', NOW + tonumber(ARGV[3]), key)
 call('SADD', P .. 'running:' .. inst, key)
 enter(j, 'running', NOW)

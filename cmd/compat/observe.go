@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/compat-app/compat/internal/index"
+)
+
+// githubCalls is the transport to GitHub: it counts answers, and remembers what is left of the rate limits.
+type githubCalls struct {
+	base  http.RoundTripper
+	api   string // host; downloads go to others
+	calls *prometheus.CounterVec
+	desc  *prometheus.Desc
+
+	mu   sync.Mutex
+	left map[window]int
+}
+
+// window is one installation's budget of one class until it is filled again. Whose it is no header says, but hardly two begin in the same
+// second; where two do, the smaller rest counts.
+type window struct {
+	class string
+	reset int64 // Unix seconds
+}
+
+// limitClasses are the budgets that the calls of compat come from (docs: rate limits for the REST API, GraphQL).
+var limitClasses = []string{"core", "graphql"}
+
+func newGithubCalls(r prometheus.Registerer, api string) *githubCalls {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxIdleConnsPerHost = 20
+	base.ResponseHeaderTimeout = 30 * time.Second // GitHub itself gives up after ten
+	g := &githubCalls{
+		base: base, api: api, left: map[window]int{},
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_github_answers_total", Help: "Answers of GitHub's API and of its storage, by status; \"none\" where the connection broke."}, []string{"host", "code"}),
+		desc:  prometheus.NewDesc("compat_github_rate_limit_remaining", "Calls that the installation with the fewest has left.", []string{"class"}, nil),
+	}
+	g.calls.WithLabelValues("api", "200")
+	r.MustRegister(g.calls, g)
+	return g
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *githubCalls) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := g.base.RoundTrip(r)
+	host, code := "storage", "none"
+	if r.URL.Host == g.api {
+		host = "api"
+	}
+	if err == nil {
+		code = strconv.Itoa(resp.StatusCode)
+		g.note(resp.Header)
+	}
+	g.calls.WithLabelValues(host, code).Inc()
+	return resp, err
+}
+
+func (g *githubCalls) note(h http.Header) {
+	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
+	reset, resetErr := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
+	if err != nil || resetErr != nil {
+		return
+	}
+	class := h.Get("X-RateLimit-Resource")
+	if class != "graphql" {
+		class = "core"
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := window{class, reset}
+	if known, ok := g.left[w]; !ok || left < known {
+		g.left[w] = left
+	}
+	if len(g.left) > 10000 { // an hour has 3,600 seconds, and there are two classes
+		g.forget(time.Now())
+	}
+}
+
+// forget drops the windows that have ended.
+func (g *githubCalls) forget(now time.Time) {
+	for w := range g.left {
+		if w.reset < now.Unix() {
+			delete(g.left, w)
+		}
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (g *githubCalls) Describe(ch chan<- *prometheus.Desc) { ch <- g.desc }
+
+// Collect implements prometheus.Collector.
+func (g *githubCalls) Collect(ch chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget(time.Now())
+	for _, class := range limitClasses {
+		least := -1
+		for w, left := range g.left {
+			if w.class == class && (least < 0 || left < least) {
+				least = left
+			}
+		}
+		if least >= 0 {
+			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, float64(least), class)
+		}
+	}
+}
+
+// countedCache counts what the package index is spared.
+type countedCache struct {
+	index.Cache
+	asked *prometheus.CounterVec
+}
+
+func newCountedCache(r prometheus.Registerer, c index.Cache) countedCache {
+	k := countedCache{c, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_index_cache_total", Help: "Questions for the facts of a wheel, by whether they were known."}, []string{"result"})}
+	k.asked.WithLabelValues("hit")
+	k.asked.WithLabelValues("miss")
+	r.MustRegister(k.asked)
+	return k
+}
+
+// Get implements index.Cache.
+func (k countedCache) Get(ctx context.Context, key string) ([]byte, error) {
+	value, err := k.Cache.Get(ctx, key)
+	result := "hit"
+	if value == nil {
+		result = "miss"
+	}
+	k.asked.WithLabelValues(result).Inc()
+	return value, err
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/compat-app/compat/internal/queue"
+)
+
+// testKey is a private key as an operator has it.
+func testKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+// names are the metrics that a running service shows.
+func names(t *testing.T) []string {
+	t.Helper()
+	gh := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-RateLimit-Remaining", "4999")
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10))
+		io.WriteString(w, "[]")
+	}))
+	defer gh.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "secret", "GITHUB_API_URL": gh.URL, "COMPAT_DATA": t.TempDir(), "PIP_INDEX_URL": gh.URL}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- serve(ctx, environment{Out: io.Discard, Err: &bytes.Buffer{}, Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}, "", listener)
+	}()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		page := get(t, "http://"+listener.Addr().String()+"/metrics")
+		var found []string
+		for _, m := range regexp.MustCompile(`(?m)^# TYPE (compat_\S+)`).FindAllStringSubmatch(page, -1) {
+			found = append(found, m[1])
+		}
+		if slices.Contains(found, "compat_github_rate_limit_remaining") || time.Now().After(end) {
+			if code := get(t, "http://"+listener.Addr().String()+"/readyz"); code != "ready\n" {
+				t.Errorf("/readyz says %q", code)
+			}
+			slices.Sort(found)
+			return found
+		}
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// What can be seen is documented, what is documented can be seen, and what the dashboard and the alerts ask for is there.
+func TestOperationPage(t *testing.T) {
+	shown := names(t)
+	read := func(file string) string {
+		data, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	var documented []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(compat_[a-z_]+)` \\|").FindAllStringSubmatch(read("docs/operation.md"), -1) {
+		documented = append(documented, m[1])
+	}
+	slices.Sort(documented)
+	if !slices.Equal(shown, documented) {
+		t.Errorf("/metrics shows\n%s\ndocs/operation.md has\n%s", strings.Join(shown, "\n"), strings.Join(documented, "\n"))
+	}
+	for _, file := range []string{"deploy/grafana-dashboard.json", "deploy/alerts.yml", "docs/operation.md"} {
+		text := read(file)
+		used := regexp.MustCompile(`\bcompat_[a-z_]+`).FindAllString(text, -1)
+		if len(used) < 5 {
+			t.Errorf("%s uses %d metrics", file, len(used))
+		}
+		for _, name := range used {
+			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+			if !slices.Contains(shown, base) {
+				t.Errorf("%s uses %s, which /metrics doesn't have", file, name)
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(read("deploy/grafana-dashboard.json")), new(any)); err != nil {
+		t.Error(err)
+	}
+	if err := yaml.Unmarshal([]byte(read("deploy/alerts.yml")), new(any)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRateLimitRemaining(t *testing.T) {
+	r := prometheus.NewRegistry()
+	g := newGithubCalls(r, "api")
+	later := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
+	soon := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10)
+	for _, a := range [][3]string{{"core", "4000", later}, {"core", "12", soon}, {"core", "14", soon}, {"core", "1", "1000"}, {"graphql", "7", later}, {"core", "x", later}} {
+		h := http.Header{}
+		h.Set("X-RateLimit-Resource", a[0])
+		h.Set("X-RateLimit-Remaining", a[1])
+		h.Set("X-RateLimit-Reset", a[2])
+		g.note(h)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() == "compat_github_rate_limit_remaining" {
+			for _, m := range f.GetMetric() {
+				got[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if len(got) != 2 || got["core"] != 12 || got["graphql"] != 7 {
+		t.Errorf("%v, want core 12 and graphql 7", got)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	q, err := queue.Open(t.Context(), queue.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := newReadiness(prometheus.NewRegistry(), q, []byte(testKey(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ready.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	ready.key.D.SetInt64(3) // no longer the public key's
+	ready.key.Primes = nil
+	ready.key.Precomputed = rsa.PrecomputedValues{}
+	if err := ready.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "private key") {
+		t.Errorf("with a broken key: %v", err)
+	}
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ready.Ping(t.Context()); err == nil {
+		t.Error("ready with a closed queue")
+	}
+}
