@@ -99,9 +99,9 @@ func clean(b []byte) string {
 // echoed lines repeat a message without being one: a command or a source line shown before it runs or fails.
 var echoed = regexp.MustCompile(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
 
-// quoted says so of echoed lines, of tests that passed, and of autoconf's questions, which are meant to fail.
+// quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils' questions, which are meant to fail.
 func quoted(s string) bool {
-	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") || strings.Contains(s, "conftest.") || echoed.MatchString(s)
+	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") || strings.Contains(s, "conftest.") || strings.Contains(s, "_configtest.") || echoed.MatchString(s)
 }
 
 // bound cuts a field to what is shown.

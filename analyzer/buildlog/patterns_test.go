@@ -61,6 +61,27 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
+// TestEveryClassIsReached, by an example or by a symbol or library of its family.
+func TestEveryClassIsReached(t *testing.T) {
+	seen := map[string]bool{}
+	log := "x.so: undefined symbol: _ZN2at5zerosEv\nImportError: libc10_hip.so: cannot open shared object file\nx.so: undefined symbol: nope\n" +
+		"x.so: undefined symbol: _dl_exception_create, version GLIBC_PRIVATE\nlibstdc++.so.6: version `CXXABI_1.3.9' not found (required by x.so)\nlibz.so.1: version `ZLIB_1.2.9' not found (required by x.so)\n"
+	for _, p := range patterns {
+		log += p.example + "\n"
+	}
+	for _, d := range read(t, log) {
+		seen[d.Class] = true
+	}
+	for _, c := range Classes() {
+		if !seen[c] {
+			t.Errorf("%s: nothing in this test is of this class", c)
+		}
+	}
+	if len(Classes()) != 25 {
+		t.Errorf("%d classes; programs count on the 25", len(Classes()))
+	}
+}
+
 // TestNeedles: the automaton finds what strings.Contains finds, one needle inside another included.
 func TestNeedles(t *testing.T) {
 	words := []string{"he", "she", "hers", "his", "a", "undefined symbol", "defined"}
