@@ -36,7 +36,8 @@ type Facts struct {
 type Object struct {
 	Path string // inside the artifact
 	*elfobj.Object
-	GPU gpu.Archs
+	GPU   gpu.Archs
+	NumPy NumPyBuild
 }
 
 // Public tells whether programs may link against the object: a lib*.so with a SONAME that is no extension module and no copy of
@@ -205,8 +206,12 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 	if err != nil {
 		r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + err.Error()})
 	}
-	o.Sections = nil // hints for gpu only; big objects have thousands
-	facts.Objects = append(facts.Objects, &Object{Path: f.Path, Object: o, GPU: archs})
+	object := &Object{Path: f.Path, Object: o, GPU: archs}
+	if object.Extension() {
+		object.NumPy = readNumPyBuild(o, f.Content, f.Size)
+	}
+	o.Sections = nil // hints for what was read above; big objects have thousands
+	facts.Objects = append(facts.Objects, object)
 	return nil
 }
 

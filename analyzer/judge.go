@@ -114,6 +114,9 @@ func requirements(f *Facts, s fix.Scenario) ([]pkgmeta.Requirement, error) {
 
 // selfContained tells whether everything the objects need is in the artifact or on the platform, so that no other package matters.
 func selfContained(f *Facts, p *platform.Platform) bool {
+	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
+		return false
+	}
 	own := map[string]bool{}
 	for _, o := range f.Objects {
 		own[o.SONAME], own[path.Base(o.Path)] = true, true

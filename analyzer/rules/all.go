@@ -13,6 +13,7 @@ func All() []*analyzer.Rule {
 		gpuStackMismatch,
 		libraryNotFound,
 		undefinedSymbol,
+		numpyABIMismatch,
 		linkUndefinedReference,
 		linkLibraryNotFound,
 		linkHiddenSymbol,

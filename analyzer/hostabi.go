@@ -1,0 +1,60 @@
+package analyzer
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// NumPyBuild says against which NumPy a module was built, as far as its strings tell; no symbol does, for the C-API is a table that is fetched at import.
+type NumPyBuild string
+
+const (
+	NumPyUnknown NumPyBuild = ""  // it does not use the C-API, or by a way that works with both
+	NumPy1       NumPyBuild = "1" // fetches the table from numpy.core._multiarray_umath only: fails at import with NumPy 2
+	NumPy2       NumPyBuild = "2" // knows numpy._core too: works with both
+)
+
+// The names under which a module imports the table (numpy/core/code_generators/generate_numpy_api.py, import_array).
+var (
+	numpyOld = []byte("numpy.core._multiarray_umath")
+	numpyNew = []byte("numpy._core")
+)
+
+// readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no section headers.
+func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
+	found := map[NumPyBuild]bool{}
+	scan := func(r io.Reader) {
+		const overlap = 64
+		block := make([]byte, overlap+256<<10)
+		kept := 0
+		for {
+			n, err := io.ReadFull(r, block[kept:])
+			text := block[:kept+n]
+			found[NumPy1] = found[NumPy1] || bytes.Contains(text, numpyOld)
+			found[NumPy2] = found[NumPy2] || bytes.Contains(text, numpyNew)
+			if err != nil {
+				return
+			}
+			kept = copy(block, text[len(text)-overlap:])
+		}
+	}
+	named := false
+	for _, s := range o.Sections {
+		if s.Name == ".rodata" || s.Name == ".rodata.str1.1" || s.Name == ".rodata.str1.8" {
+			named = true
+			scan(io.NewSectionReader(r, int64(s.Offset), int64(s.Size)))
+		}
+	}
+	if !named {
+		scan(io.NewSectionReader(r, 0, size))
+	}
+	switch {
+	case found[NumPy2]:
+		return NumPy2
+	case found[NumPy1]:
+		return NumPy1
+	}
+	return NumPyUnknown
+}

@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+var numpyABIMismatch = &analyzer.Rule{
+	ID:       "numpy-abi-mismatch",
+	Title:    "a module built against NumPy 1 beside NumPy 2",
+	Severity: analyzer.Error,
+	Doc: `A module fetches NumPy's C-API as a table of function pointers when it is imported, so no symbol and no version node tells for which NumPy it was built. One that was built against
+NumPy 1 asks for numpy.core._multiarray_umath alone and fails beside NumPy 2: "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". One that
+was built against NumPy 2 knows numpy._core too and works with both.
+
+It is an error where a NumPy 2 was given or pinned, and a warning where the declared range only admits one.
+
+To mend it, pin numpy<2, or build against NumPy 2, which keeps working with 1.23 and later.
+
+Not seen: modules that reach the table through another library (pybind11 asks by a name that exists in both), and old modules that happen to work.`,
+	References: []string{"NumPy 2.0 migration guide, C-API changes", "numpy/core/code_generators/generate_numpy_api.py"},
+	Check:      checkNumPy,
+}
+
+func checkNumPy(p *analyzer.Pass) {
+	version, sure := numpy2(p)
+	if version == "" {
+		return
+	}
+	for _, v := range p.Views {
+		if v.NumPy != analyzer.NumPy1 {
+			continue
+		}
+		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
+			Message: fmt.Sprintf("%s was built against the C-API of NumPy 1, and %s is beside it: its import fails", v.Path, version)}
+		if !sure {
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf("%s was built against the C-API of NumPy 1, and the declared range admits %s, beside which its import fails", v.Path, version)
+		}
+		p.Report(f,
+			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPin, Title: "Pin numpy<2", Command: "numpy<2", Requirement: "numpy<2"}, Change: fix.Pin{Requirement: "numpy<2", Direct: !p.Given("numpy")}},
+			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against NumPy 2, which works with NumPy 1.23 and later too"}})
+	}
+}
+
+// numpy2 names the NumPy 2 beside the artifact, "" when there is none. sure is false when only the declared range admits it.
+func numpy2(p *analyzer.Pass) (name string, sure bool) {
+	if r := p.Stack.Release("numpy"); r != nil {
+		if v, err := pkgmeta.ParseVersion(r.Version); err == nil && v.Release()[0] >= 2 {
+			return "numpy==" + r.Version, p.Given("numpy") || p.Stack.Pins("numpy")
+		}
+		return "", false
+	}
+	two, err := pkgmeta.ParseVersion("2.0.0")
+	for _, u := range p.Stack.Unlooked {
+		q, badName := pkgmeta.ParseRequirement(u.Requirement)
+		s, badSpec := pkgmeta.ParseSpec(q.Spec)
+		if u.Package != "numpy" || err != nil || badName != nil || badSpec != nil {
+			continue
+		}
+		if v, ok := s.Pin(); ok && v.Release()[0] >= 2 {
+			return u.Requirement, true
+		} else if !ok && s.Contains(two) {
+			return "NumPy 2 (" + u.Requirement + ")", false
+		}
+	}
+	return "", false
+}
