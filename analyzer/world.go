@@ -2,6 +2,8 @@ package analyzer
 
 import (
 	"context"
+	"slices"
+	"sort"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack"
@@ -30,37 +32,53 @@ func (w *World) First(name, floor string, good func(*stack.Release) bool) (versi
 // maxProbes bounds how many other versions of a package are asked for: each may be a download.
 const maxProbes = 12
 
-// Nearest finds the version of a package nearest to the given one, later ones first, that good accepts; "" when none of those probed is.
-func (w *World) Nearest(name, version string, good func(*stack.Release) bool) string {
+// Nearest finds the versions of a package around the one nearest to the given version, later ones first, that good accepts, as the narrowest
+// requirement that admits all of those in a row: ">=1.12.21,<1.13". ok is false when none of those probed is good.
+func (w *World) Nearest(name, version string, good func(*stack.Release) bool) (spec string, ok bool) {
 	listed, err := w.source.Versions(w.ctx, name)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	at, err := pkgmeta.ParseVersion(version)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	var later, earlier []string
-	for _, v := range stack.Sorted(listed) {
-		switch n := v.Compare(at); {
-		case v.IsPreRelease():
-		case n > 0:
-			later = append(later, v.String())
-		case n < 0:
-			earlier = append([]string{v.String()}, earlier...)
+	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) == 0 })
+	here, _ := slices.BinarySearchFunc(versions, at, pkgmeta.Version.Compare)
+	versions = slices.Insert(versions, here, at)
+	fits := func(i int) bool {
+		if i == here {
+			return false
+		}
+		r, err := w.source.Release(w.ctx, name, versions[i].String(), w.on)
+		return err == nil && good(r)
+	}
+	found := -1
+	for d := 1; d <= maxProbes/2 && found < 0; d++ {
+		if here+d < len(versions) && fits(here+d) {
+			found = here + d
+		} else if here-d >= 0 && fits(here-d) {
+			found = here - d
 		}
 	}
-	for i := 0; i < maxProbes/2; i++ {
-		for _, side := range [][]string{later, earlier} {
-			if i >= len(side) {
-				continue
-			}
-			if r, err := w.source.Release(w.ctx, name, side[i], w.on); err == nil && good(r) {
-				return side[i]
-			}
-		}
+	if found < 0 {
+		return "", false
 	}
-	return ""
+	// The row of good versions around found ends at the given one at the latest; its ends are found by bisection.
+	from, to := here, len(versions)
+	if found < here {
+		from, to = 0, here+1
+	}
+	low := from + sort.Search(found-from, func(i int) bool { return fits(from + i) })
+	high := found + 1 + sort.Search(to-found-1, func(i int) bool { return !fits(found + 1 + i) })
+	var below, beyond string
+	if low > 0 {
+		below = versions[low-1].String()
+	}
+	if high < len(versions) {
+		beyond = versions[high].String()
+	}
+	return stack.Between(below, versions[low].String(), versions[high-1].String(), beyond), true
 }
 
 // Given tells whether the user named a package beside the artifact, so that a fix has to change that and not the artifact's own requirement.

@@ -11,15 +11,15 @@ import (
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// otherVersion offers the nearest version of a package beside the artifact that good accepts.
+// otherVersion offers the nearest versions of a package beside the artifact that good accepts.
 func otherVersion(p *analyzer.Pass, r *stack.Release, good func(*stack.Release) bool) []fix.Candidate {
-	version := p.World.Nearest(r.Name, r.Version, good)
-	if version == "" {
+	spec, ok := p.World.Nearest(r.Name, r.Version, good)
+	if !ok {
 		return nil
 	}
-	want := r.Name + "==" + version
+	want := r.Name + spec
 	return []fix.Candidate{{
-		Fix:    fix.Fix{Kind: fix.KindPin, Title: fmt.Sprintf("Pin %s, the nearest version that fits", want), Command: want, Requirement: want},
+		Fix:    fix.Fix{Kind: fix.KindPin, Title: fmt.Sprintf("Pin %s, the nearest versions that fit", want), Command: want, Requirement: want},
 		Change: fix.Pin{Requirement: want, Direct: !p.Given(r.Name)},
 	}}
 }

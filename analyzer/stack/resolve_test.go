@@ -193,3 +193,14 @@ func TestAtLeast(t *testing.T) {
 		}
 	}
 }
+
+func TestBetween(t *testing.T) {
+	for _, c := range []struct{ below, first, last, beyond, want string }{
+		{"1.12.20", "1.12.21", "1.12.37", "1.13.0", ">=1.12.21,<1.13"}, {"", "6.6.1", "6.6.3", "6.7.0", ">=6.6.1,<6.7"}, {"9.0", "10.0.0", "10.0.0", "11.0.0", ">=10.0,<11"},
+		{"1.9.8", "1.10.0", "1.10.0", "", ">=1.10"}, {"16.0.0", "16.1.0", "16.1.0", "17.0.0", ">=16.1,<17"}, {"2.5.0", "2.5.1", "2.5.1", "2.5.2", ">=2.5.1,<2.5.2"},
+	} {
+		if got := stack.Between(c.below, c.first, c.last, c.beyond); got != c.want {
+			t.Errorf("Between(%s, %s, %s, %s) = %s, want %s", c.below, c.first, c.last, c.beyond, got, c.want)
+		}
+	}
+}

@@ -73,3 +73,23 @@ func AtLeast(first, bad string) string {
 	}
 	return ">=" + first
 }
+
+// Between writes the shortest range from first to last that keeps out the version below and the one beyond; "" where there is none on that side.
+func Between(below, first, last, beyond string) string {
+	low := ">=" + first
+	if below != "" {
+		low = AtLeast(first, below)
+	}
+	if beyond == "" {
+		return low
+	}
+	l, errL := pkgmeta.ParseVersion(last)
+	parts := strings.Split(beyond, ".")
+	for n := 1; n < len(parts) && errL == nil; n++ {
+		short := strings.Join(parts[:n], ".")
+		if v, err := pkgmeta.ParseVersion(short); err == nil && v.Compare(l) > 0 {
+			return low + ",<" + short
+		}
+	}
+	return low + ",<" + beyond
+}
