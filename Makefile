@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo
+.PHONY: help build test lint vuln docs data demo chaos
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -15,6 +15,9 @@ build: ## The binary, static, at ./compat
 test: ## Every test, with the race detector, on an embedded queue and on real redis-servers
 	go vet ./...
 	$(GOTEST) -race -timeout 20m ./...
+
+chaos: ## 10,000 deliveries for 500 pull requests, processes and Redis killed all the time, embedded and on Redis (minutes)
+	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/chaos
 
 lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...
