@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,21 +102,21 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A pipe would wait for its other end, and nothing but a file has anything to say.
-	f, err := os.OpenFile(r.dir+real, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	// A pipe would wait for its other end. Plain calls, because os.File makes ready to wait for each file, which costs more than reading it.
+	fd, err := syscall.Open(r.dir+real, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	info, err := f.Stat()
-	if err != nil {
+	f := &lddFile{fd: fd}
+	if err := syscall.Fstat(fd, &f.stat); err != nil {
 		f.Close()
-		return nil, err
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if strings.HasSuffix(path, "/") && !info.IsDir() {
+	if strings.HasSuffix(path, "/") && !f.Folder() {
 		f.Close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
-	return &lddFile{File: f, info: info}, nil
+	return f, nil
 }
 
 // Folder implements dynlink.Root.
@@ -128,24 +129,40 @@ func (r *lddRoot) Folder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// lddFile is an open file of a root.
 type lddFile struct {
-	*os.File
-	info os.FileInfo
+	fd   int
+	stat syscall.Stat_t
 }
+
+func (f *lddFile) ReadAt(b []byte, off int64) (int, error) {
+	n := 0
+	for n < len(b) {
+		k, err := syscall.Pread(f.fd, b[n:], off+int64(n))
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return n, err
+		case k == 0:
+			return n, io.EOF
+		default:
+			n += k
+		}
+	}
+	return n, nil
+}
+
+func (f *lddFile) Close() error { return syscall.Close(f.fd) }
 
 func (f *lddFile) Size() int64 {
-	if !f.info.Mode().IsRegular() {
+	if f.stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		return 0
 	}
-	return f.info.Size()
+	return f.stat.Size
 }
 
-func (f *lddFile) Folder() bool { return f.info.IsDir() }
+func (f *lddFile) Folder() bool { return f.stat.Mode&syscall.S_IFMT == syscall.S_IFDIR }
 
 func (f *lddFile) ID() dynlink.FileID {
-	s, ok := f.info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return dynlink.FileID{}
-	}
-	return dynlink.FileID{Device: uint64(s.Dev), Inode: s.Ino}
+	return dynlink.FileID{Device: uint64(f.stat.Dev), Inode: f.stat.Ino}
 }

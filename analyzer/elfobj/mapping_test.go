@@ -1,0 +1,134 @@
+package elfobj
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+)
+
+const mapped = `elf x86_64
+soname libm.so.1
+needed liba.so
+needed libc.so.6
+runpath $ORIGIN
+import pow@GLIBC_2.29 libc.so.6
+import weak perhaps
+export old@V1
+export old@@V2
+export object table size=16
+export plain
+`
+
+// mapAll does what a loader would do with a file.
+func mapAll(b []byte) (*Mapping, error) {
+	r, size := bytes.NewReader(b), int64(len(b))
+	h, err := ReadHead(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if h.Class == 0 {
+		return nil, ErrNotELF
+	}
+	s, err := h.Segments(r, size)
+	if err != nil {
+		return nil, err
+	}
+	h.KernelNote(r, size, s)
+	return h.Map(r, size, s)
+}
+
+func TestMap(t *testing.T) {
+	for _, arch := range []string{"x86_64", "i686", "aarch64", "s390x", "ppc64le", "mips64el", "armv7l", "riscv64"} {
+		o, err := Parse("elf " + arch + mapped[len("elf x86_64"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Write(o)
+		if err != nil {
+			t.Fatalf("%s: %v", arch, err)
+		}
+		m, err := mapAll(b)
+		if err != nil {
+			t.Errorf("%s: %v", arch, err)
+			continue
+		}
+		if m.SONAME != o.SONAME || m.RunPath != o.RunPath || len(m.Needed) != 2 || m.Needed[1].Name != "libc.so.6" {
+			t.Errorf("%s: soname %q, runpath %q, needed %v", arch, m.SONAME, m.RunPath, m.Needed)
+		}
+		for _, e := range o.Exports {
+			var versions []string
+			for c := m.Lookup([]byte(e.Name), HashGNU([]byte(e.Name))); ; {
+				s, ok := c.Next()
+				if !ok {
+					break
+				}
+				d := m.Definition(s)
+				if d.Undefined || d.Local || d.Unseen {
+					t.Errorf("%s: %s is %+v", arch, e.Name, d)
+				}
+				versions = append(versions, m.Version(d.Index).Name)
+			}
+			if !slices.Contains(versions, e.Version) {
+				t.Errorf("%s: the hash table has %s under the versions %q, not %q", arch, e.Name, versions, e.Version)
+			}
+		}
+		if c := m.Lookup([]byte("nowhere"), HashGNU([]byte("nowhere"))); true {
+			if _, ok := c.Next(); ok {
+				t.Errorf("%s: the hash table has a symbol that is not there", arch)
+			}
+		}
+		for _, r := range m.References {
+			i := slices.IndexFunc(o.Imports, func(i Import) bool { return i.Name == string(m.Name(r)) })
+			if i < 0 || m.Version(r.Version).Name != o.Imports[i].Version || r.Weak != o.Imports[i].Weak {
+				t.Errorf("%s: it refers to %s under %q, which is no import", arch, m.Name(r), m.Version(r.Version).Name)
+			}
+		}
+		if len(m.References) != len(o.Imports) && arch != "mips64el" {
+			t.Errorf("%s: %d references, %d imports", arch, len(m.References), len(o.Imports))
+		}
+	}
+}
+
+// FuzzMap holds that a hostile file is an error or a mapping whose every part can be looked at, in memory of a small multiple of its size.
+func FuzzMap(f *testing.F) {
+	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
+		o, err := Parse("elf " + arch + mapped[len("elf x86_64"):])
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := Write(o)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)/2])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := mapAll(b)
+		if err != nil {
+			if !errors.Is(err, ErrNotELF) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTooLarge) {
+				t.Fatalf("an error of no kind: %v", err)
+			}
+			return
+		}
+		if m.Size() > 16*len(b)+1<<20 {
+			t.Errorf("%d bytes of memory for a file of %d", m.Size(), len(b))
+		}
+		for _, r := range m.References {
+			m.Version(r.Version)
+			m.Definition(r.Symbol)
+			c := m.Lookup(m.Name(r), r.Hash)
+			for n := 0; ; n++ {
+				s, ok := c.Next()
+				if !ok {
+					break
+				}
+				m.Definition(s)
+				if n > len(b) {
+					t.Fatal("a lookup does not end")
+				}
+			}
+		}
+	})
+}
