@@ -86,11 +86,12 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 }
 
 // reachedThrough tells of an object that another given one needs: programs link against that one. Loose files given together are a library with its own dependencies, so
-// that the link against the library decides; in an artifact the object may be public too.
+// that the link against the library decides. In an artifact both may be public: there only what the platform does not have anyway is left to the other one
+// (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2, and programs still link against libcufile.so.0).
 func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
 		spared := u.Result.Problem(q.Import) == nil
-		if !spared && p.Facts.Kind != "object" {
+		if p.Facts.Kind != "object" && (!spared || p.Platform.Library(ownerOf(p, q.Import).soname) != nil) {
 			continue
 		}
 		q.severity = analyzer.Note

@@ -215,7 +215,8 @@ func (l *link) follow() {
 
 // judge sums up what is still open of some libraries.
 func (l *link) judge(of []*Library) {
-	unknown := slices.ContainsFunc(l.read, func(x *Library) bool { return !x.Known }) || slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return bringable(m.Name) })
+	unknown := slices.ContainsFunc(l.read, func(x *Library) bool { return !x.Known })
+	absent := slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return bringable(m.Name) })
 	for _, r := range l.open {
 		switch {
 		case !slices.Contains(of, r.by):
@@ -224,7 +225,7 @@ func (l *link) judge(of []*Library) {
 			if !l.line.Shared && !slices.ContainsFunc(l.read, func(x *Library) bool { return len(x.Versions(r.Name)) > 0 }) {
 				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
 			}
-		case unknown && l.undecided(r.Import):
+		case (unknown || absent) && l.undecided(r.Import, unknown):
 			l.result.Undecided = append(l.result.Undecided, r.Import)
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
 			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
@@ -242,10 +243,11 @@ func (l *link) report(p Problem) {
 	}
 }
 
-// undecided tells whether a library of which only the name is known may define the reference. A version is its own library's, and that may be known.
-func (l *link) undecided(i elfobj.Import) bool {
+// undecided tells whether a library of which only the name is known may define the reference. A version is its own library's, and that may be known. A library
+// that is not even there (unknown is false) is not thought to define what the platform's own ones do: dlopen is libdl's.
+func (l *link) undecided(i elfobj.Import, unknown bool) bool {
 	if i.Library == "" {
-		return true
+		return unknown || !slices.ContainsFunc(l.platform.Libraries(), func(p *platform.Library) bool { _, ok := p.Default(i.Name); return ok })
 	}
 	for _, x := range l.read {
 		if x.AnswersTo(i.Library) {

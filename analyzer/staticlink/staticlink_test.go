@@ -204,7 +204,11 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %s, %d undecided", text, outcome(s, r), len(r.Undecided))
 		}
 	}
-	x := library(t, "libx.so.1", "soname libx.so.1; needed libX11.so.6; import f@GLIBC_2.99 libc.so.6; needed libc.so.6")
+	x := library(t, "libx.so.1", "soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen")
+	if s := on(t, "debian11", x); outcome(s, s.Link(staticlink.GNU, x, staticlink.Line{})) != "undefined reference dlopen" {
+		t.Error("a library that is not there defines no dlopen")
+	}
+	x = library(t, "libx.so.1", "soname libx.so.1; needed libX11.so.6; import f@GLIBC_2.99 libc.so.6; needed libc.so.6")
 	if s := on(t, "manylinux_2_28", x); outcome(s, s.Link(staticlink.GNU, x, staticlink.Line{})) != "undefined reference f" {
 		t.Error("a version belongs to its library, and that is known")
 	}
