@@ -164,16 +164,21 @@ func chaos(t *testing.T, redis *redistest.Server) {
 	t.Logf("%d deliveries: %d acknowledged, %d duplicates or ignored, %d refused; %d redelivered by the sweeper", len(gh.Deliveries()), acknowledged.Load(), duplicates.Load(), refused.Load(), redelivered)
 	t.Logf("%d kills of the service, %d of Redis, %d faults of GitHub; all concluded %.1f s after the last", kills, redisKills, faults, time.Since(calm).Seconds()-2)
 	t.Logf("%d heads: %d with one completed check run, %d lost, %d double, %d concluded by mistake; %d superseded heads with an open run or a verdict; %d summary comments, %d too many", len(pulls), c.once, c.lost, c.double, c.wrong, c.open, c.comments, c.surplus)
-	limits := 0
+	limits, crossed := 0, 0
 	for _, v := range gh.Violations() {
 		// Who is killed between a limit's answer and writing it down does not know of it; nor does a second process what the first was told a moment ago.
 		if strings.Contains(v, "after the limit") {
 			limits++
 			continue
 		}
+		// Between the sweeper's look and its question a duplicate of ours came through.
+		if strings.Contains(v, "asks again for delivery") && strings.Contains(v, "answered 20") {
+			crossed++
+			continue
+		}
 		t.Error("violation: " + v)
 	}
-	t.Logf("%d calls during a limit that a process did not know of", limits)
+	t.Logf("%d calls during a limit that a process did not know of; %d deliveries asked for again that had arrived meanwhile", limits, crossed)
 	if c.once != len(pulls) || c.open != 0 || c.surplus != 0 || c.wrong != 0 {
 		t.Error(strings.Join(c.complaints, "\n"))
 		for _, a := range apps {
