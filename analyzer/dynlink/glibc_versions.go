@@ -9,6 +9,7 @@ import (
 
 // versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that an object needs of a library must be one that it defines.
 func (g *glibc) versions(r *run) error {
+	cut := false
 	for _, l := range r.all {
 		if l.fake || l.object == nil {
 			continue
@@ -45,11 +46,14 @@ func (g *glibc) versions(r *run) error {
 			}
 		}
 		if missing {
-			l.cut = r.tableSize(m)
+			l.cut, cut = r.tableSize(m), true
 		}
 		if m.RelR && libc && !relr && g.minor >= 36 {
 			return g.fatal(r, l.shown+": DT_RELR without GLIBC_ABI_DT_RELR dependency")
 		}
+	}
+	if cut {
+		r.overreads()
 	}
 	r.answer.MissingVersions = distinct(r.answer.MissingVersions)
 	return nil
@@ -65,8 +69,7 @@ func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 	return false
 }
 
-// tableSize is the size of the loader's table of versions (l_nversions). The loader leaves out what is needed of libraries that were not found, and
-// reads past the end of the table for symbols with such a version: in fresh memory that is "no version".
+// tableSize is the size of the loader's table of versions (l_nversions), which leaves out what is needed of libraries that were not found.
 func (r *run) tableSize(m *elfobj.Mapping) uint16 {
 	var top uint16
 	for i, v := range m.Versions {

@@ -35,10 +35,11 @@ type loaded struct {
 	names    []string // as asked by
 	by       *loaded  // who asked first; nil: nobody
 	foundBy  string
-	origin   string // $ORIGIN
-	fake     bool   // not found
-	reserved bool   // part of the search list
-	cut      uint16 // version indexes from here on mean nothing, see versions; 0: all do
+	origin   string                           // $ORIGIN
+	fake     bool                             // not found
+	reserved bool                             // part of the search list
+	cut      uint16                           // version indexes from here on mean nothing, see versions; 0: all do
+	beyond   map[uint16]elfobj.IndexedVersion // what the loader reads there
 
 	rpath, runpath         []string
 	rpathDone, runpathDone bool

@@ -138,7 +138,7 @@ func (r *run) undefinedCut(l *loaded) []elfobj.Reference {
 	for _, ref := range l.object.foreign {
 		w := wanted(l.object.m, ref)
 		if ref.Version >= l.cut {
-			w.version = elfobj.IndexedVersion{}
+			w.version = l.beyond[ref.Version]
 		}
 		if r.provider(w) == nil {
 			out = append(out, ref)
