@@ -1,0 +1,70 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The test's own program is a file with .symtab.
+func TestStaticSymbolsAgainstDebugELF(t *testing.T) {
+	name, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := elf.NewFile(f)
+	if err != nil {
+		t.Fatalf("this test needs a system whose programs are ELF: %v", err)
+	}
+	all, err := second.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		t.Fatal(err)
+	}
+	var want []StaticSymbol
+	for _, s := range all {
+		if strings.HasPrefix(s.Name, "runtime.ma") || strings.HasPrefix(s.Name, "os.") {
+			want = append(want, StaticSymbol{s.Name, elf.ST_BIND(s.Info) == elf.STB_LOCAL, false})
+		}
+	}
+	got, err := StaticSymbols(f, info.Size(), "runtime.ma", "os.")
+	if err != nil || !sameList(got, want) {
+		t.Errorf("%d symbols, %v; debug/elf has %d", len(got), err, len(want))
+	}
+	if got, err := StaticSymbols(f, info.Size(), "no such prefix"); err != nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	for n := int64(1); n < info.Size(); n *= 3 { // cut off: an error or nothing, never a panic
+		if got, err := StaticSymbols(f, n, "runtime."); err == nil && len(got) > 0 {
+			t.Errorf("%d symbols in the first %d bytes", len(got), n)
+		}
+	}
+}
+
+func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
+	o, err := Parse("elf x86_64\nexport PyInit_m\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err, ErrNotELF) {
+		t.Errorf("a text: %v", err)
+	}
+}

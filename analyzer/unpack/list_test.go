@@ -1,0 +1,52 @@
+package unpack
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"slices"
+	"testing"
+)
+
+type stored struct{ io.Writer }
+
+func (stored) Close() error { return nil }
+
+// List is told of all that lies in a wheel, also of what nobody wants: links, folders, and members that can't be read.
+func TestList(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, h := range []*zip.FileHeader{{Name: "p/"}, {Name: "p/a.so"}, {Name: "p/./b.txt"}, {Name: "link"}, {Name: "../out"}, {Name: "odd", Method: 99}} {
+		if h.Name == "link" {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		z.RegisterCompressor(99, func(w io.Writer) (io.WriteCloser, error) { return stored{w}, nil })
+		w, err := z.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Name != "p/" {
+			if _, err := w.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	o := Options{Want: func(string, int64, []byte) bool { return false }, List: func(p *Package, path string) {
+		if p.Kind != KindWheel {
+			t.Errorf("package %+v", p)
+		}
+		told = append(told, path)
+	}}
+	if _, _, err := Walk(context.Background(), "t-1.0-py3-none-any.whl", bytes.NewReader(b.Bytes()), int64(b.Len()), o, func(*File) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"p/", "p/a.so", "p/b.txt", "link", "odd"}; !slices.Equal(told, want) {
+		t.Errorf("told of %q, want %q", told, want)
+	}
+}
