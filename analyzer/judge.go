@@ -18,6 +18,9 @@ import (
 // that does not list them.
 var pythonHost = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libutil.so.1"}
 
+// anyHost is what every dynamic program has loaded.
+var anyHost = []string{"libc.so.6"}
+
 // judged is a finding with the fixes to try.
 type judged struct {
 	*Finding
@@ -167,7 +170,7 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 			}
 		}
 	}
-	var first, python []*dynlink.Library
+	var first, program, python []*dynlink.Library
 	for _, r := range set.Releases {
 		brought := c.brought(r)
 		libraries = append(libraries, brought...)
@@ -181,8 +184,11 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 		if slices.Contains(pythonHost, l.SONAME) {
 			python = append(python, provided)
 		}
+		if slices.Contains(anyHost, l.SONAME) {
+			program = append(program, provided)
+		}
 	}
-	alone := dynlink.NewEnvironment(p.Libc, libraries, first)
+	alone := dynlink.NewEnvironment(p.Libc, libraries, append(program, first...))
 	hosted := dynlink.NewEnvironment(p.Libc, libraries, append(python, first...))
 	for _, v := range views {
 		env := alone

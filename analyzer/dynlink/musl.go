@@ -26,7 +26,7 @@ func muslArch(arch string) string {
 	return arch
 }
 
-// reserved names are those that musl's libc contains itself (load_library).
+// muslReserved are those that musl's libc contains itself (load_library).
 var muslReserved = []string{"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."}
 
 func (u *musl1) resolve(r *run) error {
@@ -158,9 +158,10 @@ func (u *musl1) load(r *run, name string, by *loaded, preload bool) *loaded {
 	return r.add(o, name, found, by, how)
 }
 
+// own is musl's libc, which is the loader itself; it prints under the name that was asked for first.
 func (u *musl1) own(by *loaded, name string) *loaded {
-	if u.self.by == nil {
-		u.self.by = by
+	if u.self.by == nil && u.self != by {
+		u.self.by, u.self.names = by, []string{name}
 	}
 	return u.self
 }
