@@ -30,7 +30,7 @@ docs: ## Write the generated pages and the goldens of the rules anew
 	go test ./internal/docgen ./cmd/compat -run 'Pages|Schemas' -update
 
 data: ## Write the embedded tables of platforms and packages anew (needs apt's mirror and a package index)
-	go generate ./analyzer/platform ./analyzer/stack
+	go generate ./analyzer/platform ./analyzer/stack ./analyzer/abi3
 
 demo: ## Play the founding cases against a GitHub on this machine
 	go run ./cmd/compat demo
