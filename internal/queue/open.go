@@ -100,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 // priority of a job that is to be stored.
 func (q *Queue) priority(j Job) Priority { return or(j.Priority, q.o.Priorities[j.Kind]) }
 
-// apart is how long suspects of a crash are kept apart: the last of eight waits 17 s under leases of 10 s.
+// apart is how long suspects of a crash are kept apart: the last of eight waits 20 s under leases of 10 s.
 func (q *Queue) apart() int64 { return q.o.Lease.Milliseconds() / 4 }
 
 func or[T comparable](v, otherwise T) T {

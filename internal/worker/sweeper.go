@@ -14,6 +14,9 @@ const (
 	// sweepEvery is rare enough to cost nothing and often enough for a person who waits.
 	sweepEvery = 10 * time.Minute
 
+	// sweepAgain is the first pause after a look that failed, by a rate limit for instance; each further one is twice as long.
+	sweepAgain = 3 * time.Second
+
 	// sweepWindow is how long GitHub redelivers (docs: redelivering webhooks).
 	sweepWindow = 3 * 24 * time.Hour
 )
@@ -24,12 +27,19 @@ func (w *Worker) sweep(ctx context.Context) {
 	asked := map[string]bool{}
 	w.Queue.Lead(ctx, "sweeper", sweepLead, func(ctx context.Context, term *queue.Term) {
 		w.Log.Debug("this process sweeps", "term", term.Number)
+		again := sweepAgain
 		for ctx.Err() == nil {
 			err := w.sweepOnce(ctx, term, asked)
 			w.metrics.swept(err)
 			if err != nil && ctx.Err() == nil {
-				w.Log.Warn("failed deliveries could not be asked for again", "error", err)
+				w.Log.Warn("failed deliveries could not be asked for again", "error", err, "pause", again)
 			}
+			if err != nil {
+				sleep(ctx, again)
+				again = min(2*again, sweepEvery)
+				continue
+			}
+			again = sweepAgain
 			sleep(ctx, sweepEvery)
 		}
 	})

@@ -189,7 +189,7 @@ end
 
 -- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker.
 -- After the first time the job keeps its place, so it is next. Then it is a suspect, as all are that ran beside it when the process died: each
--- waits for another while, up to seven steps long, so that the culprit dies without the others.
+-- waits for another while, one to eight steps long, so that the culprit dies without the others.
 local function crash(j, max, step)
   leave(j)
   promote(j)
@@ -201,6 +201,6 @@ local function crash(j, max, step)
   elseif j.crashes == 1 then
     wait(j)
   else
-    delay(j, NOW + tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 * step)
+    delay(j, NOW + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)
   end
 end

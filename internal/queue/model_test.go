@@ -1,0 +1,196 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+)
+
+// model is the queue as a few maps, without time: it says what each call must answer. Whose turn it is among installations it leaves open.
+type model struct {
+	cap, maxAttempts, maxCrashes int
+
+	numbers int
+	jobs    map[string]*modelJob
+	marks   map[string][]string
+	states  map[string]string
+	parked  map[int64]bool
+}
+
+type modelJob struct {
+	modelWork
+	key               string
+	state             State
+	attempts, crashes int
+	lease             int // of the one that runs it
+	next              *modelWork
+}
+
+// modelWork is what a newer job brings.
+type modelWork struct {
+	gen, seq int
+	inst     int64
+	nonce    string
+	prio     Priority
+}
+
+func (m *model) number() int {
+	m.numbers++
+	return m.numbers
+}
+
+func (m *model) enqueue(guid string, jobs ...Job) (duplicate bool, gens []int, superseded int) {
+	again := map[string]bool{}
+	if keys, seen := m.marks[guid]; guid != "" && seen {
+		for _, k := range keys {
+			if j := m.jobs[k]; j != nil && j.state == Dead {
+				again[k] = true
+			}
+		}
+		if len(again) == 0 {
+			return true, nil, 0
+		}
+	}
+	var keys []string
+	for _, j := range jobs {
+		keys = append(keys, j.Key)
+		if len(again) > 0 && !again[j.Key] {
+			continue
+		}
+		gen, took := m.store(j)
+		gens = append(gens, gen)
+		if took {
+			superseded++
+		}
+	}
+	if guid != "" {
+		m.marks[guid] = keys
+	}
+	return false, gens, superseded
+}
+
+func (m *model) store(n Job) (gen int, superseded bool) {
+	w := modelWork{gen: m.number(), inst: n.Installation, nonce: n.Nonce, prio: n.Priority}
+	w.seq = w.gen
+	j := m.jobs[n.Key]
+	if j == nil {
+		m.jobs[n.Key] = &modelJob{modelWork: w, key: n.Key, state: Waiting}
+		return w.gen, false
+	}
+	if j.state == Running {
+		if old := j.next; old != nil {
+			w.seq, w.prio, w.nonce = old.seq, max(w.prio, old.prio), cmp.Or(w.nonce, old.nonce)
+		}
+		w.nonce = cmp.Or(w.nonce, j.nonce)
+		j.next = &w
+		return w.gen, true
+	}
+	w.nonce = cmp.Or(w.nonce, j.nonce)
+	if superseded = j.state != Dead; superseded {
+		w.seq, w.prio = j.seq, max(w.prio, j.prio)
+	} else {
+		j.crashes = 0
+	}
+	j.modelWork, j.attempts, j.state = w, 0, Waiting
+	return w.gen, superseded
+}
+
+// claimable are the keys that a claim may answer: the first in line of each installation that may be served.
+func (m *model) claimable() (first []*modelJob) {
+	running := map[int64]int{}
+	line := map[int64]*modelJob{}
+	for _, j := range m.jobs {
+		switch j.state {
+		case Running:
+			running[j.inst]++
+		case Waiting:
+			if f := line[j.inst]; f == nil || j.prio > f.prio || j.prio == f.prio && j.seq < f.seq {
+				line[j.inst] = j
+			}
+		}
+	}
+	for inst, j := range line {
+		if running[inst] < m.cap && !m.parked[inst] {
+			first = append(first, j)
+		}
+	}
+	return first
+}
+
+// held is the job that a lease is on; nil: it is lost.
+func (m *model) held(key string, lease int) *modelJob {
+	if j := m.jobs[key]; j != nil && j.state == Running && j.lease == lease {
+		return j
+	}
+	return nil
+}
+
+// end ends a lease whose worker gave word; otherwise, when no newer job waits now, the job is in the state given ("": gone).
+func (m *model) end(j *modelJob, otherwise State) (newer bool) {
+	j.crashes = 0
+	if m.promote(j) {
+		return true
+	}
+	if j.state = otherwise; otherwise == "" {
+		delete(m.jobs, j.key)
+	}
+	return false
+}
+
+func (m *model) promote(j *modelJob) bool {
+	if j.next == nil {
+		return false
+	}
+	j.modelWork, j.next, j.attempts, j.state = *j.next, nil, 0, Waiting
+	return true
+}
+
+func (m *model) retry(j *modelJob) {
+	attempts := j.attempts + 1
+	state := Delayed
+	if attempts >= m.maxAttempts {
+		state = Dead
+	}
+	if !m.end(j, state) {
+		j.attempts = attempts
+	}
+}
+
+func (m *model) release(j *modelJob) {
+	if !m.promote(j) {
+		j.state = Waiting
+	}
+}
+
+func (m *model) crash(j *modelJob) {
+	m.promote(j)
+	j.crashes++
+	switch {
+	case j.crashes >= m.maxCrashes:
+		j.state = Dead
+	case j.crashes == 1:
+		j.state = Waiting
+	default:
+		j.state = Delayed
+	}
+}
+
+func (m *model) dropInstallation(inst int64) {
+	for key, j := range m.jobs {
+		if j.inst != inst {
+			continue
+		}
+		if j.next == nil || j.next.inst == inst || !m.promote(j) {
+			delete(m.jobs, key)
+		}
+	}
+}
+
+func (m *model) in(state State) (keys []string) {
+	for key, j := range m.jobs {
+		if j.state == state {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
