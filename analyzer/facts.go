@@ -38,6 +38,21 @@ type Object struct {
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
+
+	module bool   // see Extension
+	stem   string // the path without what tells alternatives apart
+}
+
+var extensionSuffix = regexp.MustCompile(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)
+
+var variant = regexp.MustCompile(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
+
+// newObject gathers what is asked of an object again and again.
+func newObject(path string, o *elfobj.Object) *Object {
+	return &Object{Path: path, Object: o,
+		module: extensionSuffix.MatchString(path) || slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool { return strings.HasPrefix(e.Name, "PyInit_") }),
+		stem:   variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
+	}
 }
 
 // Public tells whether programs may link against the object: a lib*.so with a SONAME that is no extension module and no copy of
@@ -47,15 +62,8 @@ func (o *Object) Public() bool {
 	return o.SONAME != "" && strings.HasPrefix(base, "lib") && !o.Extension() && !strings.Contains(o.Path, ".libs/")
 }
 
-var extensionSuffix = regexp.MustCompile(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)
-
 // Extension tells whether the object is a module that Python imports.
-func (o *Object) Extension() bool {
-	if extensionSuffix.MatchString(o.Path) {
-		return true
-	}
-	return slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool { return strings.HasPrefix(e.Name, "PyInit_") })
-}
+func (o *Object) Extension() bool { return o.module }
 
 // read is everything that was taken in from one list of inputs.
 type read struct {
@@ -206,7 +214,8 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 	if err != nil {
 		r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + err.Error()})
 	}
-	object := &Object{Path: f.Path, Object: o, GPU: archs}
+	object := newObject(f.Path, o)
+	object.GPU = archs
 	if object.Extension() {
 		object.NumPy = readNumPyBuild(o, f.Content, f.Size)
 	}

@@ -3,7 +3,6 @@ package analyzer
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -256,11 +255,8 @@ func scope(v *View, views []*View) []*dynlink.Library {
 	return out
 }
 
-var variant = regexp.MustCompile(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
-
 // Alternatives tells whether two objects stand beside each other with names that differ in a version or a GPU stack only: one of
 // them is picked at run time.
 func Alternatives(a, b *View) bool {
-	stem := func(p string) string { return variant.ReplaceAllString(extensionSuffix.ReplaceAllString(p, ""), "") }
-	return a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME) && stem(a.Path) == stem(b.Path)
+	return a.stem == b.stem && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
 }

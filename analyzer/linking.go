@@ -22,6 +22,7 @@ type linking struct {
 	of      map[*View]*staticlink.Library
 	given   []*staticlink.Library // all objects that were given: the artifact's and its siblings'
 	results map[linkKey]*staticlink.Result
+	left    map[*View][]staticlink.Problem // LinkLeft in this scenario, which every link rule asks for
 }
 
 type linkKey struct {
@@ -33,7 +34,7 @@ func (k *linking) build() {
 	if k.system != nil {
 		return
 	}
-	k.of, k.results = map[*View]*staticlink.Library{}, map[linkKey]*staticlink.Result{}
+	k.of, k.results, k.left = map[*View]*staticlink.Library{}, map[linkKey]*staticlink.Result{}, map[*View][]staticlink.Problem{}
 	for _, v := range k.views {
 		l := *k.check.object(v.Object)
 		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(v, k.scenario)
@@ -83,14 +84,25 @@ func lineOf(s fix.Scenario) staticlink.Line {
 // LinkLeft links a program against the object with the flags of a scenario, and runs it: what GNU ld refuses, and of what it refuses without these
 // flags that which the program then dies of.
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
-	lib := p.Linkable(v)
-	r := p.linking.system.Link(staticlink.GNU, lib, lineOf(s))
+	k := p.linking
+	k.build()
+	own := s.Key() == k.scenario.Key()
+	if out, ok := k.left[v]; ok && own {
+		return out
+	}
+	lib := k.of[v]
+	r := k.system.Link(staticlink.GNU, lib, lineOf(s))
 	out := slices.Clone(r.Problems)
-	_, undefined := p.linking.system.Run(r.Needed)
-	for _, x := range p.linking.system.Link(staticlink.GNU, lib, staticlink.Line{}).Problems {
-		if slices.Contains(undefined, x.Import) && r.Problem(x.Import) == nil {
-			out = append(out, x)
+	_, undefined := k.system.Run(r.Needed)
+	if bare := lineOf(fix.Scenario{}); len(undefined) > 0 {
+		for _, x := range k.system.Link(staticlink.GNU, lib, bare).Problems {
+			if slices.Contains(undefined, x.Import) && r.Problem(x.Import) == nil {
+				out = append(out, x)
+			}
 		}
+	}
+	if own {
+		k.left[v] = out
 	}
 	return out
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// maxTrials bounds how many different worlds one artifact is judged again in. What is not tried any more is offered as
-// unverified.
-const maxTrials = 64
+// An artifact is judged again in at most maxTrials different worlds, and fewer where it has many objects: maxWork bounds how many objects are judged in all
+// trials together (about ten seconds). What is not tried any more is offered as unverified.
+const (
+	maxTrials = 64
+	maxWork   = 1500
+)
 
 // trial is the outcome of one changed world.
 type trial struct {
@@ -41,7 +44,7 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 			}
 			changed := candidate.Change.Apply(s)
 			t := trials[changed.Key()]
-			if t == nil && len(trials) < maxTrials {
+			if t == nil && len(trials) < maxTrials && len(trials)*len(f.Objects) < maxWork {
 				if t, err = c.trial(ctx, f, g, changed); err != nil {
 					return err
 				}
