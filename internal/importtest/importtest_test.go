@@ -44,7 +44,7 @@ var floors = map[string][]string{
 	"internal/index":        {"analyzer/..."},
 	"internal/report":       {"analyzer", "analyzer/fix", "internal/mdsafe"},
 	"internal/scratch":      {"analyzer/unpack"},
-	"internal/settings":     {"analyzer", "analyzer/pkgmeta", "config"},
+	"internal/settings":     {"analyzer", "config"},
 	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
 		"internal/mdsafe"},
 	"internal/githubtest/...": {"analyzer/elfobj", "internal/githubtest/..."},
