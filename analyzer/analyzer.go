@@ -43,6 +43,7 @@ type check struct {
 	resolved map[string]*stack.Set
 	indexed  map[*Object]*dynlink.Library
 	packages map[*stack.Release][]*dynlink.Library
+	asked    map[string]*stack.Release
 	linkable map[any][]*staticlink.Library // of an *Object or a *stack.Release
 }
 
@@ -89,6 +90,7 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	}
 	c.facts = r.facts
 	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
+	c.asked = map[string]*stack.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
 	report := NewReport(c.options.Version)
 	report.Unread, report.Skipped = r.unread, r.skipped

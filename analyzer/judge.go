@@ -34,7 +34,7 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	world := &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch)}
+	world := &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch), asked: c.asked}
 	for _, set := range sets {
 		views := c.views(f, g.platform, set, s)
 		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}

@@ -14,15 +14,33 @@ type World struct {
 	ctx    context.Context
 	source stack.Source
 	on     stack.On
+	asked  map[string]*stack.Release // by NAME==VERSION on ARCH; nil where it is not to be had. Shared by all passes of a check
+}
+
+// maxAsked bounds for how many releases, beyond those beside the artifact, one check asks: each may be a download.
+const maxAsked = 24
+
+// release is one version of a package, nil when it is not to be had or when enough were asked for.
+func (w *World) release(name, version string) *stack.Release {
+	key := name + "==" + version + " on " + w.on.Arch
+	if r, ok := w.asked[key]; ok || len(w.asked) >= maxAsked {
+		return r
+	}
+	r, err := w.source.Release(w.ctx, name, version, w.on)
+	if err != nil {
+		r = nil
+	}
+	w.asked[key] = r
+	return r
 }
 
 // First finds the oldest version of a package above floor that good accepts, and the newest below it that it does not (floor where there is
 // none between). ok is false when even the newest is no good, or when the source can't say.
 func (w *World) First(name, floor string, good func(*stack.Release) bool) (version, bad string, ok bool) {
 	version, bad, ok, err := stack.First(w.ctx, w.source, name, floor, func(v string) (bool, error) {
-		r, err := w.source.Release(w.ctx, name, v, w.on)
-		if err != nil {
-			return false, err
+		r := w.release(name, v)
+		if r == nil {
+			return false, stack.ErrUnknown
 		}
 		return good(r), nil
 	})
@@ -50,8 +68,8 @@ func (w *World) Nearest(name, version string, good func(*stack.Release) bool) (s
 		if i == here {
 			return false
 		}
-		r, err := w.source.Release(w.ctx, name, versions[i].String(), w.on)
-		return err == nil && good(r)
+		r := w.release(name, versions[i].String())
+		return r != nil && good(r)
 	}
 	found := -1
 	for d := 1; d <= maxProbes/2 && found < 0; d++ {

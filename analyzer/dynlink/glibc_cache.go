@@ -67,7 +67,7 @@ func (g *glibc) readCache(data []byte, ord binary.ByteOrder) {
 		better := 1 << 20 // an entry of no hwcaps folder comes last
 		switch {
 		case hwcap&(1<<62) != 0: // DL_CACHE_HWCAP_EXTENSION
-			k := uint64(hwcap & (1<<32 - 1))
+			k := hwcap & (1<<32 - 1)
 			if g.minor < 33 || k >= uint64(len(caps)) {
 				continue
 			}

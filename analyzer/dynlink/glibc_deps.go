@@ -17,7 +17,8 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		return l, nil
 	}
 	var o *object
-	found, how, text := "", foundPath, ""
+	var found, text string
+	how := foundPath
 	if strings.Contains(name, "/") {
 		found, _ = g.expand(name, by)
 		if c, err := g.store.open(found); err == nil {

@@ -69,12 +69,20 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			f := analyzer.Finding{Object: m.NeededBy.Path, Library: m.Name, Chain: append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name)}
 			f.Package, _, _ = strings.Cut(m.NeededBy.Origin, "==")
 			f.Message = fmt.Sprintf("%s of %s, which %s loads, needs %s, and no package beside it brings that", m.NeededBy.Path, m.NeededBy.Origin, v.Path, m.Name)
-			if bringer, known := platform.Known(m.Name); known {
+			bringer, known := platform.Known(m.Name)
+			switch fixes := siblingWith(p, m.Name); {
+			case known:
 				f.Severity, f.Message = analyzer.Warning, f.Message+"; "+bringer+" brings it"
-			} else if names := unlooked(p); names != "" {
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may and could not be looked up", f.Message, names)
+				p.Report(f)
+			case unlooked(p) != "":
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may and could not be looked up", f.Message, unlooked(p))
+				p.Report(f, fixes...)
+			case ofStem(p, m.Name) == nil:
+				f.Severity, f.Message = analyzer.Warning, f.Message+"; the system would have to"
+				p.Report(f)
+			default:
+				p.Report(f, fixes...)
 			}
-			p.Report(f, siblingWith(p, m.Name)...)
 		}
 	}
 }

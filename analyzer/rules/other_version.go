@@ -43,16 +43,25 @@ func stem(soname string) string {
 	return name + ".so"
 }
 
-// siblingWith offers another version of the package that has a library of the same stem, where that version brings the needed name.
-func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
+// ofStem finds the package beside the artifact that has a library of the same stem, which is then of another version.
+func ofStem(p *analyzer.Pass, needed string) *stack.Release {
 	for _, r := range p.Stack.Releases {
 		for i := range r.Libraries {
 			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) || stem(path.Base(l.Path)) == stem(needed) {
-				return otherVersion(p, r, func(o *stack.Release) bool { return brings(o, needed) })
+				return r
 			}
 		}
 	}
 	return nil
+}
+
+// siblingWith offers another version of that package which brings the needed name.
+func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
+	r := ofStem(p, needed)
+	if r == nil {
+		return nil
+	}
+	return otherVersion(p, r, func(o *stack.Release) bool { return brings(o, needed) })
 }
 
 // definedBy offers another version of a package whose library the object needs, where that version defines a symbol.

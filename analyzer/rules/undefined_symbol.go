@@ -41,7 +41,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			f.Message = fmt.Sprintf("%s imports %s, and nothing that it loads on %s defines it", v.Path, analyzer.Versioned(i.Name, i.Version), p.Platform.Name)
 			var fixes []fix.Candidate
 			owners := platform.Providers(p.Platform, i.Name)
-			fixes = append(fixes, definedBy(p, v, i.Name, i.Version)...)
+			if !v.Alternative {
+				fixes = append(fixes, definedBy(p, v, i.Name, i.Version)...)
+			}
 			switch other := elsewhere(p, v, i.Name); {
 			case len(owners) > 0:
 				owner := owners[0].SONAME

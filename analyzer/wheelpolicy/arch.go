@@ -96,7 +96,7 @@ func libcOf(o *elfobj.Object, path string) (string, error) {
 		}
 	}
 	for _, n := range o.Needed {
-		says := ""
+		var says string
 		switch {
 		case strings.HasPrefix(n, "libc.musl-"), strings.HasPrefix(n, "ld-musl-"):
 			says = musl

@@ -16,17 +16,16 @@ func Unreadable(head []byte, size int64, broken bool) bool {
 	if head[5] == 2 {
 		order = binary.BigEndian
 	}
-	headerSize, entry, shoff, shnum := 52, int64(40), int64(0), 48
+	headerSize, entry, shnum := 52, int64(40), 48
 	if head[4] == 2 {
 		headerSize, entry, shnum = 64, 64, 60
 	}
 	if len(head) < headerSize {
 		return false
 	}
+	shoff := int64(order.Uint32(head[32:]))
 	if head[4] == 2 {
 		shoff = int64(order.Uint64(head[40:]))
-	} else {
-		shoff = int64(order.Uint32(head[32:]))
 	}
 	sections := int64(order.Uint16(head[shnum:]))
 	// Its table of sections ends behind the file: what is cut off is more than auditwheel can do without.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -105,7 +106,8 @@ func objectsBelow(dirs ...string) (out []string) {
 
 // loaderSays is the loader's answer as sorted lines, "" for a file that it does not take.
 func loaderSays(loader, file string) string {
-	if err := exec.Command(loader, "--verify", file).Run(); err != nil && err.(*exec.ExitError).ExitCode() == 1 {
+	var refused *exec.ExitError
+	if err := exec.Command(loader, "--verify", file).Run(); errors.As(err, &refused) && refused.ExitCode() == 1 {
 		return ""
 	}
 	c := exec.CommandContext(context.Background(), loader, file)

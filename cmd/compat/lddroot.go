@@ -164,5 +164,5 @@ func (f *lddFile) Size() int64 {
 func (f *lddFile) Folder() bool { return f.stat.Mode&syscall.S_IFMT == syscall.S_IFDIR }
 
 func (f *lddFile) ID() dynlink.FileID {
-	return dynlink.FileID{Device: uint64(f.stat.Dev), Inode: f.stat.Ino}
+	return dynlink.FileID{Device: uint64(f.stat.Dev), Inode: f.stat.Ino} //nolint:unconvert // of another width on other systems
 }

@@ -99,7 +99,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			held = m.held(l.Job.Key, l.id)
 		}
 		var err error
-		name := ""
+		var name string
 		switch {
 		case what < 8:
 			name = "enqueue"
