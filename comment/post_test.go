@@ -274,7 +274,7 @@ func TestReplyAndReact(t *testing.T) {
 		c := s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), "/compat explain <!-- compat:reply 1 -->")
 		ids = append(ids, c.ID)
 	}
-	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker))
+	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker), "")
 	for range 2 {
 		s.gh.Fault("issues/create-comment", 1, hidden)
 		s.ok(s.Reply(ctx, n, ids[0], hostile))

@@ -16,12 +16,18 @@ func Help() string {
 		"- `/compat recheck` judges the head again; for people with write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes\n" +
 		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; for people with write access\n" +
+		"- `/compat unaccept SYMBOL` (or a rule) takes that back; for people with write access\n" +
+		"- `/compat status` tells the verdict, what is under way, and what was accepted\n" +
 		"- `/compat help` is this list\n"
 }
 
-// Unknown answers a command that does not exist.
-func Unknown(command string) string {
-	return fmt.Sprintf("There is no command %s.\n\n%s", mdsafe.Code(command, 60), Help())
+// Unknown answers a command that does not exist. meant is the one that was probably meant; "" when none is near.
+func Unknown(command, meant string) string {
+	said := fmt.Sprintf("There is no command %s.", mdsafe.Code(command, 60))
+	if meant != "" {
+		said += fmt.Sprintf(" Did you mean %s?", mdsafe.Code("/compat "+meant, 60))
+	}
+	return said + "\n\n" + Help()
 }
 
 // NotPermitted answers a command of somebody who may not give it.
@@ -29,9 +35,13 @@ func NotPermitted(command string) string {
 	return fmt.Sprintf("%s is for people with write access to this repository.\n", mdsafe.Code("/compat "+command, 60))
 }
 
-// NeedsReason answers an accept that says no reason.
+// NeedsReason answers an accept that says no reason. what is the symbol or rule; "" when not even that was said.
 func NeedsReason(what string) string {
-	return fmt.Sprintf("Nothing was accepted: a reason is missing. Write %s.\n", mdsafe.Code("/compat accept "+what+" because TEXT", 200))
+	if what == "" {
+		what = "SYMBOL"
+	}
+	return fmt.Sprintf("Nothing was accepted: a reason is missing. Write %s, with %s behind it where it is not for ever.\n",
+		mdsafe.Code("/compat accept "+what+" because TEXT", 200), mdsafe.Code("until YYYY-MM-DD", 0))
 }
 
 // RuleText is what compat says of a rule; the worker takes it from analyzer/rules.
@@ -43,8 +53,8 @@ type RuleText struct {
 const maxExplained = 5
 
 // Explain tells the findings about a symbol, library, object or rule: what, where, why, and each fix. rule is the rule of that name,
-// nil when what is none; r may be nil when the head has no report yet.
-func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string) string {
+// nil when what is none; r may be nil when the head has no report yet. found is false where there was nothing to tell.
+func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string) (text string, found bool) {
 	in := Input{Report: r, DetailsURL: detailsURL}
 	var blocks []string
 	if rule != nil {
@@ -52,13 +62,13 @@ func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string)
 	}
 	var groups []*group
 	if r != nil {
-		var found []*analyzer.Finding
+		var of []*analyzer.Finding
 		for i := range r.Findings {
 			if f := &r.Findings[i]; about(f, what) {
-				found = append(found, f)
+				of = append(of, f)
 			}
 		}
-		groups = grouped(found)
+		groups = grouped(of)
 	}
 	said := map[string]bool{}
 	for _, g := range groups[:min(len(groups), maxExplained)] {
@@ -74,7 +84,8 @@ func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string)
 		blocks = append(blocks, leftOut(in, groups, rest))
 	}
 	blocks = append(blocks, link(in, "\n", "The full report"))
-	return mdsafe.Join(blocks, maxBody-200, func(left int) string { return "\nThe rest is in the report.\n" })
+	text = mdsafe.Join(blocks, maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })
+	return text, rule != nil || len(groups) > 0
 }
 
 // about says whether a finding is what a person means by a word: its symbol with or without version, its rule, library or object.

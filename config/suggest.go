@@ -5,14 +5,20 @@ import (
 	"strings"
 )
 
-// suggest names the known word that was probably meant, or else the words there are.
-func suggest(word string, known []string) string {
+// Nearest is the known word (in lower case) that was probably meant; "" where none is near.
+func Nearest(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := edits(strings.ToLower(word), k); d < distance {
 			best, distance = k, d
 		}
 	}
+	return best
+}
+
+// suggest names the known word that was probably meant, or else the words there are.
+func suggest(word string, known []string) string {
+	best := Nearest(word, known)
 	switch {
 	case best != "":
 		return "did you mean " + best + "?"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -69,13 +70,14 @@ var acceptance = regexp.MustCompile(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(
 func (t *task) accept(ctx context.Context, r *request, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
-		return reaction{emoji: confused, reply: "Say what is accepted and why: `/compat accept SYMBOL because REASON`, with `until 2030-01-31` behind it if it is not for ever.\n"}, nil
+		what, _, _ := strings.Cut(arguments, " ")
+		return reaction{emoji: confused, reply: comment.NeedsReason(word(what))}, nil
 	}
 	if m[3] != "" && !isDay(m[3]) {
 		return reaction{emoji: confused, reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20))}, nil
 	}
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
-		return reaction{emoji: thumbsDown, reply: "Only those who may write to this repository can accept a finding.\n"}, err
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
 	}
 	a := accepted{What: word(m[1]), Because: strings.TrimSpace(m[2]), Until: m[3], By: r.Author, On: t.job.Received.UTC().Format(time.DateOnly), Comment: r.Comment}
 	if err := t.remember(ctx, t.pullKey(r.Number), a); err != nil {
@@ -84,19 +86,55 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
 }
 
+// unaccept takes back what was accepted, and has the pull request judged again. Where it is taken back already (the job has run before)
+// nothing is left to do, and it says so.
+func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reaction, error) {
+	what := word(arguments)
+	if what == "" {
+		return reaction{emoji: confused, reply: "Say what is no longer accepted: " + mdsafe.Code("/compat unaccept SYMBOL", 0) + ", or a rule.\n"}, nil
+	}
+	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("unaccept")}, err
+	}
+	found := false
+	err := t.reaccept(ctx, t.pullKey(r.Number), func(as []accepted) ([]accepted, error) {
+		rest := slices.DeleteFunc(slices.Clone(as), func(o accepted) bool { return o.What == what })
+		found = len(rest) < len(as)
+		return rest, nil
+	})
+	switch {
+	case err != nil:
+		return reaction{}, err
+	case !found:
+		text := fmt.Sprintf("%s is not accepted in this pull request by a command.\n", mdsafe.Code(what, 200))
+		return reaction{emoji: confused, reply: text}, t.follow(ctx, "pull", t.pullKey(r.Number), "", "") // costs nothing when the verdict stands
+	}
+	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+}
+
 // remember adds to the list, once for each comment and subject.
 func (t *task) remember(ctx context.Context, subject string, a accepted) error {
+	return t.reaccept(ctx, subject, func(as []accepted) ([]accepted, error) {
+		as = slices.DeleteFunc(as, func(o accepted) bool { return o.What == a.What })
+		if len(as) >= maxAccepts {
+			return nil, &unfit{fmt.Sprintf("%d findings are accepted in this pull request already", len(as))}
+		}
+		return append(as, a), nil
+	})
+}
+
+// reaccept changes the list of what is accepted in a pull request.
+func (t *task) reaccept(ctx context.Context, subject string, change func([]accepted) ([]accepted, error)) error {
 	t.accepts.Lock()
 	defer t.accepts.Unlock()
 	as, err := t.acceptedIn(ctx, subject)
 	if err != nil {
 		return err
 	}
-	as = slices.DeleteFunc(as, func(o accepted) bool { return o.What == a.What })
-	if len(as) >= maxAccepts {
-		return &unfit{fmt.Sprintf("%d findings are accepted in this pull request already", len(as))}
+	if as, err = change(as); err != nil {
+		return err
 	}
-	data, err := json.Marshal(append(as, a))
+	data, err := json.Marshal(as)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}

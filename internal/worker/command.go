@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -34,19 +38,20 @@ type reaction struct {
 	reply string // Markdown of ours
 }
 
-// commands holds what each command does. They may run twice: reactions and replies look first, and a nonce counts once.
-var commands = map[string]func(*task, context.Context, *request, string) (reaction, error){
-	"recheck": (*task).recheck,
-	"explain": (*task).explain,
-	"accept":  (*task).accept,
-	"help":    func(*task, context.Context, *request, string) (reaction, error) { return reaction{reply: help}, nil },
-}
+// command does what one line says; arguments are the rest of the line.
+type command func(t *task, ctx context.Context, r *request, arguments string) (reaction, error)
 
-const help = "compat takes these commands, each on a line of its own:\n\n" +
-	"- `/compat recheck` judges the newest commit again (for those who may write here)\n" +
-	"- `/compat explain SYMBOL` or `/compat explain RULE` tells what a finding or a rule means\n" +
-	"- `/compat accept SYMBOL because REASON until 2030-01-31` (or a rule; `until` may be left out) lets a finding count for nothing in this pull request (for those who may write here)\n" +
-	"- `/compat help` shows this list\n"
+// commands holds what each command does. They may run twice: reactions and replies look first, and a nonce counts once.
+var commands = map[string]command{
+	"recheck":  (*task).recheck,
+	"explain":  (*task).explain,
+	"accept":   (*task).accept,
+	"unaccept": (*task).unaccept,
+	"status":   (*task).status,
+	"help": func(*task, context.Context, *request, string) (reaction, error) {
+		return reaction{reply: comment.Help()}, nil
+	},
+}
 
 // command answers the commands of one comment: with a reaction, and with one reply for all of them.
 func (t *task) command(ctx context.Context) (outcome, error) {
@@ -59,14 +64,16 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 	for _, c := range r.Commands {
 		do := commands[c.Name]
 		if do == nil {
-			emojis = append(emojis, confused)
-			replies = append(replies, fmt.Sprintf("There is no command %s.\n\n%s", mdsafe.Code(c.Name, 60), help))
-			continue
+			do = func(*task, context.Context, *request, string) (reaction, error) {
+				return reaction{emoji: confused, reply: comment.Unknown(c.Name, config.Nearest(c.Name, slices.Collect(maps.Keys(commands))))}, nil
+			}
 		}
 		answer, err := do(t, ctx, &r, c.Arguments)
 		if err != nil {
 			return done, err
 		}
+		// Who told the service to do what, for whoever has to find out later. The words are a stranger's: the log escapes them.
+		t.Log.Info("audit", "command", c.Name, "arguments", c.Arguments, "by", r.Author, "pull", r.Number, "comment", r.Comment, "answer", answer.emoji)
 		if answer.emoji != "" {
 			emojis = append(emojis, answer.emoji)
 		}
@@ -104,7 +111,7 @@ func (t *task) mayWrite(ctx context.Context, r *request) (bool, error) {
 
 func (t *task) recheck(ctx context.Context, r *request, _ string) (reaction, error) {
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
-		return reaction{emoji: thumbsDown, reply: "Only those who may write to this repository can start a new analysis.\n"}, err
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("recheck")}, err
 	}
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
 }

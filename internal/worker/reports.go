@@ -46,25 +46,30 @@ func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (stri
 	if err != nil {
 		return "", &ownFault{fmt.Errorf("worker: store the report: %w", err)}
 	}
-	if t.Config.PublicURL == nil {
-		return "", nil
-	}
-	return t.Config.PublicURL.JoinPath("reports", id).String(), nil
+	return t.page(id), nil
 }
 
-// lastReport is the newest report of a subject; nil when there is none (any more).
-func (t *task) lastReport(ctx context.Context, subject string) (*analyzer.Report, error) {
+// page is the address of a report; "" where no address is configured.
+func (t *task) page(id string) string {
+	if t.Config.PublicURL == nil {
+		return ""
+	}
+	return t.Config.PublicURL.JoinPath("reports", id).String()
+}
+
+// lastReport is the newest report of a subject, with its page's address; nil when there is none (any more).
+func (t *task) lastReport(ctx context.Context, subject string) (*analyzer.Report, string, error) {
 	id, err := t.Queue.Get(ctx, lastKey(subject))
 	if err != nil || id == nil {
-		return nil, err
+		return nil, "", err
 	}
 	data, err := t.Queue.Get(ctx, ReportKey(string(id)))
 	if err != nil || data == nil {
-		return nil, err
+		return nil, "", err
 	}
 	r := &analyzer.Report{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("worker: the stored report is damaged: %w", err)
+		return nil, "", fmt.Errorf("worker: the stored report is damaged: %w", err)
 	}
-	return r, nil
+	return r, t.page(string(id)), nil
 }

@@ -1,0 +1,42 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/queue"
+)
+
+// status tells the verdict on the pull request, what its job does or waits for, and what was accepted in it.
+func (t *task) status(ctx context.Context, r *request, _ string) (reaction, error) {
+	key := t.pullKey(r.Number)
+	var last standing
+	if err := t.recall(ctx, standingKey(key), &last); err != nil {
+		return reaction{}, err
+	}
+	said := comment.Standing{}
+	if last.Conclusion != "" {
+		said = comment.Standing{SHA: last.SHA, Conclusion: last.Conclusion, Title: last.Title, DetailsURL: last.Page}
+	}
+	entry, err := t.Queue.Show(ctx, key)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+	case err != nil:
+		return reaction{}, &ownFault{fmt.Errorf("worker: show %s: %w", key, err)}
+	case entry.State == queue.Running:
+		said.Doing = "the newest commit is being looked at"
+	case entry.State == queue.Waiting:
+		said.Doing = "the newest commit waits for its turn"
+	case entry.State == queue.Dead:
+		said.Doing = "nothing; the last try was given up: " + entry.Reason
+	default:
+		said.Doing = entry.Reason
+	}
+	accepted, err := t.acceptedIn(ctx, key)
+	for _, a := range accepted {
+		said.Accepted = append(said.Accepted, comment.Taken{What: a.What, Because: a.Because, By: a.By, On: a.On, Until: a.Until})
+	}
+	return reaction{reply: comment.Status(said)}, err
+}
