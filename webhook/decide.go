@@ -46,6 +46,8 @@ var events = map[string]func(e envelope, body []byte) (decision, error){
 	"merge_group":                mergeGroup,
 	"deployment_protection_rule": deployment,
 	"installation":               installation,
+	"installation_repositories":  installationRepositories,
+	"repository":                 repository,
 	"ping":                       ping,
 }
 

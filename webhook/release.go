@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// release: assets to judge. released and prereleased come beside published and say the same; created may be a draft.
+// release: assets to judge. released and prereleased come beside published, and alone when a release stops or starts being a pre-release; as jobs of one
+// subject they are one look. created may be a draft.
 func release(e envelope, body []byte) (decision, error) {
 	switch e.Action {
-	case "published", "edited", "deleted", "unpublished":
+	case "published", "released", "prereleased", "edited", "deleted", "unpublished":
 	default:
 		return e.unused()
 	}

@@ -11,7 +11,11 @@ const queueBranch = "gh-readonly-queue/"
 // workflowRun: CI has ended, so there may be artifacts. The pull requests of a fork's head are not named (GitHub lists none); the worker
 // finds them by the head's owner and branch.
 func workflowRun(e envelope, body []byte) (decision, error) {
-	if e.Action != "completed" {
+	switch e.Action {
+	case "completed":
+	case "requested", "in_progress":
+		return ignore("a run that goes on has no artifacts yet; its end is what matters")
+	default:
 		return e.unused()
 	}
 	var p struct {

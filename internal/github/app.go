@@ -60,8 +60,9 @@ type App struct {
 // Client speaks for one installation. It is safe for concurrent use.
 type Client struct {
 	*gh.Client
-	api *api
-	tr  *transport
+	api   *api
+	tr    *transport
+	known known
 }
 
 // New checks the options and makes an App. It opens no connection.

@@ -178,6 +178,9 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 			out, err = done, &ownFault{fmt.Errorf("worker: panic: %v", r)}
 		}
 	}()
+	if f := local[t.job.Kind]; f != nil {
+		return f(t, ctx)
+	}
 	f := kinds[t.job.Kind]
 	if f == nil {
 		return done, &unfit{fmt.Sprintf("there is no job of kind %q", t.job.Kind)}
@@ -188,7 +191,13 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 	return f(t, ctx)
 }
 
-// kinds holds the handler of each kind of job.
+// local holds the handlers of jobs that need nothing of GitHub.
+var local = map[string]func(*task, context.Context) (outcome, error){
+	"removed":    (*task).removed,
+	"repository": (*task).renamed,
+}
+
+// kinds holds the handler of each other kind of job.
 var kinds = map[string]func(*task, context.Context) (outcome, error){
 	"pull":        (*task).pull,
 	"commit":      (*task).commit,

@@ -38,7 +38,7 @@ func (t *task) open(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, &unfit{err.Error()}
 	}
-	repo, err := client.RepositoryByID(ctx, t.job.Repository)
+	repo, err := client.KnownRepository(ctx, t.job.Repository)
 	if notFound(err) {
 		return false, nil
 	}
@@ -62,7 +62,13 @@ func (t *task) missing(err error) (outcome, error) {
 	}
 	age := t.Now().Sub(t.job.Received)
 	if age < justNow {
+		if t.client != nil {
+			t.client.ForgetRepository(t.job.Repository) // it may have another name
+		}
 		return later(max(time.Second, age/2), "GitHub doesn't show it yet"), nil
+	}
+	if t.client != nil {
+		t.client.ForgetRepository(t.job.Repository)
 	}
 	t.Log.Info("nothing to do: GitHub doesn't show what the event was about")
 	return done, nil
