@@ -113,6 +113,9 @@ func tell(t *testing.T, w world) *story {
 	}
 	s.app.env = map[string]string{"APP_ID": fmt.Sprint(gh.AppID), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(), "COMPAT_DATA": filepath.Join(dir, "data"),
 		"COMPAT_PUBLIC_URL": s.app.url(""), "COMPAT_LEASE": "2s", "COMPAT_WAIT": w.wait.String(), "LOG_LEVEL": "debug"}
+	if w.redis == nil && os.Getenv("COMPAT_STORIES") == "redis" {
+		w.redis = redistest.Start(t) // every story on a server of its own, as make test tells them a second time
+	}
 	if w.redis != nil {
 		s.app.env["REDIS_URL"] = w.redis.URL
 	}
