@@ -53,7 +53,7 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 			switch {
 			case t == nil:
 				x.Fixes = append(x.Fixes, offer)
-			case t.left[x.Identity()] || slices.ContainsFunc(keys(t.left), func(id string) bool { return !before[id] }):
+			case t.left[x.Identity()] || t.adds(before):
 				// It does not help, or it breaks something else.
 			default:
 				offer.Verified = true
@@ -84,12 +84,14 @@ func (c *check) trial(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*t
 	return t, nil
 }
 
-func keys(m map[string]bool) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
+// adds tells whether the changed world has a finding that was not there before.
+func (t *trial) adds(before map[string]bool) bool {
+	for id := range t.left {
+		if !before[id] {
+			return true
+		}
 	}
-	return out
+	return false
 }
 
 // conflicts writes what the chosen releases don't meet.

@@ -134,9 +134,6 @@ func (e *Environment) named(name string, k Kind) *Library {
 	return nil
 }
 
-// Named returns every library that answers to a name, in search order.
-func (e *Environment) Named(name string) []*Library { return e.byName[name] }
-
 // below expands $ORIGIN, the only token that leads to a file of a package, and "" for any other directory: those are the build machine's.
 func below(dir, object, name string) string {
 	dir = strings.Replace(dir, "${ORIGIN}", "$ORIGIN", 1)
