@@ -128,6 +128,12 @@ func (p *Poster) Conclude(ctx context.Context, sha string, run int64, externalID
 	return id, nil
 }
 
+// Concluded says whether a run of this external id is completed on the commit.
+func (p *Poster) Concluded(ctx context.Context, sha, externalID string) (bool, error) {
+	runs, err := p.runs(ctx, sha)
+	return concluded(runs, externalID) != nil, err
+}
+
 // Cancel closes the open ones of these runs: their head was superseded. A run that is gone or concluded is left alone.
 func (p *Poster) Cancel(ctx context.Context, runs ...int64) error {
 	for _, id := range runs {

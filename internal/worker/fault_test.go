@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,28 @@ func TestRestartBetweenVerdictAndComment(t *testing.T) {
 	s.down()
 	s.up()
 	s.oneSummary(p)
+	s.once(p.HeadSHA)
+}
+
+// A verdict that is out stands, even when what comes after it never works.
+func TestTheCommentNeverWorks(t *testing.T) {
+	s := start(t, time.Minute)
+	s.down()
+	s.tries = 2
+	s.up()
+	s.gh.Fault("issues/create-comment", 100, githubtest.Fault{Status: 502})
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.until(func() string {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !bytes.Contains(s.log.Bytes(), []byte("job failed for the last time")) {
+			return "not given up"
+		}
+		return ""
+	})
+	s.down() // a job under way ends first
+	s.want(s.concluded(p.HeadSHA), "failure", "pow")
 	s.once(p.HeadSHA)
 }
 

@@ -41,12 +41,13 @@ func TestMain(m *testing.M) {
 
 // service is the whole line, from the webhook to what is posted, on a GitHub of the test's own.
 type service struct {
-	t    *testing.T
-	gh   *githubtest.Server
-	inst *githubtest.Installation
-	repo *githubtest.Repo
-	dir  string
-	wait time.Duration
+	t     *testing.T
+	gh    *githubtest.Server
+	inst  *githubtest.Installation
+	repo  *githubtest.Repo
+	dir   string
+	wait  time.Duration
+	tries int // of a failing job; 0: as many as ever
 
 	front *httptest.Server // stays while the service behind it is stopped and started
 	mu    sync.Mutex
@@ -128,7 +129,7 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	q, err := queue.Open(s.t.Context(), queue.Options{Dir: s.dir, Lease: c.Lease, Log: log})
+	q, err := queue.Open(s.t.Context(), queue.Options{Dir: s.dir, Lease: c.Lease, MaxAttempts: s.tries, Log: log})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -47,6 +47,9 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	st.ask(t.job.Nonce)
 	t.Log = t.Log.With("sha", s.sha)
 	t.giveUp = func(ctx context.Context, reason string) error {
+		if out, err := t.posted(ctx, s.sha); err != nil || out {
+			return err
+		}
 		return t.conclude(ctx, s, verdict{ext: t.external(s.sha, "failed", t.job.ID), check: comment.Render(comment.Input{Problem: comment.Failed(strings.TrimRight(reason, ".")), SHA: s.sha})})
 	}
 	var run int64
@@ -57,7 +60,11 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		}
 	}
 	if t.lease.Last && t.lease.Crashes > 0 {
-		return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+		if out, err := t.posted(ctx, s.sha); err != nil {
+			return done, err
+		} else if !out { // judging didn't end it where the verdict is out: go on from there
+			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+		}
 	}
 	set, problems, err := t.configured(ctx, s.base.Ref)
 	if err != nil {
@@ -106,6 +113,14 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		}
 	}
 	return t.verdict(ctx, s, run, ext, found, set, accepted)
+}
+
+// posted says whether the check run of the verdict that an earlier try was posting is concluded. It then stands, whatever becomes of the job.
+func (t *task) posted(ctx context.Context, sha string) (bool, error) {
+	if t.state.Intent == "" {
+		return false, nil
+	}
+	return t.poster.Concluded(ctx, sha, t.state.Intent)
 }
 
 func (s subject) accepts(ctx context.Context) ([]accepted, error) {
