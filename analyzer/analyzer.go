@@ -67,7 +67,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("%q is no package name", p)
 		}
 	}
-	head, err := c.run(ctx, inputs, true)
+	head, err := c.run(ctx, inputs, !o.NoFixes)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		markExisting(head, base)
+		head.MarkExisting(base.Identities())
 	}
 	c.conclude(head)
 	return head, nil

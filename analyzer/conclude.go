@@ -71,15 +71,23 @@ func alsoOn(names []string) string {
 	return fmt.Sprintf("; the same on %s and %d more platforms up to %s", strings.Join(names[:shown], ", "), len(names)-shown, names[len(names)-1])
 }
 
-// markExisting clears New on findings that the base has too.
-func markExisting(head, base *Report) {
-	had := map[string]bool{}
-	for i := range base.Findings {
-		had[base.Findings[i].Identity()] = true
+// MarkExisting clears New on the findings whose identity is among these, the base's.
+func (r *Report) MarkExisting(identities []string) {
+	sorted := slices.Sorted(slices.Values(identities))
+	for i := range r.Findings {
+		_, had := slices.BinarySearch(sorted, r.Findings[i].Identity())
+		r.Findings[i].New = !had
 	}
-	for i := range head.Findings {
-		head.Findings[i].New = !had[head.Findings[i].Identity()]
+}
+
+// Identities lists the findings' identities, each once.
+func (r *Report) Identities() []string {
+	ids := []string{}
+	for i := range r.Findings {
+		ids = append(ids, r.Findings[i].Identity())
 	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // conclude applies configured severities and acceptances, sorts, and sums up.

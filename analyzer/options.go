@@ -21,7 +21,8 @@ type Options struct {
 	First     []string // packages whose libraries are loaded before everything else
 	Link      bool     // link findings of every library are errors
 
-	Base []Input // what the base branch has; nil: no comparison, everything is new
+	Base    []Input // what the base branch has; nil: no comparison, everything is new
+	NoFixes bool    // no fix is looked for: only what is wrong is asked
 
 	Rules  map[string]Severity // severity by rule id; Off silences it
 	Accept []Accept            // findings that count for nothing

@@ -11,7 +11,6 @@ import (
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
-	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/settings"
 )
 
@@ -64,61 +63,37 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	for _, a := range accepted {
 		o.Accept = append(o.Accept, a.option(t.ruleIDs())...)
 	}
-	if compare != nil {
-		base, closeBase, err := t.comparison(ctx, c, found, compare)
-		if err != nil {
-			return j, err
-		}
-		defer closeBase()
-		if base != nil {
-			o.Base, j.base = base, t.state.Base.Ref
-		}
-	}
-	select {
-	case t.slots <- struct{}{}:
-		defer func() { <-t.slots }()
-	case <-ctx.Done():
-		return j, ctx.Err()
-	}
 	start := t.Now()
-	j.report, err = t.Analyzer.Check(ctx, inputs, o)
+	j.report, err = t.check(ctx, inputs, o)
 	j.took = t.Now().Sub(start)
 	if err != nil && ctx.Err() == nil && !passing(err) {
 		return j, &badOptions{err}
 	}
+	if err != nil || compare == nil || len(j.report.Findings) == 0 { // nothing that the base could have
+		return j, err
+	}
+	had, err := t.had(ctx, c, found, o, compare)
+	if had != nil {
+		j.report.MarkExisting(had)
+		j.base = t.state.Base.Ref
+	}
 	return j, err
+}
+
+// check has inputs judged when there is room for one more analysis.
+func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options) (*analyzer.Report, error) {
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return t.Analyzer.Check(ctx, inputs, o)
 }
 
 // passing says that an error is the world's and not the options'.
 func passing(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrClosed)
-}
-
-// comparison fetches the base's artifacts. Only a limit, a lost lease or the like is an error: without a base everything is new.
-func (t *task) comparison(ctx context.Context, c *config.Repository, like *artifact.Found,
-	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) ([]analyzer.Input, func(), error) {
-	none := func() {}
-	found, err := compare(ctx, c, like)
-	var set *artifact.Set
-	if err == nil && found.State == artifact.Ready {
-		set, err = t.Fetcher.Download(ctx, t.client, found)
-	}
-	switch kind := github.Classify(err).Kind; {
-	case err != nil && (ctx.Err() != nil || kind == github.After || kind == github.Retry && !t.lease.Last):
-		return nil, none, err
-	case err != nil:
-		t.Log.Warn("the base's artifacts can't be had; everything counts as new", "error", err)
-		return nil, none, nil
-	case set == nil:
-		t.Log.Debug("nothing to compare with", "reason", found.Reason)
-		return nil, none, nil
-	}
-	inputs, closeFiles, err := open(set)
-	if err != nil || len(inputs) == 0 {
-		set.Close()
-		return nil, none, err
-	}
-	return inputs, func() { closeFiles(); set.Close() }, nil
 }
 
 // open gives the analyzer the files of a set.
