@@ -34,7 +34,7 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	world := &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch), asked: c.asked}
+	world := c.world(ctx, f, g)
 	for _, set := range sets {
 		views := c.views(f, g.platform, set, s)
 		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
@@ -50,6 +50,11 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 		}
 	}
 	return out, sets, ctx.Err()
+}
+
+// world is what rules may ask of other packages while they look at an artifact on a platform.
+func (c *check) world(ctx context.Context, f *Facts, g goal) *World {
+	return &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch), asked: c.asked}
 }
 
 // stacks resolves the packages beside the artifact: one set, or two where the ends of the ranges differ.

@@ -98,8 +98,12 @@ type Finding struct {
 	ProvidedBy *string   `json:"provided_by"` // who has the symbol without being part of the load; null where nobody is known
 	Fixes      []fix.Fix `json:"fixes"`
 	on         []string  // every target it shows on
+	besides    bool      // it is about a file of another package that is loaded with the artifact's
 	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault
 }
+
+// Besides marks a finding about a file of another package that is loaded with the artifact's.
+func (f *Finding) Besides() { f.besides = true }
 
 // Identity tells whether two findings are the same one: it leaves out the artifact's file name, which carries a version.
 func (f *Finding) Identity() string {

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -16,24 +17,44 @@ const (
 	maxWork   = 1500
 )
 
+// tries judges one artifact on one platform again and again, each time with a fix applied.
+type tries struct {
+	ctx       context.Context
+	check     *check
+	facts     *Facts
+	goal      goal
+	scenario  fix.Scenario
+	world     *World
+	before    map[string]bool // identities of the findings that are there without a fix
+	conflicts []string        // of the packages that are beside it without a fix
+	known     map[string]*trial
+}
+
 // trial is the outcome of one changed world.
 type trial struct {
-	left map[string]bool // identities of the findings that are there
-	sets []*stack.Set
+	found []judged
+	left  map[string]bool // their identities
+	sets  []*stack.Set
 }
 
 // try judges the artifact again with each candidate fix applied, and gives the fresh findings those that helped. A fix that can't be
 // applied in the model is offered as unverified; one that fails is not offered.
-func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all []judged, sets []*stack.Set, fresh []judged) (err error) {
-	before := map[string]bool{}
+func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all []judged, sets []*stack.Set, fresh []judged) error {
+	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}}
 	for _, x := range all {
-		before[x.Identity()] = true
+		t.before[x.Identity()] = true
 	}
-	known := conflicts(sets)
-	trials := map[string]*trial{}
 	for _, x := range fresh {
 		x.Fixes = []fix.Fix{}
 		for _, candidate := range x.candidates {
+			if candidate.Search != nil {
+				offers, err := t.search(x, candidate.Search)
+				if err != nil {
+					return err
+				}
+				x.Fixes = append(x.Fixes, offers...)
+				continue
+			}
 			offer := candidate.Fix
 			if offer.Cost == nil {
 				offer.Cost = []string{}
@@ -42,22 +63,15 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 				x.Fixes = append(x.Fixes, offer)
 				continue
 			}
-			changed := candidate.Change.Apply(s)
-			t := trials[changed.Key()]
-			if t == nil && len(trials) < maxTrials && len(trials)*len(f.Objects) < maxWork {
-				if t, err = c.trial(ctx, f, g, changed); err != nil {
-					return err
-				}
-				trials[changed.Key()] = t
-			}
+			w, err := t.run(candidate.Change.Apply(s))
 			switch {
-			case t == nil:
+			case err != nil:
+				return err
+			case w == nil:
 				x.Fixes = append(x.Fixes, offer)
-			case t.left[x.Identity()] || t.adds(before):
-				// It does not help, or it breaks something else.
-			default:
+			case t.mends(w, x):
 				offer.Verified = true
-				offer.Cost = append(offer.Cost, newConflicts(conflicts(t.sets), known)...)
+				offer.Cost = append(offer.Cost, t.cost(w)...)
 				x.Fixes = append(x.Fixes, offer)
 			}
 		}
@@ -65,7 +79,13 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 	return nil
 }
 
-func (c *check) trial(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*trial, error) {
+// run judges the artifact in a changed world, nil when enough worlds were judged.
+func (t *tries) run(s fix.Scenario) (*trial, error) {
+	w := t.known[s.Key()]
+	if w != nil || len(t.known) >= maxTrials || len(t.known)*len(t.facts.Objects) >= maxWork {
+		return w, nil
+	}
+	g := t.goal
 	if s.Platform != platformKey(g.platform) {
 		p, err := platform.Lookup(s.Platform, g.platform.Arch)
 		if err != nil {
@@ -73,25 +93,36 @@ func (c *check) trial(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*t
 		}
 		g.platform = p
 	}
-	again, sets, err := c.judge(ctx, f, g, s)
+	found, sets, err := t.check.judge(t.ctx, t.facts, g, s)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{left: map[string]bool{}, sets: sets}
-	for _, x := range again {
-		t.left[x.Identity()] = true
+	w = &trial{found: found, left: map[string]bool{}, sets: sets}
+	for _, x := range found {
+		w.left[x.Identity()] = true
 	}
-	return t, nil
+	t.known[s.Key()] = w
+	return w, nil
 }
 
-// adds tells whether the changed world has a finding that was not there before.
-func (t *trial) adds(before map[string]bool) bool {
-	for id := range t.left {
-		if !before[id] {
-			return true
+// mends tells whether a changed world is without the finding, and without any that was not there before. What only the libraries of other packages ask of the
+// system is no finding of the artifact: it is told as a cost.
+func (t *tries) mends(w *trial, x judged) bool {
+	return !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool { return !t.before[f.Identity()] && !f.asksSystem() })
+}
+
+// asksSystem tells whether a finding is only that a library of another package needs one that the system has to bring.
+func (f *Finding) asksSystem() bool { return f.besides && f.Severity != Error }
+
+// cost says what a changed world gives up: requirements that are no longer met, and what the system has to bring now.
+func (t *tries) cost(w *trial) []string {
+	out := newConflicts(conflicts(w.sets), t.conflicts)
+	for _, f := range w.found {
+		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); f.asksSystem() && !t.before[f.Identity()] && !slices.Contains(out, text) {
+			out = append(out, text)
 		}
 	}
-	return false
+	return append([]string{}, out...)
 }
 
 // conflicts writes what the chosen releases don't meet.
@@ -99,11 +130,7 @@ func conflicts(sets []*stack.Set) []string {
 	var out []string
 	for _, s := range sets {
 		for _, x := range s.Conflicts {
-			text := "conflicts with " + x.By + ", which requires " + x.Requirement
-			if x.By == stack.Artifact {
-				text = "conflicts with the artifact's own requirement " + x.Requirement
-			}
-			if !slices.Contains(out, text) {
+			if text := conflictText(x); !slices.Contains(out, text) {
 				out = append(out, text)
 			}
 		}
@@ -111,6 +138,13 @@ func conflicts(sets []*stack.Set) []string {
 	return out
 }
 
+func conflictText(x stack.Conflict) string {
+	if x.By == stack.Artifact {
+		return "conflicts with the artifact's own requirement " + x.Requirement
+	}
+	return "conflicts with " + x.By + ", which requires " + x.Requirement
+}
+
 func newConflicts(now, known []string) []string {
-	return slices.DeleteFunc(now, func(s string) bool { return slices.Contains(known, s) })
+	return slices.DeleteFunc(slices.Clone(now), func(s string) bool { return slices.Contains(known, s) })
 }

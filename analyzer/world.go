@@ -3,8 +3,8 @@ package analyzer
 import (
 	"context"
 	"slices"
-	"sort"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack"
 )
@@ -47,64 +47,17 @@ func (w *World) First(name, floor string, good func(*stack.Release) bool) (versi
 	return version, bad, ok && err == nil
 }
 
-// maxProbes bounds how many other versions of a package are asked for: each may be a download.
-const maxProbes = 12
-
-// Nearest finds the versions of a package around the one nearest to the given version, later ones first, that good accepts, as the narrowest
-// requirement that admits all of those in a row: ">=1.12.21,<1.13". ok is false when none of those probed is good.
-func (w *World) Nearest(name, version string, good func(*stack.Release) bool) (spec string, ok bool) {
-	listed, err := w.source.Versions(w.ctx, name)
-	if err != nil {
-		return "", false
-	}
-	at, err := pkgmeta.ParseVersion(version)
-	if err != nil {
-		return "", false
-	}
-	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) == 0 })
-	here, _ := slices.BinarySearchFunc(versions, at, pkgmeta.Version.Compare)
-	versions = slices.Insert(versions, here, at)
-	fits := func(i int) bool {
-		if i == here {
-			return false
-		}
-		r := w.release(name, versions[i].String())
-		return r != nil && good(r)
-	}
-	found := -1
-	for d := 1; d <= maxProbes/2 && found < 0; d++ {
-		if here+d < len(versions) && fits(here+d) {
-			found = here + d
-		} else if here-d >= 0 && fits(here-d) {
-			found = here - d
-		}
-	}
-	if found < 0 {
-		return "", false
-	}
-	// The row of good versions around found ends at the given one at the latest; its ends are found by bisection.
-	from, to := here, len(versions)
-	if found < here {
-		from, to = 0, here+1
-	}
-	low := from + sort.Search(found-from, func(i int) bool { return fits(from + i) })
-	high := found + 1 + sort.Search(to-found-1, func(i int) bool { return !fits(found + 1 + i) })
-	var below, beyond string
-	if low > 0 {
-		below = versions[low-1].String()
-	}
-	if high < len(versions) {
-		beyond = versions[high].String()
-	}
-	return stack.Between(below, versions[low].String(), versions[high-1].String(), beyond), true
+// OtherVersion is a search for another version of a package beside the artifact, to be tried as a fix: one that good accepts.
+func (w *World) OtherVersion(r *stack.Release, good func(*stack.Release) bool) fix.Candidate {
+	return fix.Candidate{Search: &fix.Search{Package: r.Name, From: r.Version, Good: func(version string) bool {
+		o := w.release(r.Name, version)
+		return o != nil && good(o)
+	}}}
 }
 
 // Given tells whether the user named a package beside the artifact, so that a fix has to change that and not the artifact's own requirement.
-func (p *Pass) Given(name string) bool {
-	for _, w := range p.given {
-		if w.Name == pkgmeta.Normalize(name) {
-			return true
-		}
-	}
-	return false
+func (p *Pass) Given(name string) bool { return given(p.given, name) }
+
+func given(with []pkgmeta.Requirement, name string) bool {
+	return slices.ContainsFunc(with, func(q pkgmeta.Requirement) bool { return q.Name == pkgmeta.Normalize(name) })
 }

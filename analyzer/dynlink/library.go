@@ -47,6 +47,23 @@ func (l *Library) HasVersion(version string) bool { return l.symbols.hasVersion(
 // VersionsOf lists the versions under which a symbol is defined here, oldest first where an order is known.
 func (l *Library) VersionsOf(name string) []string { return l.symbols.versionsOf(name) }
 
+// Similar is the length of the longest beginning that a name shares with one that a package's or an artifact's library defines: symbols of one project begin alike.
+func (l *Library) Similar(name string) int {
+	t, ok := l.symbols.(*table)
+	if !ok {
+		return 0
+	}
+	best := 0
+	for have := range t.byName {
+		n := 0
+		for n < len(have) && n < len(name) && have[n] == name[n] {
+			n++
+		}
+		best = max(best, n)
+	}
+	return best
+}
+
 // Names are the names by which DT_NEEDED finds the library: its SONAME and its file name.
 func (l *Library) Names() []string {
 	base := path.Base(l.Path)

@@ -37,4 +37,12 @@ type Fix struct {
 type Candidate struct {
 	Fix    Fix
 	Change Change
+	Search *Search // instead of a Change: the analyzer finds the requirement, and writes the fix
+}
+
+// Search asks for the smallest change of one package's version that removes the finding.
+type Search struct {
+	Package string // normalised
+	From    string // the version that is at fault
+	Good    func(version string) bool // a quick look whether a version can help; what it lets through is tried
 }

@@ -69,8 +69,9 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			f := analyzer.Finding{Object: m.NeededBy.Path, Library: m.Name, Chain: append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name)}
 			f.Package, _, _ = strings.Cut(m.NeededBy.Origin, "==")
 			f.Message = fmt.Sprintf("%s of %s, which %s loads, needs %s, and no package beside it brings that", m.NeededBy.Path, m.NeededBy.Origin, v.Path, m.Name)
+			f.Besides()
 			bringer, known := platform.Known(m.Name)
-			switch fixes := siblingWith(p, m.Name); {
+			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, f.Message+"; "+bringer+" brings it"
 				p.Report(f)

@@ -74,6 +74,10 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 		return false // undefined-symbol or library-not-found says it
 	case unasked && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
 		return false // symbol-version-too-new or symbol-missing-in-package says it
+	case p.Facts.Kind != "object" && q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil && q.severity == analyzer.Error:
+		q.severity = analyzer.Warning // the system of the one who links may have it, as library-not-found says
+	}
+	switch {
 	case own:
 		return q.reachedThrough(p, lost, unasked)
 	case p.Facts.Kind != "object":

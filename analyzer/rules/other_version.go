@@ -1,8 +1,8 @@
 package rules
 
 import (
-	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -10,19 +10,6 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/stack"
 )
-
-// otherVersion offers the nearest versions of a package beside the artifact that good accepts.
-func otherVersion(p *analyzer.Pass, r *stack.Release, good func(*stack.Release) bool) []fix.Candidate {
-	spec, ok := p.World.Nearest(r.Name, r.Version, good)
-	if !ok {
-		return nil
-	}
-	want := r.Name + spec
-	return []fix.Candidate{{
-		Fix:    fix.Fix{Kind: fix.KindPin, Title: fmt.Sprintf("Pin %s, the nearest versions that fit", want), Command: want, Requirement: want},
-		Change: fix.Pin{Requirement: want, Direct: !p.Given(r.Name)},
-	}}
-}
 
 // brings tells whether a release has a library under a name.
 func brings(r *stack.Release, name string) bool {
@@ -55,37 +42,73 @@ func ofStem(p *analyzer.Pass, needed string) *stack.Release {
 	return nil
 }
 
-// siblingWith offers another version of that package which brings the needed name.
+// siblingWith looks for another version of that package which brings the needed name.
 func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
 	r := ofStem(p, needed)
 	if r == nil {
 		return nil
 	}
-	return otherVersion(p, r, func(o *stack.Release) bool { return brings(o, needed) })
+	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool { return brings(o, needed) })}
 }
 
-// definedBy offers another version of a package whose library the object needs, where that version defines a symbol.
-func definedBy(p *analyzer.Pass, v *analyzer.View, name, version string) []fix.Candidate {
-	for _, f := range v.Loading.Found {
-		if f.Library.Kind != dynlink.FromPackage || !f.Library.Known {
-			continue
-		}
-		r := p.Stack.Release(strings.Split(f.Library.Origin, "==")[0])
-		if r == nil {
-			continue
-		}
-		soname := f.Library.Names()[0]
-		fixes := otherVersion(p, r, func(o *stack.Release) bool {
-			for i := range o.Libraries {
-				if l := dynlink.OfPackage(o, &o.Libraries[i]); stem(l.Names()[0]) == stem(soname) && l.Known && l.Defines(name, version) {
-					return true
-				}
+// siblingWithout looks for another version of a package whose library needs what nothing beside it brings: one that needs nothing of that stem, or what is there.
+func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) []fix.Candidate {
+	r := releaseOf(p, needer)
+	if r == nil {
+		return nil
+	}
+	name := stem(needer.Names()[0])
+	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
+		for i := range o.Libraries {
+			l := &o.Libraries[i]
+			if stem(l.SONAME) != name && stem(path.Base(l.Path)) != name {
+				continue
 			}
-			return false
-		})
-		if fixes != nil {
-			return fixes
+			return !slices.ContainsFunc(l.Needed, func(n string) bool {
+				return stem(n) == stem(missing) && !slices.ContainsFunc(p.Stack.Releases, func(beside *stack.Release) bool { return brings(beside, n) })
+			})
+		}
+		return false
+	})}
+}
+
+// releaseOf is the release beside the artifact that brought a library, nil for one of the artifact or the platform.
+func releaseOf(p *analyzer.Pass, l *dynlink.Library) *stack.Release {
+	name, _, _ := strings.Cut(l.Origin, "==")
+	if l.Kind != dynlink.FromPackage {
+		return nil
+	}
+	return p.Stack.Release(name)
+}
+
+// definedBy looks for another version of a package whose library the object loads, where that version defines all of some symbols. Of several packages it takes that
+// whose library has the most similar names: symbols of one project begin alike.
+func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) []fix.Candidate {
+	var likely *dynlink.Library
+	best := 0
+	for _, f := range v.Loading.Found {
+		if f.Library.Kind == dynlink.FromPackage && f.Library.Known {
+			if n := f.Library.Similar(bindings[0].Import.Name); n > best {
+				likely, best = f.Library, n
+			}
 		}
 	}
-	return nil
+	if likely == nil {
+		return nil
+	}
+	r := releaseOf(p, likely)
+	if r == nil {
+		return nil
+	}
+	soname := stem(likely.Names()[0])
+	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
+		for i := range o.Libraries {
+			if n := o.Libraries[i].SONAME; stem(n) != soname && stem(path.Base(o.Libraries[i].Path)) != soname {
+				continue
+			}
+			l := dynlink.OfPackage(o, &o.Libraries[i])
+			return !l.Known || !slices.ContainsFunc(bindings, func(b dynlink.Binding) bool { return !l.Defines(b.Import.Name, b.Import.Version) })
+		}
+		return false
+	})}
 }

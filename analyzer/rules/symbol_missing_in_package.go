@@ -7,7 +7,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
@@ -56,20 +55,13 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 
 func reportLack(p *analyzer.Pass, l *lack) {
 	name, version, _ := strings.Cut(l.library.Origin, "==")
-	first, bad, ok := firstWith(p, name, version, l)
-	var fixes []fix.Candidate
 	when := "no later version that could be looked up has it"
-	if ok {
-		bound := stack.AtLeast(first, bad)
+	if first, _, ok := p.World.First(name, version, func(r *stack.Release) bool { return hasAll(r, l) }); ok {
 		when = "the first version that has it is " + first
-		fixes = append(fixes, fix.Candidate{
-			Fix:    fix.Fix{Kind: fix.KindPin, Title: "Pin " + name + bound, Command: name + bound, Requirement: name + bound},
-			Change: fix.Pin{Requirement: name + bound, Direct: !p.Given(name)},
-		})
-		fixes = append(fixes, looser(p, name, bound)...)
 	}
-	if r := p.Stack.Release(name); !ok && r != nil {
-		fixes = otherVersion(p, r, func(o *stack.Release) bool { return hasAll(o, l) })
+	var fixes []fix.Candidate
+	if r := p.Stack.Release(name); r != nil {
+		fixes = append(fixes, p.World.OtherVersion(r, func(o *stack.Release) bool { return hasAll(o, l) }))
 	}
 	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", name, version)}})
 	for _, b := range l.names {
@@ -80,11 +72,6 @@ func reportLack(p *analyzer.Pass, l *lack) {
 			Message: fmt.Sprintf("%s imports %s from %s, which %s lacks%s; %s", l.view.Path, i.Name, l.library.Names()[0], l.library.Origin, pinnedBy(p, name), when),
 		}, fixes...)
 	}
-}
-
-// firstWith finds the first later version of a package whose library has every name.
-func firstWith(p *analyzer.Pass, name, version string, l *lack) (first, bad string, ok bool) {
-	return p.World.First(name, version, func(r *stack.Release) bool { return hasAll(r, l) })
 }
 
 // hasAll tells whether a release's library of the same name has every symbol.
@@ -114,46 +101,4 @@ func pinnedBy(p *analyzer.Pass, name string) string {
 		}
 	}
 	return ""
-}
-
-// looser offers another release of the package that pins too low: the nearest later one that does not conflict with the bound.
-func looser(p *analyzer.Pass, name, bound string) []fix.Candidate {
-	for _, r := range p.Stack.Releases {
-		if r.Name == name || !conflicts(r, name, bound) {
-			continue
-		}
-		first, bad, ok := p.World.First(r.Name, r.Version, func(later *stack.Release) bool { return !conflicts(later, name, bound) })
-		if !ok {
-			continue
-		}
-		want := r.Name + stack.AtLeast(first, bad)
-		return []fix.Candidate{{
-			Fix:    fix.Fix{Kind: fix.KindEnvironment, Title: fmt.Sprintf("Use %s, which does not pin %s below %s", want, name, strings.TrimPrefix(bound, ">=")), Command: fmt.Sprintf("pip install '%s' '%s%s'", want, name, bound), Requirement: want},
-			Change: both{fix.Pin{Requirement: name + bound, Direct: !p.Given(name)}, fix.Pin{Requirement: want}},
-		}}
-	}
-	return nil
-}
-
-// both applies two changes.
-type both [2]fix.Change
-
-func (b both) Apply(s fix.Scenario) fix.Scenario { return b[1].Apply(b[0].Apply(s)) }
-
-// conflicts tells whether a release pins a package to an exact version below a bound.
-func conflicts(r *stack.Release, name, bound string) bool {
-	spec, err := pkgmeta.ParseSpec(bound)
-	if err != nil {
-		return false
-	}
-	for _, q := range r.Requires {
-		exact, ok := strings.CutPrefix(q.Spec, "==")
-		if q.Name != name || !ok {
-			continue
-		}
-		if v, err := pkgmeta.ParseVersion(strings.TrimSuffix(exact, ".*")); err == nil && !spec.Contains(v) {
-			return true
-		}
-	}
-	return false
 }

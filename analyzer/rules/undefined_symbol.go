@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -32,18 +33,17 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		if len(v.Loading.Missing) > 0 {
 			continue // whatever is undefined may be in the missing library, and that is told already
 		}
-		for _, b := range v.Bindings {
+		lost := undefined(v)
+		var elsewhereInPackage []fix.Candidate // one search for all that the object misses
+		if len(lost) > 0 && !v.Alternative {
+			elsewhereInPackage = definedBy(p, v, lost)
+		}
+		for _, b := range lost {
 			i := b.Import
-			if b.Outcome != dynlink.NoSymbol || b.Provider != nil && b.Provider.Kind != dynlink.FromArtifact || ofHost(v, i.Name) {
-				continue
-			}
 			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(v.Loading.Chain(v.Library)...)}
 			f.Message = fmt.Sprintf("%s imports %s, and nothing that it loads on %s defines it", v.Path, analyzer.Versioned(i.Name, i.Version), p.Platform.Name)
-			var fixes []fix.Candidate
+			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
-			if !v.Alternative {
-				fixes = append(fixes, definedBy(p, v, i.Name, i.Version)...)
-			}
 			switch other := elsewhere(p, v, i.Name); {
 			case len(owners) > 0:
 				owner := owners[0].SONAME
@@ -67,6 +67,13 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			p.Report(f, fixes...)
 		}
 	}
+}
+
+// undefined are the imports that nothing of the object's load defines.
+func undefined(v *analyzer.View) []dynlink.Binding {
+	return slices.DeleteFunc(slices.Clone(v.Bindings), func(b dynlink.Binding) bool {
+		return b.Outcome != dynlink.NoSymbol || b.Provider != nil && b.Provider.Kind != dynlink.FromArtifact || ofHost(v, b.Import.Name)
+	})
 }
 
 // ofHost tells whether the interpreter brings a symbol.

@@ -1,0 +1,261 @@
+package analyzer
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// span is a row of versions, each of which looks as if it helped: versions[low] to versions[high].
+type span struct{ low, high int }
+
+// ladder is the versions of a package around the one at fault.
+type ladder struct {
+	versions []pkgmeta.Version // oldest first
+	here     int               // the one at fault
+	good     func(i int) bool
+}
+
+// maxProbes bounds how many other versions are asked for on each side of the one at fault: each may be a download.
+const maxProbes = 6
+
+// newLadder lists the final versions of a package with the one at fault among them.
+func (w *World) newLadder(name, from string, good func(version string) bool) (*ladder, bool) {
+	listed, err := w.source.Versions(w.ctx, name)
+	if err != nil {
+		return nil, false
+	}
+	at, err := pkgmeta.ParseVersion(from)
+	if err != nil {
+		return nil, false
+	}
+	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) == 0 })
+	here, _ := slices.BinarySearchFunc(versions, at, pkgmeta.Version.Compare)
+	l := &ladder{versions: slices.Insert(versions, here, at), here: here}
+	l.good = func(i int) bool { return i != here && good(l.versions[i].String()) }
+	return l, true
+}
+
+// spans finds the nearest row of good versions on each side, the nearer one first. Above, it looks at the newest version first: where that is good, the
+// first good one is found by bisection however far it lies, for symbols are rarely taken away.
+func (l *ladder) spans() []span {
+	above, below := -1, -1
+	if last := len(l.versions) - 1; last > l.here && l.good(last) {
+		above = l.here + 1 + sort.Search(last-l.here-1, func(i int) bool { return l.good(l.here + 1 + i) })
+	}
+	for d := 1; d <= maxProbes && (above < 0 || d < above-l.here); d++ {
+		if above < 0 && l.here+d < len(l.versions) && l.good(l.here+d) {
+			above = l.here + d
+		}
+		if below < 0 && l.here-d >= 0 && l.good(l.here-d) {
+			below = l.here - d
+			break
+		}
+	}
+	var out []span
+	if above >= 0 {
+		high := above + sort.Search(len(l.versions)-above-1, func(i int) bool { return !l.good(above + 1 + i) })
+		out = append(out, span{above, high})
+	}
+	if below >= 0 {
+		low := sort.Search(below, func(i int) bool { return l.good(i) })
+		out = append(out, span{low, below})
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return l.distance(a) - l.distance(b) })
+	return out
+}
+
+func (l *ladder) distance(s span) int {
+	if s.low > l.here {
+		return s.low - l.here
+	}
+	return l.here - s.high
+}
+
+// specs writes a span as requirements, each narrower than the one before: all of it, the nearest version's major and minor release, that version alone.
+func (l *ladder) specs(s span) []string {
+	nearest := s.low
+	if s.low < l.here {
+		nearest = s.high
+	}
+	out := []string{l.between(s)}
+	for n := 1; n <= 2; n++ {
+		same := func(i int) bool { return samePrefix(l.versions[i], l.versions[nearest], n) }
+		t := span{nearest, nearest}
+		for t.low > s.low && same(t.low-1) {
+			t.low--
+		}
+		for t.high < s.high && same(t.high+1) {
+			t.high++
+		}
+		out = append(out, l.between(t))
+	}
+	return slices.Compact(append(out, "=="+l.versions[nearest].String()))
+}
+
+func (l *ladder) between(s span) string {
+	var below, beyond string
+	if s.low > 0 {
+		below = l.versions[s.low-1].String()
+	}
+	if s.high+1 < len(l.versions) {
+		beyond = l.versions[s.high+1].String()
+	}
+	return stack.Between(below, l.versions[s.low].String(), l.versions[s.high].String(), beyond)
+}
+
+func samePrefix(a, b pkgmeta.Version, n int) bool {
+	x, y := a.Release(), b.Release()
+	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
+}
+
+// search finds the smallest change of a package's version that removes a finding, tries it, and writes the fixes: the change alone and, where it breaks a
+// requirement of somebody else, one with the others that have to move with it.
+func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
+	l, ok := t.world.newLadder(q.Package, q.From, q.Good)
+	if !ok {
+		return nil, nil
+	}
+	for _, s := range l.spans() {
+		for _, spec := range l.specs(s) {
+			want := q.Package + spec
+			change := fix.Pin{Requirement: want, Direct: !given(t.check.with, q.Package)}
+			changed := change.Apply(t.scenario)
+			w, err := t.run(changed)
+			if err != nil || w == nil {
+				return nil, err
+			}
+			offer := fix.Fix{Kind: fix.KindPin, Title: "Pin " + want, Command: want, Requirement: want}
+			alone := t.mends(w, x)
+			if alone {
+				offer.Verified, offer.Cost = true, t.cost(w)
+				if len(newConflicts(conflicts(w.sets), t.conflicts)) == 0 {
+					return []fix.Fix{offer}, nil
+				}
+			}
+			together, err := t.together(x, q.Package, want, changed, w)
+			switch {
+			case err != nil:
+				return nil, err
+			case alone && together == nil:
+				x.Message += deadlock(w, t.conflicts, q.Package, spec)
+				return []fix.Fix{offer}, nil
+			case alone:
+				return []fix.Fix{offer, *together}, nil
+			case together != nil:
+				return []fix.Fix{*together}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// maxTogether bounds how many packages one fix moves.
+const maxTogether = 6
+
+// together moves other packages along with one that was changed: those that the change requires in another version, those whose requirement stands against it
+// (the nearest version without that), and those in which the changed world finds something broken. nil where that does not mend the finding either.
+func (t *tries) together(x judged, name, want string, changed fix.Scenario, w *trial) (*fix.Fix, error) {
+	moved := []string{want}
+	names := map[string]bool{name: true}
+	for w != nil && len(moved) < maxTogether {
+		next, more := t.follow(w, names)
+		if next == "" {
+			break
+		}
+		names[next] = true
+		moved = append(moved, more)
+		changed = fix.Pin{Requirement: more}.Apply(changed)
+		var err error
+		if w, err = t.run(changed); err != nil {
+			return nil, err
+		}
+	}
+	if w == nil || len(moved) == 1 || !t.mends(w, x) || len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
+		return nil, nil
+	}
+	command := "pip install"
+	for _, m := range moved {
+		command += " '" + m + "'"
+	}
+	return &fix.Fix{Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(moved, ", "), Command: command, Requirement: want, Verified: true, Cost: t.cost(w)}, nil
+}
+
+// follow names the next package that has to move in a changed world, and the requirement on it. "" where nothing more can be done.
+func (t *tries) follow(w *trial, moved map[string]bool) (name, requirement string) {
+	for _, s := range w.sets {
+		for _, c := range s.Conflicts {
+			by, version, _ := strings.Cut(c.By, "==")
+			switch {
+			case slices.Contains(t.conflicts, conflictText(c)):
+			case moved[by] && !moved[c.Package]:
+				return c.Package, c.Requirement
+			case moved[c.Package] && !moved[by] && version != "":
+				if spec, ok := t.world.nearest(by, version, func(r *stack.Release) bool { return !stands(r, c.Package, c.Chosen) }); ok {
+					return by, by + spec
+				}
+			}
+		}
+	}
+	for _, f := range w.found {
+		if t.before[f.Identity()] {
+			continue
+		}
+		for _, candidate := range f.candidates {
+			q := candidate.Search
+			if q == nil || moved[q.Package] {
+				continue
+			}
+			if l, ok := t.world.newLadder(q.Package, q.From, q.Good); ok {
+				if spans := l.spans(); len(spans) > 0 {
+					specs := l.specs(spans[0])
+					return q.Package, q.Package + specs[len(specs)-1]
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// stands tells whether a release's requirements refuse a version of a package.
+func stands(r *stack.Release, name, version string) bool {
+	v, err := pkgmeta.ParseVersion(version)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
+		s, err := pkgmeta.ParseSpec(q.Spec)
+		return q.Name == name && err == nil && !s.Admits(v)
+	})
+}
+
+// nearest is the narrow requirement on the versions of a package around the nearest one that good accepts.
+func (w *World) nearest(name, version string, good func(*stack.Release) bool) (spec string, ok bool) {
+	l, ok := w.newLadder(name, version, func(v string) bool { r := w.release(name, v); return r != nil && good(r) })
+	if !ok {
+		return "", false
+	}
+	spans := l.spans()
+	if len(spans) == 0 {
+		return "", false
+	}
+	return l.between(spans[0]), true
+}
+
+// deadlock says which two requirements cannot hold together.
+func deadlock(w *trial, known []string, name, spec string) string {
+	for _, s := range w.sets {
+		for _, c := range s.Conflicts {
+			if c.Package != name || slices.Contains(known, conflictText(c)) {
+				continue
+			}
+			return fmt.Sprintf("; %s%s, which it takes, and %s, which %s requires, cannot hold together", name, spec, c.Requirement, c.By)
+		}
+	}
+	return ""
+}
