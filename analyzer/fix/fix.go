@@ -42,7 +42,7 @@ type Candidate struct {
 
 // Search asks for the smallest change of one package's version that removes the finding.
 type Search struct {
-	Package string // normalised
-	From    string // the version that is at fault
+	Package string                    // normalised
+	From    string                    // the version that is at fault
 	Good    func(version string) bool // a quick look whether a version can help; what it lets through is tried
 }
