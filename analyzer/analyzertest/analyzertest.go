@@ -82,6 +82,15 @@ func play(t *testing.T, file string, rules []*analyzer.Rule) {
 	}
 }
 
+// Inputs reads what a case gives to the analysis, and its settings; an archive with other files than those above is refused.
+func Inputs(a *txtar.Archive) ([]analyzer.Input, analyzer.Options, error) {
+	c, err := read(a)
+	if err != nil {
+		return nil, analyzer.Options{}, err
+	}
+	return c.in, c.options, nil
+}
+
 // testcase is one analysis, ready to run.
 type testcase struct {
 	in      []analyzer.Input

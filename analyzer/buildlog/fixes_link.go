@@ -152,10 +152,17 @@ func linkName(library string) string {
 	return name
 }
 
+// sonames are those of the system's and the compiler's own libraries, which are the same everywhere.
+var sonames = map[string]string{"dl": "libdl.so.2", "rt": "librt.so.1", "pthread": "libpthread.so.0", "m": "libm.so.6", "atomic": "libatomic.so.1", "gomp": "libgomp.so.1",
+	"gfortran": "libgfortran.so.5", "mvec": "libmvec.so.1", "z": "libz.so.1"}
+
 // soname is the SONAME behind a -l name, as far as it is the same everywhere.
-func soname(name string) string {
-	if v, ok := map[string]string{"dl": "2", "rt": "1", "pthread": "0", "m": "6", "atomic": "1", "gomp": "1", "gfortran": "5", "mvec": "1", "z": "1"}[name]; ok {
-		return "lib" + name + ".so." + v
+func soname(name string) string { return or(sonames[name], "lib"+name+".so") }
+
+// knownLibrary is the library that has a symbol which was found nowhere, "" when that is not known. A version belongs to whatever glibc had it first.
+func knownLibrary(d *Diagnosis) string {
+	if d.Class != "link-undefined-symbol" && d.Class != "underlinked" || d.Version != "" {
+		return ""
 	}
-	return "lib" + name + ".so"
+	return sonames[owner(d.Symbol)]
 }

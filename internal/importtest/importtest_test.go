@@ -25,6 +25,7 @@ var floors = map[string][]string{
 	"analyzer/gpu":          {"analyzer/elfobj"},
 	"analyzer/fix":          {},
 	"analyzer/buildlog":     {"analyzer/fix"},
+	"analyzer/confirm":      {"analyzer", "analyzer/buildlog", "analyzer/dynlink", "analyzer/fix", "analyzer/staticlink"},
 	"analyzer/abi3":         {"analyzer/elfobj", "analyzer/pkgmeta"},
 	"analyzer/wheelpolicy":  {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/platform"},
 	"analyzer/platform/...": {"analyzer/elfobj", "analyzer/platform/..."},
