@@ -2,6 +2,7 @@ package dynlink
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -228,14 +229,24 @@ func (g *glibc) list(r *run) {
 	}
 }
 
-func (g *glibc) why(r *run, symbol string) []Reason { return r.reasons(symbol, true) }
+func (g *glibc) binds(r *run, w want) *loaded {
+	l, _ := r.first(w)
+	return l
+}
+
+// glibcRelocations are the types that elf_machine_rela knows (sysdeps/x86_64/dl-machine.h); on other machines every type counts as known.
+var glibcRelocations = map[elfobj.Machine][]uint32{62: {0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38}}
 
 // relocate looks up what every object of the search list refers to, as with LD_BIND_NOW.
 func (g *glibc) relocate(r *run) error {
 	var bad uint32
+	known, judged := glibcRelocations[r.main.object.head.Machine]
 	for _, l := range r.scope {
-		if l.foundBy != foundLoader && l.object.m.BadRelocation != 0 {
-			bad = l.object.m.BadRelocation
+		if !judged || l.foundBy == foundLoader {
+			continue
+		}
+		if i := slices.IndexFunc(l.object.m.RelocationTypes, func(t uint32) bool { return !slices.Contains(known, t) }); i >= 0 {
+			bad = l.object.m.RelocationTypes[i]
 		}
 	}
 	if r.bare && g.minor <= 40 {

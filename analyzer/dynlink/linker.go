@@ -1,6 +1,7 @@
 package dynlink
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -33,8 +34,8 @@ func NewLinker(root Root) *Linker {
 type rules interface {
 	// resolve loads r.main, fills the answer and returns the error at which the loader gives up.
 	resolve(r *run) error
-	// why lists who refers to a symbol and who provides it.
-	why(r *run, symbol string) []Reason
+	// binds finds the object of r.scope that satisfies a reference, nil where none does.
+	binds(r *run, w want) *loaded
 }
 
 // Resolve says what the loader does with a file. The path is one of the root; one without a leading "/" is below its "/".
@@ -69,24 +70,27 @@ func (l *Linker) Why(symbol string) []Reason {
 	if l.last == nil || l.last.rules == nil || l.last.main == nil {
 		return nil
 	}
-	return l.last.rules.why(l.last, symbol)
+	return l.last.reasons(symbol)
 }
 
-// rulesFor chooses the loader for a file: musl where the file or the root says so, else glibc.
+// rulesFor chooses the loader for a file: musl's where the file says so or the root has no other, else glibc's.
 func (l *Linker) rulesFor(o *object) (rules, error) {
 	arch := elfobj.Object{Machine: o.head.Machine, Class: o.head.Class, ByteOrder: "little"}
 	if o.head.Big {
 		arch.ByteOrder = "big"
 	}
 	name := arch.Arch()
-	interp := ""
-	if o.m != nil {
-		interp = o.m.Interp
-	}
-	if musl := "/lib/ld-musl-" + muslArch(name) + ".so.1"; strings.HasPrefix(interp, "/lib/ld-musl-") || interp == "" && l.exists(musl) && !l.exists(interpreters[name]) {
-		return &musl1{arch: muslArch(name)}, nil
+	if o.m != nil && strings.HasPrefix(o.m.Interp, "/lib/ld-musl-") || l.exists(muslPath(name)) && (!l.exists(interpreters[name]) || ofMusl(o.m)) {
+		return &musl{arch: muslArch(name)}, nil
 	}
 	return l.glibcFor(name, o)
+}
+
+// ofMusl tells whether a library was linked with musl's libc, whose names glibc's hasn't.
+func ofMusl(m *elfobj.Mapping) bool {
+	return m != nil && m.Interp == "" && slices.ContainsFunc(m.Needed, func(d elfobj.Dependency) bool {
+		return d.Name == "libc.so" || strings.HasPrefix(d.Name, "libc.musl-") || strings.HasPrefix(d.Name, "ld-musl-")
+	})
 }
 
 func (l *Linker) exists(path string) bool {

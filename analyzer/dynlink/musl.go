@@ -1,16 +1,24 @@
 package dynlink
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// musl1 is musl's ldso (1.2.x, ldso/dynlink.c): no versions, no cache, RPATH and RUNPATH alike and both inherited.
-type musl1 struct {
-	arch string // "x86_64"
-	path []string
-	self *loaded
+// musl is musl's ldso (ldso/dynlink.c of 1.2.x) as its ldd runs it: no versions, no cache, RPATH and RUNPATH alike and both inherited, libc and the
+// loader in one file. It looks at little of a file's header, and what a search finds first is what it loads or fails on.
+type musl struct {
+	arch  string       // its own name of the architecture
+	self  *loaded      // the loader, called what PT_INTERP calls it
+	kind  *elfobj.Head // of self
+	path  []string     // the system's folders
+	short map[string]*loaded
+	told  map[string]bool // which of muslReserved were listed
+	large bool            // 1.2.4 and later: libc has no names of large files, and the loader replaces them
+	dead  string          // why it dies of a signal
 }
 
 // muslArch is musl's own name of an architecture, as in ld-musl-armhf.so.1.
@@ -26,192 +34,143 @@ func muslArch(arch string) string {
 	return arch
 }
 
-// muslReserved are those that musl's libc contains itself (load_library).
-var muslReserved = []string{"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."}
+// muslPath is where the ABI has musl's loader.
+func muslPath(arch string) string { return "/lib/ld-musl-" + muslArch(arch) + ".so.1" }
 
-func (u *musl1) resolve(r *run) error {
+// muslRelocations are the types that do_relocs knows (arch/*/reloc.h); on other machines every type counts as known.
+var muslRelocations = map[elfobj.Machine][]uint32{
+	62:  {0, 1, 2, 5, 6, 7, 8, 16, 17, 18, 36},                    // x86_64
+	3:   {0, 1, 2, 5, 6, 7, 8, 14, 35, 36, 37, 41},                // i386
+	183: {0, 257, 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1031}, // aarch64
+	243: {0, 2, 3, 4, 5, 7, 9, 11, 12},                            // riscv64
+}
+
+func (u *musl) resolve(r *run) error {
+	loader := "/lib/ld-musl-" + u.arch + ".so.1"
+	o, err := r.store.open(loader)
+	if err != nil || o.m == nil {
+		return &failure{"the root has no loader " + loader}
+	}
 	if r.main.object.damage != nil {
 		return &failure{r.asking + ": Not a valid dynamic program"}
 	}
-	ldso := "/lib/ld-musl-" + u.arch + ".so.1"
+	name := first(r.main.object.m, loader)
+	u.kind, u.self = o.head, &loaded{object: o, path: name, shown: name, foundBy: foundLoader}
+	u.large = !muslDefines(o.m, named("open64"))
 	u.path = u.folders(r)
-	o, err := r.store.open(ldso)
-	if err != nil || o.m == nil {
-		return &failure{"the root has no loader " + ldso}
-	}
-	u.self = &loaded{object: o, path: ldso, shown: ldso, foundBy: foundLoader, names: []string{ldso}}
-	r.libPath = strings.FieldsFunc(r.settings.LibraryPath, func(c rune) bool { return c == ':' || c == '\n' })
-	if o == r.main.object {
-		u.self = r.main
-	}
+	u.short, u.told = map[string]*loaded{}, map[string]bool{}
+	delete(r.byFile, r.main.object) // a library may need the program's file, which is loaded once more then
+	r.libPath = muslList(r.settings.LibraryPath)
 	r.scope = []*loaded{r.main}
-	seen := map[*loaded]bool{r.main: true}
-	join := func(l *loaded) {
-		if l != nil && !seen[l] {
-			seen[l] = true
-			r.scope = append(r.scope, l)
-			r.answer.Objects = append(r.answer.Objects, LoadedObject{l.names[0], l.shown, l.by.shownBy(), l.foundBy})
-		}
-	}
 	for _, list := range r.settings.Preload {
-		for _, name := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ' ' }) {
-			join(u.load(r, name, r.main, true))
+		for _, name := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ' ' || c >= '\t' && c <= '\r' }) {
+			u.load(r, name, nil, foundPreload, new([]string))
 		}
 	}
 	for i := 0; i < len(r.scope); i++ {
 		l := r.scope[i]
-		if l == u.self && l != r.main {
-			continue
-		}
-		for _, d := range l.object.m.Needed {
-			if d.Kind == elfobj.Need {
-				join(u.load(r, d.Name, l, false))
-			}
-		}
-	}
-	if !seen[u.self] { // the loader is libc, and always last
-		u.self.by = r.main
-		join(u.self)
-	}
-	for _, l := range r.scope {
-		l.object.bound.in = r.number
-	}
-	for _, l := range r.scope {
 		if l == u.self {
 			continue
 		}
-		for _, ref := range l.object.m.References {
-			w := wanted(l.object.m, ref)
-			if !ref.Weak && u.provider(r, w) == nil {
-				r.answer.Undefined = append(r.answer.Undefined, Undefined{string(w.name), "", l.shown})
+		for _, d := range l.object.m.Needed {
+			if d.Kind != elfobj.Need {
+				continue
+			}
+			var tried []string
+			if u.load(r, d.Name, l, "", &tried) == nil && !r.missing[d.Name] {
+				r.missing[d.Name] = true
+				r.answer.NotFound = append(r.answer.NotFound, NotFound{d.Name, l.shown, tried})
+			}
+			if u.dead != "" {
+				return &failure{u.dead}
+			}
+		}
+	}
+	return u.relocate(r)
+}
+
+// relocate looks up what every object refers to; the program comes last.
+func (u *musl) relocate(r *run) error {
+	var unsupported error
+	for _, l := range append(slices.Clone(r.scope[1:]), r.main) {
+		if l == u.self {
+			continue
+		}
+		m := l.object.m
+		if len(m.References) > 0 && !r.main.object.m.HasHash() {
+			return &failure{r.main.shown + " has no hash table, of which the loader dies"}
+		}
+		for _, ref := range m.References {
+			w := wanted(m, ref)
+			if ref.Weak && m.Definition(ref.Symbol).Undefined || u.binds(r, w) != nil {
+				continue
+			}
+			r.answer.Undefined = append(r.answer.Undefined, Undefined{string(w.name), "", l.shown})
+		}
+		known, judged := muslRelocations[u.kind.Machine]
+		for _, t := range m.RelocationTypes {
+			if judged && unsupported == nil && !slices.Contains(known, t) {
+				unsupported = &failure{"Error relocating " + l.shown + ": unsupported relocation type " + strconv.Itoa(int(t))}
 			}
 		}
 	}
 	r.answer.Undefined = distinct(r.answer.Undefined)
-	return nil
+	return unsupported
 }
 
-// provider is find_sym2: the first definition that is not hidden by its version index.
-func (u *musl1) provider(r *run, w want) *loaded {
+// binds is find_sym, and get_lfs64 where that finds nothing.
+func (u *musl) binds(r *run, w want) *loaded {
 	for _, l := range r.scope {
 		if l == r.main && w.class&elfobj.ClassCopy != 0 {
 			continue
 		}
-		c := l.object.m.Lookup(w.name, w.hash)
-		for {
-			s, ok := c.Next()
-			if !ok {
-				break
-			}
-			d := l.object.m.Definition(s)
-			if d.Hidden && l.object.m.HasVersym || d.Undefined && (w.class&elfobj.ClassPLT != 0 || d.Type == sttTLS) || !d.Value && d.Type != sttTLS || 1<<d.Type&sttAllowed == 0 || d.Local || d.Unseen {
-				continue
-			}
+		if muslDefines(l.object.m, w) {
 			return l
+		}
+	}
+	if u.large {
+		if plain := largeFileName(string(w.name)); plain != "" && muslDefines(u.self.object.m, named(plain)) {
+			return u.self
 		}
 	}
 	return nil
 }
 
-// load is load_library. nil means that nothing was found, which is in the answer then.
-func (u *musl1) load(r *run, name string, by *loaded, preload bool) *loaded {
-	if rest, ok := strings.CutPrefix(name, "lib"); ok {
-		for _, n := range muslReserved {
-			if strings.HasPrefix(rest, n) {
-				return u.own(by, name)
-			}
-		}
-	}
-	if name == "ld-musl-"+u.arch+".so.1" || name == "libc.musl-"+u.arch+".so.1" {
-		return u.own(by, name)
-	}
-	how, found := foundPath, name
-	var o *object
-	var tried []string
-	if strings.Contains(name, "/") {
-		o, _ = r.store.open(name)
-		tried = []string{name}
-	} else {
-		for _, l := range r.all { // only what was found by a search answers to its file name
-			if l.foundBy != foundPath && l != r.main && l.names[0] == name && !l.fake {
-				return l
-			}
-		}
-		o, found, how, tried = u.search(r, name, by)
-	}
-	if o == nil || o.m == nil || o.head.Type != typeDyn && o.head.Type != typeExec {
-		if !r.missing[name] && !preload {
-			r.missing[name] = true
-			r.answer.NotFound = append(r.answer.NotFound, NotFound{name, by.shown, tried})
-		}
-		return nil
-	}
-	if o == u.self.object {
-		return u.own(by, name)
-	}
-	if l := r.byFile[o]; l != nil {
-		return l
-	}
-	if preload {
-		how = foundPreload
-	}
-	return r.add(o, name, found, by, how)
+func named(name string) want {
+	return want{name: []byte(name), hash: elfobj.HashGNU([]byte(name)), class: elfobj.ClassPLT}
 }
 
-// own is musl's libc, which is the loader itself; it prints under the name that was asked for first.
-func (u *musl1) own(by *loaded, name string) *loaded {
-	if u.self.by == nil && u.self != by {
-		u.self.by, u.self.names = by, []string{name}
-	}
-	return u.self
-}
-
-// search looks along LD_LIBRARY_PATH, then the paths of who asks and of who loaded that, then the system's folders.
-func (u *musl1) search(r *run, name string, by *loaded) (o *object, found, how string, tried []string) {
-	walk := func(dirs []string, as string) bool {
-		for _, d := range dirs {
-			p := d + "/" + name
-			tried = append(tried, p)
-			c, err := r.store.open(p)
-			if err == nil {
-				o, found, how = c, p, as
-				return true
-			}
-			if !passes(err) && r.store.folder(d) {
-				return true
-			}
+// muslDefines is one step of find_sym2: the first symbol of that name whose version is not hidden must do.
+func muslDefines(m *elfobj.Mapping, w want) bool {
+	for c := m.Lookup(w.name, w.hash); ; {
+		s, ok := c.Next()
+		if !ok {
+			return false
 		}
-		return false
-	}
-	if walk(r.libPath, foundLibPath) {
-		return
-	}
-	for l := by; l != nil; l = l.by {
-		as, list := foundRPath, l.object.m.RPath
-		if l.object.m.HasRunPath {
-			as, list = foundRunPath, l.object.m.RunPath
-		}
-		if list == "" {
+		d := m.Definition(s)
+		switch {
+		case d.Hidden:
 			continue
+		case d.Undefined && (w.class&elfobj.ClassPLT != 0 || d.Type == sttTLS), !d.Value && d.Type != sttTLS:
+			return false
 		}
-		list = strings.ReplaceAll(strings.ReplaceAll(list, "${ORIGIN}", l.originOf()), "$ORIGIN", l.originOf())
-		if strings.Contains(list, "$") {
-			continue // an unknown token voids the whole path (fixup_rpath)
-		}
-		if walk(strings.Split(list, ":"), as) {
-			return
-		}
+		return d.Type != sttIFunc && 1<<d.Type&sttAllowed != 0 && !d.Local
 	}
-	walk(u.path, foundDefault)
-	return
 }
 
-// folders reads /etc/ld-musl-ARCH.path, which replaces the built-in list where it exists.
-func (u *musl1) folders(r *run) []string {
-	if b := r.store.text("/etc/ld-musl-"+u.arch+".path", 1<<20); b != nil {
-		return strings.FieldsFunc(string(b), func(c rune) bool { return c == ':' || c == '\n' })
-	}
-	return []string{"/lib", "/usr/local/lib", "/usr/lib"}
-}
+// largeFiles are the functions of libc that the loader offers as NAME64 too (get_lfs64).
+var largeFiles = strings.Fields(`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat fallocate fgetpos fopen freopen
+	fseeko fsetpos fstat fstatat fstatfs fstatvfs ftello ftruncate ftw getdents getrlimit glob globfree lio_listio lockf lseek lstat mkostemp mkostemps
+	mkstemp mkstemps mmap nftw open openat posix_fadvise posix_fallocate pread preadv prlimit pwrite pwritev readdir scandir sendfile setrlimit stat
+	statfs statvfs tmpfile truncate versionsort __fxstat __fxstatat __lxstat __xstat`)
 
-func (u *musl1) why(r *run, symbol string) []Reason { return r.reasons(symbol, false) }
+// largeFileName is the name without its 64, "" for a name of no such function.
+func largeFileName(name string) string {
+	if name == "readdir64_r" {
+		return "readdir_r"
+	}
+	if plain, ok := strings.CutSuffix(name, "64"); ok && slices.Contains(largeFiles, plain) {
+		return plain
+	}
+	return ""
+}

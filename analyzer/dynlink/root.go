@@ -11,7 +11,7 @@ import (
 // Root is a file system as the loader sees it. The caller provides it: this package opens nothing by itself. Paths start with "/" and may hold
 // "..", "//" and links, which are followed inside the root as the kernel does in a chroot.
 type Root interface {
-	// Open returns an error that wraps fs.ErrNotExist where nothing is there, fs.ErrPermission where it can't be read, and another one
+	// Open returns an error that wraps fs.ErrNotExist where nothing is there (or can be, below a file or under too long a name), fs.ErrPermission where it can't be read, and another one
 	// otherwise (a circle of links). A folder and a device can be opened.
 	Open(path string) (File, error)
 	// Folder tells whether there is a folder.
@@ -45,15 +45,28 @@ type object struct {
 	foreign  []elfobj.Reference // what it looks up and does not define itself
 
 	bound bindings
+	other *object // read by another head: see like
 }
 
-// readObject reads everything that any loader asks of a file.
-func readObject(f File, path string) *object {
+// span is the range of addresses that an object of fixed addresses takes.
+func (o *object) span() (from, to uint64) {
+	from = ^uint64(0)
+	for _, s := range o.segments {
+		if s.Type == ptLoad {
+			from, to = min(from, s.Addr), max(to, s.Addr+s.MemSize)
+		}
+	}
+	return from, to
+}
+
+// readObject reads everything that any loader asks of a file. kind is nil, or the head by whose class, byte order and machine the file is read, whatever its
+// own says.
+func readObject(f File, path string, kind *elfobj.Head) *object {
 	o := &object{path: path}
 	if o.folder = f.Folder(); o.folder {
 		return o
 	}
-	h, err := elfobj.ReadHead(f, f.Size())
+	h, err := elfobj.ReadHead(f, f.Size(), kind)
 	if err != nil {
 		o.short, o.magic = !errors.Is(err, elfobj.ErrNotELF), !errors.Is(err, elfobj.ErrNotELF)
 		return o
@@ -147,12 +160,32 @@ func (s *store) read(path string) (*object, error) {
 	if o, ok := s.objects[id]; ok {
 		return o, nil
 	}
-	o := readObject(f, path)
+	o := readObject(f, path, nil)
 	s.objects[id] = o
+	s.hold(o)
+	return o, nil
+}
+
+func (s *store) hold(o *object) {
 	if o.m != nil {
 		s.held += o.m.Size() + 24*len(o.foreign)
 	}
-	return o, nil
+}
+
+// like is an object as a loader sees it that takes every file for one of its own kind.
+func (s *store) like(o *object, path string, kind *elfobj.Head) *object {
+	if h := o.head; o.folder || h != nil && h.Class == kind.Class && h.Big == kind.Big && h.Machine == kind.Machine {
+		return o
+	}
+	if o.other == nil {
+		o.other = o
+		if f, err := s.root.Open(rooted(path)); err == nil {
+			defer f.Close()
+			o.other = readObject(f, path, kind)
+			s.hold(o.other)
+		}
+	}
+	return o.other
 }
 
 func (s *store) folder(path string) bool {
@@ -188,7 +221,9 @@ func rooted(path string) string {
 	return path
 }
 
+func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
 // passes tells whether the search goes on after such an error in a folder that exists (open_path: ENOENT and EACCES).
 func passes(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+	return notThere(err) || errors.Is(err, fs.ErrPermission)
 }

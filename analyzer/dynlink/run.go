@@ -169,8 +169,8 @@ func distinct[T comparable](in []T) []T {
 	return out
 }
 
-// reasons lists who refers to a symbol, with who first says.
-func (r *run) reasons(symbol string, versions bool) []Reason {
+// reasons lists who refers to a symbol, in the order of loading, and who provides it.
+func (r *run) reasons(symbol string) []Reason {
 	var out []Reason
 	for _, l := range r.all {
 		if l.object == nil || l.object.m == nil {
@@ -182,11 +182,8 @@ func (r *run) reasons(symbol string, versions bool) []Reason {
 				continue
 			}
 			w := wanted(m, ref)
-			if !versions {
-				w.version = elfobj.IndexedVersion{}
-			}
 			reason := Reason{Object: l.shown, Version: w.version.Name, Weak: ref.Weak}
-			if p, _ := r.first(w); p != nil {
+			if p := r.rules.binds(r, w); p != nil {
 				reason.Provider, reason.Chain = p.shown, p.chain()
 			}
 			out = append(out, reason)

@@ -32,8 +32,9 @@ type Segment struct {
 const headRead = 1024
 
 // ReadHead reads the ELF header. It returns ErrTruncated for a file that is shorter than the header of its class, and ErrNotELF where the magic
-// number is another. Everything else that may be wrong is left to the caller.
-func ReadHead(r io.ReaderAt, size int64) (*Head, error) {
+// number is another. Everything else that may be wrong is left to the caller. With a kind the class, byte order and machine are those of kind, whatever
+// the file says, as for a loader that looks at none of them.
+func ReadHead(r io.ReaderAt, size int64, kind *Head) (*Head, error) {
 	b := make([]byte, min(max(size, 0), headRead))
 	if n, err := r.ReadAt(b, 0); n < len(b) {
 		return nil, readError(err, uint64(n), "the ELF header")
@@ -43,11 +44,14 @@ func ReadHead(r io.ReaderAt, size int64) (*Head, error) {
 	if len(b) < 52 {
 		return nil, truncated("it has %d bytes; an ELF header has 52 or 64", len(b))
 	}
-	if string(b[:4]) != magic {
+	class, data := elf.Class(h.Ident[elf.EI_CLASS]), elf.Data(h.Ident[elf.EI_DATA])
+	if kind != nil {
+		class, data = elf.Class(kind.Ident[elf.EI_CLASS]), elf.Data(kind.Ident[elf.EI_DATA])
+	} else if string(b[:4]) != magic {
 		return nil, ErrNotELF
 	}
 	wide := false
-	switch elf.Class(h.Ident[elf.EI_CLASS]) {
+	switch class {
 	case elf.ELFCLASS64:
 		h.Class, wide = 64, true
 		if len(b) < 64 {
@@ -59,7 +63,7 @@ func ReadHead(r io.ReaderAt, size int64) (*Head, error) {
 		return h, nil
 	}
 	f := &file{wide: wide, order: binary.LittleEndian}
-	if h.Big = elf.Data(h.Ident[elf.EI_DATA]) == elf.ELFDATA2MSB; h.Big {
+	if h.Big = data == elf.ELFDATA2MSB; h.Big {
 		f.order = binary.BigEndian
 	}
 	c := f.cursor(b[16:])
@@ -70,6 +74,9 @@ func ReadHead(r io.ReaderAt, size int64) (*Head, error) {
 	h.Flags = c.u32()
 	c.u16() // e_ehsize
 	h.PhEntSize, h.PhNum = c.u16(), c.u16()
+	if kind != nil {
+		h.Machine = kind.Machine
+	}
 	return h, nil
 }
 

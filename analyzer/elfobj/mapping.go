@@ -24,8 +24,8 @@ type Mapping struct {
 	Needs                []MappedNeed     // DT_VERNEED
 	Defs                 []MappedDef      // DT_VERDEF, the base one included
 
-	References    []Reference // symbols that relocations look up, once per symbol and class, in the order of relocation
-	BadRelocation uint32      // a relocation type that the loader refuses, on machines where compat knows them all; 0: none
+	References      []Reference // symbols that relocations look up, once per symbol and class, in the order of relocation
+	RelocationTypes []uint32    // each once, in the order of relocation, without what DT_RELACOUNT and DT_RELCOUNT count
 
 	dynsym, dynstr, versym []byte
 	symbolLen              uint32
@@ -229,6 +229,9 @@ func (m *Mapping) name(off uint64) []byte {
 	}
 	return nil
 }
+
+// HasHash tells whether there is a hash table to look symbols up in.
+func (m *Mapping) HasHash() bool { return m.gnu.table != nil || m.sysv.table != nil }
 
 // Size is roughly how many bytes of memory the mapping holds.
 func (m *Mapping) Size() int {

@@ -23,7 +23,7 @@ export plain
 // mapAll does what a loader would do with a file.
 func mapAll(b []byte) (*Mapping, error) {
 	r, size := bytes.NewReader(b), int64(len(b))
-	h, err := ReadHead(r, size)
+	h, err := ReadHead(r, size, nil)
 	if err != nil {
 		return nil, err
 	}

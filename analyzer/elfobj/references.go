@@ -30,22 +30,24 @@ func (m *Mapping) Name(r Reference) []byte { return m.name(uint64(r.Name)) }
 type lookupTypes struct {
 	copy uint32
 	plt  []uint32
-	all  []uint32 // every type that the loader knows; nil: not known to compat
 }
 
 var lookupTypesOf = map[elf.Machine]lookupTypes{
-	elf.EM_X86_64:    {5, []uint32{7, 16, 17, 18, 36}, []uint32{0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38}},
-	elf.EM_386:       {5, []uint32{7, 14, 35, 36, 37, 41}, nil},
-	elf.EM_AARCH64:   {1024, []uint32{1026, 1028, 1029, 1030, 1031}, nil},
-	elf.EM_ARM:       {20, []uint32{13, 17, 18, 19, 22}, nil},
-	elf.EM_PPC64:     {19, []uint32{21, 68, 73, 78}, nil},
-	elf.EM_S390:      {9, []uint32{11, 54, 55, 56}, nil},
-	elf.EM_RISCV:     {4, []uint32{5, 6, 7, 8, 9, 10, 11, 12}, nil},
-	elf.EM_LOONGARCH: {4, []uint32{5, 6, 7, 8, 9, 10, 11, 13, 14}, nil},
-	elf.EM_MIPS:      {126, []uint32{127}, nil},
+	elf.EM_X86_64:    {5, []uint32{7, 16, 17, 18, 36}},
+	elf.EM_386:       {5, []uint32{7, 14, 35, 36, 37, 41}},
+	elf.EM_AARCH64:   {1024, []uint32{1026, 1028, 1029, 1030, 1031}},
+	elf.EM_ARM:       {20, []uint32{13, 17, 18, 19, 22}},
+	elf.EM_PPC64:     {19, []uint32{21, 68, 73, 78}},
+	elf.EM_S390:      {9, []uint32{11, 54, 55, 56}},
+	elf.EM_RISCV:     {4, []uint32{5, 6, 7, 8, 9, 10, 11, 12}},
+	elf.EM_LOONGARCH: {4, []uint32{5, 6, 7, 8, 9, 10, 11, 13, 14}},
+	elf.EM_MIPS:      {126, []uint32{127}},
 }
 
-const maxRelocations = 32 << 20 // entries of one table; the largest libraries of machine learning have a few million
+const (
+	maxRelocations = 32 << 20 // entries of one table; the largest libraries of machine learning have a few million
+	maxTypes       = 64       // distinct relocation types; no machine's loader knows more
+)
 
 // relocations scans DT_REL, DT_RELA and DT_JMPREL for the symbols they look up, and gives one more than the largest symbol index.
 func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
@@ -65,6 +67,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	}
 	_, room, _ := im.at(t.low[elf.DT_SYMTAB])
 	room /= uint64(m.symbolLen)
+	last := ^uint32(0)
 	rela := t.low[elf.DT_PLTREL] == uint64(elf.DT_RELA)
 	for _, r := range [...]struct {
 		tag        elf.DynTag
@@ -102,9 +105,10 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 				info := m.u64(b[8:])
 				sym, typ = info>>32, uint32(info)
 			}
-			if types.all != nil && !slices.Contains(types.all, typ) && m.BadRelocation == 0 {
-				m.BadRelocation = typ
+			if typ != last && len(m.RelocationTypes) < maxTypes && !slices.Contains(m.RelocationTypes, typ) {
+				m.RelocationTypes = append(m.RelocationTypes, typ)
 			}
+			last = typ
 			if sym == 0 || typ == 0 {
 				return true, nil
 			}

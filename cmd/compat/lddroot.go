@@ -100,12 +100,12 @@ func (r *lddRoot) folder(path string, links int) (string, error) {
 func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	real, err := r.resolve(path, 0)
 	if err != nil {
-		return nil, err
+		return nil, notThere(err)
 	}
 	// A pipe would wait for its other end. Plain calls, because os.File makes ready to wait for each file, which costs more than reading it.
 	fd, err := syscall.Open(r.dir+real, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, notThere(&fs.PathError{Op: "open", Path: path, Err: err})
 	}
 	f := &lddFile{fd: fd}
 	if err := syscall.Fstat(fd, &f.stat); err != nil {
@@ -117,6 +117,14 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
 	return f, nil
+}
+
+// notThere makes one error of the kernel's three for a path at which nothing is.
+func notThere(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
 }
 
 // Folder implements dynlink.Root.
