@@ -150,7 +150,7 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 			due = "in " + e.Due.Sub(now).Round(time.Second).String()
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", e.State, plain(e.Job.Key), e.Job.Installation, plain(e.By),
-			now.Sub(e.Since).Round(time.Second), e.Attempts+e.Crashes, due, plain(e.Reason))
+			now.Sub(e.Since).Round(time.Second), e.Attempts+e.Losses, due, plain(e.Reason))
 	}
 	return w.Flush()
 }

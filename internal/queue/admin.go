@@ -18,7 +18,8 @@ type Entry struct {
 	Due        time.Time `json:"due,omitzero"` // delayed: when it is claimable; running: when its lease ends
 	By         string    `json:"by,omitempty"` // running: the worker, as Options.Name of its queue has it
 	Attempts   int       `json:"attempts"`     // failures so far
-	Crashes    int       `json:"crashes"`      // leases that ran out in a row
+	Crashes    int       `json:"crashes"`      // leases that ran out in a row while the job was at risk
+	Losses     int       `json:"losses"`       // leases that ran out in a row
 	Reason     string    `json:"reason"`       // why it is delayed or dead, or what went wrong before; may quote the outside, escape it
 	Superseded bool      `json:"superseded"`   // running, and a newer job of the key follows
 	Saved      int       `json:"saved"`        // bytes of what the worker saved for the key
@@ -115,6 +116,7 @@ func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 		}
 		e.Attempts, _ = strconv.Atoi(h["attempts"])
 		e.Crashes, _ = strconv.Atoi(h["crashes"])
+		e.Losses, _ = strconv.Atoi(h["losses"])
 		_, e.Superseded = h["next"]
 		if end := leases[i].Val(); end > 0 {
 			e.Due = time.UnixMilli(int64(end)).UTC()

@@ -94,8 +94,8 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 		n, _ := strconv.Atoi(text(i))
 		return n
 	}
-	l := &Lease{q: q, token: token, Attempt: count(5) + 1, Crashes: count(6)}
-	l.Last = l.Attempt >= q.o.MaxAttempts || l.Crashes+1 >= q.o.MaxCrashes
+	l := &Lease{q: q, token: token, Attempt: count(5) + 1, Crashes: count(6), Losses: count(8), Doomed: count(9) == 1}
+	l.Last = l.Attempt >= q.o.MaxAttempts || l.Doomed
 	var err error
 	l.Job, err = readJob(text(1), text(2), text(3), text(4))
 	if s := text(7); s != "" {

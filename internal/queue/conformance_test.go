@@ -54,8 +54,9 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"retry of a dead job by hand", Options{}, testRetryDead},
 		{"killed", Options{}, testKill},
 		{"late worker", Options{Lease: 60 * time.Millisecond}, testFencing},
-		{"extended lease", Options{Lease: 900 * time.Millisecond}, testExtend},
-		{"crashes", Options{Lease: 30 * time.Millisecond, MaxCrashes: 3}, testCrashes},
+		{"extended lease", Options{}, testExtend},
+		{"crashes", Options{Lease: time.Hour, MaxCrashes: 3}, testCrashes},
+		{"losses", Options{Lease: time.Hour, MaxCrashes: 3}, testLosses},
 		{"state", Options{}, testState},
 		{"fair between installations", Options{}, testFair},
 		{"urgent first", Options{Priorities: map[string]Priority{"release": Urgent}}, testPriority},
@@ -82,6 +83,9 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		})
 	}
 }
+
+// patience is for a machine that is busy with something else; only what hangs waits for so long.
+const patience = time.Minute
 
 func mustOpen(t testing.TB, o Options) *Queue {
 	t.Helper()
@@ -114,10 +118,10 @@ func enqueue(t testing.TB, q *Queue, delivery string, jobs ...Job) Result {
 	return r
 }
 
-// claim returns the next job within a second; there must be one, and it must be key where that is given.
+// claim returns the next job; there must be one, and it must be key where that is given.
 func claim(t testing.TB, q *Queue, key string) *Lease {
 	t.Helper()
-	l, err := q.Claim(t.Context(), 3*time.Second)
+	l, err := q.Claim(t.Context(), patience)
 	must(t, err)
 	if l == nil {
 		t.Fatalf("nothing to claim, want %q", key)
@@ -321,11 +325,10 @@ func testSupersedeSnoozed(t *testing.T, q *Queue) {
 	if l.Job.SHA != "2" || l.Attempt != 1 {
 		t.Errorf("lease %+v", l)
 	}
-	must(t, l.Snooze(t.Context(), 400*time.Millisecond, ""))
-	none(t, q)
 	start := time.Now()
+	must(t, l.Snooze(t.Context(), 400*time.Millisecond, ""))
 	l = claim(t, q, "a")
-	if d := time.Since(start); d < 100*time.Millisecond || d > 2*time.Second {
+	if d := time.Since(start); d < 350*time.Millisecond { // the server's clock may be a little off
 		t.Errorf("a snooze of 400 ms took %s", d)
 	}
 	must(t, l.Snooze(t.Context(), -time.Second, ""))
@@ -498,7 +501,7 @@ func testList(t *testing.T, q *Queue) {
 			t.Errorf("%+v: %s, want %s", test.f, got, test.want)
 		}
 	}
-	if e := show(t, q, "k2", Running); time.Until(e.Due) < 5*time.Second || time.Since(e.Since) > 5*time.Second {
+	if e := show(t, q, "k2", Running); e.Due.Sub(e.Since) != defaultLease {
 		t.Errorf("running entry %+v", e)
 	}
 	time.Sleep(5 * time.Millisecond)
@@ -552,32 +555,36 @@ func testBlobs(t *testing.T, q *Queue) {
 
 func testWake(t *testing.T, q *Queue) {
 	const workers = 4
-	var wg sync.WaitGroup
-	took := make([]time.Duration, workers)
-	var sent time.Time
-	for i := range workers {
-		wg.Go(func() {
-			l, err := q.Claim(t.Context(), 5*time.Second)
-			if l == nil || err != nil {
-				t.Errorf("claim: %v %v", l, err)
-			}
-			took[i] = time.Since(sent)
-		})
+	// A worker that isn't woken looks by itself a second later. On a busy machine one that is woken may be slow too, but not each time.
+	for round := 0; ; round++ {
+		var wg sync.WaitGroup
+		took := make([]time.Duration, workers)
+		var sent time.Time
+		for i := range workers {
+			wg.Go(func() {
+				l, err := q.Claim(t.Context(), patience)
+				if l == nil || err != nil {
+					t.Errorf("claim: %v %v", l, err)
+				}
+				took[i] = time.Since(sent)
+			})
+		}
+		time.Sleep(50 * time.Millisecond)
+		var jobs []Job
+		for i := range workers {
+			jobs = append(jobs, Job{Key: fmt.Sprint("k", round, "/", i), Installation: int64(workers*round + i)})
+		}
+		sent = time.Now()
+		enqueue(t, q, "", jobs...)
+		wg.Wait()
+		if slowest := slices.Max(took); slowest < 900*time.Millisecond {
+			break
+		} else if round == 20 {
+			t.Fatalf("a waiting worker had its job after %s", slowest)
+		}
 	}
-	time.Sleep(100 * time.Millisecond)
-	var jobs []Job
-	for i := range workers {
-		jobs = append(jobs, Job{Key: fmt.Sprint("k", i), Installation: int64(i)})
-	}
-	sent = time.Now()
-	enqueue(t, q, "", jobs...)
-	wg.Wait()
-	if slowest := slices.Max(took); slowest > 900*time.Millisecond {
-		t.Errorf("a waiting worker had its job after %s", slowest)
-	}
-	start := time.Now()
-	if l, err := q.Claim(t.Context(), 100*time.Millisecond); l != nil || err != nil || time.Since(start) > 2*time.Second {
-		t.Errorf("claim of nothing: %v %v after %s", l, err, time.Since(start))
+	if l, err := q.Claim(t.Context(), 100*time.Millisecond); l != nil || err != nil {
+		t.Errorf("claim of nothing: %v %v", l, err)
 	}
 }
 
@@ -635,7 +642,7 @@ func testClosed(t *testing.T, q *Queue) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	if l, err := q.Claim(ctx, time.Minute); l != nil || !errors.Is(err, context.Canceled) || time.Since(start) > 2*time.Second {
+	if l, err := q.Claim(ctx, patience); l != nil || !errors.Is(err, context.Canceled) || time.Since(start) > patience/2 {
 		t.Errorf("cancelled claim: %v %v after %s", l, err, time.Since(start))
 	}
 	must(t, q.Ping(t.Context()))
@@ -672,7 +679,7 @@ func TestRedisClusterSlot(t *testing.T) {
 	ctx := t.Context()
 	must(t, q.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	for start := time.Now(); !strings.Contains(q.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok"); time.Sleep(20 * time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
+		if time.Since(start) > patience {
 			t.Fatal("a cluster of one server does not come up")
 		}
 	}

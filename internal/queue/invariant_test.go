@@ -43,6 +43,9 @@ func consistent(t testing.TB, q *Queue) {
 				t.Errorf("%s is %s, and has a %s: %v", key, h["state"], field, has)
 			}
 		}
+		if _, risk := h["risk"]; risk && State(h["state"]) != Running {
+			t.Errorf("%s is %s and at risk", key, h["state"])
+		}
 		if _, next := h["next"]; next && State(h["state"]) != Running {
 			t.Errorf("%s is %s and has a successor", key, h["state"])
 		}

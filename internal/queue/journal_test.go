@@ -73,7 +73,7 @@ func TestJournalRestart(t *testing.T) {
 	}
 	// Its process died with it, and the newer job is what is left to do.
 	l = claim(t, q, "k0")
-	if l.Crashes != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" || string(l.State) != "check run 1\x00\xff" {
+	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" || string(l.State) != "check run 1\x00\xff" {
 		t.Errorf("lease %+v", l)
 	}
 	if e := show(t, q, "k1", Delayed); time.Until(e.Due) < 59*time.Minute || e.Reason != "waits for CI" {
@@ -120,11 +120,13 @@ func TestJournalCrashes(t *testing.T) {
 		switch i {
 		case 0:
 			enqueue(t, q, "g", Job{Key: "a"})
-			claim(t, q, "a")
+			must(t, claim(t, q, "a").Risk(t.Context(), true))
 		case 1:
-			if l := claim(t, q, "a"); !l.Last {
+			l := claim(t, q, "a")
+			if !l.Last || !l.Doomed {
 				t.Errorf("lease %+v", l)
 			}
+			must(t, l.Risk(t.Context(), true))
 		case 2:
 			show(t, q, "a", Dead)
 			none(t, q)

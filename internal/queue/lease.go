@@ -19,7 +19,9 @@ const (
 type Lease struct {
 	Job     Job
 	Attempt int    // 1 for the first; counts Retry only
-	Crashes int    // leases of this job that ran out without a word, in a row, before this one
+	Crashes int    // how often in a row before this lease the worker was lost while the job was at risk (Risk)
+	Losses  int    // how often in a row before this lease the worker was lost at all
+	Doomed  bool   // when the worker is lost once more the job is dead: don't try, conclude whatever hangs on it
 	Last    bool   // when this one fails with Retry, or falls silent, the job is dead: whatever hangs on it should be concluded now
 	State   []byte // what Save stored for this Key, also under earlier jobs; nil nothing
 
@@ -37,6 +39,18 @@ func (l *Lease) Extend(ctx context.Context) (superseded bool, err error) {
 // Check returns nil while the lease is held. Call it before each write to the outside.
 func (l *Lease) Check(ctx context.Context) error {
 	_, err := l.run(ctx, "extend", 0)
+	return err
+}
+
+// Risk says that the job now does what may end the process it runs in (it takes much memory, say), or does so no longer. A worker that is lost
+// meanwhile has crashed by the job, which makes it dead after MaxCrashes; one that is lost at any other time was most likely lost by
+// something else, and four times as many may be.
+func (l *Lease) Risk(ctx context.Context, at bool) error {
+	n := 0
+	if at {
+		n = 1
+	}
+	_, err := l.run(ctx, "risk", n)
 	return err
 }
 

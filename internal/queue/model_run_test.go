@@ -90,8 +90,8 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 		}
 		var l holding
 		var held *modelJob
-		what := r.IntN(30)
-		if what >= 15 && what < 26 {
+		what := r.IntN(31)
+		if what >= 15 && what < 27 {
 			if len(leases) == 0 {
 				continue
 			}
@@ -129,9 +129,9 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				t.Fatalf("step %d: claimed %s, which is not first in line or not to be served", step, lease.Job.Key)
 			}
 			j := may[i]
-			same(step, "claimed", []any{lease.Job.ID, lease.Job.Nonce, lease.Attempt, lease.Crashes, string(lease.State), lease.Last},
-				[]any{fmt.Sprint(j.key, "#", j.gen), j.nonce, j.attempts + 1, j.crashes, m.states[j.key], j.attempts+1 >= m.maxAttempts || j.crashes+1 >= m.maxCrashes})
-			j.state, j.lease = Running, step
+			same(step, "claimed", []any{lease.Job.ID, lease.Job.Nonce, lease.Attempt, lease.Crashes, lease.Losses, string(lease.State), lease.Last},
+				[]any{fmt.Sprint(j.key, "#", j.gen), j.nonce, j.attempts + 1, j.crashes, j.losses, m.states[j.key], j.attempts+1 >= m.maxAttempts || j.crashes+1 >= m.maxCrashes || j.losses+1 >= 4*m.maxCrashes})
+			j.state, j.lease, j.risk = Running, step, false
 			leases = append(leases, holding{lease, step})
 			if len(leases) > 12 {
 				leases = leases[1:]
@@ -175,17 +175,23 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				m.states[l.Job.Key] = text
 			}
 		case what == 26:
+			name = "risk"
+			at := r.IntN(3) > 0
+			if err = l.Risk(ctx, at); held != nil {
+				held.risk = at
+			}
+		case what == 27:
 			name = "park"
 			until := time.Time{}
 			if m.parked[inst] = r.IntN(2) == 0; m.parked[inst] {
 				until = time.Now().Add(time.Hour)
 			}
 			must(t, q.Park(ctx, inst, until))
-		case what == 27 && r.IntN(8) == 0:
+		case what == 28 && r.IntN(8) == 0:
 			name = "drop installation"
 			must(t, q.DropInstallation(ctx, inst))
 			m.dropInstallation(inst)
-		case what == 27:
+		case what == 28:
 			name = "drop or retry by hand"
 			j := m.jobs[key]
 			if r.IntN(2) == 0 {
@@ -197,9 +203,9 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			err := q.RetryDead(ctx, key)
 			same(step, name, []bool{errors.Is(err, ErrNotFound), errors.Is(err, ErrState)}, []bool{j == nil, j != nil && (j.state == Waiting || j.state == Running)})
 			if err == nil {
-				j.seq, j.attempts, j.crashes, j.state = m.number(), 0, 0, Waiting
+				j.seq, j.attempts, j.crashes, j.losses, j.state = m.number(), 0, 0, 0, Waiting
 			}
-		case what == 28:
+		case what == 29:
 			name = "time passes for a delay"
 			if j := m.jobs[key]; j != nil && j.state == Delayed {
 				must(t, q.rdb.ZAddXX(ctx, prefix+"delayed", redis.Z{Score: 1, Member: key}).Err())
@@ -224,12 +230,12 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			}
 		}
 		counts[name]++
-		if what >= 15 && what < 26 {
+		if what >= 15 && what < 27 {
 			same(step, name+": lost", errors.Is(err, ErrLost), held == nil)
 			must(t, ignore(err, ErrLost))
 		}
 		// What time has changed is put right by a claim; with everything parked it hands nothing out.
-		if what >= 28 {
+		if what >= 29 {
 			for i := range installations {
 				must(t, q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: far, Member: i}).Err())
 			}
@@ -247,7 +253,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			}
 		}
 		freeze()
-		if step%50 == 0 || what >= 28 {
+		if step%50 == 0 || what >= 29 {
 			for _, state := range States() {
 				got := q.rdb.ZRange(ctx, prefix+"in:"+string(state), 0, -1).Val()
 				slices.Sort(got)

@@ -21,6 +21,8 @@ type modelJob struct {
 	key               string
 	state             State
 	attempts, crashes int
+	losses            int
+	risk              bool
 	lease             int // of the one that runs it
 	next              *modelWork
 }
@@ -88,7 +90,7 @@ func (m *model) store(n Job) (gen int, superseded bool) {
 	if superseded = j.state != Dead; superseded {
 		w.seq, w.prio = j.seq, max(w.prio, j.prio)
 	} else {
-		j.crashes = 0
+		j.crashes, j.losses = 0, 0
 	}
 	j.modelWork, j.attempts, j.state = w, 0, Waiting
 	return w.gen, superseded
@@ -126,7 +128,7 @@ func (m *model) held(key string, lease int) *modelJob {
 
 // end ends a lease whose worker gave word; otherwise, when no newer job waits now, the job is in the state given ("": gone).
 func (m *model) end(j *modelJob, otherwise State) (newer bool) {
-	j.crashes = 0
+	j.crashes, j.losses = 0, 0
 	if m.promote(j) {
 		return true
 	}
@@ -163,11 +165,14 @@ func (m *model) release(j *modelJob) {
 
 func (m *model) crash(j *modelJob) {
 	m.promote(j)
-	j.crashes++
+	j.losses++
+	if j.risk {
+		j.crashes++
+	}
 	switch {
-	case j.crashes >= m.maxCrashes:
+	case j.crashes >= m.maxCrashes, j.losses >= 4*m.maxCrashes:
 		j.state = Dead
-	case j.crashes == 1:
+	case j.crashes < 2 && j.losses <= m.maxCrashes:
 		j.state = Waiting
 	default:
 		j.state = Delayed

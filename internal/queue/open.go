@@ -18,7 +18,7 @@ type Options struct {
 
 	Lease           time.Duration // how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own idea of "at once"
 	MaxAttempts     int           // failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
-	MaxCrashes      int           // leases that may run out in a row before a job is dead; 0: 4
+	MaxCrashes      int           // workers that may be lost in a row while the job is at risk before it is dead, and four times as many at other times; 0: 4
 	PerInstallation int           // jobs of one installation that run at once; 0: 4
 
 	Name string // of this process, for people who look at what is running; "": the host's name and the process id
@@ -34,7 +34,7 @@ const (
 	defaultMaxAttempts = 8
 
 	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one for ever: after three times the fourth
-	// worker, told by Lease.Last, only says so where the job is waited for. Whoever merely ran beside the culprit, or when somebody
+	// worker, told by Lease.Doomed, only says so where the job is waited for. Whoever merely ran beside the culprit, or when somebody
 	// killed a host, is kept apart from it after the second time (crash in lib.lua), and is finished before it falls under suspicion again.
 	defaultMaxCrashes = 4
 

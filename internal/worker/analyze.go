@@ -88,7 +88,14 @@ func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Op
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return t.Analyzer.Check(ctx, inputs, o)
+	if err := t.lease.Risk(ctx, true); err != nil {
+		return nil, err
+	}
+	r, err := t.Analyzer.Check(ctx, inputs, o)
+	if e := t.lease.Risk(ctx, false); err == nil && e != nil {
+		return nil, e
+	}
+	return r, err
 }
 
 // passing says that an error is the world's and not the options'.

@@ -55,8 +55,8 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 		return t.answer(ctx, g, event.Run, event.Environment)
 	}
 	if g.Answer == "" {
-		if t.lease.Last && t.lease.Crashes > 0 {
-			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+		if t.lease.Doomed {
+			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses)}
 		}
 		if out, err := t.decideGate(ctx, g, event.Run); err != nil || g.Answer == "" {
 			return out, err

@@ -59,11 +59,11 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 			return done, err
 		}
 	}
-	if t.lease.Last && t.lease.Crashes > 0 {
+	if t.lease.Doomed {
 		if out, err := t.posted(ctx, s.sha); err != nil {
 			return done, err
 		} else if !out { // judging didn't end it where the verdict is out: go on from there
-			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Crashes)}
+			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses)}
 		}
 	}
 	set, problems, err := t.configured(ctx, s.base.Ref)

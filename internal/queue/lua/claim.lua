@@ -3,11 +3,11 @@
 --
 -- ARGV[3]  length of a lease in milliseconds
 -- ARGV[4]  token of the lease
--- ARGV[5]  leases that may run out in a row before the job is dead
+-- ARGV[5]  crashes in a row before the job is dead
 -- ARGV[6]  milliseconds that suspects of a crash are kept apart
 -- ARGV[7]  name of the worker's process
 --
--- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or ""}
+-- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 when another would make it dead, else 0}
 -- or {0, milliseconds until something may be claimable by time alone; -1 never}.
 
 -- How much one claim tidies up: enough to keep up, little enough not to hold the server.
@@ -73,4 +73,6 @@ if call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P
   call('RPUSH', P .. 'wake', '1')
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
-return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or ''}
+local max = tonumber(ARGV[5])
+local doomed = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
+return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, doomed}

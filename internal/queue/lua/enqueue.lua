@@ -58,7 +58,7 @@ local function store(key, inst, nonce, prio, job)
   end
   if j.state == 'dead' then
     j.seq = gen
-    set(j, 'crashes', 0)
+    set(j, 'crashes', 0, 'losses', 0)
   else
     superseded = superseded + 1
     prio = math.max(prio, j.prio)

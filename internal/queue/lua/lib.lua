@@ -6,7 +6,7 @@
 -- ARGV[3]… the script's own
 --
 -- Keys, K a job's key and I an installation id; times are milliseconds of the server's clock:
---   job:K      hash    job (JSON), gen, nonce, inst, prio, state, seq, since, attempts, crashes, reason; token and by (whose) while running, due while
+--   job:K      hash    job (JSON), gen, nonce, inst, prio, state, seq, since, attempts, crashes, losses, reason; token, by (whose) and risk while running, due while
 --                      delayed; next, next_gen, next_nonce, next_inst, next_prio, next_seq when a newer job came while this one runs
 --   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
 --   ready:I    zset    waiting keys of an installation by their place in line: the more urgent first, then by seq
@@ -37,6 +37,9 @@ local STEP = 1e15
 local time = call('TIME')
 local NOW = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
+-- How many leases may run out in a row for each crash that is allowed.
+local LOSSES = 4
+
 -- What a worker saved and a dead job are of use while their pull request is: a month after the last job.
 local KEEP = 30 * 24 * 3600
 
@@ -58,14 +61,14 @@ end
 
 -- load answers nil when there is no such job.
 local function load(key)
-  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio')
+  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio', 'risk', 'losses')
   if not f[1] then
     return nil
   end
   return {
     key = key, state = f[1], inst = f[2], seq = f[3], token = f[4], attempts = tonumber(f[5]), crashes = tonumber(f[6]),
     nonce = f[7] or '', next_inst = f[8], next_seq = f[9], next_nonce = f[10] or '',
-    prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1),
+    prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1), risk = f[13], losses = tonumber(f[14] or 0),
   }
 end
 
@@ -115,7 +118,7 @@ local function leave(j)
   elseif j.state == 'running' then
     call('ZREM', P .. 'leases', j.key)
     call('SREM', P .. 'running:' .. j.inst, j.key)
-    call('HDEL', P .. 'job:' .. j.key, 'token', 'by')
+    call('HDEL', P .. 'job:' .. j.key, 'token', 'by', 'risk')
   elseif j.state == 'delayed' then
     call('ZREM', P .. 'delayed', j.key)
     call('HDEL', P .. 'job:' .. j.key, 'due')
@@ -179,7 +182,7 @@ end
 -- settle ends a lease whose worker gave word; true when a newer job took the place and waits.
 local function settle(j)
   leave(j)
-  set(j, 'crashes', 0)
+  set(j, 'crashes', 0, 'losses', 0)
   if promote(j) then
     wait(j)
     return true
@@ -187,18 +190,24 @@ local function settle(j)
   return false
 end
 
--- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker.
--- After the first time the job keeps its place, so it is next. Then it is a suspect, as all are that ran beside it when the process died: each
+-- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker. A loss while the
+-- job was at risk (lease.go, Risk) is a crash of its own doing; any other is most likely somebody else's (a host that was stopped, a
+-- network that broke), and only LOSSES of them for each crash that is allowed make a job that kills its workers unawares dead.
+-- After the first crash the job keeps its place, so it is next. Then it is a suspect, as all are that ran beside it when the process died: each
 -- waits for another while, one to eight steps long, so that the culprit dies without the others.
 local function crash(j, max, step)
   leave(j)
   promote(j)
-  j.crashes = j.crashes + 1
-  local reason = 'worker lost: its lease ran out ' .. j.crashes .. ' times in a row'
-  set(j, 'crashes', j.crashes, 'reason', reason)
-  if j.crashes >= max then
+  j.losses = j.losses + 1
+  local reason = 'worker lost: its lease ran out ' .. j.losses .. ' times in a row'
+  if j.risk then
+    j.crashes = j.crashes + 1
+    reason = 'worker lost while the job took much of it, ' .. j.crashes .. ' times in a row'
+  end
+  set(j, 'crashes', j.crashes, 'losses', j.losses, 'reason', reason)
+  if j.crashes >= max or j.losses >= max * LOSSES then
     die(j, reason)
-  elseif j.crashes == 1 then
+  elseif j.crashes < 2 and j.losses <= max then
     wait(j)
   else
     delay(j, NOW + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)

@@ -1,7 +1,7 @@
 -- restore.lua puts one job, whose hash the journal has just written back, into the indexes. Embedded only.
 --
 -- ARGV[3]  key
--- ARGV[4]  leases that may run out in a row before the job is dead; 0: nobody is to claim, show a running job as it was
+-- ARGV[4]  crashes in a row before the job is dead; 0: nobody is to claim, show a running job as it was
 -- ARGV[5]  milliseconds that suspects of a crash are kept apart
 --
 -- Answers 0.

@@ -13,6 +13,6 @@ if j.state ~= 'dead' and j.state ~= 'delayed' then
 end
 leave(j)
 j.seq = number()
-set(j, 'seq', j.seq, 'attempts', 0, 'crashes', 0, 'reason', '')
+set(j, 'seq', j.seq, 'attempts', 0, 'crashes', 0, 'losses', 0, 'reason', '')
 wait(j)
 return 0
