@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // leaders are goroutines that want to lead one name.
@@ -74,8 +72,4 @@ func testLead(t *testing.T, q *Queue) {
 	}
 	stop()
 	l.wait.Wait()
-	if n := q.rdb.HGet(t.Context(), prefix+"lead:sweeper", "token").Val(); n != "" {
-		t.Errorf("%q leads still", n)
-	}
-	must(t, ignore(q.rdb.Del(t.Context(), prefix+"lead:sweeper").Err(), redis.Nil))
 }
