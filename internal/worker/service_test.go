@@ -198,7 +198,7 @@ func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Commen
 func (s *service) until(what func() string) {
 	s.t.Helper()
 	var why string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if why = what(); why == "" {
 			return
 		}
