@@ -21,6 +21,13 @@ func FuzzWalk(f *testing.F) {
 	f.Add("x.tar.gz", gzipped(tarOf(f, &tar.Header{Name: "x.so", Uname: elf})))
 	f.Add("x.tar", tarOf(f, &tar.Header{Name: "x.whl", Uname: string(wheel)}))
 	f.Add("x.so", []byte(elf))
+	plain := oneTar(f)
+	f.Add("x.tar.xz", xzed(plain))
+	f.Add("x.tar.zst", zstded(f, plain))
+	f.Add("x.deb", arOf("debian-binary", "2.0\n", "control.tar", string(plain), "data.tar.xz", string(xzed(plain))))
+	f.Add("x.rpm", rpmOf(gzipped(cpioOf("./usr/x.so", elf, "./y", "y")), "libc.so.6()(64bit)"))
+	f.Add("x.rpm", rpmOf(cpioOf("./usr/x.so", elf)))
+	f.Add("x.tar", imageOf(f))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		limits := Limits{Entries: 1000, Bytes: 1 << 20, FileBytes: 1 << 18, Depth: 2}
 		var read int64

@@ -29,7 +29,6 @@ const (
 	maxName         = 4096     // PATH_MAX: nothing can be installed under a longer name
 	maxProblems     = 200      // nobody reads more, and an archive can hold half a million bad members
 	maxDuplicates   = 100      // same
-	maxZstdWindow   = 128 << 20
 	headSize        = 64
 	copyBufferBytes = 256 << 10
 )
@@ -65,7 +64,8 @@ type budget struct {
 
 // meter watches the inflating of one file.
 type meter struct {
-	b      *budget
+	limits Limits
+	left   *int64 // inflated bytes that are left for the whole walk
 	packed *int64 // compressed bytes taken so far; nil switches the ratio off
 	whole  bool   // of a whole archive, which may be larger than one file
 	got    int64
@@ -82,17 +82,21 @@ func (e *limitError) Error() string { return e.text }
 // add counts n more inflated bytes.
 func (m *meter) add(n int) error {
 	m.got += int64(n)
-	m.b.bytes -= int64(n)
-	l := m.b.limits
+	*m.left -= int64(n)
+	l := m.limits
 	switch {
 	case m.got > l.FileBytes && !m.whole:
 		return &limitError{text: fmt.Sprintf("it inflates to more than the limit of %s for one file", human(l.FileBytes))}
 	case m.packed != nil && m.got > ratioFloor && m.got/max(*m.packed, 1) >= l.Ratio:
 		return &limitError{text: fmt.Sprintf("it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)", l.Ratio, human(m.got))}
-	case m.b.bytes < 0:
-		return &limitError{text: fmt.Sprintf("the limit of %s of inflated content in all is met; nothing behind this was read", human(l.Bytes)), all: true}
+	case *m.left < 0:
+		return l.inAll()
 	}
 	return nil
+}
+
+func (l Limits) inAll() error {
+	return &limitError{text: fmt.Sprintf("the limit of %s of inflated content in all is met; nothing behind this was read", human(l.Bytes)), all: true}
 }
 
 // human writes a size in the largest binary unit that divides it to at least one: "4 GiB", "1.5 MiB".

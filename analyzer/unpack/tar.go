@@ -2,95 +2,132 @@ package unpack
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/bzip2"
 	"errors"
-	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"strings"
 )
 
-// tar walks a tar as a stream. A name that comes again is visited each time and listed in Duplicates: which one counts is only known
-// at the end, and nobody should have to read a stream twice for it.
-func (w *walker) tar(pkg *Package, f format, r io.ReaderAt, size int64, depth int) error {
-	stream, done, err := w.decompress(f, io.NewSectionReader(r, 0, size))
+// tar walks a tar as a stream; under is put before the names ("DEBIAN/"), "" for none. A name that comes again is visited each time and listed in
+// Duplicates: which one counts is only known at the end, and nobody should have to read a stream twice for it.
+func (w *walker) tar(pkg *Package, under string, r io.ReaderAt, size int64, depth int) error {
+	return w.tarOf(&tarWalk{walker: w, pkg: pkg, under: under, depth: depth}, io.NewSectionReader(r, 0, size))
+}
+
+func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
+	stream, done, err := w.decompress(whole)
 	if err != nil {
-		w.problem(pkg.Path, "%s", reason(err))
-		return nil
+		return w.fate(t.pkg.Path, err)
 	}
 	defer done()
-	tr := tar.NewReader(stream)
-	seen := map[string]bool{}
-	for {
-		if err := w.ctx.Err(); err != nil {
-			return err
-		}
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return w.fate(pkg.Path, err)
-		}
-		if w.budget.entries <= 0 {
-			w.problem(pkg.Path, "it takes the number of entries over the limit of %d; those behind it were not read", w.budget.limits.Entries)
-			return nil
-		}
-		w.budget.entries--
-		pkg.Entries++
-		shown, odd := member(h.Name)
-		switch {
-		case h.Typeflag == tar.TypeDir && (odd == "" || h.Name == "./" || h.Name == "."):
-			continue
-		case odd != "":
-			w.problem(pkg.Path+"/"+shown, "%s", odd)
-			continue
-		case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse:
-			continue // links, devices and the like: never followed
-		}
-		if seen[shown] && len(pkg.Duplicates) < maxDuplicates {
-			pkg.Duplicates = append(pkg.Duplicates, shown)
-		}
-		seen[shown] = true
-		m := &entry{path: shown, size: h.Size, open: func() (io.Reader, error) { return tr, nil }}
-		if err := w.member(pkg, m, depth); err != nil {
-			return err
+	t.packed, t.raw, t.seen = stream != io.Reader(whole), whole, map[string]bool{}
+	if err := t.walk(tar.NewReader(stream)); err != nil || t.cut {
+		return err
+	}
+	// What stands behind the last member has to be whole as well: the checksum of gzip, xz and zstd is there.
+	if t.packed {
+		if err := w.pump(stream, nil, w.own.buf); err != nil {
+			return w.fate(t.pkg.Path, err)
 		}
 	}
-	// What stands behind the last member has to be whole as well: the checksum of gzip and zstd is there.
-	if f != formatTar {
-		if err := w.pump(stream, nil); err != nil {
-			return w.fate(pkg.Path, err)
-		}
-	}
-	if pkg.Entries == 0 {
-		w.problem(pkg.Path, "the archive holds no files")
+	if t.entries == 0 && t.over == nil {
+		w.problem(t.pkg.Path, "the archive holds no files")
 	}
 	return nil
 }
 
-// decompress gives the tar in a compressed one; what it inflates counts against the limits, read or skipped.
-func (w *walker) decompress(f format, packed io.Reader) (io.Reader, func(), error) {
-	m := &meter{b: &w.budget, packed: new(int64), whole: true}
-	in := bufio.NewReaderSize(counted{packed, m.packed}, 64<<10)
-	nothing := func() {}
-	switch f {
-	case formatTarGzip:
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, nil, fmt.Errorf("gzip: %w", err)
+// tarWalk is the state of one tar.
+type tarWalk struct {
+	*walker
+	pkg     *Package
+	under   string
+	depth   int
+	seen    map[string]bool
+	entries int
+	cut     bool // nothing behind this can be read; the reason is a problem already
+	packed  bool
+	raw     *io.SectionReader // the tar itself where it is not packed
+	hidden  tree              // of a layer of an image: what those above it have taken away
+	over    tree              // of a layer: what it takes away from those below; nil: no layer
+}
+
+func (t *tarWalk) walk(tr *tar.Reader) error {
+	for {
+		if err := t.ctx.Err(); err != nil {
+			return err
 		}
-		return metered{z, m}, nothing, nil
-	case formatTarBzip2:
-		return metered{bzip2.NewReader(in), m}, nothing, nil
-	case formatTarZstd:
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
-		if err != nil {
-			return nil, nil, fmt.Errorf("zstd: %w", err)
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		return metered{z, m}, z.Close, nil
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+			t.cut = true
+			return t.fate(t.pkg.Path, err)
+		}
+		if !t.entry(t.pkg) {
+			t.cut = true
+			return nil
+		}
+		t.entries++
+		if err := t.file(h, tr); err != nil {
+			return err
+		}
 	}
-	return in, nothing, nil
+}
+
+// entry counts one more member; false when that is over the limit, which is a problem then.
+func (w *walker) entry(pkg *Package) bool {
+	if w.budget.entries <= 0 {
+		w.problem(pkg.Path, "it takes the number of entries over the limit of %d; those behind it were not read", w.budget.limits.Entries)
+		return false
+	}
+	w.budget.entries--
+	pkg.Entries++
+	return true
+}
+
+func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
+	shown, odd := member(h.Name)
+	switch {
+	case h.Typeflag == tar.TypeDir && (odd == "" || h.Name == "./" || h.Name == "."):
+		return nil
+	case odd != "":
+		t.problem(t.pkg.Path+"/"+shown, "%s", odd)
+		return nil
+	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse:
+		if t.over != nil {
+			t.over.add(shown)
+		}
+		return nil // links, devices and the like: never followed
+	}
+	if t.over != nil && (t.over.add(shown) || t.hidden.hides(shown)) {
+		return nil
+	}
+	shown = t.under + shown
+	if t.entries == 1 && t.pkg.Format == FormatTar && t.packed && t.over == nil && strings.HasPrefix(shown, "package/") {
+		t.pkg.Format = FormatNPM // what npm packs begins with its folder
+	}
+	if t.seen[shown] && len(t.pkg.Duplicates) < maxDuplicates {
+		t.pkg.Duplicates = append(t.pkg.Duplicates, shown)
+	}
+	t.seen[shown] = true
+	e := &entry{path: shown, size: h.Size, metered: t.packed, open: func(*inflater) (io.Reader, error) { return tr, nil }}
+	if !t.packed && !sparse(h) {
+		if at, err := t.raw.Seek(0, io.SeekCurrent); err == nil && h.Size <= t.raw.Size()-at {
+			e.stored = io.NewSectionReader(t.raw, at, h.Size)
+		}
+	}
+	return t.member(t.pkg, e, t.depth)
+}
+
+// sparse tells a file with holes, which does not lie in the tar as it is.
+func sparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for k := range h.PAXRecords {
+		if strings.HasPrefix(k, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }

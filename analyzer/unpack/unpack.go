@@ -12,8 +12,11 @@
 // (made safe by Safe) and never used as a path, links are never followed, and what could not be read is a Problem, never
 // silence.
 //
-// Descended into: a zip or tar (plain, gzip, bzip2, zstd) given itself, and wheels and archives inside those. Not descended
-// into: an archive inside a wheel, which no loader looks into (and test data of that kind is often broken on purpose).
+// Read are zip (wheels, jars, PEX and shiv files too), tar plain or under gzip, bzip2, xz and zstd (npm and conda packages too), .conda, deb,
+// rpm, and images of containers, whose layers count as one tree. Named as unread: 7z, and SquashFS (AppImage, snap).
+//
+// Descended into: wheels, packages and archives inside a plain zip or tar, and jars inside jars. Not descended into: an archive that a wheel or
+// another package installs, which no loader looks into (and test data of that kind is often broken on purpose).
 package unpack
 
 import (
@@ -26,6 +29,18 @@ const (
 	KindWheel   = "wheel"   // a .whl: its files are what gets installed
 	KindArchive = "archive" // any other zip or tar
 	KindObject  = "object"  // a loose file given itself; it has one File
+)
+
+// Formats of a Package.
+const (
+	FormatZip   = "zip"
+	FormatTar   = "tar" // under any compression
+	FormatJar   = "jar"
+	FormatConda = "conda" // a .conda file; the older .tar.bz2 is FormatTar
+	FormatNPM   = "npm"   // a tar whose first file lies in package/
+	FormatDeb   = "deb"
+	FormatRPM   = "rpm"
+	FormatImage = "image" // of a container, as docker save or the OCI layout have it
 )
 
 // Scratch holds the inflated bytes of one file. It is written once from the start, then read, then closed; Close also frees it.
@@ -58,19 +73,29 @@ type Options struct {
 	// Want tells which files are inflated in full and visited. path is as in File.Path, size is the declared size (-1:
 	// unknown), head holds up to 64 first bytes and is nil where they cannot be read (encrypted, unknown
 	// compression, damage): wanted then means that the reason becomes a Problem. Nil wants everything.
-	// Archives that are descended into are not asked for.
+	// Archives that are descended into are not asked for. With Workers it is called concurrently.
 	Want func(path string, size int64, head []byte) bool
+
+	// Prepare, where set, is called with each wanted file before it is visited, and its result is File.Prepared; Content is valid during Prepare
+	// only. It must depend on nothing but the file: with Workers it is called concurrently, in any order.
+	Prepare func(f *File) any
+
+	// Workers is how many files are inflated and prepared at once; what is read must then allow for concurrent ReadAt. The order of visits and
+	// problems is the same with any number. 0 and 1, and no Prepare: one after the other.
+	Workers int
 }
 
 // Package is something that is delivered as one file.
 type Package struct {
 	Path       string   // "outer.zip/dist/x.whl"; safe to show, never to be opened
 	Kind       string   // KindWheel, KindArchive or KindObject
+	Format     string   // of FormatZip and the others; "" for an object
 	SHA256     string   // of the package's own bytes, hex
 	Size       int64    // of the package's own bytes
 	Parent     *Package // nil: given itself
 	Entries    int      // members that it lists, directories and links included; 0 for an object
 	Duplicates []string // names that occur more than once, at most 100; of a zip only the last counts, as installers have it
+	Requires   []string // of an rpm: the capabilities that it requires, as "libz.so.1()(64bit)"; at most 20,000
 }
 
 // File is one wanted file. A loose object given itself is a File of its own Package.
@@ -78,7 +103,9 @@ type File struct {
 	Package *Package
 	Path    string      // inside the package: slashes, cleaned, safe to show; never to be opened
 	Size    int64       // true size in bytes
-	Content io.ReaderAt // valid during visit only
+	Content io.ReaderAt // valid during visit only; nil there where Prepare is set
+
+	Prepared any // what Prepare found
 }
 
 // Problem is something that could not be read, or is not as an archive should be. Path is safe to show.

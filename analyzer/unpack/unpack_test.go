@@ -54,7 +54,7 @@ func TestGivenThemselves(t *testing.T) {
 		"build/libx.so":   {elf, "file build/libx.so : libx.so = \"\\x7fELF and so on\"\nobject build/libx.so"},
 		"cut.so":          {"\x7fEL", "file cut.so : cut.so = \"\\x7fEL\"\nobject cut.so"},
 		"tool":            {elf, "file tool : tool = \"\\x7fELF and so on\"\nobject tool"},
-		"notes.txt":       {"hello", "problem notes.txt: neither a wheel, a zip or tar archive nor an ELF object, so there is nothing in it that compat can read"},
+		"notes.txt":       {"hello", "problem notes.txt: neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read"},
 		"x.whl":           {"", "problem x.whl: the file is empty"},
 		"y.whl":           {"not a zip", "wheel y.whl\nproblem y.whl: the file is cut off or damaged: it has no end of central directory"},
 		"z.zip":           {string(zipOf(t)), "archive z.zip\nproblem z.zip: the archive holds no files"},
@@ -99,11 +99,13 @@ again a.so
 func TestAnArchiveInsideAWheelIsData(t *testing.T) {
 	broken := zipOf(t, item{name: "x.so", data: elf})[:40]
 	same(t, story(t, "x.whl", zipOf(t, item{name: "tests/broken.zip", data: string(broken)}), Options{Want: elfOrSO}), "wheel x.whl")
-	same(t, story(t, "x.zip", zipOf(t, item{name: "tests/broken.zip", data: string(broken)}, item{name: "p.rpm", data: "\xed\xab\xee\xdb"}), Options{Want: elfOrSO}), `
+	same(t, story(t, "x.zip", zipOf(t, item{name: "tests/broken.zip", data: string(broken)}, item{name: "p.rpm", data: "\xed\xab\xee\xdb"}, item{name: "q.tgz", data: "?"}), Options{Want: elfOrSO}), `
 archive x.zip
 archive x.zip/tests/broken.zip in x.zip
+archive x.zip/p.rpm in x.zip
 problem x.zip/tests/broken.zip: the file is cut off or damaged: it has no end of central directory
-problem x.zip/p.rpm: named like an archive, but it is none that compat reads (zip, or tar as it is, with gzip, bzip2 or zstd)
+problem x.zip/p.rpm: the file is cut off or damaged: its signature begins at 96 of 4 bytes
+problem x.zip/q.tgz: named like an archive, and it is none
 `)
 }
 

@@ -10,9 +10,8 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"math"
 	"strings"
-
-	"github.com/klauspost/compress/flate"
 )
 
 // walker is the state of one Walk.
@@ -24,33 +23,46 @@ type walker struct {
 	packages []*Package
 	problems []Problem
 	dropped  int // problems beyond maxProblems
-	buf      []byte
-	inflate  io.ReadCloser // reused from member to member
+	own      *inflater
+	line     line
 }
 
 // entry is one regular file of an archive, before anybody decided about it.
 type entry struct {
-	path   string
-	size   int64                              // declared, -1 unknown
-	packed int64                              // declared compressed size; 0 not compressed by itself
-	taken  *int64                             // compressed bytes taken so far; nil: not compressed by itself
-	open   func() (io.Reader, error)          // the content; the error says why not
-	stored io.ReaderAt                        // the content itself where it lies uncompressed, else nil
-	verify func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
+	path    string
+	size    int64                              // declared, -1 unknown
+	packed  int64                              // declared compressed size; 0 not compressed by itself
+	taken   *int64                             // compressed bytes taken so far; nil: not compressed by itself
+	alone   bool                               // it can be read while others are: it lies in the archive by itself
+	metered bool                               // its bytes are counted by the stream that it lies in
+	open    func(*inflater) (io.Reader, error) // the content; the error says why not
+	stored  io.ReaderAt                        // the content itself where it lies uncompressed, else nil
+	verify  func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
 }
 
 func newWalker(ctx context.Context, o Options, visit func(*File) error) *walker {
 	l := o.Limits.withDefaults()
-	return &walker{ctx: ctx, o: o, visit: visit, budget: budget{limits: l, entries: l.Entries, bytes: l.Bytes},
-		buf: make([]byte, copyBufferBytes), inflate: flate.NewReader(strings.NewReader(""))}
+	w := &walker{ctx: ctx, o: o, visit: visit, budget: budget{limits: l, entries: l.Entries, bytes: l.Bytes}, own: newInflater()}
+	w.line.start(o.Workers)
+	return w
 }
 
+// problem tells a Problem in its turn: behind what was begun before.
 func (w *walker) problem(path, format string, args ...any) {
+	p := Problem{Path: path, Reason: Safe(fmt.Sprintf(format, args...))}
+	if len(w.line.waiting) > 0 {
+		w.line.put(outcome{path: p.Path, problem: p.Reason})
+		return
+	}
+	w.tell(p)
+}
+
+func (w *walker) tell(p Problem) {
 	if len(w.problems) >= maxProblems {
 		w.dropped++
 		return
 	}
-	w.problems = append(w.problems, Problem{Path: path, Reason: Safe(fmt.Sprintf(format, args...))})
+	w.problems = append(w.problems, p)
 }
 
 func (w *walker) allProblems() []Problem {
@@ -73,20 +85,27 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 		return nil
 	}
 	format := sniff(name, head)
+	if format == formatNone && behind(r, size, head) {
+		format = formatZip
+	}
+	if why := format.unreadable(); why != "" {
+		w.problem(path, "%s", why)
+		return nil
+	}
 	kind := KindArchive
 	switch {
 	case format == formatNone && !w.want(path, size, head[:min(len(head), headSize)]):
-		w.problem(path, "neither a wheel, a zip or tar archive nor an ELF object, so there is nothing in it that compat can read")
+		w.problem(path, "neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read")
 		return nil
 	case format == formatNone:
 		kind = KindObject
 	case isWheel(name):
 		kind = KindWheel
 	}
-	pkg := &Package{Path: path, Kind: kind, Size: size}
+	pkg := &Package{Path: path, Kind: kind, Format: layout(format, name), Size: size}
 	if !w.o.NoDigest {
 		sum := sha256.New()
-		if err := w.pump(io.NewSectionReader(r, 0, size), nil, sum); err != nil {
+		if err := w.pump(io.NewSectionReader(r, 0, size), nil, w.own.buf, sum); err != nil {
 			if w.ctx.Err() != nil {
 				return w.ctx.Err()
 			}
@@ -97,9 +116,15 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	}
 	w.packages = append(w.packages, pkg)
 	if kind == KindObject {
-		return w.visit(&File{Package: pkg, Path: path[strings.LastIndexByte(path, '/')+1:], Size: size, Content: r})
+		f := &File{Package: pkg, Path: path[strings.LastIndexByte(path, '/')+1:], Size: size, Content: r}
+		w.prepare(f)
+		return w.visit(f)
 	}
 	err := w.archive(pkg, format, r, size, 0)
+	if err == nil {
+		err = w.line.flush(w)
+	}
+	w.line.drop()
 	if errors.Is(err, errStop) {
 		return nil
 	}
@@ -108,14 +133,30 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 
 // archive walks the members of one package. Like everything below it returns an error only to end the walk.
 func (w *walker) archive(pkg *Package, format format, r io.ReaderAt, size int64, depth int) error {
-	if format == formatZip {
+	switch format {
+	case formatZip:
 		return w.zip(pkg, r, size, depth)
+	case formatDeb:
+		return w.deb(pkg, r, size, depth)
+	case formatRPM:
+		return w.rpm(pkg, r, size, depth)
 	}
-	return w.tar(pkg, format, r, size, depth)
+	if w.isImage(r, size) {
+		if done, err := w.image(pkg, r, size, format, depth); done || err != nil {
+			return err
+		}
+	}
+	return w.tar(pkg, "", r, size, depth)
 }
 
 func (w *walker) want(path string, size int64, head []byte) bool {
 	return w.o.Want == nil || w.o.Want(path, size, head)
+}
+
+func (w *walker) prepare(f *File) {
+	if w.o.Prepare != nil {
+		f.Prepared = w.o.Prepare(f)
+	}
 }
 
 // member decides about one regular file and visits it, or walks it where it is an archive itself.
@@ -126,45 +167,125 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	if w.o.Skip != nil && w.o.Skip(e.path, e.size) {
 		return nil
 	}
-	full := pkg.Path + "/" + e.path
-	// An archive inside a wheel is data: no loader and no installer looks into it.
-	nested := pkg.Kind == KindArchive && archiveName(e.path)
-	rd, err := e.open()
+	part := pkg.Format == FormatConda && condaPart(e.path)
+	if part || pkg.nested(e.path) {
+		if err := w.line.flush(w); err != nil {
+			return err
+		}
+		return w.inner(pkg, e, depth, part)
+	}
+	if e.alone {
+		left := w.budget.bytes
+		return w.line.run(w, func(in *inflater) outcome {
+			mine := left
+			out := w.read(pkg, e, in, &mine)
+			out.inflated = left - mine
+			return w.finish(out)
+		})
+	}
+	// The next file of a stream can only be read when this one is; what it says can be found out meanwhile.
+	out := w.read(pkg, e, w.own, &w.budget.bytes)
+	if out.file == nil {
+		return w.take(out)
+	}
+	return w.line.run(w, func(*inflater) outcome { return w.finish(out) })
+}
+
+// read inflates a file that is wanted.
+func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64) outcome {
+	out := outcome{path: pkg.Path + "/" + e.path}
+	rd, err := e.open(in)
 	var head []byte
 	if err == nil {
 		head, err = readHead(rd)
 	}
 	var known *memberError
-	if !(errors.As(err, &known) && known.always) && !nested && !w.want(e.path, e.size, head) {
+	if !(errors.As(err, &known) && known.always) && !w.want(e.path, e.size, head) {
 		l := w.budget.limits
 		if e.size > l.FileBytes && e.packed > 0 && e.size/e.packed >= l.Ratio {
-			w.problem(full, "it declares %s, more than the limits of %s for one file and of %d times its compressed size", human(e.size), human(l.FileBytes), l.Ratio)
+			out.problem = fmt.Sprintf("it declares %s, more than the limits of %s for one file and of %d times its compressed size", human(e.size), human(l.FileBytes), l.Ratio)
 		}
-		return nil
+		return out
 	}
 	if err != nil {
-		w.problem(full, "%s", reason(err))
-		return nil
+		out.err = err
+		return out
 	}
-	if nested && depth >= w.budget.limits.Depth {
+	content, size, _, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), in, left, false)
+	if err != nil {
+		out.err = err
+		return out
+	}
+	out.file = &File{Package: pkg, Path: e.path, Size: size, Content: content}
+	out.content = content
+	return out
+}
+
+// finish asks for what a file says. Its content is gone then.
+func (w *walker) finish(out outcome) outcome {
+	if out.file != nil && w.o.Prepare != nil {
+		w.prepare(out.file)
+		out.file.Content = nil
+		out.content.Close()
+		out.content = nil
+	}
+	return out
+}
+
+// inner walks an archive inside an archive. part: what it holds belongs to the package around it.
+func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
+	full := pkg.Path + "/" + e.path
+	rd, err := e.open(w.own)
+	var head []byte
+	if err == nil {
+		head, err = readHead(rd)
+	}
+	if err != nil {
+		return w.fate(full, err)
+	}
+	if depth >= w.budget.limits.Depth {
 		w.problem(full, "it lies deeper than the limit of %d archives inside each other", w.budget.limits.Depth)
 		return nil
 	}
-	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), nested)
+	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), w.own, &w.budget.bytes, !part)
 	if err != nil {
 		return w.fate(full, err)
 	}
 	defer content.Close()
-	if !nested {
-		return w.visit(&File{Package: pkg, Path: e.path, Size: size, Content: content})
+	if part {
+		err = w.tar(pkg, "", content, size, depth+1)
+	} else {
+		err = w.found(pkg, e.path, content, size, sum, depth)
 	}
-	format := sniff(e.path, head)
-	if format == formatNone {
-		w.problem(full, "named like an archive, but it is none that compat reads (zip, or tar as it is, with gzip, bzip2 or zstd)")
+	if err != nil {
+		return err
+	}
+	return w.line.flush(w) // before the content is gone
+}
+
+// found walks a package inside a package.
+func (w *walker) found(parent *Package, name string, content io.ReaderAt, size int64, sum string, depth int) error {
+	full := parent.Path + "/" + name
+	head := make([]byte, min(size, 512))
+	if n, err := content.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return w.fate(full, err)
+	} else {
+		head = head[:n]
+	}
+	format := sniff(name, head)
+	if format == formatNone && behind(content, size, head) {
+		format = formatZip
+	}
+	if why := format.unreadable(); why != "" {
+		w.problem(full, "%s", why)
 		return nil
 	}
-	inner := &Package{Path: full, Kind: KindArchive, SHA256: sum, Size: size, Parent: pkg}
-	if isWheel(e.path) {
+	if format == formatNone {
+		w.problem(full, "named like an archive, and it is none")
+		return nil
+	}
+	inner := &Package{Path: full, Kind: KindArchive, Format: layout(format, name), SHA256: sum, Size: size, Parent: parent}
+	if isWheel(name) {
 		inner.Kind = KindWheel
 	}
 	w.packages = append(w.packages, inner)
@@ -190,6 +311,21 @@ func readHead(rd io.Reader) ([]byte, error) {
 
 // fate turns an error of one file into a Problem, unless it has to end the walk.
 func (w *walker) fate(path string, err error) error {
+	end := w.ends(path, err)
+	if end != nil {
+		if !errors.Is(end, errStop) {
+			return end
+		}
+		if err := w.line.flush(w); err != nil { // what was begun before is not behind the limit
+			return err
+		}
+	}
+	w.problem(path, "%s", reason(err))
+	return end
+}
+
+// ends is the error that ends the walk; nil where the next file can be read.
+func (w *walker) ends(path string, err error) error {
 	if w.ctx.Err() != nil {
 		return w.ctx.Err()
 	}
@@ -197,7 +333,6 @@ func (w *walker) fate(path string, err error) error {
 	if errors.As(err, &scratch) {
 		return fmt.Errorf("unpack %s: %w", path, scratch.err)
 	}
-	w.problem(path, "%s", reason(err))
 	var limit *limitError
 	if errors.As(err, &limit) && limit.all {
 		return errStop
@@ -234,9 +369,10 @@ type scratchError struct{ err error }
 func (e *scratchError) Error() string { return e.err.Error() }
 
 // inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless hashed.
-func (w *walker) inflateAll(e *entry, rd io.Reader, hashed bool) (content Scratch, size int64, sum string, err error) {
-	if e.size > w.budget.limits.FileBytes {
-		return nil, 0, "", &limitError{text: fmt.Sprintf("it declares %s, more than the limit of %s for one file", human(e.size), human(w.budget.limits.FileBytes))}
+func (w *walker) inflateAll(e *entry, rd io.Reader, in *inflater, left *int64, hashed bool) (content Scratch, size int64, sum string, err error) {
+	limits := w.budget.limits
+	if e.size > limits.FileBytes {
+		return nil, 0, "", &limitError{text: fmt.Sprintf("it declares %s, more than the limit of %s for one file", human(e.size), human(limits.FileBytes))}
 	}
 	var sink io.Writer
 	if e.stored != nil {
@@ -247,13 +383,23 @@ func (w *walker) inflateAll(e *entry, rd io.Reader, hashed bool) (content Scratc
 		}
 		sink = content
 	}
+	var hashes []hash.Hash
 	crc, digest := crc32.NewIEEE(), sha256.New()
-	hashes := []hash.Hash{crc}
+	if e.verify != nil {
+		hashes = append(hashes, crc)
+	}
 	if hashed {
 		hashes = append(hashes, digest)
 	}
-	m := &meter{b: &w.budget, packed: e.taken}
-	err = w.pump(metered{rd, m}, sink, hashes...)
+	m := &meter{limits: limits, left: left, packed: e.taken}
+	if e.metered {
+		m.left = &[]int64{math.MaxInt64}[0]
+	}
+	if e.stored != nil && len(hashes) == 0 {
+		err = m.add(int(e.size))
+	} else {
+		err = w.pump(metered{rd, m}, sink, in.buf, hashes...)
+	}
 	if err == nil && e.verify != nil {
 		err = e.verify(m.got, crc.Sum32())
 	}
@@ -275,17 +421,17 @@ func (w *walker) scratch(size int64) (Scratch, error) {
 }
 
 // pump copies to sink (nil: nowhere) and to the hashes until the end, looking at ctx between blocks.
-func (w *walker) pump(rd io.Reader, sink io.Writer, hashes ...hash.Hash) error {
+func (w *walker) pump(rd io.Reader, sink io.Writer, buf []byte, hashes ...hash.Hash) error {
 	for {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		n, err := rd.Read(w.buf)
+		n, err := rd.Read(buf)
 		for _, h := range hashes {
-			h.Write(w.buf[:n])
+			h.Write(buf[:n])
 		}
 		if sink != nil && n > 0 {
-			if _, werr := sink.Write(w.buf[:n]); werr != nil {
+			if _, werr := sink.Write(buf[:n]); werr != nil {
 				return &scratchError{werr}
 			}
 		}

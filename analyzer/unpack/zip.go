@@ -1,7 +1,6 @@
 package unpack
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/klauspost/compress/flate"
 )
 
 // zip walks the members of a zip in the order of its directory.
@@ -30,7 +27,6 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		w.problem(pkg.Path, "%d entries claim bytes that belong to other entries as well; they were not read", n)
 	}
 	last := lastOfName(pkg, entries)
-	input := bufio.NewReaderSize(nil, 32<<10)
 	for i := range entries {
 		e := &entries[i]
 		if i, ok := last[path.Clean(e.name)]; !e.directory() && ok && i != e.index {
@@ -57,8 +53,8 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		if e.overlapping {
 			continue
 		}
-		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1), taken: new(int64)}
-		m.open = func() (io.Reader, error) { return w.openZip(e, m, r, size, input) }
+		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1), taken: new(int64), alone: true}
+		m.open = func(in *inflater) (io.Reader, error) { return openZip(e, m, r, size, in) }
 		m.verify = func(size int64, crc uint32) error {
 			switch {
 			case size != e.size:
@@ -76,7 +72,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 }
 
 // openZip finds the data of an entry behind its local header.
-func (w *walker) openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, input *bufio.Reader) (io.Reader, error) {
+func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io.Reader, error) {
 	if e.flags&flagEncrypted != 0 {
 		return nil, &memberError{text: "it is encrypted"}
 	}
@@ -106,11 +102,7 @@ func (w *walker) openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, input
 		m.stored, m.taken = io.NewSectionReader(r, at, e.packed), nil
 		return data, nil
 	}
-	input.Reset(counted{data, m.taken})
-	if err := w.inflate.(flate.Resetter).Reset(input, nil); err != nil {
-		return nil, err
-	}
-	return w.inflate, nil
+	return in.inflate(counted{data, m.taken})
 }
 
 // listed is the path that List is told.

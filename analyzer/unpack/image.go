@@ -1,0 +1,216 @@
+package unpack
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What docker save writes (manifest.json) and what the OCI image layout is (index.json, blobs/). Layers are tars that lie on each other: one
+// hides what a lower one has under the same name, and takes it away with whiteouts (OCI image specification, "layer.md").
+const (
+	maxManifest = 4 << 20
+	maxLayers   = 1000 // engines refuse more than 127
+	whiteout    = ".wh."
+	opaque      = ".wh..wh..opq"
+)
+
+// imageStart matches the first name in the tar of an image, which no other kind of tar begins with.
+var imageStart = regexp.MustCompile(`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`)
+
+// imageFile is an image's tar with the place of each of its files.
+type imageFile struct {
+	r     io.ReaderAt
+	files map[string]span
+}
+
+type span struct{ at, size int64 }
+
+// isImage looks at the first name of a tar.
+func (w *walker) isImage(r io.ReaderAt, size int64) bool {
+	stream, done, err := w.decompress(io.NewSectionReader(r, 0, size))
+	if err != nil {
+		return false
+	}
+	defer done()
+	h, err := tar.NewReader(stream).Next()
+	return err == nil && imageStart.MatchString(h.Name)
+}
+
+// image walks an image as the tree that its layers make. done is false where the tar is no image after all.
+func (w *walker) image(pkg *Package, r io.ReaderAt, size int64, f format, depth int) (done bool, err error) {
+	if f == formatPacked { // its parts are read out of order
+		whole := io.NewSectionReader(r, 0, size)
+		stream, end, err := w.decompress(whole)
+		if err != nil {
+			return true, w.fate(pkg.Path, err)
+		}
+		content, inflated, _, err := w.inflateAll(&entry{size: -1, metered: true}, stream, w.own, nil, false)
+		end()
+		if err != nil {
+			return true, w.fate(pkg.Path, err)
+		}
+		defer content.Close()
+		r, size = content, inflated
+	}
+	image := w.places(r, size)
+	layers, others, err := image.layers()
+	if err != nil {
+		if len(image.files) == 0 || !errors.Is(err, errNoImage) {
+			w.problem(pkg.Path, "the image of a container is damaged: %v", err)
+			return true, nil
+		}
+		return false, nil
+	}
+	if others > 0 {
+		w.problem(pkg.Path, "it holds %d more images; only the first was read, so save them one by one", others)
+	}
+	pkg.Format = FormatImage
+	hidden := tree{}
+	for _, name := range slices.Backward(layers) {
+		s, ok := image.files[name]
+		if !ok {
+			w.problem(pkg.Path, "the image of a container is damaged: its layer %s is not there", Safe(name))
+			continue
+		}
+		over := tree{}
+		if err := w.layer(pkg, io.NewSectionReader(r, s.at, s.size), hidden, over, depth); err != nil {
+			return true, err
+		}
+		for k := range over {
+			hidden[k] = true
+		}
+	}
+	return true, w.line.flush(w) // before the content is gone
+}
+
+// places lists where the files of a plain tar lie; of damage it lists what stands before it.
+func (w *walker) places(r io.ReaderAt, size int64) *imageFile {
+	whole := io.NewSectionReader(r, 0, size)
+	image := &imageFile{r: r, files: map[string]span{}}
+	tr := tar.NewReader(whole)
+	for len(image.files) < w.budget.entries && w.ctx.Err() == nil {
+		h, err := tr.Next()
+		if err != nil {
+			break
+		}
+		at, err := whole.Seek(0, io.SeekCurrent)
+		if err != nil || h.Typeflag != tar.TypeReg || sparse(h) || h.Size > size-at {
+			continue
+		}
+		image.files[path.Clean(h.Name)] = span{at, h.Size}
+	}
+	return image
+}
+
+// errNoImage: there is no manifest, so the tar is just a tar.
+var errNoImage = errors.New("it has no manifest")
+
+// layers are the names of the first image's layers, the lowest first, and how many other images there are.
+func (i *imageFile) layers() (names []string, others int, err error) {
+	var saved []struct{ Layers []string }
+	switch err := i.decode("manifest.json", &saved); {
+	case err == nil && len(saved) > 0:
+		return saved[0].Layers, len(saved) - 1, tooMany(saved[0].Layers)
+	case err != nil && !errors.Is(err, errNoImage):
+		return nil, 0, err
+	}
+	at := "index.json"
+	for range 4 { // an index of indexes of manifests; none is deeper
+		var m struct {
+			Layers    []struct{ Digest string }
+			Manifests []struct {
+				Digest   string
+				Platform struct{ OS string }
+			}
+		}
+		if err := i.decode(at, &m); err != nil {
+			return nil, 0, err
+		}
+		// Attestations stand beside images, for a system called "unknown".
+		images := m.Manifests[:0]
+		for _, x := range m.Manifests {
+			if x.Platform.OS != "unknown" {
+				images = append(images, x)
+			}
+		}
+		if len(images) == 0 {
+			for _, l := range m.Layers {
+				names = append(names, blob(l.Digest))
+			}
+			return names, others, tooMany(names)
+		}
+		at, others = blob(images[0].Digest), others+len(images)-1
+	}
+	return nil, 0, errors.New("its index points to indexes only")
+}
+
+func tooMany(layers []string) error {
+	if len(layers) > maxLayers {
+		return fmt.Errorf("it has %d layers, more than the limit of %d", len(layers), maxLayers)
+	}
+	return nil
+}
+
+// blob is where the layout keeps content: "sha256:12ab" at blobs/sha256/12ab.
+func blob(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }
+
+func (i *imageFile) decode(name string, into any) error {
+	s, ok := i.files[name]
+	switch {
+	case !ok && (name == "manifest.json" || name == "index.json"):
+		return errNoImage
+	case !ok:
+		return fmt.Errorf("%s is not there", Safe(name))
+	case s.size > maxManifest:
+		return fmt.Errorf("%s has %s, more than the limit of %s", Safe(name), human(s.size), human(maxManifest))
+	}
+	if err := json.NewDecoder(io.NewSectionReader(i.r, s.at, s.size)).Decode(into); err != nil {
+		return fmt.Errorf("%s is no JSON of a manifest: %w", Safe(name), err)
+	}
+	return nil
+}
+
+// tree is a set of paths that a layer takes from those below it: a path hides itself and what is under it, one that ends in a slash only the latter.
+type tree map[string]bool
+
+// hides tells whether a lower layer's path is gone.
+func (t tree) hides(name string) bool {
+	if t[name] {
+		return true
+	}
+	for i := len(name) - 1; i > 0; i-- {
+		if name[i] == '/' && (t[name[:i]] || t[name[:i+1]]) {
+			return true
+		}
+	}
+	return t["/"]
+}
+
+// add takes in an entry of a layer. It tells whether the entry was a whiteout, which is no file.
+func (t tree) add(name string) (gone bool) {
+	dir, base := path.Split(name)
+	switch {
+	case base == opaque && dir == "":
+		t["/"] = true
+	case base == opaque:
+		t[dir] = true
+	case strings.HasPrefix(base, whiteout):
+		t[dir+base[len(whiteout):]] = true
+	default:
+		t[name] = true
+		return false
+	}
+	return true
+}
+
+// layer walks one layer, without what is hidden; over takes what it hides itself.
+func (w *walker) layer(pkg *Package, part *io.SectionReader, hidden, over tree, depth int) error {
+	return w.tarOf(&tarWalk{walker: w, pkg: pkg, depth: depth, hidden: hidden, over: over}, part)
+}

@@ -1,0 +1,142 @@
+package unpack
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// inflater is what one worker keeps from file to file.
+type inflater struct {
+	buf   []byte
+	input *bufio.Reader
+	flate io.ReadCloser
+}
+
+func newInflater() *inflater {
+	return &inflater{buf: make([]byte, copyBufferBytes), input: bufio.NewReaderSize(nil, 32<<10), flate: flate.NewReader(strings.NewReader(""))}
+}
+
+// inflate reads a deflated stream; it is good until the next call.
+func (in *inflater) inflate(r io.Reader) (io.Reader, error) {
+	in.input.Reset(r)
+	if err := in.flate.(flate.Resetter).Reset(in.input, nil); err != nil {
+		return nil, err
+	}
+	return in.flate, nil
+}
+
+// outcome is what came of one file.
+type outcome struct {
+	path     string // of the file, to tell of problems
+	problem  string // a sentence; "" none
+	err      error  // of reading it
+	file     *File  // to visit; nil: not wanted, or not to be had
+	content  Scratch
+	inflated int64 // to be counted against the whole walk, if it is not yet
+}
+
+// line runs jobs on several workers and takes their outcomes in the order in which they were begun.
+type line struct {
+	workers int
+	idle    chan *inflater
+	waiting []chan outcome // the oldest first
+}
+
+func (l *line) start(workers int) {
+	l.workers = workers
+	if workers > 1 {
+		l.idle = make(chan *inflater, workers)
+		for range workers {
+			l.idle <- nil // made when it is needed
+		}
+	}
+}
+
+// run begins a job, and takes what came of the oldest where enough are under way.
+func (l *line) run(w *walker, job func(*inflater) outcome) error {
+	if l.workers <= 1 || w.o.Prepare == nil {
+		return w.take(job(w.own))
+	}
+	in := <-l.idle
+	if in == nil {
+		in = newInflater()
+	}
+	done := make(chan outcome, 1)
+	l.waiting = append(l.waiting, done)
+	go func() {
+		out := job(in)
+		l.idle <- in
+		done <- out
+	}()
+	for len(l.waiting) > 4*l.workers {
+		if err := l.next(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put is an outcome that is there already.
+func (l *line) put(out outcome) {
+	done := make(chan outcome, 1)
+	done <- out
+	l.waiting = append(l.waiting, done)
+}
+
+func (l *line) next(w *walker) error {
+	out := <-l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return w.take(out)
+}
+
+// flush takes all that is under way.
+func (l *line) flush(w *walker) error {
+	for len(l.waiting) > 0 {
+		if err := l.next(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop waits for what is under way and forgets it.
+func (l *line) drop() {
+	for _, done := range l.waiting {
+		if out := <-done; out.content != nil {
+			out.content.Close()
+		}
+	}
+	l.waiting = nil
+}
+
+// take tells what came of a file, in its turn.
+func (w *walker) take(out outcome) error {
+	if out.content != nil {
+		defer out.content.Close()
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	w.budget.bytes -= out.inflated
+	if out.err == nil && w.budget.bytes < 0 {
+		out.err = w.budget.limits.inAll()
+	}
+	switch {
+	case out.err != nil:
+		end := w.ends(out.path, out.err)
+		if end == nil || errors.Is(end, errStop) {
+			w.tell(Problem{Path: out.path, Reason: Safe(reason(out.err))})
+		}
+		return end
+	case out.problem != "":
+		w.tell(Problem{Path: out.path, Reason: Safe(out.problem)})
+		return nil
+	case out.file != nil:
+		return w.visit(out.file)
+	}
+	return nil
+}

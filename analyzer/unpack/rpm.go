@@ -1,0 +1,95 @@
+package unpack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// An rpm is a lead, a signature, a header, and a cpio under some compression (rpm's docs/manual/format_v4.md). Of the header only the strings
+// that say what the package requires are read.
+const (
+	rpmMagic       = "\xed\xab\xee\xdb"
+	rpmLead        = 96
+	rpmHeaderMagic = "\x8e\xad\xe8\x01"
+	rpmRequireName = 1049
+	rpmStringArray = 8
+	maxRPMHeader   = 64 << 20 // the kernel's debug packages have headers of 20 MB
+	maxRPMEntries  = 64 << 10 // rpm's own limit, hdrchkTags
+	maxRequires    = 20_000
+)
+
+// rpm walks the cpio of an rpm.
+func (w *walker) rpm(pkg *Package, r io.ReaderAt, size int64, depth int) error {
+	_, end, err := readRPMHeader(r, size, rpmLead, false)
+	if err != nil {
+		w.problem(pkg.Path, "the file is cut off or damaged: its signature %v", err)
+		return nil
+	}
+	end += -end & 7 // the signature alone is padded
+	header, end, err := readRPMHeader(r, size, end, true)
+	if err != nil {
+		w.problem(pkg.Path, "the file is cut off or damaged: its header %v", err)
+		return nil
+	}
+	pkg.Requires = header
+	if end >= size {
+		w.problem(pkg.Path, "the file is cut off or damaged: it has no payload")
+		return nil
+	}
+	stream, done, err := w.decompress(io.NewSectionReader(r, end, size-end))
+	if err != nil {
+		return w.fate(pkg.Path, err)
+	}
+	defer done()
+	return w.cpio(pkg, stream, depth)
+}
+
+// readRPMHeader finds where the header at an offset ends and, where wanted, what it says the package requires.
+func readRPMHeader(r io.ReaderAt, size, at int64, wanted bool) (requires []string, end int64, err error) {
+	fixed := make([]byte, 16)
+	if at > size-16 {
+		return nil, 0, fmt.Errorf("begins at %d of %d bytes", at, size)
+	}
+	if _, err := r.ReadAt(fixed, at); err != nil && err != io.EOF {
+		return nil, 0, err
+	}
+	if string(fixed[:4]) != rpmHeaderMagic {
+		return nil, 0, fmt.Errorf("does not begin as one")
+	}
+	entries, store := int64(binary.BigEndian.Uint32(fixed[8:])), int64(binary.BigEndian.Uint32(fixed[12:]))
+	if entries > maxRPMEntries || store > maxRPMHeader {
+		return nil, 0, fmt.Errorf("has %d entries and %d bytes, more than the limits of %d and %d", entries, store, maxRPMEntries, maxRPMHeader)
+	}
+	end = at + 16 + 16*entries + store
+	if end > size {
+		return nil, 0, fmt.Errorf("reaches to %d of %d bytes", end, size)
+	}
+	if !wanted {
+		return nil, end, nil
+	}
+	index := make([]byte, 16*entries)
+	if _, err := r.ReadAt(index, at+16); err != nil && err != io.EOF {
+		return nil, 0, err
+	}
+	for ; len(index) > 0; index = index[16:] {
+		tag, kind := binary.BigEndian.Uint32(index), binary.BigEndian.Uint32(index[4:])
+		offset, count := int64(binary.BigEndian.Uint32(index[8:])), int64(binary.BigEndian.Uint32(index[12:]))
+		if tag != rpmRequireName || kind != rpmStringArray || offset > store {
+			continue
+		}
+		b := make([]byte, min(store-offset, 4<<20))
+		if _, err := r.ReadAt(b, at+16+16*entries+offset); err != nil && err != io.EOF {
+			return nil, 0, err
+		}
+		for ; count > 0 && len(requires) < maxRequires; count-- {
+			name, rest, ok := bytes.Cut(b, []byte{0})
+			if !ok {
+				break
+			}
+			requires, b = append(requires, string(name)), rest
+		}
+	}
+	return requires, end, nil
+}
