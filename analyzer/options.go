@@ -19,6 +19,7 @@ type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
 	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
 	First     []string // packages whose libraries are loaded before everything else
+	GPU       GPU      // what the artifact is for, as the user says
 	Link      bool     // link findings of every library are errors
 
 	Base    []Input // what the base branch has; nil: no comparison, everything is new
@@ -33,6 +34,12 @@ type Options struct {
 	Scratch func(size int64) (unpack.Scratch, error)
 	Limits  unpack.Limits
 	Version string // of the tool, for the report
+}
+
+// GPU says which accelerators the artifacts are for. The zero value says nothing.
+type GPU struct {
+	Stack string   // "cuda" or "rocm"; "" = not said
+	Archs []string // each has to run: "sm_86", "gfx90a"
 }
 
 // Accept names findings that somebody decided to live with. An empty Symbol or Object means any.

@@ -30,6 +30,7 @@ type Pass struct {
 	Views    []*View
 	Scenario fix.Scenario
 	Asked    bool // the user named the platform
+	GPU      GPU  // what the artifact is for, as the user says
 	Link     bool // every library is judged as one to link against
 	World    *World
 

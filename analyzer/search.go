@@ -45,7 +45,9 @@ func (w *World) newLadder(name, from string, good func(version string) bool) (*l
 // first good one is found by bisection however far it lies, for symbols are rarely taken away.
 func (l *ladder) spans() []span {
 	above, below := -1, -1
-	if last := len(l.versions) - 1; last > l.here && l.good(last) {
+	last := len(l.versions) - 1
+	newest := last > l.here && l.good(last)
+	if newest {
 		above = l.here + 1 + sort.Search(last-l.here-1, func(i int) bool { return l.good(l.here + 1 + i) })
 	}
 	for d := 1; d <= maxProbes && (above < 0 || d < above-l.here); d++ {
@@ -58,9 +60,11 @@ func (l *ladder) spans() []span {
 		}
 	}
 	var out []span
-	if above >= 0 {
-		high := above + sort.Search(len(l.versions)-above-1, func(i int) bool { return !l.good(above + 1 + i) })
-		out = append(out, span{above, high})
+	switch {
+	case newest:
+		out = append(out, span{above, last})
+	case above >= 0:
+		out = append(out, span{above, above + sort.Search(last-above, func(i int) bool { return !l.good(above + 1 + i) })})
 	}
 	if below >= 0 {
 		low := sort.Search(below, func(i int) bool { return l.good(i) })

@@ -105,10 +105,12 @@ func (t *tries) run(s fix.Scenario) (*trial, error) {
 	return w, nil
 }
 
-// mends tells whether a changed world is without the finding, and without any that was not there before. What only the libraries of other packages ask of the
-// system is no finding of the artifact: it is told as a cost.
+// mends tells whether a changed world is without the finding, and without any error or warning that was not there before. What only the libraries of other packages ask
+// of the system is no finding of the artifact: it is told as a cost.
 func (t *tries) mends(w *trial, x judged) bool {
-	return !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool { return !t.before[f.Identity()] && !f.asksSystem() })
+	return !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
+		return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem()
+	})
 }
 
 // asksSystem tells whether a finding is only that a library of another package needs one that the system has to bring.

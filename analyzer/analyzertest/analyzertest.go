@@ -2,7 +2,7 @@
 //
 // The archive's comment is prose, and one line of it may give settings:
 //
-//	check --platform debian11 --with torch==2.7.0 --first torch --link
+//	check --platform debian11 --with torch==2.7.0 --first torch --link --gpu-stack rocm --gpu-arch gfx90a
 //
 // Its files are
 //
@@ -140,10 +140,13 @@ func (c *testcase) settings(comment string) error {
 			continue
 		}
 		for i := 1; i < len(words); i++ {
-			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With, "--first": &c.options.First}[words[i]]
+			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With, "--first": &c.options.First, "--gpu-arch": &c.options.GPU.Archs}[words[i]]
 			switch {
 			case words[i] == "--link":
 				c.options.Link = true
+			case words[i] == "--gpu-stack" && i+1 < len(words):
+				i++
+				c.options.GPU.Stack = words[i]
 			case to != nil && i+1 < len(words):
 				i++
 				*to = append(*to, words[i])

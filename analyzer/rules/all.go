@@ -11,6 +11,8 @@ func All() []*analyzer.Rule {
 		symbolVersionTooNew,
 		symbolMissingInPackage,
 		gpuStackMismatch,
+		gpuArchMissing,
+		cudaMajorMixed,
 		libraryNotFound,
 		undefinedSymbol,
 		numpyABIMismatch,
@@ -21,6 +23,7 @@ func All() []*analyzer.Rule {
 		wrongArchitecture,
 		abi3Violation,
 		tagTooHigh,
+		cudaDriverMinimum,
 	}
 }
 

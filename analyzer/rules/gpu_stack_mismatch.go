@@ -51,8 +51,47 @@ func torchStack(s *stack.Set) (*stack.Release, *gpuStack) {
 	return torch, nil
 }
 
+// declaredStack is the stack that the configuration names, and the other one.
+func declaredStack(p *analyzer.Pass) (has, other gpuStack) {
+	if p.GPU.Stack == "rocm" {
+		return rocm, cuda
+	}
+	return cuda, rocm
+}
+
+// checkDeclaredStack looks for objects of the stack that the artifact is not for: they need its libraries, or carry code for it alone. One of several alternatives is
+// another matter: the right one is picked at run time.
+func checkDeclaredStack(p *analyzer.Pass) {
+	has, other := declaredStack(p)
+	for _, v := range p.Views {
+		if v.Alternative {
+			continue
+		}
+		f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path}}
+		theirs, ours := v.GPU.ROCm, len(v.GPU.CUDA)+len(v.GPU.PTX)
+		if other.name == cuda.name {
+			theirs, ours = append(slices.Clone(v.GPU.CUDA), v.GPU.PTX...), len(v.GPU.ROCm)
+		}
+		at := slices.IndexFunc(v.Needed, other.library.MatchString)
+		switch {
+		case at >= 0:
+			f.Library, f.Chain = v.Needed[at], append(f.Chain, v.Needed[at])
+			f.Message = fmt.Sprintf("%s needs %s of %s, and the artifact is declared to be for %s: a %s build%s", v.Path, f.Library, other.name, has.name, other.name, archsOf(v))
+		case len(theirs) > 0 && ours == 0:
+			f.Message = fmt.Sprintf("%s carries code for %s alone (%s), and the artifact is declared to be for %s", v.Path, other.name, strings.Join(theirs, " "), has.name)
+		default:
+			continue
+		}
+		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for " + has.name, Command: rebuildFor(p, has)}})
+	}
+}
+
 // wrongStack tells whether a missing library belongs to the stack that the torch beside it is not built for.
 func wrongStack(p *analyzer.Pass, needed string) (*stack.Release, gpuStack, gpuStack, bool) {
+	if p.GPU.Stack != "" {
+		_, other := declaredStack(p)
+		return nil, gpuStack{}, other, other.library.MatchString(needed)
+	}
 	torch, has := torchStack(p.Stack)
 	if has == nil {
 		return nil, gpuStack{}, gpuStack{}, false
@@ -65,6 +104,10 @@ func wrongStack(p *analyzer.Pass, needed string) (*stack.Release, gpuStack, gpuS
 }
 
 func checkGPUStack(p *analyzer.Pass) {
+	if p.GPU.Stack != "" {
+		checkDeclaredStack(p)
+		return
+	}
 	for _, v := range p.Views {
 		for _, needed := range v.Missing {
 			torch, has, built, wrong := wrongStack(p, needed)
@@ -91,22 +134,10 @@ func archsOf(v *analyzer.View) string {
 }
 
 func stackFixes(p *analyzer.Pass, torch *stack.Release, has, built gpuStack) []fix.Candidate {
-	name := p.Facts.Path
-	if p.Facts.Metadata != nil {
-		name = p.Facts.Metadata.Name
-	}
-	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
-	if has.name == cuda.name {
-		arch, backend = "TORCH_CUDA_ARCH_LIST", "-DCOMPUTE_BACKEND=cuda"
-	}
-	command := fmt.Sprintf("%s=… pip install --no-build-isolation --no-binary %s %s", arch, quoted(name), quoted(name))
-	if strings.HasPrefix(name, "bitsandbytes") {
-		command = "cmake " + backend + " -S . && make && pip install ."
-	}
 	plain, _, _ := strings.Cut(torch.Version, "+")
 	want := "torch==" + plain
 	var fixes []fix.Candidate
-	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Rebuild against the %s torch (%s==%s), so that it needs %s", has.name, torch.Name, torch.Version, has.core), Command: command}})
+	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Rebuild against the %s torch (%s==%s), so that it needs %s", has.name, torch.Name, torch.Version, has.core), Command: rebuildFor(p, has)}})
 	if has.name == rocm.name {
 		fixes = append(fixes, fix.Candidate{
 			Fix:    fix.Fix{Kind: fix.KindEnvironment, Title: "Install the CUDA build of torch instead", Command: "pip install " + want, Requirement: want, Cost: []string{"needs an NVIDIA GPU"}},
@@ -114,6 +145,30 @@ func stackFixes(p *analyzer.Pass, torch *stack.Release, has, built gpuStack) []f
 		})
 	}
 	return fixes
+}
+
+// rebuildFor is the command that builds the artifact for a stack.
+func rebuildFor(p *analyzer.Pass, has gpuStack) string {
+	name := projectName(p)
+	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
+	if has.name == cuda.name {
+		arch, backend = "TORCH_CUDA_ARCH_LIST", "-DCOMPUTE_BACKEND=cuda"
+	}
+	if strings.HasPrefix(name, "bitsandbytes") {
+		return "cmake " + backend + " -S . && make && pip install ."
+	}
+	return fmt.Sprintf("%s=… pip install --no-build-isolation --no-binary %s %s", arch, quoted(name), quoted(name))
+}
+
+// projectName is what pip calls the artifact, its file's name where it is no wheel.
+func projectName(p *analyzer.Pass) string {
+	switch {
+	case p.Facts.Metadata != nil:
+		return p.Facts.Metadata.Name
+	case p.Facts.Wheel != nil:
+		return p.Facts.Wheel.Name
+	}
+	return p.Facts.Path
 }
 
 // everyAlternativeLacks tells whether all objects that stand beside v for other versions have the same gap: then none of them works.

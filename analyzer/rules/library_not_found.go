@@ -7,6 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -32,6 +33,9 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if _, _, _, wrong := wrongStack(p, needed); wrong && (!v.Alternative || everyAlternativeLacks(p, v, needed)) {
 				continue // gpu-stack-mismatch says more
 			}
+			if mixedCUDA(p, v, needed) {
+				continue // cuda-major-mixed says more
+			}
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
 			where := fmt.Sprintf("%s needs %s, which is neither in the artifact nor on %s", v.Path, needed, p.Platform.Name)
 			fixes := []fix.Candidate{}
@@ -47,13 +51,22 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			default:
 				f.Message = where + " nor in any package that is declared or given"
 			}
-			fixes = append(fixes, siblingWith(p, needed)...)
+			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
 			if !known && p.Facts.Kind == "wheel" {
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
 			}
 			p.Report(f, fixes...)
 		}
 	}
+}
+
+// bringing offers the package that is known to have a CUDA library, where nothing of that name is beside the artifact.
+func bringing(p *analyzer.Pass, needed string) []fix.Candidate {
+	name := gpu.Package(needed)
+	if name == "" || ofStem(p, needed) != nil || p.Facts.Kind != "wheel" {
+		return nil
+	}
+	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindDependency, Title: "Declare " + name + ", which has the library", Command: name, Requirement: name}, Change: fix.Pin{Requirement: name, Direct: true}}}
 }
 
 // checkNeededBySibling looks at what the libraries of other packages need, which are loaded with the artifact's: two packages beside it may not fit together.

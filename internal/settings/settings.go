@@ -10,6 +10,7 @@ import (
 func Apply(c *config.Repository, o *analyzer.Options) {
 	o.Platforms = c.Platforms
 	o.With = c.Python.With
+	o.GPU = analyzer.GPU{Stack: c.GPU.Stack, Archs: c.GPU.Archs}
 	if len(c.Rules) > 0 {
 		o.Rules = make(map[string]analyzer.Severity, len(c.Rules))
 		for id, s := range c.Rules {

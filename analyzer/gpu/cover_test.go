@@ -1,0 +1,39 @@
+package gpu
+
+import "testing"
+
+func TestCover(t *testing.T) {
+	a := Archs{CUDA: []string{"sm_70", "sm_80", "sm_90"}, ROCm: []string{"gfx90a", "gfx11-generic"}}
+	ptx := Archs{CUDA: []string{"sm_70"}, PTX: []string{"sm_80"}}
+	for _, c := range []struct {
+		have         Archs
+		arch         string
+		runs, judged bool
+	}{
+		{a, "sm_80", true, true}, {a, "sm_86", true, true}, {a, "sm_75", true, true}, {a, "sm_61", false, true}, {a, "sm_100", false, true},
+		{a, "sm_90a", true, true}, {ptx, "sm_120", true, true}, {ptx, "sm_75", true, true}, {ptx, "sm_61", false, true},
+		{a, "gfx90a", true, true}, {a, "gfx90a:xnack+", true, true}, {a, "gfx1151", true, true}, {a, "gfx1030", false, true},
+		{Archs{ROCm: []string{"amdgcnspirv"}}, "gfx1030", true, true},
+		{ptx, "gfx90a", false, false}, {Archs{}, "sm_80", false, false}, {a, "turing", false, false},
+	} {
+		if runs, judged := c.have.Cover(c.arch); runs != c.runs || judged != c.judged {
+			t.Errorf("%v on %s: runs %t, judged %t, want %t, %t", c.have, c.arch, runs, judged, c.runs, c.judged)
+		}
+	}
+}
+
+func TestPackages(t *testing.T) {
+	for soname, want := range map[string][2]string{
+		"libcublasLt.so.12": {"nvidia-cublas-cu12", "12"}, "libcudart.so.11.0": {"nvidia-cuda-runtime-cu11", "11"}, "libcufft.so.11": {"nvidia-cufft-cu12", ""},
+		"libcudnn_cnn.so.9": {"nvidia-cudnn-cu12", ""}, "libnvJitLink.so.13": {"", "13"}, "libz.so.1": {"", ""}, "nonsense": {"", ""},
+	} {
+		if p, m := Package(soname), Major(soname); p != want[0] || m != want[1] {
+			t.Errorf("%s: package %q, major %q, want %q", soname, p, m, want)
+		}
+	}
+	for name, want := range map[string]string{"nvidia-cublas-cu12": "12", "nvidia-cusparselt-cu11": "11", "nvidia-cufile": "", "mypackage-cu12": "", "nvidia-x-cuda": ""} {
+		if got := MajorOfPackage(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

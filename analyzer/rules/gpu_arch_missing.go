@@ -1,0 +1,72 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+var gpuArchMissing = &analyzer.Rule{
+	ID:       "gpu-arch-missing",
+	Title:    "no code for a declared graphics processor",
+	Severity: analyzer.Error,
+	Doc: `The configuration says for which processors the artifact is (gpu.archs), and an object carries GPU code that none of them can be given: neither machine code for it, nor PTX that the driver
+could translate. The library loads, and the first kernel fails: "no kernel image is available for execution on the device", or on AMD "Unable to find code object for all current devices".
+
+NVIDIA machine code runs on its own generation and on later ones of the same major (sm_80 on sm_86), PTX on its own and on every later one. AMD code runs on the processor that it names, or on
+those of its generic family (gfx11-generic).
+
+It is a warning where another object of the artifact has code for the processor: the one without may not be needed there.
+
+To mend it, build for the processor too: TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES, PYTORCH_ROCM_ARCH.
+
+Not seen: code that is compiled at run time (NVRTC, Triton), architecture-specific code (sm_90a is read as sm_90), and objects without a section table.`,
+	References: []string{"CUDA C++ Programming Guide, binary and PTX compatibility", "LLVM, AMDGPU usage: generic processors"},
+	Check:      checkGPUArch,
+}
+
+func checkGPUArch(p *analyzer.Pass) {
+	for _, arch := range p.GPU.Archs {
+		elsewhere := slices.ContainsFunc(p.Views, func(v *analyzer.View) bool { runs, _ := v.GPU.Cover(arch); return runs })
+		for _, v := range p.Views {
+			runs, judged := v.GPU.Cover(arch)
+			if runs || !judged {
+				continue
+			}
+			f := analyzer.Finding{Object: v.Path, Version: arch, Chain: []string{v.Path},
+				Message: fmt.Sprintf("%s has no code for %s%s: its kernels fail there with %q", v.Path, arch, archsOf(v), noKernel(arch))}
+			if elsewhere {
+				f.Severity = analyzer.Warning
+				f.Message += "; another object of the artifact has some"
+			}
+			p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for " + arch + " too", Command: archFlag(v, arch)}})
+		}
+	}
+}
+
+func noKernel(arch string) string {
+	if strings.HasPrefix(arch, "gfx") {
+		return "Unable to find code object for all current devices"
+	}
+	return "no kernel image is available for execution on the device"
+}
+
+// archFlag is what builds of torch's extensions take, with what the object has already.
+func archFlag(v *analyzer.View, arch string) string {
+	if strings.HasPrefix(arch, "gfx") {
+		return "PYTORCH_ROCM_ARCH='" + strings.Join(append(slices.Clone(v.GPU.ROCm), arch), ";") + "'"
+	}
+	var list []string
+	archs := append(slices.Clone(v.GPU.CUDA), arch)
+	slices.SortFunc(archs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	for _, sm := range slices.Compact(archs) {
+		if n := strings.TrimPrefix(sm, "sm_"); len(n) >= 2 {
+			list = append(list, n[:len(n)-1]+"."+n[len(n)-1:])
+		}
+	}
+	return "TORCH_CUDA_ARCH_LIST='" + strings.Join(list, ";") + "+PTX'"
+}
