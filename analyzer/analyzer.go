@@ -40,6 +40,7 @@ type check struct {
 	source   stack.Source
 	with     []pkgmeta.Requirement
 	facts    []*Facts
+	base     []*Facts // of the base, while the head is judged
 	resolved map[string]*stack.Set
 	indexed  map[*Object]*dynlink.Library
 	packages map[*stack.Release][]*dynlink.Library
@@ -67,15 +68,19 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("%q is no package name", p)
 		}
 	}
+	var base *Report
+	if o.Base != nil {
+		var err error
+		if base, err = c.run(ctx, o.Base, false); err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+		c.base = c.facts
+	}
 	head, err := c.run(ctx, inputs, !o.NoFixes)
 	if err != nil {
 		return nil, err
 	}
-	if o.Base != nil {
-		base, err := c.run(ctx, o.Base, false)
-		if err != nil {
-			return nil, fmt.Errorf("base: %w", err)
-		}
+	if base != nil {
 		head.MarkExisting(base.Identities())
 	}
 	c.conclude(head)

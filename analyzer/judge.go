@@ -39,7 +39,7 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 		views := c.views(f, g.platform, set, s)
 		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
 		for _, rule := range c.rules {
-			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, GPU: c.options.GPU, Link: c.options.Link, World: world, given: c.with, linking: linking, rule: rule}
+			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
 			pass.emit = func(x *Finding, candidates []fix.Candidate) {
 				if id := x.Identity(); !seen[id] {
 					seen[id] = true

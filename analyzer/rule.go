@@ -33,6 +33,7 @@ type Pass struct {
 	GPU      GPU  // what the artifact is for, as the user says
 	Link     bool // every library is judged as one to link against
 	World    *World
+	Base     []*Facts // what the base branch has; nil where there is none
 
 	given   []pkgmeta.Requirement
 	linking *linking

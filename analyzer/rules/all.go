@@ -24,6 +24,7 @@ func All() []*analyzer.Rule {
 		abi3Violation,
 		tagTooHigh,
 		cudaDriverMinimum,
+		exportedSymbolRemoved,
 	}
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -101,6 +102,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 		return nil
 	}
 	soname := stem(likely.Names()[0])
+	rebuild := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", r.Name, r.Version)}}
 	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
 		for i := range o.Libraries {
 			if n := o.Libraries[i].SONAME; stem(n) != soname && stem(path.Base(o.Libraries[i].Path)) != soname {
@@ -110,5 +112,5 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 			return !l.Known || !slices.ContainsFunc(bindings, func(b dynlink.Binding) bool { return !l.Defines(b.Import.Name, b.Import.Version) })
 		}
 		return false
-	})}
+	}), rebuild}
 }

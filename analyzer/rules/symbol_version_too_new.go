@@ -49,14 +49,14 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				f.Severity = analyzer.Warning
 				f.Message += "; no system that is still supported is that old, but the tag says more than is true"
 			}
-			p.Report(f, slices.Concat(retag, symver(v, i, older))...)
+			p.Report(f, slices.Concat(retag, symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
 		}
 		for _, n := range bareNodes(v) {
 			if l := p.Platform.Library(n.Library); l == nil || !l.Known || l.HasVersion(n.Version) {
 				continue
 			}
 			p.Report(analyzer.Finding{Object: v.Path, Version: n.Version, Library: n.Library, Chain: []string{v.Path, n.Library},
-				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, since(n.Version))}, slices.Concat(retag, packed(n.Version))...)
+				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, since(n.Version))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
 		}
 	}
 }

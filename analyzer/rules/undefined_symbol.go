@@ -60,9 +60,16 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += "; the object is one of several of which one is loaded at run time"
+			case p.Platform.Libc == "musl":
+				fixes = append(fixes, forMusl(p, i.Name)...)
 			case !v.Python && v.SONAME == "":
 				f.Severity = analyzer.Warning
 				f.Message += "; the program that loads it would have to"
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against the headers and libraries of the program that loads it"}})
+			}
+			if twin, of, flag := otherStringABI(v, i.Name); of != nil {
+				f.Message += fmt.Sprintf("; %s has %s, the same function with the other ABI of std::string", of.Names()[0], twin)
+				fixes = append(fixes, withStringABI(of, flag)...)
 			}
 			p.Report(f, fixes...)
 		}
