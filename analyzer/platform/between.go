@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,8 @@ import (
 // betweens holds the PEP 600 tags made so far, by name and architecture, so that asking twice gives the same Platform.
 var betweens sync.Map
 
-// between makes manylinux_2_Y where there is a policy below and one above but none of that name. PEP 600 defines
-// such a tag by its glibc alone, so of everything else it promises what the policy below does.
+// between makes manylinux_2_Y where there is a policy below but none of that name: between two, or above all, as far as the tables know that glibc. PEP 600
+// defines such a tag by its glibc alone, so of everything else it promises what the policy below does.
 func between(base, arch string, all []*Platform) *Platform {
 	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
 	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
@@ -31,22 +32,42 @@ func between(base, arch string, all []*Platform) *Platform {
 			above = p
 		}
 	}
-	if below == nil || above == nil {
+	if below == nil {
+		return nil
+	}
+	nodes := released(arch)
+	if above != nil {
+		nodes = above.policy.Versions[arch]["GLIBC"]
+	} else if !slices.Contains(nodes, fmt.Sprintf("2.%d", minor)) {
 		return nil
 	}
 	q := *below.policy
 	q.Name, q.Aliases = base, nil
 	q.Versions = map[string]map[string][]string{arch: maps.Clone(below.policy.Versions[arch])}
 	var glibc []string
-	for _, v := range above.policy.Versions[arch]["GLIBC"] {
+	for _, v := range nodes {
 		if table.CompareNodes("_"+v, fmt.Sprintf("_2.%d", minor)) <= 0 {
 			glibc = append(glibc, v)
 		}
 	}
 	q.Versions[arch]["GLIBC"] = glibc
 	p, _ := betweens.LoadOrStore(base+"_"+arch, &Platform{
-		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor), Kind: Policy, policy: &q,
+		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor), Kind: Policy, policy: &q, cut: &q,
 		Note: fmt.Sprintf("no policy has this name; it is glibc 2.%d and otherwise what %s promises", minor, below.Name),
 	})
 	return p.(*Platform)
+}
+
+// released lists the nodes of glibc in the tables of an architecture, without the family.
+func released(arch string) (nodes []string) {
+	for _, l := range symbols(arch).Libraries {
+		for _, f := range l.In {
+			for _, n := range f.Nodes {
+				if rest, ok := strings.CutPrefix(n, "GLIBC_"); ok && isVersion(n, "GLIBC") && !slices.Contains(nodes, rest) {
+					nodes = append(nodes, rest)
+				}
+			}
+		}
+	}
+	return nodes
 }

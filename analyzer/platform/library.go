@@ -20,7 +20,7 @@ type Library struct {
 	// Versions are the version nodes it defines, oldest first within a family, without the base one (its own name). For a library
 	// that a policy promises by name only: the nodes of its family that the policy allows. Empty: it has no versions.
 	Versions []string
-	// Package is the Debian package that brings it, "" for a library of a policy.
+	// Package is the distribution's package that brings it, "" for a library of a policy or of a distribution that was not read.
 	Package string
 	// Installed: true where a target has it without being asked: all of a policy's, and of a distribution what a small image with
 	// python has. libgomp.so.1 of a distribution is one install away, so false.

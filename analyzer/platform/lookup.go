@@ -7,15 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
 // ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that architecture.
 var ErrUnknown = errors.New("unknown platform")
-
-// distributions that were read, oldest first. riscv64 came with Debian 13.
-var distributions = []struct{ name, codename, glibc string }{{"debian11", "bullseye", "2.31"}, {"debian12", "bookworm", "2.36"}, {"debian13", "trixie", "2.41"}}
 
 // builtin makes every platform once, by architecture.
 var builtin = sync.OnceValue(func() map[string][]*Platform {
@@ -23,7 +18,7 @@ var builtin = sync.OnceValue(func() map[string][]*Platform {
 	for _, q := range policies() {
 		libc, version, _ := strings.Cut(q.Name, "_")
 		for _, arch := range q.architectures() {
-			p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q}
+			p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q, cut: q}
 			if libc == "musllinux" {
 				p.Libc = "musl"
 			}
@@ -34,14 +29,12 @@ var builtin = sync.OnceValue(func() map[string][]*Platform {
 		}
 	}
 	for arch := range byArch {
-		for _, d := range distributions {
-			if column(symbols(arch), d.name) >= 0 {
-				byArch[arch] = append(byArch[arch], &Platform{Name: d.name, Arch: arch, Libc: "glibc", LibcVersion: d.glibc, Kind: Distribution, Aliases: []string{d.codename}, column: d.name})
+		for i := range distributions {
+			if p := distributions[i].on(arch); p != nil {
+				byArch[arch] = append(byArch[arch], p)
 			}
 		}
-		slices.SortFunc(byArch[arch], func(a, b *Platform) int {
-			return cmp.Or(cmp.Compare(a.Libc, b.Libc), table.CompareNodes("_"+a.LibcVersion, "_"+b.LibcVersion), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-		})
+		slices.SortFunc(byArch[arch], order)
 	}
 	return byArch
 })
@@ -87,12 +80,16 @@ func Arch(name string) string {
 	return name
 }
 
+// spoken are other ways to write a distribution's name: an image's, with a colon, and the short names of clones.
+var spoken = strings.NewReplacer("debian:", "debian", "ubuntu:", "ubuntu", "alpine:", "alpine", "amazonlinux:", "amazonlinux", "almalinux:", "almalinux", "rockylinux:", "rockylinux", "alma:", "almalinux",
+	"almalinux", "almalinux", "alma", "almalinux", "rockylinux", "rockylinux", "rocky", "rockylinux")
+
 // Lookup finds a platform by name. It takes
 //
 //   - platform tags with or without the architecture, and their PEP 513, 571 and 599 aliases: manylinux_2_28_aarch64, manylinux_2_28,
 //     manylinux1, manylinux2010_x86_64, musllinux_1_2
-//   - PEP 600 tags between the policies: manylinux_2_29 is glibc 2.29 with, of everything else, what manylinux_2_28 promises
-//   - distributions: debian11, debian:11, bullseye, with an architecture of their own behind a slash: debian11/aarch64
+//   - PEP 600 tags between and above the policies: manylinux_2_29 is glibc 2.29 with, of everything else, what manylinux_2_28 promises
+//   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20, with an architecture of their own behind a slash: debian11/aarch64
 //
 // An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names nearest to the one given.
 func Lookup(name, arch string) (*Platform, error) {
@@ -111,7 +108,7 @@ func Lookup(name, arch string) (*Platform, error) {
 	if arch == "" {
 		return nil, fmt.Errorf("platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w", name, base, ErrUnknown)
 	}
-	base = strings.Replace(base, "debian:", "debian", 1)
+	base = spoken.Replace(base)
 	all := builtin()[arch]
 	if len(all) == 0 {
 		return nil, fmt.Errorf("platform %q: no platform is known on architecture %q, only on %s: %w", name, arch, strings.Join(Architectures(), ", "), ErrUnknown)

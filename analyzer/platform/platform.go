@@ -9,8 +9,8 @@
 //	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; from glibc 2.34 on it is libc.so.6 that has it
 //
 // Where the facts come from: the version sets, the lists of promised libraries and the forbidden symbols of a policy are
-// auditwheel's policy files; which library exports which symbol was read from Debian packages (glibc 2.31, 2.36 and 2.41) and
-// is cut down to a policy's nodes, since a symbol keeps the node of the release that brought it. What glibc moved between its
+// auditwheel's policy files; which library exports which symbol was read from the packages of Debian, Ubuntu and Alpine. A policy, and a
+// distribution that was not read, is a later table cut down to its nodes, since a symbol keeps the node of the release that brought it. What glibc moved between its
 // libraries, in 2.31 and in 2.34, is followed. Data is embedded, decoded once per architecture on first use, and safe for
 // concurrent use. `go generate` makes it anew.
 package platform
@@ -33,18 +33,20 @@ const (
 
 // Platform is one target on one architecture. Compare by Name and Arch.
 type Platform struct {
-	Name        string // "manylinux_2_17_x86_64", "debian11"
+	Name        string // "manylinux_2_17_x86_64", "debian11", "alpine3.20"
 	Arch        string // as in platform tags: "x86_64", "aarch64", "i686", "armv7l", …
 	Libc        string // "glibc" or "musl"
-	LibcVersion string // "2.17"; of musl the lowest that the tag stands for, "1.1"
+	LibcVersion string // "2.17"; of a musllinux tag the lowest that it stands for, "1.1"
 	Kind        string // Policy or Distribution
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
 	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its own.
 	Note string
 
-	policy *policy // nil for a distribution
-	column string  // the distribution's column in the symbol table; a policy chooses by library
+	policy *policy  // nil for a distribution
+	cut    *policy  // what a table is cut down to: the policy, or the floors of a distribution that was not read; nil: it is a column
+	column string   // of the symbol table; "" where cut is set, which chooses by library
+	named  []string // libraries that it has though the column lacks them
 
 	once      sync.Once
 	libraries []*Library
@@ -109,21 +111,47 @@ func WithVersions(arch string, versions ...string) []*Platform {
 
 // build makes the libraries: of a distribution what was read from its packages, of a policy what it promises.
 func (p *Platform) build() {
-	s := symbols(p.Arch)
-	if p.policy == nil {
+	s := symbols(p.table())
+	if p.cut == nil {
 		for _, t := range s.Libraries {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {
 				p.libraries = append(p.libraries, newLibrary(t, i, nil))
 			}
 		}
+		for _, soname := range p.named {
+			if !slices.ContainsFunc(p.libraries, func(l *Library) bool { return l.SONAME == soname }) {
+				p.libraries = append(p.libraries, &Library{SONAME: soname, Installed: true})
+			}
+		}
 	} else {
-		p.libraries = p.policy.libraries(p, s)
+		p.libraries = p.cut.libraries(p, s)
 	}
 	slices.SortFunc(p.libraries, func(a, b *Library) int { return compareSONAME(a.SONAME, b.SONAME) })
 	p.bySONAME = make(map[string]*Library, len(p.libraries))
 	for _, l := range p.libraries {
 		p.bySONAME[l.SONAME] = l
 	}
+}
+
+// Contents says how the libraries are known: "read" from the release's own packages, by its "floors", by a "policy", or "names" only.
+func (p *Platform) Contents() string {
+	switch {
+	case !slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.Known }):
+		return "names"
+	case p.policy != nil:
+		return "policy"
+	case p.cut != nil:
+		return "floors"
+	}
+	return "read"
+}
+
+// table is the name of the symbol table that the platform is made from.
+func (p *Platform) table() string {
+	if p.Libc == "musl" {
+		return p.Arch + "-musl"
+	}
+	return p.Arch
 }
 
 func column(s *table.Set, name string) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// policy is one entry of auditwheel's policy files.
+// policy is one entry of auditwheel's policy files, or the floors of a distribution in the same form.
 type policy struct {
 	Name     string   `json:"name"`
 	Aliases  []string `json:"aliases"`
@@ -79,9 +79,12 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 	promised := slices.Clone(q.Whitelist)
 	for _, t := range s.Libraries {
 		byName[t.SONAME] = t
-		if isLoader(t.SONAME) && p.Libc == "glibc" {
+		if isLoader(t.SONAME) {
 			promised = append(promised, t.SONAME)
 		}
+	}
+	if p.Libc == "musl" {
+		return q.muslLibraries(p, s)
 	}
 	var list []*Library
 	for _, soname := range promised {
@@ -89,13 +92,13 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 		if isLoader(soname) {
 			family = "GLIBC"
 		}
-		glibc := "2.41" // the newest
+		glibc := newest(p.LibcVersion)
 		if family == "GLIBC" {
 			glibc = division(p.LibcVersion)
 		}
 		l := &Library{SONAME: soname, Versions: q.nodes(p.Arch, family)}
 		t, i := byName[soname], slices.IndexFunc(s.Columns, func(c table.Column) bool { return c.Glibc == glibc })
-		if t != nil && i >= 0 && family != "" && p.Libc == "glibc" && t.In[i].Present {
+		if t != nil && i >= 0 && family != "" && t.In[i].Present {
 			known := newLibrary(t, i, q.filter(p.Arch, t, soname))
 			// libmvec came to aarch64 with glibc 2.38: without nodes left, it is not there yet.
 			if len(known.Versions) > 0 || len(t.In[i].Nodes) == 0 || soname == "libz.so.1" {
@@ -104,9 +107,27 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 		}
 		l.Package, l.Installed = "", true
 		list = append(list, l)
-		if p.Libc == "musl" && soname == "libc.so" {
-			list = append(list, &Library{SONAME: "libc.musl-" + muslArch(p.Arch) + ".so.1", Installed: true})
+	}
+	return list
+}
+
+// muslLibraries makes what a musl policy promises: musl by both of its names, as the newest release that the tag stands for has it. The tag of an
+// architecture that was not read promises names only.
+func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
+	own := "libc.musl-" + muslArch(p.Arch) + ".so.1"
+	at := -1
+	for i, c := range s.Columns {
+		if strings.HasPrefix(c.Glibc, p.LibcVersion+".") {
+			at = i
 		}
+	}
+	for _, soname := range append(slices.Clone(q.Whitelist), own) {
+		l := &Library{SONAME: soname, Installed: true}
+		if i := slices.IndexFunc(s.Libraries, func(t *table.Library) bool { return t.SONAME == own }); i >= 0 && at >= 0 && (soname == own || soname == "libc.so") {
+			l = newLibrary(s.Libraries[i], at, nil)
+			l.SONAME, l.Package = soname, ""
+		}
+		list = append(list, l)
 	}
 	return list
 }
@@ -120,7 +141,15 @@ func division(version string) string {
 	case table.CompareNodes("_"+version, "_2.34") < 0:
 		return "2.31"
 	}
-	return "2.41"
+	return newest(version)
+}
+
+// newest is the glibc of the column that libraries other than glibc's own are taken from.
+func newest(version string) string {
+	if table.CompareNodes("_"+version, "_2.41") <= 0 {
+		return "2.41"
+	}
+	return "2.43"
 }
 
 // filter keeps the nodes that the policy allows and those of families it does not speak of, and drops forbidden symbols.

@@ -161,10 +161,14 @@ func (l *linkPlan) directory(dir string) string {
 	return escaped(dir)
 }
 
-// newerSystem offers the oldest distribution on which a linker binds the reference without a flag.
+// newerSystem offers the oldest release of the same distribution, Debian for a policy, on which a linker binds the reference without a flag.
 func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
+	family := "debian"
+	if p.Platform.Kind == platform.Distribution {
+		family = strings.TrimRight(p.Platform.Name, "0123456789.")
+	}
 	for _, q := range platform.All(p.Platform.Arch) {
-		if q.Kind != platform.Distribution || !analyzer.OlderLibc(p.Platform.LibcVersion, q.LibcVersion) {
+		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family || !analyzer.OlderLibc(p.Platform.LibcVersion, q.LibcVersion) {
 			continue
 		}
 		name := i.Library

@@ -55,7 +55,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		RunE: func(c *cobra.Command, args []string) error { return check(c.Context(), env, f, args) },
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, debian12, debian11/aarch64); may be repeated")
+	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated")
 	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
 	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")

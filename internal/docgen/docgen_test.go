@@ -35,6 +35,10 @@ func TestRulePages(t *testing.T) {
 	}
 }
 
+func TestPlatformPages(t *testing.T) {
+	golden.File(t, filepath.Join(docs, "platforms.md"), docgen.Platforms())
+}
+
 func TestSchemas(t *testing.T) {
 	golden.File(t, filepath.Join(docs, "report.schema.json"), docgen.Schema(analyzer.Schema, analyzer.Report{}))
 	golden.File(t, filepath.Join(docs, "facts.schema.json"), docgen.Schema("compat facts", elfobj.Object{}))

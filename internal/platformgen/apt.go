@@ -13,9 +13,9 @@ import (
 
 // fetch downloads the packages of one suite and architecture into the cache, once, and returns the paths of the .deb files by
 // package name. Names that the suite does not have are left out.
-func fetch(ctx context.Context, cache, codename, arch string, want []string) (map[string]string, error) {
-	state := filepath.Join(cache, codename+"-"+arch)
-	conf, err := privateApt(state, codename, arch)
+func fetch(ctx context.Context, cache string, s suite, arch string, want []string) (map[string]string, error) {
+	state := filepath.Join(cache, s.codename+"-"+arch)
+	conf, err := privateApt(state, s, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -70,33 +70,45 @@ func downloaded(dir, name string) string {
 // are not used, so that a later run gives the same packages until the next point release.
 var debianURI = regexp.MustCompile(`(?m)^(?:URIs:|deb)[^#\n]*?\s(\S+/debian/?)(?:\s|$)`)
 
-// privateApt writes an apt configuration that keeps all state in dir.
-func privateApt(dir, codename, arch string) (conf string, err error) {
-	var mirror string
+// mirror is the address of the Debian mirror of this machine's apt. The other distributions are looked for beside it, as general mirrors have them.
+func mirror() (string, error) {
 	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
 			text, err := os.ReadFile(f)
-			if m := debianURI.FindSubmatch(text); err == nil && m != nil && mirror == "" {
-				mirror = string(m[1])
+			if m := debianURI.FindSubmatch(text); err == nil && m != nil {
+				return string(m[1]), nil
 			}
 		}
 	}
-	if mirror == "" {
-		return "", fmt.Errorf("no Debian mirror in this machine's apt sources: add one, or run this on a Debian system")
+	return "", fmt.Errorf("no Debian mirror in this machine's apt sources: add one, or run this on a Debian system")
+}
+
+// privateApt writes an apt configuration that keeps all state in dir.
+func privateApt(dir string, s suite, arch string) (conf string, err error) {
+	address, err := mirror()
+	if err != nil {
+		return "", err
 	}
+	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.mirror
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/preferences.d", "etc/apt.conf.d"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return "", err
 		}
 	}
 	options := "arch=" + arch
-	if key := "/usr/share/keyrings/debian-archive-keyring.gpg"; exists(key) {
+	if key := "/usr/share/keyrings/" + s.mirror + "-archive-keyring.gpg"; exists(key) {
 		options += " signed-by=" + key
+	} else {
+		options += " trusted=yes" // the table is compared with the libraries by a test, and read by a person
+	}
+	lines := fmt.Sprintf("deb [%s] %s %s main\n", options, address, s.codename)
+	if s.updates {
+		lines += fmt.Sprintf("deb [%s] %s %s-updates main\n", options, address, s.codename)
 	}
 	files := map[string]string{
 		"status":           "",
-		"etc/sources.list": fmt.Sprintf("deb [%s] %s %s main\n", options, mirror, codename),
+		"etc/sources.list": lines,
 		"apt.conf": fmt.Sprintf(`APT::Architecture "%[2]s"; APT::Architectures { "%[2]s"; }; APT::Sandbox::User "";
 Dir::State "%[1]s"; Dir::State::lists "%[1]s/lists"; Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s/cache"; Dir::Etc "%[1]s/etc";
 Dir::Etc::sourcelist "%[1]s/etc/sources.list"; Dir::Etc::sourceparts "-"; Dir::Etc::parts "%[1]s/etc/apt.conf.d";

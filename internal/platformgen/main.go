@@ -1,7 +1,7 @@
 // Command platformgen makes the embedded data of analyzer/platform: what every manylinux policy and every known
 // distribution provides.
 //
-// It reads Debian packages through the mirror that this machine's apt is configured for (private apt state; nothing of the machine's
+// It reads the packages of Debian, and of Ubuntu and Alpine beside it, through the mirror that this machine's apt is configured for (private apt state; nothing of the machine's
 // own apt is changed, no root needed) and the policy file of the auditwheel package through pip. Both addresses come
 // from the machine's configuration; there is none here. Run it by `go generate ./analyzer/platform`.
 //
@@ -53,9 +53,19 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if err := derive(sets); err != nil {
 		return err
 	}
+	for _, a := range architectures {
+		if a.alpine == "" {
+			continue
+		}
+		s, err := readAlpine(ctx, a, *cache, log)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		sets = append(sets, s)
+	}
 	header := []string{
 		"Names of the symbols that system libraries export; made by internal/platformgen, not by hand.",
-		"Read from the packages that the column lines of each architecture's file name, distributed by Debian.",
+		"Read from the packages that the column lines of each architecture's file name, distributed by Debian, Ubuntu and Alpine Linux.",
 		"Policies: " + version + " (MIT licence).",
 	}
 	names, byArch, err := table.Encode(header, sets)

@@ -85,12 +85,12 @@ func (d *decoder) line(line string) error {
 		}
 		d.lib.In[i] = facts
 	case word == "code" && len(f) == 4:
-		present, err1 := strconv.ParseUint(f[2], 16, 8)
-		hidden, err2 := strconv.ParseUint(f[3], 16, 8)
+		present, err1 := strconv.ParseUint(f[2], 16, 16)
+		hidden, err2 := strconv.ParseUint(f[3], 16, 16)
 		if err1 != nil || err2 != nil {
 			return fmt.Errorf("columns %q %q are no hexadecimal masks", f[2], f[3])
 		}
-		d.codes = append(d.codes, Row{Node: undash(f[0]), Kind: undash(f[1]), Present: uint8(present), Hidden: uint8(hidden)})
+		d.codes = append(d.codes, Row{Node: undash(f[0]), Kind: undash(f[1]), Present: uint16(present), Hidden: uint16(hidden)})
 	default:
 		return fmt.Errorf("unknown line %q", word)
 	}
