@@ -26,8 +26,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"elf":   elf,
-			"wheel": wheel,
+			"elf":    elf,
+			"wheel":  wheel,
+			"schema": schema,
 		},
 	})
 }
