@@ -54,6 +54,7 @@ type ReviewComment struct {
 type Input struct {
 	Report  *analyzer.Report  // nil when nothing could be judged; then Problem says why
 	Problem *Problem          // beside a Report it is ignored
+	Logs    *Logs             // what the logs of failed jobs say; nil: none failed
 	Partial []analyzer.Unread // artifacts that could not be fetched, where others were judged: they count as unread
 
 	FailOn     string // "error" (also ""), "warning" or "never"

@@ -37,12 +37,15 @@ func problem(in Input) Check {
 	if p == nil {
 		p = Failed("there is no report")
 	}
-	c := Check{Conclusion: p.Conclusion, Title: mdsafe.Cut(p.Title, maxTitle), Summary: p.Summary + link(in, "\n", "The report"), Annotations: p.Annotations}
+	if t := logTitle(in.Logs); t != "" {
+		p = &Problem{Conclusion: p.Conclusion, Title: t, Summary: p.Summary, Annotations: p.Annotations, Silent: p.Silent, NoRecheck: p.NoRecheck}
+	}
+	c := Check{Conclusion: p.Conclusion, Title: mdsafe.Cut(p.Title, maxTitle), Summary: p.Summary + logSection(in.Logs) + link(in, "\n", "The report"), Annotations: p.Annotations}
 	if !p.NoRecheck {
 		c.Actions = recheck()
 	}
 	if !p.Silent {
-		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + p.Summary + link(in, "\n", "The report")
+		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + p.Summary + logSection(in.Logs) + link(in, "\n", "The report")
 	}
 	return c
 }
@@ -114,7 +117,7 @@ func summary(in Input, s sorted, groups []*group) string {
 	}
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, groups, left) })
 	old := existingList(in, s, maxOutput/8)
-	return mdsafe.Join([]string{head, body, old, tail}, maxOutput, nil)
+	return mdsafe.Join([]string{head, body, old, tail, logSection(in.Logs)}, maxOutput, nil)
 }
 
 // details tells each new group whole: what, where, why, and each fix.

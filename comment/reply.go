@@ -14,11 +14,16 @@ import (
 func Help() string {
 	return "Commands, each alone on its line in a comment of a pull request:\n\n" +
 		"- `/compat recheck` judges the head again; for people with write access\n" +
-		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes\n" +
+		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes; alone it tells what the log of a failed build says\n" +
 		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; for people with write access\n" +
 		"- `/compat unaccept SYMBOL` (or a rule) takes that back; for people with write access\n" +
 		"- `/compat status` tells the verdict, what is under way, and what was accepted\n" +
 		"- `/compat help` is this list\n"
+}
+
+// NothingToExplain answers an explain without a word behind it where no build has failed.
+func NothingToExplain() string {
+	return fmt.Sprintf("No workflow run of this head has failed. Say what to explain: %s or %s.\n", mdsafe.Code("/compat explain SYMBOL", 0), mdsafe.Code("/compat explain RULE", 0))
 }
 
 // Unknown answers a command that does not exist. meant is the one that was probably meant; "" when none is near.

@@ -42,6 +42,7 @@ type Diagnosis struct {
 	Message string    `json:"message"` // one sentence
 	Fixes   []fix.Fix `json:"fixes"`   // the likeliest first; none is verified, there is nothing here to try them on
 
+	Place    Place     `json:"-"`                  // of Line
 	Analysis *Analysis `json:"analysis,omitempty"` // what the artifacts show of it; nil where none were given
 }
 
@@ -67,6 +68,7 @@ type Result struct {
 	Diagnoses []Diagnosis
 	Lines     int
 	Limit     string
+	Sections  []Section // of a log of GitHub's
 }
 
 // Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones show. The work bounds hold down the time
@@ -93,5 +95,5 @@ func Read(r io.Reader) (Result, error) {
 		d.Library = or(d.Library, knownLibrary(d))
 		d.Cause, d.Message, d.Fixes = cause(d), message(d), fixes(d, together[d.Object])
 	}
-	return Result{Diagnoses: s.out, Lines: lines, Limit: s.limit}, nil
+	return Result{Diagnoses: s.out, Lines: lines, Limit: s.limit, Sections: s.sections}, nil
 }

@@ -19,7 +19,13 @@ type reader struct {
 	deaf   set   // patterns that spent theirs
 	plain  []byte
 	limit  string
-	script bool // between "##[group]Run" and its end GitHub shows the script, not its output
+	script bool // between "##[group]Run" and its end GitHub shows the script in cyan, not its output; a group that a program of that name began has no cyan line
+	cyan   bool // there is one in this group
+	colors bool // there was one in this log
+
+	stamp    []byte // what the line at hand begins with, its time
+	ends     int    // "##[endgroup]" lines so far
+	sections []Section
 
 	object         string // of "obj.o: in function `main':" and the lines after it
 	objectLine     int
@@ -33,6 +39,9 @@ type reader struct {
 
 // key is what makes a diagnosis the same as an earlier one.
 type key struct{ class, symbol, version, library, object string }
+
+// scriptColor begins the lines of a step's script.
+var scriptColor = []byte("\x1b[36;1m")
 
 // near is how many lines after a message still belong to it.
 const near = 8
@@ -49,6 +58,12 @@ var (
 
 // line looks at one line that holds a needle; false ends the reading.
 func (s *reader) line(n int, raw []byte) bool {
+	at := stamp(raw)
+	s.stamp = raw[:at]
+	if bytes.HasPrefix(raw[at:], scriptColor) && s.script {
+		s.cyan, s.colors = true, true
+		return true
+	}
 	if bytes.IndexByte(raw, 0x1b) >= 0 {
 		s.plain = plainText(s.plain[:0], raw)
 		raw = s.plain
@@ -56,7 +71,8 @@ func (s *reader) line(n int, raw []byte) bool {
 			return true
 		}
 	}
-	raw = raw[stamp(raw):]
+	at = stamp(raw)
+	s.stamp, raw = raw[:at], raw[at:]
 	for len(raw) > 0 { // a progress bar draws over itself: each drawing is a line
 		var one []byte
 		one, raw, _ = bytes.Cut(raw, []byte{'\r'})
@@ -81,7 +97,7 @@ func (s *reader) one(n int, raw []byte) bool {
 	if len(s.lines) < 1<<14 {
 		s.lines[h] = true
 	}
-	if s.script {
+	if s.script && (s.cyan || !s.colors) {
 		return true
 	}
 	text := clean(raw)
@@ -111,7 +127,7 @@ func (s *reader) one(n int, raw []byte) bool {
 				m.obj = s.object
 			}
 			for _, d := range m.diagnoses() {
-				d.Line = n
+				d.Line, d.Place = n, s.place()
 				s.add(d)
 			}
 		}
@@ -161,10 +177,14 @@ func (s *reader) add(d Diagnosis) {
 
 // context reads a line that says more of the messages around it.
 func (s *reader) context(n int, text string) {
-	if strings.Contains(text, "##[endgroup]") {
-		s.script = false
+	if strings.HasPrefix(text, "##[endgroup]") {
+		s.script, s.cyan = false, false
+		s.ends++
 	} else if strings.HasPrefix(text, "##[group]") {
-		s.script = strings.HasPrefix(text, "##[group]Run ")
+		s.cyan = false
+		if s.script = strings.HasPrefix(text, "##[group]Run "); s.script {
+			s.section(n, text)
+		}
 	}
 	if m := inFunction.FindStringSubmatch(text); m != nil {
 		s.object, _ = fileBefore(m[1], true)

@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"unicode/utf8"
@@ -93,17 +94,27 @@ func (s *Server) listJobs(r *request) (any, error) {
 	}
 	var out []any
 	for _, j := range w.Jobs {
+		steps := []any{}
+		for i, x := range j.Steps {
+			steps = append(steps, object{"name": x.Name, "status": "completed", "conclusion": x.Conclusion, "number": i + 1, "started_at": stamp(x.Started), "completed_at": stamp(x.Completed)})
+		}
 		out = append(out, object{"id": j.ID, "run_id": w.ID, "run_attempt": w.Attempt, "node_id": node("JOB", j.ID), "name": j.Name, "head_sha": w.SHA, "status": "completed", "conclusion": j.Conclusion,
-			"started_at": stamp(w.At), "completed_at": stamp(w.At), "steps": []any{}, "labels": []any{}, "url": s.repoURL(r.repo, "/actions/jobs/%d", j.ID)})
+			"started_at": stamp(w.At), "completed_at": stamp(w.At), "steps": steps, "labels": []any{}, "url": s.repoURL(r.repo, "/actions/jobs/%d", j.ID), "html_url": jobPage(w, j)})
 	}
 	return s.page(r, "jobs", out)
+}
+
+func jobPage(w *Run, j *Job) string {
+	return fmt.Sprintf("https://github.test/%s/actions/runs/%d/job/%d", w.Repo.FullName(), w.ID, j.ID)
 }
 
 func (s *Server) downloadLog(r *request) (any, error) {
 	for _, w := range r.repo.Runs {
 		for _, j := range w.Jobs {
-			if j.ID == r.number("job_id") {
-				return s.redirect(&Blob{Data: []byte(j.Log)}, "text/plain; charset=utf-8"), nil
+			if j.ID == r.number("job_id") && j.Expired {
+				return nil, fail(http.StatusGone, "Logs have expired")
+			} else if j.ID == r.number("job_id") {
+				return s.redirect(&j.Blob, "text/plain; charset=utf-8"), nil
 			}
 		}
 	}

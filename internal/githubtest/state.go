@@ -190,7 +190,16 @@ type Job struct {
 	ID         int64
 	Name       string
 	Conclusion string
-	Log        string
+	Steps      []*Step
+	Expired    bool // the log is no longer kept
+	Blob
+}
+
+// Step is one step of a job, in the order of its run.
+type Step struct {
+	Name               string
+	Conclusion         string
+	Started, Completed time.Time
 }
 
 // Blob is bytes that are handed out by the storage host, and the ways in which they can arrive badly.

@@ -18,6 +18,7 @@ import (
 type judgement struct {
 	report  *analyzer.Report
 	problem *comment.Problem
+	logs    *comment.Logs     // what the logs of failed jobs say; nil: none failed
 	partial []analyzer.Unread // what could not be fetched, beside a report
 	base    string            // branch that the report was compared with; "" none
 	took    time.Duration
@@ -63,11 +64,18 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	for _, a := range accepted {
 		o.Accept = append(o.Accept, a.option(t.ruleIDs())...)
 	}
+	if j.logs, err = t.logs(ctx, found.Runs); err != nil {
+		return j, err
+	}
+	by, hold := t.watched(j.logs)
 	start := t.Now()
-	j.report, err = t.check(ctx, inputs, o)
+	j.report, err = t.check(ctx, by, inputs, o)
 	j.took = t.Now().Sub(start)
 	if err != nil && ctx.Err() == nil && !passing(err) {
 		return j, &badOptions{err}
+	}
+	if err == nil {
+		hold(j.report)
 	}
 	if err != nil || compare == nil || len(j.report.Findings) == 0 { // nothing that the base could have
 		return j, err
@@ -81,7 +89,7 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 }
 
 // check has inputs judged when there is room for one more analysis.
-func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options) (*analyzer.Report, error) {
+func (t *task) check(ctx context.Context, by *analyzer.Analyzer, inputs []analyzer.Input, o analyzer.Options) (*analyzer.Report, error) {
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()
@@ -91,7 +99,7 @@ func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Op
 	if err := t.lease.Risk(ctx, true); err != nil {
 		return nil, err
 	}
-	r, err := t.Analyzer.Check(ctx, inputs, o)
+	r, err := by.Check(ctx, inputs, o)
 	if e := t.lease.Risk(ctx, false); err == nil && e != nil {
 		return nil, e
 	}

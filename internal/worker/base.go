@@ -67,7 +67,7 @@ func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer
 		return nil, err
 	}
 	defer closeFiles()
-	r, err := t.check(ctx, files, o)
+	r, err := t.check(ctx, t.Analyzer, files, o)
 	if err != nil {
 		return nil, err
 	}

@@ -5,14 +5,18 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/comment"
-	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// explain tells what the last report of the pull request says of a symbol, library or rule, and what the rule's documentation says.
+// explain tells what the last report of the pull request says of a symbol, library or rule, what the rule's documentation says, and what the logs of its failed jobs say; without a word
+// behind it, these logs alone.
 func (t *task) explain(ctx context.Context, r *request, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))
 	if what == "" {
-		return reaction{emoji: confused, reply: "Say what to explain: " + mdsafe.Code("/compat explain SYMBOL", 0) + " or " + mdsafe.Code("/compat explain RULE", 0) + ".\n"}, nil
+		logs, err := t.headLogs(ctx, r.Number)
+		if text, found := comment.ExplainLogs("", logs); err != nil || found {
+			return reaction{reply: text}, err
+		}
+		return reaction{emoji: confused, reply: comment.NothingToExplain()}, nil
 	}
 	report, page, err := t.lastReport(ctx, t.pullKey(r.Number))
 	if err != nil {
@@ -25,8 +29,12 @@ func (t *task) explain(ctx context.Context, r *request, arguments string) (react
 		}
 	}
 	text, found := comment.Explain(what, report, rule, page)
-	if !found {
-		return reaction{emoji: confused, reply: text}, nil
+	if found {
+		return reaction{reply: text}, nil
 	}
-	return reaction{reply: text}, nil
+	logs, err := t.headLogs(ctx, r.Number)
+	if said, found := comment.ExplainLogs(what, logs); err != nil || found {
+		return reaction{reply: said}, err
+	}
+	return reaction{emoji: confused, reply: text}, nil
 }

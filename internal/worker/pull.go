@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
 )
 
 // pull reconciles a pull request: its newest head has a check run with a verdict, its older heads have none that is open.
@@ -40,12 +41,10 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	if !open {
 		return done, nil
 	}
-	head := artifact.Head{Owner: t.repo.Owner, Repo: t.repo.Name, SHA: sha, HeadRepo: pr.GetHead().GetRepo().GetFullName(), HeadRepoID: pr.GetHead().GetRepo().GetID(), Branch: pr.GetHead().GetRef()}
 	return t.judge(ctx, subject{
 		sha: sha, base: st.Base, number: number,
 		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
-			head.Workflows = c.Workflows
-			return t.Fetcher.Head(ctx, t.client, head, c.Artifacts)
+			return t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, c.Workflows), c.Artifacts)
 		},
 		compare: func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) {
 			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, t.mergeBase(ctx, st.Base.Ref, sha), like, c.Artifacts...)
@@ -56,6 +55,12 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 		},
 		accept: func(ctx context.Context) ([]accepted, error) { return t.acceptedIn(ctx, t.job.Key) },
 	})
+}
+
+// headOf names the head of a pull request.
+func headOf(repo *github.Repository, pr *gh.PullRequest, workflows []string) artifact.Head {
+	h := pr.GetHead()
+	return artifact.Head{Owner: repo.Owner, Repo: repo.Name, SHA: h.GetSHA(), HeadRepo: h.GetRepo().GetFullName(), HeadRepoID: h.GetRepo().GetID(), Branch: h.GetRef(), Workflows: workflows}
 }
 
 // cancelOthers closes the open check runs of the heads that are no longer judged: the older ones, and the current one too when the pull

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ const (
 
 	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late: upload and list are different systems.
 	emptyFor = 5 * time.Minute
+
+	// emptyAfterFailure is the same for a run that failed: it seldom uploads anything, and its author waits for the reason.
+	emptyAfterFailure = time.Minute
 
 	// slowPoll is a safety net: an event wakes a waiting job long before, unless GitHub lost it.
 	slowPoll = 10 * time.Minute
@@ -165,14 +169,17 @@ func (t *task) wait(ctx context.Context, s subject, run int64, found *artifact.F
 	} else if st.Empty.IsZero() {
 		st.Empty = now
 	}
-	late := !now.Before(st.Deadline)
+	late, patience := !now.Before(st.Deadline), emptyFor
+	if slices.ContainsFunc(found.Runs, failed) {
+		patience = emptyAfterFailure
+	}
 	switch {
 	case empty && s.release && late:
 		return done, t.problem(ctx, s, run, "nothing", comment.NothingToCheck())
-	case empty && (late || !s.release && now.Sub(st.Empty) >= emptyFor):
-		return done, t.problem(ctx, s, run, "empty", comment.NoArtifacts(set.repository.Artifacts))
+	case empty && (late || !s.release && now.Sub(st.Empty) >= patience):
+		return done, t.unbuilt(ctx, s, run, "empty", found, comment.NoArtifacts(set.repository.Artifacts))
 	case late:
-		return done, t.problem(ctx, s, run, "deadline", comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
+		return done, t.unbuilt(ctx, s, run, "deadline", found, comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
 	}
 	st.Polls++
 	return later(min(t.poll(empty || s.settle > 0), st.Deadline.Sub(now)), found.Reason), t.save(ctx)

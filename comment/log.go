@@ -1,0 +1,225 @@
+package comment
+
+import (
+	"fmt"
+	neturl "net/url"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// Logs are what the logs of the failed jobs of a head say. nil: no workflow run of it has failed.
+type Logs struct {
+	Lines []LogLine // in reading order, each failure once
+	Jobs  []LogJob  // the failed jobs that were looked at
+	More  int       // failed jobs that were not
+}
+
+// LogLine is one diagnosis with the line of the log that says it.
+type LogLine struct {
+	buildlog.Diagnosis
+	Job  string // its name
+	URL  string // of the line, or of the job where the line can't be addressed; "" unknown
+	Also int    // other jobs that say the same
+}
+
+// LogJob is a failed job.
+type LogJob struct {
+	Name, URL string
+	Gone      bool   // GitHub no longer keeps its log
+	Limit     string // why the log was not read to its end; "" it was
+}
+
+// Bounds of what is told of logs; the rest is counted.
+const (
+	logGroups  = 20
+	logSymbols = 12
+	logFixes   = 3
+	logBytes   = maxOutput / 4
+	logJobs    = 10
+)
+
+// logSection tells what the failed jobs' logs say; "" where none failed.
+func logSection(l *Logs) string {
+	if l == nil {
+		return ""
+	}
+	head := "\n### The failed build\n"
+	if len(l.Lines) == 0 {
+		head += "\nThe workflow failed, and its log has no error of a linker, loader or runtime that compat knows.\n"
+	}
+	groups := logGroup(l.Lines)
+	var blocks []string
+	for _, g := range groups[:min(len(groups), logGroups)] {
+		blocks = append(blocks, logBlock(g))
+	}
+	body := mdsafe.Join(blocks, logBytes, func(left int) string {
+		if left += len(groups) - len(blocks); left == 0 {
+			return ""
+		}
+		return fmt.Sprintf("\nand %s more in the log.\n", count(left, "failure"))
+	})
+	if rest := len(groups) - len(blocks); rest > 0 && !strings.Contains(body, " more in the log.") {
+		body += fmt.Sprintf("\nand %s more in the log.\n", count(rest, "failure"))
+	}
+	return head + body + logNotes(l)
+}
+
+// logNotes are the jobs that say nothing, and why.
+func logNotes(l *Logs) string {
+	var lines []string
+	for _, j := range l.Jobs {
+		said := false
+		for _, x := range l.Lines {
+			said = said || x.Job == j.Name
+		}
+		switch {
+		case j.Gone:
+			lines = append(lines, fmt.Sprintf("- %s: its log has expired, GitHub no longer keeps it\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
+		case j.Limit != "":
+			lines = append(lines, fmt.Sprintf("- %s: %s\n", toLog(mdsafe.Code(j.Name, 100), j.URL), mdsafe.Prose(j.Limit)))
+		case !said && len(l.Lines) == 0:
+			lines = append(lines, fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
+		}
+	}
+	if n := len(lines) - logJobs; n > 0 {
+		lines = append(lines[:logJobs], fmt.Sprintf("- and %s more\n", count(n, "job")))
+	}
+	if l.More > 0 {
+		lines = append(lines, fmt.Sprintf("- %s more failed; their logs were not read\n", count(l.More, "job")))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(lines, "")
+}
+
+// logGroup puts together what one thing does to several symbols: the class, the object, and what the artifacts say of it.
+func logGroup(lines []LogLine) (out [][]LogLine) {
+	at := map[string]int{}
+	for _, l := range lines {
+		key := strings.Join([]string{l.Class, baseName(l.Object), baseName(l.Library), l.Job, verdictOf(l)}, "\x00")
+		if l.Symbol == "" {
+			key += "\x00" + l.Version
+		}
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], l)
+	}
+	return out
+}
+
+func verdictOf(l LogLine) string {
+	if l.Analysis == nil {
+		return ""
+	}
+	return l.Analysis.Verdict
+}
+
+// logBlock is the paragraph of a group.
+func logBlock(g []LogLine) string {
+	first := g[0]
+	known := logNames(first)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n#### %s\n\n", mdsafe.Prose(first.Message, known...))
+	fmt.Fprintf(&b, "- said in %s", toLog(fmt.Sprintf("line %d", first.Line), first.URL))
+	for _, l := range g[1:min(len(g), logSymbols)] {
+		fmt.Fprintf(&b, ", %s", toLog(fmt.Sprint(l.Line), l.URL))
+	}
+	if n := len(g) - logSymbols; n > 0 {
+		fmt.Fprintf(&b, " and %s more", count(n, "line"))
+	}
+	fmt.Fprintf(&b, " of the log of %s", mdsafe.Code(first.Job, 100))
+	if first.Also > 0 {
+		fmt.Fprintf(&b, ", and of %s more", count(first.Also, "job"))
+	}
+	b.WriteString("\n")
+	if symbols := logSymbolsOf(g); len(symbols) > 0 {
+		fmt.Fprintf(&b, "- %s: %s\n", count(len(symbols), "symbol"), mdsafe.Codes(symbols, logSymbols, 200))
+	}
+	if first.Cause != buildlog.CauseUnknown {
+		fmt.Fprintf(&b, "- look at the %s (%s)\n", first.Cause, mdsafe.Code(first.Class, 0))
+	}
+	if a := first.Analysis; a != nil {
+		fmt.Fprintf(&b, "- the artifacts: **%s**. %s\n", a.Verdict, mdsafe.Prose(mdsafe.Cut(a.Why, 600), append(known, a.Object, a.Library)...))
+	}
+	for _, f := range first.Fixes[:min(len(first.Fixes), logFixes)] {
+		mark := ""
+		if f.Verified {
+			mark = ", verified"
+		}
+		fmt.Fprintf(&b, "\n**Fix** (%s%s): %s\n", mdsafe.Code(f.Kind, 40), mark, mdsafe.Prose(mdsafe.Cut(f.Title, 400), known...))
+		if f.Command != "" {
+			b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(f.Command, 1000)))
+		}
+	}
+	return b.String()
+}
+
+func logSymbolsOf(g []LogLine) (out []string) {
+	for _, l := range g {
+		if l.Symbol == "" {
+			continue
+		}
+		name := l.Symbol
+		if l.Version != "" {
+			name += "@" + l.Version
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// logNames are the outside strings in a diagnosis' sentences.
+func logNames(l LogLine) []string {
+	return distinct([]string{l.Object, baseName(l.Object), l.Library, baseName(l.Library), l.Symbol, l.Version})
+}
+
+// toLog makes a link of a safe text. The address is GitHub's own; what is none is left out.
+func toLog(text, address string) string {
+	u, err := neturl.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(address, "()<>[]\\` \t\r\n\"'") {
+		return text
+	}
+	return "[" + text + "](" + u.String() + ")"
+}
+
+// logTitle names the first failure, "" where the logs have none.
+func logTitle(l *Logs) string {
+	if l == nil || len(l.Lines) == 0 {
+		return ""
+	}
+	t := "The build failed: " + mdsafe.Plain(l.Lines[0].Message, 180)
+	if n := len(l.Lines) - 1; n > 0 {
+		t += fmt.Sprintf(" (and %d more)", n)
+	}
+	return t
+}
+
+// ExplainLogs answers /compat explain with what the failed jobs' logs say: all of it, or what is about one symbol, version, library, object or class. found is false where there
+// is nothing.
+func ExplainLogs(what string, l *Logs) (text string, found bool) {
+	if l == nil {
+		return "", false
+	}
+	if what == "" {
+		return logSection(l), true
+	}
+	some := &Logs{}
+	for _, x := range l.Lines {
+		for _, s := range append(logNames(x), x.Symbol+"@"+x.Version, x.Class) {
+			if s == what {
+				some.Lines = append(some.Lines, x)
+				break
+			}
+		}
+	}
+	if len(some.Lines) == 0 {
+		return "", false
+	}
+	return logSection(some), true
+}
