@@ -41,37 +41,54 @@ func (w *World) newLadder(name, from string, good func(version string) bool) (*l
 	return l, true
 }
 
-// spans finds the nearest row of good versions on each side, the nearer one first. Above, it looks at the newest version first: where that is good, the
-// first good one is found by bisection however far it lies, for symbols are rarely taken away.
+// spans finds the nearest row of good versions on each side, the nearer one first. It asks for few versions, since each may be a download: the neighbours; then the
+// newest one, and where that is good the first good one by bisection however far it lies, for symbols are rarely taken away; then those further off, side by side. A
+// row is followed to the newest version, or as far as its minor release goes.
 func (l *ladder) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
-	newest := last > l.here && l.good(last)
-	if newest {
-		above = l.here + 1 + sort.Search(last-l.here-1, func(i int) bool { return l.good(l.here + 1 + i) })
-	}
-	for d := 1; d <= maxProbes && (above < 0 || d < above-l.here); d++ {
-		if above < 0 && l.here+d < len(l.versions) && l.good(l.here+d) {
+	look := func(d int) {
+		if above < 0 && l.here+d <= last && l.good(l.here+d) {
 			above = l.here + d
 		}
 		if below < 0 && l.here-d >= 0 && l.good(l.here-d) {
 			below = l.here - d
-			break
 		}
 	}
+	look(1)
+	if above < 0 && below < 0 && last > l.here+1 && l.good(last) {
+		above = l.here + 2 + sort.Search(last-l.here-2, func(i int) bool { return l.good(l.here + 2 + i) })
+	}
+	for d := 2; d <= maxProbes && below < 0 && (above < 0 || d < above-l.here); d++ {
+		look(d)
+	}
 	var out []span
-	switch {
-	case newest:
-		out = append(out, span{above, last})
-	case above >= 0:
-		out = append(out, span{above, above + sort.Search(last-above, func(i int) bool { return !l.good(above + 1 + i) })})
+	if above >= 0 {
+		high := above
+		if l.good(last) {
+			high = last
+		} else if end := l.minor(above, 1); l.good(end) {
+			high = end
+		}
+		out = append(out, span{above, high})
 	}
 	if below >= 0 {
-		low := sort.Search(below, func(i int) bool { return l.good(i) })
+		low := below
+		if start := l.minor(below, -1); l.good(start) {
+			low = start
+		}
 		out = append(out, span{low, below})
 	}
 	slices.SortStableFunc(out, func(a, b span) int { return l.distance(a) - l.distance(b) })
 	return out
+}
+
+// minor is the last version in a direction that is of the same minor release.
+func (l *ladder) minor(i, step int) int {
+	for i+step >= 0 && i+step < len(l.versions) && i+step != l.here && samePrefix(l.versions[i+step], l.versions[i], 2) {
+		i += step
+	}
+	return i
 }
 
 func (l *ladder) distance(s span) int {

@@ -44,11 +44,13 @@ func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
 		t.Fatalf("no .txtar file in %s: %v", dir, err)
 	}
 	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { play(t, f, rules) })
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { Analyze(t, f, rules) })
 	}
 }
 
-func play(t *testing.T, file string, rules []*analyzer.Rule) {
+// Analyze plays one file, compares what it says with want, and gives the whole report.
+func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report {
+	t.Helper()
 	a, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +74,7 @@ func play(t *testing.T, file string, rules []*analyzer.Rule) {
 		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
+		return r
 	}
 	if i < 0 {
 		t.Fatalf("%s has no file want; write it with -update", file)
@@ -80,6 +82,7 @@ func play(t *testing.T, file string, rules []*analyzer.Rule) {
 	if want := string(a.Files[i].Data); got != want {
 		t.Errorf("%s says\n%s\nwant\n%s", file, got, want)
 	}
+	return r
 }
 
 // Inputs reads what a case gives to the analysis, and its settings; an archive with other files than those above is refused.

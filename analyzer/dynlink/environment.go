@@ -11,6 +11,7 @@ package dynlink
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,7 @@ type Environment struct {
 
 	host   []*Library            // already in the process: the global scope
 	byName map[string][]*Library // SONAME or file name -> libraries, first given first
+	musl   *Library              // musl's libc, which answers for libpthread, libm and others too; nil where there is none
 	byPath map[string]*Library   // path below site-packages; artifact and packages only
 }
 
@@ -30,6 +32,9 @@ func NewEnvironment(libc string, libraries, host []*Library) *Environment {
 	for _, l := range libraries {
 		for _, n := range l.Names() {
 			e.byName[n] = append(e.byName[n], l)
+		}
+		if l.Kind == FromPlatform && strings.HasPrefix(l.SONAME, "libc.") && (e.musl == nil || l.Known) {
+			e.musl = l
 		}
 		if l.Kind != FromPlatform {
 			if _, twice := e.byPath[l.Path]; !twice {
@@ -94,6 +99,9 @@ func (e *Environment) Load(root *Library) *Loading {
 // find answers one DT_NEEDED entry: loaded already under that name (native rule: the SONAME decides, no path is looked at),
 // then the requester's paths, then the platform, then what packages and the artifact load first.
 func (e *Environment) find(name string, of *Library, loaded []Found) (*Library, FoundBy) {
+	if e.Libc == "musl" && foldedIntoMusl(name) && e.musl != nil {
+		return e.musl, ByPlatform
+	}
 	if strings.Contains(name, "/") {
 		return e.byPath[strings.TrimPrefix(name, "/")], ByRunPath
 	}
@@ -123,6 +131,12 @@ func (e *Environment) find(name string, of *Library, loaded []Found) (*Library, 
 		return l, ByPackage
 	}
 	return nil, ""
+}
+
+// foldedIntoMusl tells whether musl answers a name itself: libc.so.6 of an object built for glibc is musl too.
+func foldedIntoMusl(name string) bool {
+	rest, ok := strings.CutPrefix(name, "lib")
+	return ok && slices.ContainsFunc(muslReserved[:], func(n string) bool { return strings.HasPrefix(rest, n) })
 }
 
 func (e *Environment) named(name string, k Kind) *Library {

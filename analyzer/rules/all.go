@@ -21,6 +21,7 @@ func All() []*analyzer.Rule {
 		linkHiddenSymbol,
 		linkTLSMismatch,
 		wrongArchitecture,
+		interpreterNotFound,
 		abi3Violation,
 		tagTooHigh,
 		cudaDriverMinimum,

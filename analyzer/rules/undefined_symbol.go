@@ -79,7 +79,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 // undefined are the imports that nothing of the object's load defines.
 func undefined(v *analyzer.View) []dynlink.Binding {
 	return slices.DeleteFunc(slices.Clone(v.Bindings), func(b dynlink.Binding) bool {
-		return b.Outcome != dynlink.NoSymbol || b.Provider != nil && b.Provider.Kind != dynlink.FromArtifact || ofHost(v, b.Import.Name)
+		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
+		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(v, b.Import.Name)
 	})
 }
 

@@ -26,9 +26,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"elf":    elf,
-			"wheel":  wheel,
-			"schema": schema,
+			"elf":   elf,
+			"wheel": wheel,
 		},
 	})
 }
