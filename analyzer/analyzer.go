@@ -113,9 +113,12 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 
 // artifact judges one artifact on each of its platforms.
 func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bool) error {
-	goals, err := goals(f, c.options)
+	goals, skipped, err := goals(f, c.options)
 	if err != nil {
 		return err
+	}
+	for _, why := range skipped {
+		report.Skipped = append(report.Skipped, Unread{f.Path, why})
 	}
 	if len(goals) == 0 {
 		report.Unread = append(report.Unread, Unread{f.Path, "no built-in platform has its architecture; give one with --platform"})

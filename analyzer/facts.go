@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -22,7 +22,9 @@ import (
 type Facts struct {
 	Path     string
 	SHA256   string
-	Kind     string // "wheel", "archive" or "object"
+	Kind     string   // "wheel", "archive" or "object"
+	Format   string   // of unpack.FormatDeb and the others; "" for an object
+	Depends  []string // what a deb, rpm or conda package says that it needs: names of packages, of an rpm capabilities
 	Wheel    *pkgmeta.WheelName
 	Metadata *pkgmeta.Metadata // nil where there is none or it could not be read
 	Objects  []*Object
@@ -30,6 +32,7 @@ type Facts struct {
 	ABI3     *abi3.Result        // abi3audit's; nil for a wheel without such a tag
 
 	audit *audit // while it is read
+	conda bool   // it has an index of a conda package
 }
 
 // Object is one ELF file of an artifact.
@@ -40,6 +43,8 @@ type Object struct {
 	NumPy NumPyBuild
 
 	module bool   // see Extension
+	host   Host   // see View.Host
+	inside bool   // of a package: not where programs look for libraries
 	stem   string // the path without what tells alternatives apart
 }
 
@@ -48,18 +53,21 @@ var extensionSuffix = regexp.MustCompile(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_
 var variant = regexp.MustCompile(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 
 // newObject gathers what is asked of an object again and again.
-func newObject(path string, o *elfobj.Object) *Object {
-	return &Object{Path: path, Object: o,
+func newObject(path, format string, o *elfobj.Object) *Object {
+	x := &Object{Path: path, Object: o,
 		module: extensionSuffix.MatchString(path) || slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool { return strings.HasPrefix(e.Name, "PyInit_") }),
 		stem:   variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
+		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM) && !libraryFolder.MatchString(path),
 	}
+	x.host = hostOf(x)
+	return x
 }
 
-// Public tells whether programs may link against the object: a lib*.so with a SONAME that is no extension module and no copy of
-// another project's library in a wheel's X.libs.
+// Public tells whether programs may link against the object: a lib*.so with a SONAME that is no module of an interpreter, no copy of
+// another project's library in a wheel's X.libs, and in a distribution's package lies where programs look for libraries.
 func (o *Object) Public() bool {
 	base := path.Base(o.Path)
-	return o.SONAME != "" && strings.HasPrefix(base, "lib") && !o.Extension() && !strings.Contains(o.Path, ".libs/")
+	return o.SONAME != "" && strings.HasPrefix(base, "lib") && o.host != HostPython && o.host != HostNode && o.host != HostJava && !o.inside && !strings.Contains(o.Path, ".libs/")
 }
 
 // Extension tells whether the object is a module that Python imports.
@@ -83,11 +91,13 @@ var foreign = map[string]string{
 	"\xce\xfa\xed\xfe": "Mach-O, not judged",
 	"\xca\xfe\xba\xbe": "Mach-O, not judged",
 	"\xbe\xba\xfe\xca": "Mach-O, not judged",
+	"\x01\xf7\x00":     "XCOFF of AIX, not judged",
+	"\x01\xdf\x00":     "XCOFF of AIX, not judged",
 }
 
 // want asks for what the analyzer reads: objects by content or by name, and a wheel's own metadata.
 func want(p string, _ int64, head []byte) bool {
-	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p)
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p) || isDepends(p)
 }
 
 func isMetadata(p string) bool {
@@ -111,9 +121,8 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 				a.Members = append(a.Members, path)
 			}
 		}
-		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, unpack.Options{Limits: o.Limits, Scratch: o.Scratch, List: list, Want: want}, func(f *unpack.File) error {
-			return r.file(of(f.Package), f)
-		})
+		walk := unpack.Options{Limits: o.Limits, Scratch: o.Scratch, List: list, Want: want, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
+		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error { return r.file(of(f.Package), f) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -135,7 +144,8 @@ func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Packag
 			}
 			f = newFacts(p)
 		}
-		f.SHA256 = p.SHA256
+		f.SHA256, f.Format = p.SHA256, p.Format
+		f.Depends = append(f.Depends, p.Requires...)
 		if p.Kind == "wheel" {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
 				r.unread = append(r.unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
@@ -152,14 +162,11 @@ func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Packag
 	}
 }
 
-// maxMetadata bounds METADATA: the longest on the public index carry a README of some 100 KB.
-const maxMetadata = 4 << 20
-
 // metadata reads a wheel's METADATA; a requirement in it that is none is told, for a package may hang on it.
-func (r *read) metadata(facts *Facts, f *unpack.File, at string) {
-	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxMetadata)))
+func (r *read) metadata(facts *Facts, p *prepared, at string) {
+	err := p.err
 	if err == nil {
-		facts.Metadata, err = pkgmeta.ParseMetadata(b)
+		facts.Metadata, err = pkgmeta.ParseMetadata(p.text)
 	}
 	if err != nil {
 		r.unread = append(r.unread, Unread{at, "METADATA could not be read: " + err.Error()})
@@ -170,66 +177,47 @@ func (r *read) metadata(facts *Facts, f *unpack.File, at string) {
 	}
 }
 
+// file takes in what prepare found.
 func (r *read) file(facts *Facts, f *unpack.File) error {
+	p := f.Prepared.(*prepared)
 	at := f.Path
 	if facts.Kind != "object" {
 		at = facts.Path + "/" + f.Path
 	}
-	if isMetadata(f.Path) && facts.Kind == "wheel" {
-		r.metadata(facts, f, at)
+	switch {
+	case p.metadata:
+		r.metadata(facts, p, at)
 		return nil
-	}
-	if isRecord(f.Path) && facts.audit != nil {
-		facts.audit.record(f)
+	case p.record:
+		facts.audit.record(f.Path, p)
 		return nil
-	}
-	head := make([]byte, 4)
-	n, _ := f.Content.ReadAt(head, 0)
-	for magic, why := range foreign {
-		if !strings.HasPrefix(string(head[:n]), magic) {
-			continue
-		}
+	case p.depends:
+		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
+		facts.conda = facts.conda || f.Path == condaIndex
+		return nil
+	case p.foreign != "":
 		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {
-			r.unread = append(r.unread, Unread{at, "it is named like a Linux library and is none: " + why})
+			r.unread = append(r.unread, Unread{at, "it is named like a Linux library and is none: " + p.foreign})
 		} else {
-			r.skipped = append(r.skipped, Unread{at, why})
+			r.skipped = append(r.skipped, Unread{at, p.foreign})
 		}
 		return nil
 	}
-	o, err := elfobj.Read(f.Content, f.Size)
-	facts.audit.object(f, o, err)
-	if errors.Is(err, elfobj.ErrNotELF) && isLinkerScript(f) {
+	facts.audit.object(f.Path, p)
+	switch {
+	case errors.Is(p.err, elfobj.ErrNotELF) && p.script:
 		r.skipped = append(r.skipped, Unread{at, "linker script, not judged"})
-		return nil
+	case p.err != nil:
+		r.unread = append(r.unread, Unread{at, p.err.Error()})
+	case p.object == nil:
+		r.skipped = append(r.skipped, Unread{at, p.skip})
+	default:
+		if p.gpuErr != nil {
+			r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + p.gpuErr.Error()})
+		}
+		facts.Objects = append(facts.Objects, p.object)
 	}
-	if err != nil {
-		r.unread = append(r.unread, Unread{at, err.Error()})
-		return nil //nolint:nilerr // what could not be read is part of the result
-	}
-	if why := notJudged(o); why != "" {
-		r.skipped = append(r.skipped, Unread{at, why})
-		return nil
-	}
-	archs, err := gpu.Read(o, f.Content, f.Size)
-	if err != nil {
-		r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + err.Error()})
-	}
-	object := newObject(f.Path, o)
-	object.GPU = archs
-	if object.Extension() {
-		object.NumPy = readNumPyBuild(o, f.Content, f.Size)
-	}
-	o.Sections = nil // hints for what was read above; big objects have thousands
-	facts.Objects = append(facts.Objects, object)
 	return nil
-}
-
-// isLinkerScript recognises the text files that stand in for a library at link time, and are no library.
-func isLinkerScript(f *unpack.File) bool {
-	head := make([]byte, 512)
-	n, _ := f.Content.ReadAt(head, 0)
-	text := string(head[:n])
-	return strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
 }
 
 // notJudged says why an ELF file is none that a Linux loader is asked to load; "" when it is.
@@ -241,6 +229,10 @@ func notJudged(o *elfobj.Object) string {
 		return "object file (ET_REL), not judged"
 	case o.Type == "ET_CORE":
 		return "core file, not judged"
+	case android(o):
+		return "ELF for Android, not judged"
+	case otherLibc(o) != "":
+		return "ELF of another system (it needs " + otherLibc(o) + "), not judged"
 	case !o.Dynamic:
 		return "no dynamic section: static program or debug file, not judged"
 	}

@@ -13,13 +13,6 @@ import (
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// pythonHost is what the interpreter's own process has loaded on every glibc build of it: these libraries' symbols resolve in an extension
-// that does not list them.
-var pythonHost = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libutil.so.1"}
-
-// anyHost is what every dynamic program has loaded.
-var anyHost = []string{"libc.so.6"}
-
 // judged is a finding with the fixes to try.
 type judged struct {
 	*Finding
@@ -150,7 +143,7 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 	var views []*View
 	var libraries []*dynlink.Library
 	for _, o := range f.Objects {
-		if o.Arch() != p.Arch {
+		if o.Arch() != p.Arch || elsewhereOnly(f, o, p.Libc) {
 			continue
 		}
 		l := c.library(o)
@@ -165,7 +158,11 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 			l = &edited
 		}
 		libraries = append(libraries, l)
-		views = append(views, &View{Object: o, Library: l, Python: f.Kind == "wheel" || o.Extension()})
+		host := o.host
+		if f.Kind == "wheel" {
+			host = HostPython
+		}
+		views = append(views, &View{Object: o, Library: l, Host: host})
 	}
 	for _, sibling := range c.facts {
 		for _, o := range sibling.Objects {
@@ -174,7 +171,8 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 			}
 		}
 	}
-	var first, program, python []*dynlink.Library
+	var first []*dynlink.Library
+	byName := map[string]*dynlink.Library{}
 	for _, r := range set.Releases {
 		brought := c.brought(r)
 		libraries = append(libraries, brought...)
@@ -185,20 +183,26 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 	for _, l := range p.Libraries() {
 		provided := dynlink.OfPlatform(p, l)
 		libraries = append(libraries, provided)
-		if slices.Contains(pythonHost, l.SONAME) {
-			python = append(python, provided)
-		}
-		if slices.Contains(anyHost, l.SONAME) {
-			program = append(program, provided)
-		}
+		byName[l.SONAME] = provided
 	}
-	alone := dynlink.NewEnvironment(p.Libc, libraries, append(program, first...))
-	hosted := dynlink.NewEnvironment(p.Libc, libraries, append(python, first...))
-	for _, v := range views {
-		env := alone
-		if v.Python {
-			env = hosted
+	hosted := map[Host]*dynlink.Environment{}
+	environment := func(h Host) *dynlink.Environment {
+		if loaded[h] == nil {
+			h = HostNone
 		}
+		if hosted[h] == nil {
+			var process []*dynlink.Library
+			for _, name := range loaded[h] {
+				if l := byName[name]; l != nil {
+					process = append(process, l)
+				}
+			}
+			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, first...))
+		}
+		return hosted[h]
+	}
+	for _, v := range views {
+		env := environment(v.Host)
 		v.Loading = env.Load(v.Library)
 		for _, m := range v.Loading.Missing {
 			if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
@@ -207,7 +211,7 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 		}
 	}
 	for _, v := range views {
-		v.Bindings = alone.Bind(rebound(v, s), scope(v, views))
+		v.Bindings = environment(HostNone).Bind(rebound(v, s), scope(v, views))
 		v.Alternative = slices.ContainsFunc(views, func(u *View) bool { return Alternatives(v, u) })
 	}
 	return views

@@ -48,7 +48,7 @@ type View struct {
 	Loading     *dynlink.Loading
 	Bindings    []dynlink.Binding
 	Missing     []string // its own DT_NEEDED entries that nothing answers
-	Python      bool     // the process that loads it is Python
+	Host        Host     // the program that loads it
 	Alternative bool     // one of several objects of which one is picked at run time
 }
 

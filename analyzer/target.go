@@ -17,13 +17,18 @@ type goal struct {
 }
 
 // goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for.
-func goals(f *Facts, o Options) ([]goal, error) {
-	var out []goal
-	for _, arch := range architectures(f) {
+// A platform that was asked for and that one architecture of several does not have leaves that one out: skipped says so.
+func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
+	archs := architectures(f)
+	for _, arch := range archs {
 		for _, name := range o.Platforms {
 			p, err := platform.Lookup(name, arch)
 			if err != nil {
-				return nil, err
+				if !slices.ContainsFunc(archs, func(a string) bool { _, err := platform.Lookup(name, a); return err == nil }) {
+					return nil, nil, err
+				}
+				skipped = append(skipped, fmt.Sprintf("its objects for %s, because %s is not known there", arch, name))
+				continue
 			}
 			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
 				out = append(out, goal{p, true})
@@ -33,7 +38,7 @@ func goals(f *Facts, o Options) ([]goal, error) {
 			out = append(out, unasked(f, arch)...)
 		}
 	}
-	return out, nil
+	return out, skipped, nil
 }
 
 // unasked picks the platforms of one architecture that the artifact claims by itself.
@@ -42,21 +47,21 @@ func unasked(f *Facts, arch string) []goal {
 		return []goal{{p, false}}
 	}
 	var out []goal
-	var newest *platform.Platform
-	for _, p := range platform.All(arch) {
-		if p.Libc != libc(f, arch) {
-			continue
+	for _, libc := range libcs(f, arch) {
+		var newest *platform.Platform
+		before := len(out)
+		for _, p := range platform.All(arch) {
+			if p.Libc != libc {
+				continue
+			}
+			newest = p
+			if !Extinct(p) && hasVersions(p, f, arch) {
+				out = append(out, goal{p, false})
+			}
 		}
-		newest = p
-		if Extinct(p) {
-			continue
+		if len(out) == before && newest != nil {
+			out = append(out, goal{newest, false})
 		}
-		if hasVersions(p, f, arch) {
-			out = append(out, goal{p, false})
-		}
-	}
-	if len(out) == 0 && newest != nil {
-		out = append(out, goal{newest, false})
 	}
 	return out
 }
@@ -128,24 +133,28 @@ func (f *Facts) Tagged(arch string) bool {
 	return f.Wheel != nil && slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) })
 }
 
-func libc(f *Facts, arch string) string {
+// libcs are those that the objects of one architecture were linked with; glibc where they don't say.
+func libcs(f *Facts, arch string) []string {
+	var glibc, musl bool
 	for _, o := range f.Objects {
-		if o.Arch() != arch {
-			continue
-		}
-		for _, n := range o.Needed {
-			if strings.HasPrefix(n, "libc.musl-") || n == "libc.so" {
-				return "musl"
-			}
+		if o.Arch() == arch {
+			musl = musl || muslLibc(o)
+			glibc = glibc || libcKnown(o) && !muslLibc(o)
 		}
 	}
-	return "glibc"
+	switch {
+	case musl && glibc:
+		return []string{"glibc", "musl"}
+	case musl:
+		return []string{"musl"}
+	}
+	return []string{"glibc"}
 }
 
 // hasVersions tells whether a platform has every version that the objects ask of libraries it provides.
 func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
 	for _, o := range f.Objects {
-		if o.Arch() != arch {
+		if o.Arch() != arch || elsewhereOnly(f, o, p.Libc) {
 			continue
 		}
 		for _, need := range o.VersionNeeds {

@@ -1,7 +1,6 @@
 package analyzer
 
 import (
-	"io"
 	"path"
 	"strings"
 
@@ -36,52 +35,38 @@ func newFacts(p *unpack.Package) *Facts {
 	return f
 }
 
-// maxRecord bounds RECORD: the longest on the public index have some 20,000 rows, 3 MB.
-const maxRecord = 64 << 20
-
 func isRecord(p string) bool {
 	dir, file := path.Split(p)
 	return file == "RECORD" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-func (a *audit) record(f *unpack.File) {
-	if f.Size > maxRecord {
-		a.Unread[f.Path] = "RECORD is too long"
-		return
+func (a *audit) record(path string, p *prepared) {
+	switch {
+	case a == nil:
+	case p.err != nil:
+		a.Unread[path] = p.err.Error()
+	default:
+		a.Record = p.text
 	}
-	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, f.Size))
-	if err != nil {
-		a.Unread[f.Path] = err.Error()
-		return
-	}
-	a.Record = b
 }
 
 // object takes in an ELF file as elfobj read it, or the error.
-func (a *audit) object(f *unpack.File, o *elfobj.Object, err error) {
+func (a *audit) object(path string, p *prepared) {
 	if a == nil {
 		return
 	}
-	head := make([]byte, wheelpolicy.HeaderSize)
-	n, _ := f.Content.ReadAt(head, 0)
-	if wheelpolicy.Unreadable(head[:n], f.Size, err != nil) {
-		a.Unread[f.Path] = "its section headers lie behind the end of the file"
-		if err != nil {
-			a.Unread[f.Path] = err.Error()
+	if p.unreadable {
+		a.Unread[path] = "its section headers lie behind the end of the file"
+		if p.err != nil {
+			a.Unread[path] = p.err.Error()
 		}
 	}
-	if err != nil {
+	if p.err != nil {
 		return
 	}
-	a.Objects[f.Path] = o
-	if a.tag == "" || !strings.HasSuffix(f.Path, ".so") {
-		return
-	}
-	static, err := elfobj.StaticSymbols(f.Content, f.Size, abi3.Prefixes...)
-	if err == nil { // .symtab only adds what the loader never looks at
-		a.symbols = append(a.symbols, abi3.Of(o, static)...)
-	} else {
-		a.symbols = append(a.symbols, abi3.Of(o, nil)...)
+	a.Objects[path] = p.elf
+	if a.tag != "" {
+		a.symbols = append(a.symbols, p.symbols...)
 	}
 }
 

@@ -7,6 +7,7 @@
 // Its files are
 //
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form, or METADATA
+//	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form
 //	base/…                     the same for the base
 //	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
@@ -16,7 +17,6 @@
 package analyzertest
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"flag"
@@ -24,6 +24,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -161,18 +162,21 @@ func (c *testcase) settings(comment string) error {
 	return nil
 }
 
-// tree gathers files into wheels and loose objects.
+// inArchive ends behind the name of the archive that a file is put into.
+var inArchive = regexp.MustCompile(`\.(whl|jar|deb|tgz)/`)
+
+// tree gathers files into archives and loose objects.
 type tree struct {
 	order []string
-	files map[string]map[string][]byte // wheel or loose name -> member ("" for a loose file) -> bytes
+	files map[string]map[string][]byte // archive or loose name -> member ("" for a loose file) -> bytes
 }
 
 func newTree() *tree { return &tree{files: map[string]map[string][]byte{}} }
 
 func (t *tree) add(name string, data []byte) error {
 	top, member := name, ""
-	if i := strings.Index(name, ".whl/"); i >= 0 {
-		top, member = name[:i+4], name[i+5:]
+	if at := inArchive.FindStringIndex(name); at != nil {
+		top, member = name[:at[1]-1], name[at[1]:]
 	}
 	if member == "METADATA" {
 		w, err := pkgmeta.ParseWheelName(path.Base(top))
@@ -201,26 +205,10 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 	for _, top := range t.order {
 		data, loose := t.files[top][""]
 		if !loose {
-			var b bytes.Buffer
-			z := zip.NewWriter(&b)
-			var names []string
-			for n := range t.files[top] {
-				names = append(names, n)
-			}
-			slices.Sort(names)
-			for _, n := range names {
-				w, err := z.Create(n)
-				if err != nil {
-					return nil, err
-				}
-				if _, err := w.Write(t.files[top][n]); err != nil {
-					return nil, err
-				}
-			}
-			if err := z.Close(); err != nil {
+			var err error
+			if data, err = archive(path.Ext(top), t.files[top]); err != nil {
 				return nil, err
 			}
-			data = b.Bytes()
 		}
 		out = append(out, analyzer.Input{Name: top, Content: bytes.NewReader(data), Size: int64(len(data))})
 	}

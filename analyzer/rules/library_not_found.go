@@ -19,7 +19,8 @@ var libraryNotFound = &analyzer.Rule{
 "cannot open shared object file: No such file or directory".
 
 It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), where a declared package that could not be looked up may
-bring it, and for one of several alternatives of which one is loaded at run time.
+bring it, for one of several alternatives of which one is loaded at run time, and where a deb or conda package depends on others none of which is named after the library. What
+the packages that a deb, rpm or conda package depends on bring, by their names (libssl3 has libssl.so.3) or capabilities, is not looked at and no finding.
 
 To mend it, bundle the library (auditwheel repair), declare the package that brings it, or drop the dependency.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
@@ -36,6 +37,10 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if mixedCUDA(p, v, needed) {
 				continue // cuda-major-mixed says more
 			}
+			certain, perhaps := p.Facts.Promise(needed)
+			if certain {
+				continue // by the package that brings it, whose libraries are not looked at
+			}
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
 			where := fmt.Sprintf("%s needs %s, which is neither in the artifact nor on %s", v.Path, needed, p.Platform.Name)
 			fixes := []fix.Candidate{}
@@ -48,6 +53,8 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
 			case unlooked != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may bring it and could not be looked up", where, unlooked)
+			case perhaps:
+				f.Severity, f.Message = analyzer.Warning, where+"; none of the packages that it depends on is named after it, and one of them may bring it"
 			default:
 				f.Message = where + " nor in any package that is declared or given"
 			}

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -44,7 +43,7 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 
 // linkTarget tells whether a program may be meant to link against an object, and how bad it is when it can't (DESIGN, section 2).
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
-	plugin := v.Extension() || strings.HasSuffix(v.Path, ".node")
+	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
 	case v.Type == "ET_EXEC" || v.Interp != "" && v.SONAME == "":
 		return "", false

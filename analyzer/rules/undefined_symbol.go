@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -21,9 +20,11 @@ Python uses, the load fails: "undefined symbol: dlopen". Weak imports are no fin
 Usually a library is missing on the link line, or stands before the objects on it where the linker drops it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6
 from glibc 2.34 on, and in libdl.so.2 before.
 
-It is a warning where a library outside of the load has the symbol (it works only if that one was loaded globally before), and for a plug-in whose host is not known.
+It is a warning where a library outside of the load has the symbol (it works only if that one was loaded globally before), for a plug-in whose host is not known, and in a
+package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does.
 
-Not seen: symbols of libraries whose exports are not known, of the interpreter (Py…) and of objects that miss a whole library.`,
+Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of an extension module; napi_…, uv_…, V8 and OpenSSL of an addon of Node.js;
+JVM_… of a library with native methods), of a program in the same artifact, and of objects that miss a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
 }
@@ -44,8 +45,11 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			f.Message = fmt.Sprintf("%s imports %s, and nothing that it loads on %s defines it", v.Path, analyzer.Versioned(i.Name, i.Version), p.Platform.Name)
 			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
+			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
+				continue
+			}
 			switch other := elsewhere(p, v, i.Name); {
-			case len(owners) > 0:
+			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner
 				f.Message += fmt.Sprintf("; there it is in %s, which is not in DT_NEEDED", owner)
@@ -62,7 +66,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Message += "; the object is one of several of which one is loaded at run time"
 			case p.Platform.Libc == "musl":
 				fixes = append(fixes, forMusl(p, i.Name)...)
-			case !v.Python && v.SONAME == "":
+			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
 				f.Message += "; the program that loads it would have to"
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against the headers and libraries of the program that loads it"}})
@@ -84,9 +88,17 @@ func undefined(v *analyzer.View) []dynlink.Binding {
 	})
 }
 
-// ofHost tells whether the interpreter brings a symbol.
-func ofHost(v *analyzer.View, symbol string) bool {
-	return v.Python && (strings.HasPrefix(symbol, "Py") || strings.HasPrefix(symbol, "_Py"))
+// ofHost tells whether the program that loads the object brings a symbol.
+func ofHost(v *analyzer.View, symbol string) bool { return v.Host.Brings(symbol) }
+
+// ofProgram tells whether a program of the artifact exports a symbol to its plug-ins.
+func ofProgram(p *analyzer.Pass, symbol string) bool {
+	for _, u := range p.Views {
+		if u.Interp != "" && u.SONAME == "" && u.Library.Defines(symbol, "") {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere finds another object of the artifact that defines a symbol.

@@ -1,0 +1,100 @@
+package analyzer
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/analyzer/wheelpolicy"
+)
+
+const (
+	maxMetadata = 4 << 20  // METADATA: the longest on the public index carry a README of some 100 KB
+	maxRecord   = 64 << 20 // RECORD: the longest have some 20,000 rows, 3 MB
+)
+
+// prepared is what one file says by itself; see unpack.Options.Prepare.
+type prepared struct {
+	metadata, record, depends bool // text of that kind
+	text                      []byte
+
+	foreign string // of another system, and why it is not judged
+	script  bool   // a linker script
+	err     error  // it could not be read
+
+	elf        *elfobj.Object // nil where it could not be read
+	object     *Object        // nil: not judged, because of skip
+	skip       string
+	gpuErr     error
+	unreadable bool          // to auditwheel
+	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
+}
+
+// prepare reads a file. It is called from several goroutines and looks at nothing else.
+func prepare(f *unpack.File) any {
+	p := &prepared{}
+	wheel := f.Package.Kind == unpack.KindWheel
+	switch {
+	case wheel && isMetadata(f.Path):
+		p.metadata = true
+		p.read(f, maxMetadata, false)
+	case wheel && isRecord(f.Path):
+		p.record = true
+		p.read(f, maxRecord, true)
+	case isDepends(f.Path):
+		p.depends = true
+		p.read(f, maxMetadata, false)
+	default:
+		p.binary(f)
+	}
+	return p
+}
+
+// read takes in a text; whole: one that is longer is an error.
+func (p *prepared) read(f *unpack.File, limit int64, whole bool) {
+	if whole && f.Size > limit {
+		p.err = fmt.Errorf("%s is too long", path.Base(f.Path))
+		return
+	}
+	p.text, p.err = io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, limit)))
+}
+
+func (p *prepared) binary(f *unpack.File) {
+	head := make([]byte, 512)
+	n, _ := f.Content.ReadAt(head, 0)
+	head = head[:n]
+	for magic, why := range foreign {
+		if strings.HasPrefix(string(head), magic) {
+			p.foreign = why
+			return
+		}
+	}
+	text := string(head)
+	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
+	p.elf, p.err = elfobj.Read(f.Content, f.Size)
+	p.unreadable = wheelpolicy.Unreadable(head[:min(n, wheelpolicy.HeaderSize)], f.Size, p.err != nil)
+	if p.err != nil {
+		return
+	}
+	if f.Package.Kind == unpack.KindWheel && strings.HasSuffix(f.Path, ".so") && strings.Contains(path.Base(f.Package.Path), "abi3") {
+		static, err := elfobj.StaticSymbols(f.Content, f.Size, abi3.Prefixes...)
+		if err != nil { // .symtab only adds what the loader never looks at
+			static = nil
+		}
+		p.symbols = abi3.Of(p.elf, static)
+	}
+	if p.skip = notJudged(p.elf); p.skip != "" {
+		return
+	}
+	p.object = newObject(f.Path, f.Package.Format, p.elf)
+	p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
+	if p.object.Extension() {
+		p.object.NumPy = readNumPyBuild(p.elf, f.Content, f.Size)
+	}
+	p.elf.Sections = nil // hints for what was read above; big objects have thousands
+}
