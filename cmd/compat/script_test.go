@@ -15,7 +15,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// TestMain makes the test binary the program too: for the scripts, and for a service in a test that starts its analyses.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == analyzeCommand {
+		main()
+	}
 	testscript.Main(m, map[string]func(){
 		"compat": main,
 	})

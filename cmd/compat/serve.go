@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/index"
@@ -93,7 +95,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		}
 	}
 	w, err := worker.New(worker.Options{
-		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source, Scratch: scratch.In(service.Data),
+		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source,
+		Checker: &analysis.Runner{Command: []string{os.Args[0], analyzeCommand}, Scratch: service.Data}, Scratch: scratch.In(service.Data),
 		Config: service, Version: version(), Log: log, Metrics: metrics,
 	})
 	if err != nil {

@@ -45,8 +45,9 @@ var floors = map[string][]string{
 	"internal/index":        {"analyzer/..."},
 	"internal/report":       {"analyzer", "analyzer/fix", "internal/mdsafe"},
 	"internal/scratch":      {"analyzer/unpack"},
+	"internal/analysis":     {"analyzer/...", "internal/scratch"},
 	"internal/settings":     {"analyzer", "config"},
-	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
+	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/analysis", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
 		"internal/mdsafe"},
 	"internal/githubtest/...": {"analyzer/elfobj", "internal/githubtest/..."},
 }

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/settings"
 )
@@ -67,15 +69,16 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	if j.logs, err = t.logs(ctx, found.Runs); err != nil {
 		return j, err
 	}
-	by, hold := t.watched(j.logs)
 	start := t.Now()
-	j.report, err = t.check(ctx, by, inputs, o)
+	var judged []buildlog.Diagnosis
+	j.report, judged, err = t.check(ctx, inputs, o, diagnoses(j.logs))
 	j.took = t.Now().Sub(start)
-	if err != nil && ctx.Err() == nil && !passing(err) {
-		return j, &badOptions{err}
+	if f := (*analysis.Failure)(nil); errors.As(err, &f) && f.Limit {
+		j.problem = comment.Unjudged("", f.Reason)
+		return j, nil
 	}
 	if err == nil {
-		hold(j.report)
+		held(j.logs, judged)
 	}
 	if err != nil || compare == nil || len(j.report.Findings) == 0 { // nothing that the base could have
 		return j, err
@@ -88,22 +91,55 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	return j, err
 }
 
-// check has inputs judged when there is room for one more analysis.
-func (t *task) check(ctx context.Context, by *analyzer.Analyzer, inputs []analyzer.Input, o analyzer.Options) (*analyzer.Report, error) {
+// crashes is how many analyses of a job may end without a word, in a process of their own, before it is given up.
+const crashes = 3
+
+// check has inputs judged, and diagnoses of logs held against them, when there is room for one more analysis. An error is of ctx, *badOptions, an *analysis.Failure that is due to a limit, or
+// what makes the job be tried again or given up.
+func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	if err := t.lease.Risk(ctx, true); err != nil {
-		return nil, err
+	atRisk := false
+	r, judged, err := t.Checker.Check(ctx, inputs, o, diagnoses, func() {
+		if err := t.lease.Risk(ctx, true); err != nil {
+			t.Log.Warn("that the job takes much could not be noted", "error", err)
+		}
+		atRisk = true
+	})
+	if atRisk {
+		if err := t.lease.Risk(ctx, false); err != nil {
+			t.Log.Warn("that the job takes no longer much could not be noted", "error", err)
+		}
 	}
-	r, err := by.Check(ctx, inputs, o)
-	if e := t.lease.Risk(ctx, false); err == nil && e != nil {
-		return nil, e
+	f := (*analysis.Failure)(nil)
+	switch {
+	case err == nil:
+		return r, judged, nil
+	case errors.As(err, &f):
+		t.Log.Error("an analysis failed", "reason", f.Reason, "limit", f.Limit, "detail", f.Detail)
+		if f.Limit {
+			return nil, nil, err
+		}
+		if t.lease.Attempt >= crashes {
+			return nil, nil, &unfit{f.Reason + "."}
+		}
+		return nil, nil, &ownFault{err}
+	case ctx.Err() != nil, passing(err):
+		return nil, nil, err
 	}
-	return r, err
+	return nil, nil, &badOptions{err}
+}
+
+// inProcess judges in this process, which every analysis may end.
+type inProcess struct{ *analyzer.Analyzer }
+
+func (p inProcess) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	risky()
+	return analysis.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
 }
 
 // passing says that an error is the world's and not the options'.

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 )
@@ -32,7 +34,11 @@ func (t *task) had(ctx context.Context, c *config.Repository, like *artifact.Fou
 	if err == nil {
 		had, err = t.judgedBase(ctx, found, o)
 	}
+	limit := (*analysis.Failure)(nil)
 	switch kind := github.Classify(err).Kind; {
+	case errors.As(err, &limit) && limit.Limit:
+		t.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
+		return nil, nil
 	case err != nil && (ctx.Err() != nil || kind == github.After || kind == github.Retry && !t.lease.Last):
 		return nil, err
 	case err != nil:
@@ -67,7 +73,7 @@ func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer
 		return nil, err
 	}
 	defer closeFiles()
-	r, err := t.check(ctx, t.Analyzer, files, o)
+	r, _, err := t.check(ctx, files, o, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
-	"github.com/compat-app/compat/analyzer/confirm"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
@@ -237,19 +234,22 @@ func (s *logSink) Truncate(int64) error {
 	return nil
 }
 
-// watched is the analyzer with an eye on what logs say, and a function that holds them against its report.
-func (t *task) watched(logs *comment.Logs) (*analyzer.Analyzer, func(*analyzer.Report)) {
-	if logs == nil || len(logs.Lines) == 0 {
-		return t.Analyzer, func(*analyzer.Report) {}
+// diagnoses are what logs say, for the analysis to look at.
+func diagnoses(logs *comment.Logs) []buildlog.Diagnosis {
+	if logs == nil {
+		return nil
 	}
-	diagnoses := make([]buildlog.Diagnosis, len(logs.Lines))
-	for i, l := range logs.Lines {
-		diagnoses[i] = l.Diagnosis
+	var out []buildlog.Diagnosis
+	for _, l := range logs.Lines {
+		out = append(out, l.Diagnosis)
 	}
-	witness := confirm.New(diagnoses)
-	return analyzer.New(append(slices.Clone(t.Analyzer.Rules()), witness.Rule())), func(r *analyzer.Report) {
-		for i, d := range witness.Judge(r) {
-			logs.Lines[i].Diagnosis = d
-		}
+	return out
+}
+
+// held puts diagnoses back that an analysis has looked at.
+func held(logs *comment.Logs, judged []buildlog.Diagnosis) {
+	for i, d := range judged {
+		d.Place = logs.Lines[i].Diagnosis.Place // the analysis knows nothing of it
+		logs.Lines[i].Diagnosis = d
 	}
 }

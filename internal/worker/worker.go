@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/config"
@@ -35,6 +36,7 @@ type Options struct {
 	App      *github.App
 	Fetcher  *artifact.Fetcher
 	Analyzer *analyzer.Analyzer
+	Checker  Checker      // nil = the Analyzer, in this process
 	Source   stack.Source // nil = the embedded history, and the reports say that no index was configured
 	Scratch  func(size int64) (unpack.Scratch, error)
 	Config   *config.Service
@@ -47,6 +49,12 @@ type Options struct {
 // analyses at once, in one process: each holds decompressed objects, and an artifact is the choice of whoever opened the pull request. Two
 // leave room on a small machine; the other workers wait for GitHub meanwhile.
 const analyses = 2
+
+// Checker judges artifacts, whose Content is an *os.File each. *analysis.Runner does, in a process of its own.
+type Checker interface {
+	// Check is analysis.Judge. It calls risky once when the analysis begins to take so much that it may end this process.
+	Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error)
+}
 
 // Worker runs jobs. One Run at a time.
 type Worker struct {
@@ -67,6 +75,9 @@ func New(o Options) (*Worker, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Checker == nil {
+		o.Checker = inProcess{o.Analyzer}
 	}
 	return &Worker{Options: o, metrics: newMetrics(o.Metrics, o.Queue), slots: make(chan struct{}, analyses)}, nil
 }

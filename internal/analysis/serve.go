@@ -1,0 +1,142 @@
+package analysis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/scratch"
+)
+
+// Serve is the child's side: it reads a request, analyses the files that were left open for it, and writes the report. It returns an error when
+// the parent is gone or says what can't be read.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyzer) error {
+	from := json.NewDecoder(in)
+	var r request
+	if err := from.Decode(&r); err != nil {
+		return fmt.Errorf("analysis: read the request: %w", err)
+	}
+	if err := confine(r.Memory, r.Time); err != nil {
+		return fmt.Errorf("analysis: set limits: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := &parent{out: json.NewEncoder(out), waiting: map[int]chan *solution{}, known: map[question]func() (*solution, error){}}
+	go func() { // ends with the parent, or with this process
+		for {
+			s := &solution{}
+			if err := from.Decode(s); err != nil {
+				cancel(fmt.Errorf("analysis: the parent is gone: %w", err))
+				return
+			}
+			p.solve(s)
+		}
+	}()
+
+	var inputs []analyzer.Input
+	for i, f := range r.Inputs {
+		file := os.NewFile(uintptr(firstFile+i), "artifact")
+		if file == nil {
+			return errors.New("analysis: an artifact is not open")
+		}
+		defer file.Close()
+		inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
+	}
+	o := r.Options.analyzer()
+	o.Scratch = scratch.In(r.Scratch)
+	if r.Source {
+		o.Source = p
+	}
+	report, err := a.Check(ctx, inputs, o)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return p.say(&reply{Unusable: err.Error()})
+	}
+	return p.say(&reply{Report: report})
+}
+
+// parent is the package index as the child sees it.
+type parent struct {
+	mu      sync.Mutex
+	out     *json.Encoder
+	last    int                                    // number of the last question
+	waiting map[int]chan *solution                 // who waits for which answer
+	known   map[question]func() (*solution, error) // each question is asked once, so that a release is one value
+}
+
+var _ stack.Source = (*parent)(nil)
+
+// Versions implements stack.Source.
+func (p *parent) Versions(ctx context.Context, name string) ([]string, error) {
+	s, err := p.ask(ctx, question{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return s.Versions, nil
+}
+
+// Release implements stack.Source.
+func (p *parent) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	s, err := p.ask(ctx, question{Name: name, Version: version, On: on})
+	if err != nil {
+		return nil, err
+	}
+	if s.Release == nil {
+		return nil, fmt.Errorf("%s==%s: %w", name, version, stack.ErrUnavailable)
+	}
+	return s.Release, nil
+}
+
+func (p *parent) ask(ctx context.Context, q question) (*solution, error) {
+	p.mu.Lock()
+	known := p.known[q]
+	if known == nil {
+		known = sync.OnceValues(func() (*solution, error) { return p.put(ctx, q) })
+		p.known[q] = known
+	}
+	p.mu.Unlock()
+	return known()
+}
+
+// put asks the parent and waits for its answer.
+func (p *parent) put(ctx context.Context, q question) (*solution, error) {
+	answered := make(chan *solution, 1)
+	p.mu.Lock()
+	p.last++
+	q.ID = p.last
+	p.waiting[q.ID] = answered
+	err := p.out.Encode(&reply{Question: &q})
+	p.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("the parent is gone: %w", stack.ErrUnavailable)
+	}
+	select {
+	case s := <-answered:
+		return s, s.err()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *parent) solve(s *solution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if waits := p.waiting[s.ID]; waits != nil {
+		delete(p.waiting, s.ID)
+		waits <- s
+	}
+}
+
+func (p *parent) say(r *reply) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Encode(r)
+}

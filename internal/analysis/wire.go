@@ -1,0 +1,128 @@
+package analysis
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// request is the first line that a child reads; those after it are answers. The files lie open from firstFile on, in the order of Inputs.
+type request struct {
+	Inputs  []input
+	Options options
+	Source  bool // questions about packages go to the parent; false: the embedded history answers
+	Scratch string
+	Memory  int64         // bytes
+	Time    time.Duration // of the clock
+}
+
+// firstFile follows standard input, output and error.
+const firstFile = 3
+
+type input struct {
+	Name string
+	Size int64
+}
+
+// options are those of analyzer.Options that are plain data.
+type options struct {
+	Platforms, With, First []string
+	Link, NoFixes, NoIndex bool
+	Rules                  map[string]analyzer.Severity
+	Accept                 []analyzer.Accept
+	Today, Version         string
+	Limits                 unpack.Limits
+}
+
+// reply is a line that a child writes: questions, and at last a report or what is wrong with the options.
+type reply struct {
+	Question *question        `json:",omitempty"`
+	Report   *analyzer.Report `json:",omitempty"`
+	Unusable string           `json:",omitempty"`
+}
+
+// question asks for the versions of a package, or with a Version for that release.
+type question struct {
+	ID      int
+	Name    string
+	Version string
+	On      stack.On
+}
+
+// solution answers a question.
+type solution struct {
+	ID       int
+	Versions []string       `json:",omitempty"`
+	Release  *stack.Release `json:",omitempty"`
+	Error    string         `json:",omitempty"`
+	Unknown  bool           `json:",omitempty"` // the error wraps stack.ErrUnknown; else stack.ErrUnavailable
+}
+
+// answerer is what a question is put to.
+type answerer = stack.Source
+
+func newRequest(inputs []analyzer.Input, o analyzer.Options, scratch string, memory int64, limit time.Duration) (*request, []*os.File, error) {
+	files, err := contents(inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &request{Source: o.Source != nil, Scratch: scratch, Memory: memory, Time: limit, Options: options{
+		Platforms: o.Platforms, With: o.With, First: o.First, Link: o.Link, NoFixes: o.NoFixes, NoIndex: o.NoIndex,
+		Rules: o.Rules, Accept: o.Accept, Today: o.Today, Version: o.Version, Limits: o.Limits,
+	}}
+	for _, i := range inputs {
+		r.Inputs = append(r.Inputs, input{i.Name, i.Size})
+	}
+	return r, files, nil
+}
+
+func (o options) analyzer() analyzer.Options {
+	return analyzer.Options{
+		Platforms: o.Platforms, With: o.With, First: o.First, Link: o.Link, NoFixes: o.NoFixes, NoIndex: o.NoIndex,
+		Rules: o.Rules, Accept: o.Accept, Today: o.Today, Version: o.Version, Limits: o.Limits,
+	}
+}
+
+// answer puts a child's question to the source.
+func answer(ctx context.Context, source answerer, q *question) *solution {
+	s := &solution{ID: q.ID}
+	if source == nil {
+		s.Error = "no package index was configured"
+		return s
+	}
+	var err error
+	if q.Version == "" {
+		s.Versions, err = source.Versions(ctx, q.Name)
+	} else {
+		s.Release, err = source.Release(ctx, q.Name, q.Version, q.On)
+	}
+	if err != nil {
+		s.Error, s.Unknown = err.Error(), errors.Is(err, stack.ErrUnknown)
+	}
+	return s
+}
+
+// err is the error of a solution as the source had it; nil: there was none.
+func (s *solution) err() error {
+	switch {
+	case s.Error == "":
+		return nil
+	case s.Unknown:
+		return &told{s.Error, stack.ErrUnknown}
+	}
+	return &told{s.Error, stack.ErrUnavailable}
+}
+
+// told is an error of the parent's: its text, and which of the two kinds it was.
+type told struct {
+	text string
+	kind error
+}
+
+func (t *told) Error() string { return t.text }
+func (t *told) Unwrap() error { return t.kind }
