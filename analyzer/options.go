@@ -14,7 +14,8 @@ type Input struct {
 	Size    int64 // bytes
 }
 
-// Options are the settings of one analysis. The zero value judges each artifact against its own tag, what it declares, and itself.
+// Options are the settings of one analysis. The zero value judges each artifact against its own tag, what it declares, and itself. Its JSON leaves out
+// what isn't plain data.
 type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
 	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
@@ -22,16 +23,16 @@ type Options struct {
 	GPU       GPU      // what the artifact is for, as the user says
 	Link      bool     // link findings of every library are errors
 
-	Base    []Input // what the base branch has; nil: no comparison, everything is new
+	Base    []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
 	NoFixes bool    // no fix is looked for: only what is wrong is asked
 
 	Rules  map[string]Severity // severity by rule id; Off silences it
 	Accept []Accept            // findings that count for nothing
 	Today  string              // YYYY-MM-DD, against which Accept.Until is held; "" holds against nothing
 
-	Source  stack.Source // what is known of other packages; nil: the embedded history
-	NoIndex bool         // say in Notes that no package index was configured
-	Scratch func(size int64) (unpack.Scratch, error)
+	Source  stack.Source                             `json:"-"` // what is known of other packages; nil: the embedded history
+	NoIndex bool                                     // say in Notes that no package index was configured
+	Scratch func(size int64) (unpack.Scratch, error) `json:"-"`
 	Limits  unpack.Limits
 	Version string // of the tool, for the report
 }

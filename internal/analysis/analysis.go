@@ -174,7 +174,7 @@ func (c *child) died(waitErr, talkErr error, memory int64) error {
 	words := c.last.String()
 	f := &Failure{Reason: "the process that judged it ended before it was done", Detail: fmt.Sprintf("%v, %v: %s", waitErr, talkErr, words)}
 	switch {
-	case strings.Contains(words, "out of memory"), strings.Contains(words, "cannot allocate memory"):
+	case strings.Contains(words, "out of memory"), strings.Contains(words, "cannot allocate memory"), strings.Contains(words, "failed to allocate"):
 		f.Reason, f.Limit = fmt.Sprintf("judging it takes more than %s of memory", size(memory)), true
 	case strings.Contains(words, "stack exceeds"):
 		f.Reason, f.Limit = "it is nested too deeply to be judged", true

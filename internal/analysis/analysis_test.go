@@ -283,7 +283,7 @@ func TestOptionsAreCarried(t *testing.T) {
 	if err := json.Unmarshal(marshal(t, r), &back); err != nil {
 		t.Fatal(err)
 	}
-	if got := back.Options.analyzer(); !reflect.DeepEqual(got, o) {
+	if got := back.Options; !reflect.DeepEqual(got, o) {
 		t.Errorf("%+v\nbecame\n%+v", o, got)
 	}
 }

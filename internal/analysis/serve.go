@@ -48,7 +48,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 		defer file.Close()
 		inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
 	}
-	o := r.Options.analyzer()
+	o := r.Options
 	o.Scratch = scratch.In(r.Scratch)
 	if r.Source {
 		o.Source = p

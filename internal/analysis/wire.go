@@ -8,14 +8,13 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/stack"
-	"github.com/compat-app/compat/analyzer/unpack"
 )
 
 // request is the first line that a child reads; those after it are answers. The files lie open from firstFile on, in the order of Inputs.
 type request struct {
 	Inputs  []input
-	Options options
-	Source  bool // questions about packages go to the parent; false: the embedded history answers
+	Options analyzer.Options // what is plain data of them
+	Source  bool             // questions about packages go to the parent; false: the embedded history answers
 	Scratch string
 	Memory  int64         // bytes
 	Time    time.Duration // of the clock
@@ -27,16 +26,6 @@ const firstFile = 3
 type input struct {
 	Name string
 	Size int64
-}
-
-// options are those of analyzer.Options that are plain data.
-type options struct {
-	Platforms, With, First []string
-	Link, NoFixes, NoIndex bool
-	Rules                  map[string]analyzer.Severity
-	Accept                 []analyzer.Accept
-	Today, Version         string
-	Limits                 unpack.Limits
 }
 
 // reply is a line that a child writes: questions, and at last a report or what is wrong with the options.
@@ -71,21 +60,11 @@ func newRequest(inputs []analyzer.Input, o analyzer.Options, scratch string, mem
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &request{Source: o.Source != nil, Scratch: scratch, Memory: memory, Time: limit, Options: options{
-		Platforms: o.Platforms, With: o.With, First: o.First, Link: o.Link, NoFixes: o.NoFixes, NoIndex: o.NoIndex,
-		Rules: o.Rules, Accept: o.Accept, Today: o.Today, Version: o.Version, Limits: o.Limits,
-	}}
+	r := &request{Options: o, Source: o.Source != nil, Scratch: scratch, Memory: memory, Time: limit}
 	for _, i := range inputs {
 		r.Inputs = append(r.Inputs, input{i.Name, i.Size})
 	}
 	return r, files, nil
-}
-
-func (o options) analyzer() analyzer.Options {
-	return analyzer.Options{
-		Platforms: o.Platforms, With: o.With, First: o.First, Link: o.Link, NoFixes: o.NoFixes, NoIndex: o.NoIndex,
-		Rules: o.Rules, Accept: o.Accept, Today: o.Today, Version: o.Version, Limits: o.Limits,
-	}
 }
 
 // answer puts a child's question to the source.
