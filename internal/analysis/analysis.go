@@ -10,7 +10,7 @@
 // sets on itself before it reads the first byte, and by its parent, who looks at its memory and its time and kills it.
 //
 //	runner := &analysis.Runner{Command: []string{os.Args[0], "analyze"}, Scratch: dir}
-//	report, err := runner.Check(ctx, inputs, options, nil)
+//	report, _, err := runner.Check(ctx, inputs, options, nil, nil)
 //
 // In the child: analysis.Serve(ctx, os.Stdin, os.Stdout, analyzer.New(rules.All())).
 package analysis
@@ -24,12 +24,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/confirm"
 )
 
 const (
@@ -64,10 +67,30 @@ type Failure struct {
 
 func (f *Failure) Error() string { return "analysis: " + f.Reason }
 
-// Check is analyzer.Check in another process. Every input's Content must be an *os.File; Scratch and Base of the options are not used.
+// failure is one of this machine's.
+func failure(err error) *Failure {
+	return &Failure{Reason: "no process could be started to judge it", Detail: err.Error()}
+}
+
+// Judge has artifacts judged, and holds what logs say against what is seen of them: the diagnoses come back with their Analysis, in the order
+// given.
+func Judge(ctx context.Context, a *analyzer.Analyzer, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	if len(diagnoses) == 0 {
+		report, err := a.Check(ctx, inputs, o)
+		return report, nil, err
+	}
+	witness := confirm.New(diagnoses)
+	report, err := analyzer.New(append(slices.Clone(a.Rules()), witness.Rule())).Check(ctx, inputs, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return report, witness.Judge(report), nil
+}
+
+// Check is Judge in another process. Every input's Content must be an *os.File; Scratch and Base of the options are not used.
 // risky, where it is not nil, is called once when the analysis begins to take much memory. Errors are *Failure, what the analyzer says of unusable
 // options, or those of ctx.
-func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, risky func()) (*analyzer.Report, error) {
+func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	memory := r.Memory
 	if memory == 0 {
 		memory = share(available())
@@ -78,8 +101,9 @@ func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 	}
 	first, files, err := newRequest(inputs, o, r.Scratch, memory, limit)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	first.Diagnoses = diagnoses
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
 
@@ -92,14 +116,14 @@ func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 	c.cmd.WaitDelay = 5 * time.Second // a grandchild could hold stderr, but there is none
 	to, err := c.cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("analysis: %w", err)
+		return nil, nil, failure(err)
 	}
 	from, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("analysis: %w", err)
+		return nil, nil, failure(err)
 	}
 	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("analysis: start a process: %w", err)
+		return nil, nil, failure(err)
 	}
 	watched := make(chan struct{})
 	stop := make(chan struct{})
@@ -117,18 +141,18 @@ func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 	}
 	waitErr := c.cmd.Wait()
 	switch {
-	case answer != nil && answer.Report != nil:
-		return answer.Report, nil
+	case answer != nil && answer.Report != nil && len(answer.Diagnoses) == len(diagnoses):
+		return answer.Report, answer.Diagnoses, nil
 	case answer != nil && answer.Unusable != "":
-		return nil, errors.New(answer.Unusable)
+		return nil, nil, errors.New(answer.Unusable)
 	case c.over.Load():
-		return nil, &Failure{Reason: fmt.Sprintf("judging it takes more than %s of memory", size(memory)), Limit: true}
+		return nil, nil, &Failure{Reason: fmt.Sprintf("judging it takes more than %s of memory", size(memory)), Limit: true}
 	case context.Cause(ctx) == errTime:
-		return nil, &Failure{Reason: fmt.Sprintf("judging it takes longer than %s", limit), Limit: true}
+		return nil, nil, &Failure{Reason: fmt.Sprintf("judging it takes longer than %s", limit), Limit: true}
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	return nil, c.died(waitErr, talkErr, memory)
+	return nil, nil, c.died(waitErr, talkErr, memory)
 }
 
 var errTime = errors.New("the analysis takes too long")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/internal/githubtest/cases"
@@ -60,7 +61,7 @@ func TestMain(m *testing.M) {
 	case "parent":
 		// Starts an analysis that hangs, tells its process, and waits to be killed.
 		r := &Runner{Command: []string{os.Args[0], "hang"}}
-		go func() { _, _ = r.Check(context.Background(), nil, analyzer.Options{}, nil) }()
+		go func() { _, _, _ = r.Check(context.Background(), nil, analyzer.Options{}, nil, nil) }()
 		select {}
 	default:
 		os.Exit(m.Run())
@@ -101,6 +102,7 @@ func wheel(t *testing.T, w cases.Wheel) analyzer.Input {
 
 // What another process says is what this one says, byte by byte.
 func TestSameReport(t *testing.T) {
+	diagnoses := []buildlog.Diagnosis{{Line: 3, Class: "symbol-version", Symbol: "pow", Version: "GLIBC_2.29", Object: "warp.so"}, {Line: 4, Symbol: "nothing"}}
 	for _, o := range []analyzer.Options{
 		{Version: "v1", Today: "2026-01-02", Rules: map[string]analyzer.Severity{"symbol-version-too-new": analyzer.Warning}},
 		{Platforms: []string{"debian12"}, With: []string{"torch==2.7.0"}, Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
@@ -110,15 +112,15 @@ func TestSameReport(t *testing.T) {
 		inputs := []analyzer.Input{wheel(t, cases.CaseA("1.0")), wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8"))}
 		own := o
 		own.Scratch = scratch.In(t.TempDir())
-		want, err := analyzer.New(rules.All()).Check(t.Context(), inputs, own)
+		want, wantJudged, err := Judge(t.Context(), analyzer.New(rules.All()), inputs, own, diagnoses)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runner(t, "analyze").Check(t.Context(), inputs, o, nil)
+		got, judged, err := runner(t, "analyze").Check(t.Context(), inputs, o, diagnoses, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, b := marshal(t, want), marshal(t, got)
+		a, b := marshal(t, []any{want, wantJudged}), marshal(t, []any{got, judged})
 		if !bytes.Equal(a, b) {
 			t.Errorf("in a process of its own:\n%s\nhere:\n%s", b, a)
 		}
@@ -152,11 +154,11 @@ func (source) Release(_ context.Context, name, version string, _ stack.On) (*sta
 }
 
 func TestUnusableOptions(t *testing.T) {
-	_, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))}, analyzer.Options{Platforms: []string{"plan9"}}, nil)
+	_, _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))}, analyzer.Options{Platforms: []string{"plan9"}}, nil, nil)
 	if f := (*Failure)(nil); err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), "plan9") {
 		t.Errorf("%v", err)
 	}
-	if _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{{Name: "x", Content: strings.NewReader("")}}, analyzer.Options{}, nil); err == nil {
+	if _, _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{{Name: "x", Content: strings.NewReader("")}}, analyzer.Options{}, nil, nil); err == nil {
 		t.Error("an input without a file was taken")
 	}
 }
@@ -182,7 +184,7 @@ func TestFailures(t *testing.T) {
 			if test.what == "chatter" { // bounded by what it may say; here by time, as that takes a while
 				r.Time, test.limit, test.reason = 2*time.Second, true, "longer than"
 			}
-			_, err := r.Check(t.Context(), nil, analyzer.Options{}, nil)
+			_, _, err := r.Check(t.Context(), nil, analyzer.Options{}, nil, nil)
 			f := (*Failure)(nil)
 			if !errors.As(err, &f) || f.Limit != test.limit || !strings.Contains(f.Reason, test.reason) {
 				t.Fatalf("%#v", err)
@@ -198,7 +200,7 @@ func TestRisky(t *testing.T) {
 	r := runner(t, "eat")
 	r.Memory = 800 << 20
 	calls := 0
-	_, err := r.Check(t.Context(), nil, analyzer.Options{}, func() { calls++ })
+	_, _, err := r.Check(t.Context(), nil, analyzer.Options{}, nil, func() { calls++ })
 	if f := (*Failure)(nil); !errors.As(err, &f) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
@@ -207,7 +209,7 @@ func TestRisky(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if _, err := runner(t, "hang").Check(ctx, nil, analyzer.Options{}, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := runner(t, "hang").Check(ctx, nil, analyzer.Options{}, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -227,7 +229,9 @@ func TestAlone(t *testing.T) {
 			data = append(append(data, ' '), more...)
 		}
 		for _, f := range strings.Fields(string(data)) {
-			if n, err := strconv.Atoi(f); err == nil && !slices.Contains(pids, n) {
+			n, err := strconv.Atoi(f)
+			line, _ := os.ReadFile("/proc/" + f + "/cmdline") // the runtime has short-lived children too
+			if err == nil && !slices.Contains(pids, n) && bytes.HasSuffix(line, []byte("\x00hang\x00")) {
 				pids = append(pids, n)
 			}
 		}
@@ -237,7 +241,7 @@ func TestAlone(t *testing.T) {
 	pid := children()[0]
 	wait(t, "its limits", func() bool {
 		limits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
-		return !strings.Contains(string(limits), "Max data size             unlimited")
+		return len(limits) > 0 && !strings.Contains(string(limits), "Max data size             unlimited")
 	})
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || bytes.Contains(env, []byte("hidden")) || bytes.Contains(env, []byte("PATH=")) {
@@ -350,7 +354,7 @@ func BenchmarkProcess(b *testing.B) {
 	b.Run("apart", func(b *testing.B) {
 		r := &Runner{Command: []string{os.Args[0], "analyze"}}
 		for b.Loop() {
-			if _, err := r.Check(b.Context(), inputs, analyzer.Options{}, nil); err != nil {
+			if _, _, err := r.Check(b.Context(), inputs, analyzer.Options{}, nil, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

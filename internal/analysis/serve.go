@@ -53,14 +53,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 	if r.Source {
 		o.Source = p
 	}
-	report, err := a.Check(ctx, inputs, o)
+	report, judged, err := Judge(ctx, a, inputs, o, r.Diagnoses)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return p.say(&reply{Unusable: err.Error()})
 	}
-	return p.say(&reply{Report: report})
+	return p.say(&reply{Report: report, Diagnoses: judged})
 }
 
 // parent is the package index as the child sees it.

@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // request is the first line that a child reads; those after it are answers. The files lie open from firstFile on, in the order of Inputs.
 type request struct {
-	Inputs  []input
-	Options analyzer.Options // what is plain data of them
-	Source  bool             // questions about packages go to the parent; false: the embedded history answers
-	Scratch string
-	Memory  int64         // bytes
-	Time    time.Duration // of the clock
+	Diagnoses []buildlog.Diagnosis // of logs, to be held against what is seen
+	Inputs    []input
+	Options   analyzer.Options // what is plain data of them
+	Source    bool             // questions about packages go to the parent; false: the embedded history answers
+	Scratch   string
+	Memory    int64         // bytes
+	Time      time.Duration // of the clock
 }
 
 // firstFile follows standard input, output and error.
@@ -30,9 +32,10 @@ type input struct {
 
 // reply is a line that a child writes: questions, and at last a report or what is wrong with the options.
 type reply struct {
-	Question *question        `json:",omitempty"`
-	Report   *analyzer.Report `json:",omitempty"`
-	Unusable string           `json:",omitempty"`
+	Diagnoses []buildlog.Diagnosis `json:",omitempty"`
+	Question  *question            `json:",omitempty"`
+	Report    *analyzer.Report     `json:",omitempty"`
+	Unusable  string               `json:",omitempty"`
 }
 
 // question asks for the versions of a package, or with a Version for that release.
