@@ -31,6 +31,8 @@ type reader struct {
 	objectLine     int
 	last           []int // diagnoses of the last message, which the next lines may add to
 	lastLine       int
+	definedIn      string // of the last ">>> defined in"
+	definedLine    int
 	module         string // of Node's "The module 'x.node'"
 	moduleLine     int
 	dsoMissing     int // index+1 of "undefined reference to symbol", whose library the next line names
@@ -194,10 +196,14 @@ func (s *reader) context(n int, text string) {
 		s.module, s.moduleLine = m[1], n
 	}
 	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+near {
+		defined := strings.Contains(text, ">>> defined in") // it is who refers that counts; the other only where nobody else is named
 		for _, i := range s.last {
-			if d := &s.out[i]; d.Object == "" {
+			if d := &s.out[i]; d.Object == "" || !defined && s.definedLine > d.Line && d.Object == s.definedIn {
 				d.Object = bound(m[1])
 			}
+		}
+		if defined {
+			s.definedIn, s.definedLine = bound(m[1]), n
 		}
 	}
 }

@@ -52,6 +52,9 @@ func fileBefore(text string, linkOnly bool) (file, before string) {
 			}
 		}
 		trimmed = word(trimmed)
+		if j := strings.IndexByte(trimmed, ':'); j > 0 && tool.MatchString(base(trimmed[:j])) {
+			trimmed = trimmed[j+1:] // "/usr/bin/ld:./libfoo.so: file format not recognized"
+		}
 		if isBinary := binary.MatchString(trimmed); isBinary || !linkOnly && strings.Contains(trimmed, "/") && !strings.Contains(trimmed, "://") {
 			if !tool.MatchString(base(trimmed)) {
 				return trimmed, text[:max(i, 0)]

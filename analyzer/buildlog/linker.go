@@ -29,8 +29,8 @@ var linkerPatterns = []pattern{
 	},
 	{
 		id: "ld-hidden-symbol", class: "link-undefined-symbol", stage: linking,
-		needles: []string{"hidden symbol"},
-		expr:    "hidden symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”] (?:in (?P<obj>\\S+) is referenced by DSO|isn't defined)",
+		needles: []string{"hidden symbol", "internal symbol", "local symbol", "protected symbol"},
+		expr:    "(?:hidden|internal|local|protected) symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”] (?:in (?P<obj>\\S+) is referenced by DSO|isn't defined)",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: prog: hidden symbol `stat' in /usr/lib/libc_nonshared.a(stat.oS) is referenced by DSO",
 		near:    "note: hidden symbol `stat' is not exported",
@@ -78,8 +78,8 @@ var linkerPatterns = []pattern{
 	},
 	{
 		id: "ld-wrong-format", class: "wrong-platform", stage: linking,
-		needles: []string{"file in wrong format", "file format not recognized", "is incompatible with elf"},
-		expr:    `(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file format not recognized)|is incompatible with elf\w+`,
+		needles: []string{"file in wrong format", "file format not recognized", "is incompatible with ", "incompatible file type: ", "Relocations in generic ELF"},
+		expr:    "(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file format not recognized)|is incompatible with elf\\w+|incompatible file type: \\S+ is expected but got|Relocations in generic ELF|architecture of input file [`'](?P<obj>[^`']+)['`] is incompatible with \\S+ output",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
 		near:    "-- image.png: file in wrong place",
@@ -107,6 +107,33 @@ var linkerPatterns = []pattern{
 				m.lib = "lib" + name + ending
 			}
 			m.class = libraryClass(m.lib)
+			return true
+		},
+	},
+	{
+		id:      "ld-cannot-find-file",
+		needles: []string{": cannot find "},
+		expr:    `(?:^|[/\s])(?:[\w.+\-]*-)?ld(?:\.\w+)?: cannot find (?P<lib>[\w./+\-]*\.(?:so(?:\.\w+)*|a)): `,
+		example: "/usr/bin/ld: cannot find libfoo.so.1: No such file or directory",
+		near:    "/usr/bin/ld: cannot find crti.o: No such file or directory",
+	},
+	{
+		id: "lld-non-exported-symbol", class: "link-undefined-symbol", stage: linking,
+		needles: []string{"non-exported symbol "},
+		expr:    `error: non-exported symbol '(?P<sym>[^']+)' in '(?P<obj>[^']+)' is referenced by DSO`,
+		example: "ld.lld: error: non-exported symbol 'stat' in '/usr/lib/libc_nonshared.a(stat.oS)' is referenced by DSO './libx.so'",
+		near:    "note: non-exported symbol 'stat'",
+	},
+	{
+		id: "ld-undefined-reference-translated", stage: linking, // binutils, po/
+		needles: []string{"férence indéfinie vers", "ter Verweis auf", "sin definir", "未定义的引用", "定義されていない参照", "ferência não definida para", "riferimento non definito a", "ссылка на", "niezdefiniowane odwołanie do"},
+		expr:    "(?:(?:référence indéfinie vers|(?:undefinierter|nicht definierter) Verweis auf|referência não definida para|riferimento non definito a|неопредел[её]нная ссылка на|niezdefiniowane odwołanie do) [`'\"‘“„«»]\u00a0? ?(?P<sym>[^`'\"’”«»]+?)\u00a0? ?[`'\"’”“«»]|referencia a [`'\"‘“«](?P<ver>[^`'\"’”»]+)[`'\"’”»] sin definir|对[`'\"‘“](?P<lib>[^`'\"’”]+)[`'\"’”]未定义的引用|[`'‘](?P<syms>[^`'’]+)[`'’] に対する定義されていない参照)",
+		before:  aLinkObject,
+		example: "main.c:(.text+0x5) : référence indéfinie vers « dlopen »",
+		near:    "la référence indéfinie vers la page",
+		fill: func(m *match) bool {
+			m.sym, m.ver, m.lib, m.syms = m.sym+m.ver+m.lib+m.syms, "", "", ""
+			m.prefix = strings.TrimSuffix(strings.NewReplacer(" :", ":", "\u00a0:", ":").Replace(m.prefix), "Warnung: ")
 			return true
 		},
 	},

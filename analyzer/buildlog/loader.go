@@ -91,8 +91,8 @@ var loaderPatterns = []pattern{
 	},
 	{
 		id: "invalid-elf", class: "invalid-elf",
-		needles: []string{"invalid ELF header", "file too short", "past end of file", "ELF file's phentsize", "ELF file version", "ELF file OS ABI invalid", "object file has no dynamic section"},
-		expr:    `invalid ELF header|: file too short|ELF load command past end of file|ELF file's phentsize not the expected size|ELF file (?:version|OS ABI|ABI version) (?:invalid|does not match)|object file has no (?:dynamic section|loadable segments)`,
+		needles: []string{"invalid ELF header", "file too short", "past end of file", "cannot read file data", "ELF file's phentsize", "ELF file version", "ELF file OS ABI invalid", "object file has no dynamic section"},
+		expr:    `invalid ELF header|: file too short|: cannot read file data|ELF load command past end of file|ELF file's phentsize not the expected size|ELF file (?:version|OS ABI|ABI version) (?:invalid|does not match)|object file has no (?:dynamic section|loadable segments)`,
 		before:  anObject,
 		example: "OSError: ./bad.so: invalid ELF header",
 		near:    "warning: checksum file too short by 2 bytes",
@@ -124,6 +124,18 @@ var loaderPatterns = []pattern{
 		},
 	},
 	{
+		id: "interpreter-missing", class: "wrong-platform",
+		needles: []string{"bad ELF interpreter", "failed to open elf at ", "qemu-"},
+		expr:    `(?P<lib>/[\w./+\-]*ld[\w.+\-]*\.so[\w.]*): bad ELF interpreter|rosetta error: failed to open elf at (?P<obj>/\S*ld\S*)|qemu-[\w\-]+: Could not open '(?P<ver>/[^']*ld[\w.+\-]*\.so[\w.]*)'`,
+		example: "bash: ./prog: /lib/ld-linux.so.2: bad ELF interpreter: No such file or directory",
+		near:    "qemu-user-static is already the newest version",
+		fill: func(m *match) bool {
+			m.lib, m.obj, m.ver = m.lib+m.obj+m.ver, "", ""
+			m.obj, _ = fileBefore(m.prefix, false)
+			return true
+		},
+	},
+	{
 		id: "isa-level", class: "hardware-not-supported",
 		needles: []string{"CPU ISA level is lower than required", "CPU does not support x86-64-v"},
 		expr:    `CPU ISA level is lower than required|CPU does not support x86-64-v\d`,
@@ -148,6 +160,13 @@ var loaderPatterns = []pattern{
 			}
 			return true
 		},
+	},
+	{
+		id:      "loader-library-not-found-translated", // glibc, po/
+		needles: []string{"Shared-Object-Datei nicht", "fichier d'objet partagé", "objeto compartido", "objeto compartilhado", "共享对象文件", "共享目标文件", "共有オブジェクトファイル", "общий объектный файл", "oggetto condiviso"},
+		expr:    `(?:(?P<obj>[^\s:]+): [^:]+: )?(?P<lib>[^\s:'"(]*\.so[^\s:'"]*)\s?: (?:[Kk]ann die Shared-Object-Datei nicht öffnen|(?:[Nn]e peut|[Ii]mpossible d')\s?ouvrir le fichier d'objet partagé|no se puede abrir el (?:archivo|fichero) del objeto compartido|não (?:é possível|foi possível|pode) abrir (?:o )?arquivo (?:de|do) objeto compartilhado|[无無]法打[开開]共享(?:对象|目标)文件|共有オブジェクトファイルを開けません|(?:невозможно|не удалось|не удаётся) открыть общий объектный файл|impossibile aprire il file oggetto condiviso)`,
+		example: "./prog: error while loading shared libraries: libssl.so.1.1: Kann die Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
+		near:    "le fichier d'objet partagé libssl.so.1.1 est ouvert",
 	},
 	{
 		id:      "loader-library-named",

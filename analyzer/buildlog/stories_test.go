@@ -70,9 +70,15 @@ func tell(diagnoses []Diagnosis) string {
 }
 
 // TestGreen: the logs of builds that went well (recorded from real ones; addresses and folders replaced) give no diagnosis.
-func TestGreen(t *testing.T) {
-	files, err := filepath.Glob("testdata/green/*.log")
-	if err != nil || len(files) < 20 {
+func TestGreen(t *testing.T) { silent(t, "testdata/green/*.log", 20) }
+
+// TestRed: nor do those of builds that failed for a reason of another kind: tests, compilers, the network, packages that there are not.
+func TestRed(t *testing.T) { silent(t, "testdata/red/*.log", 19) }
+
+func silent(t *testing.T, pattern string, least int) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) < least {
 		t.Fatalf("%d logs, %v", len(files), err)
 	}
 	for _, file := range files {
