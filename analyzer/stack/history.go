@@ -2,111 +2,166 @@ package stack
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack/historydata"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/historygen -out data/history.gz
+//go:generate go run github.com/compat-app/compat/internal/historygen -out data
 
-//go:embed data/history.gz
-var historyFile []byte
+//go:embed data/*.hist
+var historyFiles embed.FS
 
-// release names a release of the embedded history.
-type release struct{ name, version, arch string }
+const historySuffix = ".hist"
 
-// loadHistory decodes the embedded file once. One that does not decode is a broken build, so it panics; a test reads it.
-var loadHistory = sync.OnceValue(func() map[release]historydata.Release {
-	list, err := historydata.Decode(historyFile)
+// historyPackages opens the embedded file of each package when it is first asked for. One that does not decode is a broken build, so it
+// panics; a test reads them all.
+var historyPackages = sync.OnceValue(func() map[string]func() *historydata.File {
+	entries, err := historyFiles.ReadDir("data")
 	if err != nil {
 		panic(fmt.Errorf("embedded provider history: %w", err))
 	}
-	all := make(map[release]historydata.Release, len(list))
-	for _, r := range list {
-		all[release{r.Name, r.Version, r.Arch}] = r
+	all := make(map[string]func() *historydata.File, len(entries))
+	for _, e := range entries {
+		file := path.Join("data", e.Name())
+		all[strings.TrimSuffix(e.Name(), historySuffix)] = sync.OnceValue(func() *historydata.File {
+			data, err := historyFiles.ReadFile(file)
+			if err == nil {
+				var f *historydata.File
+				if f, err = historydata.Open(data); err == nil {
+					return f
+				}
+			}
+			panic(fmt.Errorf("embedded provider history: %s: %w", file, err))
+		})
 	}
 	return all
 })
 
-// history answers from the embedded file.
-type history struct{}
+func historyPackage(name string) *historydata.File {
+	if open := historyPackages()[name]; open != nil {
+		return open()
+	}
+	return nil
+}
 
-// History is the embedded provider history: the CUDA packages of versions 12 and 13, torch from 2.0 on, torchvision, torchaudio and
-// triton, as they were published when the file was made. It answers without a package index, knows Linux on x86_64 and
-// aarch64, and knows what nvJitLink, NVRTC, cudart, CUPTI, cuFile, NVTX and cuSPARSE of CUDA 12 export. The other libraries are too large
-// to have been read whole: Known is false, and Needed is what the head of the file told, nil where it told nothing.
+// Embedded answers from the embedded files.
+type Embedded struct{}
+
+// History is the embedded provider history: the packages that compiled Python packages share a process with (CUDA, torch and their
+// companions), as they were published when it was made. It answers without a package index, knows Linux on x86_64 and aarch64, and knows what their
+// libraries export; of a few too large to have been read whole, Known is false, and Needed is what the head of the file told, nil where it told nothing.
 //
 // torch also has the builds that are on no public index: Release takes 2.7.0+rocm6.3, 2.7.0+cpu and 2.7.0+cu128, for every 2.7.0 that it
 // knows, and describes them by their shape: which libraries such a build has, and that a build without CUDA needs no CUDA package.
 // Versions lists published versions only, without yanked ones; Release answers for those too.
-func History() Source { return history{} }
+func History() Embedded { return Embedded{} }
 
 // Versions implements Source.
-func (history) Versions(_ context.Context, name string) ([]string, error) {
+func (Embedded) Versions(_ context.Context, name string) ([]string, error) {
 	name = pkgmeta.Normalize(name)
-	known := false
-	found := map[string]bool{}
-	for id, r := range loadHistory() {
-		if id.name == name {
-			known = true
-			if !r.Yanked {
-				found[id.version] = true
-			}
+	f := historyPackage(name)
+	if f == nil {
+		return nil, fmt.Errorf("package %s: %w to the built-in history", name, ErrUnknown)
+	}
+	var found []string
+	for _, r := range f.Releases {
+		if !r.Yanked && !slices.Contains(found, r.Version) {
+			found = append(found, r.Version)
 		}
 	}
-	if !known {
-		return nil, fmt.Errorf("package %s: %w to the built-in history, which holds %s", name, ErrUnknown, strings.Join(historyNames(), ", "))
-	}
-	return slices.SortedFunc(maps.Keys(found), compareReleases), nil
+	slices.SortFunc(found, compareReleases)
+	return found, nil
 }
 
 // Release implements Source.
-func (h history) Release(_ context.Context, name, version string, on On) (*Release, error) {
+func (h Embedded) Release(_ context.Context, name, version string, on On) (*Release, error) {
 	name = pkgmeta.Normalize(name)
 	if name == "torch" {
 		if base, local, ok := strings.Cut(version, "+"); ok {
 			return h.torchVariant(base, local, on)
 		}
 	}
-	r, err := find(name, version, on)
+	f, r, err := find(name, version, on)
 	if err != nil {
 		return nil, err
 	}
-	return convert(r), nil
+	return convert(f, r), nil
+}
+
+// Recorded tells from which file a release is known, and its SHA-256 in hex; ok is false where the release is not known. An index that lists this
+// file with this digest publishes the release that Release describes.
+func (Embedded) Recorded(name, version string, on On) (file, sha256 string, ok bool) {
+	_, r, err := find(pkgmeta.Normalize(name), version, on)
+	if err != nil {
+		return "", "", false
+	}
+	return r.Wheel, r.SHA256, true
+}
+
+// Brings tells whether any release of a package, or of one that it requires, is known to bring a library that want accepts by its file name; known is
+// false where the history does not hold the package.
+func (Embedded) Brings(name string, want func(file string) bool) (brings, known bool) {
+	seen := map[string]bool{}
+	var any func(name string) bool
+	any = func(name string) bool {
+		f := historyPackage(name)
+		if f == nil || seen[name] {
+			return false
+		}
+		seen[name] = true
+		requires := map[string]bool{}
+		for i := range f.Releases {
+			for _, l := range f.Releases[i].Libraries {
+				if want(path.Base(l.Path)) || want(l.SONAME) {
+					return true
+				}
+			}
+			for _, text := range f.Releases[i].Requires {
+				requires[strings.FieldsFunc(text, notOfName)[0]] = true
+			}
+		}
+		return slices.ContainsFunc(slices.Sorted(maps.Keys(requires)), func(n string) bool { return any(pkgmeta.Normalize(n)) })
+	}
+	name = pkgmeta.Normalize(name)
+	return any(name), historyPackage(name) != nil
+}
+
+// notOfName tells characters that end a package's name in a requirement.
+func notOfName(c rune) bool {
+	return !strings.ContainsRune("-_.", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 }
 
 // find looks for a release, also by another spelling of its version (1.0 is 1.0.0).
-func find(name, version string, on On) (historydata.Release, error) {
-	all := loadHistory()
-	if r, ok := all[release{name, version, on.Arch}]; ok {
-		return r, nil
+func find(name, version string, on On) (*historydata.File, *historydata.Release, error) {
+	unknown := fmt.Errorf("%s==%s on %s: %w to the built-in history", name, version, on.Arch, ErrUnknown)
+	f := historyPackage(name)
+	if f == nil {
+		return nil, nil, unknown
 	}
-	if want, err := pkgmeta.ParseVersion(version); err == nil {
-		for id, r := range all {
-			if id.name != name || id.arch != on.Arch {
-				continue
-			}
-			if v, err := pkgmeta.ParseVersion(id.version); err == nil && v.Compare(want) == 0 {
-				return r, nil
-			}
+	want, err := pkgmeta.ParseVersion(version)
+	for i := range f.Releases {
+		r := &f.Releases[i]
+		if r.Arch != on.Arch {
+			continue
+		}
+		if r.Version == version {
+			return f, r, nil
+		}
+		if v, errOther := pkgmeta.ParseVersion(r.Version); err == nil && errOther == nil && v.Compare(want) == 0 {
+			return f, r, nil
 		}
 	}
-	return historydata.Release{}, fmt.Errorf("%s==%s on %s: %w to the built-in history", name, version, on.Arch, ErrUnknown)
-}
-
-func historyNames() []string {
-	names := map[string]bool{}
-	for id := range loadHistory() {
-		names[id.name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
+	return nil, nil, unknown
 }
 
 func compareReleases(a, b string) int {
@@ -119,16 +174,21 @@ func compareReleases(a, b string) int {
 }
 
 // convert makes a Release that the caller may change.
-func convert(r historydata.Release) *Release {
+func convert(f *historydata.File, r *historydata.Release) *Release {
 	out := &Release{Name: r.Name, Version: r.Version, Known: true}
 	for _, text := range r.Requires {
 		if q, err := pkgmeta.ParseRequirement(text); err == nil { // a test holds that every one parses
 			out.Requires = append(out.Requires, q)
 		}
 	}
-	for _, l := range r.Libraries {
+	for i := range r.Libraries {
+		l := &r.Libraries[i]
+		exports, err := f.Exports(l)
+		if err != nil {
+			panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
+		}
 		c := Library{Path: l.Path, SONAME: l.SONAME, Known: l.Known, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Versions: slices.Clone(l.Versions)}
-		for _, e := range l.Exports {
+		for _, e := range exports {
 			c.Exports = append(c.Exports, elfobj.Export{Name: e.Name, Version: e.Version, Kind: elfobj.Kind(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
 		}
 		out.Libraries = append(out.Libraries, c)

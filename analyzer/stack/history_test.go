@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -109,8 +110,15 @@ func TestHistoryTorch(t *testing.T) {
 			t.Errorf("torch %s requires %s%s, want %q", c.torch, c.name, got, c.want)
 		}
 	}
-	if l := libraryOf(t, mustRelease(t, "torch", "2.7.0", x86), "libc10_cuda.so"); l.Path != "torch/lib/libc10_cuda.so" || l.Known {
-		t.Errorf("libc10_cuda.so of torch 2.7.0: %+v", l)
+	if l := libraryOf(t, mustRelease(t, "torch", "2.7.0", x86), "libc10_cuda.so"); l.Path != "torch/lib/libc10_cuda.so" || !l.Known || !exports(l, "_ZN3c104cuda9SetDeviceEa") {
+		t.Errorf("libc10_cuda.so of torch 2.7.0: known %v, %d exports", l.Known, len(l.Exports))
+	}
+	// What changed from 2.5 to 2.6: c10::basic_string_view became that of the standard library.
+	for version, want := range map[string]bool{"2.5.1": true, "2.6.0": false} {
+		l := libraryOf(t, mustRelease(t, "torch", version, x86), "libtorch_cpu.so")
+		if got := slices.ContainsFunc(l.Exports, func(e elfobj.Export) bool { return strings.Contains(e.Name, "17basic_string_viewIcE") }); got != want || len(l.Exports) < 50000 {
+			t.Errorf("libtorch_cpu.so of torch %s has %d exports, some with c10::basic_string_view: %v", version, len(l.Exports), got)
+		}
 	}
 }
 
@@ -195,14 +203,35 @@ func TestHistoryUnknown(t *testing.T) {
 	}
 }
 
-// Everything embedded decodes, every requirement parses, and every package has a library or a requirement.
+// Everything embedded decodes, every requirement parses, and every release has the digest of its wheel.
 func TestHistoryWhole(t *testing.T) {
-	for id, r := range loadHistory() {
-		if got := len(convert(r).Requires); got != len(r.Requires) {
-			t.Errorf("%v: %d of %d requirements parse", id, got, len(r.Requires))
+	packages, tables := historyPackages(), map[string]bool{}
+	if len(packages) < 40 {
+		t.Errorf("only %d packages", len(packages))
+	}
+	for name := range packages {
+		f := historyPackage(name)
+		if f.Name != name || len(f.Releases) == 0 {
+			t.Errorf("%s: %d releases of %q", name, len(f.Releases), f.Name)
 		}
-		if len(r.Libraries) == 0 && len(r.Requires) == 0 {
-			t.Errorf("%v brings nothing", id)
+		for i := range f.Releases {
+			r := &f.Releases[i]
+			for _, q := range r.Requires {
+				if _, err := pkgmeta.ParseRequirement(q); err != nil {
+					t.Errorf("%s %s: %v", name, r.Version, err)
+				}
+			}
+			for j := range r.Libraries {
+				if l := &r.Libraries[j]; !tables[name+l.Path] {
+					tables[name+l.Path] = l.Known
+					if _, err := f.Exports(l); err != nil {
+						t.Errorf("%s %s: %v", name, r.Version, err)
+					}
+				}
+			}
+			if len(r.SHA256) != 64 {
+				t.Errorf("%s %s on %s: the wheel has the digest %q", name, r.Version, r.Arch, r.SHA256)
+			}
 		}
 	}
 	for _, version := range []string{"12.9.41", "12.9.41.0"} {

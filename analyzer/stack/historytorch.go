@@ -34,13 +34,13 @@ var rocmLibraries = []struct{ file, five, six, seven string }{
 //   - cuNNN: the libraries of the CUDA build; the NVIDIA requirements only where the published build is of the same CUDA
 //
 // Any other local version is unknown.
-func (history) torchVariant(base, local string, on On) (*Release, error) {
-	plain, err := find("torch", base, on)
+func (Embedded) torchVariant(base, local string, on On) (*Release, error) {
+	file, plain, err := find("torch", base, on)
 	version := base + "+" + local
 	if err != nil {
 		return nil, fmt.Errorf("torch==%s on %s: %w to the built-in history", version, on.Arch, ErrUnknown)
 	}
-	r := convert(plain)
+	r := convert(file, plain)
 	r.Version = version
 	switch {
 	case strings.HasPrefix(local, "rocm"):
@@ -59,6 +59,9 @@ func (history) torchVariant(base, local string, on On) (*Release, error) {
 	case strings.HasPrefix(local, "cu"):
 		if cudaOf(r.Requires) != local {
 			r.Requires = withoutGPU(r.Requires)
+			for i := range r.Libraries { // another compiler, and for some releases another ABI of the C++ library
+				r.Libraries[i].Known, r.Libraries[i].Exports = false, nil
+			}
 		}
 		if !slices.ContainsFunc(r.Libraries, func(l Library) bool { return l.SONAME == "libtorch_cuda.so" }) { // aarch64, where the published build was without CUDA
 			r.Libraries = torchLibraries(torchCommon, torchCUDA)

@@ -58,23 +58,82 @@ const Artifact = "the artifact"
 // declares, and that over what packages require; the rest are Conflicts. A later requirement of with replaces an earlier one of the same package.
 // The error is only ever that of ctx.
 func Resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End) (*Set, error) {
+	return resolve(ctx, source, on, with, requires, end, nil)
+}
+
+// Lean says which packages a resolution can do without.
+type Lean struct {
+	// Enough tells whether nothing is wanted any more beside the packages chosen so far for which packages of which nothing is known were worth a look.
+	Enough func(*Set) bool
+	// Brings tells whether a package may bring some of what is still wanted, as far as that is known without asking for it.
+	Brings func(name string, s *Set) (brings, known bool)
+}
+
+// ResolveLean is Resolve for a source that costs: what the user gave is looked up, and of other packages no more than are needed, those first of which it is
+// known that they bring what is wanted. What the others require is not heeded.
+func ResolveLean(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean) (*Set, error) {
+	return resolve(ctx, source, on, with, requires, end, lean)
+}
+
+func resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean) (*Set, error) {
 	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
 	r := resolver{source: source, on: on, end: end, wishes: map[string][]wish{}, extras: map[string][]string{}, chosen: map[string]*Release{}}
+	if lean != nil {
+		r.due = map[string]bool{}
+	}
 	for _, q := range with {
 		r.wishes[q.Name] = slices.DeleteFunc(r.wishes[q.Name], func(w wish) bool { return true })
 		r.add(env, nil, wish{q, "the user", 0})
+		if lean != nil {
+			r.due[q.Name] = true
+		}
 	}
 	for _, q := range requires {
 		r.add(env, nil, wish{q, Artifact, 1})
 	}
-	// Each round settles every package under the wishes known so far; a new wish on a settled package settles it again.
-	for round := 0; round < 16; round++ {
-		changed, err := r.round(ctx, env)
-		if err != nil || !changed {
-			return r.set(), err
+	for {
+		// Each round settles every package under the wishes known so far; a new wish on a settled package settles it again.
+		for round := 0; round < 16; round++ {
+			changed, err := r.round(ctx, env)
+			if err != nil {
+				return r.set(), err
+			}
+			if !changed {
+				break
+			}
+		}
+		if lean == nil {
+			return r.set(), nil
+		}
+		next := r.next(lean)
+		if next == "" {
+			return r.set(), nil
+		}
+		r.due[next] = true
+	}
+}
+
+// next is the package to look up next in a lean resolution, "" when there is enough.
+func (r *resolver) next(lean *Lean) string {
+	s := r.set()
+	unknown := ""
+	for i := 0; i < len(r.order) && i < maxReleases; i++ {
+		name := r.order[i]
+		if r.due[name] || len(r.wishes[name]) == 0 {
+			continue
+		}
+		brings, known := lean.Brings(name, s)
+		if brings {
+			return name
+		}
+		if !known && unknown == "" {
+			unknown = name
 		}
 	}
-	return r.set(), nil
+	if lean.Enough(s) {
+		return ""
+	}
+	return unknown
 }
 
 type resolver struct {
@@ -86,6 +145,7 @@ type resolver struct {
 	extras   map[string][]string
 	chosen   map[string]*Release
 	unlooked map[string]error
+	due      map[string]bool // in a lean resolution, the packages that are looked up; nil: all
 }
 
 // add keeps a wish whose marker applies; it reports whether it is new.
@@ -117,6 +177,9 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 	}
 	for i := 0; i < len(r.order) && i < maxReleases; i++ {
 		name := r.order[i]
+		if r.due != nil && !r.due[name] {
+			continue
+		}
 		if len(r.wishes[name]) == 0 {
 			if r.chosen[name] != nil {
 				delete(r.chosen, name)

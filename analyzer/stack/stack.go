@@ -29,6 +29,15 @@ type Source interface {
 	Release(ctx context.Context, name, version string, on On) (*Release, error)
 }
 
+// Reader is a Source that costs: it describes a release by the names of its libraries at first, and reads those that are asked for. A Source
+// that is no Reader tells everything at once.
+type Reader interface {
+	Source
+	// Read gives the release with those Unread libraries read for which worth is positive: worth tells how many bytes of transfer a library,
+	// named by its path, is worth. What is larger stays Unread. The release given is not changed. Errors wrap ErrUnavailable.
+	Read(ctx context.Context, r *Release, on On, worth func(path string) int64) (*Release, error)
+}
+
 // On is the interpreter and machine for which a release is asked: "3.12", "x86_64".
 type On struct {
 	Python string
@@ -53,4 +62,5 @@ type Library struct {
 	Versions []string        // version nodes it defines
 	Exports  []elfobj.Export // empty where Known is false
 	Known    bool            // false: what it exports is not known, so nothing may be concluded from an absence
+	Unread   bool            // only its path is known so far, and a Reader would tell more
 }

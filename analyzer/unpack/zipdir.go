@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 )
 
 // The directory is read here and not by archive/zip, which needs 300 bytes for each entry before a limit can speak, compares the
@@ -193,4 +194,74 @@ func zip64Extra(extra []byte, values ...*uint64) bool {
 		wide = wide[8:]
 	}
 	return true
+}
+
+// Member is one file of a zip as the directory has it. Nothing in it is to be believed before the member was read.
+type Member struct {
+	Path   string // cleaned, safe to show
+	Size   int64  // inflated
+	Packed int64  // compressed
+	Offset int64  // of its local header
+
+	Name          string // as stored
+	CRC           uint32
+	Method, Flags uint16
+}
+
+// Directory lists the members of a zip that Walk would read, in the order of its directory, without reading any of them: for files that are slow to
+// reach, where each read is to be planned. At most limit entries are read; more are an error.
+func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
+	entries, err := readDirectory(r, size, limit)
+	if err != nil {
+		return nil, err
+	}
+	markOverlaps(entries)
+	last := lastOfName(&Package{}, entries)
+	var out []Member
+	for i := range entries {
+		e := &entries[i]
+		shown, odd := member(e.name)
+		if t := e.mode & modeType; odd != "" || e.broken != "" || e.overlapping || e.directory() || t != 0 && t != modeRegular {
+			continue
+		}
+		if n, ok := last[path.Clean(e.name)]; ok && n != e.index {
+			continue
+		}
+		out = append(out, Member{Path: shown, Size: e.size, Packed: e.packed, Offset: e.offset, Name: e.name, CRC: e.crc, Method: e.method, Flags: e.flags})
+	}
+	return out, nil
+}
+
+// Sparse writes the directory of a zip that holds only some members of another: their bytes, each with its local header and length bytes long, follow one
+// another, and this directory comes after them. Walk reads it like any other.
+func Sparse(members []Member, lengths []int64) []byte {
+	var b []byte
+	at := int64(0)
+	for i, m := range members {
+		h := make([]byte, headerSize)
+		copy(h, sigHeader)
+		le := binary.LittleEndian
+		le.PutUint16(h[8:], m.Flags)
+		le.PutUint16(h[10:], m.Method)
+		le.PutUint32(h[16:], m.CRC)
+		extra := le.AppendUint16(nil, extraZip64)
+		extra = le.AppendUint16(extra, 24)
+		for _, n := range []int64{m.Size, m.Packed, at} {
+			extra = le.AppendUint64(extra, uint64(n))
+		}
+		for _, field := range []int{20, 24, 42} { // packed, size and offset are in the extra field
+			le.PutUint32(h[field:], math.MaxUint32)
+		}
+		le.PutUint16(h[28:], uint16(len(m.Name)))
+		le.PutUint16(h[30:], uint16(len(extra)))
+		b = append(append(append(b, h...), m.Name...), extra...)
+		at += lengths[i]
+	}
+	end := make([]byte, eocdSize)
+	copy(end, sigEOCD)
+	binary.LittleEndian.PutUint16(end[8:], uint16(len(members)))
+	binary.LittleEndian.PutUint16(end[10:], uint16(len(members)))
+	binary.LittleEndian.PutUint32(end[12:], uint32(len(b)))
+	binary.LittleEndian.PutUint32(end[16:], uint32(at))
+	return append(b, end...)
 }

@@ -3,43 +3,23 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"errors"
 	"io"
 	"path"
 	"regexp"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/stack/historydata"
 )
 
 // Of a large library only the beginning is read. Its .dynstr lies there, before the code, while the dynamic section lies at the end.
-const (
-	smallMember = 4 << 20 // compressed; up to here the whole member costs about as much as its head
-	headBytes   = 2 << 20
-)
+const headBytes = 2 << 20
 
 var needable = regexp.MustCompile(`^(lib[^/]*\.so(\.[0-9]+)*|ld-linux[a-z0-9-]*\.so\.[0-9]+)$`)
 
 // named describes a library by its name, what it needs and its search path. In a large one these are told by the strings in .dynstr:
 // library names there are DT_NEEDED and DT_SONAME, in the order the linker wrote them. Where .dynstr is not found, only the name is known.
 func named(f *zip.File) (historydata.Library, error) {
-	l := historydata.Library{Path: f.Name, SONAME: path.Base(f.Name)}
-	if f.CompressedSize64 <= smallMember {
-		data, err := content(f)
-		if err != nil {
-			return l, err
-		}
-		o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
-		if errors.Is(err, elfobj.ErrNotELF) {
-			return l, nil // a linker script or a link stored as text
-		}
-		if err != nil {
-			return l, err
-		}
-		l.SONAME, l.Needed, l.RunPath = o.SONAME, o.Needed, o.RunPath
-		return l, nil
-	}
+	l := historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}
 	r, err := f.Open()
 	if err != nil {
 		return l, err

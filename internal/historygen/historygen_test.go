@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,17 +16,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/stack/historydata"
 )
 
 // smallWheel is a wheel with METADATA, a file in the place of a library, and an extension module.
 func smallWheel(t *testing.T, name, requires string) []byte {
 	t.Helper()
+	library, err := elfobj.Write(&elfobj.Object{Class: 64, ByteOrder: "little", Machine: 62, Type: "ET_DYN", Dynamic: true, SONAME: "libtriton.so", Needed: []string{"libc.so.6"},
+		Exports: []elfobj.Export{{Name: "triton_run", Kind: "func"}, {Name: "_ZN12_GLOBAL__N_13runEv", Kind: "func"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, f := range [][2]string{
 		{name + ".dist-info/METADATA", "Metadata-Version: 2.1\nName: triton\nVersion: 3.0.0\nRequires-Dist: " + requires + "\n"},
-		{"triton/_C/libtriton.so", "a text, as a link is stored"},
+		{"triton-3.0.0.data/platlib/triton/_C/libtriton.so", string(library)},
+		{"triton/_C/liblink.so", "a text, as a link is stored"},
 		{"triton/_C/extension.cpython-312-x86_64-linux-gnu.so", "not listed"},
 	} {
 		w, err := z.Create(f[0])
@@ -63,7 +71,7 @@ func TestRun(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	out := filepath.Join(t.TempDir(), "history.gz")
+	out := t.TempDir()
 	args := []string{"-out", out, "-packages", "triton"}
 	env := func(name string) string {
 		if name == "PIP_INDEX_URL" {
@@ -74,20 +82,46 @@ func TestRun(t *testing.T) {
 	if err := run(context.Background(), args, env, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(out)
+	data, err := os.ReadFile(filepath.Join(out, "triton.hist"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := historydata.Decode(data)
+	history, err := historydata.Open(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || !got[0].Yanked || got[0].Version != "2.1.0" || got[1].Wheel != "triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl" ||
+	got := history.Releases
+	if len(got) != 2 || len(got[1].Libraries) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	l := got[1].Libraries[0]
+	exports, err := history.Exports(&l)
+	if err != nil || l.Path != "triton/_C/libtriton.so" || !l.Known || !slices.Equal(l.Needed, []string{"libc.so.6"}) || len(exports) != 1 || exports[0].Name != "triton_run" {
+		t.Errorf("%+v exports %v, %v", l, exports, err)
+	}
+	if !got[0].Yanked || got[0].Version != "2.1.0" || got[1].Wheel != "triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl" ||
 		!slices.Equal(got[1].Requires, []string{"filelock"}) || len(got[1].Libraries) != 1 || got[1].Libraries[0].SONAME != "libtriton.so" {
 		t.Errorf("got %+v", got)
 	}
-	if downloads.Load() == 0 {
+	first := downloads.Load()
+	if first == 0 {
 		t.Error("no wheel was asked for")
+	}
+	// What is there is not asked for again, and comes out the same.
+	if err := run(context.Background(), args, env, io.Discard); err != nil || downloads.Load() != first {
+		t.Errorf("%d downloads the second time: %v", downloads.Load()-first, err)
+	}
+	if again, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("the second run writes other bytes: %v", err)
+	}
+	// A run that is ended keeps what is there, also of what it was to read again.
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if err := run(ended, append(args, "-again"), env, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil || !bytes.Equal(kept, data) {
+		t.Errorf("a run that is ended writes other bytes: %v", err)
 	}
 }
 

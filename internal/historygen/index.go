@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -20,8 +21,8 @@ type index struct{ address string }
 // wheel is one file to read.
 type wheel struct {
 	pkg
-	version, arch, file, url string
-	yanked                   bool
+	version, arch, file, url, sha256 string
+	yanked                           bool
 }
 
 var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
@@ -48,6 +49,7 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 				if err != nil {
 					return nil, err
 				}
+				w.sha256, _ = strings.CutPrefix(u.Fragment, "sha256=")
 				u.Fragment = ""
 				w.url, w.file = u.String(), u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 			case "data-yanked":
@@ -78,7 +80,10 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	for _, w := range best {
 		list = append(list, w)
 	}
-	slices.SortFunc(list, func(a, b wheel) int { return strings.Compare(a.arch+a.file, b.arch+b.file) })
+	// What most ask for comes first, for a run that is interrupted: x86_64, and the newest.
+	slices.SortFunc(list, func(a, b wheel) int {
+		return cmp.Or(strings.Compare(b.arch, a.arch), compareVersions(b.version, a.version), strings.Compare(a.file, b.file))
+	})
 	return list, nil
 }
 

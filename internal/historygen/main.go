@@ -1,11 +1,11 @@
-// Command historygen makes the embedded provider history of analyzer/stack: which release of the CUDA packages, of torch and of their
-// companions brings which libraries, and for the small ones what those export.
+// Command historygen makes the embedded provider history of analyzer/stack: which release of the packages that compiled Python packages
+// share a process with brings which libraries, and what those export.
 //
-//	historygen -out FILE [-index URL] [-packages a,b]
+//	historygen -out FOLDER [-index URL] [-packages a,b] [-again]
 //
 // It reads a simple index (PEP 503) named by -index or PIP_INDEX_URL; there is no built-in address. Of each release it reads one wheel
-// per architecture: small ones whole, of large ones only the zip directory and METADATA by HTTP range. It is incremental: a
-// wheel that FILE already holds is not fetched again. The same wheels always give the same bytes.
+// per architecture: small ones whole, of others the zip directory, METADATA and each library by HTTP range. It is incremental: a
+// wheel that FOLDER already knows is not fetched again, and an interrupted run keeps what it has read. The same wheels always give the same bytes.
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -24,7 +26,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Getenv, os.Stderr); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "historygen:", err)
 		os.Exit(1)
 	}
@@ -35,66 +39,89 @@ const parallel = 4
 
 func run(ctx context.Context, args []string, getenv func(string) string, log io.Writer) error {
 	flags := flag.NewFlagSet("historygen", flag.ContinueOnError)
-	out := flags.String("out", "data/history.gz", "file to write, and to go on from")
+	out := flags.String("out", "data", "folder to write to, and to go on from")
 	address := flags.String("index", getenv("PIP_INDEX_URL"), "simple index to read (default: PIP_INDEX_URL)")
-	only := flags.String("packages", "", "read these packages again, comma separated, and keep the others as they are")
+	only := flags.String("packages", "", "read only these packages, comma separated, and leave the others as they are")
+	again := flags.Bool("again", false, "read wheels again that were read before")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *address == "" {
 		return errors.New("no package index: set PIP_INDEX_URL or give -index")
 	}
-	have := map[string]historydata.Release{}
-	if old, err := os.ReadFile(*out); err == nil {
-		releases, err := historydata.Decode(old)
-		if err != nil {
-			return fmt.Errorf("%s: %w", *out, err)
-		}
-		for _, r := range releases {
-			have[r.Wheel+" "+r.Arch] = r
-		}
-	}
 	names := map[string]bool{}
 	for n := range strings.SplitSeq(*only, ",") {
 		names[n] = n != ""
 	}
 	x := &index{address: strings.TrimSuffix(*address, "/")}
-	var wheels []wheel
-	var releases []historydata.Release
 	for _, p := range packages {
 		if *only != "" && !names[p.name] {
-			for _, r := range have {
-				if r.Name == p.name {
-					releases = append(releases, r)
-				}
-			}
 			continue
 		}
-		found, err := x.wheels(ctx, p)
-		if err != nil {
+		if err := x.write(ctx, p, filepath.Join(*out, p.name+".hist"), *again, log); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		wheels = append(wheels, found...)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
-	fresh, err := readAll(ctx, x, wheels, have, *only != "", log)
+	return nil
+}
+
+// write brings the file of one package up to date. again reads what is there anew.
+func (x *index) write(ctx context.Context, p pkg, file string, again bool, log io.Writer) error {
+	have, err := known(file)
 	if err != nil {
 		return err
 	}
-	releases = append(releases, fresh...)
+	wheels, err := x.wheels(ctx, p)
+	if err != nil {
+		return err
+	}
+	releases, err := x.readAll(ctx, wheels, have, again, log)
+	if err != nil || len(releases) == 0 {
+		return err
+	}
 	header := []string{
 		"Provider history; made by internal/historygen, not by hand.",
 		"Read from the wheels named on the release lines, as published on a package index by their projects.",
 	}
-	packed, err := historydata.Encode(header, releases, compareVersions)
+	packed, err := historydata.Encode(p.name, header, releases, compareVersions)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(log, "%d releases, %d bytes\n", len(releases), len(packed))
-	return os.WriteFile(*out, packed, 0o644)
+	fmt.Fprintf(log, "%s: %d releases, %d bytes\n", p.name, len(releases), len(packed))
+	return os.WriteFile(file, packed, 0o644)
 }
 
-// readAll reads the wheels that are not there yet. A wheel that can't be read is told and left out: the next run tries again.
-func readAll(ctx context.Context, x *index, wheels []wheel, have map[string]historydata.Release, again bool, log io.Writer) ([]historydata.Release, error) {
+// known reads the releases of an earlier run, by wheel and architecture; none where there is no file.
+func known(file string) (map[string]historydata.Release, error) {
+	have := map[string]historydata.Release{}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return have, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	old, err := historydata.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, r := range old.Releases {
+		for i := range r.Libraries {
+			l := &r.Libraries[i]
+			if l.Exports, err = old.Exports(l); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+		have[r.Wheel+" "+r.Arch] = r
+	}
+	return have, nil
+}
+
+// readAll reads the wheels that are not there yet, or all of them again. Of a wheel that can't be read the earlier release stays, or none: the next run tries again.
+func (x *index) readAll(ctx context.Context, wheels []wheel, have map[string]historydata.Release, again bool, log io.Writer) ([]historydata.Release, error) {
 	var (
 		releases []historydata.Release
 		mu       sync.Mutex
@@ -103,10 +130,12 @@ func readAll(ctx context.Context, x *index, wheels []wheel, have map[string]hist
 		failed   int
 	)
 	for _, w := range wheels {
-		if r, ok := have[w.file+" "+w.arch]; ok && !again {
-			r.Yanked = w.yanked
+		old, known := have[w.file+" "+w.arch]
+		known = known && (old.SHA256 == "" || old.SHA256 == w.sha256)
+		old.Yanked, old.SHA256 = w.yanked, w.sha256
+		if known && (!again || ctx.Err() != nil) {
 			mu.Lock()
-			releases = append(releases, r)
+			releases = append(releases, old)
 			mu.Unlock()
 			continue
 		}
@@ -116,20 +145,24 @@ func readAll(ctx context.Context, x *index, wheels []wheel, have map[string]hist
 			r, err := x.read(ctx, w)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case err == nil:
+				releases = append(releases, *r)
+				fmt.Fprintf(log, "%s: %d libraries\n", w.file, len(r.Libraries))
+			case known:
+				releases = append(releases, old)
+				fmt.Fprintf(log, "left as it was: %s: %v\n", w.file, err)
+			default:
 				failed++
 				fmt.Fprintf(log, "left out: %s: %v\n", w.file, err)
-				return
 			}
-			releases = append(releases, *r)
-			fmt.Fprintf(log, "%s: %d libraries\n", w.file, len(r.Libraries))
 		})
 	}
 	wg.Wait()
 	if failed > 0 && failed == len(wheels) {
 		return nil, fmt.Errorf("none of %d wheels could be read", failed)
 	}
-	return releases, ctx.Err()
+	return releases, nil
 }
 
 // compareVersions orders versions as PEP 440 does; what is no version stands first.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"archive/zip"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,28 +20,22 @@ import (
 // shared matches shared libraries and leaves out extension modules, which nothing links against.
 var shared = regexp.MustCompile(`^lib[^/]*\.so(\.[0-9]+)*$`)
 
-// read fetches one wheel as far as it is needed.
+// read fetches one wheel as far as it is needed: a small one in one go, of others the directory, METADATA, and each library by a range of its own.
 func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error) {
-	var at io.ReaderAt
-	var size int64
-	if w.whole {
-		data, err := get(ctx, w.url, "")
-		if err != nil {
-			return nil, err
-		}
-		at, size = bytes.NewReader(data), int64(len(data))
-	} else {
-		r, err := openRanged(ctx, w.url)
-		if err != nil {
-			return nil, err
-		}
-		at, size = r, r.size
-	}
-	z, err := zip.NewReader(at, size)
+	far, err := openRanged(ctx, w.url)
 	if err != nil {
 		return nil, err
 	}
-	r := &historydata.Release{Name: w.name, Version: w.version, Arch: w.arch, Wheel: w.file, Yanked: w.yanked}
+	if far.size <= atOnce && !w.list {
+		if err := far.whole(); err != nil {
+			return nil, err
+		}
+	}
+	z, err := zip.NewReader(far, far.size)
+	if err != nil {
+		return nil, err
+	}
+	r := &historydata.Release{Name: w.name, Version: w.version, Arch: w.arch, Wheel: w.file, SHA256: w.sha256, Yanked: w.yanked}
 	metadata := false
 	for _, f := range z.File {
 		switch {
@@ -59,7 +53,7 @@ func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error)
 			}
 			metadata = true
 		case shared.MatchString(path.Base(f.Name)):
-			l, err := library(f, w.whole)
+			l, err := x.library(far, f, w)
 			if errors.Is(err, elfobj.ErrNotELF) {
 				continue
 			}
@@ -76,30 +70,51 @@ func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error)
 	return r, nil
 }
 
-// library describes a member with all its exports, or by name.
-func library(f *zip.File, whole bool) (historydata.Library, error) {
-	if !whole {
+// library describes a member with all its exports, or by its head where it is larger than the package is worth.
+func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library, error) {
+	if w.list {
+		return historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}, nil
+	}
+	if f.CompressedSize64 > w.most() {
 		return named(f)
 	}
-	l := historydata.Library{Path: f.Name}
-	data, err := content(f)
+	l := historydata.Library{Path: installed(f.Name)}
+	spool, err := far.inflate(f)
 	if err != nil {
 		return l, err
 	}
-	o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
+	defer spool.Close()
+	o, err := elfobj.Read(spool, int64(f.UncompressedSize64))
 	if err != nil {
 		return l, err
 	}
-	l.Known, l.SONAME, l.Needed, l.RunPath = true, o.SONAME, o.Needed, o.RunPath
+	l.Known, l.SONAME, l.Needed, l.RunPath = true, o.SONAME, o.Needed, cmp.Or(o.RunPath, o.RPath)
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
 		}
 	}
 	for _, e := range o.Exports {
-		l.Exports = append(l.Exports, historydata.Export{Name: e.Name, Version: e.Version, Kind: string(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
+		if importable(e.Name) {
+			l.Exports = append(l.Exports, historydata.Export{Name: e.Name, Version: e.Version, Kind: string(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
+		}
 	}
 	return l, nil
+}
+
+// importable leaves out what no other object can ask for: entities of unnamed namespaces, whose names carry a hash of their source file, and
+// nvcc's stubs of kernels. They are half of what a CUDA library exports, and change with every release.
+func importable(symbol string) bool {
+	return !strings.Contains(symbol, "_GLOBAL__N_") && !strings.Contains(symbol, "__device_stub__")
+}
+
+// installed is where a member lands in site-packages: the .data folder's platlib and purelib are unpacked there (PEP 427).
+func installed(name string) string {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) == 3 && strings.HasSuffix(parts[0], ".data") && (parts[1] == "platlib" || parts[1] == "purelib") {
+		return parts[2]
+	}
+	return name
 }
 
 func content(f *zip.File) ([]byte, error) {

@@ -3,8 +3,8 @@
 //	pins, err := lockfile.Pins("uv.lock", data) // "torch==2.7.0", "triton==3.3.0; sys_platform == 'linux'"
 //
 // The format is told by the file's name: requirements.txt and its kin (pip's "Requirements File Format"), uv.lock, poetry.lock, pdm.lock,
-// pylock.toml (PEP 751), Pipfile.lock and environment.yml (its pip section). Packages that are no release of an index (editable ones, paths, version control) and
-// optional ones are left out.
+// pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml and environment.yml (of both, what pip installs). Packages that are no release of an index (editable ones,
+// paths, version control) are left out, and so are optional ones and those of extras and of groups for development.
 //
 // A lock file comes from a repository: it is bounded before it is parsed, and nothing in it is opened or fetched.
 package lockfile
@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,8 +44,8 @@ func Pins(name string, data []byte) ([]string, error) {
 		return pipfile(data)
 	case base == "environment.yml" || base == "environment.yaml":
 		return environment(data)
-	case base == "conda-lock.yml" || base == "conda-lock.yaml":
-		return nil, errors.New("conda-lock files pin conda packages, which are not looked up; give the pip requirements")
+	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
+		return condaLock(data)
 	}
 	return requirements(string(data))
 }
@@ -53,6 +55,8 @@ type entry struct {
 	Name     string         `toml:"name"`
 	Version  string         `toml:"version"`
 	Optional bool           `toml:"optional"`           // poetry
+	Category string         `toml:"category"`           // poetry before 1.5
+	Groups   []string       `toml:"groups"`             // poetry from 2, pdm
 	Marker   string         `toml:"marker"`             // PEP 751, pdm
 	Markers  any            `toml:"markers"`            // poetry: a marker, or one by group
 	Forks    []string       `toml:"resolution-markers"` // uv: any of them
@@ -82,10 +86,11 @@ func tables(data []byte, key string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range lock[key] {
-		if e.Version == "" || e.Optional || e.local() {
+		marker := e.marker()
+		if e.Version == "" || e.Optional || e.local() || e.extra(marker) {
 			continue
 		}
-		pin, err := pin(e.Name, e.Version, e.marker())
+		pin, err := pin(e.Name, e.Version, marker)
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +117,15 @@ func (e *entry) local() bool {
 	}
 	return e.Path != "" || e.Git != "" || e.Editable != nil || e.VCS != nil || e.Dir != nil
 }
+
+// extra tells whether the package is installed only where somebody asks for an extra or a group. PEP 751 has these in the marker, as in "'dev' in dependency_groups".
+func (e *entry) extra(marker string) bool {
+	return e.Category == "dev" ||
+		len(e.Groups) > 0 && !slices.Contains(e.Groups, "default") && !slices.Contains(e.Groups, "main") ||
+		asked.MatchString(marker)
+}
+
+var asked = regexp.MustCompile(`\bin\s+(extras|dependency_groups)\b`)
 
 func (e *entry) marker() string {
 	if e.Marker != "" {
@@ -169,6 +183,9 @@ func pipfile(data []byte) ([]string, error) {
 	return out, nil
 }
 
+// errConda is the answer to a file that pins nothing for pip.
+var errConda = errors.New("it pins conda packages only, which are not looked up; give the pip requirements")
+
 // environment reads the pip section of a conda environment file.
 func environment(data []byte) ([]string, error) {
 	var file struct {
@@ -187,7 +204,48 @@ func environment(data []byte) ([]string, error) {
 			}
 		}
 	}
+	if len(lines) == 0 {
+		return nil, errConda
+	}
 	return requirements(strings.Join(lines, "\n"))
+}
+
+// condaLock reads what pip installs on Linux of the unified lock file of conda-lock, version 1.
+func condaLock(data []byte) ([]string, error) {
+	var file struct {
+		Package []struct {
+			Name     string `yaml:"name"`
+			Version  string `yaml:"version"`
+			Manager  string `yaml:"manager"`
+			Platform string `yaml:"platform"`
+			Category string `yaml:"category"`
+			Optional bool   `yaml:"optional"`
+			URL      string `yaml:"url"`
+		} `yaml:"package"`
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("not YAML: %w", err)
+	}
+	if file.Package == nil {
+		return nil, errors.New("it has no list of packages, so it is no such lock file")
+	}
+	machines := map[string]string{"linux-64": "x86_64", "linux-aarch64": "aarch64", "linux-ppc64le": "ppc64le"}
+	var out []string
+	for _, p := range file.Package {
+		machine := machines[p.Platform]
+		if p.Manager != "pip" || machine == "" || p.Optional || strings.HasPrefix(p.URL, "git+") || p.Category != "" && p.Category != "main" {
+			continue
+		}
+		s, err := pin(p.Name, p.Version, "platform_machine == '"+machine+"'")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, errConda
+	}
+	return out, nil
 }
 
 // requirements reads the NAME==VERSION lines of requirements and constraints files; lines that pin nothing are left out.
@@ -211,7 +269,24 @@ func requirements(text string) ([]string, error) {
 		}
 		if strings.HasPrefix(q.Spec, "==") {
 			out = append(out, q.Raw)
+		} else if s, ok := ofWheel(line, q); ok {
+			out = append(out, s)
 		}
 	}
 	return out, nil
+}
+
+// ofWheel is the pin of a requirement that names a wheel by its address, as "torch @ https://host/torch-2.7.0%2Bcu128-cp312-cp312-linux_x86_64.whl".
+func ofWheel(line string, q pkgmeta.Requirement) (string, bool) {
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return "", false
+	}
+	_, marker, _ := strings.Cut(line, " ;")
+	w, err := pkgmeta.ParseWheelName(path.Base(u.Path))
+	if err != nil || pkgmeta.Normalize(w.Name) != q.Name {
+		return "", false
+	}
+	s, err := pin(q.Name, strings.ReplaceAll(w.Version, "_", "-"), strings.TrimSpace(marker))
+	return s, err == nil
 }
