@@ -40,7 +40,9 @@ type check struct {
 	source   stack.Source
 	with     []pkgmeta.Requirement
 	facts    []*Facts
-	base     []*Facts // of the base, while the head is judged
+	base     []*Facts        // of the base, while the head is judged
+	demand   *demand         // in front of source, where that is to be asked for no more than is needed; nil: it is not
+	deep     map[*Facts]bool // for these, every package is looked up
 	resolved map[string]*stack.Set
 	indexed  map[*Object]*dynlink.Library
 	packages map[*stack.Release][]*dynlink.Library
@@ -55,7 +57,12 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	if source == nil {
 		source = stack.History()
 	}
-	c := &check{rules: a.rules, options: o, source: source}
+	c := &check{rules: a.rules, options: o, deep: map[*Facts]bool{}}
+	if c.demand = newDemand(source, o.First); c.demand != nil {
+		c.source = c.demand
+	} else {
+		c.source = newOnce(source)
+	}
 	for _, w := range o.With {
 		q, err := pkgmeta.ParseRequirement(w)
 		if err != nil {

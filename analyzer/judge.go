@@ -2,7 +2,6 @@ package analyzer
 
 import (
 	"context"
-	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -19,8 +18,18 @@ type judged struct {
 	candidates []fix.Candidate
 }
 
-// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once.
+// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once. As long as nothing is wrong
+// it is enough to look up the packages that bring what is needed; for an error, and what mends it, all of them count.
 func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
+	out, sets, err := c.judgeOnce(ctx, f, g, s)
+	if err == nil && c.demand != nil && !c.deep[f] && slices.ContainsFunc(out, func(x judged) bool { return x.Severity == Error }) {
+		c.deep[f] = true
+		return c.judgeOnce(ctx, f, g, s)
+	}
+	return out, sets, err
+}
+
+func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
 	var out []judged
 	seen := map[string]bool{}
 	sets, err := c.stacks(ctx, f, g.platform, s)
@@ -67,18 +76,25 @@ func (c *check) stacks(ctx context.Context, f *Facts, p *platform.Platform, s fi
 	if len(with) == 0 && (len(requires) == 0 || selfContained(f, p)) {
 		return []*stack.Set{{}}, nil
 	}
-	low, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Lowest)
+	var lean *stack.Lean
+	if c.demand != nil {
+		c.demand.want(f, p, s)
+		if !c.deep[f] {
+			lean = c.demand.lean(f, p)
+		}
+	}
+	low, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Lowest, lean)
 	if err != nil {
 		return nil, err
 	}
-	high, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Highest)
+	high, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Highest, lean)
 	if err != nil || equal(low, high) {
 		return []*stack.Set{low}, err
 	}
 	return []*stack.Set{low, high}, nil
 }
 
-func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requires []pkgmeta.Requirement, end stack.End) (*stack.Set, error) {
+func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requires []pkgmeta.Requirement, end stack.End, lean *stack.Lean) (*stack.Set, error) {
 	key := arch + "|" + on(f, arch).Python + "|" + string(end)
 	for _, q := range with {
 		key += "|with " + q.Raw
@@ -86,14 +102,21 @@ func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requir
 	for _, q := range requires {
 		key += "|" + q.Raw
 	}
+	if lean != nil {
+		key += "|for " + f.Path
+	}
 	if s, ok := c.resolved[key]; ok {
 		return s, nil
 	}
-	s, err := stack.Resolve(ctx, c.source, on(f, arch), with, requires, end)
-	if err == nil {
-		c.resolved[key] = s
+	s, err := stack.ResolveLean(ctx, c.source, on(f, arch), with, requires, end, lean)
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	if c.demand != nil {
+		c.demand.complete(ctx, s, on(f, arch))
+	}
+	c.resolved[key] = s
+	return s, nil
 }
 
 // requirements are the artifact's own, as far as the scenario does not replace them.
@@ -117,10 +140,7 @@ func selfContained(f *Facts, p *platform.Platform) bool {
 	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
 		return false
 	}
-	own := map[string]bool{}
-	for _, o := range f.Objects {
-		own[o.SONAME], own[path.Base(o.Path)] = true, true
-	}
+	own := ownNames(f)
 	for _, o := range f.Objects {
 		if o.Arch() != p.Arch {
 			continue

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/scratch"
 	"github.com/compat-app/compat/internal/settings"
@@ -62,10 +59,10 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags.StringVar(&f.base, "base", "", "a file or folder to compare with: only findings that it does not have count")
 	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
 	flags.StringVar(&f.config, "config", "", "configuration file (default: "+config.Path+" where there is one)")
-	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: PIP_INDEX_URL or UV_DEFAULT_INDEX; none is built in)")
+	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)")
 	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
-	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and everything that was skipped")
+	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and everything that was skipped, and on stderr what looking packages up came to")
 	return c
 }
 
@@ -95,12 +92,20 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		}
 		o.Base = base.list
 	}
+	from, err := openPackages(env, f.index)
+	if err != nil {
+		return err
+	}
+	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
 	if err != nil {
 		return err
 	}
 	if err := write(env.Out, r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
+	}
+	if f.verbose {
+		fmt.Fprintln(env.Err, from.cost())
 	}
 	switch {
 	case r.Fails(failOn):
@@ -169,8 +174,7 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 	default:
 		return o, "", nil, fmt.Errorf("--fail-on %s is not known; use error, warning or never", f.failOn)
 	}
-	o.Source, o.NoIndex, err = source(env, f.index)
-	return o, failOn, nil, err
+	return o, failOn, nil, nil
 }
 
 // repository reads the configuration file; a default one may be absent.
@@ -197,21 +201,4 @@ func brokenConfig(problems []config.Problem) *analyzer.Report {
 	}
 	r.Verdict = analyzer.Unchecked
 	return r
-}
-
-// source is the configured package index in front of the embedded history, or the history alone.
-func source(env environment, url string) (stack.Source, bool, error) {
-	for _, name := range []string{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"} {
-		if v, ok := env.Getenv(name); ok && url == "" {
-			url = v
-		}
-	}
-	if url == "" {
-		return stack.History(), true, nil
-	}
-	i, err := index.New(index.Options{URL: url, TempDir: os.TempDir(), Log: slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	if err != nil {
-		return nil, false, err
-	}
-	return i, false, nil
 }

@@ -90,7 +90,11 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	}
 	var source stack.Source // nil: the embedded history
 	if service.IndexURL != "" {
-		if source, err = index.New(index.Options{URL: service.IndexURL, TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
+		found, err := index.Find(service.IndexURL, env.Getenv)
+		if err != nil {
+			return err
+		}
+		if source, err = index.New(index.Options{URL: service.IndexURL, Netrc: found.Netrc, History: stack.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}

@@ -123,6 +123,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 	}
 	r.Header.Set("User-Agent", "compat")
 	i.authorize(r)
+	i.meter.requests.Add(1)
 	resp, err := i.client.Do(r)
 	if err != nil {
 		cancel(nil)
@@ -133,7 +134,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 		}
 		return nil, &retryError{why: fmt.Sprintf("%s: %v", q.url.Host, err)}
 	}
-	resp.Body = &stalling{body: resp.Body, timer: time.AfterFunc(stall, func() { cancel(errStall) }), ctx: ctx, cancel: cancel}
+	resp.Body = &stalling{body: resp.Body, timer: time.AfterFunc(stall, func() { cancel(errStall) }), ctx: ctx, cancel: cancel, meter: &i.meter}
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return resp, nil
@@ -169,10 +170,12 @@ type stalling struct {
 	timer  *time.Timer
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	meter  *meter
 }
 
 func (s *stalling) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
+	s.meter.bytes.Add(int64(n))
 	s.timer.Reset(stall)
 	if err != nil && err != io.EOF && errors.Is(context.Cause(s.ctx), errStall) {
 		err = errStall

@@ -8,9 +8,11 @@
 // the places where its pages say that files are. Credentials (in the URL, or for its host in a netrc file) go to the host of the index
 // alone, never to one it redirects or links to, and into no message.
 //
-// What a wheel holds is outside data: it is read by analyzer/unpack under limits and never executed or installed. A wheel up to
-// 600 MB is fetched once, to a temporary file without a name, and checked against the index's digest; of a larger one the
-// directory and the smaller objects are read by ranges, and the large objects are known by name only.
+// What a wheel holds is outside data: it is read by analyzer/unpack under limits and never executed or installed. Nothing is read that need not be: a release
+// that the built-in history describes costs its project's page, whose digests prove that it is the one; of another, Release reads the
+// wheel's directory and Read those members that are asked for, by ranges. Where these are most of the file, or the index sends no ranges, a
+// wheel up to 600 MB is fetched whole, to a temporary file without a name, and checked against the index's digest. What was read once is
+// cached by that digest.
 package index
 
 import (
@@ -33,9 +35,16 @@ type Options struct {
 	URL     string       // "https://user:secret@host/simple/"; http or https
 	Netrc   string       // path of a netrc file; "" none. A URL's own credentials come first
 	Client  *http.Client // nil: one with time limits and the environment's proxy. Its redirect policy is replaced
+	History History      // describes releases without their files; nil: none
 	Cache   Cache        // nil: memory of this process, up to 64 MiB
 	TempDir string       // for wheels; "" the system's
 	Log     *slog.Logger // nil: silent
+}
+
+// History describes releases, and tells from which file it knows one: its name, and its SHA-256 in hex ("" unknown).
+type History interface {
+	stack.Source
+	Recorded(name, version string, on stack.On) (file, sha256 string, ok bool)
 }
 
 // Cache keeps what was found out about a wheel. Get gives nil, nil for an absent key. It must be safe for concurrent use.
@@ -49,17 +58,20 @@ type Index struct {
 	base    *url.URL // without credentials, path ends in "/"
 	auth    string   // Authorization header, "" none
 	client  *http.Client
+	history History
 	cache   Cache
+	meter   meter
 	tempDir string
 	log     *slog.Logger
 	pages   *flights[*page]
 	wheels  *flights[*facts]
+	reads   *flights[map[string]stack.Library]
 	down    atomic.Int64 // Unix nanoseconds until which a failing index is asked once only
 	pause   func(context.Context, time.Duration) error
 	whole   int64 // the largest wheel that is fetched whole
 }
 
-var _ stack.Source = (*Index)(nil)
+var _ stack.Reader = (*Index)(nil)
 
 // New checks the options; it asks nothing yet. The error for an unusable URL shows it without credentials.
 func New(o Options) (*Index, error) {
@@ -74,8 +86,8 @@ func New(o Options) (*Index, error) {
 		}
 		auth = netrc(string(data), base.Hostname())
 	}
-	i := &Index{base: base, auth: auth, cache: o.Cache, tempDir: o.TempDir, log: o.Log, pause: sleep, whole: maxWheel,
-		pages: newFlights[*page](256, 10*time.Minute), wheels: newFlights[*facts](0, 0)}
+	i := &Index{base: base, auth: auth, history: o.History, cache: o.Cache, tempDir: o.TempDir, log: o.Log, pause: sleep, whole: maxWheel,
+		pages: newFlights[*page](256, 10*time.Minute), wheels: newFlights[*facts](0, 0), reads: newFlights[map[string]stack.Library](0, 0)}
 	if i.cache == nil {
 		i.cache = newMemory(64 << 20)
 	}

@@ -31,6 +31,7 @@ type page struct {
 // file is one wheel or source archive of a project.
 type file struct {
 	name     string
+	project  string // normalised
 	url      *url.URL
 	sha256   string // "" unsaid
 	size     int64  // 0 unsaid
@@ -49,8 +50,7 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 		return nil, i.errorf(stack.ErrUnknown, "%.80q is no name of a project", name)
 	}
 	return i.pages.do(ctx, name, func(ctx context.Context) (*page, error) {
-		at := i.base.JoinPath(name, "/")
-		body, kind, final, err := i.get(ctx, at, acceptPage, maxPage)
+		body, kind, final, err := i.fetchPage(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -71,6 +71,28 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 		}
 		return p, nil
 	})
+}
+
+// cachedPage is a page as the cache has it.
+type cachedPage struct{ Body, Kind, Final string }
+
+// fetchPage gives a page's bytes, its content type and its address, from the cache where it is young enough.
+func (i *Index) fetchPage(ctx context.Context, name string) (body []byte, kind string, final *url.URL, err error) {
+	at := i.base.JoinPath(name, "/")
+	key := "index/2/page/" + hashed(at.String()) + "/" + name
+	var known cachedPage
+	if recall(ctx, i, key, &known) {
+		if final, err := url.Parse(known.Final); err == nil {
+			return []byte(known.Body), known.Kind, final, nil
+		}
+	}
+	if body, kind, final, err = i.get(ctx, at, acceptPage, maxPage); err != nil {
+		return nil, "", nil, err
+	}
+	clean := *final
+	clean.User = nil
+	i.remember(ctx, key, keepPage, cachedPage{string(body), kind, clean.String()})
+	return body, kind, final, nil
 }
 
 // entry is a file as either kind of page has it.
@@ -187,7 +209,7 @@ func (e entry) file(project string, at *url.URL) (file, bool) {
 		return file{}, false
 	}
 	u.User, u.Fragment = nil, ""
-	f := file{name: e.Filename, url: u, size: max(e.Size, 0), yanked: e.Yanked.set, metadata: e.Core.set || e.Old.set || e.OldData.set}
+	f := file{name: e.Filename, project: project, url: u, size: max(e.Size, 0), yanked: e.Yanked.set, metadata: e.Core.set || e.Old.set || e.OldData.set}
 	if f.name == "" || !strings.Contains(f.name, ".") {
 		f.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 	}

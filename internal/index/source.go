@@ -33,45 +33,85 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 }
 
 // Release describes one version by the wheel that pip would take on a glibc system for on; an empty field of on fits every wheel. A yanked
-// version is found too: who names it gets it.
+// version is found too: who names it gets it. Its libraries are Unread, but for a release that the history describes.
 //
 // Where no wheel fits, but one for another system exists, Known is false and Requires is that one's. A version that exists as source only
 // is unknown here: what it would build is not to be foretold. Errors wrap stack.ErrUnknown or stack.ErrUnavailable.
 func (i *Index) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
-	v, err := pkgmeta.ParseVersion(version)
-	if err != nil {
-		return nil, i.errorf(stack.ErrUnknown, "%s: %v", name, err)
-	}
-	p, err := i.page(ctx, name)
+	best, fits, files, err := i.choose(ctx, name, version, on)
 	if err != nil {
 		return nil, err
 	}
-	release := &stack.Release{Name: p.name, Version: v.String()}
-	var all []file
+	if fits && i.recorded(files, name, version, on) {
+		if r, err := i.history.Release(ctx, name, version, on); err == nil {
+			i.meter.recorded.Add(1)
+			return r, nil
+		}
+	}
+	facts, err := i.facts(ctx, *best, fits)
+	if err != nil {
+		return nil, i.failed(ctx, *best, err)
+	}
+	release := &stack.Release{Name: best.project, Version: normal(version), Requires: facts.Requires, Known: facts.Known && fits}
+	if release.Known {
+		for _, m := range facts.Objects {
+			release.Libraries = append(release.Libraries, stack.Library{Path: installed(m.Path), Unread: true})
+		}
+	}
+	return release, nil
+}
+
+// normal is a version's normal form, not that of the file: 1.0.0 is asked for, and the file may say 1.0.
+func normal(version string) string {
+	v, _ := pkgmeta.ParseVersion(version) // it was parsed before
+	return v.String()
+}
+
+// choose finds the wheel of a version, and all files of that version.
+func (i *Index) choose(ctx context.Context, name, version string, on stack.On) (best *file, fits bool, all []file, err error) {
+	v, err := pkgmeta.ParseVersion(version)
+	if err != nil {
+		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s: %v", name, err)
+	}
+	p, err := i.page(ctx, name)
+	if err != nil {
+		return nil, false, nil, err
+	}
 	for _, f := range p.files {
 		if f.version.Compare(v) == 0 {
 			all = append(all, f)
 		}
 	}
 	if len(all) == 0 {
-		return nil, i.errorf(stack.ErrUnknown, "%s has no version %s", p.name, v)
+		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s has no version %s", p.name, v)
 	}
-	best, fits := pick(all, on)
+	best, fits = pick(all, on)
 	if best == nil {
-		return nil, i.errorf(stack.ErrUnknown, "%s %s is there as source only, without a wheel", p.name, v)
+		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s %s is there as source only, without a wheel", p.name, v)
 	}
-	facts, err := i.facts(ctx, *best, fits)
+	return best, fits, all, nil
+}
+
+// recorded tells whether the index lists the very file from which the history knows a release. The wheels of a release differ between
+// interpreters in their extension modules, which nothing links against; a rebuilt one has another digest.
+func (i *Index) recorded(files []file, name, version string, on stack.On) bool {
+	if i.history == nil {
+		return false
+	}
+	from, sum, ok := i.history.Recorded(name, version, on)
+	return ok && sum != "" && slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
+}
+
+// failed gives an error of reading a wheel the name of the release and one of stack's kinds.
+func (i *Index) failed(ctx context.Context, f file, err error) error {
 	switch {
-	case err == nil:
 	case ctx.Err() != nil:
-		return nil, err
+		return err
 	case errors.Is(err, stack.ErrUnavailable), errors.Is(err, stack.ErrUnknown):
-		return nil, fmt.Errorf("%s %s: %w", p.name, v, err)
+		return fmt.Errorf("%s %s: %w", f.project, f.version, err)
 	default: // the disk, for one
-		return nil, i.errorf(stack.ErrUnavailable, "%s %s: %v", p.name, v, err)
+		return i.errorf(stack.ErrUnavailable, "%s %s: %v", f.project, f.version, err)
 	}
-	release.Requires, release.Libraries, release.Known = facts.Requires, facts.Libraries, facts.Known && fits
-	return release, nil
 }
 
 // errorf makes an error that names the index and wraps one of stack's.

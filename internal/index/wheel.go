@@ -1,12 +1,9 @@
 package index
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -23,74 +19,34 @@ import (
 )
 
 const (
-	maxWheel     = 600 << 20 // fetched whole: 100 MB/s and more, where ranges of 1 MB give 4 MB/s
-	maxObject    = 1 << 30   // inflated; the largest GPU libraries are known by name
-	maxFarObject = 128 << 20 // of a wheel that is read by ranges
-	maxMetadata  = 4 << 20
-	maxFacts     = 256 << 20 // of a cached entry, inflated
-	keepFacts    = 30 * 24 * time.Hour
+	maxWheel    = 600 << 20 // fetched whole: 100 MB/s and more, where ranges of 1 MB give 4 MB/s
+	maxObject   = 1 << 30   // inflated; the largest GPU libraries are known by name
+	maxMetadata = 4 << 20
+	maxMembers  = 200_000
 )
 
-// facts is what is known of one wheel; it is what the cache holds, as gzipped JSON.
-type facts struct {
-	Requires  []pkgmeta.Requirement
-	Libraries []stack.Library
-	Known     bool // Libraries are all there are
-}
-
-// facts describes a wheel, from the cache where it is known. libraries false asks for the requirements only.
-func (i *Index) facts(ctx context.Context, f file, libraries bool) (*facts, error) {
-	// With a digest the key is the content's own; without one it is the place, which may change its mind.
-	key, keep := "index/1/"+f.sha256, keepFacts
-	if f.sha256 == "" {
-		sum := sha256.Sum256([]byte(f.url.String()))
-		key, keep = "index/1/url/"+hex.EncodeToString(sum[:]), time.Hour
-	}
-	if !libraries {
+// facts describes a wheel without its libraries, from the cache where it is known. objects false asks for the requirements only.
+func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error) {
+	key, keep := factsKey(f)
+	if !objects {
 		key += "/requires"
 	}
 	return i.wheels.do(ctx, key, func(ctx context.Context) (*facts, error) {
-		data, err := i.cache.Get(ctx, key)
-		if err != nil {
-			i.log.WarnContext(ctx, "reading what is known of a wheel", "wheel", unpack.Safe(f.name), "err", err)
+		var known facts
+		if recall(ctx, i, key, &known) {
+			return &known, nil
 		}
-		if known := thaw(data); known != nil {
-			return known, nil
-		}
-		found, err := i.readWheel(ctx, f, libraries)
+		found, err := i.readWheel(ctx, f, objects)
 		if err != nil {
 			return nil, err
 		}
-		if err := i.cache.Put(ctx, key, freeze(found), keep); err != nil {
-			i.log.WarnContext(ctx, "keeping what is known of a wheel", "wheel", unpack.Safe(f.name), "err", err)
-		}
+		i.remember(ctx, key, keep, found)
 		return found, nil
 	})
 }
 
-func freeze(f *facts) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_ = json.NewEncoder(z).Encode(f) // neither the type nor the buffer can fail
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// thaw gives nil for what is absent or damaged: then it is found out again.
-func thaw(data []byte) *facts {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil
-	}
-	var f facts
-	if json.NewDecoder(io.LimitReader(z, maxFacts)).Decode(&f) != nil {
-		return nil
-	}
-	return &f
-}
-
-// readWheel asks for the metadata beside the wheel where the index has it, and for the wheel where that is not enough.
-func (i *Index) readWheel(ctx context.Context, f file, libraries bool) (*facts, error) {
+// readWheel asks for the metadata beside the wheel where the index has it, and for the wheel's directory where that is not enough.
+func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, error) {
 	var meta []byte
 	if f.metadata {
 		var err error
@@ -100,34 +56,50 @@ func (i *Index) readWheel(ctx context.Context, f file, libraries bool) (*facts, 
 	}
 	// A wheel for any platform has nothing that a loader would load.
 	pure := !slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.Platform != "any" })
-	if meta != nil && (pure || !libraries) {
-		requires, err := requirements(meta)
+	found := &facts{Known: pure}
+	if meta == nil || objects && !pure {
+		w, err := i.openWheel(ctx, f)
 		if err != nil {
-			return nil, i.errorf(stack.ErrUnavailable, "%s: %v", unpack.Safe(f.name), err)
+			return nil, err
 		}
-		return &facts{Requires: requires, Known: pure}, nil
+		defer w.Close()
+		members, err := unpack.Directory(w, w.size, maxMembers)
+		if err != nil {
+			return nil, i.errorf(stack.ErrUnavailable, "%s: %v", unpack.Safe(f.name), w.cause(err))
+		}
+		if !pure {
+			found.Objects = slices.DeleteFunc(slices.Clone(members), func(m unpack.Member) bool { return !objectName.MatchString(m.Path) })
+			found.Known, found.Size, found.Whole = objects, w.size, w.tail == nil
+		}
+		wanted := slices.DeleteFunc(members, func(m unpack.Member) bool {
+			return (meta != nil || !metadataName.MatchString(m.Path)) && (w.tail != nil || !objects || !objectName.MatchString(m.Path))
+		})
+		if w.tail != nil {
+			if w, err = i.sparse(ctx, f, w.size, wanted, w.tail); err != nil {
+				return nil, err
+			}
+			defer w.Close()
+		}
+		inside, libraries, err := i.members(ctx, f, w, wanted)
+		if err != nil {
+			return nil, err
+		}
+		i.rememberLibraries(ctx, f, libraries)
+		if meta == nil {
+			meta = inside
+		}
+		if meta == nil {
+			return nil, i.errorf(stack.ErrUnavailable, "%s has no METADATA", unpack.Safe(f.name))
+		}
 	}
-	w, err := i.openWheel(ctx, f, libraries)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	found, inside, err := i.members(ctx, f, w, libraries && !pure)
-	if err != nil {
-		return nil, err
-	}
-	if meta == nil {
-		meta = inside
-	}
-	if meta == nil {
-		return nil, i.errorf(stack.ErrUnavailable, "%s has no METADATA", unpack.Safe(f.name))
-	}
-	requires, err := requirements(meta)
+	m, err := pkgmeta.ParseMetadata(meta)
 	if err != nil {
 		return nil, i.errorf(stack.ErrUnavailable, "%s: %v", unpack.Safe(f.name), err)
 	}
-	found.Requires = requires
-	found.Known = libraries || pure
+	if v, err := pkgmeta.ParseVersion(m.Version); pkgmeta.Normalize(m.Name) != f.project || err != nil || v.Public().Compare(f.version.Public()) != 0 {
+		return nil, i.errorf(stack.ErrUnavailable, "%s holds %.40q %.40q by its METADATA, so it is not the file that was asked for", unpack.Safe(f.name), m.Name, m.Version)
+	}
+	found.Requires = m.Requires
 	return found, nil
 }
 
@@ -145,42 +117,30 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 	return body, nil
 }
 
-func requirements(meta []byte) ([]pkgmeta.Requirement, error) {
-	m, err := pkgmeta.ParseMetadata(meta)
-	if err != nil {
-		return nil, err
-	}
-	return m.Requires, nil
-}
-
 var (
 	objectName   = regexp.MustCompile(`\.so(\.[0-9]+)*$`)
 	metadataName = regexp.MustCompile(`^[^/]+\.dist-info/METADATA$`)
 )
 
-// members reads METADATA and, where asked for, the shared objects of a wheel.
-func (i *Index) members(ctx context.Context, f file, w *content, libraries bool) (*facts, []byte, error) {
-	found := &facts{}
-	var meta []byte
-	most := int64(maxObject)
-	if w.far {
-		most = maxFarObject
+// members reads the given members of a wheel: METADATA, and shared objects by their path.
+func (i *Index) members(ctx context.Context, f file, w *content, wanted []unpack.Member) (meta []byte, libraries map[string]stack.Library, err error) {
+	libraries = map[string]stack.Library{}
+	if len(wanted) == 0 {
+		return nil, libraries, nil
+	}
+	names := map[string]bool{}
+	for _, m := range wanted {
+		names[m.Path] = true
 	}
 	o := unpack.Options{
 		NoDigest: true, // was compared while it came, where there is one
 		Limits:   unpack.Limits{FileBytes: maxObject},
 		Scratch:  func(int64) (unpack.Scratch, error) { return newTemp(i.tempDir) },
 		Skip: func(name string, size int64) bool {
-			switch {
-			case metadataName.MatchString(name):
-				return meta != nil
-			case !libraries || !objectName.MatchString(name):
-				return true
-			case size > most:
-				found.Libraries = append(found.Libraries, stack.Library{Path: installed(name)})
-				return true
+			if names[name] && size > maxObject {
+				libraries[name] = stack.Library{Path: installed(name)}
 			}
-			return false
+			return !names[name] || size > maxObject
 		},
 	}
 	_, problems, err := unpack.Walk(ctx, f.name, w, w.size, o, func(m *unpack.File) error {
@@ -192,7 +152,7 @@ func (i *Index) members(ctx context.Context, f file, w *content, libraries bool)
 			}
 			return err
 		}
-		found.Libraries = append(found.Libraries, library(m))
+		libraries[m.Path] = library(m)
 		return nil
 	})
 	if err == nil && w.err != nil {
@@ -207,11 +167,11 @@ func (i *Index) members(ctx context.Context, f file, w *content, libraries bool)
 		if !inside {
 			return nil, nil, i.errorf(stack.ErrUnavailable, "%s: %s", p.Path, p.Reason)
 		}
-		if libraries && objectName.MatchString(name) {
-			found.Libraries = append(found.Libraries, stack.Library{Path: installed(name)})
+		if names[name] && objectName.MatchString(name) {
+			libraries[name] = stack.Library{Path: installed(name)}
 		}
 	}
-	return found, meta, nil
+	return meta, libraries, nil
 }
 
 // library reads one object; what is no readable ELF file is known by its name alone.

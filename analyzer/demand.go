@@ -1,0 +1,187 @@
+package analyzer
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// What one library is worth in transfer. One that the artifact itself lists has to have its symbols; of one that only another library needs, its own needs
+// matter at most, and without them the answer is hardly ever another.
+const (
+	worthDirect   = 512 << 20
+	worthIndirect = 16 << 20
+)
+
+// demand is a Reader in front of which stands what is wanted of it: the names in DT_NEEDED that neither the artifacts nor the platform have, those that the
+// libraries read for them need in turn, and all of the packages that are imported first.
+type demand struct {
+	stack.Reader
+	once   *once
+	direct map[string]bool // stems; true: a driver or a system package may bring it
+	wanted map[string]bool // stems; they only grow
+	first  []string
+}
+
+// newDemand asks source for what is wanted only, where it can be asked so. nil: it tells everything at once.
+func newDemand(source stack.Source, first []string) *demand {
+	r, ok := source.(stack.Reader)
+	if !ok {
+		return nil
+	}
+	return &demand{Reader: r, once: newOnce(r), direct: map[string]bool{}, wanted: map[string]bool{}, first: first}
+}
+
+// stem is a library's file name or SONAME without what comes after ".so": a wheel may have one without the version that the other has.
+func stem(name string) string {
+	before, _, _ := strings.Cut(path.Base(name), ".so")
+	return before
+}
+
+// want adds what the objects of an artifact list.
+func (d *demand) want(f *Facts, p *platform.Platform, s fix.Scenario) {
+	own := ownNames(f)
+	add := func(names []string) {
+		for _, n := range names {
+			if !own[n] && p.Library(n) == nil {
+				_, bySystem := platform.Known(n)
+				d.direct[stem(n)], d.wanted[stem(n)] = bySystem, true
+			}
+		}
+	}
+	for _, o := range f.Objects {
+		if o.Arch() == p.Arch {
+			add(o.Needed)
+			add(s.Needed[o.Path])
+		}
+	}
+}
+
+// Release implements stack.Source.
+func (d *demand) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	r, err := d.once.Release(ctx, name, version, on)
+	if err != nil {
+		return nil, err
+	}
+	read, err := d.read(ctx, r, on)
+	if err == nil {
+		d.once.releases[releaseKey{name, version, on}] = read
+	}
+	return read, err
+}
+
+// read reads the wanted libraries of a release, and those that they need in it.
+func (d *demand) read(ctx context.Context, r *stack.Release, on stack.On) (*stack.Release, error) {
+	first := slices.ContainsFunc(d.first, func(n string) bool { return pkgmeta.Normalize(n) == r.Name })
+	worth := func(path string) int64 {
+		_, direct := d.direct[stem(path)]
+		switch {
+		case first || direct:
+			return worthDirect
+		case d.wanted[stem(path)]:
+			return worthIndirect
+		}
+		return 0
+	}
+	for {
+		before := len(d.wanted)
+		read, err := d.Reader.Read(ctx, r, on, worth)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range read.Libraries {
+			if !l.Unread && worth(l.Path) > 0 {
+				for _, n := range l.Needed {
+					d.wanted[stem(n)] = true
+				}
+			}
+		}
+		if r = read; len(d.wanted) == before {
+			return r, nil
+		}
+	}
+}
+
+// complete reads in a set what its packages want of each other. A package that can't be read is one that could not be looked up.
+func (d *demand) complete(ctx context.Context, set *stack.Set, on stack.On) {
+	for before := -1; before != len(d.wanted); {
+		before = len(d.wanted)
+		for i, r := range set.Releases {
+			read, err := d.read(ctx, r, on)
+			if err != nil {
+				set.Unlooked = append(set.Unlooked, stack.Unlooked{Package: r.Name, Requirement: r.Name + "==" + r.Version, Err: err})
+				continue
+			}
+			set.Releases[i] = read
+		}
+	}
+}
+
+// lean is how to resolve no more packages than are needed: each costs at least a page of the index. Until everything that is wanted is found, those that
+// the built-in history says bring some of it come first, and those of which it says that they never did are left out.
+func (d *demand) lean(f *Facts, p *platform.Platform) *stack.Lean {
+	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
+		return nil // which numpy there is matters without any library of it
+	}
+	own := ownNames(f)
+	return &stack.Lean{
+		Enough: func(s *stack.Set) bool {
+			for _, bySystem := range d.missing(s, own, p) {
+				if !bySystem {
+					return false
+				}
+			}
+			return true
+		},
+		Brings: func(name string, s *stack.Set) (bool, bool) {
+			missing := d.missing(s, own, p)
+			return stack.History().Brings(name, func(file string) bool {
+				_, ok := missing[stem(file)]
+				return ok
+			})
+		},
+	}
+}
+
+// missing are the wanted stems that the packages of a set don't bring; true: a driver or a system package may.
+func (d *demand) missing(s *stack.Set, own map[string]bool, p *platform.Platform) map[string]bool {
+	out := map[string]bool{}
+	need := func(names []string) {
+		for _, n := range names {
+			if !own[n] && p.Library(n) == nil {
+				_, out[stem(n)] = platform.Known(n)
+			}
+		}
+	}
+	maps.Copy(out, d.direct)
+	for _, r := range s.Releases {
+		for _, l := range r.Libraries {
+			if d.wanted[stem(l.Path)] || d.wanted[stem(l.SONAME)] {
+				need(l.Needed)
+			}
+		}
+	}
+	for _, r := range s.Releases {
+		for _, l := range r.Libraries {
+			delete(out, stem(l.Path))
+			delete(out, stem(l.SONAME))
+		}
+	}
+	return out
+}
+
+// ownNames are the names under which the artifact's own objects are found.
+func ownNames(f *Facts) map[string]bool {
+	own := map[string]bool{}
+	for _, o := range f.Objects {
+		own[o.SONAME], own[path.Base(o.Path)] = true, true
+	}
+	return own
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/index"
+)
+
+// packages is where a check looks packages up.
+type packages struct {
+	Source  stack.Source
+	names   []string // hosts of the indexes; none: the embedded history alone
+	indexes index.Several
+}
+
+// openPackages is the package indexes that url, or else pip and uv, name, before which stands the embedded history; or the history alone.
+func openPackages(env environment, url string) (*packages, error) {
+	found, err := index.Find(url, env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	p := &packages{Source: stack.History()}
+	if len(found.URLs) == 0 {
+		return p, nil
+	}
+	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cache := factsCache(env, log)
+	for _, u := range found.URLs {
+		i, err := index.New(index.Options{URL: u, Netrc: found.Netrc, History: stack.History(), Cache: cache, TempDir: os.TempDir(), Log: log})
+		if err != nil {
+			return nil, err
+		}
+		p.indexes, p.names = append(p.indexes, i), append(p.names, i.Name())
+	}
+	p.Source = p.indexes
+	return p, nil
+}
+
+// factsCache keeps what was found out about packages in COMPAT_DATA, else in the user's cache folder. nil, memory alone, where there is no such place.
+func factsCache(env environment, log *slog.Logger) index.Cache {
+	dir, _ := env.Getenv("COMPAT_DATA")
+	if dir == "" {
+		if dir, _ = env.Getenv("XDG_CACHE_HOME"); dir == "" {
+			home, _ := env.Getenv("HOME")
+			if home == "" {
+				return nil
+			}
+			dir = filepath.Join(home, ".cache")
+		}
+		dir = filepath.Join(dir, "compat")
+	}
+	d, err := index.NewDisk(filepath.Join(dir, "packages"))
+	if err != nil {
+		if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
+			log.Warn("what is found out about packages is not kept; set COMPAT_DATA to a folder that can be written to", "err", err)
+		}
+		return nil
+	}
+	return d
+}
+
+// cost is a line for --verbose.
+func (p *packages) cost() string {
+	if len(p.names) == 0 {
+		return "packages: the built-in history answered, nothing was asked over the network"
+	}
+	return fmt.Sprintf("packages: %s of %v", p.indexes.Cost(), p.names)
+}

@@ -1,0 +1,121 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Disk is a Cache in a folder, which any number of processes may share: a value is written beside its place and renamed, and one that is deleted
+// while it is wanted is merely absent. When the folder holds more than its limit, the entries that were not used for longest go.
+type Disk struct {
+	dir   string
+	most  int64 // bytes
+	mu    sync.Mutex
+	added int64 // written since the folder was last gone through; -1: never
+}
+
+// diskLimit is room for what is known of some thousand wheels.
+const diskLimit = 512 << 20
+
+// expiryBytes begin an entry: the Unix time until which it holds.
+const expiryBytes = 8
+
+// NewDisk makes the folder if it is not there, for its owner alone.
+func NewDisk(dir string) (*Disk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("a folder for what is known of packages: %w", err)
+	}
+	return &Disk{dir: dir, most: diskLimit, added: -1}, nil
+}
+
+// place is the file of a key, whose name says nothing of what the key holds.
+func (d *Disk) place(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(d.dir, hex.EncodeToString(sum[:]))
+}
+
+// Get implements Cache.
+func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
+	file := d.place(key)
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	now := time.Now()
+	if len(data) < expiryBytes || now.Unix() > int64(binary.BigEndian.Uint64(data)) {
+		return nil, nil
+	}
+	_ = os.Chtimes(file, now, now) // used just now; on a disk that cannot be written to nothing is deleted either
+	return data[expiryBytes:], nil
+}
+
+// Put implements Cache.
+func (d *Disk) Put(_ context.Context, key string, value []byte, ttl time.Duration) error {
+	if int64(len(value)) > d.most {
+		return nil
+	}
+	f, err := os.CreateTemp(d.dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	head := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).Unix()))
+	_, err = f.Write(append(head, value...))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), d.place(key))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return d.trim(int64(len(value)))
+}
+
+// trim goes through the folder at first, and whenever a tenth of the limit was added.
+func (d *Disk) trim(n int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.added >= 0 {
+		if d.added += n; d.added < d.most/10 {
+			return nil
+		}
+	}
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	var files []fs.FileInfo
+	size := int64(0)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
+			size += info.Size()
+		}
+	}
+	d.added = 0
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, f := range files {
+		if size <= d.most-d.most/10 {
+			break
+		}
+		if err := os.Remove(filepath.Join(d.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		size -= f.Size()
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+const (
+	inMemory = 16 << 20  // of a range; a larger one goes to a temporary file
+	maxFar   = 512 << 20 // read of one wheel by ranges in all
+	slack    = 512       // for the extra field of a local header, whose length only the header tells
+)
+
+// window is a part of a file.
+type window struct {
+	at, size int64
+	data     io.ReaderAt
+	file     *temp // nil: in memory
+}
+
+func inBytes(at int64, data []byte) window {
+	return window{at: at, size: int64(len(data)), data: bytes.NewReader(data)}
+}
+
+// holds tells whether a place is in the window.
+func (w window) holds(off int64) bool { return w.data != nil && off >= w.at && off < w.at+w.size }
+
+// ReadAt reads by the file's offsets, up to the window's end.
+func (w window) ReadAt(p []byte, off int64) (int, error) {
+	if !w.holds(off) {
+		return 0, io.EOF
+	}
+	return w.data.ReadAt(p, off-w.at)
+}
+
+func (w window) close() error {
+	if w.file == nil {
+		return nil
+	}
+	return w.file.Close()
+}
+
+// fetch asks for the bytes from at to end of a file that has size bytes. One that breaks off is asked for again.
+func (i *Index) fetch(ctx context.Context, f file, at, end, size int64) (window, error) {
+	for try := 1; ; try++ {
+		w, err := i.fetchOnce(ctx, f, at, end, size)
+		var broken *retryError
+		switch {
+		case err == nil || !errors.As(err, &broken):
+			return w, err
+		case ctx.Err() != nil:
+			return w, ctx.Err()
+		case try >= attempts:
+			return w, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", broken.why, try)
+		}
+	}
+}
+
+func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (window, error) {
+	resp, err := i.do(ctx, request{url: f.url, header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, end-1), "Accept-Encoding": "identity"}})
+	if err != nil {
+		return window{}, err
+	}
+	defer resp.Body.Close()
+	start, now, ok := contentRange(resp.Header.Get("Content-Range"))
+	switch {
+	case resp.StatusCode != http.StatusPartialContent || !ok || start != at:
+		return window{}, i.errorf(stack.ErrUnavailable, "%s answers another range than was asked for", f.url.Host)
+	case now != size:
+		return window{}, i.errorf(stack.ErrUnavailable, "%s had %d bytes, and now it has %d", unpack.Safe(f.name), size, now)
+	}
+	broken := func(err error) error {
+		return &retryError{why: fmt.Sprintf("%s breaks off in the middle of a range: %v", f.url.Host, err)}
+	}
+	if end-at <= inMemory {
+		data := make([]byte, end-at)
+		if _, err := io.ReadFull(resp.Body, data); err != nil {
+			return window{}, broken(err)
+		}
+		return inBytes(at, data), nil
+	}
+	t, err := newTemp(i.tempDir)
+	if err != nil {
+		return window{}, err
+	}
+	n, err := io.Copy(tempErrors{t}, io.LimitReader(resp.Body, end-at))
+	if err == nil && n == end-at {
+		return window{at: at, size: n, data: t, file: t}, nil
+	}
+	t.Close()
+	var disk *tempError
+	if errors.As(err, &disk) {
+		return window{}, fmt.Errorf("room for %s: %w", unpack.Safe(f.name), disk.err)
+	}
+	return window{}, broken(cmp.Or(err, io.ErrUnexpectedEOF))
+}
+
+// grown reads a file by ranges: the end is kept, and one window elsewhere that grows while reading goes on behind it. It is for the directory of
+// a zip, and serves one reader at a time.
+type grown struct {
+	i          *Index
+	ctx        context.Context
+	f          file
+	size       int64
+	tail, last window
+	step, read int64
+	failed     *error
+}
+
+func (r *grown) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := off + int64(n)
+		if at >= r.size {
+			return n, io.EOF
+		}
+		w := r.tail
+		if !w.holds(at) {
+			if !r.last.holds(at) {
+				if err := r.fetch(at); err != nil {
+					*r.failed = err
+					return n, err
+				}
+			}
+			w = r.last
+		}
+		m, err := w.ReadAt(p[n:], at)
+		if n += m; err != nil && !errors.Is(err, io.EOF) {
+			*r.failed = err
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// fetch makes the window begin at a place.
+func (r *grown) fetch(at int64) error {
+	if at == r.last.at+r.last.size {
+		r.step = min(2*r.step, lastWindow)
+	} else {
+		r.step = firstWindow
+	}
+	end := min(at+r.step, r.size)
+	if r.tail.at > at {
+		end = min(end, r.tail.at)
+	}
+	if r.read += end - at; r.read > maxFar {
+		return r.i.errorf(stack.ErrUnavailable, "%s: more than %d MB would have to be read of it by ranges", unpack.Safe(r.f.name), maxFar>>20)
+	}
+	err := r.last.close()
+	r.last = window{}
+	if err == nil {
+		r.last, err = r.i.fetch(r.ctx, r.f, at, end, r.size)
+	}
+	return err
+}
+
+// sparse makes a zip of some members of a wheel, each of which comes by one range when it is first read; tail is the end of the wheel where that is
+// at hand, nil otherwise.
+func (i *Index) sparse(ctx context.Context, f file, size int64, members []unpack.Member, tail *window) (*content, error) {
+	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail}
+	var lengths []int64
+	all := int64(0)
+	for _, m := range members {
+		n := min(m.Packed+int64(len(m.Name))+30+slack, size-m.Offset)
+		s.spans = append(s.spans, span{at: all, from: m.Offset, length: n})
+		lengths = append(lengths, n)
+		all += n
+	}
+	if all > maxFar {
+		return nil, i.errorf(stack.ErrUnavailable, "%s: more than %d MB would have to be read of it by ranges", unpack.Safe(f.name), maxFar>>20)
+	}
+	directory := unpack.Sparse(members, lengths)
+	s.directory = inBytes(all, directory)
+	c := &content{ReaderAt: s, size: all + int64(len(directory)), close: func() error { return s.last.close() }}
+	s.failed = &c.err
+	return c, nil
+}
+
+// span is where a member of the wheel stands in the sparse zip.
+type span struct{ at, from, length int64 }
+
+type sparse struct {
+	i         *Index
+	ctx       context.Context
+	f         file
+	size      int64 // of the wheel
+	tail      *window
+	spans     []span
+	directory window
+	last      window // the span that was read last, by the wheel's offsets
+	failed    *error
+}
+
+func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := off + int64(n)
+		m, err := s.directory.ReadAt(p[n:], at)
+		if !s.directory.holds(at) {
+			if m, err = s.member(p[n:], at); m == 0 && err == nil {
+				return n, io.EOF
+			}
+		}
+		if n += m; err != nil && !errors.Is(err, io.EOF) {
+			*s.failed = err
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// member reads of the member at a place; 0, nil where there is none.
+func (s *sparse) member(p []byte, at int64) (int, error) {
+	for _, m := range s.spans {
+		if at < m.at || at >= m.at+m.length {
+			continue
+		}
+		from := m.from + at - m.at
+		p = p[:min(int64(len(p)), m.length-(at-m.at))]
+		if s.tail != nil && s.tail.at <= m.from {
+			return s.tail.ReadAt(p, from)
+		}
+		if !s.last.holds(from) {
+			err := s.last.close()
+			s.last = window{}
+			if err == nil {
+				s.last, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size)
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		return s.last.ReadAt(p, from)
+	}
+	return 0, nil
+}

@@ -1,0 +1,106 @@
+package index
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// maxRanges bounds the ranges of one reading: from there on the latency of each costs more than a plain GET.
+const maxRanges = 48
+
+// Read implements stack.Reader: each library by a range of its own, or all of them by one plain GET where they are most of the file. What
+// is known already costs nothing.
+func (i *Index) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+	wants := unread(r, worth)
+	if len(wants) == 0 {
+		return r, nil
+	}
+	best, _, _, err := i.choose(ctx, r.Name, r.Version, on)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := i.facts(ctx, *best, true)
+	if err != nil {
+		return nil, i.failed(ctx, *best, err)
+	}
+	found := map[string]stack.Library{} // by installed path
+	var missing []unpack.Member
+	for _, m := range facts.Objects {
+		at := installed(m.Path)
+		if !wants[at] {
+			continue
+		}
+		var l stack.Library
+		key, _ := libraryKey(*best, m.Path)
+		switch {
+		case recall(ctx, i, key, &l):
+			found[at] = l
+		case m.Packed <= worth(at):
+			missing = append(missing, m)
+		}
+	}
+	if len(missing) > 0 {
+		read, err := i.readMembers(ctx, *best, facts, missing)
+		if err != nil {
+			return nil, i.failed(ctx, *best, err)
+		}
+		for path, l := range read {
+			found[installed(path)] = l
+		}
+	}
+	out := *r
+	out.Libraries = slices.Clone(r.Libraries)
+	for n, l := range out.Libraries {
+		if f, ok := found[l.Path]; ok {
+			out.Libraries[n] = f
+		}
+	}
+	return &out, nil
+}
+
+// unread are the paths of the libraries that are to be read.
+func unread(r *stack.Release, worth func(path string) int64) map[string]bool {
+	wants := map[string]bool{}
+	for _, l := range r.Libraries {
+		if l.Unread && worth(l.Path) > 0 {
+			wants[l.Path] = true
+		}
+	}
+	return wants
+}
+
+// readMembers reads members that the cache does not have; those who ask for the same at once share one reading.
+func (i *Index) readMembers(ctx context.Context, f file, facts *facts, members []unpack.Member) (map[string]stack.Library, error) {
+	key, _ := factsKey(f)
+	var paths []string
+	packed := int64(0)
+	for _, m := range members {
+		paths = append(paths, m.Path)
+		packed += m.Packed
+	}
+	return i.reads.do(ctx, key+"\x00"+strings.Join(paths, "\x00"), func(ctx context.Context) (map[string]stack.Library, error) {
+		var w *content
+		var err error
+		if (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole || facts.Whole {
+			// All of it comes: then all of it is looked at once and for all.
+			members = facts.Objects
+			w, err = i.download(ctx, f)
+		} else {
+			w, err = i.sparse(ctx, f, facts.Size, members, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		_, libraries, err := i.members(ctx, f, w, members)
+		if err != nil {
+			return nil, err
+		}
+		i.rememberLibraries(ctx, f, libraries)
+		return libraries, nil
+	})
+}

@@ -1,0 +1,308 @@
+package index
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// noise can't be compressed, so that members lie apart.
+func noise(seed byte, n int) string {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(b)
+	return string(b)
+}
+
+// large is a wheel of a megabyte, of which two objects are a small part.
+func large(t *testing.T) map[string][]wheel {
+	lib := func(name string) string { return string(object(t, name, "run", "V1")) }
+	return map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "",
+		"demo/a.bin", noise(1, 300<<10), "demo/liba.so.1", lib("liba.so.1"), "demo/b.bin", noise(2, 300<<10), "demo/libb.so.1", lib("libb.so.1"), "demo/c.bin", noise(3, 300<<10),
+		"demo/libhuge.so", noise(4, 100<<10))}}
+}
+
+func only(names ...string) func(string) int64 {
+	return func(path string) int64 {
+		if slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(path, n) }) {
+			return 50 << 10
+		}
+		return 0
+	}
+}
+
+// A library costs one range, and nothing the second time.
+func TestReadOneRangeEach(t *testing.T) {
+	s := serve(t, large(t))
+	i := s.index(t, nil)
+	r, err := i.Release(ctx, "demo", "1.0", linux)
+	if err != nil || len(r.Libraries) != 3 || slices.ContainsFunc(r.Libraries, func(l stack.Library) bool { return !l.Unread || l.Known }) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := s.asked(); len(got) != 3 || !strings.HasSuffix(got[2], "whl bytes=-131072") { // the page, METADATA, the directory
+		t.Errorf("asked %v", got)
+	}
+	one, err := i.Read(ctx, r, linux, only("liba.so.1", "libhuge.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.asked(); len(got) != 1 || !strings.Contains(got[0], " bytes=") {
+		t.Errorf("asked %v for one library", got)
+	}
+	state := func(r *stack.Release) (out []string) {
+		for _, l := range r.Libraries {
+			out = append(out, fmt.Sprintf("%s known %v unread %v", l.Path, l.Known, l.Unread))
+		}
+		return out
+	}
+	want := []string{"demo/liba.so.1 known true unread false", "demo/libb.so.1 known false unread true", "demo/libhuge.so known false unread true"}
+	if got := state(one); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if !r.Libraries[0].Unread {
+		t.Error("the release that was given is changed")
+	}
+	both, err := i.Read(ctx, one, linux, only("liba.so.1", "libb.so.1"))
+	if err != nil || !both.Libraries[1].Known || len(s.asked()) != 1 {
+		t.Errorf("%+v, %v", both, err)
+	}
+	if _, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil || len(s.asked()) != 0 {
+		t.Errorf("asked again: %v", err)
+	}
+	if c := i.Cost(); c.Requests != 5 || c.Bytes == 0 || c.Bytes > 200<<10 || c.Cached < 2 || c.Recorded != 0 {
+		t.Errorf("cost %+v", c)
+	}
+	// Most of the file comes by one plain GET, which looks at everything.
+	i = s.index(t, nil)
+	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
+		t.Fatal(err)
+	}
+	s.wheels["demo"] = []wheel{build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/liba.so.1", noise(5, 700<<10), "demo/b.bin", noise(6, 300<<10))}
+	i = s.index(t, nil)
+	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
+		t.Fatal(err)
+	}
+	s.asked()
+	if _, err := i.Read(ctx, r, linux, everything); err != nil {
+		t.Error(err)
+	}
+	if got := s.asked(); len(got) != 1 || !strings.HasSuffix(got[0], ".whl") {
+		t.Errorf("asked %v for most of the file", got)
+	}
+}
+
+// recorded is a history of demo 1.0.
+type recorded struct {
+	stack.Source
+	file, sum string
+}
+
+func (h recorded) Recorded(name, version string, on stack.On) (string, string, bool) {
+	return h.file, h.sum, name == "demo" && version == "1.0" && on == linux
+}
+
+func (h recorded) Release(context.Context, string, string, stack.On) (*stack.Release, error) {
+	return &stack.Release{Name: "demo", Version: "1.0", Known: true, Libraries: []stack.Library{{Path: "demo/lib.so", Known: true}}}, nil
+}
+
+// A release of the history costs the page alone; one whose file has another digest is read.
+func TestHistoryFirst(t *testing.T) {
+	wheels := large(t)
+	file := wheels["demo"][0]
+	for _, c := range []struct {
+		name    string
+		history recorded
+		asked   int
+	}{
+		{"the file", recorded{file: file.name, sum: sum(file.data)}, 1},
+		{"another digest", recorded{file: file.name, sum: strings.Repeat("0", 64)}, 3},
+		{"no digest", recorded{file: file.name}, 3},
+		{"another file", recorded{file: "demo-1.0-py3-none-any.whl", sum: sum(file.data)}, 3},
+	} {
+		s := serve(t, wheels)
+		i := s.index(t, func(o *Options) { o.History = c.history })
+		r, err := i.Release(ctx, "demo", "1.0", linux)
+		if err != nil || (len(r.Libraries) == 1) != (c.asked == 1) {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
+		if got := s.asked(); len(got) != c.asked {
+			t.Errorf("%s: asked %v", c.name, got)
+		}
+		if got := i.Cost().Recorded; got != map[bool]int64{true: 1}[c.asked == 1] {
+			t.Errorf("%s: %d releases from the history", c.name, got)
+		}
+	}
+}
+
+// An index that lies: the file is another one, has another size each time, or answers other ranges.
+func TestLies(t *testing.T) {
+	other := build(t, "other-1.0-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
+	older := build(t, "demo-0.9-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
+	for _, c := range []struct {
+		name string
+		file wheel
+		want string
+	}{
+		{"another project", other, `holds "other" "1.0" by its METADATA, so it is not the file that was asked for`},
+		{"another version", older, `holds "demo" "0.9" by its METADATA, so it is not the file that was asked for`},
+		{"no zip", wheel{data: []byte(noise(1, 300<<10))}, "demo-1.0-py3-none-manylinux2014_x86_64.whl: "},
+	} {
+		c.file.name = "demo-1.0-py3-none-manylinux2014_x86_64.whl"
+		s := serve(t, map[string][]wheel{"demo": {c.file}})
+		s.beside = false
+		if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	s := serve(t, large(t))
+	i := s.index(t, nil)
+	r, err := i.Release(ctx, "demo", "1.0", linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wheels["demo"][0].data = build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "b.bin", noise(1, 500<<10)).data
+	if _, err := i.Read(ctx, r, linux, only("liba.so.1")); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), "bytes, and now it has") {
+		t.Errorf("another file behind the same name: %v", err)
+	}
+}
+
+// A member that inflates to more than any library has is known by its name.
+func TestBomb(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, m := range [][2]string{{"demo/libbomb.so", strings.Repeat("\x00", 64<<20)}, {"demo/a.bin", noise(1, 300<<10)}, {"demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"}} {
+		w, err := z.Create(m[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(m[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, map[string][]wheel{"demo": {{name: "demo-1.0-py3-none-manylinux2014_x86_64.whl", data: b.Bytes()}}})
+	s.beside = false
+	r, err := described(s.index(t, nil), "demo", "1.0")
+	if err != nil || len(r.Libraries) != 1 || r.Libraries[0].Known || r.Libraries[0].Unread {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "facts")
+	s := serve(t, large(t))
+	with := func(o *Options) {
+		d, err := NewDisk(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Cache = d
+	}
+	if _, err := described(s.index(t, with), "demo", "1.0"); err != nil {
+		t.Fatal(err)
+	}
+	s.asked()
+	i := s.index(t, with) // another process
+	if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known || len(s.asked()) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if c := i.Cost(); c.Requests != 0 || c.Bytes != 0 || !strings.HasPrefix(c.String(), "0 requests, 0.0 MB received, ") {
+		t.Errorf("a warm cache costs %s", c)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info.Mode(), err)
+	}
+	// Damaged entries are found out again.
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatal(entries, err)
+	}
+	for n, e := range entries {
+		if err := os.WriteFile(filepath.Join(dir, e.Name()), []byte(strings.Repeat("?", n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := described(s.index(t, with), "demo", "1.0"); err != nil || !r.Libraries[0].Known {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestDiskIsBoundedAndShared(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			d, err := NewDisk(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			d.most = 100_000
+			for k := range 100 {
+				key := fmt.Sprint(n%2, "/", k)
+				if err := d.Put(ctx, key, []byte(strings.Repeat(key, 300)), time.Hour); err != nil && !errors.Is(err, os.ErrNotExist) { // swept away by another
+					t.Error(err)
+				}
+				if v, err := d.Get(ctx, key); err != nil || v != nil && string(v) != strings.Repeat(key, 300) {
+					t.Errorf("%s: %.20q, %v", key, v, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	size := int64(0)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			size += info.Size()
+		}
+	}
+	if size == 0 || size > 150_000 { // each of the four sweeps when it has added a tenth
+		t.Errorf("%d bytes in %d entries", size, len(entries))
+	}
+	d, err := NewDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put(ctx, "gone", []byte("x"), -time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := d.Get(ctx, "gone"); v != nil || err != nil {
+		t.Errorf("an entry that has expired: %q, %v", v, err)
+	}
+}
+
+// The table of exports survives the cache.
+func TestExportsThroughTheCache(t *testing.T) {
+	s := serve(t, large(t))
+	shared := newMemory(1 << 20)
+	with := func(o *Options) { o.Cache = shared }
+	var got [2]*stack.Release
+	for n := range got {
+		var err error
+		if got[n], err = described(s.index(t, with), "demo", "1.0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(a, b elfobj.Export) bool { return a == b }
+	if a, b := got[0].Libraries[0], got[1].Libraries[0]; len(a.Exports) == 0 || !slices.EqualFunc(a.Exports, b.Exports, same) {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+}

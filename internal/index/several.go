@@ -1,0 +1,100 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// Several asks an index and extra ones as pip does: what any of them offers counts, and the first that has a wheel of a version gives it. An index that
+// can't be asked spoils the answer, since it might have had a better one.
+type Several []*Index
+
+var _ stack.Reader = Several(nil)
+
+// Versions implements stack.Source.
+func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
+	var all []string
+	var unknown error
+	for _, i := range s {
+		versions, err := i.Versions(ctx, name)
+		switch {
+		case err == nil:
+			all = append(all, versions...)
+		case !errors.Is(err, stack.ErrUnknown):
+			return nil, err
+		default:
+			unknown = joined(unknown, err)
+		}
+	}
+	if all == nil {
+		return nil, unknown
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// Release implements stack.Source. A release that one index knows by its requirements only may be whole on the next.
+func (s Several) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	var partly *stack.Release
+	var unknown error
+	for _, i := range s {
+		r, err := i.Release(ctx, name, version, on)
+		switch {
+		case err == nil && r.Known:
+			return r, nil
+		case err == nil && partly == nil:
+			partly = r
+		case err != nil && !errors.Is(err, stack.ErrUnknown):
+			return nil, err
+		case err != nil:
+			unknown = joined(unknown, err)
+		}
+	}
+	if partly != nil {
+		return partly, nil
+	}
+	return nil, unknown
+}
+
+// Read implements stack.Reader: the index that gave the release reads it.
+func (s Several) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+	if len(unread(r, worth)) == 0 {
+		return r, nil
+	}
+	var unknown error
+	for _, i := range s {
+		had, err := i.Release(ctx, r.Name, r.Version, on)
+		if err == nil && had.Known {
+			return i.Read(ctx, r, on, worth)
+		}
+		if err != nil && !errors.Is(err, stack.ErrUnknown) {
+			return nil, err
+		}
+		unknown = joined(unknown, err)
+	}
+	return nil, unknown
+}
+
+// Cost is that of all.
+func (s Several) Cost() Cost {
+	var all Cost
+	for _, i := range s {
+		c := i.Cost()
+		all.Requests, all.Bytes, all.Cached, all.Recorded = all.Requests+c.Requests, all.Bytes+c.Bytes, all.Cached+c.Cached, all.Recorded+c.Recorded
+	}
+	return all
+}
+
+func joined(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
