@@ -13,7 +13,7 @@ import (
 
 // Options says where the queue is kept and how patient it is. The zero value of each field but Dir is usable.
 type Options struct {
-	URL string // Redis: redis://, rediss:// or unix://, with user and password where needed; "": embedded
+	URL string // Redis, or several; see redis.go; "": embedded
 	Dir string // folder of the embedded journal; made when it isn't there; not used with URL
 
 	Lease           time.Duration // how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own idea of "at once"
@@ -45,7 +45,7 @@ const (
 
 // Queue is an open queue; its methods may be called from any goroutine.
 type Queue struct {
-	rdb     *redis.Client
+	rdb     redis.UniversalClient
 	scripts map[string]*redis.Script
 	o       Options
 	log     *slog.Logger

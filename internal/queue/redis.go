@@ -13,8 +13,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
+// openRedis makes a client of an address:
+//
+//	redis://USER:PASSWORD@HOST:6379/0                                    one server; rediss:// with TLS, unix:///PATH of a socket
+//	redis://HOST:26379/0?master_name=NAME&addr=HOST:26379                the master that sentinels name; username and password are the servers'
+//	redis://USER:PASSWORD@HOST:6379?cluster=true&addr=HOST:6379          a Cluster, found by any of its nodes
 func (q *Queue) openRedis() error {
-	o, err := redis.ParseURL(q.o.URL)
+	rdb, err := newClient(q.o.URL)
 	if err != nil {
 		// The text of a URL error holds the URL, and that holds the password.
 		if e := (*url.Error)(nil); errors.As(err, &e) {
@@ -22,24 +27,63 @@ func (q *Queue) openRedis() error {
 		}
 		return fmt.Errorf("the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or rediss:// for TLS", err)
 	}
-	q.rdb = redis.NewClient(tune(o))
+	q.rdb = rdb
 	q.own(q.inspect)
 	return nil
 }
 
+func newClient(address string) (redis.UniversalClient, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	switch {
+	case query.Get("master_name") != "":
+		o, err := redis.ParseFailoverURL(address)
+		if err != nil {
+			return nil, err
+		}
+		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.PoolSize = max(o.PoolSize, connections)
+		return redis.NewFailoverClient(o), nil
+	case query.Get("cluster") == "true":
+		query.Del("cluster")
+		u.RawQuery = query.Encode()
+		o, err := redis.ParseClusterURL(u.String())
+		if err != nil {
+			return nil, err
+		}
+		// It repeats a call where a node is gone or sends it elsewhere, up to three times: a delivery is then a duplicate, a second lease of a claim runs out.
+		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+		o.PoolSize = max(o.PoolSize, connections)
+		return redis.NewClusterClient(o), nil
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(tune(o)), nil
+}
+
+const (
+	dialTimeout = time.Second
+	ioTimeout   = 2 * time.Second // more than maxBlock
+
+	// Each idle worker holds one connection while it blocks; what is left must do for the webhook on a machine with one core too.
+	connections = 64
+)
+
 // tune sets what makes a call fail within seconds when Redis is away. Nothing is repeated in here: a script may have run though its answer was lost.
 func tune(o *redis.Options) *redis.Options {
-	o.DialTimeout = time.Second
-	o.ReadTimeout = 2 * time.Second // more than maxBlock
-	o.WriteTimeout = 2 * time.Second
-	o.PoolTimeout = time.Second
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.ContextTimeoutEnabled = true
-	// Each idle worker holds one connection while it blocks; what is left must do for the webhook on a machine with one core too.
-	o.PoolSize = max(o.PoolSize, 64)
-	o.Protocol = 2
-	o.DisableIdentity = true
+	o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	o.PoolSize = max(o.PoolSize, connections)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o
 }
@@ -80,7 +124,7 @@ func (q *Queue) inspect(ctx context.Context) {
 
 type warning struct{ what, do string }
 
-func inspect(ctx context.Context, rdb *redis.Client) ([]warning, error) {
+func inspect(ctx context.Context, rdb redis.Cmdable) ([]warning, error) {
 	config := map[string]string{}
 	for _, name := range []string{"maxmemory-policy", "appendonly"} {
 		got, err := rdb.ConfigGet(ctx, name).Result()

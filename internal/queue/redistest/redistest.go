@@ -9,9 +9,11 @@ package redistest
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -42,12 +44,42 @@ func Start(t testing.TB, args ...string) *Server {
 		}
 		t.Skip("redis-server is not installed; this test needs a real one")
 	}
-	s := &Server{t: t, path: path, dir: t.TempDir(), args: args}
+	s := &Server{t: t, path: path, dir: t.TempDir()}
 	s.port = freePort(t)
+	s.args = append([]string{
+		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+	}, args...)
 	s.URL = "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) + "/0"
 	t.Cleanup(s.Kill)
 	s.Start()
 	return s
+}
+
+// Addr is where the server listens: host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Replica starts a server that copies this one.
+func (s *Server) Replica(args ...string) *Server {
+	s.t.Helper()
+	return Start(s.t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(s.port)}, args...)...)
+}
+
+// Sentinel starts a sentinel that calls this server name, and alone decides after a second of silence that a replica takes its place. Its URL finds the
+// master.
+func (s *Server) Sentinel(name string) *Server {
+	s.t.Helper()
+	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: freePort(s.t)}
+	w.URL = "redis://" + w.Addr() + "/0?master_name=" + name
+	file := filepath.Join(w.dir, "sentinel.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 5000\n", w.port, w.dir, name, s.port)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	w.args = []string{file, "--sentinel"}
+	s.t.Cleanup(w.Kill)
+	w.Start()
+	return w
 }
 
 // Start starts a server that was stopped or killed, with its data and on its port, and waits until it answers.
@@ -57,21 +89,18 @@ func (s *Server) Start() {
 		return
 	}
 	s.out = &bytes.Buffer{}
-	s.cmd = exec.Command(s.path, append([]string{
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
-		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
-	}, s.args...)...)
+	s.cmd = exec.Command(s.path, s.args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("start redis-server: %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		if s.answers() {
 			return
 		}
 		if time.Now().After(end) {
 			s.Kill()
-			s.t.Fatalf("redis-server on port %d does not answer within 10 s; it said:\n%s", s.port, s.out)
+			s.t.Fatalf("redis-server on port %d does not answer; it said:\n%s", s.port, s.out)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
