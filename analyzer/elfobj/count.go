@@ -6,12 +6,12 @@ import "debug/elf"
 // DT_HASH (exact), DT_GNU_HASH (all exported symbols, nothing for an object that exports none), the symbols that
 // relocations use, the distance to the string table where nothing lies between, DT_MIPS_SYMTABNO, and .dynsym where
 // there are section headers. It is an error when one of them reaches into the next table.
-func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, error) {
+func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *symbolUses, error) {
 	symtab := d.value(elf.DT_SYMTAB)
 	entry := m.symbolSize()
 	_, have, ok := m.at(symtab)
 	if !ok {
-		return 0, damaged("the symbol table (DT_SYMTAB) at address %#x lies in no segment", symtab)
+		return 0, nil, damaged("the symbol table (DT_SYMTAB) at address %#x lies in no segment", symtab)
 	}
 	limit := have / entry
 	var after elf.DynTag // the table that follows next
@@ -24,6 +24,10 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, erro
 		}
 	}
 
+	uses, err := readUses(m, d, o, limit)
+	if err != nil {
+		return 0, nil, err
+	}
 	var n uint64
 	for _, c := range []struct {
 		what  string
@@ -31,15 +35,15 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, erro
 	}{
 		{"DT_HASH", func() (uint64, error) { return countHash(m, d, o) }},
 		{"DT_GNU_HASH", func() (uint64, error) { return countGNUHash(m, d) }},
-		{"a relocation", func() (uint64, error) { return countRelocated(m, d, o) }},
+		{"a relocation", func() (uint64, error) { return uses.count, nil }},
 		{"DT_MIPS_SYMTABNO", func() (uint64, error) { return countMIPS(d, o), nil }},
 	} {
 		k, err := c.count()
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		if k > limit {
-			return 0, damaged("%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d", c.what, k, symtab, limit)
+			return 0, nil, damaged("%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d", c.what, k, symtab, limit)
 		}
 		n = max(n, k)
 	}
@@ -52,9 +56,9 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, erro
 		}
 	}
 	if n > maxSymbols {
-		return 0, tooLarge("the number of dynamic symbols", n, maxSymbols)
+		return 0, nil, tooLarge("the number of dynamic symbols", n, maxSymbols)
 	}
-	return n, nil
+	return n, uses, nil
 }
 
 func (f *file) symbolSize() uint64 {
@@ -142,56 +146,9 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	return n, err
 }
 
-// countRelocated finds the largest symbol index that a relocation uses.
-func countRelocated(m *image, d *dynamic, o *Object) (uint64, error) {
-	plt := elf.DynTag(d.value(elf.DT_PLTREL))
-	var n uint64
-	for _, t := range []struct {
-		addr, size elf.DynTag
-		addend     bool
-	}{{elf.DT_RELA, elf.DT_RELASZ, true}, {elf.DT_REL, elf.DT_RELSZ, false}, {elf.DT_JMPREL, elf.DT_PLTRELSZ, plt == elf.DT_RELA}} {
-		size := d.value(t.size)
-		if !d.has(t.addr) || size == 0 {
-			continue
-		}
-		what := "the relocation table (" + t.addr.String() + ")"
-		off, err := m.table(d.value(t.addr), size, what)
-		if err != nil {
-			return 0, err
-		}
-		entry := 2 * m.wordSize()
-		if t.addend {
-			entry += m.wordSize()
-		}
-		err = m.each(off, size, entry, what, func(_ uint64, b []byte) (bool, error) {
-			if k := relocSymbol(m, b, o); k != 0 {
-				n = max(n, k+1)
-			}
-			return true, nil
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
-}
-
-// relocSymbol is ELF_R_SYM of r_info. 64-bit MIPS stores the index as a word of its own before the types.
-func relocSymbol(m *image, b []byte, o *Object) uint64 {
-	switch {
-	case !m.wide:
-		return uint64(m.order.Uint32(b[4:]) >> 8)
-	case elf.Machine(o.Machine) == elf.EM_MIPS:
-		return uint64(m.order.Uint32(b[8:]))
-	default:
-		return m.order.Uint64(b[8:]) >> 32
-	}
-}
-
 func countMIPS(d *dynamic, o *Object) uint64 {
-	const symtabno = elf.DynTag(0x70000011) // DT_MIPS_SYMTABNO
 	if elf.Machine(o.Machine) != elf.EM_MIPS {
 		return 0
 	}
-	return d.value(symtabno)
+	return d.value(dtMIPSSymtabno)
 }

@@ -171,6 +171,7 @@ func TestAgainstDebugELF(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, f, o)
+			compareRelocs(t, f, o)
 			roundTrip(t, o)
 		})
 	}

@@ -28,8 +28,8 @@
 //	needed libc.so.6                        once for each DT_NEEDED
 //	runpath $ORIGIN/../lib                  rpath likewise
 //	interp /lib64/ld-linux-x86-64.so.2
-//	import [weak] [KIND] NAME[@VERSION LIBRARY]
-//	export [weak|unique] [KIND] NAME[@@VERSION|@VERSION] [size=N]
+//	import [weak] [KIND] NAME[@VERSION LIBRARY] [by=WAY,…]
+//	export [weak|unique] [KIND] NAME[@@VERSION|@VERSION] [size=N] [by=WAY,…]
 //	verneed LIBRARY VERSION [weak] [VERSION [weak]]...
 //	verdef NAME [base] [weak] [PARENT]...
 //	exact                                   only the verneed and verdef lines count, nothing is implied
@@ -38,10 +38,13 @@
 //	flags_1 now nodelete pie 0x…
 //	execstack yes|no|unsaid                 default no; unsaid for rel and core
 //	relr
+//	relocs relative,tls-ie                relocations that name no symbol
 //	osabi 3
 //	build-id 0123abcd
 //	abi-tag Linux 3.2.0
-//	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2
+//	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2; isa-used likewise
+//	guards ibt shstk                        or bti pac gcs, zicfilp zicfiss
+//	go-build-id
 //	e-flags 0x5000400
 //	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 //	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
@@ -56,6 +59,13 @@
 //	export foo@@V2                          the default version
 //	export foo@V1                           an old version, hidden from the linker
 //	export hidden foo                       unversioned with the hidden bit
+//
+//	import puts by=jump-slot                called through the PLT
+//	import unused by=none                   no relocation: the loader never looks it up
+//	export object stdout by=copy            a program's copy of a library's variable
+//
+// WAY is jump-slot, glob-dat, word, copy, tls-gd, tls-ie, tls-desc, relative, irelative, other or none (Relocs). An import that says nothing is filled in
+// by glob-dat, or by a word on machines without it, and a thread-local one by none.
 //
 // KIND is notype, object, func (the default), tls, ifunc, common, section, file or 0x….
 //

@@ -75,6 +75,32 @@ func (i *implier) def(name string) {
 	}
 }
 
+// implyRelocs gives the imports that say nothing of relocations those that Write makes.
+func (o *Object) implyRelocs() {
+	usual := o.usualRelocs()
+	for i := range o.Imports {
+		if m := &o.Imports[i]; m.Relocs == 0 {
+			m.Relocs = usual(m.Kind)
+		}
+	}
+}
+
+// usualRelocs is how Write makes an import be looked up where nothing is said: by a pointer that the load fills. A thread-local one has no such pointer.
+func (o *Object) usualRelocs() func(Kind) Relocs {
+	way := RelocNone
+	for _, w := range []Relocs{RelocGlobDat, RelocWord} {
+		if way == RelocNone && o.relocType(w) != 0 {
+			way = w
+		}
+	}
+	return func(k Kind) Relocs {
+		if k == TLS {
+			return RelocNone
+		}
+		return way
+	}
+}
+
 // impliedVersym is whether an object with such records would have DT_VERSYM.
 func (o *Object) impliedVersym() bool {
 	return len(o.VersionNeeds)+len(o.VersionDefs) > 0

@@ -15,12 +15,12 @@ const (
 	noteProperty = 5
 )
 
+// noteGoBuildID is the type of a note whose owner is "Go" (cmd/internal/buildid).
+const noteGoBuildID = 4
+
 var abiSystems = []string{"Linux", "Hurd", "Solaris", "FreeBSD", "NetBSD", "Syllable", "NaCl"}
 
-// propertyISANeeded is GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 psABI, Linux extensions: program properties).
-const propertyISANeeded = 0xc0008002
-
-// readNotes reads build ID, ABI tag and the instruction set that is needed. A note that makes no sense ends its segment; nothing depends on notes.
+// readNotes reads build ID, ABI tag and program properties. A note that makes no sense ends its segment; nothing depends on notes.
 func readNotes(f *file, ps []progHeader, o *Object) {
 	left := uint64(maxNotes)
 	for _, p := range ps {
@@ -44,8 +44,11 @@ func readNotes(f *file, ps []progHeader, o *Object) {
 			if at+descsz > uint64(len(b)) {
 				break
 			}
-			if string(b[12:12+namesz]) == "GNU\x00" {
+			switch string(b[12 : 12+namesz]) {
+			case "GNU\x00":
 				o.note(f, typ, b[at:at+descsz])
+			case "Go\x00\x00":
+				o.GoBuildID = o.GoBuildID || typ == noteGoBuildID
 			}
 			b = b[min(end, uint64(len(b))):]
 		}
@@ -59,27 +62,8 @@ func (o *Object) note(f *file, typ uint32, desc []byte) {
 	case typ == noteABITag && len(desc) == 16 && o.ABITag == "":
 		c := f.cursor(desc)
 		o.ABITag = formatABITag([4]uint32{c.u32(), c.u32(), c.u32(), c.u32()})
-	case typ == noteProperty && o.Machine == Machine(elf.EM_X86_64):
+	case typ == noteProperty:
 		o.properties(f, desc)
-	}
-}
-
-// properties reads an array of program properties: type, size, and data that is padded to a word.
-func (o *Object) properties(f *file, b []byte) {
-	align := uint64(4)
-	if f.wide {
-		align = 8
-	}
-	for len(b) >= 8 {
-		c := f.cursor(b)
-		typ, size := c.u32(), uint64(c.u32())
-		if size > uint64(len(b)-8) {
-			return
-		}
-		if typ == propertyISANeeded && size == 4 {
-			o.ISA = c.u32()
-		}
-		b = b[min(8+up(size, align), uint64(len(b))):]
 	}
 }
 

@@ -25,17 +25,21 @@ type Object struct {
 	VersionDefs  []VersionDef  `json:"version_defs"`  // DT_VERDEF
 	HasVersym    bool          `json:"has_versym"`    // has DT_VERSYM
 
-	Flags     uint64 `json:"flags"`      // DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
-	Flags1    uint64 `json:"flags_1"`    // DT_FLAGS_1
-	TextRel   bool   `json:"text_rel"`   // DT_TEXTREL or DF_TEXTREL
-	ExecStack string `json:"exec_stack"` // "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
-	StaticTLS bool   `json:"static_tls"` // DF_STATIC_TLS
-	RelR      bool   `json:"relr"`       // DT_RELR
+	Flags     uint64 `json:"flags"`                      // DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
+	Flags1    uint64 `json:"flags_1"`                    // DT_FLAGS_1
+	TextRel   bool   `json:"text_rel"`                   // DT_TEXTREL or DF_TEXTREL
+	ExecStack string `json:"exec_stack"`                 // "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
+	StaticTLS bool   `json:"static_tls"`                 // DF_STATIC_TLS
+	RelR      bool   `json:"relr"`                       // DT_RELR
+	Local     Relocs `json:"local_relocations,omitzero"` // ways of the relocations that name no symbol
 
-	BuildID string   `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
-	ABITag  string   `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
-	ISA     uint32   `json:"isa,omitempty"`      // GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4
-	Comment []string `json:"comment,omitempty"`  // distinct strings of .comment: which compilers made it
+	BuildID   string   `json:"build_id,omitempty"`    // NT_GNU_BUILD_ID in hex
+	ABITag    string   `json:"abi_tag,omitempty"`     // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	ISA       uint32   `json:"isa,omitempty"`         // GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4; the loader refuses it on less
+	ISAUsed   uint32   `json:"isa_used,omitempty"`    // GNU_PROPERTY_X86_ISA_1_USED, bits likewise: somewhere in it, perhaps after asking the processor
+	Guards    Guards   `json:"guards,omitzero"`       // GNU_PROPERTY_*_FEATURE_1_AND: protections that all of its code is made for
+	GoBuildID bool     `json:"go_build_id,omitempty"` // has the note of the Go linker
+	Comment   []string `json:"comment,omitempty"`     // distinct strings of .comment: which compilers made it
 
 	Sections []Section `json:"-"` // section headers that lie inside the file; a hint, empty in a stripped file
 }
@@ -46,6 +50,7 @@ type Import struct {
 	Version string `json:"version,omitempty"`
 	Library string `json:"library,omitempty"` // vn_file of its version: the library the linker found it in
 	Weak    bool   `json:"weak,omitempty"`
+	Relocs  Relocs `json:"relocations,omitzero"` // how the loader is told to look it up; empty: it is not
 	Kind    Kind   `json:"kind"`
 }
 
@@ -55,7 +60,8 @@ type Export struct {
 	Version string `json:"version,omitempty"`
 	Hidden  bool   `json:"hidden,omitempty"` // the hidden bit of its version index: name@V and not name@@V
 	Weak    bool   `json:"weak,omitempty"`
-	Unique  bool   `json:"unique,omitempty"` // STB_GNU_UNIQUE
+	Unique  bool   `json:"unique,omitempty"`     // STB_GNU_UNIQUE
+	Relocs  Relocs `json:"relocations,omitzero"` // uses of its own that the loader binds by name, so that another object's definition may come first
 	Kind    Kind   `json:"kind"`
 	Size    uint64 `json:"size,omitempty"`
 }

@@ -41,11 +41,12 @@ func Parse(text string) (*Object, error) {
 		o.HasVersym = p.versym == "yes"
 	}
 	o.readFlags()
-	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym) {
+	o.implyRelocs()
+	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
 		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
 	}
-	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ISA != 0 || o.ExecStack != "unsaid") {
-		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, build-id, abi-tag, isa and execstack stand only there")
+	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
+		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, notes and execstack stand only there")
 	}
 	return o, nil
 }
@@ -132,11 +133,31 @@ func (p *parser) line(s string) error {
 		return err
 	case "e-flags":
 		return setWord(&o.EFlags, l.rest)
-	case "isa":
+	case "isa", "isa-used":
 		if o.Machine != Machine(elf.EM_X86_64) {
 			return errors.New("only x86_64 has an isa;")
 		}
-		return setWord(&o.ISA, l.rest)
+		return setWord(map[string]*uint32{"isa": &o.ISA, "isa-used": &o.ISAUsed}[key], l.rest)
+	case "guards":
+		for _, w := range strings.Fields(l.rest) {
+			if err := o.Guards.add(w); err != nil {
+				return err
+			}
+		}
+		if _, ok := o.Guards.bits(o.Machine); !ok {
+			return fmt.Errorf("%s has no property for one of these guards;", o.Arch())
+		}
+		return nil
+	case "go-build-id":
+		o.GoBuildID = true
+		return l.end()
+	case "relocs":
+		r, err := parseRelocs(l.rest)
+		if err == nil && r.Has(RelocNone) {
+			err = errors.New("no relocs line means none;")
+		}
+		o.Local = r
+		return err
 	case "section":
 		return p.section(l)
 	}
@@ -198,6 +219,9 @@ func (p *parser) importLine(l *words) error {
 			i.Library = lib
 		}
 	}
+	if i.Relocs, err = l.relocs(); err != nil {
+		return err
+	}
 	p.o.Imports = append(p.o.Imports, i)
 	return l.end()
 }
@@ -211,11 +235,8 @@ func (p *parser) exportLine(l *words) error {
 	if s.weak && s.unique || s.hidden && s.version != "" {
 		return errors.New("a symbol is weak or unique, and hidden only without a version (name@VERSION is hidden);")
 	}
-	if l.rest != "" {
-		n, ok := strings.CutPrefix(l.rest, "size=")
-		if !ok {
-			return errors.New("after the symbol there can be only size=N;")
-		}
+	if n, ok := strings.CutPrefix(l.rest, "size="); ok {
+		n, l.rest, _ = strings.Cut(n, " ")
 		if e.Size, err = strconv.ParseUint(n, 0, 64); err != nil {
 			return err
 		}
@@ -223,8 +244,11 @@ func (p *parser) exportLine(l *words) error {
 			return errors.New("a size over 4 GB in a 32-bit object;")
 		}
 	}
+	if e.Relocs, err = l.relocs(); err == nil && (e.Relocs.Has(RelocNone) || l.rest != "") {
+		err = errors.New("after the symbol there can be only size=N and by=WAY,…;")
+	}
 	p.o.Exports = append(p.o.Exports, e)
-	return nil
+	return err
 }
 
 func (p *parser) verneed(l *words) error {

@@ -16,9 +16,13 @@ func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []
 	if e := d.value(elf.DT_SYMENT); d.has(elf.DT_SYMENT) && e != entry {
 		return damaged("DT_SYMENT is %d; a symbol of ELF%d has %d bytes", e, o.Class, entry)
 	}
-	n, err := countSymbols(m, d, o, secs)
-	if err != nil || n == 0 {
+	n, uses, err := countSymbols(m, d, o, secs)
+	if err != nil {
 		return err
+	}
+	o.Local = uses.local
+	if n == 0 {
+		return nil
 	}
 	const what = "the symbol table (DT_SYMTAB)"
 	off, err := m.table(d.value(elf.DT_SYMTAB), n*entry, what)
@@ -61,7 +65,7 @@ func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []
 		if index != nil {
 			ndx = m.order.Uint16(index[2*i:])
 		}
-		err := s.add(o, t, v, ndx)
+		err := s.add(o, t, v, ndx, uses.get(i))
 		if err != nil {
 			err = of(fmt.Sprintf("symbol %d", i), err)
 		}
@@ -104,7 +108,7 @@ func (s *symbol) bindable() bool {
 }
 
 // add appends the symbol, whose version index is ndx, to the imports or exports of o.
-func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16) error {
+func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16, uses Relocs) error {
 	name, err := t.get(s.name)
 	if err != nil {
 		return err
@@ -121,9 +125,9 @@ func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16) error {
 	}
 	weak := s.bind == elf.STB_WEAK
 	if s.defined() {
-		o.Exports = append(o.Exports, Export{name, ver.name, ndx&versionHidden != 0, weak, s.bind == bindUnique, kindOf(s.typ), s.size})
+		o.Exports = append(o.Exports, Export{name, ver.name, ndx&versionHidden != 0, weak, s.bind == bindUnique, uses &^ RelocNone, kindOf(s.typ), s.size})
 	} else {
-		o.Imports = append(o.Imports, Import{name, ver.name, ver.library, weak, kindOf(s.typ)})
+		o.Imports = append(o.Imports, Import{name, ver.name, ver.library, weak, uses, kindOf(s.typ)})
 	}
 	return nil
 }

@@ -54,8 +54,13 @@ func (o *Object) Text() string {
 		line("needed %s", quote(n, quoteLine))
 	}
 	o.versionText(line)
+	usual := o.usualRelocs()
 	for _, i := range o.Imports {
-		line("import %s", i.text())
+		s := i.text()
+		if i.Relocs != 0 && i.Relocs != usual(i.Kind) {
+			s += " by=" + i.Relocs.String()
+		}
+		line("import %s", s)
 	}
 	for _, e := range o.Exports {
 		line("export %s", e.text())
@@ -72,6 +77,9 @@ func (o *Object) Text() string {
 	if o.RelR {
 		line("relr")
 	}
+	if o.Local != 0 {
+		line("relocs %s", o.Local)
+	}
 	if o.OSABI != 0 {
 		line("osabi %d", o.OSABI)
 	}
@@ -82,6 +90,13 @@ func (o *Object) Text() string {
 	value("abi-tag", o.ABITag)
 	if o.ISA != 0 {
 		line("isa %#x", o.ISA)
+	}
+	if o.ISAUsed != 0 {
+		line("isa-used %#x", o.ISAUsed)
+	}
+	value("guards", o.Guards.String())
+	if o.GoBuildID {
+		line("go-build-id")
 	}
 	for _, c := range o.Comment {
 		line("comment %s", quote(c, quoteLine))
@@ -164,6 +179,9 @@ func (e Export) text() string {
 	if e.Size != 0 {
 		s += fmt.Sprintf(" size=%d", e.Size)
 	}
+	if e.Relocs != 0 {
+		s += " by=" + e.Relocs.String()
+	}
 	return s
 }
 
@@ -174,18 +192,21 @@ func symbolText(name, words string, k Kind) string {
 	return strings.TrimPrefix(words+" "+quote(name, quoteSymbol), " ")
 }
 
-func flagText(v uint64, names []flagName) string {
-	var s string
+func flagText(v uint64, names []flagName) string { return " " + strings.Join(flagList(v, names), " ") }
+
+// flagList names the bits of v; those without a name are one number at the end.
+func flagList(v uint64, names []flagName) []string {
+	out := []string{}
 	for _, n := range names {
 		if v&n.bits != 0 {
-			s += " " + n.name
+			out = append(out, n.name)
 			v &^= n.bits
 		}
 	}
 	if v != 0 {
-		s += fmt.Sprintf(" %#x", v)
+		out = append(out, fmt.Sprintf("%#x", v))
 	}
-	return s
+	return out
 }
 
 // What makes a value need quotes.

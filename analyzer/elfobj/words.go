@@ -133,3 +133,13 @@ func (l *words) symbol() (s symbolWords, err error) {
 	l.rest = strings.TrimLeft(l.rest, " ")
 	return s, nil
 }
+
+// relocs reads by=WAY,… at the end of a line; zero where there is nothing.
+func (l *words) relocs() (Relocs, error) {
+	w, ok := strings.CutPrefix(l.rest, "by=")
+	if !ok {
+		return 0, nil
+	}
+	l.rest = ""
+	return parseRelocs(w)
+}

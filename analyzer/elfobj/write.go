@@ -5,11 +5,12 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf, readelf, linkers and
 // the dynamic linker take it. It writes any class and byte order; functions return 0 on
-// x86_64, i686 and aarch64, and variables are zeros. Each import has a relocation on machines whose
+// x86_64, i686 and aarch64, and variables are zeros. Where nothing is said of its relocations, each import has one on machines whose
 // number for it is known (relocTypes), so the dynamic linker really looks it up.
 //
 // In an object made by hand, zero fields have the meaning of the text form's defaults: x86_64, ET_DYN with PT_DYNAMIC,
@@ -26,6 +27,9 @@ func Write(o *Object) ([]byte, error) {
 		return nil, fmt.Errorf("write ELF: %w", err)
 	}
 	if err := w.numberVersions(); err != nil {
+		return nil, fmt.Errorf("write ELF: %w", err)
+	}
+	if err := w.numberRelocs(); err != nil {
 		return nil, fmt.Errorf("write ELF: %w", err)
 	}
 	w.plan()
@@ -49,6 +53,8 @@ func complete(o *Object) *Object {
 		c.implyVersions()
 	}
 	c.HasVersym = c.HasVersym || c.impliedVersym()
+	c.Imports = slices.Clone(c.Imports)
+	c.implyRelocs()
 	return &c
 }
 
@@ -62,6 +68,9 @@ type writer struct {
 	index map[versionKey]uint16 // of the version records
 
 	importIndex, exportIndex []uint16 // version indexes of the symbols
+
+	dynRelocs, pltRelocs []reloc
+	gotWords, pltWords   uint64 // of .got and .got.plt
 
 	split int // parts before it go into the first, read-only segment
 }

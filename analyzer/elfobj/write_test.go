@@ -49,7 +49,26 @@ export object stdout
 abi-tag Linux 3.2.0
 osabi 3
 `,
-	"v3":         "elf x86_64\nisa 0x4\nabi-tag Linux 3.2.0\nexport f\n",
+	"v3":        "elf x86_64\nisa 0x4\nisa-used 0x6\nguards ibt shstk\nabi-tag Linux 3.2.0\nexport f\n",
+	"protected": "elf aarch64\nguards bti pac gcs\nexport f\n",
+	"landing":   "elf riscv64\nguards zicfilp zicfiss\nbuild-id 00\n",
+	"go":        "elf x86_64 exec static\ngo-build-id\n",
+	"relocated": `elf x86_64
+needed libc.so.6
+import puts@GLIBC_2.2.5 libc.so.6 by=jump-slot
+import both@GLIBC_2.2.5 libc.so.6 by=jump-slot,glob-dat
+import object environ by=word
+import unused by=none
+import tls errno by=tls-gd
+import tls errno2 by=tls-ie,tls-desc
+export own by=jump-slot
+export object table size=24 by=word,glob-dat
+export tls counter size=4 by=tls-gd
+relocs tls-gd,tls-ie,relative,irelative
+`,
+	"copies":     "elf x86_64 exec\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nexport object stdin size=8 by=copy\nexport object stdout size=8 by=copy\n",
+	"lazy arm":   "elf armv7l\nneeded libc.so.6\nimport puts by=jump-slot\nimport plain by=word\nrelocs irelative\n",
+	"lazy 390":   "elf s390x\nneeded libc.so.6\nimport puts by=jump-slot\nimport tls e by=tls-ie\n",
 	"hard float": "elf armv7l\ne-flags 0x5000400\nexport f\n",
 	"pie":        "elf x86_64\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nflags_1 pie\n",
 	"static":     "elf x86_64 exec static\nbuild-id abcd\n",

@@ -9,7 +9,7 @@ import (
 
 // ownSections are the names that Write uses itself, and .comment, which Object has as a field.
 var ownSections = []string{".interp", ".note.gnu", ".gnu.hash", ".dynsym", ".dynstr", ".gnu.version", ".gnu.version_d", ".gnu.version_r",
-	".rela.dyn", ".rel.dyn", ".relr.dyn", ".text", ".dynamic", ".got", ".tbss", ".bss", ".comment", ".shstrtab"}
+	".rela.dyn", ".rel.dyn", ".rela.plt", ".rel.plt", ".relr.dyn", ".text", ".dynamic", ".got", ".got.plt", ".tbss", ".bss", ".comment", ".shstrtab"}
 
 // check refuses what would come out as something else.
 func (w *writer) check() error {
@@ -61,6 +61,9 @@ func (w *writer) check() error {
 		if _, err := parseABITag(o.ABITag); err != nil {
 			return err
 		}
+	}
+	if _, ok := o.Guards.bits(o.Machine); !ok {
+		return fmt.Errorf("guards %s, which %s does not have", o.Guards, o.Arch())
 	}
 	for _, t := range typeNames {
 		if t.typ == o.Type {

@@ -106,34 +106,6 @@ func (w *writer) sectionHeader(b *out, name uint32, p *part) {
 	b.word(p.entsize)
 }
 
-// relocs fills one pointer of .got for each import. A thread-local one would need another kind of relocation; it gets none.
-func (w *writer) relocs() []byte {
-	b := w.out()
-	got := w.part(".got")
-	for i, m := range w.o.Imports {
-		if m.Kind == TLS {
-			continue
-		}
-		b.word(got.addr + w.f.wordSize()*uint64(1+i))
-		if w.f.wide {
-			b.word(uint64(1+i)<<32 | uint64(w.relocType()))
-		} else {
-			b.word(uint64(1+i)<<8 | uint64(w.relocType()))
-		}
-		if w.relocAddends() {
-			b.word(0)
-		}
-	}
-	return b.Bytes()
-}
-
-// relr relocates the first pointer of .got, which nobody uses.
-func (w *writer) relr() []byte {
-	b := w.out()
-	b.word(w.part(".got").addr)
-	return b.Bytes()
-}
-
 func (w *writer) dynamic() []byte {
 	o, b := w.o, w.out()
 	tag := func(t elf.DynTag, v uint64) {
@@ -167,6 +139,16 @@ func (w *writer) dynamic() []byte {
 	tag(elf.DT_SYMENT, w.f.symbolSize())
 	table(".rela.dyn", elf.DT_RELA, elf.DT_RELASZ, elf.DT_RELAENT)
 	table(".rel.dyn", elf.DT_REL, elf.DT_RELSZ, elf.DT_RELENT)
+	if len(w.pltRelocs) > 0 {
+		table(".got.plt", elf.DT_PLTGOT)
+		table(".rela.plt", elf.DT_JMPREL, elf.DT_PLTRELSZ)
+		table(".rel.plt", elf.DT_JMPREL, elf.DT_PLTRELSZ)
+		kind := elf.DT_REL
+		if w.relocAddends() {
+			kind = elf.DT_RELA
+		}
+		tag(elf.DT_PLTREL, uint64(kind))
+	}
 	table(".relr.dyn", dtRelr, 35, 37) // DT_RELRSZ, DT_RELRENT
 	table(".gnu.version", elf.DT_VERSYM)
 	table(".gnu.version_d", elf.DT_VERDEF)

@@ -17,7 +17,7 @@ func (w *writer) plan() {
 	if o.Interp != "" && o.loadable() {
 		add(part{name: ".interp", typ: elf.SHT_PROGBITS, flags: a, align: 1, bytes: func() []byte { return []byte(o.Interp + "\x00") }})
 	}
-	if (o.BuildID+o.ABITag != "" || o.ISA != 0) && o.loadable() {
+	if (o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) && o.loadable() {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
 	if o.Dynamic {
@@ -34,13 +34,7 @@ func (w *writer) plan() {
 		if len(o.VersionNeeds) > 0 {
 			add(part{name: ".gnu.version_r", typ: elf.SHT_GNU_VERNEED, flags: a, link: ".dynstr", info: uint32(len(o.VersionNeeds)), align: word, bytes: w.verneed})
 		}
-		switch {
-		case w.relocType() == 0 || len(o.Imports) == 0:
-		case w.relocAddends():
-			add(part{name: ".rela.dyn", typ: elf.SHT_RELA, flags: a, link: ".dynsym", align: word, entsize: 3 * word, bytes: w.relocs})
-		default:
-			add(part{name: ".rel.dyn", typ: elf.SHT_REL, flags: a, link: ".dynsym", align: word, entsize: 2 * word, bytes: w.relocs})
-		}
+		w.planRelocs(add)
 		if o.RelR {
 			add(part{name: ".relr.dyn", typ: elf.SHT_PROGBITS, flags: a, align: word, entsize: word, bytes: w.relr})
 		}
@@ -59,7 +53,10 @@ func (w *writer) plan() {
 			}
 		}
 		add(part{name: ".dynamic", typ: elf.SHT_DYNAMIC, flags: a | wr, link: ".dynstr", align: word, entsize: 2 * word, bytes: w.dynamic})
-		add(part{name: ".got", typ: elf.SHT_PROGBITS, flags: a | wr, align: word, entsize: word, bytes: func() []byte { return make([]byte, word*uint64(1+len(o.Imports))) }})
+		add(part{name: ".got", typ: elf.SHT_PROGBITS, flags: a | wr, align: word, entsize: word, bytes: w.got})
+		if len(w.pltRelocs) > 0 {
+			add(part{name: ".got.plt", typ: elf.SHT_PROGBITS, flags: a | wr, align: word, entsize: word, bytes: func() []byte { return make([]byte, word*w.pltWords) }})
+		}
 		add(part{name: ".tbss", typ: elf.SHT_NOBITS, flags: a | wr | elf.SHF_TLS, align: 16, space: tls})
 		add(part{name: ".bss", typ: elf.SHT_NOBITS, flags: a | wr, align: 16, space: vars})
 	}

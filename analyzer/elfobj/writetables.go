@@ -5,34 +5,6 @@ import (
 	"encoding/hex"
 )
 
-// relocTypes is the relocation that fills a pointer with a symbol's address: GLOB_DAT where the machine has one, else the
-// plain word. Machines that are not here get no relocations.
-var relocTypes = map[elf.Machine][2]uint32{ // for ELF32, ELF64
-	elf.EM_X86_64:    {uint32(elf.R_X86_64_GLOB_DAT), uint32(elf.R_X86_64_GLOB_DAT)},
-	elf.EM_386:       {uint32(elf.R_386_GLOB_DAT), 0},
-	elf.EM_AARCH64:   {0, uint32(elf.R_AARCH64_GLOB_DAT)},
-	elf.EM_ARM:       {uint32(elf.R_ARM_GLOB_DAT), 0},
-	elf.EM_PPC64:     {0, uint32(elf.R_PPC64_GLOB_DAT)},
-	elf.EM_S390:      {uint32(elf.R_390_GLOB_DAT), uint32(elf.R_390_GLOB_DAT)},
-	elf.EM_RISCV:     {uint32(elf.R_RISCV_32), uint32(elf.R_RISCV_64)},
-	elf.EM_LOONGARCH: {uint32(elf.R_LARCH_32), uint32(elf.R_LARCH_64)},
-}
-
-// relocType is 0 where nothing is known.
-func (w *writer) relocType() uint32 {
-	t := relocTypes[elf.Machine(w.o.Machine)]
-	if w.f.wide {
-		return t[1]
-	}
-	return t[0]
-}
-
-// relocAddends tells whether the machine's relocations are RELA.
-func (w *writer) relocAddends() bool {
-	m := elf.Machine(w.o.Machine)
-	return m != elf.EM_386 && m != elf.EM_ARM
-}
-
 // code is a function that returns 0.
 func (w *writer) code() []byte {
 	b := make([]byte, 16)
@@ -67,13 +39,24 @@ func (w *writer) notes() []byte {
 		}
 		note(noteABITag, d.Bytes())
 	}
-	if w.o.ISA != 0 {
-		d := w.out()
-		for _, v := range []uint32{propertyISANeeded, 4, w.o.ISA} {
-			d.u32(v)
+	guards, _ := w.o.Guards.bits(w.o.Machine) // checked
+	d := w.out()
+	for _, p := range []struct{ typ, value uint32 }{{features[elf.Machine(w.o.Machine)].property, guards}, {propertyISANeeded, w.o.ISA}, {propertyISAUsed, w.o.ISAUsed}} {
+		if p.value != 0 {
+			d.u32(p.typ)
+			d.u32(4)
+			d.u32(p.value)
+			d.Write(make([]byte, up(uint64(d.Len()), uint64(w.o.Class/8))-uint64(d.Len())))
 		}
-		d.Write(make([]byte, up(uint64(d.Len()), uint64(w.o.Class/8))-uint64(d.Len())))
+	}
+	if d.Len() > 0 {
 		note(noteProperty, d.Bytes())
+	}
+	if w.o.GoBuildID {
+		b.u32(4)
+		b.u32(0)
+		b.u32(noteGoBuildID)
+		b.WriteString("Go\x00\x00")
 	}
 	return b.Bytes()
 }
@@ -146,21 +129,37 @@ func (w *writer) dynsym() []byte {
 		symbol(i.Name, bindOf(i.Weak, false), i.Kind, 0, 0, 0)
 	}
 	text, data, tls := w.part(".text"), w.part(".bss"), w.part(".tbss")
-	var used, usedTLS uint64
-	for _, e := range w.o.Exports {
+	at := w.rooms()
+	for i, e := range w.o.Exports {
 		bind := bindOf(e.Weak, e.Unique)
 		switch e.Kind {
 		case TLS:
-			symbol(e.Name, bind, e.Kind, w.shndx(tls), usedTLS, e.Size)
-			usedTLS += room(e)
+			symbol(e.Name, bind, e.Kind, w.shndx(tls), at[i], e.Size)
 		case Func, IFunc, "":
 			symbol(e.Name, bind, e.Kind, w.shndx(text), text.addr, e.Size)
 		default:
-			symbol(e.Name, bind, e.Kind, w.shndx(data), data.addr+used, e.Size)
-			used += room(e)
+			symbol(e.Name, bind, e.Kind, w.shndx(data), data.addr+at[i], e.Size)
 		}
 	}
 	return b.Bytes()
+}
+
+// rooms is where each exported variable lies in .bss or .tbss; 0 for a function.
+func (w *writer) rooms() []uint64 {
+	at := make([]uint64, len(w.o.Exports))
+	var used, usedTLS uint64
+	for i, e := range w.o.Exports {
+		switch e.Kind {
+		case TLS:
+			at[i] = usedTLS
+			usedTLS += room(e)
+		case Func, IFunc, "":
+		default:
+			at[i] = used
+			used += room(e)
+		}
+	}
+	return at
 }
 
 // room is the memory that a variable gets. Sizes over a page are not worth the address space; nothing is stored there.

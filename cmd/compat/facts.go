@@ -12,7 +12,7 @@ import (
 func newFactsCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "facts FILE",
-		Short: "Print what one ELF file says of itself, as JSON",
+		Short: "Print what one ELF file says of itself, as JSON (docs/facts.schema.json)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
@@ -34,7 +34,7 @@ func newFactsCommand(env environment) *cobra.Command {
 			out := json.NewEncoder(env.Out)
 			out.SetIndent("", "  ")
 			out.SetEscapeHTML(false)
-			return out.Encode(o)
+			return out.Encode(o.Facts())
 		},
 	}
 }

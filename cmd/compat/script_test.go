@@ -34,8 +34,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"elf":   elf,
-			"wheel": wheel,
+			"elf":    elf,
+			"wheel":  wheel,
+			"schema": schema,
 		},
 	})
 }

@@ -69,7 +69,8 @@ func Commands(root *cobra.Command) string {
 	return b.String()
 }
 
-// Schema is the JSON Schema (draft 2020-12) of a type as encoding/json writes it. Fields without omitempty are required, and a pointer may be null.
+// Schema is the JSON Schema (draft 2020-12) of a type as encoding/json writes it. Fields without omitempty or omitzero are required, and a pointer may be
+// null. A type with a MarshalJSON of its own says itself what it makes, by a method JSONSchema.
 func Schema(title string, v any) string {
 	s := schema(reflect.TypeOf(v))
 	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", title
@@ -83,6 +84,9 @@ func Schema(title string, v any) string {
 var text = reflect.TypeFor[encoding.TextMarshaler]()
 
 func schema(t reflect.Type) map[string]any {
+	if own, ok := reflect.Zero(t).Interface().(interface{ JSONSchema() map[string]any }); ok {
+		return own.JSONSchema()
+	}
 	if t.Implements(text) {
 		return map[string]any{"type": "string"}
 	}
@@ -113,14 +117,13 @@ func schema(t reflect.Type) map[string]any {
 func object(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
 		properties[name] = schema(f.Type)
-		if !strings.Contains(rest, "omitempty") {
+		if !strings.Contains(rest, "omit") {
 			required = append(required, name)
 		}
 	}

@@ -41,7 +41,7 @@ func TestPlatformPages(t *testing.T) {
 
 func TestSchemas(t *testing.T) {
 	golden.File(t, filepath.Join(docs, "report.schema.json"), docgen.Schema(analyzer.Schema, analyzer.Report{}))
-	golden.File(t, filepath.Join(docs, "facts.schema.json"), docgen.Schema("compat facts", elfobj.Object{}))
+	golden.File(t, filepath.Join(docs, "facts.schema.json"), docgen.Schema("compat facts", elfobj.Facts{}))
 }
 
 // The schema of compat.yml is written by hand; this holds it to what the parser takes.

@@ -1,0 +1,268 @@
+package elfobj
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// compareRelocs checks the ways of every symbol against the names that debug/elf has for the types in the sections of relocations.
+func compareRelocs(t *testing.T, f *elf.File, o *Object) {
+	t.Helper()
+	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
+		return
+	}
+	way := map[elf.R_X86_64]Relocs{elf.R_X86_64_JMP_SLOT: RelocJumpSlot, elf.R_X86_64_GLOB_DAT: RelocGlobDat, elf.R_X86_64_64: RelocWord, elf.R_X86_64_COPY: RelocCopy,
+		elf.R_X86_64_DTPMOD64: RelocTLSGD, elf.R_X86_64_DTPOFF64: RelocTLSGD, elf.R_X86_64_TPOFF64: RelocTLSIE, elf.R_X86_64_TLSDESC: RelocTLSDesc,
+		elf.R_X86_64_RELATIVE: RelocRelative, elf.R_X86_64_IRELATIVE: RelocIRelative}
+	syms, err := f.DynamicSymbols()
+	if err != nil {
+		return
+	}
+	want := make([]Relocs, len(syms)+1)
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		b, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ; len(b) >= 24; b = b[24:] {
+			info := f.ByteOrder.Uint64(b[8:])
+			w, ok := way[elf.R_X86_64(info)]
+			if !ok {
+				t.Logf("%v is not compared", elf.R_X86_64(info))
+				return
+			}
+			want[info>>32] |= w
+		}
+	}
+	if want[0] != o.Local {
+		t.Errorf("relocations without a symbol are %s, debug/elf has %s", o.Local, want[0])
+	}
+	imports, exports := 0, 0
+	for i, s := range syms {
+		vis := elf.ST_VISIBILITY(s.Other)
+		if bind := elf.ST_BIND(s.Info); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
+			continue
+		}
+		if s.Section != elf.SHN_UNDEF {
+			if got := o.Exports[exports].Relocs; got != want[i+1] {
+				t.Errorf("export %s is used by %q, debug/elf has %q", s.Name, got, want[i+1])
+			}
+			exports++
+			continue
+		}
+		w := want[i+1]
+		if w == 0 {
+			w = RelocNone
+		}
+		if got := o.Imports[imports].Relocs; got != w {
+			t.Errorf("import %s is used by %q, debug/elf has %q", s.Name, got, w)
+		}
+		imports++
+	}
+}
+
+// patched is a file with some of its bytes replaced.
+type patched struct {
+	io.ReaderAt
+	at    int64
+	bytes []byte
+}
+
+func (p patched) ReadAt(b []byte, off int64) (int, error) {
+	n, err := p.ReaderAt.ReadAt(b, off)
+	for i, c := range p.bytes {
+		if at := p.at + int64(i) - off; at >= 0 && at < int64(n) {
+			b[at] = c
+		}
+	}
+	return n, err
+}
+
+// TestFactsWithoutSections reads libraries and programs of this machine again without their section headers.
+func TestFactsWithoutSections(t *testing.T) {
+	compared := 0
+	for _, file := range systemLibraries(t, 120) {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := Read(f, st.Size())
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		bare, err := Read(patched{f, int64(shoffAt(whole)), make([]byte, whole.Class/8)}, st.Size())
+		if err != nil {
+			t.Fatalf("%s without section headers: %v", file, err)
+		}
+		f.Close()
+		if bare.Sections != nil {
+			t.Errorf("%s: sections were read without section headers", file)
+		}
+		whole.Comment = nil
+		same(t, bare, whole)
+		compared++
+	}
+	t.Logf("%d objects compared", compared)
+}
+
+// TestRelocsOnEveryMachine writes and reads each way on each machine that Write knows, and checks the numbers against the table that Read uses.
+func TestRelocsOnEveryMachine(t *testing.T) {
+	for _, a := range archs {
+		for way := RelocJumpSlot; way < RelocOther; way <<= 1 {
+			o := &Object{Class: a.class, ByteOrder: a.order, Machine: Machine(a.machine), Type: "ET_DYN", Dynamic: true, ExecStack: "no", Interp: "/ld.so"}
+			n := o.relocType(way)
+			if n == 0 {
+				continue
+			}
+			if k := relocKinds[a.machine]; int(n) >= len(k) || k[n] != way {
+				t.Errorf("%s: Write makes type %d of %s, and Read takes it for something else", a.name, n, way)
+				continue
+			}
+			switch way {
+			case RelocRelative, RelocIRelative:
+				o.Local = way
+			case RelocCopy:
+				o.Exports = []Export{{Name: "e", Kind: Data, Size: 8, Relocs: way}}
+			default:
+				o.Imports = []Import{{Name: "i", Kind: Func, Relocs: way}}
+			}
+			b, err := Write(o)
+			if err != nil {
+				t.Fatal(a.name, way, err)
+			}
+			got, err := Read(bytes.NewReader(b), int64(len(b)))
+			if err != nil {
+				t.Fatal(a.name, way, err)
+			}
+			same(t, got, parse(t, o.Text()))
+		}
+	}
+}
+
+func TestRelocsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"elf x86_64\nimport f by=copy":                "needs a definition",
+		"elf mips\nimport f by=jump-slot":             "knows no type on mips",
+		"elf x86_64\nimport f by=other":               "knows no type",
+		"elf 0xfeed-64-big\nexport object o by=copy":  "knows no type",
+		"elf riscv64\nneeded a\nimport f by=glob-dat": "knows no type on riscv64",
+	} {
+		if _, err := Write(parse(t, text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: got %v, want an error that says %q", text, err, says)
+		}
+	}
+}
+
+// TestRelocationBeyondTheSymbols: an index that no symbol has is an error, and costs nothing however large it is.
+func TestRelocationBeyondTheSymbols(t *testing.T) {
+	for _, name := range []string{"relocated", "lazy arm"} {
+		o := parse(t, texts[name])
+		b, err := Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for at := 0; at+24 < len(b); at += 4 {
+			c := bytes.Clone(b)
+			for i := range 8 {
+				c[at+i] = 0xff
+			}
+			if _, err := Read(bytes.NewReader(c), int64(len(c))); err != nil && strings.Contains(err.Error(), "a relocation speaks of") {
+				n++
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s: no place of the file gives the error", name)
+		}
+	}
+}
+
+func TestFactsJSON(t *testing.T) {
+	for name, text := range texts {
+		o := parse(t, text)
+		for i := range o.Imports { // the names of this one are no UTF-8
+			o.Imports[i].Name = strings.ToValidUTF8(o.Imports[i].Name, "?")
+		}
+		if name == "names" {
+			continue
+		}
+		b, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}
+		if err := json.Unmarshal(b, &again); err != nil {
+			t.Fatalf("%s: %v in %s", name, err, b)
+		}
+		again.Sections = o.Sections
+		if !reflect.DeepEqual(&again, o) {
+			t.Errorf("%s: JSON does not come back\n%#v\n%#v\n%s", name, &again, o, b)
+		}
+	}
+}
+
+func TestLazy(t *testing.T) {
+	for text, want := range map[string]bool{
+		"elf x86_64\nimport f by=jump-slot":              true,
+		"elf x86_64\nimport f by=jump-slot\nflags now":   false,
+		"elf x86_64\nimport f by=jump-slot\nflags_1 now": false,
+		"elf x86_64\nimport f by=glob-dat":               false,
+		"elf x86_64\nexport f by=jump-slot":              true,
+	} {
+		if got := parse(t, text).Lazy(); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+func TestToolchain(t *testing.T) {
+	for _, c := range []struct {
+		text, tools, languages string
+	}{
+		{"comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0", "gcc 9.4.0 Ubuntu 9.4.0-1ubuntu1~20.04.2", ""},
+		{"comment GCC: (GNU) 10.2.1 20210130 (Red Hat 10.2.1-11)", "gcc 10.2.1 Red Hat 10.2.1-11", ""},
+		{"comment GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)\ncomment clang version 15.0.7\nneeded libstdc++.so.6", "gcc 4.8.5 Red Hat 4.8.5-44; clang 15.0.7", "c++"},
+		{"comment GCC: (crosstool-NG 1.25.0_rc2) 12.2.0", "gcc 12.2.0 crosstool-NG 1.25.0_rc2", ""},
+		{"comment Ubuntu clang version 14.0.0-1ubuntu1.1", "clang 14.0.0 Ubuntu -1ubuntu1.1", ""},
+		{"comment rustc version 1.72.0 (5680fa18f 2023-08-23)\ncomment Linker: LLD 17.0.6", "rustc 1.72.0; lld 17.0.6", "rust"},
+		{"comment mold 2.3.1 (abc; compatible with GNU ld)\nimport _gfortran_st_write", "mold 2.3.1", "fortran"},
+		{"comment \\x7f no compiler\nimport __cudaRegisterFatBinary\nexport object __pyx_module_is_main_a\nimport __gxx_personality_v0", "", "c++ cython cuda"},
+		{"go-build-id", "", "go"},
+		{"section .hip_fatbin 00\nexport _ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "", "rust hip"},
+	} {
+		chain := parse(t, "elf x86_64\n"+c.text).Toolchain()
+		var tools []string
+		for _, u := range chain.Tools {
+			if u.Name != "" {
+				tools = append(tools, strings.TrimSpace(u.Name+" "+u.Version+" "+u.Detail))
+			}
+		}
+		if got := strings.Join(tools, "; "); got != c.tools {
+			t.Errorf("%q: tools %q, want %q", c.text, got, c.tools)
+		}
+		if got := strings.Join(chain.Languages, " "); got != c.languages {
+			t.Errorf("%q: languages %q, want %q", c.text, got, c.languages)
+		}
+	}
+}
+
+func TestISALevel(t *testing.T) {
+	for bits, want := range map[uint32]string{0: "", 1: "", 2: "x86-64-v2", 3: "x86-64-v2", 7: "x86-64-v3", 15: "x86-64-v4", 16: "x86-64-v5 or later"} {
+		if got := ISALevel(bits); got != want {
+			t.Errorf("%d: %q", bits, got)
+		}
+	}
+}

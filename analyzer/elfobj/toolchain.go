@@ -1,0 +1,110 @@
+package elfobj
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Toolchain is what an object tells of how it was made. All of it is a hint: strip removes .comment, and a missing sign means nothing.
+type Toolchain struct {
+	Tools     []Tool   `json:"tools"`     // of .comment, in its order
+	Languages []string `json:"languages"` // of languages below, in that order
+}
+
+// Tool is a compiler or linker.
+type Tool struct {
+	Name    string `json:"name"`             // "gcc", "clang", "rustc", "lld", "mold", …; "" where compat does not know the string
+	Version string `json:"version"`          // "9.4.0", "" with the name
+	Detail  string `json:"detail,omitempty"` // who built it: "Ubuntu 9.4.0-1ubuntu1~20.04.2", "Red Hat 10.2.1-11"
+	Text    string `json:"text"`             // the whole string
+}
+
+// tools are the strings that compilers and linkers leave in .comment. The first group is the version.
+var tools = []struct {
+	name    string
+	pattern *regexp.Regexp
+}{
+	{"gcc", regexp.MustCompile(`^GCC: \(.*?\) ([0-9][0-9.]*)`)},
+	{"clang", regexp.MustCompile(`\bclang version ([0-9][0-9.]*)`)},
+	{"rustc", regexp.MustCompile(`^rustc version ([0-9][0-9.]*)`)},
+	{"lld", regexp.MustCompile(`^Linker: .*?LLD ([0-9][0-9.]*)`)},
+	{"mold", regexp.MustCompile(`^mold ([0-9][0-9.]*)`)},
+	{"ghc", regexp.MustCompile(`^GHC ([0-9][0-9.]*)`)},
+	{"ldc", regexp.MustCompile(`^ldc version ([0-9][0-9.]*)`)},
+	{"zig", regexp.MustCompile(`^zig ([0-9][0-9.]*)`)},
+	{"swift", regexp.MustCompile(`\bSwift version ([0-9][0-9.]*)`)},
+	{"icx", regexp.MustCompile(`^Intel\(R\) .*Compiler ([0-9][0-9.]*)`)},
+}
+
+var (
+	gccMaker   = regexp.MustCompile(`^GCC: \((.*?)\) [0-9.]+(?: [0-9]{8})?(?: \((.*)\))?`)
+	clangMaker = regexp.MustCompile(`^(.*?)\s*clang version [0-9][0-9.]*(\S*)`)
+	rustHash   = regexp.MustCompile(`17h[0-9a-f]{16}E$`)
+)
+
+// tool takes one string of .comment apart.
+func tool(text string) Tool {
+	for _, t := range tools {
+		m := t.pattern.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		out := Tool{Name: t.name, Version: strings.TrimRight(m[1], "."), Text: text}
+		switch t.name {
+		case "gcc":
+			if m := gccMaker.FindStringSubmatch(text); m != nil {
+				if out.Detail = m[1]; m[2] != "" { // GCC: (GNU) 10.2.1 20210130 (Red Hat 10.2.1-11)
+					out.Detail = m[2]
+				}
+			}
+		case "clang":
+			m := clangMaker.FindStringSubmatch(text)
+			out.Detail = strings.TrimSpace(m[1] + " " + m[2])
+		}
+		return out
+	}
+	return Tool{Text: text}
+}
+
+// languages are recognised by what their compilers leave in the tables that the loader reads, or by section names.
+var languages = []struct {
+	name             string
+	tools            []string
+	sections, needed []string
+	symbol           func(string) bool
+}{
+	{"c++", nil, nil, []string{"libstdc++.so.6", "libc++.so.1", "libc++_shared.so"}, func(s string) bool {
+		return s == "__gxx_personality_v0" || strings.HasPrefix(s, "_ZNSt") || strings.HasPrefix(s, "_ZSt") || s == "_Znwm" || s == "_Znwj"
+	}},
+	{"rust", []string{"rustc"}, []string{".rustc"}, nil, func(s string) bool {
+		return s == "rust_eh_personality" || strings.HasPrefix(s, "__rust_") || strings.HasPrefix(s, "_ZN") && rustHash.MatchString(s)
+	}},
+	{"go", nil, []string{".gopclntab", ".go.buildinfo"}, nil, func(s string) bool { return strings.HasPrefix(s, "_cgo_") || s == "crosscall2" }},
+	{"fortran", nil, nil, []string{"libgfortran.so.3", "libgfortran.so.4", "libgfortran.so.5", "libifcore.so.5", "libflang.so"}, func(s string) bool { return strings.HasPrefix(s, "_gfortran_") }},
+	{"cython", nil, nil, nil, func(s string) bool { return strings.HasPrefix(s, "__pyx_") }},
+	{"cuda", nil, []string{".nv_fatbin", ".nvFatBinSegment", "__nv_relfatbin"}, nil, func(s string) bool { return s == "__cudaRegisterFatBinary" }},
+	{"hip", nil, []string{".hip_fatbin", ".hipFatBinSegment"}, nil, func(s string) bool { return s == "__hipRegisterFatBinary" }},
+	{"haskell", []string{"ghc"}, nil, nil, func(s string) bool { return s == "hs_init" }},
+	{"d", []string{"ldc"}, nil, nil, func(s string) bool { return strings.HasPrefix(s, "_d_dso_registry") }},
+	{"swift", []string{"swift"}, []string{"swift5_protocols"}, []string{"libswiftCore.so"}, func(string) bool { return false }},
+}
+
+// Toolchain reads the signs of the object. Section names count where they were read.
+func (o *Object) Toolchain() Toolchain {
+	t := Toolchain{Tools: []Tool{}, Languages: []string{}}
+	for _, c := range o.Comment {
+		t.Tools = append(t.Tools, tool(c))
+	}
+	for _, l := range languages {
+		if l.name == "go" && o.GoBuildID ||
+			slices.ContainsFunc(t.Tools, func(u Tool) bool { return slices.Contains(l.tools, u.Name) }) ||
+			slices.ContainsFunc(o.Sections, func(s Section) bool { return slices.Contains(l.sections, s.Name) }) ||
+			slices.ContainsFunc(o.Needed, func(n string) bool { return slices.Contains(l.needed, n) }) ||
+			slices.ContainsFunc(o.Imports, func(i Import) bool { return l.symbol(i.Name) }) ||
+			slices.ContainsFunc(o.Exports, func(e Export) bool { return l.symbol(e.Name) }) {
+			t.Languages = append(t.Languages, l.name)
+		}
+	}
+	return t
+}
