@@ -46,6 +46,7 @@
 //	guards ibt shstk                        or bti pac gcs, zicfilp zicfiss
 //	go-build-id
 //	e-flags 0x5000400
+//	no-sections                             without section headers
 //	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 //	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
 //

@@ -150,6 +150,7 @@ func TestReadLikeTheLoader(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+		o.NoSections = false // a hint, which may be lost
 		same(t, o, parse(t, text))
 	}
 }

@@ -41,7 +41,8 @@ type Object struct {
 	GoBuildID bool     `json:"go_build_id,omitempty"` // has the note of the Go linker
 	Comment   []string `json:"comment,omitempty"`     // distinct strings of .comment: which compilers made it
 
-	Sections []Section `json:"-"` // section headers that lie inside the file; a hint, empty in a stripped file
+	NoSections bool      `json:"no_sections,omitempty"` // has no section headers, or none that can be read
+	Sections   []Section `json:"-"`                     // section headers that lie inside the file; a hint, empty in a stripped file
 }
 
 // Import is an undefined symbol. Version and Library are "" for an unversioned one.

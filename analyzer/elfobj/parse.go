@@ -42,6 +42,9 @@ func Parse(text string) (*Object, error) {
 	}
 	o.readFlags()
 	o.implyRelocs()
+	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
+		return nil, errors.New("the object has no section headers, and comment and section stand only there")
+	}
 	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
 		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
 	}
@@ -110,6 +113,9 @@ func (p *parser) line(s string) error {
 		return l.oneOf(&p.versym, "yes", "no")
 	case "execstack":
 		return l.oneOf(&o.ExecStack, "yes", "no", "unsaid")
+	case "no-sections":
+		o.NoSections = true
+		return l.end()
 	case "relr":
 		o.RelR = true
 		return l.end()

@@ -21,7 +21,7 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 		return nil, err
 	}
 	secs := readSections(f, h)
-	o.Sections, o.Comment = public(f, secs), readComment(f, secs)
+	o.Sections, o.Comment, o.NoSections = public(f, secs), readComment(f, secs), secs == nil
 	if !loadable(h) {
 		return o, nil
 	}

@@ -98,6 +98,9 @@ func (o *Object) Text() string {
 	if o.GoBuildID {
 		line("go-build-id")
 	}
+	if o.NoSections {
+		line("no-sections")
+	}
 	for _, c := range o.Comment {
 		line("comment %s", quote(c, quoteLine))
 	}

@@ -39,6 +39,7 @@ build-id 00112233445566778899aabbccddeeff00112233
 section .nv_fatbin 50ed55ba 0100 1000 0000000000000000
 `,
 	"bare":       "elf x86_64\n",
+	"headerless": "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f\nno-sections\n",
 	"no exports": "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\n",
 	"aarch64":    "elf aarch64\nsoname libfoo.so.1\nneeded libc.so.6\nimport dlopen@GLIBC_2.34 libc.so.6\nimport weak _ITM_registerTMCloneTable\nexport f@@V\nflags symbolic now\nflags_1 now nodelete\n",
 	"program": `elf x86_64 exec
@@ -127,7 +128,9 @@ func TestWriteRead(t *testing.T) {
 					t.Errorf("section %s is not in the file", s.Name)
 				}
 			}
-			agree(t, b, got)
+			if !want.NoSections { // debug/elf reads nothing else
+				agree(t, b, got)
+			}
 		})
 	}
 }
@@ -151,7 +154,7 @@ func TestReadWithoutSections(t *testing.T) {
 		if got.Sections != nil {
 			t.Error(name, "sections were read without a section header table")
 		}
-		want.Comment = nil
+		want.Comment, want.NoSections = nil, true
 		same(t, got, want)
 	}
 }

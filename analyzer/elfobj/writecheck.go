@@ -62,6 +62,9 @@ func (w *writer) check() error {
 			return err
 		}
 	}
+	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
+		return fmt.Errorf("a .comment or sections of its own without section headers")
+	}
 	if _, ok := o.Guards.bits(o.Machine); !ok {
 		return fmt.Errorf("guards %s, which %s does not have", o.Guards, o.Arch())
 	}

@@ -10,6 +10,9 @@ func (w *writer) emit() []byte {
 	segments := w.segments()
 	last := w.parts[len(w.parts)-1]
 	shoff := up(last.off+last.size, 8)
+	if w.o.NoSections {
+		shoff = 0
+	}
 	w.elfHeader(b, len(segments), shoff)
 	for _, s := range segments {
 		w.progHeader(b, s)
@@ -20,6 +23,9 @@ func (w *writer) emit() []byte {
 		}
 		b.Write(make([]byte, p.off-uint64(b.Len())))
 		b.Write(p.bytes())
+	}
+	if w.o.NoSections {
+		return b.Bytes()
 	}
 	b.Write(make([]byte, shoff-uint64(b.Len())))
 	w.sectionHeader(b, 0, &part{})
@@ -58,7 +64,11 @@ func (w *writer) elfHeader(b *out, segments int, shoff uint64) {
 	b.word(phoff)
 	b.word(shoff)
 	b.u32(o.EFlags)
-	for _, n := range []int{ehsize, phentsize, segments, shentsize, len(w.parts) + 1, len(w.parts)} {
+	sections, names := len(w.parts)+1, len(w.parts)
+	if w.o.NoSections {
+		sections, names = 0, 0
+	}
+	for _, n := range []int{ehsize, phentsize, segments, shentsize, sections, names} {
 		b.u16(uint16(n))
 	}
 }
