@@ -49,6 +49,7 @@ func ParseMetadata(data []byte) (*Metadata, error) {
 
 // Wheel is a WHEEL file (PEP 427).
 type Wheel struct {
+	Version   string // of the format, "1.0"; "" unsaid
 	Generator string // "bdist_wheel (0.37.1)"; "" unsaid
 	Purelib   bool   // Root-Is-Purelib
 	Build     string // "" none
@@ -62,7 +63,7 @@ func ParseWheel(data []byte) (*Wheel, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Wheel{Generator: h.first("generator"), Build: h.first("build"), Purelib: strings.EqualFold(h.first("root-is-purelib"), "true")}
+	w := &Wheel{Version: h.first("wheel-version"), Generator: h.first("generator"), Build: h.first("build"), Purelib: strings.EqualFold(h.first("root-is-purelib"), "true")}
 	for _, line := range h["tag"] {
 		tags, err := ParseTags(line)
 		if err != nil {
