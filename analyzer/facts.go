@@ -30,6 +30,7 @@ type Facts struct {
 	Objects  []*Object
 	Policy   *wheelpolicy.Policy // auditwheel's verdict; nil for what is no wheel or not named like one
 	ABI3     *abi3.Result        // abi3audit's; nil for a wheel without such a tag
+	Inside   *Inside             // what a wheel says of its members; nil for what is none
 
 	audit *audit // while it is read
 	conda bool   // it has an index of a conda package
@@ -41,6 +42,7 @@ type Object struct {
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
+	Opens []string // names of libraries among its constants that it may give to dlopen, sorted
 
 	module bool   // see Extension
 	host   Host   // see View.Host
@@ -97,7 +99,7 @@ var foreign = map[string]string{
 
 // want asks for what the analyzer reads: objects by content or by name, and a wheel's own metadata.
 func want(p string, _ int64, head []byte) bool {
-	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p) || isDepends(p)
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p) || isWheelFile(p) || isDepends(p)
 }
 
 func isMetadata(p string) bool {
@@ -190,6 +192,9 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 		return nil
 	case p.record:
 		facts.audit.record(f.Path, p)
+		return nil
+	case p.wheelFile:
+		facts.audit.wheel = p.text
 		return nil
 	case p.depends:
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -20,8 +21,8 @@ const (
 
 // prepared is what one file says by itself; see unpack.Options.Prepare.
 type prepared struct {
-	metadata, record, depends bool // text of that kind
-	text                      []byte
+	metadata, record, wheelFile, depends bool // text of that kind
+	text                                 []byte
 
 	foreign string // of another system, and why it is not judged
 	script  bool   // a linker script
@@ -32,6 +33,9 @@ type prepared struct {
 	skip       string
 	gpuErr     error
 	unreadable bool          // to auditwheel
+	listed     bool          // an ELF file of a wheel, readable or not, which RECORD has to list
+	size       int64         // of it
+	digest     string        // of it, as RECORD writes it; "" where it was not computed
 	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
 }
 
@@ -46,6 +50,9 @@ func prepare(f *unpack.File) any {
 	case wheel && isRecord(f.Path):
 		p.record = true
 		p.read(f, maxRecord, true)
+	case wheel && isWheelFile(f.Path):
+		p.wheelFile = true
+		p.read(f, maxMetadata, false)
 	case isDepends(f.Path):
 		p.depends = true
 		p.read(f, maxMetadata, false)
@@ -77,6 +84,9 @@ func (p *prepared) binary(f *unpack.File) {
 	text := string(head)
 	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
 	p.elf, p.err = elfobj.Read(f.Content, f.Size)
+	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
+		p.size, p.digest = f.Size, digest(f)
+	}
 	p.unreadable = wheelpolicy.Unreadable(head[:min(n, wheelpolicy.HeaderSize)], f.Size, p.err != nil)
 	if p.err != nil {
 		return
@@ -93,6 +103,7 @@ func (p *prepared) binary(f *unpack.File) {
 	}
 	p.object = newObject(f.Path, f.Package.Format, p.elf)
 	p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
+	p.object.Opens = readOpened(p.elf, f.Content)
 	if p.object.Extension() {
 		p.object.NumPy = readNumPyBuild(p.elf, f.Content, f.Size)
 	}

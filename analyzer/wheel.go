@@ -14,6 +14,7 @@ import (
 // audit is what auditwheel and abi3audit look at in a wheel, gathered while it is read: every ELF file, also those that compat itself does not judge.
 type audit struct {
 	wheelpolicy.Wheel
+	members
 	tag     string // of the stable ABI, "" where the wheel has none
 	minor   int
 	symbols []abi3.Symbol
@@ -54,6 +55,9 @@ func (a *audit) record(path string, p *prepared) {
 func (a *audit) object(path string, p *prepared) {
 	if a == nil {
 		return
+	}
+	if p.listed {
+		a.members.object(path, p)
 	}
 	if p.unreadable {
 		a.Unread[path] = "its section headers lie behind the end of the file"
@@ -99,6 +103,7 @@ func (f *Facts) finish(problems []unpack.Problem) {
 		}
 	}
 	f.Policy = wheelpolicy.Judge(&a.Wheel)
+	f.Inside = a.inside()
 	if a.tag != "" {
 		f.ABI3 = abi3.Audit(a.tag, a.minor, a.symbols)
 	}

@@ -6,7 +6,8 @@
 //
 // Its files are
 //
-//	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form, or METADATA
+//	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
+//	                           the first two are made up where they are not given, and left out where their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form
 //	base/…                     the same for the base
@@ -21,6 +22,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -178,12 +180,15 @@ func (t *tree) add(name string, data []byte) error {
 	if at := inArchive.FindStringIndex(name); at != nil {
 		top, member = name[:at[1]-1], name[at[1]:]
 	}
-	if member == "METADATA" {
+	if member == "METADATA" || member == "WHEEL" || member == "RECORD" {
 		w, err := pkgmeta.ParseWheelName(path.Base(top))
 		if err != nil {
 			return err
 		}
-		member = strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + ".dist-info/METADATA"
+		member = distInfo(w) + member
+		if string(data) == "absent\n" {
+			data = nil
+		}
 	} else if strings.HasPrefix(string(data), "elf ") {
 		o, err := elfobj.Parse(string(data))
 		if err != nil {
@@ -205,6 +210,7 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 	for _, top := range t.order {
 		data, loose := t.files[top][""]
 		if !loose {
+			t.complete(top)
 			var err error
 			if data, err = archive(path.Ext(top), t.files[top]); err != nil {
 				return nil, err
@@ -213,6 +219,31 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 		out = append(out, analyzer.Input{Name: top, Content: bytes.NewReader(data), Size: int64(len(data))})
 	}
 	return out, nil
+}
+
+// complete adds what every wheel has and most cases do not write down: METADATA and WHEEL. A wheel without RECORD has no verdict of auditwheel.
+func (t *tree) complete(top string) {
+	w, err := pkgmeta.ParseWheelName(path.Base(top))
+	if err != nil {
+		return
+	}
+	files := t.files[top]
+	add := func(name, text string) {
+		if _, ok := files[distInfo(w)+name]; !ok {
+			files[distInfo(w)+name] = []byte(text)
+		}
+	}
+	add("METADATA", "Metadata-Version: 2.1\nName: "+w.Name+"\nVersion: "+w.Version+"\n")
+	wheel := "Wheel-Version: 1.0\nGenerator: analyzertest\nRoot-Is-Purelib: false\n"
+	for _, tag := range w.Tags {
+		wheel += "Tag: " + tag.String() + "\n"
+	}
+	add("WHEEL", wheel)
+	maps.DeleteFunc(files, func(_ string, data []byte) bool { return data == nil })
+}
+
+func distInfo(w pkgmeta.WheelName) string {
+	return strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + ".dist-info/"
 }
 
 // Packages is a stack.Source of the releases that a case writes down.

@@ -53,13 +53,16 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
 			case unlooked != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may bring it and could not be looked up", where, unlooked)
+			case grafted(needed) != "":
+				f.Message = where + "; the name is one that auditwheel gives to a copy in the wheel, and the copy is not there"
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Repair the wheel again, from the one that was built", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
 			case perhaps:
 				f.Severity, f.Message = analyzer.Warning, where+"; none of the packages that it depends on is named after it, and one of them may bring it"
 			default:
 				f.Message = where + " nor in any package that is declared or given"
 			}
 			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
-			if !known && p.Facts.Kind == "wheel" {
+			if !known && grafted(needed) == "" && p.Facts.Kind == "wheel" {
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
 			}
 			p.Report(f, fixes...)

@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -59,8 +61,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case other != nil:
 				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
 				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
-				soname := other.Names()[0]
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
+				fixes = append(fixes, needed(p, v, other))
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += "; the object is one of several of which one is loaded at run time"
@@ -109,4 +110,35 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 		}
 	}
 	return nil
+}
+
+// needed offers to list a library of the artifact, with a path to it where the wheel has none yet.
+func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidate {
+	soname := l.Names()[0]
+	c := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}}
+	if to := runPath(v, path.Dir(l.Path)); p.Facts.Kind == "wheel" && to != "" && !leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path)) { // patchelf 0.12 forgets one of two edits
+		c.Fix.Title = "Add the DT_NEEDED entry, and a path to the library"
+		c.Fix.Command += " && patchelf --set-rpath '" + to + "' " + quoted(v.Path)
+		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
+	}
+	return c
+}
+
+// ownPaths are the directories that the loader searches for what a library needs by itself: DT_RUNPATH, or DT_RPATH without it.
+func ownPaths(l *dynlink.Library) string {
+	if l.RunPath != "" {
+		return l.RunPath
+	}
+	return l.RPath
+}
+
+// leadsTo tells whether one of the paths of a library is a directory of the artifact.
+func leadsTo(l *dynlink.Library, paths, dir string) bool {
+	for _, p := range strings.Split(paths, ":") {
+		rest, ok := strings.CutPrefix(strings.Replace(p, "${ORIGIN}", "$ORIGIN", 1), "$ORIGIN")
+		if ok && path.Join(path.Dir(l.Path), rest) == path.Clean(dir) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,109 @@
+package analyzer
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// Inside is what a wheel says of its own members, held against those that it has.
+type Inside struct {
+	DistInfo    []string       // names of its *.dist-info folders, sorted
+	WheelFile   *pkgmeta.Wheel // WHEEL; nil where there is none or it could not be read
+	WheelError  string         // why WHEEL could not be read
+	RecordError string         // why RECORD could not be read to its end
+
+	Missing  []string // rows of RECORD that name no member, in its order
+	Unlisted []string // ELF members that RECORD does not name, sorted
+	Changed  []string // ELF members of another size or digest than RECORD says, sorted
+}
+
+// maxDigest is the largest object whose digest is compared; of larger ones only the size is. The archive's own checksums are checked for all, and a digest
+// of everything would cost a fifth of the time that unpacking takes.
+const maxDigest = 4 << 20
+
+// members gathers, while a wheel is read, what finish needs for Inside.
+type members struct {
+	wheel  []byte               // WHEEL
+	listed map[string]*prepared // ELF members
+}
+
+// isWheelFile tells whether a member is WHEEL.
+func isWheelFile(p string) bool {
+	dir, file := path.Split(p)
+	return file == "WHEEL" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
+}
+
+// object takes in an ELF member.
+func (m *members) object(path string, p *prepared) {
+	if m.listed == nil {
+		m.listed = map[string]*prepared{}
+	}
+	m.listed[path] = &prepared{size: p.size, digest: p.digest}
+}
+
+// digest is what RECORD should say of a file; "" for a large one, and where it can't be read.
+func digest(f *unpack.File) string {
+	if f.Size > maxDigest {
+		return ""
+	}
+	h := sha256.New()
+	if n, err := io.Copy(h, io.NewSectionReader(f.Content, 0, f.Size)); err != nil || n != f.Size {
+		return ""
+	}
+	return "sha256=" + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// inside compares what was gathered.
+func (a *audit) inside() *Inside {
+	in := &Inside{}
+	have := map[string]bool{}
+	for _, m := range a.Members {
+		have[m] = true
+		if dir, _, ok := strings.Cut(m, "/"); ok && strings.HasSuffix(dir, ".dist-info") && !slices.Contains(in.DistInfo, dir) {
+			in.DistInfo = append(in.DistInfo, dir)
+		}
+	}
+	slices.Sort(in.DistInfo)
+	if a.wheel != nil {
+		var err error
+		if in.WheelFile, err = pkgmeta.ParseWheel(a.wheel); err != nil {
+			in.WheelError = err.Error()
+		}
+	}
+	if a.Record == nil {
+		return in
+	}
+	rows, err := pkgmeta.ParseRecord(a.Record)
+	if err != nil {
+		in.RecordError = err.Error()
+	}
+	listed := map[string]bool{}
+	for _, r := range rows {
+		p := path.Clean(r.Path)
+		listed[p] = true
+		if !have[p] {
+			in.Missing = append(in.Missing, r.Path)
+			continue
+		}
+		m := a.listed[p]
+		if m != nil && (r.Size >= 0 && r.Size != m.size || m.digest != "" && strings.HasPrefix(r.Hash, "sha256=") && strings.TrimRight(r.Hash, "=") != m.digest) {
+			in.Changed = append(in.Changed, p)
+		}
+	}
+	for p := range a.listed {
+		if err == nil && !listed[p] {
+			in.Unlisted = append(in.Unlisted, p)
+		}
+	}
+	slices.Sort(in.Unlisted)
+	slices.Sort(in.Changed)
+	in.Changed = slices.Compact(in.Changed)
+	return in
+}

@@ -1,0 +1,56 @@
+package analyzer
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// maxConstants bounds how much of an object's constants is looked through for names of libraries, and maxOpened how many are kept.
+const (
+	maxConstants = 8 << 20
+	maxOpened    = 64
+)
+
+// soName is a string that stands alone among the constants and looks like what is given to dlopen.
+var soName = regexp.MustCompile(`^lib[A-Za-z0-9_+.-]{1,100}\.so(\.[0-9]+){0,4}$`)
+
+var dotSO = []byte(".so")
+
+// readOpened lists the names of libraries among the constants of an object that calls dlopen, sorted. It goes by the section .rodata.
+func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
+	if !slices.ContainsFunc(o.Imports, func(i elfobj.Import) bool { return i.Name == "dlopen" || i.Name == "dlmopen" }) {
+		return nil
+	}
+	var out []string
+	for _, s := range o.Sections {
+		if s.Name != ".rodata" || s.Size > maxConstants {
+			continue
+		}
+		b := make([]byte, s.Size)
+		if n, _ := r.ReadAt(b, int64(s.Offset)); n < len(b) {
+			continue
+		}
+		for at := 0; len(out) < maxOpened; {
+			i := bytes.Index(b[at:], dotSO)
+			if i < 0 {
+				break
+			}
+			i += at
+			start := bytes.LastIndexByte(b[at:i], 0) + 1 + at
+			n := bytes.IndexByte(b[i:], 0)
+			if n < 0 {
+				break
+			}
+			if text := b[start : i+n]; len(text) < 128 && soName.Match(text) && !slices.Contains(out, string(text)) {
+				out = append(out, string(text))
+			}
+			at = i + n + 1
+		}
+	}
+	slices.Sort(out)
+	return out
+}
