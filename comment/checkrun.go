@@ -7,7 +7,6 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
-	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -48,45 +47,58 @@ func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 	return out, nil
 }
 
-// Start makes sure that there is an open run on the commit and returns its id: one that is open already, or a new one. When the
-// analysis of externalID is concluded already, that run's id is returned and nothing is written.
-func (p *Poster) Start(ctx context.Context, sha, externalID, detailsURL, title, summary string) (int64, error) {
-	runs, err := p.runs(ctx, sha)
-	if err != nil {
-		return 0, err
-	}
-	if r := concluded(runs, externalID); r != nil {
-		return r.GetID(), nil
-	}
+// Run is a check run as far as its caller knows it. The zero value is none that is known.
+type Run struct {
+	ID    int64
+	Alone bool // it is open and without annotations, and no other run of ours on its commit is open: GitHub needn't be asked
+}
+
+// Start makes sure that there is an open run on the commit and returns it: one that is open already, or a new one. When the
+// analysis of externalID is concluded already, that run is returned and nothing is written. fresh says that none of ours is open on the commit:
+// then it makes one without a look.
+func (p *Poster) Start(ctx context.Context, sha, externalID, detailsURL, title, summary string, fresh bool) (Run, error) {
 	out := &gh.CheckRunOutput{Title: gh.String(mdsafe.Cut(title, maxTitle)), Summary: gh.String(summary)}
-	for _, r := range runs {
-		if r.GetStatus() == statusCompleted || stale(r, externalID) {
-			continue
+	if !fresh {
+		runs, err := p.runs(ctx, sha)
+		if err != nil {
+			return Run{}, err
 		}
-		if r.GetExternalID() == externalID && r.GetStatus() == statusInProgress && r.GetOutput().GetTitle() == title && r.GetOutput().GetSummary() == summary {
-			return r.GetID(), nil
+		if r := concluded(runs, externalID); r != nil {
+			return Run{ID: r.GetID()}, nil
 		}
-		id := r.GetID()
-		return id, p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out},
-			func(now *gh.CheckRun) bool {
-				return now.GetExternalID() == externalID && now.GetOutput().GetTitle() == title
-			})
+		for _, r := range runs {
+			if r.GetStatus() == statusCompleted || stale(r, externalID) {
+				continue
+			}
+			id := r.GetID()
+			if r.GetExternalID() == externalID && r.GetStatus() == statusInProgress && r.GetOutput().GetTitle() == title && r.GetOutput().GetSummary() == summary {
+				return Run{ID: id}, nil
+			}
+			return Run{ID: id}, p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out},
+				func(now *gh.CheckRun) bool {
+					return now.GetExternalID() == externalID && now.GetOutput().GetTitle() == title
+				})
+		}
 	}
-	return p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out})
+	id, clean, err := p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out})
+	return Run{ID: id, Alone: clean && fresh}, err
 }
 
 // Conclude writes a Check on the commit, once: where a run of this externalID is completed already it changes nothing and
-// returns that run. run is what Start returned, 0 when it was not called. Other open runs of ours on the commit are closed.
-func (p *Poster) Conclude(ctx context.Context, sha string, run int64, externalID, detailsURL string, c Check) (int64, error) {
+// returns that run. run is what Start returned, zero when it was not called. Other open runs of ours on the commit are closed.
+func (p *Poster) Conclude(ctx context.Context, sha string, run Run, externalID, detailsURL string, c Check) (int64, error) {
+	if run.Alone {
+		return run.ID, p.finish(ctx, run.ID, 0, externalID, detailsURL, c)
+	}
 	runs, err := p.runs(ctx, sha)
 	if err != nil {
 		return 0, err
 	}
 	if r := concluded(runs, externalID); r != nil {
-		return r.GetID(), p.closeOthers(ctx, runs, r.GetID())
+		return r.GetID(), p.closeOthers(ctx, runs, r.GetID(), twice)
 	}
 	from := 0 // annotations that the run has
-	target := pick(runs, run, externalID)
+	target := pick(runs, run.ID, externalID)
 	if target != nil && target.GetOutput().GetAnnotationsCount() > 0 {
 		if from, err = p.resume(ctx, target, externalID, c); err != nil {
 			return 0, err
@@ -95,23 +107,29 @@ func (p *Poster) Conclude(ctx context.Context, sha string, run int64, externalID
 			target, from = nil, 0
 		}
 	}
-	if err := p.closeOthers(ctx, runs, target.GetID()); err != nil {
+	if err := p.closeOthers(ctx, runs, target.GetID(), twice); err != nil {
 		return 0, err
 	}
 	id := target.GetID()
-	batches := slices.Collect(slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall))
-	if len(batches) == 0 {
-		batches = [][]Annotation{nil}
-	}
-	if id == 0 && len(batches) == 1 {
-		return p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusCompleted), Conclusion: gh.String(c.Conclusion), ExternalID: gh.String(externalID),
-			DetailsURL: optional(detailsURL), Output: output(c, batches[0]), Actions: actions(c)})
+	if id == 0 && len(c.Annotations) <= annotationsPerCall {
+		id, _, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusCompleted), Conclusion: gh.String(c.Conclusion), ExternalID: gh.String(externalID),
+			DetailsURL: optional(detailsURL), Output: output(c, c.Annotations), Actions: actions(c)})
+		return id, err
 	}
 	if id == 0 {
-		if id, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID),
+		if id, _, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID),
 			DetailsURL: optional(detailsURL), Output: output(c, nil)}); err != nil {
 			return 0, err
 		}
+	}
+	return id, p.finish(ctx, id, from, externalID, detailsURL, c)
+}
+
+// finish writes a Check on an open run that has the first from of its annotations already.
+func (p *Poster) finish(ctx context.Context, id int64, from int, externalID, detailsURL string, c Check) error {
+	batches := slices.Collect(slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall))
+	if len(batches) == 0 {
+		batches = [][]Annotation{nil}
 	}
 	for i, batch := range batches {
 		from += len(batch)
@@ -122,10 +140,10 @@ func (p *Poster) Conclude(ctx context.Context, sha string, run int64, externalID
 			took = func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted }
 		}
 		if err := p.update(ctx, id, o, took); err != nil {
-			return id, err
+			return err
 		}
 	}
-	return id, nil
+	return nil
 }
 
 // Concluded says whether a run of this external id is completed on the commit.
@@ -134,57 +152,29 @@ func (p *Poster) Concluded(ctx context.Context, sha, externalID string) (bool, e
 	return concluded(runs, externalID) != nil, err
 }
 
-// Cancel closes the open ones of these runs: their head was superseded. A run that is gone or concluded is left alone.
-func (p *Poster) Cancel(ctx context.Context, runs ...int64) error {
-	for _, id := range runs {
-		var r *gh.CheckRun
-		err := p.read("get a check run", func() (err error) {
-			r, _, err = p.Client.Checks.GetCheckRun(ctx, p.Owner, p.Repo, id)
-			return err
-		})
-		if k := github.Classify(err).Kind; err != nil && (k == github.Missing || k == github.Gone) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if r.GetStatus() == statusCompleted {
-			continue
-		}
-		if err := p.close(ctx, id, r.GetExternalID()); err != nil {
-			return err
-		}
+// CancelHead closes every open run of ours on a commit: it was superseded. run is the one that the caller knows of.
+func (p *Poster) CancelHead(ctx context.Context, sha string, run Run) error {
+	if run.Alone {
+		return p.close(ctx, run.ID, "")
 	}
-	return nil
-}
-
-// CancelHead is Cancel for every open run of ours on a commit.
-func (p *Poster) CancelHead(ctx context.Context, sha string) error {
 	runs, err := p.runs(ctx, sha)
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
-		if r.GetStatus() != statusCompleted {
-			if err := p.close(ctx, r.GetID(), r.GetExternalID()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return p.closeOthers(ctx, runs, 0, func(r *gh.CheckRun) string { return r.GetExternalID() })
 }
 
 func (p *Poster) close(ctx context.Context, id int64, externalID string) error {
 	s := Superseded()
-	return p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusCompleted), Conclusion: gh.String(s.Conclusion), ExternalID: gh.String(externalID),
+	return p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusCompleted), Conclusion: gh.String(s.Conclusion), ExternalID: optional(externalID),
 		Output: &gh.CheckRunOutput{Title: gh.String(s.Title), Summary: gh.String(s.Summary)}}, func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted })
 }
 
-// closeOthers ends the open runs that are not the one; they come from a creation that was answered with an error.
-func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int64) error {
+// closeOthers ends the open runs that are not the one; name gives their external ids from then on.
+func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int64, name func(*gh.CheckRun) string) error {
 	for _, r := range runs {
 		if r.GetStatus() != statusCompleted && r.GetID() != keep {
-			if err := p.close(ctx, r.GetID(), duplicate); err != nil {
+			if err := p.close(ctx, r.GetID(), name(r)); err != nil {
 				return err
 			}
 		}
@@ -192,13 +182,18 @@ func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int6
 	return nil
 }
 
-func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (int64, error) {
-	var id int64
-	err := p.write(ctx, "create the check run", func() error {
+// twice names the runs that come from a creation which was answered with an error.
+func twice(*gh.CheckRun) string { return duplicate }
+
+// create makes a run. clean is false where GitHub's answer was lost: there may be two.
+func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (id int64, clean bool, err error) {
+	clean = true
+	err = p.write(ctx, "create the check run", func() error {
 		r, _, err := p.Client.Checks.CreateCheckRun(ctx, p.Owner, p.Repo, o)
 		id = r.GetID()
 		return err
 	}, func() (bool, error) {
+		clean = false
 		runs, err := p.runs(ctx, o.HeadSHA)
 		for _, r := range runs {
 			if r.GetExternalID() == *o.ExternalID && (r.GetStatus() == statusCompleted) == (*o.Status == statusCompleted) {
@@ -208,7 +203,7 @@ func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (int64,
 		}
 		return false, err
 	})
-	return id, err
+	return id, clean, err
 }
 
 func (p *Poster) update(ctx context.Context, id int64, o gh.UpdateCheckRunOptions, took func(*gh.CheckRun) bool) error {

@@ -3,6 +3,8 @@ package comment
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
@@ -10,55 +12,154 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Sticky writes the summary comment of a pull request: the one that our bot wrote, that begins with the marker (a
-// name quoted further down may look like it), and that is not minimised.
+// Talk is what our bot says in one pull request: a review, answers to its own threads, and one summary comment. It reads the conversation once,
+// when a step needs it; each step may be repeated after a crash.
+type Talk struct {
+	p       *Poster
+	number  int
+	known   bool     // threads and summaries are read
+	threads []thread // ours
+	sticky  []said   // our summary comments that can be seen, oldest first
+}
+
+// said is a comment of ours.
+type said struct {
+	id   int64
+	node string
+	body string
+}
+
+// Talk begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't read.
+func (p *Poster) Talk(number int, silent bool) *Talk {
+	return &Talk{p: p, number: number, known: silent}
+}
+
+// Silent says whether nothing of ours is in the conversation, as far as it was read.
+func (t *Talk) Silent() bool { return t.known && len(t.threads) == 0 && len(t.sticky) == 0 }
+
+const conversationQuery = `query($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    reviewThreads(first: 100, after: $threads) { pageInfo { hasNextPage endCursor }
+      nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { id body author { __typename login } } } } }
+    comments(first: 100, after: $comments) { pageInfo { hasNextPage endCursor }
+      nodes { id fullDatabaseId body isMinimized author { __typename login } } } } } }`
+
+type actor struct {
+	Type  string `json:"__typename"`
+	Login string `json:"login"`
+}
+
+// read asks for the conversation, unless it is known.
+func (t *Talk) read(ctx context.Context) error {
+	if t.known {
+		return nil
+	}
+	t.threads, t.sticky = nil, nil
+	var threads, comments *string
+	for {
+		var page struct {
+			Repository struct {
+				PullRequest struct {
+					ReviewThreads struct {
+						PageInfo pageInfo     `json:"pageInfo"`
+						Nodes    []threadNode `json:"nodes"`
+					} `json:"reviewThreads"`
+					Comments struct {
+						PageInfo pageInfo `json:"pageInfo"`
+						Nodes    []struct {
+							ID          string `json:"id"`
+							Number      string `json:"fullDatabaseId"`
+							Body        string `json:"body"`
+							IsMinimized bool   `json:"isMinimized"`
+							Author      *actor `json:"author"`
+						} `json:"nodes"`
+					} `json:"comments"`
+				} `json:"pullRequest"`
+			} `json:"repository"`
+		}
+		err := t.p.read(fmt.Sprintf("read the conversation of #%d", t.number), func() error {
+			return t.p.Client.GraphQL(ctx, conversationQuery, map[string]any{"owner": t.p.Owner, "name": t.p.Repo, "number": t.number, "threads": threads, "comments": comments}, &page)
+		})
+		if err != nil {
+			return err
+		}
+		pull := page.Repository.PullRequest
+		for _, n := range pull.ReviewThreads.Nodes {
+			if own := n.ours(t.p); own != nil && !slices.ContainsFunc(t.threads, func(o thread) bool { return o.id == own.id }) {
+				t.threads = append(t.threads, *own)
+			}
+		}
+		for _, c := range pull.Comments.Nodes {
+			id, err := strconv.ParseInt(c.Number, 10, 64)
+			if err != nil || c.IsMinimized || !c.Author.is(t.p) || !strings.HasPrefix(c.Body, Marker) || slices.ContainsFunc(t.sticky, func(o said) bool { return o.id == id }) {
+				continue
+			}
+			t.sticky = append(t.sticky, said{id, c.ID, c.Body})
+		}
+		more := false
+		for _, list := range []struct {
+			info   pageInfo
+			cursor **string
+		}{{pull.ReviewThreads.PageInfo, &threads}, {pull.Comments.PageInfo, &comments}} {
+			if end := list.info.EndCursor; end != "" { // the list that is at its end gives an empty page next
+				*list.cursor = &end
+			}
+			more = more || list.info.HasNextPage
+		}
+		if !more {
+			t.known = true
+			return nil
+		}
+	}
+}
+
+// again reads the conversation anew, after a write that may have happened.
+func (t *Talk) again(ctx context.Context) error {
+	t.known = false
+	return t.read(ctx)
+}
+
+// is tells whether somebody is our bot. GraphQL says the login of a bot without "[bot]", and a person may have that name: the type tells.
+func (a *actor) is(p *Poster) bool {
+	login, isBot := strings.CutSuffix(p.Bot, "[bot]")
+	return a != nil && a.Login == login && (!isBot || a.Type == "Bot")
+}
+
+// Sticky writes the summary comment of the pull request: the newest one that our bot wrote, that begins with the marker (a name quoted further
+// down may look like it), and that is not minimised; earlier ones, which a race has left, are minimised.
 // Where there is none it makes one if create is set. body is left as it is when nothing changed; "" does nothing.
-func (p *Poster) Sticky(ctx context.Context, number int, body string, create bool) error {
+func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 	if body == "" {
 		return nil
 	}
-	old, err := p.findSticky(ctx, number)
-	switch {
-	case err != nil:
+	if err := t.read(ctx); err != nil {
 		return err
-	case old == nil && !create, old != nil && same(old.GetBody(), body):
-		return nil
-	case old == nil:
-		return p.write(ctx, fmt.Sprintf("comment on #%d", number), func() error {
-			_, _, err := p.Client.Issues.CreateComment(ctx, p.Owner, p.Repo, number, &gh.IssueComment{Body: &body})
+	}
+	if len(t.sticky) == 0 {
+		if !create {
+			return nil
+		}
+		return t.p.write(ctx, fmt.Sprintf("comment on #%d", t.number), func() error {
+			_, _, err := t.p.Client.Issues.CreateComment(ctx, t.p.Owner, t.p.Repo, t.number, &gh.IssueComment{Body: &body})
 			return err
 		}, func() (bool, error) {
-			c, err := p.findSticky(ctx, number)
-			return c != nil, err
+			err := t.again(ctx)
+			return len(t.sticky) > 0, err
 		})
 	}
-	return p.write(ctx, fmt.Sprintf("edit the comment on #%d", number), func() error {
-		_, _, err := p.Client.Issues.EditComment(ctx, p.Owner, p.Repo, old.GetID(), &gh.IssueComment{Body: &body})
+	last := len(t.sticky) - 1
+	for _, c := range t.sticky[:last] {
+		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation, map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil && !refused(err) {
+			return err
+		}
+	}
+	if same(t.sticky[last].body, body) {
+		return nil
+	}
+	return t.p.write(ctx, fmt.Sprintf("edit the comment on #%d", t.number), func() error {
+		_, _, err := t.p.Client.Issues.EditComment(ctx, t.p.Owner, t.p.Repo, t.sticky[last].id, &gh.IssueComment{Body: &body})
 		return err
 	}, func() (bool, error) { return false, nil }) // the same edit twice is one edit
-}
-
-func (p *Poster) findSticky(ctx context.Context, number int) (*gh.IssueComment, error) {
-	var ours []*gh.IssueComment
-	err := p.comments(ctx, number, func(c *gh.IssueComment) (bool, error) {
-		if c.GetUser().GetLogin() == p.Bot && strings.HasPrefix(c.GetBody(), Marker) {
-			ours = append(ours, c)
-		}
-		return false, nil
-	})
-	if err != nil || len(ours) == 0 {
-		return nil, err
-	}
-	hidden, err := p.minimised(ctx, number)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range ours {
-		if !hidden[c.GetNodeID()] {
-			return c, nil
-		}
-	}
-	return nil, nil
 }
 
 // comments calls visit for every comment of an issue or pull request, oldest first, until it says that it is done.
@@ -83,53 +184,6 @@ func (p *Poster) comments(ctx context.Context, number int, visit func(*gh.IssueC
 			return nil
 		}
 		opts.Page = resp.NextPage
-	}
-}
-
-const minimisedQuery = `query($owner: String!, $name: String!, $number: Int!, $after: String) {
-  repository(owner: $owner, name: $name) { pullRequest(number: $number) { comments(first: 100, after: $after) {
-    pageInfo { hasNextPage endCursor }
-    nodes { id isMinimized } } } } }`
-
-// minimised asks which comments somebody hid, by node id; only GraphQL knows. Where it refuses to say, all count as visible: a
-// second summary comment would be worse.
-func (p *Poster) minimised(ctx context.Context, number int) (map[string]bool, error) {
-	hidden := map[string]bool{}
-	var after *string
-	for {
-		var page struct {
-			Repository struct {
-				PullRequest struct {
-					Comments struct {
-						PageInfo pageInfo `json:"pageInfo"`
-						Nodes    []struct {
-							ID          string `json:"id"`
-							IsMinimized bool   `json:"isMinimized"`
-						} `json:"nodes"`
-					} `json:"comments"`
-				} `json:"pullRequest"`
-			} `json:"repository"`
-		}
-		err := p.read(fmt.Sprintf("list minimised comments of #%d", number), func() error {
-			return p.Client.GraphQL(ctx, minimisedQuery, map[string]any{"owner": p.Owner, "name": p.Repo, "number": number, "after": after}, &page)
-		})
-		if refused(err) {
-			p.log().Warn("GitHub does not say which comments are minimised", "number", number, "error", err)
-			return hidden, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		cs := page.Repository.PullRequest.Comments
-		for _, c := range cs.Nodes {
-			if c.IsMinimized {
-				hidden[c.ID] = true
-			}
-		}
-		if !cs.PageInfo.HasNextPage {
-			return hidden, nil
-		}
-		after = &cs.PageInfo.EndCursor
 	}
 }
 

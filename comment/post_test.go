@@ -110,22 +110,22 @@ func TestCheckRunLife(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	sha := s.pull.HeadSHA
-	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts")
+	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts", false)
 	s.ok(err)
-	if same, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts"); err != nil || same != id {
-		t.Fatalf("a second start: run %d, %v; want %d", same, err, id)
+	if same, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts", false); err != nil || same != id {
+		t.Fatalf("a second start: run %v, %v; want %v", same, err, id)
 	}
 	s.want("in_progress/ k1 0 0")
 	done, err := s.Conclude(ctx, sha, id, "k1", url, many(120))
 	s.ok(err)
-	if done != id {
+	if done != id.ID {
 		t.Errorf("concluded another run")
 	}
 	s.want("completed/failure k1 120 1")
 	for range 2 { // done already
 		_, err = s.Conclude(ctx, sha, id, "k1", url, many(120))
 		s.ok(err)
-		_, err = s.Start(ctx, sha, "k1", url, "Waiting", "again")
+		_, err = s.Start(ctx, sha, "k1", url, "Waiting", "again", false)
 		s.ok(err)
 	}
 	s.want("completed/failure k1 120 1")
@@ -134,11 +134,11 @@ func TestCheckRunLife(t *testing.T) {
 	if !slices.Equal(batches, []int{50, 50, 20}) {
 		t.Errorf("batches %v", batches)
 	}
-	id, err = s.Start(ctx, sha, "k2", url, "Waiting", "rerun") // a rerun is a run of its own
+	id, err = s.Start(ctx, sha, "k2", url, "Waiting", "rerun", false) // a rerun is a run of its own
 	s.ok(err)
 	_, err = s.Conclude(ctx, sha, id, "k2", url, many(3))
 	s.ok(err)
-	_, err = s.Conclude(ctx, sha, 0, "k3", "", many(1)) // without a start
+	_, err = s.Conclude(ctx, sha, Run{}, "k3", "", many(1)) // without a start
 	s.ok(err)
 	s.want("completed/failure k1 120 1", "completed/failure k2 3 1", "completed/failure k3 1 1")
 }
@@ -158,7 +158,7 @@ func badAnswers(t *testing.T, f githubtest.Fault, n int) {
 	ctx := context.Background()
 	s := stage(t)
 	s.gh.Fault("checks/create", 1, f)
-	id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
+	id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…", false)
 	s.ok(err)
 	s.gh.Fault("checks/update", 1, f)
 	s.gh.FaultAfter("checks/update", 1, 1, f)
@@ -166,7 +166,7 @@ func badAnswers(t *testing.T, f githubtest.Fault, n int) {
 	s.ok(err)
 	s.want(fmt.Sprintf("completed/failure k1 %d 1", n))
 	s.gh.Fault("checks/create", 1, f)
-	_, err = s.Conclude(ctx, s.pull.HeadSHA, 0, "k2", url, many(5))
+	_, err = s.Conclude(ctx, s.pull.HeadSHA, Run{}, "k2", url, many(5))
 	s.ok(err)
 	s.want(fmt.Sprintf("completed/failure k1 %d 1", n), "completed/failure k2 5 1")
 }
@@ -177,7 +177,7 @@ func TestCheckRunAfterCrash(t *testing.T) {
 	errCrash := errors.New("lease lost")
 	for _, next := range []string{"k1", "k2"} {
 		s := stage(t)
-		id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…")
+		id, err := s.Start(ctx, s.pull.HeadSHA, "k1", url, "Waiting", "…", false)
 		s.ok(err)
 		writes := 0
 		s.Fence = func(context.Context) error {
@@ -192,7 +192,7 @@ func TestCheckRunAfterCrash(t *testing.T) {
 		s.want("in_progress/ k1 50 0")
 		s.Fence = nil
 		if next == "k2" {
-			id, err = s.Start(ctx, s.pull.HeadSHA, next, url, "Waiting", "…")
+			id, err = s.Start(ctx, s.pull.HeadSHA, next, url, "Waiting", "…", false)
 			s.ok(err)
 		}
 		_, err = s.Conclude(ctx, s.pull.HeadSHA, id, next, url, many(120))
@@ -209,15 +209,15 @@ func TestCancel(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	sha := s.pull.HeadSHA
-	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "…")
+	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "…", false)
 	s.ok(err)
-	s.ok(s.Cancel(ctx, id, 999999))
-	s.ok(s.Cancel(ctx, id))
+	s.ok(s.CancelHead(ctx, sha, id))
+	s.ok(s.CancelHead(ctx, sha, Run{}))
 	s.want("completed/cancelled k1 0 1")
-	_, err = s.Start(ctx, sha, "k1", url, "Waiting", "the head came back")
+	_, err = s.Start(ctx, sha, "k1", url, "Waiting", "the head came back", false)
 	s.ok(err)
 	s.want("completed/cancelled k1 0 1", "in_progress/ k1 0 0")
-	s.ok(s.CancelHead(ctx, sha))
+	s.ok(s.CancelHead(ctx, sha, Run{}))
 	s.want("completed/cancelled k1 0 1", "completed/cancelled k1 0 1")
 }
 
@@ -230,17 +230,17 @@ func TestSticky(t *testing.T) {
 		s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), fmt.Sprint("note ", i))
 	}
 	foreign := s.gh.AddComment(s.repo, n, s.gh.User("outsider"), body("forged"))
-	s.ok(s.Sticky(ctx, n, body("clean"), false))
-	s.ok(s.Sticky(ctx, n, "", true))
+	s.ok(s.Talk(n, false).Sticky(ctx, body("clean"), false))
+	s.ok(s.Talk(n, false).Sticky(ctx, "", true))
 	if len(s.comments()) != 131 {
 		t.Error("a clean pull request got a comment")
 	}
 	s.gh.Fault("issues/create-comment", 1, hidden)
-	s.ok(s.Sticky(ctx, n, body("bad"), true))
-	s.ok(s.Sticky(ctx, n, body("bad"), true))
+	s.ok(s.Talk(n, false).Sticky(ctx, body("bad"), true))
+	s.ok(s.Talk(n, false).Sticky(ctx, body("bad"), true))
 	s.gh.Fault("issues/update-comment", 1, again)
-	s.ok(s.Sticky(ctx, n, body("worse"), true))
-	s.ok(s.Sticky(ctx, n, body("fixed"), false))
+	s.ok(s.Talk(n, false).Sticky(ctx, body("worse"), true))
+	s.ok(s.Talk(n, false).Sticky(ctx, body("fixed"), false))
 	cs := s.comments()
 	if len(cs) != 132 || cs[131] != s.BotComment(body("fixed")) {
 		t.Errorf("%d comments, the last: %s", len(cs), cs[len(cs)-1])
@@ -257,7 +257,7 @@ func TestSticky(t *testing.T) {
 	if edits != 2 || foreign.Body != body("forged") || foreign.Edits != 0 {
 		t.Errorf("%d edits of ours, %d of the foreign comment", edits, foreign.Edits)
 	}
-	s.ok(s.Sticky(ctx, n, body("bad again"), true)) // a person hid the old one
+	s.ok(s.Talk(n, false).Sticky(ctx, body("bad again"), true)) // a person hid the old one
 	if cs := s.comments(); len(cs) != 133 {
 		t.Errorf("%d comments after the old one was minimised", len(cs))
 	}
@@ -285,7 +285,7 @@ func TestReplyAndReact(t *testing.T) {
 	if got := len(s.comments()); got != 4 {
 		t.Errorf("%d comments, want two commands and two replies", got)
 	}
-	s.ok(s.Sticky(ctx, n, Marker+"\nx", true))
+	s.ok(s.Talk(n, false).Sticky(ctx, Marker+"\nx", true))
 	for _, c := range s.comments()[2:4] {
 		if strings.Contains(c, Marker) || strings.HasPrefix(c, s.BotComment(Marker)) {
 			t.Errorf("a reply looks like the summary comment: %s", c)
@@ -304,7 +304,7 @@ func TestReviewAndResolve(t *testing.T) {
 	}
 	s.gh.Fault("pulls/create-review", 1, hidden)
 	for range 3 {
-		s.ok(s.Review(ctx, n, sha, c.Review))
+		s.ok(s.Talk(n, false).Review(ctx, sha, c.Review))
 	}
 	state := func() string {
 		var b strings.Builder
@@ -318,27 +318,27 @@ func TestReviewAndResolve(t *testing.T) {
 	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
 		t.Fatalf("threads: %s", got)
 	}
-	s.ok(s.Resolve(ctx, n, []string{c.Review[0].Fingerprint}))
+	s.ok(s.Talk(n, false).Resolve(ctx, []string{c.Review[0].Fingerprint}))
 	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
 		t.Errorf("a thread whose finding is still there: %s", got)
 	}
 	s.gh.Do(func() {})
 	s.gh.Reply(s.pull.Threads[0], s.gh.User("maintainer"), "I will look at it")
-	s.ok(s.Resolve(ctx, n, nil))
-	s.ok(s.Resolve(ctx, n, nil))
+	s.ok(s.Talk(n, false).Resolve(ctx, nil))
+	s.ok(s.Talk(n, false).Resolve(ctx, nil))
 	if got := state(); got != "pyproject.toml:8 resolved=true comments=2;" {
 		t.Errorf("after the fix: %s", got)
 	}
 	bad := c.Review
 	bad[0].Line, bad[0].Fingerprint = 1, "00000000"
 	s.gh.Fault("pulls/create-review", 1, githubtest.Fault{Status: 422})
-	s.ok(s.Review(ctx, n, sha, bad)) // refused: logged, and the check run says the same
+	s.ok(s.Talk(n, false).Review(ctx, sha, bad)) // refused: logged, and the check run says the same
 }
 
 func TestLimitIsReturned(t *testing.T) {
 	s := stage(t)
 	s.gh.Fault("checks/list-for-ref", 1, githubtest.Fault{Status: 429, Header: map[string][]string{"Retry-After": {"7"}}})
-	_, err := s.Conclude(context.Background(), s.pull.HeadSHA, 0, "k", url, many(1))
+	_, err := s.Conclude(context.Background(), s.pull.HeadSHA, Run{}, "k", url, many(1))
 	if f := github.Classify(err); f.Kind != github.After {
 		t.Errorf("a limit comes back as %v (%v)", f.Kind, err)
 	}
@@ -357,9 +357,69 @@ func TestRenderedChecksArePosted(t *testing.T) {
 	}
 	r.Verdict = analyzer.Incompatible
 	c := Render(Input{Report: r, Files: map[string]string{"pyproject.toml": pyproject}, Diff: Diff{"pyproject.toml": {8: 1}}, DetailsURL: url, SHA: s.pull.HeadSHA})
-	_, err := s.Conclude(ctx, s.pull.HeadSHA, 0, "k", url, c)
+	_, err := s.Conclude(ctx, s.pull.HeadSHA, Run{}, "k", url, c)
 	s.ok(err)
-	s.ok(s.Sticky(ctx, s.pull.Number, c.Sticky, c.Create))
-	s.ok(s.Review(ctx, s.pull.Number, s.pull.HeadSHA, c.Review))
+	s.ok(s.Talk(s.pull.Number, false).Sticky(ctx, c.Sticky, c.Create))
+	s.ok(s.Talk(s.pull.Number, false).Review(ctx, s.pull.HeadSHA, c.Review))
 	s.want("completed/failure k 70 1")
+}
+
+// A run that its caller knows to be alone is written on without a look; where the answer to its creation was lost, it is not known to be alone.
+func TestRunsThatAreAlone(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	sha := s.pull.HeadSHA
+	run, err := s.Start(ctx, sha, "k1", url, "Waiting", "…", true)
+	s.ok(err)
+	_, err = s.Conclude(ctx, sha, run, "k1", url, many(60))
+	s.ok(err)
+	s.want("completed/failure k1 60 1")
+	next, err := s.Start(ctx, sha, "k2", url, "Waiting", "…", true)
+	s.ok(err)
+	s.ok(s.CancelHead(ctx, sha, next))
+	s.want("completed/failure k1 60 1", "completed/cancelled k2 0 1")
+	var ops []string
+	for _, c := range s.gh.Calls() {
+		if c.Installation != 0 {
+			ops = append(ops, c.Op)
+		}
+	}
+	if want := []string{"checks/create", "checks/update", "checks/update", "checks/create", "checks/update"}; !slices.Equal(ops, want) {
+		t.Errorf("calls %v, want %v", ops, want)
+	}
+	s.gh.Fault("checks/create", 1, hidden)
+	lost, err := s.Start(ctx, sha, "k3", url, "Waiting", "…", true)
+	if err != nil || !run.Alone || !next.Alone || lost.Alone || lost.ID == 0 {
+		t.Errorf("%v %v %v, %v", run, next, lost, err)
+	}
+}
+
+// Summary comments that a race has left are hidden, but for the newest; what a conversation is known to lack is not looked for.
+func TestEarlierSummariesAreMinimised(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	n := s.pull.Number
+	for i := range 3 {
+		s.gh.AddComment(s.repo, n, s.gh.Bot(), fmt.Sprintf("%s\n### compat: %d\n", Marker, i))
+	}
+	talk := s.Talk(n, false)
+	for range 2 {
+		s.ok(talk.Sticky(ctx, Marker+"\nnew", true))
+	}
+	var got []string
+	s.gh.Do(func() {
+		for _, c := range s.repo.Issues[0].Comments {
+			got = append(got, strings.TrimPrefix(c.Body, Marker+"\n")+c.Minimized)
+		}
+	})
+	if want := []string{"### compat: 0\nDUPLICATE", "### compat: 1\nDUPLICATE", "new"}; !slices.Equal(got, want) {
+		t.Errorf("comments %q, want %q", got, want)
+	}
+	before := len(s.gh.Calls())
+	silent := s.Talk(n, true)
+	s.ok(silent.Resolve(ctx, nil))
+	s.ok(silent.Sticky(ctx, Marker+"\nclean", false))
+	if !silent.Silent() || talk.Silent() || len(s.gh.Calls()) != before {
+		t.Error("a silent conversation is read")
+	}
 }

@@ -13,9 +13,12 @@ const Marker = "<!-- compat:report -->"
 // stickyGroups is how many groups the summary comment tells whole; the check run has the others.
 const stickyGroups = 8
 
+const nothingFound = "nothing found"
+
 func stickyHead(in Input, heading string) string {
 	s := Marker + "\n### compat: " + heading + "\n"
-	if in.SHA != "" {
+	if in.SHA != "" && heading != nothingFound { // which says the same of every commit, and is not said again
+
 		s += "\nCommit " + mdsafe.Code(in.SHA[:min(len(in.SHA), 12)], 0) + ".\n"
 	}
 	return s
@@ -23,7 +26,7 @@ func stickyHead(in Input, heading string) string {
 
 // sticky is the body of the summary comment, as it should now be.
 func sticky(in Input, s sorted, groups []*group) string {
-	heading := "nothing found"
+	heading := nothingFound
 	switch {
 	case len(s.fresh) > 0:
 		heading = counts(s.fresh)
@@ -47,6 +50,9 @@ func sticky(in Input, s sorted, groups []*group) string {
 		body += leftOut(in, groups, rest)
 	}
 	tail := unreadList(s.unread) + existingList(in, s, maxBody/16) + acceptedList(s.accepted) + noteList(in.Report.Notes)
+	if heading == nothingFound { // the check has the link, and this text stays as it is
+		in.DetailsURL = ""
+	}
 	foot := link(in, "\n", "The full report") + fmt.Sprintf("\nCommands: %s, %s, %s.\n", mdsafe.Code("/compat recheck", 0), mdsafe.Code("/compat explain SYMBOL", 0), mdsafe.Code("/compat help", 0))
 	return mdsafe.Join([]string{head + body, tail, foot}, maxBody, nil)
 }

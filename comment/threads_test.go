@@ -48,7 +48,7 @@ func TestThreadsOpenAgain(t *testing.T) {
 			}))
 			defer srv.Close()
 			p := &Poster{Client: client(t, srv.URL), Owner: "acme", Repo: "widget", Bot: "compat[bot]", AppID: 1}
-			if err := p.Review(context.Background(), 1, "abc", []ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
+			if err := p.Talk(1, false).Review(context.Background(), "abc", []ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Join(did, " "); got != c.want {

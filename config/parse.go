@@ -24,7 +24,7 @@ const (
 // configuration. There are at most 50 problems, in the order of their lines.
 func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	if len(data) > maxSize {
-		return nil, []Problem{{Line: 1, Message: fmt.Sprintf("the file has %d bytes, at most %d are read; make it shorter", len(data), maxSize)}}
+		return nil, []Problem{TooLarge(len(data))}
 	}
 	p := &parser{lines: max(1, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1), rules: rules}
 	var doc yaml.Node
@@ -43,6 +43,11 @@ func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	}
 	slices.SortStableFunc(p.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return nil, p.problems[:min(len(p.problems), maxShown)]
+}
+
+// TooLarge is the problem of a file of so many bytes.
+func TooLarge(bytes int) Problem {
+	return Problem{Line: 1, Message: fmt.Sprintf("the file has %d bytes, at most %d are read; make it shorter", bytes, maxSize)}
 }
 
 // load keeps a panic of the YAML library, were there one, from the caller: the file is outside bytes.

@@ -153,8 +153,10 @@ func (e envelope) pullJob(number int, sha, nonce string) (queue.Job, error) {
 
 // commitPayload names a commit of which the worker has to find the pull request, as the event had its place.
 type commitPayload struct {
-	HeadOwner  string `json:"head_owner,omitempty"`
-	HeadBranch string `json:"head_branch,omitempty"`
+	Ran        bool     `json:"ran,omitempty"`   // a workflow run of it is over
+	Pulls      []string `json:"pulls,omitempty"` // keys of the pull requests, where the event names them
+	HeadOwner  string   `json:"head_owner,omitempty"`
+	HeadBranch string   `json:"head_branch,omitempty"`
 }
 
 func (e envelope) commitJob(sha, nonce string, p commitPayload) (queue.Job, error) {

@@ -8,8 +8,8 @@ import (
 // queueBranch is where GitHub's merge queue builds: gh-readonly-queue/BASE/pr-NUMBER-SHA.
 const queueBranch = "gh-readonly-queue/"
 
-// workflowRun: CI has ended, so there may be artifacts. The pull requests of a fork's head are not named (GitHub lists none); the worker
-// finds them by the head's owner and branch.
+// workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at the pull requests: a head of which nothing has
+// run needs no look. Those of a fork's head are not named (GitHub lists none); the worker finds them by the head's owner and branch.
 func workflowRun(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "completed":
@@ -38,13 +38,21 @@ func workflowRun(e envelope, body []byte) (decision, error) {
 	if own && strings.HasPrefix(w.HeadBranch, queueBranch) {
 		return one(e.subject("merge_group", fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, w.HeadSHA), w.HeadSHA, mergeGroupPayload{HeadRef: "refs/heads/" + w.HeadBranch}))
 	}
-	if d, err := e.pulls(w.PullRequests, w.HeadSHA, ""); err != nil || len(d.jobs) > 0 {
-		return d, err
+	numbers, err := e.pulls(w.PullRequests, w.HeadSHA, "")
+	if err != nil {
+		return decision{}, err
+	}
+	place := commitPayload{Ran: true, HeadOwner: w.HeadRepository.Owner.Login, HeadBranch: w.HeadBranch}
+	for _, j := range numbers.jobs {
+		place.Pulls = append(place.Pulls, j.Key)
+	}
+	if len(place.Pulls) > 0 {
+		return one(e.commitJob(w.HeadSHA, "", place))
 	}
 	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" || w.Event == "schedule" {
 		return ignore("a %s run of the default branch, a release or a schedule is no pull request's", strings.Map(word, w.Event))
 	}
-	return one(e.commitJob(w.HeadSHA, "", commitPayload{HeadOwner: w.HeadRepository.Owner.Login, HeadBranch: w.HeadBranch}))
+	return one(e.commitJob(w.HeadSHA, "", place))
 }
 
 // word keeps what an event's name is made of.

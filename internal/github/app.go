@@ -13,6 +13,7 @@
 //   - it repeats a GET that broke or met 502, 503 or 504, and any request once with a new token after a 401;
 //     a write whose answer was lost is not repeated: Classify says Unsure, and the caller looks before it writes again;
 //   - after a rate limit answer it makes no call until the limit ends and fails at once with a *LimitError;
+//   - what was answered before is asked for with its ETag, since an answer without news costs nothing;
 //   - at most ten requests run at once, and comments and reviews keep their distance.
 //
 // What the package never does: sleep until a rate limit ends (the queue does), log or return a token, a key or a signed address.
@@ -79,7 +80,7 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: o.Backoff}
+	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: o.Backoff, memory: newMemory()}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}

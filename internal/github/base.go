@@ -26,6 +26,8 @@ type api struct {
 	base  http.RoundTripper
 	idle  time.Duration
 	wait  func(try int) time.Duration // before the repeat number try
+
+	memory *memory
 }
 
 func newBase() http.RoundTripper {

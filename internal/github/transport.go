@@ -63,6 +63,10 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	if err := t.gate.check(free); err != nil {
 		return nil, nil, err
 	}
+	key, old, now := t.api.memory.conditional(t.gate.installation, q)
+	if now != nil {
+		return now, nil, nil
+	}
 	resp, used, err := t.auth.send(q)
 	if err != nil {
 		var l *LimitError
@@ -84,7 +88,8 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 			t.gate.open()
 		}
 	}
-	return resp, used, nil
+	resp, err = t.api.memory.settle(key, old, resp)
+	return resp, used, err
 }
 
 type repeatable struct{}

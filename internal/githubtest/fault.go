@@ -86,7 +86,7 @@ func (s *Server) faulty(r *request, f *Fault) *answer {
 }
 
 // grace is for requests that were on their way when the limit was told.
-const grace = 300 * time.Millisecond
+const grace = time.Second
 
 func (s *Server) limited(r *request) *answer {
 	if r.inst == nil || r.inst.limit == nil || r.op.id == "rate-limit/get" || !r.call.At.Before(r.inst.limit.until) {

@@ -141,12 +141,22 @@ func (s *Server) conversation(r *request, query string) (object, string) {
 	for _, c := range repo.issue(int64(p.Number)).Comments {
 		comments = append(comments, s.commentNodeJSON("IC", c))
 	}
-	first, err := strconv.Atoi(argument(r, query, "first"))
+	return object{"repository": object{"pullRequest": object{"id": node("PR", p.ID), "number": p.Number, "reviewThreads": r.page(query, "reviewThreads", threads), "comments": r.page(query, "comments", comments)}}}, ""
+}
+
+// page is the part of a connection that a query asks for; where its name stands several times, the last counts: the others are inside of it.
+func (r *request) page(query, name string, nodes []any) object {
+	all := regexp.MustCompile(`\b`+name+`\s*\(([^)]*)\)`).FindAllStringSubmatch(query, -1)
+	if len(all) == 0 {
+		return connection(nodes, 0, 0)
+	}
+	arguments := all[len(all)-1][1]
+	first, err := strconv.Atoi(argument(r, arguments, "first"))
 	if err != nil || first > 100 {
 		first = 100
 	}
-	after, _ := strconv.Atoi(argument(r, query, "after")) // 0 without one
-	return object{"repository": object{"pullRequest": object{"id": node("PR", p.ID), "number": p.Number, "reviewThreads": connection(threads, after, first), "comments": connection(comments, after, first)}}}, ""
+	after, _ := strconv.Atoi(argument(r, arguments, "after")) // 0 without one
+	return connection(nodes, after, first)
 }
 
 func (s *Server) commentNodeJSON(kind string, c *Comment) object {

@@ -69,6 +69,9 @@ func (s *Server) SendAs(guid, event string, payload map[string]any) *Delivery {
 	return s.deliver(s.delivery(guid, event, encode(payload)))
 }
 
+// Again sends a delivery once more under its GUID, as when somebody presses Redeliver.
+func (s *Server) Again(d *Delivery) *Delivery { return s.deliver(s.delivery(d.GUID, d.Event, d.Payload)) }
+
 // Lose records a delivery that the App was too dead to take, without trying.
 func (s *Server) Lose(event string, payload map[string]any) *Delivery {
 	d := s.delivery(NewGUID(), event, encode(payload))

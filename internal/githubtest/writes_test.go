@@ -257,7 +257,7 @@ func TestFaults(t *testing.T) {
 
 func TestLimitForbidsCalls(t *testing.T) {
 	w := start(t, "")
-	w.Fault("pulls/get", 1, githubtest.Fault{Status: 429, Limit: time.Second, RetryAfter: true})
+	w.Fault("pulls/get", 1, githubtest.Fault{Status: 429, Limit: 3 * time.Second, RetryAfter: true})
 	get := func() int {
 		req, _ := w.client.NewRequest("GET", "repos/acme/widget/pulls/1", nil)
 		res, err := w.client.BareDo(w.ctx, req)
@@ -270,12 +270,12 @@ func TestLimitForbidsCalls(t *testing.T) {
 		t.Errorf("limited: %d", got)
 	}
 	w.clean(t)
-	time.Sleep(400 * time.Millisecond)
+	time.Sleep(1200 * time.Millisecond)
 	if got := get(); got != 429 {
 		t.Errorf("in the limit: %d", got)
 	}
 	w.violated(t, "after the limit")
-	time.Sleep(700 * time.Millisecond)
+	time.Sleep(2 * time.Second)
 	if got := get(); got != 200 {
 		t.Errorf("after the limit: %d", got)
 	}

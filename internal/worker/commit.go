@@ -6,26 +6,43 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
 
-// commit finds whose head a commit is, where the event did not say, and puts a job for each subject into the queue. Asked are: our own check runs
+// ranTTL is how long it is known that a workflow run of a commit is over; later a head is looked at without.
+const ranTTL = 3 * 24 * time.Hour
+
+func (t *task) ranKey(sha string) string { return fmt.Sprintf("ran/%d/%s", t.repo.ID, sha) }
+
+// commit finds whose head a commit is, and puts a job for each subject into the queue. Asked are: the event, our own notes, our own check runs
 // on it (their external ids name the subject), GitHub, the head's owner and branch, and at last the open pull requests.
 func (t *task) commit(ctx context.Context) (outcome, error) {
 	sha := t.job.SHA
 	var event struct {
-		HeadOwner  string `json:"head_owner"`
-		HeadBranch string `json:"head_branch"`
+		Ran        bool     `json:"ran"`
+		Pulls      []string `json:"pulls"`
+		HeadOwner  string   `json:"head_owner"`
+		HeadBranch string   `json:"head_branch"`
 	}
 	if err := json.Unmarshal(t.job.Payload, &event); err != nil {
 		return done, &unfit{"the job's payload is damaged"}
 	}
+	if event.Ran { // before the jobs: whichever of them looks first has to see it
+		if err := t.Queue.Put(ctx, t.ranKey(sha), []byte("1"), ranTTL); err != nil {
+			return done, &ownFault{fmt.Errorf("worker: note that %.12s has run: %w", sha, err)}
+		}
+	}
+	noted, err := t.peers(ctx, sha, false)
+	if err != nil {
+		return done, err
+	}
 	for _, ask := range []func() ([]string, error){
+		func() ([]string, error) { return event.Pulls, nil },
 		func() ([]string, error) {
-			noted, err := t.peers(ctx, sha, false)
-			if err != nil {
-				return nil, err
+			if event.Ran && len(noted) > 0 {
+				return noted, nil // releases and merge groups have runs of their own
 			}
 			keys, err := t.ownSubjects(ctx, sha)
 			for _, key := range noted {

@@ -37,9 +37,9 @@ func TestWritesTookEffectButFailed(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	for name, f := range map[string]githubtest.Fault{
-		"primary":   {Status: 403, Limit: 2 * time.Second, Primary: true},
-		"secondary": {Status: 403, Limit: 2 * time.Second, RetryAfter: true},
-		"429":       {Status: 429, Limit: 2 * time.Second, RetryAfter: true},
+		"primary":   {Status: 403, Limit: 3 * time.Second, Primary: true},
+		"secondary": {Status: 403, Limit: 3 * time.Second, RetryAfter: true},
+		"429":       {Status: 429, Limit: 3 * time.Second, RetryAfter: true},
 	} {
 		for _, op := range []string{"checks/update", "actions/list-workflow-runs-for-repo", "issues/create-comment"} {
 			t.Run(name+" on "+strings.ReplaceAll(op, "/", " "), func(t *testing.T) {

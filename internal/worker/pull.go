@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 )
+
+// justRead is how long a pull request is believed to be what it was: a newer head makes itself known by an event.
+const justRead = 5 * time.Second
 
 // pull reconciles a pull request: its newest head has a check run with a verdict, its older heads have none that is open.
 func (t *task) pull(ctx context.Context) (outcome, error) {
@@ -29,8 +33,10 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	}
 	sha := pr.GetHead().GetSHA()
 	st := t.load()
+	st.Silent = st.Silent || st.Head == "" && t.job.Trigger == "pull_request.opened"
 	st.see(sha)
 	st.Base.Ref = pr.GetBase().GetRef()
+	read := t.Now()
 	open := pr.GetState() == "open"
 	if err := t.cancelOthers(ctx, sha, open); err != nil {
 		return done, err
@@ -50,6 +56,9 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, t.mergeBase(ctx, st.Base.Ref, sha), like, c.Artifacts...)
 		},
 		current: func(ctx context.Context) (bool, error) {
+			if t.Now().Sub(read) < justRead {
+				return true, nil
+			}
 			now, _, err := t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number)
 			return now.GetHead().GetSHA() == sha && now.GetState() == "open", err
 		},
@@ -71,7 +80,16 @@ func (t *task) cancelOthers(ctx context.Context, sha string, open bool) error {
 		if old == sha && open {
 			continue
 		}
-		if err := t.poster.CancelHead(ctx, old); err != nil && !refused(err) {
+		run, err := t.alone(ctx, subject{sha: old})
+		if err != nil {
+			return err
+		}
+		if run.ID != 0 {
+			if err := t.save(ctx); err != nil {
+				return err
+			}
+		}
+		if err := t.poster.CancelHead(ctx, old, run); err != nil && !refused(err) {
 			return err
 		}
 		t.state.closed(old)
@@ -90,6 +108,7 @@ func (t *task) mergeBase(ctx context.Context, base, head string) string {
 		t.Log.Debug("no merge base", "error", err)
 		return ""
 	}
+	t.compared = c
 	return c.GetMergeBaseCommit().GetSHA()
 }
 

@@ -54,6 +54,8 @@ type service struct {
 	back  http.Handler // nil: the service is down
 	log   bytes.Buffer
 	stop  func()
+	queue *queue.Queue
+	now   func() time.Time // of the worker; nil: the machine's
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +78,7 @@ func (s *service) Write(b []byte) (int, error) {
 
 // start makes a GitHub with a repository whose main branch has a clean wheel, and the service. When the test ends, what GitHub has to
 // complain of and every secret in the log are failures.
-func start(t *testing.T, wait time.Duration) *service {
+func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	t.Helper()
 	t.Parallel()
 	gh, err := githubtest.Start(githubtest.Options{Validate: openapi.Validate})
@@ -89,6 +91,9 @@ func start(t *testing.T, wait time.Duration) *service {
 	s.inst = gh.Install("acme")
 	s.repo = gh.NewRepo(s.inst, "widget", map[string]string{"pyproject.toml": project, "README.md": "# widget\n"})
 	gh.BranchRun(s.repo, "main", clean("1.0.0"))
+	for _, set := range with {
+		set(s)
+	}
 	s.up()
 	t.Cleanup(func() {
 		s.down()
@@ -133,13 +138,14 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w, err := worker.New(worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log})
+	w, err := worker.New(worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log, Now: s.now})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.mu.Lock()
 	s.back = webhook.New(webhook.Options{AppID: c.AppID, Secrets: c.WebhookSecrets, Queue: q, Log: log, Report: worker.ReportPage(q, log)})
 	s.mu.Unlock()
+	s.queue = q
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	stopped := make(chan struct{})
 	go func() {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +21,7 @@ import (
 const (
 	maxSource    = 1 << 20 // bytes of a source file in which a line is looked for
 	maxDiffPages = 30      // GitHub lists at most 3,000 files of a pull request
+	maxCompared  = 300     // files that GitHub names in a comparison of two commits
 )
 
 // configuration is a repository's configuration with a digest of its bytes.
@@ -27,18 +30,46 @@ type configuration struct {
 	digest     string // "" without a file
 }
 
-// configured reads the configuration of a branch: the base's, never the head's.
+// configured reads the configuration of a branch: the base's, never the head's. The folder is read rather than the file: most repositories have
+// no such file, and only what is there can be asked for news without a cost.
 func (t *task) configured(ctx context.Context, ref string) (configuration, []config.Problem, error) {
-	data, found, err := t.content(ctx, ref, config.Path)
+	_, folder, _, err := t.client.Repositories.GetContents(ctx, t.repo.Owner, t.repo.Name, path.Dir(config.Path), &gh.RepositoryContentGetOptions{Ref: ref})
+	if err != nil && !notFound(err) {
+		return configuration{}, nil, fmt.Errorf("worker: look for the configuration: %w", err)
+	}
+	at := slices.IndexFunc(folder, func(f *gh.RepositoryContent) bool { return f.GetPath() == config.Path })
+	if at < 0 || folder[at].GetType() == "dir" {
+		return configuration{repository: &config.Repository{}}, nil, nil
+	}
+	file := folder[at]
+	var data string
+	switch {
+	case file.GetSize() > maxSource:
+		return configuration{}, []config.Problem{config.TooLarge(file.GetSize())}, nil
+	case file.GetType() == "symlink":
+		data, _, err = t.content(ctx, ref, config.Path)
+	default:
+		data, err = t.blob(ctx, file.GetSHA())
+	}
 	if err != nil {
 		return configuration{}, nil, fmt.Errorf("worker: read the configuration: %w", err)
-	}
-	if !found {
-		return configuration{repository: &config.Repository{}}, nil, nil
 	}
 	sum := sha256.Sum256([]byte(data))
 	c, problems := config.ParseRepository([]byte(data), t.ruleIDs())
 	return configuration{repository: c, digest: hex.EncodeToString(sum[:])}, problems, nil
+}
+
+// blob reads a file by the name that git gives its content.
+func (t *task) blob(ctx context.Context, sha string) (string, error) {
+	b, _, err := t.client.Git.GetBlob(ctx, t.repo.Owner, t.repo.Name, sha)
+	if err != nil {
+		return "", err
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", ""))
+	if err != nil {
+		return "", &unfit{"GitHub's answer for a file can't be decoded."}
+	}
+	return string(data), nil
 }
 
 // content reads a file of a commit or branch. What is no file, or has over a megabyte, is not there.
@@ -87,17 +118,13 @@ func (t *task) sources(ctx context.Context, sha string, number int) (map[string]
 	group.SetLimit(4)
 	for _, path := range comment.Candidates(paths) {
 		group.Go(func() error {
-			blob, _, err := t.client.Git.GetBlob(groupCtx, t.repo.Owner, t.repo.Name, blobs[path])
+			text, err := t.blob(groupCtx, blobs[path])
 			if err != nil {
 				return fmt.Errorf("worker: read a file of the head: %w", err)
 			}
-			data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(blob.GetContent(), "\n", ""))
-			if err != nil {
-				return &unfit{"GitHub's answer for a file of the head can't be decoded."}
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			files[path] = string(data)
+			files[path] = text
 			return nil
 		})
 	}
@@ -111,8 +138,15 @@ func (t *task) sources(ctx context.Context, sha string, number int) (map[string]
 	return files, diff, err
 }
 
+// diff is what a pull request changes: what the comparison with its base told already, where that is all of it.
 func (t *task) diff(ctx context.Context, number int) (comment.Diff, error) {
 	var changed []comment.DiffFile
+	if t.compared != nil && len(t.compared.Files) < maxCompared {
+		for _, f := range t.compared.Files {
+			changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
+		}
+		return comment.ParseDiff(changed), nil
+	}
 	o := &gh.ListOptions{PerPage: 100}
 	for range maxDiffPages {
 		page, resp, err := t.client.PullRequests.ListFiles(ctx, t.repo.Owner, t.repo.Name, number, o)

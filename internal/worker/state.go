@@ -6,21 +6,26 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/compat-app/compat/comment"
 )
 
 // state is what is kept of a subject with a check run between its jobs. Everything in it can be missing: then GitHub is asked, or work is
 // done again to the same end.
 type state struct {
-	Head     string    `json:"head"`           // the commit that the rest is about
-	Open     []string  `json:"open,omitempty"` // commits that may have an open check run of ours
-	Deadline time.Time `json:"deadline,omitzero"`
-	Owed     bool      `json:"owed,omitempty"`   // a verdict is due: its check run is open
-	Nonce    string    `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
-	Turn     int       `json:"turn,omitempty"`   // how often the verdict on this head has changed without anybody asking
-	Intent   string    `json:"intent,omitempty"` // external id of the verdict that is being posted
-	Said     string    `json:"said,omitempty"`   // external id of the last verdict that is posted completely
-	Report   string    `json:"report,omitempty"` // id of the report page of Intent
-	Base     base      `json:"base,omitzero"`    // of a merge group
+	Head     string           `json:"head"`             // the commit that the rest is about
+	Open     []string         `json:"open,omitempty"`   // commits that may have an open check run of ours
+	Runs     map[string]int64 `json:"runs,omitempty"`   // the run of a commit in Open, where it is alone there and nothing was written on it since
+	Told     string           `json:"told,omitempty"`   // digest of what was said last in the conversation
+	Silent   bool             `json:"silent,omitempty"` // nothing of ours is in the conversation
+	Deadline time.Time        `json:"deadline,omitzero"`
+	Owed     bool             `json:"owed,omitempty"`   // a verdict is due: its check run is open
+	Nonce    string           `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
+	Turn     int              `json:"turn,omitempty"`   // how often the verdict on this head has changed without anybody asking
+	Intent   string           `json:"intent,omitempty"` // external id of the verdict that is being posted
+	Said     string           `json:"said,omitempty"`   // external id of the last verdict that is posted completely
+	Report   string           `json:"report,omitempty"` // id of the report page of Intent
+	Base     base             `json:"base,omitzero"`    // of a merge group
 
 	Job     string    `json:"job,omitempty"`     // the job that polls
 	Polls   int       `json:"polls,omitempty"`   // how often it has looked
@@ -63,7 +68,7 @@ func (s *state) see(sha string) {
 	if s.Head == sha {
 		return
 	}
-	*s = state{Head: sha, Owed: true, Open: s.Open, Base: s.Base, Job: s.Job}
+	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Job: s.Job}
 }
 
 // ask notes that a person wants the head judged again, once for each nonce.
@@ -71,16 +76,27 @@ func (s *state) ask(nonce string) {
 	if nonce == "" || nonce == s.Nonce {
 		return
 	}
-	s.Nonce, s.Owed, s.Intent, s.Deadline = nonce, true, "", time.Time{}
+	s.Nonce, s.Owed, s.Intent, s.Told, s.Deadline = nonce, true, "", "", time.Time{}
 }
 
-func (s *state) opened(sha string) {
-	if !slices.Contains(s.Open, sha) {
-		s.Open = append(s.Open, sha)
+// opened notes that there will be a run on the commit. fresh: there is none yet.
+func (s *state) opened(sha string) (fresh bool) {
+	if slices.Contains(s.Open, sha) {
+		return false
 	}
+	s.Open = append(s.Open, sha)
+	return true
+}
+
+// take gives the run of a commit, to be written on. What is saved after it no longer has it: if that write is cut short, the next try looks.
+func (s *state) take(sha string) comment.Run {
+	id := s.Runs[sha]
+	delete(s.Runs, sha)
+	return comment.Run{ID: id, Alone: id != 0}
 }
 
 func (s *state) closed(sha string) {
+	delete(s.Runs, sha)
 	s.Open = slices.DeleteFunc(s.Open, func(o string) bool { return o == sha })
 }
 

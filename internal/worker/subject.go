@@ -56,7 +56,7 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		}
 		return t.conclude(ctx, s, verdict{ext: t.external(s.sha, "failed", t.job.ID), check: comment.Render(comment.Input{Problem: comment.Failed(strings.TrimRight(reason, ".")), SHA: s.sha})})
 	}
-	var run int64
+	var run comment.Run
 	if st.Owed {
 		var err error
 		if run, err = t.start(ctx, s, waitingTitle, waitingSummary); err != nil {
@@ -69,6 +69,12 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		} else if !out { // judging didn't end it where the verdict is out: go on from there
 			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses)}
 		}
+	}
+	if early, err := t.early(ctx, s); err != nil {
+		return done, err
+	} else if early {
+		st.Deadline = t.Now().Add(t.Config.Wait)
+		return later(min(slowPoll, t.Config.Wait), "No workflow run of this commit is over."), t.save(ctx)
 	}
 	set, problems, err := t.configured(ctx, s.base.Ref)
 	if err != nil {
@@ -144,21 +150,53 @@ func (t *task) external(sha string, inputs ...string) string {
 	return t.job.Key + "@" + sha + "#" + hex.EncodeToString(sum[:12])
 }
 
-// start makes sure that a check run is open. What it will be about is noted first, so that a crash leaves no run behind that nobody knows.
-func (t *task) start(ctx context.Context, s subject, title, summary string) (int64, error) {
-	t.state.opened(s.sha)
-	if err := t.save(ctx); err != nil {
-		return 0, err
+// start makes sure that a check run is open. What it will be about is noted first, so that a crash leaves no run behind that nobody knows. A run
+// that was noted with its id is not looked for again.
+func (t *task) start(ctx context.Context, s subject, title, summary string) (comment.Run, error) {
+	st := t.state
+	if id := st.Runs[s.sha]; id != 0 {
+		return comment.Run{ID: id}, nil
 	}
-	ext := t.state.Intent
-	if ext == "" || ext == t.state.Said {
+	fresh := st.opened(s.sha) && s.number != 0
+	if err := t.save(ctx); err != nil {
+		return comment.Run{}, err
+	}
+	if fresh { // not where another pull request has opened one
+		peers, err := t.peers(ctx, s.sha, false)
+		if err != nil {
+			return comment.Run{}, err
+		}
+		fresh = len(peers) == 0
+	}
+	ext := st.Intent
+	if ext == "" || ext == st.Said {
 		ext = t.job.Key + "@" + s.sha
 	}
-	return t.poster.Start(ctx, s.sha, ext, "", title, summary)
+	run, err := t.poster.Start(ctx, s.sha, ext, "", title, summary, fresh)
+	if err != nil || !run.Alone {
+		return run, err
+	}
+	if st.Runs == nil {
+		st.Runs = map[string]int64{}
+	}
+	st.Runs[s.sha] = run.ID
+	return run, t.save(ctx)
+}
+
+// early says that a head has just been pushed and no workflow run of it is over: there is nothing to look for until an event says so.
+func (t *task) early(ctx context.Context, s subject) (bool, error) {
+	if t.job.Trigger != "pull_request.synchronize" || t.job.Nonce != "" || !t.state.Owed || !t.state.Deadline.IsZero() {
+		return false, nil
+	}
+	ran, err := t.Queue.Get(ctx, t.ranKey(s.sha))
+	if err != nil {
+		return false, &ownFault{fmt.Errorf("worker: read whether %.12s has run: %w", s.sha, err)}
+	}
+	return ran == nil, nil
 }
 
 // wait looks again later, or concludes when the deadline has passed.
-func (t *task) wait(ctx context.Context, s subject, run int64, found *artifact.Found, set configuration) (outcome, error) {
+func (t *task) wait(ctx context.Context, s subject, run comment.Run, found *artifact.Found, set configuration) (outcome, error) {
 	st, now := t.state, t.Now()
 	if st.Deadline.IsZero() {
 		st.Deadline = now.Add(t.Config.Wait)
@@ -197,12 +235,12 @@ func (t *task) poll(soon bool) time.Duration {
 	return min(time.Second<<min(n, 5), fastPoll)
 }
 
-func (t *task) problem(ctx context.Context, s subject, run int64, what string, p *comment.Problem) error {
+func (t *task) problem(ctx context.Context, s subject, run comment.Run, what string, p *comment.Problem) error {
 	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})})
 }
 
 // invalid concludes with what is wrong in the configuration, at its lines where the head has the file.
-func (t *task) invalid(ctx context.Context, s subject, run int64, digest string, problems []config.Problem) error {
+func (t *task) invalid(ctx context.Context, s subject, run comment.Run, digest string, problems []config.Problem) error {
 	ext := t.external(s.sha, "config", digest)
 	if ext == t.state.Said && !t.state.Owed {
 		return nil

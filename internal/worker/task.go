@@ -21,15 +21,16 @@ const justNow = time.Minute
 // task is one job under way, with what every kind needs.
 type task struct {
 	*Worker
-	Log    *slog.Logger // knows delivery, repository and job
-	lease  *queue.Lease
-	job    queue.Job
-	client *github.Client
-	repo   *github.Repository
-	poster *comment.Poster
-	state  *state                                         // of a subject with a check run; nil otherwise
-	own    standing                                       // of a pull request
-	giveUp func(ctx context.Context, reason string) error // concludes what hangs on the job; nil: nothing does
+	Log      *slog.Logger // knows delivery, repository and job
+	lease    *queue.Lease
+	job      queue.Job
+	client   *github.Client
+	repo     *github.Repository
+	poster   *comment.Poster
+	state    *state                                         // of a subject with a check run; nil otherwise
+	compared *gh.CommitsComparison                          // of a pull request's base and head, once it was asked for
+	own      standing                                       // of a pull request
+	giveUp   func(ctx context.Context, reason string) error // concludes what hangs on the job; nil: nothing does
 }
 
 // open gets the installation's client, and the repository where it is now. false: the repository isn't there for us.

@@ -2,8 +2,12 @@ package worker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -14,8 +18,8 @@ import (
 
 // verdict is what will be posted.
 type verdict struct {
-	run    int64  // the open check run; 0: none is known
-	ext    string // external id
+	run    comment.Run // the open check run, where one is known
+	ext    string      // external id
 	check  comment.Check
 	report *analyzer.Report // nil: nothing could be judged
 	page   string           // address of the report page; "" none
@@ -23,7 +27,7 @@ type verdict struct {
 }
 
 // verdict judges what was found and posts it.
-func (t *task) verdict(ctx context.Context, s subject, run int64, ext string, found *artifact.Found, set configuration, accepted []accepted) (outcome, error) {
+func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext string, found *artifact.Found, set configuration, accepted []accepted) (outcome, error) {
 	st := t.state
 	if st.Intent != ext {
 		st.Intent, st.Report = ext, newReportID()
@@ -73,15 +77,22 @@ func anyNew(r *analyzer.Report) bool {
 // conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks first, so all of it may be repeated.
 func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	st := t.state
-	alone := v.check
-	by, err := t.overruling(ctx, s, alone.Conclusion)
+	own := v.check
+	by, err := t.overruling(ctx, s, own.Conclusion)
 	if err != nil {
 		return err
 	}
 	if by != nil {
 		v.check, v.ext = comment.Overruled(v.check, *by), v.ext+overruled(by)
 	}
-	if st.Intent != v.ext {
+	alone, err := t.alone(ctx, s)
+	if err != nil {
+		return err
+	}
+	if alone.Alone {
+		v.run = alone
+	}
+	if st.Intent != v.ext || alone.ID != 0 {
 		st.Intent = v.ext
 		if err := t.save(ctx); err != nil {
 			return err
@@ -95,7 +106,7 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
-	now := standing{SHA: s.sha, Conclusion: alone.Conclusion, Title: alone.Title, Page: v.page}
+	now := standing{SHA: s.sha, Conclusion: own.Conclusion, Title: own.Title, Page: v.page}
 	if s.number != 0 && now != t.own {
 		if err := t.stand(ctx, now); err != nil {
 			return err
@@ -104,6 +115,17 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	st.Said, st.Owed, st.Empty = v.ext, false, time.Time{}
 	st.closed(s.sha)
 	return t.save(ctx)
+}
+
+// alone takes the subject's open run to write on it. It is alone unless another pull request has the same head: its verdict may stand there.
+func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
+	run := t.state.take(s.sha)
+	if !run.Alone {
+		return run, nil
+	}
+	peers, err := t.peers(ctx, s.sha, false)
+	run.Alone = len(peers) == 0
+	return run, err
 }
 
 // overruling is the other pull request on the head whose verdict is stricter than this one; nil: there is none.
@@ -117,19 +139,34 @@ func (t *task) overruling(ctx context.Context, s subject, conclusion string) (*c
 // converse says in the pull request what is to be said there. A conversation that takes no more words (locked, gone) is no failure: the
 // check run has said it all.
 func (t *task) converse(ctx context.Context, s subject, v verdict) error {
+	st, speaks := t.state, len(v.check.Review) > 0 || v.check.Create && v.check.Sticky != ""
+	if st.Silent && !speaks || v.check.Sticky == "" && v.report == nil {
+		return nil
+	}
+	told := v.told()
+	if told == st.Told { // by an earlier head
+		return nil
+	}
+	talk := t.poster.Talk(s.number, st.Silent)
+	if st.Silent { // a crash after the first word must not be followed by the same word
+		st.Silent = false
+		if err := t.save(ctx); err != nil {
+			return err
+		}
+	}
 	steps := []struct {
 		what string
 		do   func() error
 	}{
-		{"review", func() error { return t.poster.Review(ctx, s.number, s.sha, v.check.Review) }},
+		{"review", func() error { return talk.Review(ctx, s.sha, v.check.Review) }},
 		{"resolve threads", func() error {
 			var keep []string
 			for _, c := range v.check.Review {
 				keep = append(keep, c.Fingerprint)
 			}
-			return t.poster.Resolve(ctx, s.number, keep)
+			return talk.Resolve(ctx, keep)
 		}},
-		{"comment", func() error { return t.poster.Sticky(ctx, s.number, v.check.Sticky, v.check.Create) }},
+		{"comment", func() error { return talk.Sticky(ctx, v.check.Sticky, v.check.Create) }},
 	}
 	if v.report == nil {
 		steps = steps[2:] // what could not be judged takes no advice back
@@ -144,5 +181,16 @@ func (t *task) converse(ctx context.Context, s subject, v verdict) error {
 			return fmt.Errorf("worker: %s: %w", step.what, err)
 		}
 	}
+	st.Silent, st.Told = talk.Silent() && !speaks, told
 	return nil
+}
+
+// told is a digest of what a verdict says in a conversation.
+func (v verdict) told() string {
+	parts := []string{v.check.Sticky, strconv.FormatBool(v.check.Create), strconv.FormatBool(v.report == nil)}
+	for _, c := range v.check.Review {
+		parts = append(parts, c.Fingerprint)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:12])
 }

@@ -1,0 +1,121 @@
+package worker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/cases"
+)
+
+// What one push costs, in calls of GitHub's API. docs/calls.md explains the table.
+//
+// Not counted: downloads, which go to another host, and the reading of the files that annotations hang on, which happens once per content.
+func TestCallsOfAPush(t *testing.T) {
+	s := start(t, time.Minute, still)
+	s.gh.Commit(s.repo, "main", map[string]string{".github/workflows/wheels.yml": "on: push\n"})
+	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]", 1)})
+	s.send("pull_request", s.gh.PullEvent(p, "opened"))
+	s.finish(p, artifactOf(cases.Clean("1.1.0")))
+	s.want(s.concluded(p.HeadSHA), "success")
+	s.idle()
+
+	for _, push := range []struct {
+		name        string
+		wheel       cases.Wheel
+		wants       string
+		calls, news int // in all; those that GitHub answered with more than "304 Not Modified", which costs nothing
+	}{
+		{"clean", cases.Clean("1.2.0"), "success", 7, 5},
+		{"the first that fails: a review, the summary comment", cases.CaseB("1.3.0", "nvidia-nvjitlink-cu12>=12.8"), "failure", 12, 10},
+		{"still failing: the summary comment is edited", cases.CaseB("1.4.0", "nvidia-nvjitlink-cu12>=12.8"), "failure", 12, 8},
+		{"mended: the thread is resolved, the comment edited", cases.Clean("1.5.0"), "success", 10, 8},
+		{"clean again", cases.Clean("1.6.0"), "success", 7, 5},
+	} {
+		before := len(s.gh.Calls())
+		s.gh.Push(p, map[string]string{"notes.md": fmt.Sprint(before)})
+		s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+		s.until(func() string {
+			if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
+				return "no check run"
+			}
+			return ""
+		})
+		s.idle()
+		s.finish(p, artifactOf(push.wheel))
+		s.want(s.concluded(p.HeadSHA), push.wants)
+		s.once(p.HeadSHA)
+		s.idle()
+		calls, news, told := counted(s.gh.Calls()[before:])
+		if calls != push.calls || news != push.news {
+			t.Errorf("%s: %d calls, %d with news, want %d and %d:\n%s", push.name, calls, news, push.calls, push.news, told)
+		}
+	}
+
+	// The same events once more, as GitHub sends them when somebody asks for a redelivery: known, and no call. Under GUIDs of their own: a look.
+	deliveries := s.gh.Deliveries()
+	before := len(s.gh.Calls())
+	for _, d := range deliveries[len(deliveries)-2:] {
+		if again := s.gh.Again(d); again.Code != 200 {
+			t.Errorf("a redelivery is answered %d", again.Code)
+		}
+	}
+	s.idle()
+	if calls, _, told := counted(s.gh.Calls()[before:]); calls != 0 {
+		t.Errorf("redeliveries cost %d calls:\n%s", calls, told)
+	}
+	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+	s.idle()
+	if calls, news, told := counted(s.gh.Calls()[before:]); calls != 4 || news != 0 {
+		t.Errorf("an event without news costs %d calls, %d with news, want 4 and 0:\n%s", calls, news, told)
+	}
+	s.once(p.HeadSHA)
+}
+
+// still stops the service's clock: after some seconds it would look once more whether the head is still the newest.
+func still(s *service) {
+	now := time.Now()
+	s.now = func() time.Time { return now }
+}
+
+func artifactOf(w cases.Wheel) *githubtest.Artifact {
+	return githubtest.NewArtifact("wheels", cases.Dist(w))
+}
+
+// counted leaves out what is not counted, and says what was.
+func counted(all []githubtest.Call) (calls, news int, told string) {
+	var b strings.Builder
+	for _, c := range all {
+		if c.Installation == 0 || slices.Contains([]string{"actions/download-artifact", "git/get-tree", "git/get-blob"}, c.Op) {
+			continue
+		}
+		calls++
+		if c.Status != 304 {
+			news++
+		}
+		fmt.Fprintln(&b, c.String())
+	}
+	return calls, news, b.String()
+}
+
+// idle waits until no job waits or runs: those that sleep until an event comes do not count.
+func (s *service) idle() {
+	s.t.Helper()
+	before := false // a job may put another one into the queue between the counts: two looks in a row have to agree
+	s.until(func() string {
+		stats, err := s.queue.Stats(s.t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		free := stats.Waiting+stats.Running == 0
+		if !free || !before {
+			before = free
+			return fmt.Sprintf("%d jobs wait and %d run", stats.Waiting, stats.Running)
+		}
+		return ""
+	})
+}
