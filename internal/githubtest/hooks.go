@@ -70,7 +70,9 @@ func (s *Server) SendAs(guid, event string, payload map[string]any) *Delivery {
 }
 
 // Again sends a delivery once more under its GUID, as when somebody presses Redeliver.
-func (s *Server) Again(d *Delivery) *Delivery { return s.deliver(s.delivery(d.GUID, d.Event, d.Payload)) }
+func (s *Server) Again(d *Delivery) *Delivery {
+	return s.deliver(s.delivery(d.GUID, d.Event, d.Payload))
+}
 
 // Lose records a delivery that the App was too dead to take, without trying.
 func (s *Server) Lose(event string, payload map[string]any) *Delivery {

@@ -80,8 +80,23 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	if err == nil {
 		held(j.logs, judged)
 	}
-	if err != nil || compare == nil || len(j.report.Findings) == 0 { // nothing that the base could have
+	if err != nil || compare == nil {
 		return j, err
+	}
+	if linkedAgainst(j.report) {
+		base, closeBase, err := t.baseInputs(ctx, c, found, compare)
+		defer closeBase()
+		if err != nil || len(base) == 0 {
+			return j, err
+		}
+		o.Base, j.base = base, t.state.Base.Ref
+		if j.report, err = t.check(ctx, inputs, o); err == nil {
+			hold(j.report)
+		}
+		return j, err
+	}
+	if len(j.report.Findings) == 0 { // nothing that the base could have
+		return j, nil
 	}
 	had, err := t.had(ctx, c, found, o, compare)
 	if had != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -34,18 +35,52 @@ func (t *task) had(ctx context.Context, c *config.Repository, like *artifact.Fou
 	if err == nil {
 		had, err = t.judgedBase(ctx, found, o)
 	}
-	limit := (*analysis.Failure)(nil)
-	switch kind := github.Classify(err).Kind; {
-	case errors.As(err, &limit) && limit.Limit:
-		t.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
-		return nil, nil
-	case err != nil && (ctx.Err() != nil || kind == github.After || kind == github.Retry && !t.lease.Last):
-		return nil, err
-	case err != nil:
-		t.Log.Warn("the base can't be judged; everything counts as new", "error", err)
-		return nil, nil
+	if err != nil {
+		return nil, t.bearable(ctx, err)
 	}
 	return had, nil
+}
+
+// bearable is nil for an error that leaves an analysis without a base.
+func (t *task) bearable(ctx context.Context, err error) error {
+	if limit := (*analysis.Failure)(nil); errors.As(err, &limit) && limit.Limit {
+		t.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
+		return nil
+	}
+	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After || kind == github.Retry && !t.lease.Last {
+		return err
+	}
+	t.Log.Warn("the base can't be judged; everything counts as new", "error", err)
+	return nil
+}
+
+// linkedAgainst says whether something else may be linked against what was judged, so that it matters what the base exported. Wheels are loaded.
+func linkedAgainst(r *analyzer.Report) bool {
+	return slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Kind != "wheel" && a.Objects > 0 })
+}
+
+// baseInputs fetches the base's artifacts, to be judged beside the head's; none where there is no base.
+func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artifact.Found,
+	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) (inputs []analyzer.Input, done func(), _ error) {
+	done = func() {}
+	found, err := compare(ctx, c, like)
+	if err == nil && found.State != artifact.Ready {
+		t.Log.Debug("nothing to compare with", "reason", found.Reason)
+		return nil, done, nil
+	}
+	var set *artifact.Set
+	if err == nil {
+		set, err = t.Fetcher.Download(ctx, t.client, found)
+	}
+	if err != nil {
+		return nil, done, t.bearable(ctx, err)
+	}
+	inputs, closeFiles, err := open(set)
+	if err != nil {
+		set.Close()
+		return nil, done, err
+	}
+	return inputs, func() { closeFiles(); set.Close() }, nil
 }
 
 // judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new one says.
