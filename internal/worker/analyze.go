@@ -89,9 +89,15 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 		if err != nil || len(base) == 0 {
 			return j, err
 		}
-		o.Base, j.base = base, t.state.Base.Ref
-		if j.report, err = t.check(ctx, inputs, o); err == nil {
-			hold(j.report)
+		o.Base = base
+		both, judged, err := t.check(ctx, inputs, o, diagnoses(j.logs))
+		if f := (*analysis.Failure)(nil); errors.As(err, &f) && f.Limit {
+			t.Log.Warn("the base takes too much to be judged beside the head; everything counts as new", "error", err)
+			return j, nil
+		}
+		if err == nil {
+			j.report, j.base = both, t.state.Base.Ref
+			held(j.logs, judged)
 		}
 		return j, err
 	}

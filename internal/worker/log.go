@@ -103,7 +103,7 @@ func (t *task) readLog(ctx context.Context, j *github.Job, out *comment.Logs, sa
 }
 
 // unbuilt concludes a subject without artifacts, with what the logs of its failed jobs say.
-func (t *task) unbuilt(ctx context.Context, s subject, run int64, what string, found *artifact.Found, p *comment.Problem) error {
+func (t *task) unbuilt(ctx context.Context, s subject, run comment.Run, what string, found *artifact.Found, p *comment.Problem) error {
 	logs, err := t.logs(ctx, found.Runs)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ type service struct {
 	repo  *githubtest.Repo
 	dir   string
 	wait  time.Duration
+	lease time.Duration
 	tries int // of a failing job; 0: as many as ever
 
 	front *httptest.Server // stays while the service behind it is stopped and started
@@ -85,7 +86,7 @@ func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait}
+	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait, lease: time.Second}
 	s.front = httptest.NewServer(s)
 	gh.Hook = s.front.URL + "/webhook"
 	s.inst = gh.Install("acme")
@@ -124,7 +125,7 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c := &config.Service{AppID: s.gh.AppID, API: api, PublicURL: public, Lease: time.Second, Wait: s.wait, Workers: 3, WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)}}
+	c := &config.Service{AppID: s.gh.AppID, API: api, PublicURL: public, Lease: s.lease, Wait: s.wait, Workers: 3, WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)}}
 	log := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	app, err := github.New(github.Options{AppID: c.AppID, Key: []byte(s.gh.PEM()), API: api, Log: log})
 	if err != nil {
