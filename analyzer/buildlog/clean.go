@@ -2,7 +2,6 @@ package buildlog
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
@@ -73,9 +72,9 @@ func isTime(b []byte) bool {
 }
 
 var (
-	dockerStep = regexp.MustCompile(`^#\d+ \d+\.\d+ `)
+	dockerStep = lazy(`^#\d+ \d+\.\d+ `)
 	// marks are GitHub's workflow commands before a message.
-	marks = regexp.MustCompile(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
+	marks = lazy(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
 )
 
 // clean makes text of what is left: valid UTF-8 without control characters and such that turn the direction of writing.
@@ -97,7 +96,7 @@ func clean(b []byte) string {
 }
 
 // echoed lines repeat a message without being one: a command or a source line shown before it runs or fails.
-var echoed = regexp.MustCompile(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
+var echoed = lazy(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
 
 // quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils' questions, which are meant to fail.
 func quoted(s string) bool {

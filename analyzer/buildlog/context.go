@@ -3,7 +3,6 @@ package buildlog
 import (
 	"bytes"
 	"hash/maphash"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -52,10 +51,10 @@ const near = 8
 var contextNeedles = []string{">>> referenced by", ">>> defined in", ">>>    ", "in function `", "In function `", "in function ‘", "The module '", "was compiled against a different Node.js", "##[group]", "##[endgroup]"}
 
 var (
-	referencedBy = regexp.MustCompile(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
-	inFunction   = regexp.MustCompile("^(.*): [Ii]n function [`‘']")
-	inSource     = regexp.MustCompile(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
-	theModule    = regexp.MustCompile(`The module '([^']+)'`)
+	referencedBy = lazy(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
+	inFunction   = lazy("^(.*): [Ii]n function [`‘']")
+	inSource     = lazy(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
+	theModule    = lazy(`The module '([^']+)'`)
 )
 
 // line looks at one line that holds a needle; false ends the reading.
@@ -69,7 +68,7 @@ func (s *reader) line(n int, raw []byte) bool {
 	if bytes.IndexByte(raw, 0x1b) >= 0 {
 		s.plain = plainText(s.plain[:0], raw)
 		raw = s.plain
-		if triggers.all(raw).empty() {
+		if triggers().all(raw).empty() {
 			return true
 		}
 	}
@@ -86,7 +85,7 @@ func (s *reader) line(n int, raw []byte) bool {
 }
 
 func (s *reader) one(n int, raw []byte) bool {
-	hits := triggers.all(raw)
+	hits := triggers().all(raw)
 	if hits = (set{hits[0] &^ s.deaf[0], hits[1] &^ s.deaf[1]}); hits.empty() {
 		return true
 	}

@@ -2,14 +2,13 @@ package buildlog
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
 // plain is what may enter a command that somebody copies: no character of it means anything to a shell.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./+@=-]{1,200}$`)
+var plain = lazy(`^[A-Za-z0-9_./+@=-]{1,200}$`)
 
 // command writes a command when every part of it from the log is a plain name; "" otherwise, and the title must do.
 func command(format string, parts ...string) string {

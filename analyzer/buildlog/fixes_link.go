@@ -1,7 +1,6 @@
 package buildlog
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,32 +9,32 @@ import (
 
 // owners are the libraries of the toolchain and the system that have a symbol, by the -l name. First match counts.
 var owners = []struct {
-	symbol *regexp.Regexp
+	symbol *expression
 	name   string
 }{
-	{regexp.MustCompile(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
-	{regexp.MustCompile(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
-	{regexp.MustCompile(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
-	{regexp.MustCompile(`^__atomic_`), "atomic"},
-	{regexp.MustCompile(`^_gfortran`), "gfortran"},
-	{regexp.MustCompile(`^_ZGV[a-f]`), "mvec"},
-	{regexp.MustCompile(`^cblas_`), "cblas"},
-	{regexp.MustCompile(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
-	{regexp.MustCompile(`^(?:GOMP_|omp_)`), "gomp"},
-	{regexp.MustCompile(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
-	{regexp.MustCompile(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
-	{regexp.MustCompile(`^SSL_`), "ssl"},
-	{regexp.MustCompile(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
-	{regexp.MustCompile(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
-	{regexp.MustCompile(`^cublasLt`), "cublasLt"},
-	{regexp.MustCompile(`^(?:__)?nvJitLink`), "nvJitLink"},
-	{regexp.MustCompile(`^nvrtc`), "nvrtc"},
-	{regexp.MustCompile(`^cu[A-Z][a-z]`), "cuda"},
-	{regexp.MustCompile(`^nccl[A-Z]`), "nccl"},
-	{regexp.MustCompile(`^hip[A-Z]`), "amdhip64"},
+	{lazy(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
+	{lazy(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
+	{lazy(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
+	{lazy(`^__atomic_`), "atomic"},
+	{lazy(`^_gfortran`), "gfortran"},
+	{lazy(`^_ZGV[a-f]`), "mvec"},
+	{lazy(`^cblas_`), "cblas"},
+	{lazy(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
+	{lazy(`^(?:GOMP_|omp_)`), "gomp"},
+	{lazy(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
+	{lazy(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
+	{lazy(`^SSL_`), "ssl"},
+	{lazy(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
+	{lazy(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
+	{lazy(`^cublasLt`), "cublasLt"},
+	{lazy(`^(?:__)?nvJitLink`), "nvJitLink"},
+	{lazy(`^nvrtc`), "nvrtc"},
+	{lazy(`^cu[A-Z][a-z]`), "cuda"},
+	{lazy(`^nccl[A-Z]`), "nccl"},
+	{lazy(`^hip[A-Z]`), "amdhip64"},
 }
 
-var simpleOwner = regexp.MustCompile(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
+var simpleOwner = lazy(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
 
 // owner is the -l name of the library that has a symbol, "" when that is not known.
 func owner(symbol string) string {

@@ -1,7 +1,6 @@
 package buildlog
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -39,7 +38,7 @@ func glibcMinor(version string) int {
 	return n
 }
 
-var glibcNode = regexp.MustCompile(`^GLIBC_2\.(\d{1,4})(?:\.\d+)?$`)
+var glibcNode = lazy(`^GLIBC_2\.(\d{1,4})(?:\.\d+)?$`)
 
 func glibcFixes(d *Diagnosis) []fix.Fix {
 	out := []fix.Fix{
@@ -183,6 +182,6 @@ func vendor(lib string) string {
 }
 
 // hashed is the mark that auditwheel leaves in the names of the libraries it bundles.
-var hashed = regexp.MustCompile(`-[0-9a-f]{8}\.so`)
+var hashed = lazy(`-[0-9a-f]{8}\.so`)
 
 func ownCopy(library string) bool { return hashed.MatchString(base(library)) }

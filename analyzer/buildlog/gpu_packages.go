@@ -1,13 +1,12 @@
 package buildlog
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/gpu"
 )
 
-var ofRelease = regexp.MustCompile(`_(1[1-9])_(\d{1,2})$`)
+var ofRelease = lazy(`_(1[1-9])_(\d{1,2})$`)
 
 // gpuPackage is the package that has a CUDA library, given by its SONAME, and the requirement that a symbol of it asks for: nvJitLink's
 // names end in the release that brought them. Empty where neither is known.

@@ -1,7 +1,6 @@
 package buildlog
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -147,10 +146,10 @@ var linkerPatterns = []pattern{
 }
 
 var (
-	toolName   = regexp.MustCompile(`^\S*ld(?:\.\w+)?: `)
-	against    = regexp.MustCompile("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
-	relocation = regexp.MustCompile(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
-	names      = regexp.MustCompile("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
+	toolName   = lazy(`^\S*ld(?:\.\w+)?: `)
+	against    = lazy("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
+	relocation = lazy(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
+	names      = lazy("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
 )
 
 // symbolList takes a list of quoted symbols apart.
@@ -167,7 +166,7 @@ func symbolList(m *match) bool {
 	return true
 }
 
-var inObject = regexp.MustCompile(`^ in '([^']+)'`)
+var inObject = lazy(`^ in '([^']+)'`)
 
 // notPIC: the symbol after "against", which may be a section, and the object before the relocation.
 func notPIC(m *match) bool {

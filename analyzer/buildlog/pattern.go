@@ -2,8 +2,8 @@ package buildlog
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+	"sync"
 )
 
 // pattern is one form of message.
@@ -19,7 +19,7 @@ type pattern struct {
 	// example is a line that matches, near one that must give no diagnosis at all.
 	example, near string
 
-	re *regexp.Regexp
+	re *expression
 }
 
 type stage int
@@ -53,7 +53,7 @@ type match struct {
 var patterns = compile(lldPatterns, linkerPatterns, gpuPatterns, jvmPatterns, nodePatterns, androidPatterns, wheelPatterns, hostPatterns, muslPatterns, loaderPatterns, buildPatterns, loosePatterns)
 
 // triggers finds the lines that are worth a look.
-var triggers = newAutomaton(needles(patterns))
+var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns)) })
 
 // Needles of what is no message of its own: see context.go.
 const (
@@ -65,7 +65,7 @@ func compile(families ...[]pattern) []*pattern {
 	var out []*pattern
 	for _, f := range families {
 		for i := range f {
-			f[i].re = regexp.MustCompile(f[i].expr)
+			f[i].re = lazy(f[i].expr)
 			out = append(out, &f[i])
 		}
 	}
@@ -187,4 +187,4 @@ func splitVersion(s string) (name, version string) {
 	return strings.TrimRight(s[:i], "@"), s[i+1:]
 }
 
-var versionNode = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.+\-]*$`)
+var versionNode = lazy(`^[A-Za-z_][A-Za-z0-9_.+\-]*$`)
