@@ -24,8 +24,12 @@ type run struct {
 	byFile  map[*object]*loaded
 	libPath []string // LD_LIBRARY_PATH as folders
 	missing map[string]bool
+	direct  []*object      // see near
+	hints   [hints]*object // who served the last reference of a hash; never the main program
 	bare    bool // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
 }
+
+const hints = 1 << 10
 
 // loaded is one object of a load (glibc: struct link_map).
 type loaded struct {

@@ -107,10 +107,11 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 		}
 		b.uses, b.open = b.uses[:0], b.open[:0]
 		r.store.marks++
+		near := r.near(l)
 		for i, ref := range o.foreign {
 			p := b.by[i]
 			if p == nil || p.bound.in != r.number || p == r.main.object && ref.Class&elfobj.ClassCopy != 0 {
-				p = r.provider(wanted(o.m, ref))
+				p = r.provider(wanted(o.m, ref), near)
 				b.by[i] = p
 			}
 			switch {
@@ -125,7 +126,7 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 	}
 	var out []elfobj.Reference
 	for _, i := range b.open {
-		if !again || r.provider(wanted(o.m, o.foreign[i])) == nil {
+		if !again || r.provider(wanted(o.m, o.foreign[i]), nil) == nil {
 			out = append(out, o.foreign[i])
 		}
 	}
@@ -140,26 +141,51 @@ func (r *run) undefinedCut(l *loaded) []elfobj.Reference {
 		if ref.Version >= l.cut {
 			w.version = l.beyond[ref.Version]
 		}
-		if r.provider(w) == nil {
+		if r.provider(w, nil) == nil {
 			out = append(out, ref)
 		}
 	}
 	return out
 }
 
-// provider finds some object of the scope that satisfies a reference. It begins with the library that the version names and ends with the main
-// program: what it finds then is likely to hold in other scopes too.
-func (r *run) provider(w want) *object {
+// near are the objects that an object needs directly, where most of what it refers to is.
+func (r *run) near(l *loaded) []*object {
+	r.direct = r.direct[:0]
+	for _, d := range l.object.m.Needed {
+		if n := r.asked[d.Name]; n != nil && n.object != nil && n.reserved && n != r.main {
+			r.direct = append(r.direct, n.object)
+		}
+	}
+	return r.direct
+}
+
+// provider finds some object of the scope that satisfies a reference. It begins with the library that the version names, with what served the last reference
+// to that name, and with those near, and ends with the main program: what it finds then is likely to hold in other scopes too.
+func (r *run) provider(w want, near []*object) *object {
+	hint := &r.hints[w.hash%hints]
+	if o := *hint; o != nil {
+		if yes, _ := defines(o.m, w); yes {
+			return o
+		}
+	}
 	if w.version.Library != "" {
 		if l := r.asked[w.version.Library]; l != nil && l.object != nil && l.reserved && l != r.main {
 			if yes, _ := defines(l.object.m, w); yes {
+				*hint = l.object
 				return l.object
 			}
+		}
+	}
+	for _, o := range near {
+		if yes, _ := defines(o.m, w); yes {
+			*hint = o
+			return o
 		}
 	}
 	for _, l := range r.scope {
 		if l != r.main {
 			if yes, _ := defines(l.object.m, w); yes {
+				*hint = l.object
 				return l.object
 			}
 		}
