@@ -106,13 +106,20 @@ func objectsBelow(dirs ...string) (out []string) {
 
 // loaderSays is the loader's answer as sorted lines, "" for a file that it does not take.
 func loaderSays(loader, file string) string {
+	return glibcSays(file, func(env []string, args ...string) *exec.Cmd {
+		c := exec.CommandContext(context.Background(), loader, args...)
+		c.Env, c.Dir = env, "/"
+		return c
+	})
+}
+
+// glibcSays asks a loader as ldd -r does.
+func glibcSays(file string, loader func(env []string, args ...string) *exec.Cmd) string {
 	var refused *exec.ExitError
-	if err := exec.Command(loader, "--verify", file).Run(); errors.As(err, &refused) && refused.ExitCode() == 1 {
+	if err := loader(nil, "--verify", file).Run(); errors.As(err, &refused) && refused.ExitCode() == 1 {
 		return ""
 	}
-	c := exec.CommandContext(context.Background(), loader, file)
-	c.Env = []string{"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes", "LD_VERBOSE="}
-	c.Dir = "/"
+	c := loader([]string{"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes", "LD_VERBOSE="}, file)
 	var text, errs bytes.Buffer
 	c.Stdout, c.Stderr = &text, &errs
 	if err := c.Run(); err != nil {

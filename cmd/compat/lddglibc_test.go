@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+)
+
+// TestGlibc asks the glibc loader of this machine as ldd -r does, each time in a root with that loader and its libc.
+func TestGlibc(t *testing.T) {
+	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
+	libc := filepath.Join(filepath.Dir(real(t, loader)), "libc.so.6")
+	loaderCases{
+		file: "glibc.txt", compiler: "gcc", install: "gcc", loader: loader, copies: map[string]string{loader: loader, libc: libc}, least: 70,
+		real: func(m *loaderRoot, file string, env []string) string {
+			said := glibcSays(file, func(more []string, args ...string) *exec.Cmd {
+				return m.command(append(more, env...), append([]string{loader}, args...)...)
+			})
+			if said == "" {
+				return "error\n"
+			}
+			return said
+		},
+		compat: func(a *dynlink.Answer) string { return lines(a) },
+	}.run(t)
+}
+
+// real is where a path leads; the test is skipped where it leads nowhere.
+func real(t *testing.T, path string) string {
+	p, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		_, err = os.Stat(p)
+	}
+	if err != nil {
+		t.Skipf("this test asks the machine's glibc: %v", err)
+	}
+	return p
+}

@@ -1,0 +1,194 @@
+// Bench measures `compat ldd` beside the tools that answer the same question, in one run on one machine: CPU seconds move with its load, their ratios hardly do.
+//
+//	go run ./internal/bench [-root DIR] [-files 500] [-rounds 3] COMPAT
+//
+// It asks about objects below /usr of a root: 500 of them in one process, the one that loads the most libraries, and all of them for the memory. `ldd -r` (in
+// a chroot where the root is another one, so as root), lddtree and libtree are measured where they are installed. Only `ldd -r` and compat resolve symbols.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// patience is how long a tool may take: libtree -vvv grows exponentially with what is needed more than once.
+const patience = 2 * time.Minute
+
+func main() {
+	root := flag.String("root", "/", "folder that counts as /")
+	files := flag.Int("files", 500, "objects in one process")
+	rounds := flag.Int("rounds", 3, "rounds of which the best counts")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: bench [flags] COMPAT")
+		os.Exit(2)
+	}
+	if err := bench(os.Stdout, flag.Arg(0), *root, *files, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// tool is one way to ask.
+type tool struct {
+	name    string
+	command []string
+	inside  bool // it is given paths of the root, not of the machine
+}
+
+// cost is what a process and its children took.
+type cost struct {
+	cpu, wall time.Duration
+	rss       int64 // KiB
+	late      bool  // it was ended when its time was over
+}
+
+func bench(out io.Writer, compat, root string, n, rounds int) error {
+	all, err := objects(root)
+	if err != nil {
+		return err
+	}
+	if len(all) < n {
+		return fmt.Errorf("%s has %d objects below /usr, fewer than the %d that are asked about; give fewer with -files", root, len(all), n)
+	}
+	some := make([]string, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	most, libraries, err := heaviest(compat, root, some)
+	if err != nil {
+		return err
+	}
+	ask := []string{compat, "ldd", "--root", root, "--format", "json"}
+	tools := []tool{{"compat ldd", ask, true}}
+	loader := []string{"ldd", "-r"}
+	if root != "/" {
+		loader = append([]string{"chroot", root, "/usr/bin/ldd"}, "-r")
+	}
+	for _, t := range []tool{{"ldd -r", loader, true}, {"lddtree", []string{"lddtree", "-R", root}, false}, {"libtree -vvv", []string{"libtree", "-vvv"}, false}} {
+		if _, err := exec.LookPath(t.command[0]); err == nil {
+			tools = append(tools, t)
+		}
+	}
+	fmt.Fprintf(out, "root %s, best of %d rounds; ratio: its CPU by compat's\n\n%-28s %-14s %9s %9s %9s %7s\n", root, rounds, "question", "tool", "CPU s", "wall s", "RSS MiB", "ratio")
+	for _, q := range []struct {
+		text  string
+		files []string
+	}{{fmt.Sprintf("%d objects in one process", n), some}, {fmt.Sprintf("one object, %d libraries", libraries), []string{most}}} {
+		best := make([]cost, len(tools))
+		for round := range rounds {
+			for i, t := range tools {
+				if best[i].late {
+					continue
+				}
+				c, err := run(t, root, q.files)
+				if err != nil {
+					return err
+				}
+				if round == 0 || c.cpu < best[i].cpu {
+					best[i] = c
+				}
+			}
+		}
+		for i, t := range tools {
+			row(out, q.text, t.name, best[i], best[0])
+		}
+	}
+	many := make([]string, 0, 5000)
+	for len(many) < cap(many) {
+		many = append(many, all[len(many)%len(all)])
+	}
+	c, err := run(tools[0], root, many)
+	if err != nil {
+		return err
+	}
+	row(out, "5000 objects", tools[0].name, c, c)
+	return nil
+}
+
+func row(out io.Writer, question, name string, c, first cost) {
+	over := ""
+	if c.late {
+		over = "  (ended after " + patience.String() + ")"
+	}
+	fmt.Fprintf(out, "%-28s %-14s %9.3f %9.3f %9.1f %7.1f%s\n", question, name, c.cpu.Seconds(), c.wall.Seconds(), float64(c.rss)/1024, c.cpu.Seconds()/first.cpu.Seconds(), over)
+}
+
+func run(t tool, root string, files []string) (cost, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	args := append([]string{}, t.command[1:]...)
+	for _, f := range files {
+		if !t.inside {
+			f = filepath.Join(root, f)
+		}
+		args = append(args, f)
+	}
+	c := exec.CommandContext(ctx, t.command[0], args...)
+	start := time.Now()
+	err := c.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		return cost{}, fmt.Errorf("run %s: %w", t.name, err)
+	}
+	usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return cost{}, errors.New("this system does not say what a process took")
+	}
+	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(start), int64(usage.Maxrss), ctx.Err() != nil}, nil
+}
+
+// heaviest is the file that loads the most libraries.
+func heaviest(compat, root string, files []string) (file string, libraries int, err error) {
+	out, err := exec.Command(compat, append([]string{"ldd", "--root", root, "--format", "json"}, files...)...).Output()
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
+		return "", 0, fmt.Errorf("run %s: %w", compat, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(out))
+	for _, f := range files {
+		var a struct{ Objects []json.RawMessage }
+		if err := d.Decode(&a); err != nil {
+			return "", 0, fmt.Errorf("read the answer of %s: %w", compat, err)
+		}
+		if len(a.Objects) > libraries {
+			file, libraries = f, len(a.Objects)
+		}
+	}
+	return file, libraries, nil
+}
+
+// objects are the paths of programs and shared libraries below /usr of a root, of 64 bits and little endian.
+func objects(root string) (out []string, err error) {
+	err = filepath.WalkDir(filepath.Join(root, "usr"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		f, err := os.Open(p)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		head := make([]byte, 20)
+		if _, err := io.ReadFull(f, head); err == nil && string(head[:6]) == "\x7fELF\x02\x01" && head[16] >= 2 && head[16] <= 3 {
+			in, err := filepath.Rel(root, p)
+			if err != nil {
+				return err
+			}
+			out = append(out, "/"+in)
+		}
+		return nil
+	})
+	return out, err
+}
