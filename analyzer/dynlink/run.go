@@ -26,7 +26,7 @@ type run struct {
 	missing map[string]bool
 	direct  []*object      // see near
 	hints   [hints]*object // who served the last reference of a hash; never the main program
-	bare    bool // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
+	bare    bool           // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
 }
 
 const hints = 1 << 10

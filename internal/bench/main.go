@@ -44,13 +44,12 @@ func main() {
 type tool struct {
 	name    string
 	command []string
-	inside  bool // it is given paths of the root, not of the machine
 }
 
 // cost is what a process and its children took.
 type cost struct {
 	cpu, wall time.Duration
-	rss       int64 // KiB
+	rss       int64 // KiB; never less than that of this process, which Linux counts until the other program runs
 	late      bool  // it was ended when its time was over
 }
 
@@ -71,15 +70,21 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 		return err
 	}
 	ask := []string{compat, "ldd", "--root", root, "--format", "json"}
-	tools := []tool{{"compat ldd", ask, true}}
+	tools := []tool{{"compat ldd", ask}}
 	loader := []string{"ldd", "-r"}
 	if root != "/" {
 		loader = append([]string{"chroot", root, "/usr/bin/ldd"}, "-r")
 	}
-	for _, t := range []tool{{"ldd -r", loader, true}, {"lddtree", []string{"lddtree", "-R", root}, false}, {"libtree -vvv", []string{"libtree", "-vvv"}, false}} {
-		if _, err := exec.LookPath(t.command[0]); err == nil {
-			tools = append(tools, t)
+	others := []tool{{"ldd -r", loader}, {"lddtree", []string{"lddtree", "-R", root}}}
+	if root == "/" { // it knows no other
+		others = append(others, tool{"libtree -vvv", []string{"libtree", "-vvv"}})
+	}
+	for _, t := range others {
+		if said, err := exec.Command(t.command[0], append(t.command[1:], most)...).Output(); len(said) == 0 {
+			fmt.Fprintf(out, "%s does not run here and is left out: %v\n", t.name, err)
+			continue
 		}
+		tools = append(tools, t)
 	}
 	fmt.Fprintf(out, "root %s, best of %d rounds; ratio: its CPU by compat's\n\n%-28s %-14s %9s %9s %9s %7s\n", root, rounds, "question", "tool", "CPU s", "wall s", "RSS MiB", "ratio")
 	for _, q := range []struct {
@@ -92,7 +97,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 				if best[i].late {
 					continue
 				}
-				c, err := run(t, root, q.files)
+				c, err := run(t, q.files)
 				if err != nil {
 					return err
 				}
@@ -109,7 +114,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 	for len(many) < cap(many) {
 		many = append(many, all[len(many)%len(all)])
 	}
-	c, err := run(tools[0], root, many)
+	c, err := run(tools[0], many)
 	if err != nil {
 		return err
 	}
@@ -125,17 +130,11 @@ func row(out io.Writer, question, name string, c, first cost) {
 	fmt.Fprintf(out, "%-28s %-14s %9.3f %9.3f %9.1f %7.1f%s\n", question, name, c.cpu.Seconds(), c.wall.Seconds(), float64(c.rss)/1024, c.cpu.Seconds()/first.cpu.Seconds(), over)
 }
 
-func run(t tool, root string, files []string) (cost, error) {
+func run(t tool, files []string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	args := append([]string{}, t.command[1:]...)
-	for _, f := range files {
-		if !t.inside {
-			f = filepath.Join(root, f)
-		}
-		args = append(args, f)
-	}
-	c := exec.CommandContext(ctx, t.command[0], args...)
+	c := exec.CommandContext(ctx, t.command[0], append(args, files...)...)
 	start := time.Now()
 	err := c.Run()
 	var ended *exec.ExitError
