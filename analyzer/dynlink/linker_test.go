@@ -47,7 +47,7 @@ func (m memory) Folder(p string) bool {
 }
 
 // rootOf makes a root of a list of "PATH\nTEXT" blocks.
-func rootOf(t *testing.T, blocks ...string) memory {
+func rootOf(t testing.TB, blocks ...string) memory {
 	t.Helper()
 	m := memory{}
 	for _, b := range blocks {

@@ -1,0 +1,64 @@
+package dynlink
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// FuzzResolve holds that a hostile library in a root ends in an answer whose names are the root's, that the second answer is the first one again, and that no
+// answer is much larger than the library; for both loaders, with the library asked for, needed and preloaded.
+func FuzzResolve(f *testing.F) {
+	for _, text := range []string{
+		"soname libx.so\nneeded liby.so\nrpath $ORIGIN:/r\nimport f@V1 liby.so\nimport weak w\nexport g@@V2\nexport g@V1",
+		"needed libx.so\nrunpath $ORIGIN/../lib:${LIB}\nimport malloc\nexport object v size=8",
+		"needed /lib/liby.so\nneeded libc.so\nimport __libc_start_main\nexport __libc_start_main\nexport stdin",
+	} {
+		o, err := elfobj.Parse("elf x86_64\n" + text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := elfobj.Write(o)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)*3/4])
+	}
+	const program, ldso = "/a\nneeded libx.so\nimport g@V1 libx.so\nimport v", "/lib/ld-musl-x86_64.so.1\nsoname libc.so\nexport malloc\nexport stdin"
+	roots := []memory{rootOf(f, program, "/lib/liby.so\nexport f@@V1"), rootOf(f, program, "/lib/liby.so\nexport f@@V1", ldso)}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, root := range roots {
+			root["/lib/libx.so"] = b
+			l := NewLinker(root)
+			for _, q := range []struct {
+				file string
+				s    Settings
+			}{{"/lib/libx.so", Settings{}}, {"/a", Settings{}}, {"/lib/liby.so", Settings{Preload: []string{"/lib/libx.so"}}}} {
+				a := l.Resolve(q.file, q.s)
+				if again := l.Resolve(q.file, q.s); !reflect.DeepEqual(a, again) {
+					t.Errorf("%s: first %s, then %s", q.file, told(a), told(again))
+				}
+				for _, o := range a.Objects {
+					if !inRoot(root, o.Path) {
+						t.Errorf("%s: %q is no file of the root", q.file, o.Path)
+					}
+				}
+				if n := len(a.Undefined) + len(a.NotFound) + len(a.MissingVersions); n > 16*(len(b)+64) {
+					t.Errorf("%s: %d lines for a library of %d bytes", q.file, n, len(b))
+				}
+				l.Why("g")
+			}
+		}
+	})
+}
+
+func inRoot(root memory, path string) bool {
+	f, err := root.Open(rooted(path))
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
