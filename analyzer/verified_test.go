@@ -1,0 +1,263 @@
+package analyzer_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// environment is a wheel with what is beside it, as files and requirements: what a user has, and can change.
+type environment struct {
+	tag      string
+	objects  map[string]string // path in the wheel -> text form
+	requires []string          // Requires-Dist
+	with     []string          // what is installed beside it
+	packages world
+}
+
+// world is every release that there is.
+type world map[string][]*stack.Release
+
+func (w world) Versions(_ context.Context, name string) ([]string, error) {
+	if w[name] == nil {
+		return nil, fmt.Errorf("%s: %w", name, stack.ErrUnknown)
+	}
+	var out []string
+	for _, r := range w[name] {
+		out = append(out, r.Version)
+	}
+	return out, nil
+}
+
+func (w world) Release(_ context.Context, name, version string, _ stack.On) (*stack.Release, error) {
+	for _, r := range w[name] {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w", name, version, stack.ErrUnknown)
+}
+
+// invent makes an environment in which things are likely not to fit.
+func invent(r *rand.Rand) *environment {
+	e := &environment{tag: []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)], objects: map[string]string{}, packages: world{}}
+	n := 2 + r.IntN(2)
+	for p := range n {
+		name := fmt.Sprintf("p%d", p)
+		for v := range 1 + r.IntN(5) {
+			l := stack.Library{Path: name + "/lib" + name + ".so.1", SONAME: "lib" + name + ".so.1", Known: true, Versions: []string{"lib" + name + ".so.1", "V"}}
+			for s := range 5 {
+				if s == 0 || s <= v && r.IntN(6) > 0 || r.IntN(5) == 0 {
+					l.Exports = append(l.Exports, elfobj.Export{Name: fmt.Sprintf("%s_s%d", name, s), Version: "V", Kind: "func"})
+				}
+			}
+			if r.IntN(8) == 0 {
+				l.Path, l.SONAME = name+"/lib"+name+".so.2", "lib"+name+".so.2"
+			}
+			rel := &stack.Release{Name: name, Version: fmt.Sprintf("%d.%d", 1+v/3, v%3), Known: true, Libraries: []stack.Library{l}}
+			if below := fmt.Sprintf("p%d", p-1); p > 0 && len(e.packages[below]) > 0 && r.IntN(2) == 0 {
+				pin := e.packages[below][r.IntN(len(e.packages[below]))].Version
+				q, err := pkgmeta.ParseRequirement(below + []string{"==", ">=", "<="}[r.IntN(3)] + pin)
+				if err != nil {
+					panic(err)
+				}
+				rel.Requires = append(rel.Requires, q)
+				rel.Libraries[0].Needed = []string{"lib" + below + ".so.1"}
+			}
+			e.packages[name] = append(e.packages[name], rel)
+		}
+		all := e.packages[name]
+		switch v := all[r.IntN(len(all))].Version; r.IntN(4) {
+		case 0:
+			e.requires = append(e.requires, name+">="+v)
+		case 1:
+			e.requires = append(e.requires, name)
+			e.with = append(e.with, name+"=="+v)
+		case 2:
+			e.with = append(e.with, name+"=="+v)
+		}
+	}
+	for o := range 1 + r.IntN(3) {
+		text := []string{"elf x86_64", fmt.Sprintf("export PyInit__m%d", o)}
+		add := func(line string) {
+			if !slices.Contains(text, line) {
+				text = append(text, line)
+			}
+		}
+		for range r.IntN(4) {
+			p := r.IntN(n)
+			add(fmt.Sprintf("needed libp%d.so.1", p))
+			if r.IntN(3) == 0 {
+				add(fmt.Sprintf("import p%d_s%d", p, r.IntN(5)))
+			} else {
+				add(fmt.Sprintf("import p%d_s%d@V libp%d.so.1", p, r.IntN(5), p))
+			}
+		}
+		add("needed libc.so.6")
+		for _, line := range []string{"import pow@GLIBC_2.29 libm.so.6", "import exp@GLIBC_2.29 libm.so.6", "import fcntl64@GLIBC_2.28 libc.so.6", "import shm_open", "import own_helper", "import memcpy@GLIBC_2.14 libc.so.6"} {
+			if r.IntN(4) == 0 {
+				add(line)
+			}
+		}
+		if slices.ContainsFunc(text, func(l string) bool { return strings.HasSuffix(l, "libm.so.6") }) {
+			add("needed libm.so.6")
+		}
+		if r.IntN(8) == 0 {
+			add("needed libcublas.so.12")
+		}
+		e.objects[fmt.Sprintf("pkg/_m%d.cpython-312-x86_64-linux-gnu.so", o)] = strings.Join(text, "\n") + "\n"
+	}
+	if r.IntN(2) == 0 {
+		e.objects["pkg/libhelper.so"] = "elf x86_64\nsoname libhelper.so\nexport own_helper\nneeded libc.so.6\n"
+	}
+	e.packages["nvidia-cublas-cu12"] = []*stack.Release{{Name: "nvidia-cublas-cu12", Version: "12.1", Known: true, Libraries: []stack.Library{{Path: "nvidia/libcublas.so.12", SONAME: "libcublas.so.12", Known: true}}}}
+	return e
+}
+
+// check writes the environment's files and judges them.
+func (e *environment) check(t *testing.T) *analyzer.Report {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	put := func(name string, data []byte) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := "Metadata-Version: 2.1\nName: invented\nVersion: 1.0\n"
+	for _, q := range e.requires {
+		meta += "Requires-Dist: " + q + "\n"
+	}
+	put("invented-1.0.dist-info/METADATA", []byte(meta))
+	for _, name := range slices.Sorted(maps.Keys(e.objects)) {
+		o, err := elfobj.Parse(e.objects[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elfobj.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(name, data)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	in := analyzer.Input{Name: "invented-1.0-cp312-cp312-" + e.tag + "_x86_64.whl", Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
+	r, err := analyzer.New(rules.All()).Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var (
+	quotedWord = regexp.MustCompile(`'([^']+)'`)
+	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
+	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
+	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
+)
+
+// follow does what a fix says, as a user would who reads it: a requirement is written into METADATA or installed, an object is edited, the file is renamed.
+// ok is false for a fix that is no edit of these files (flags for those who link against a library).
+func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environment, ok bool) {
+	c := *e
+	c.objects, c.requires, c.with = maps.Clone(e.objects), slices.Clone(e.requires), slices.Clone(e.with)
+	name := func(requirement string) string { return strings.FieldsFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~", r) })[0] }
+	of := func(requirement string) func(string) bool {
+		return func(have string) bool { return name(have) == name(requirement) }
+	}
+	install := func(requirement string) { c.with = append(slices.DeleteFunc(c.with, of(requirement)), requirement) }
+	switch x.Kind {
+	case fix.KindPin, fix.KindDependency:
+		if slices.ContainsFunc(c.with, of(x.Requirement)) {
+			install(x.Requirement)
+		} else {
+			c.requires = append(slices.DeleteFunc(c.requires, of(x.Requirement)), x.Requirement)
+		}
+	case fix.KindEnvironment:
+		all := quotedWord.FindAllStringSubmatch(x.Command, -1)
+		for i, m := range all {
+			if i == 0 && !slices.ContainsFunc(c.with, of(m[1])) {
+				c.requires = append(slices.DeleteFunc(c.requires, of(m[1])), m[1])
+				continue
+			}
+			install(m[1])
+		}
+	case fix.KindPlatformTag:
+		c.tag = newTag.FindStringSubmatch(x.Command)[1]
+	case fix.KindSymver:
+		m := symverLine.FindStringSubmatch(x.Command)
+		c.objects[f.Object] = strings.Replace(c.objects[f.Object], "import "+m[1]+"@"+f.Version+" ", "import "+m[1]+"@"+m[2]+" ", 1)
+	case fix.KindPatchelf:
+		c.objects[f.Object] += "needed " + addNeeded.FindStringSubmatch(x.Command)[1] + "\n"
+	case fix.KindLinkFlag:
+		if f.Rule != "undefined-symbol" {
+			return nil, false
+		}
+		c.objects[f.Object] += "needed " + f.Library + "\n"
+	default:
+		return nil, false
+	}
+	return &c, true
+}
+
+// TestVerifiedFixesHelp holds the promise of the word "verified" in invented environments: when the change is made for real, in the files and the requirements, and
+// everything is judged again from the start, the finding is gone and no other one came.
+func TestVerifiedFixesHelp(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(150) {
+		e := invent(rand.New(rand.NewPCG(seed, 6)))
+		before := e.check(t)
+		had := before.Identities()
+		done := map[string]bool{}
+		for i := range before.Findings {
+			f := &before.Findings[i]
+			for j := range f.Fixes {
+				x := &f.Fixes[j]
+				if !x.Verified {
+					continue
+				}
+				after, ok := e.follow(f, x)
+				key := x.Kind + x.Command + f.Identity()
+				if !ok || done[key] {
+					continue
+				}
+				done[key] = true
+				seen[x.Kind]++
+				for _, g := range after.check(t).Findings {
+					switch {
+					case g.Identity() == f.Identity():
+						t.Errorf("seed %d: %s: %q (%s) does not remove %q", seed, f.Rule, x.Title, x.Command, f.Message)
+					case !slices.Contains(had, g.Identity()) && g.Severity != analyzer.Note:
+						t.Errorf("seed %d: %s: %q (%s) removes %q and adds %q", seed, f.Rule, x.Title, x.Command, f.Message, g.Message)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("fixes followed: %v", seen)
+	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf, fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency} {
+		if seen[kind] < 3 {
+			t.Errorf("only %d fixes of kind %s came up", seen[kind], kind)
+		}
+	}
+}
