@@ -142,6 +142,7 @@ func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 	if !ok {
 		return nil, nil
 	}
+	var uncovers *fix.Fix
 	for _, s := range l.spans() {
 		for _, spec := range l.specs(s) {
 			want := q.Package + spec
@@ -159,6 +160,10 @@ func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 					return []fix.Fix{offer}, nil
 				}
 			}
+			if behind := t.behind(w, x); uncovers == nil && behind != "" {
+				offer.Cost = append(t.cost(w), behind)
+				uncovers = &offer
+			}
 			together, err := t.together(x, q.Package, want, changed, w)
 			switch {
 			case err != nil:
@@ -173,21 +178,57 @@ func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 			}
 		}
 	}
+	if uncovers != nil {
+		return []fix.Fix{*uncovers}, nil
+	}
 	return nil, nil
+}
+
+// behind says what a changed world shows that could not be seen before, because the object lacked a whole library: the change is right, and not enough. "" where the
+// finding is still there, or something else broke.
+func (t *tries) behind(w *trial, x judged) string {
+	if w.left[x.Identity()] {
+		return ""
+	}
+	var first string
+	for _, f := range w.found {
+		switch {
+		case f.Severity == Note || t.before[f.Identity()] || f.asksSystem():
+		case f.Symbol == "" || !t.hidden[f.Object]:
+			return ""
+		case first == "":
+			first = "not enough by itself: then " + Versioned(f.Symbol, f.Version) + " of " + f.Object + " is not found"
+		}
+	}
+	return first
 }
 
 // maxTogether bounds how many packages one fix moves.
 const maxTogether = 6
 
 // together moves other packages along with one that was changed: those that the change requires in another version, those whose requirement stands against it
-// (the nearest version without that), and those in which the changed world finds something broken. nil where that does not mend the finding either.
+// (the nearest version without that), and those in which the changed world finds something broken. What is required is taken as it is written, or else at its lowest
+// version, for which the one that requires it was built. nil where neither mends the finding.
 func (t *tries) together(x judged, name, want string, changed fix.Scenario, w *trial) (*fix.Fix, error) {
+	for _, lowest := range []bool{false, true} {
+		offer, err := t.moving(x, name, want, changed, w, lowest)
+		if offer != nil || err != nil {
+			return offer, err
+		}
+	}
+	return nil, nil
+}
+
+func (t *tries) moving(x judged, name, want string, changed fix.Scenario, w *trial, lowest bool) (*fix.Fix, error) {
 	moved := []string{want}
 	names := map[string]bool{name: true}
 	for w != nil && len(moved) < maxTogether {
 		next, more := t.follow(w, names)
 		if next == "" {
 			break
+		}
+		if lowest {
+			more = t.world.lowest(next, more)
 		}
 		names[next] = true
 		moved = append(moved, more)
@@ -205,6 +246,25 @@ func (t *tries) together(x judged, name, want string, changed fix.Scenario, w *t
 		command += " '" + m + "'"
 	}
 	return &fix.Fix{Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(moved, ", "), Command: command, Requirement: want, Verified: true, Cost: t.cost(w)}, nil
+}
+
+// lowest narrows a requirement to the lowest version that it admits; the requirement itself where none is known.
+func (w *World) lowest(name, requirement string) string {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		return requirement
+	}
+	s, err := pkgmeta.ParseSpec(q.Spec)
+	listed, listErr := w.source.Versions(w.ctx, name)
+	if err != nil || listErr != nil {
+		return requirement
+	}
+	for _, v := range stack.Sorted(listed) {
+		if s.Contains(v) {
+			return name + "==" + v.String()
+		}
+	}
+	return requirement
 }
 
 // follow names the next package that has to move in a changed world, and the requirement on it. "" where nothing more can be done.

@@ -181,7 +181,9 @@ var (
 func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environment, ok bool) {
 	c := *e
 	c.objects, c.requires, c.with = maps.Clone(e.objects), slices.Clone(e.requires), slices.Clone(e.with)
-	name := func(requirement string) string { return strings.FieldsFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~", r) })[0] }
+	name := func(requirement string) string {
+		return strings.FieldsFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~", r) })[0]
+	}
 	of := func(requirement string) func(string) bool {
 		return func(have string) bool { return name(have) == name(requirement) }
 	}

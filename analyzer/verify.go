@@ -26,6 +26,7 @@ type tries struct {
 	scenario  fix.Scenario
 	world     *World
 	before    map[string]bool // identities of the findings that are there without a fix
+	hidden    map[string]bool // objects that lack a whole library, so that their symbols could not be judged
 	conflicts []string        // of the packages that are beside it without a fix
 	known     map[string]*trial
 }
@@ -40,9 +41,10 @@ type trial struct {
 // try judges the artifact again with each candidate fix applied, and gives the fresh findings those that helped. A fix that can't be
 // applied in the model is offered as unverified; one that fails is not offered.
 func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all []judged, sets []*stack.Set, fresh []judged) error {
-	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}}
+	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, hidden: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}}
 	for _, x := range all {
 		t.before[x.Identity()] = true
+		t.hidden[x.Object] = t.hidden[x.Object] || x.Symbol == "" && x.Library != ""
 	}
 	for _, x := range fresh {
 		x.Fixes = []fix.Fix{}

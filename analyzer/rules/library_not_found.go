@@ -51,6 +51,9 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s brings it", where, bringer)
 			case v.Alternative && !everyAlternativeLacks(p, v, needed):
 				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
+			case ofStem(p, needed) != nil:
+				r := ofStem(p, needed)
+				f.Message = fmt.Sprintf("%s; %s==%s has that library under another version", where, r.Name, r.Version)
 			case unlooked != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may bring it and could not be looked up", where, unlooked)
 			case grafted(needed) != "":

@@ -73,7 +73,7 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 		return false // undefined-symbol or library-not-found says it
 	case unasked && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
 		return false // symbol-version-too-new or symbol-missing-in-package says it
-	case p.Facts.Kind != "object" && q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil && q.severity == analyzer.Error:
+	case p.Facts.Kind != "object" && q.severity == analyzer.Error && ofMissing(p, *q) && p.LinkSystem().Elsewhere(q.Missing) == nil:
 		q.severity = analyzer.Warning // the system of the one who links may have it, as library-not-found says
 	}
 	switch {

@@ -33,10 +33,10 @@ JVM_… of a library with native methods), of a program in the same artifact, an
 
 func checkUndefinedSymbol(p *analyzer.Pass) {
 	for _, v := range p.Views {
-		if len(v.Loading.Missing) > 0 {
-			continue // whatever is undefined may be in the missing library, and that is told already
-		}
 		lost := undefined(v)
+		if len(v.Loading.Missing) > 0 {
+			lost = notOfMissing(v, lost) // whatever else is undefined may be in the missing library, and that is told already
+		}
 		var elsewhereInPackage []fix.Candidate // one search for all that the object misses
 		if len(lost) > 0 && !v.Alternative {
 			elsewhereInPackage = definedBy(p, v, lost)
@@ -86,6 +86,23 @@ func undefined(v *analyzer.View) []dynlink.Binding {
 	return slices.DeleteFunc(slices.Clone(v.Bindings), func(b dynlink.Binding) bool {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
 		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(v, b.Import.Name)
+	})
+}
+
+// minSimilar is how much of a mangled name has to agree with those of a library before it is held to be that library's: _ZN8Shiboken and a little more.
+const minSimilar = 16
+
+// notOfMissing keeps what a missing library can't have: C++ names that begin like those of a library that is there, where only system libraries of C are missing.
+func notOfMissing(v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
+	for _, m := range v.Loading.Missing {
+		if _, known := platform.Known(m.Name); !known {
+			return nil
+		}
+	}
+	return slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
+		return !strings.HasPrefix(b.Import.Name, "_Z") || !slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+			return f.Library.Kind == dynlink.FromPackage && f.Library.Known && f.Library.Similar(b.Import.Name) >= minSimilar
+		})
 	})
 }
 
