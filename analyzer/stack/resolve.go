@@ -82,7 +82,12 @@ func resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta
 		r.due = map[string]bool{}
 	}
 	for _, q := range with {
-		r.wishes[q.Name] = slices.DeleteFunc(r.wishes[q.Name], func(w wish) bool { return true })
+		if ok, err := q.Applies(env); err != nil || !ok {
+			continue // a lock file has a pin for each system
+		}
+		if _, again := r.wishes[q.Name]; again {
+			r.wishes[q.Name] = nil
+		}
 		r.add(env, nil, wish{q, "the user", 0})
 		if lean != nil {
 			r.due[q.Name] = true

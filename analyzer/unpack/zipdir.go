@@ -235,7 +235,8 @@ func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 // Sparse writes the directory of a zip that holds only some members of another: their bytes, each with its local header and length bytes long, follow one
 // another, and this directory comes after them. Walk reads it like any other.
 func Sparse(members []Member, lengths []int64) []byte {
-	var b []byte
+	const apart = eocdSize + math.MaxUint16 + locatorSize + eocd64Size // so that who looks for the directory's end reads no member
+	b := make([]byte, apart)
 	at := int64(0)
 	for i, m := range members {
 		h := make([]byte, headerSize)
@@ -261,7 +262,7 @@ func Sparse(members []Member, lengths []int64) []byte {
 	copy(end, sigEOCD)
 	binary.LittleEndian.PutUint16(end[8:], uint16(len(members)))
 	binary.LittleEndian.PutUint16(end[10:], uint16(len(members)))
-	binary.LittleEndian.PutUint32(end[12:], uint32(len(b)))
-	binary.LittleEndian.PutUint32(end[16:], uint32(at))
+	binary.LittleEndian.PutUint32(end[12:], uint32(len(b)-apart))
+	binary.LittleEndian.PutUint32(end[16:], uint32(at+apart))
 	return append(b, end...)
 }

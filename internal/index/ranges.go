@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	inMemory = 16 << 20  // of a range; a larger one goes to a temporary file
+	inMemory = 1 << 20   // of a range; a larger one goes to a temporary file
 	maxFar   = 512 << 20 // read of one wheel by ranges in all
 	slack    = 512       // for the extra field of a local header, whose length only the header tells
 )
@@ -166,7 +166,7 @@ func (r *grown) fetch(at int64) error {
 // sparse makes a zip of some members of a wheel, each of which comes by one range when it is first read; tail is the end of the wheel where that is
 // at hand, nil otherwise.
 func (i *Index) sparse(ctx context.Context, f file, size int64, members []unpack.Member, tail *window) (*content, error) {
-	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail}
+	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail, read: map[int64]window{}}
 	var lengths []int64
 	all := int64(0)
 	for _, m := range members {
@@ -180,7 +180,7 @@ func (i *Index) sparse(ctx context.Context, f file, size int64, members []unpack
 	}
 	directory := unpack.Sparse(members, lengths)
 	s.directory = inBytes(all, directory)
-	c := &content{ReaderAt: s, size: all + int64(len(directory)), close: func() error { return s.last.close() }}
+	c := &content{ReaderAt: s, size: all + int64(len(directory)), close: s.close}
 	s.failed = &c.err
 	return c, nil
 }
@@ -196,8 +196,16 @@ type sparse struct {
 	tail      *window
 	spans     []span
 	directory window
-	last      window // the span that was read last, by the wheel's offsets
+	read      map[int64]window // the members that were read, by their offset in the wheel
 	failed    *error
+}
+
+func (s *sparse) close() error {
+	var err error
+	for _, w := range s.read {
+		err = errors.Join(err, w.close())
+	}
+	return err
 }
 
 func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
@@ -229,17 +237,15 @@ func (s *sparse) member(p []byte, at int64) (int, error) {
 		if s.tail != nil && s.tail.at <= m.from {
 			return s.tail.ReadAt(p, from)
 		}
-		if !s.last.holds(from) {
-			err := s.last.close()
-			s.last = window{}
-			if err == nil {
-				s.last, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size)
-			}
-			if err != nil {
+		w, ok := s.read[m.from]
+		if !ok {
+			var err error
+			if w, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size); err != nil {
 				return 0, err
 			}
+			s.read[m.from] = w
 		}
-		return s.last.ReadAt(p, from)
+		return w.ReadAt(p, from)
 	}
 	return 0, nil
 }

@@ -84,6 +84,18 @@ func TestReadOneRangeEach(t *testing.T) {
 	if c := i.Cost(); c.Requests != 5 || c.Bytes == 0 || c.Bytes > 200<<10 || c.Cached < 2 || c.Recorded != 0 {
 		t.Errorf("cost %+v", c)
 	}
+	// Several at once are a range each, too.
+	i = s.index(t, nil)
+	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
+		t.Fatal(err)
+	}
+	s.asked()
+	if both, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil || !both.Libraries[0].Known || !both.Libraries[1].Known {
+		t.Errorf("%+v, %v", both, err)
+	}
+	if got := s.asked(); len(got) != 2 || got[0] == got[1] {
+		t.Errorf("asked %v for two libraries", got)
+	}
 	// Most of the file comes by one plain GET, which looks at everything.
 	i = s.index(t, nil)
 	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
