@@ -19,7 +19,8 @@ type Inside struct {
 	WheelError  string         // why WHEEL could not be read
 	RecordError string         // why RECORD could not be read to its end
 
-	Missing  []string // rows of RECORD that name no member, in its order
+	Missing  []string // rows of RECORD that name no member, in its order; at most maxNames of them
+	Lacks    int      // how many there are
 	Unlisted []string // ELF members that RECORD does not name, sorted
 	Changed  []string // ELF members of another size or digest than RECORD says, sorted
 }
@@ -27,6 +28,9 @@ type Inside struct {
 // maxDigest is the largest object whose digest is compared; of larger ones only the size is. The archive's own checksums are checked for all, and a digest
 // of everything would cost a fifth of the time that unpacking takes.
 const maxDigest = 4 << 20
+
+// maxNames bounds the names that are kept of a list that can be long.
+const maxNames = 100
 
 // members gathers, while a wheel is read, what finish needs for Inside.
 type members struct {
@@ -80,22 +84,27 @@ func (a *audit) inside() *Inside {
 	if a.Record == nil {
 		return in
 	}
-	rows, err := pkgmeta.ParseRecord(a.Record)
-	if err != nil {
-		in.RecordError = err.Error()
-	}
-	listed := map[string]bool{}
-	for _, r := range rows {
+	listed := map[string]bool{} // of the ELF members
+	err := pkgmeta.ParseRecord(a.Record, func(r pkgmeta.RecordRow) bool {
 		p := path.Clean(r.Path)
-		listed[p] = true
 		if !have[p] {
-			in.Missing = append(in.Missing, r.Path)
-			continue
+			if in.Lacks++; len(in.Missing) < maxNames {
+				in.Missing = append(in.Missing, r.Path)
+			}
+			return true
 		}
 		m := a.listed[p]
-		if m != nil && (r.Size >= 0 && r.Size != m.size || m.digest != "" && strings.HasPrefix(r.Hash, "sha256=") && strings.TrimRight(r.Hash, "=") != m.digest) {
+		if m == nil {
+			return true
+		}
+		listed[p] = true
+		if r.Size >= 0 && r.Size != m.size || m.digest != "" && strings.HasPrefix(r.Hash, "sha256=") && strings.TrimRight(r.Hash, "=") != m.digest {
 			in.Changed = append(in.Changed, p)
 		}
+		return true
+	})
+	if err != nil {
+		in.RecordError = err.Error()
 	}
 	for p := range a.listed {
 		if err == nil && !listed[p] {

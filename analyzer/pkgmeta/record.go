@@ -19,27 +19,27 @@ type RecordRow struct {
 	Size int64  // bytes; -1 unsaid
 }
 
-// ParseRecord reads RECORD. Empty lines are passed over.
+// ParseRecord reads RECORD and gives its rows in order, until yield says stop. Empty lines are passed over.
 //
 // The function returns an error unless: it is CSV; each row has a path; a size is a whole number; it has at most 1,048,576 rows. The rows before the error are
-// returned with it.
-func ParseRecord(data []byte) ([]RecordRow, error) {
+// given before it.
+func ParseRecord(data []byte, yield func(RecordRow) bool) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
-	var out []RecordRow
-	for {
+	for n := 0; ; n++ {
 		f, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return out, nil
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("RECORD: %w", err)
 		}
 		line, _ := r.FieldPos(0)
 		switch {
-		case err != nil:
-			return out, fmt.Errorf("RECORD: %w", err)
 		case f[0] == "":
-			return out, fmt.Errorf("RECORD: line %d names no file", line)
-		case len(out) == maxRows:
-			return out, fmt.Errorf("RECORD: has more than %d rows", maxRows)
+			return fmt.Errorf("RECORD: line %d names no file", line)
+		case n == maxRows:
+			return fmt.Errorf("RECORD: has more than %d rows", maxRows)
 		}
 		row := RecordRow{Path: f[0], Size: -1}
 		if len(f) > 1 {
@@ -47,9 +47,11 @@ func ParseRecord(data []byte) ([]RecordRow, error) {
 		}
 		if len(f) > 2 && f[2] != "" {
 			if row.Size, err = strconv.ParseInt(f[2], 10, 64); err != nil || row.Size < 0 {
-				return out, fmt.Errorf("RECORD: line %d has the size %s", line, quote(f[2]))
+				return fmt.Errorf("RECORD: line %d has the size %s", line, quote(f[2]))
 			}
 		}
-		out = append(out, row)
+		if !yield(row) {
+			return nil
+		}
 	}
 }

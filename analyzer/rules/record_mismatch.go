@@ -40,7 +40,7 @@ func checkRecord(p *analyzer.Pass) {
 		report("", "RECORD can't be read to its end: %s", in.RecordError)
 	}
 	if len(in.Missing) > 0 {
-		report(in.Missing[0], "RECORD lists %s, and the wheel does not have %s", names(in.Missing), them(in.Missing))
+		report(in.Missing[0], "RECORD lists %s, and the wheel does not have %s", namesOf(in.Missing, in.Lacks), them(in.Missing))
 	}
 	if len(in.Unlisted) > 0 {
 		report(in.Unlisted[0], "the wheel has %s, and RECORD does not list %s: auditwheel does not look at what is not listed", names(in.Unlisted), them(in.Unlisted))
@@ -51,11 +51,14 @@ func checkRecord(p *analyzer.Pass) {
 }
 
 // names lists up to shown names.
-func names(list []string) string {
-	if len(list) <= shown {
+func names(list []string) string { return namesOf(list, len(list)) }
+
+// namesOf likewise, where the list has the first of n names.
+func namesOf(list []string, n int) string {
+	if n <= shown {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), n-shown)
 }
 
 func them(list []string) string {
