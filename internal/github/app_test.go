@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -277,9 +276,11 @@ func TestNewRefuses(t *testing.T) {
 
 func TestStoppedContext(t *testing.T) {
 	h := newHub(t)
-	h.handle = func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	h.handle = func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}
 	_, _, err := h.client().Repositories.Get(ctx, "o", "r")
 	if f := Classify(err); f.Kind != Retry || h.count("GET /repos/o/r") != 1 {
 		t.Errorf("%+v of %v, calls %v", f, err, h.calls)
