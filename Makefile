@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo chaos bench
+.PHONY: help build test lint vuln docs data demo chaos bench model scale
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -22,6 +22,12 @@ chaos: ## 10,000 deliveries for 500 pull requests, processes and Redis killed al
 
 bench: build ## compat ldd beside ldd -r, lddtree and libtree, as ratios of one run; ROOT=DIR asks about another root (as root)
 	go run ./internal/bench -root $(or $(ROOT),/) ./compat
+
+model: ## The queue against its model, 1,000,000 steps embedded and 250,000 on Redis (long)
+	COMPAT_MODEL_STEPS=1000000 $(GOTEST) -count 1 -v -timeout 6h -run Model ./internal/queue
+
+scale: ## What enqueue and claim cost Redis beside 1,000,000 waiting jobs (long)
+	COMPAT_SCALE=1000000 $(GOTEST) -count 1 -v -timeout 2h -run Scale ./internal/queue
 
 lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...

@@ -219,6 +219,14 @@ func testDuplicate(t *testing.T, q *Queue) {
 	}
 	claim(t, q, "a")
 	none(t, q)
+	for guid, want := range map[string]bool{"arrived": true, "never": false} {
+		if want {
+			enqueue(t, q, guid)
+		}
+		if got, err := q.Arrived(t.Context(), guid); got != want || err != nil {
+			t.Errorf("arrived %s: %v %v", guid, got, err)
+		}
+	}
 }
 
 func testRefused(t *testing.T, q *Queue) {

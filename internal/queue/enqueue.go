@@ -82,6 +82,17 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 	return r, nil
 }
 
+// Arrived says whether a delivery was stored; it is remembered for 8 days.
+func (q *Queue) Arrived(ctx context.Context, delivery string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	n, err := q.rdb.Exists(ctx, prefix+"guid:"+delivery).Result()
+	if err != nil {
+		return false, fmt.Errorf("queue: arrived: %w", err)
+	}
+	return n > 0, nil
+}
+
 // checkName refuses what could not be part of a Redis key or of a line.
 func checkName(s string) error {
 	switch {

@@ -22,7 +22,7 @@ const (
 )
 
 // sweep asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
-// this process lives; what compat refused itself isn't asked for. Of several processes the one that leads does it.
+// this process lives; what compat refused itself, or has stored meanwhile, isn't asked for. Of several processes the one that leads does it.
 func (w *Worker) sweep(ctx context.Context) {
 	asked := map[string]bool{}
 	w.Queue.Lead(ctx, "sweeper", sweepLead, func(ctx context.Context, term *queue.Term) {
@@ -58,7 +58,15 @@ func (w *Worker) sweepOnce(ctx context.Context, term *queue.Term, asked map[stri
 		if err := term.Check(ctx); err != nil {
 			return err
 		}
+		// It may have come since GitHub made the list: sent again by hand, or asked for by the process that led before.
+		arrived, err := w.Queue.Arrived(ctx, d.GUID)
+		if err != nil {
+			return err
+		}
 		asked[d.GUID] = true
+		if arrived {
+			continue
+		}
 		if err := w.App.Redeliver(ctx, d.ID); err != nil {
 			return err
 		}
