@@ -83,7 +83,7 @@ To see what it says:  compat demo`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newCheckCommand(env), newLddCommand(env), newFactsCommand(env), newRulesCommand(env), newVersionCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
+	root.AddCommand(newCheckCommand(env), newLddCommand(env), newFactsCommand(env), newRulesCommand(env), newConfigCommand(env), newVersionCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env))
 	return root
 }
