@@ -133,6 +133,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 	first := map[string]*Finding{}
 	var order []*Finding
 	for _, g := range goals {
+		c.options.progress("judging %s on %s", f.Path, g.platform.Name)
 		s := fix.Scenario{Platform: platformKey(g.platform)}
 		all, sets, err := c.judge(ctx, f, g, s)
 		if err != nil {

@@ -124,7 +124,10 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 			}
 		}
 		walk := unpack.Options{Limits: o.Limits, Scratch: o.Scratch, List: list, Want: want, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
-		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error { return r.file(of(f.Package), f) })
+		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error {
+			o.progress("reading %s/%s", f.Package.Path, f.Path)
+			return r.file(of(f.Package), f)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}

@@ -53,12 +53,12 @@ var loaded = map[Host][]string{
 	HostNone:   {"libc.so.6"},                                                                                  // of every dynamic program
 }
 
-// brings are the beginnings of the names that a host exports itself. Node.js exports the whole of V8, libuv and OpenSSL on purpose (its docs/api/addons.md).
+// brings are the beginnings of the names that a host exports itself. Node.js exports libuv and OpenSSL on purpose (its doc/api/addons.md).
 var brings = map[Host][]string{
 	HostPython: {"Py", "_Py"},
-	HostNode: {"napi_", "node_api_", "node_module_register", "uv_", "_ZN4node", "_ZNK4node", "_ZTVN4node", "_ZTIN4node", "_ZN2v8", "_ZNK2v8", "_ZTVN2v8", "_ZTIN2v8", "_ZTSN2v8",
-		"_ZN5cppgc", "_ZNK5cppgc", "OPENSSL_", "CRYPTO_", "SSL_", "SSL", "TLS_", "EVP_", "ERR_", "BIO_", "BN_", "RSA_", "EC_", "ECDSA_", "ECDH_", "DH_", "DSA_", "X509", "PEM_", "ASN1_", "d2i_", "i2d_",
-		"RAND_", "HMAC", "SHA1", "SHA2", "SHA3", "SHA5", "MD5", "AES_", "PKCS", "OBJ_", "ENGINE_", "CMAC_", "inflate", "deflate", "zlibVersion", "crc32", "adler32", "compressBound", "nghttp2_", "ares_"},
+	HostNode: {"napi_", "node_api_", "node_module_register", "uv_", "OPENSSL_", "CRYPTO_", "SSL_", "SSL", "TLS_", "EVP_", "ERR_", "BIO_", "BN_", "RSA_", "EC_", "ECDSA_", "ECDH_", "DH_", "DSA_",
+		"X509", "PEM_", "ASN1_", "d2i_", "i2d_", "RAND_", "HMAC", "SHA1", "SHA2", "SHA3", "SHA5", "MD5", "AES_", "PKCS", "OBJ_", "ENGINE_", "CMAC_", "inflate", "deflate", "zlibVersion", "crc32",
+		"adler32", "compressBound", "nghttp2_", "ares_"},
 	HostJava: {"JVM_", "JNI_", "jio_", "JNU_", "jdk_"},
 }
 
@@ -66,6 +66,12 @@ var brings = map[Host][]string{
 func (h Host) Brings(symbol string) bool {
 	return slices.ContainsFunc(brings[h], func(p string) bool { return strings.HasPrefix(symbol, p) })
 }
+
+// cpp matches the C++ API of V8 and Node.js, which changes with each NODE_MODULE_VERSION.
+var cpp = regexp.MustCompile(`^_Z(T[VIS])?NK?(2v8|4node|5cppgc)`)
+
+// Changes tells whether a symbol is one that some releases of the host export and others don't.
+func (h Host) Changes(symbol string) bool { return h == HostNode && cpp.MatchString(symbol) }
 
 // android tells a library for Android's loader: its libc has versions of its own, and its libm, libdl and liblog stand apart without a number, which musl's don't.
 func android(o *elfobj.Object) bool {

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/compat-app/compat/analyzer/stack"
@@ -35,6 +36,8 @@ type Options struct {
 	Scratch func(size int64) (unpack.Scratch, error) `json:"-"`
 	Limits  unpack.Limits
 	Version string // of the tool, for the report
+
+	Progress func(text string) `json:"-"` // told what goes on, for a person; nil: nobody
 }
 
 // GPU says which accelerators the artifacts are for. The zero value says nothing.
@@ -51,4 +54,10 @@ type Accept struct {
 	Because string
 	Until   string // YYYY-MM-DD, the last day it counts; "" for ever
 	By      string // "" for the configuration file
+}
+
+func (o *Options) progress(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
 }

@@ -22,10 +22,10 @@ Python uses, the load fails: "undefined symbol: dlopen". Weak imports are no fin
 Usually a library is missing on the link line, or stands before the objects on it where the linker drops it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6
 from glibc 2.34 on, and in libdl.so.2 before.
 
-It is a warning where a library outside of the load has the symbol (it works only if that one was loaded globally before), for a plug-in whose host is not known, and in a
+It is a warning where an addon of Node.js uses the C++ API of V8, which is another in each release line, where a library outside of the load has the symbol (it works only if that one was loaded globally before), for a plug-in whose host is not known, and in a
 package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does.
 
-Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of an extension module; napi_…, uv_…, V8 and OpenSSL of an addon of Node.js;
+Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of an extension module; napi_…, uv_… and OpenSSL of an addon of Node.js;
 JVM_… of a library with native methods), of a program in the same artifact, and of objects that miss a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
@@ -51,6 +51,10 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				continue
 			}
 			switch other := elsewhere(p, v, i.Name); {
+			case v.Host.Changes(i.Name):
+				f.Severity = analyzer.Warning
+				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for"
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for each release line of Node.js, or against Node-API, which does not change", Command: "npm rebuild"}})
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner

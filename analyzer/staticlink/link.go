@@ -63,7 +63,8 @@ func (r *Result) Problem(i elfobj.Import) *Problem {
 
 // Link links a neutral program against lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
-	l := &link{System: s, line: line, from: map[*Library]*Library{}, result: &Result{}}
+	s.learn(lib)
+	l := &link{System: s, line: line, from: map[*Library]*Library{}, has: map[*Library]bool{}, result: &Result{}}
 	if line.CXX {
 		l.line.After = append(slices.Clone(line.After), Named{"libstdc++.so.6", true}, Named{"libm.so.6", true}, Named{"libgcc_s.so.1", true})
 	}
@@ -81,6 +82,7 @@ type link struct {
 	*System
 	line   Line
 	read   []*Library            // whose symbols are in the table
+	has    map[*Library]bool     // the same as a set
 	open   []reference           // strong references that nothing read so far defines
 	from   map[*Library]*Library // who needs a library that was read for that
 	result *Result
@@ -90,7 +92,8 @@ type link struct {
 type reference struct {
 	elfobj.Import
 	by     *Library
-	hidden string // the static library whose hidden symbol serves it, for want of a better one
+	among  []*Library // who defines it, read or not
+	hidden string     // the static library whose hidden symbol serves it, for want of a better one
 }
 
 // add reads a library; keep: the program will need it.
@@ -101,18 +104,27 @@ func (l *link) add(lib *Library, keep bool) {
 	if name := lib.names()[0]; keep && !slices.Contains(l.result.Needed, name) {
 		l.result.Needed = append(l.result.Needed, name)
 	}
-	if slices.Contains(l.read, lib) {
+	if l.has[lib] {
 		return
 	}
-	l.read = append(l.read, lib)
-	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
-	for _, i := range lib.Imports {
-		r := reference{Import: i, by: lib}
-		if i.Weak || i.Version == "" && ofProgram(l.platform, i.Name) || slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) }) {
+	l.read, l.has[lib] = append(l.read, lib), true
+	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return slices.Contains(r.among, lib) && l.serves(lib, r) })
+	definers := l.definers(lib, linking)
+	for n, i := range lib.Imports {
+		r := reference{Import: i, by: lib, among: definers[n]}
+		if i.Weak || i.Version == "" && ofProgram(l.platform, i.Name) || l.served(r) {
 			continue
 		}
 		l.open = append(l.open, r)
 	}
+}
+
+// served tells whether a library that was read defines what is referred to. The first one read does, which matters where its kind may be wrong.
+func (l *link) served(r reference) bool {
+	if r.Kind != "tls" {
+		return slices.ContainsFunc(r.among, func(x *Library) bool { return l.has[x] })
+	}
+	return slices.ContainsFunc(l.read, func(x *Library) bool { return slices.Contains(r.among, x) && l.serves(x, r) })
 }
 
 // serves tells whether a library defines what is referred to, and notes a definition of the wrong kind.
@@ -183,7 +195,7 @@ func (l *link) wants(x *Library) bool {
 	if slices.ContainsFunc(l.read, func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) }) {
 		return false
 	}
-	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && x.Links(r.Name, r.Version) })
+	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && slices.Contains(r.among, x) })
 }
 
 // fetch takes the members of a static library that are asked for: a shared library's reference is enough for GNU ld.

@@ -31,13 +31,26 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 			}
 		}
 	}
+	place, unknown := make(map[*Library]int, len(scope)), len(scope) // the first of which only the name is known
 	for at, x := range scope {
-		for _, i := range x.Imports {
+		place[x] = at
+		if !x.Known {
+			unknown = min(unknown, at)
+		}
+	}
+	for at, x := range scope {
+		definers := s.definers(x, binding)
+		for k, i := range x.Imports {
 			if i.Weak || i.Version == "" && (i.Name == "main" || i.Name == "_start") {
 				continue
 			}
-			n := slices.IndexFunc(scope, func(y *Library) bool { return !y.Known || y.Binds(i.Name, i.Version) })
-			if n < 0 || i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) || n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {
+			n := unknown
+			for _, y := range definers[k] {
+				if p, ok := place[y]; ok {
+					n = min(n, p)
+				}
+			}
+			if n == len(scope) || i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) || n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {
 				undefined = append(undefined, i)
 			}
 		}

@@ -15,12 +15,14 @@ type System struct {
 	own      map[string]*Library
 	byPath   map[string]*Library
 	byName   map[string][]*Library
+	asked    answers
 }
 
 // NewSystem puts files beside what a platform provides. Where two answer to one name, the first given is meant.
 func NewSystem(p *platform.Platform, files []*Library) *System {
 	s := &System{platform: p, own: map[string]*Library{}, byPath: map[string]*Library{}, byName: map[string][]*Library{}}
 	for _, l := range files {
+		s.learn(l)
 		if s.byPath[l.Path] == nil {
 			s.byPath[l.Path] = l
 		}

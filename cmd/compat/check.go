@@ -25,7 +25,7 @@ type checkFlags struct {
 	platforms, with, first, lock []string
 	base, config, index          string
 	failOn, format               string
-	link, verbose                bool
+	link, verbose, quiet         bool
 }
 
 func newCheckCommand(env environment) *cobra.Command {
@@ -33,7 +33,8 @@ func newCheckCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [flags] PATH...",
 		Short: "Judge wheels, archives and shared libraries",
-		Long: `Judge wheels, archives and shared libraries, which see each other when they are given together.
+		Long: `Judge wheels, archives and shared libraries, which see each other when they are given together. A PATH may be a folder, a pattern, or - for standard input. Archives are zip, tar
+(gzip, bzip2, xz, zstd), deb, rpm, conda, npm, jar and aar, PEX, and images of containers as docker save writes them.
 
 Without flags a wheel is judged against its own platform tag, the packages it declares (both ends of every range) and itself; anything else against every built-in platform that has
 the symbol versions it asks for.
@@ -42,7 +43,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
   compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
   compat check --platform debian11 libfoo.so
-  compat check --base old/ --format sarif dist/`,
+  compat check --base old/ --format sarif dist/
+  curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("nothing to check: give at least one PATH, for instance dist/*.whl; see 'compat check --help'")
@@ -62,12 +64,13 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)")
 	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
-	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and everything that was skipped, and on stderr what looking packages up came to")
+	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to")
+	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
 
 func check(ctx context.Context, env environment, f checkFlags, paths []string) error {
-	write, ok := writers(f)[f.format]
+	write, ok := writers(env, f)[f.format]
 	if !ok {
 		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
 	}
@@ -78,7 +81,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if broken != nil { // an unusable configuration is a result of its own: what was asked for could not be checked
 		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
 	}
-	var in, base inputs
+	in, base := inputs{stdin: env.In}, inputs{}
 	defer in.close()
 	defer base.close()
 	for _, p := range paths {
@@ -97,7 +100,10 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return err
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	shown := watch(env, f.quiet)
+	o.Progress = shown.say
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
+	shown.stop()
 	if err != nil {
 		return err
 	}
@@ -118,9 +124,11 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	return nil
 }
 
-func writers(f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
+func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
 	return map[string]func(io.Writer, *analyzer.Report) error{
-		"text":     func(w io.Writer, r *analyzer.Report) error { return report.Text(w, r, f.verbose) },
+		"text": func(w io.Writer, r *analyzer.Report) error {
+			return report.Text(w, r, report.TextOptions{Verbose: f.verbose, Color: coloured(env, env.Out)})
+		},
 		"json":     report.JSON,
 		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, described()) },
 		"markdown": report.Markdown,

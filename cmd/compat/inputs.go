@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +14,14 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// inputs opens what the user named: files as they are, and of folders every file that may hold objects.
+const (
+	maxOpen  = 256     // of a folder's files at once; a process may usually have 1024
+	maxStdin = 8 << 30 // a temporary file; the largest wheels are below 4 GiB
+)
+
+// inputs opens what the user named: files as they are, of folders every file that may hold objects, - for standard input.
 type inputs struct {
+	stdin  io.Reader
 	list   []analyzer.Input
 	opened []*os.File
 }
@@ -24,12 +32,24 @@ func (in *inputs) close() {
 	}
 }
 
-// add opens a path. The error says what to do.
+// add opens a path, or what a pattern matches that the shell left alone. The error says what to do.
 func (in *inputs) add(path string) error {
+	if path == "-" {
+		return in.standard()
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
-		return fmt.Errorf("%s: no such file; the shell found nothing that matches, so build the wheels first or correct the pattern", path)
+		found, _ := filepath.Glob(path) // a malformed pattern finds nothing
+		if len(found) == 0 {
+			return fmt.Errorf("%s: no such file; nothing was found that matches, so build the wheels first or correct the pattern", path)
+		}
+		for _, f := range found {
+			if err := in.add(f); err != nil {
+				return err
+			}
+		}
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: no such file or folder; give the path of a wheel, an archive, a shared library or a folder of them", path)
 	case err != nil:
@@ -42,20 +62,61 @@ func (in *inputs) add(path string) error {
 	return in.open(path)
 }
 
-var candidate = regexp.MustCompile(`\.(whl|zip|conda|tgz|tar(\.[a-z0-9]+)?|so(\.[0-9A-Za-z_.]+)?)$`)
+// standard keeps what comes on standard input in a temporary file without a name.
+func (in *inputs) standard() error {
+	if in.stdin == nil {
+		return errors.New("-: standard input was read already; name it once")
+	}
+	f, err := os.CreateTemp("", "compat-stdin-*")
+	if err != nil {
+		return fmt.Errorf("room for standard input (set TMPDIR to a folder with space): %w", err)
+	}
+	in.opened = append(in.opened, f)
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(in.stdin, maxStdin+1))
+	in.stdin = nil
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading standard input: %w", err)
+	case n > maxStdin:
+		return fmt.Errorf("standard input has more than the limit of %d GiB; give a file", maxStdin>>30)
+	}
+	in.list = append(in.list, analyzer.Input{Name: "stdin", Content: f, Size: n})
+	return nil
+}
+
+var candidate = regexp.MustCompile(`(?i)\.(whl|egg|zip|pex|pyz|conda|deb|rpm|jar|aar|war|ear|7z|snap|appimage|tgz|tbz2?|txz|tzst|tar(\.[a-z0-9]+)?|node|so(\.[0-9A-Za-z_.]+)?)$`)
 
 func (in *inputs) folder(root string) error {
 	before := len(in.list)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !candidate.MatchString(d.Name()) {
+		if err != nil || !d.Type().IsRegular() || !candidate.MatchString(d.Name()) && !program(p, d) {
 			return err
 		}
 		return in.open(p)
 	})
 	if err == nil && len(in.list) == before {
-		return fmt.Errorf("%s: there is no wheel, archive or shared library in this folder", root)
+		return fmt.Errorf("%s: there is no wheel, archive, shared library or program in this folder", root)
 	}
 	return err
+}
+
+// program tells an ELF file that may be executed.
+func program(path string, d fs.DirEntry) bool {
+	info, err := d.Info()
+	if err != nil || info.Mode()&0o111 == 0 {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	magic := make([]byte, 4)
+	_, err = io.ReadFull(f, magic)
+	return err == nil && bytes.Equal(magic, []byte("\x7fELF"))
 }
 
 func (in *inputs) open(path string) error {
@@ -68,7 +129,25 @@ func (in *inputs) open(path string) error {
 		f.Close()
 		return err
 	}
-	in.opened = append(in.opened, f)
-	in.list = append(in.list, analyzer.Input{Name: filepath.ToSlash(path), Content: f, Size: info.Size()})
+	input := analyzer.Input{Name: filepath.ToSlash(path), Content: f, Size: info.Size()}
+	if len(in.opened) < maxOpen {
+		in.opened = append(in.opened, f)
+	} else {
+		f.Close()
+		input.Content = reopened(path)
+	}
+	in.list = append(in.list, input)
 	return nil
+}
+
+// reopened reads a file that is opened for each read: of a folder with thousands of files not all can be open.
+type reopened string
+
+func (path reopened) ReadAt(p []byte, off int64) (int, error) {
+	f, err := os.Open(string(path))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.ReadAt(p, off)
 }

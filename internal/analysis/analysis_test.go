@@ -271,7 +271,7 @@ func wait(t *testing.T, what string, f func() bool) {
 
 // Every option reaches the child.
 func TestOptionsAreCarried(t *testing.T) {
-	elsewhere := []string{"Base", "Source", "Scratch"}
+	elsewhere := []string{"Base", "Source", "Scratch", "Progress"}
 	var o analyzer.Options
 	v := reflect.ValueOf(&o).Elem()
 	for i := range v.NumField() {

@@ -4,5 +4,5 @@
 // artifacts, so each writer makes them harmless for its reader: control characters are visible in a terminal, Markdown has them
 // in code spans, HTML is escaped by html/template and needs no script.
 //
-//	report.Text(os.Stdout, r, false)
+//	report.Text(os.Stdout, r, report.TextOptions{})
 package report

@@ -16,6 +16,7 @@ type group struct {
 	artifacts         []string
 	targets           []string
 	fixes             []fix.Fix
+	others            []string        // further objects with the same cause; see causes
 	n                 int             // findings, each identity once
 	seen              map[string]bool // kind and name of what is in the lists
 }
@@ -62,6 +63,44 @@ func groups(r *analyzer.Report) (fresh, existing []*group) {
 	}
 	return fresh, existing
 }
+
+// causes brings together what has one cause: the same rule about the same library and version, whatever object shows it. What names neither a library nor a version is about its object.
+func causes(gs []*group) []*group {
+	type key struct {
+		rule, library, version, pkg string
+		severity                    analyzer.Severity
+	}
+	first := map[key]*group{}
+	var out []*group
+	for _, g := range gs {
+		k := key{g.Rule, g.Library, g.Version, g.Package, g.Severity}
+		into := first[k]
+		if into == nil || g.Library == "" && g.Version == "" {
+			first[k], out = g, append(out, g)
+			continue
+		}
+		into.n += g.n
+		into.add(&into.others, "o", g.Object)
+		for _, s := range g.symbols {
+			into.add(&into.symbols, "s", s)
+		}
+		for _, a := range g.artifacts {
+			into.add(&into.artifacts, "a", a)
+		}
+		for _, t := range g.targets {
+			into.add(&into.targets, "t", t)
+		}
+		for _, x := range g.fixes {
+			if len(into.fixes) < maxFixes && into.first("f", x.Kind+"\x00"+x.Title+"\x00"+x.Command) {
+				into.fixes = append(into.fixes, x)
+			}
+		}
+	}
+	return out
+}
+
+// maxFixes is how many fixes a cause takes over from further objects: most of those differ in the object's name alone.
+const maxFixes = 4
 
 func (g *group) add(list *[]string, kind, s string) {
 	if s != "" && g.first(kind, s) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,8 +34,8 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"report.txt", func(w io.Writer) error { return Text(w, r, false) }},
-		{"verbose.txt", func(w io.Writer) error { return Text(w, r, true) }},
+		{"report.txt", func(w io.Writer) error { return Text(w, r, TextOptions{}) }},
+		{"verbose.txt", func(w io.Writer) error { return Text(w, r, TextOptions{Verbose: true}) }},
 		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
 		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
 		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
@@ -242,9 +243,42 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteErrorsComeBack(t *testing.T) {
-	for name, err := range map[string]error{"text": Text(broken{}, sample(), true), "json": JSON(broken{}, sample()), "sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()), "page": Page(broken{}, sample())} {
+	for name, err := range map[string]error{"text": Text(broken{}, sample(), TextOptions{Verbose: true}), "json": JSON(broken{}, sample()), "sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()), "page": Page(broken{}, sample())} {
 		if err == nil {
 			t.Errorf("%s hides a write error", name)
+		}
+	}
+}
+
+// Colours change nothing but colours, and what comes from an artifact paints nothing.
+func TestColour(t *testing.T) {
+	var plain, painted bytes.Buffer
+	r := sample()
+	r.Findings[0].Message += "\x1b[35mevil"
+	if err := errors.Join(Text(&plain, r, TextOptions{}), Text(&painted, r, TextOptions{Color: true})); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(painted.String(), "\x1b[31;1m") || strings.Contains(painted.String(), "\x1b[35m") {
+		t.Errorf("%q", painted.String())
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(painted.String(), ""); got != plain.String() {
+		t.Errorf("with colours\n%s\nwithout\n%s", got, plain.String())
+	}
+}
+
+// Many objects with one cause are one paragraph; --verbose has each.
+func TestOneParagraphForACause(t *testing.T) {
+	r := analyzer.NewReport("test")
+	for _, object := range []string{"a.so", "b.so", "c.so", "d.so"} {
+		r.Findings = append(r.Findings, analyzer.Finding{Rule: "library-not-found", Severity: analyzer.Error, New: true, Artifact: "x.whl", Object: object, Library: "libz.so.9", Message: object + " needs libz.so.9"})
+	}
+	for verbose, want := range map[bool]int{false: 1, true: 4} {
+		var b bytes.Buffer
+		if err := Text(&b, r, TextOptions{Verbose: verbose}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(b.String(), "error library-not-found: "); got != want || !verbose && !strings.Contains(b.String(), "a.so, b.so, c.so and 1 more in x.whl") || !strings.Contains(b.String(), "4 errors") {
+			t.Errorf("verbose %v: %d paragraphs\n%s", verbose, got, b.String())
 		}
 	}
 }

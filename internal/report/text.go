@@ -11,21 +11,30 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Text writes the report for a terminal: each group of findings with what, where, why and how to mend it, what could not be read,
-// and a summary as the last line. verbose adds existing findings' details, every symbol, chains, and what was skipped.
-func Text(w io.Writer, r *analyzer.Report, verbose bool) error {
+// TextOptions say how Text writes. The zero value is for a pipe.
+type TextOptions struct {
+	Verbose bool // each object by itself, every symbol, chains, existing findings in full and what was skipped
+	Color   bool // severities in colour, by ANSI escapes
+}
+
+// Text writes the report for a terminal: a paragraph for each cause with what, where, why and how to mend it, the worst first, then what could not be read,
+// and a summary as the last line.
+func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 	var b bytes.Buffer
 	fresh, existing := groups(r)
+	if !o.Verbose {
+		fresh = causes(fresh)
+	}
 	for _, g := range fresh {
-		textGroup(&b, g, verbose)
+		textGroup(&b, g, o)
 	}
 	if len(existing) > 0 {
 		fmt.Fprintf(&b, "existing, in the base too: %s\n", plural(findings(existing), "finding"))
 		for _, g := range existing {
-			if verbose {
-				textGroup(&b, g, verbose)
+			if o.Verbose {
+				textGroup(&b, g, o)
 			} else {
-				fmt.Fprintf(&b, "  %s %s: %s\n", g.Severity, g.Rule, mdsafe.Visible(g.Message))
+				fmt.Fprintf(&b, "  %s %s: %s\n", o.severity(g.Severity), g.Rule, mdsafe.Visible(g.Message))
 			}
 		}
 		b.WriteByte('\n')
@@ -33,10 +42,14 @@ func Text(w io.Writer, r *analyzer.Report, verbose bool) error {
 	for _, a := range r.Accepted {
 		fmt.Fprintf(&b, "accepted: %s in %s, because %s%s\n", mdsafe.Visible(subject(&a.Finding)), mdsafe.Visible(a.Finding.Object), mdsafe.Visible(a.Because), until(a))
 	}
-	for _, u := range r.Unread {
+	for i, u := range r.Unread {
+		if i == shownUnread && !o.Verbose {
+			fmt.Fprintf(&b, "could not read %d more (--verbose names them)\n", len(r.Unread)-i)
+			break
+		}
 		fmt.Fprintf(&b, "could not read %s: %s\n", mdsafe.Visible(u.Path), mdsafe.Visible(u.Reason))
 	}
-	if verbose {
+	if o.Verbose {
 		for _, u := range r.Skipped {
 			fmt.Fprintf(&b, "not judged: %s: %s\n", mdsafe.Visible(u.Path), mdsafe.Visible(u.Reason))
 		}
@@ -44,16 +57,36 @@ func Text(w io.Writer, r *analyzer.Report, verbose bool) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", mdsafe.Visible(n))
 	}
-	fmt.Fprintf(&b, "%s\n", Summary(r))
+	verdict, rest, _ := strings.Cut(Summary(r), ":")
+	fmt.Fprintf(&b, "%s:%s\n", o.paint(verdict, map[analyzer.Verdict]string{analyzer.Compatible: green, analyzer.Incompatible: red, analyzer.Unchecked: yellow}[r.Verdict]), rest)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// shown is how many symbols a group names in a terminal without --verbose.
-const shown = 12
+// Colours of ECMA-48, SGR.
+const (
+	red, yellow, green, blue, bold = "31;1", "33;1", "32;1", "36", "1"
+)
 
-func textGroup(b *bytes.Buffer, g *group, verbose bool) {
-	fmt.Fprintf(b, "%s %s: %s\n", g.Severity, g.Rule, mdsafe.Visible(g.Message))
+func (o TextOptions) paint(s, colour string) string {
+	if !o.Color {
+		return s
+	}
+	return "\x1b[" + colour + "m" + s + "\x1b[0m"
+}
+
+func (o TextOptions) severity(s analyzer.Severity) string {
+	return o.paint(string(s), map[analyzer.Severity]string{analyzer.Error: red, analyzer.Warning: yellow, analyzer.Note: blue}[s])
+}
+
+const (
+	shown       = 12 // symbols that a cause names without --verbose
+	shownUnread = 20 // files that could not be read; more mostly have one reason
+)
+
+func textGroup(b *bytes.Buffer, g *group, o TextOptions) {
+	verbose := o.Verbose
+	fmt.Fprintf(b, "%s %s: %s\n", o.severity(g.Severity), o.paint(g.Rule, bold), mdsafe.Visible(g.Message))
 	field := func(name string, values ...string) {
 		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 		for i := range values {
@@ -63,11 +96,11 @@ func textGroup(b *bytes.Buffer, g *group, verbose bool) {
 			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(values, ", "))
 		}
 	}
-	if g.Object == g.artifacts[0] {
-		field("where", g.Object)
-	} else {
-		field("where", g.Object+" in "+list(g.artifacts, 3, verbose))
+	where := list(append([]string{g.Object}, g.others...), 3, verbose)
+	if g.Object != g.artifacts[0] || len(g.artifacts) > 1 {
+		where += " in " + list(g.artifacts, 3, verbose)
 	}
+	field("where", where)
 	if len(g.symbols) > 0 {
 		n := len(g.symbols)
 		if !verbose {
