@@ -90,6 +90,9 @@ func TestMap(t *testing.T) {
 	}
 }
 
+// versionTableMost bounds the table of versions: it has an entry for each index up to the highest one used, 32767 at most, whatever the file's size.
+const versionTableMost = 32768*40 + 64<<10
+
 // FuzzMap holds that a hostile file is an error or a mapping whose every part can be looked at, in memory of a small multiple of its size.
 func FuzzMap(f *testing.F) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
@@ -112,7 +115,7 @@ func FuzzMap(f *testing.F) {
 			}
 			return
 		}
-		if m.Size() > 16*len(b)+1<<20 {
+		if m.Size() > 16*len(b)+versionTableMost {
 			t.Errorf("%d bytes of memory for a file of %d", m.Size(), len(b))
 		}
 		for _, r := range m.References {
