@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	case "chatter":
 		out := json.NewEncoder(os.Stdout)
 		for i := 0; ; i++ {
-			if out.Encode(&reply{Question: &question{ID: i, Name: "torch"}}) != nil {
+			if out.Encode(&reply{Question: &question{ID: i, subject: subject{Name: "torch"}}}) != nil {
 				os.Exit(1)
 			}
 		}
@@ -108,6 +108,7 @@ func TestSameReport(t *testing.T) {
 		{Platforms: []string{"debian12"}, With: []string{"torch==2.7.0"}, Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
 		{NoFixes: true, NoIndex: true},
 		{Source: source{}},
+		{Source: shelf{}},
 	} {
 		inputs := []analyzer.Input{wheel(t, cases.CaseA("1.0")), wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8"))}
 		own := o
@@ -119,6 +120,9 @@ func TestSameReport(t *testing.T) {
 		got, judged, err := runner(t, "analyze").Check(t.Context(), inputs, o, diagnoses, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, ok := o.Source.(shelf); ok && !slices.ContainsFunc(got.Findings, func(f analyzer.Finding) bool { return f.Rule == "symbol-missing-in-package" }) {
+			t.Errorf("what was read on demand says nothing: %s", marshal(t, got))
 		}
 		a, b := marshal(t, []any{want, wantJudged}), marshal(t, []any{got, judged})
 		if !bytes.Equal(a, b) {
@@ -151,6 +155,26 @@ func (source) Release(_ context.Context, name, version string, _ stack.On) (*sta
 		return nil, fmt.Errorf("%s: %w", version, stack.ErrUnknown)
 	}
 	return &stack.Release{Name: name, Version: version, Known: true, Libraries: []stack.Library{{Path: "nvidia/nvjitlink/lib/libnvJitLink.so.12", SONAME: "libnvJitLink.so.12", Known: true}}}, nil
+}
+
+// shelf is an index that reads a library when it is asked for, and it lacks everything that is asked of it.
+type shelf struct{ source }
+
+func (s shelf) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	r, err := s.source.Release(ctx, name, "12.9.1", on)
+	if err == nil {
+		r.Version, r.Libraries[0] = version, stack.Library{Path: r.Libraries[0].Path, Unread: true}
+	}
+	return r, err
+}
+
+func (s shelf) Read(_ context.Context, r *stack.Release, _ stack.On, worth func(path string) int64) (*stack.Release, error) {
+	out := *r
+	out.Libraries = slices.Clone(r.Libraries)
+	if l := &out.Libraries[0]; l.Unread && worth(l.Path) > 0 {
+		l.Unread, l.SONAME, l.Known = false, "libnvJitLink.so.12", true
+	}
+	return &out, nil
 }
 
 func TestUnusableOptions(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
@@ -27,7 +28,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &parent{out: json.NewEncoder(out), waiting: map[int]chan *solution{}, known: map[question]func() (*solution, error){}}
+	p := &parent{out: json.NewEncoder(out), waiting: map[int]chan *solution{}, known: map[subject]func() (*solution, error){}}
 	go func() { // ends with the parent, or with this process
 		for {
 			s := &solution{}
@@ -50,7 +51,10 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 	}
 	o := r.Options
 	o.Scratch = scratch.In(r.Scratch)
-	if r.Source {
+	switch {
+	case r.Reads:
+		o.Source = reader{p}
+	case r.Source:
 		o.Source = p
 	}
 	report, judged, err := Judge(ctx, a, inputs, o, r.Diagnoses)
@@ -67,16 +71,56 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 type parent struct {
 	mu      sync.Mutex
 	out     *json.Encoder
-	last    int                                    // number of the last question
-	waiting map[int]chan *solution                 // who waits for which answer
-	known   map[question]func() (*solution, error) // each question is asked once, so that a release is one value
+	last    int                                   // number of the last question
+	waiting map[int]chan *solution                // who waits for which answer
+	known   map[subject]func() (*solution, error) // each question is asked once, so that a release is one value
 }
 
-var _ stack.Source = (*parent)(nil)
+// reader is a parent whose index is a stack.Reader.
+type reader struct{ *parent }
+
+var (
+	_ stack.Source = (*parent)(nil)
+	_ stack.Reader = reader{}
+)
+
+// Read implements stack.Reader.
+func (p reader) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+	q := question{subject: subject{Name: r.Name, Version: r.Version, On: on}, Worth: map[string]int64{}}
+	for _, l := range r.Libraries {
+		if w := worth(l.Path); l.Unread && w > 0 {
+			q.Worth[l.Path] = w
+		}
+	}
+	if len(q.Worth) == 0 {
+		return r, nil
+	}
+	s, err := p.put(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if s.Release == nil {
+		return nil, fmt.Errorf("%s==%s: %w", r.Name, r.Version, stack.ErrUnavailable)
+	}
+	read := map[string]stack.Library{}
+	for _, l := range s.Release.Libraries {
+		if !l.Unread {
+			read[l.Path] = l
+		}
+	}
+	out := *r
+	out.Libraries = slices.Clone(r.Libraries)
+	for i, l := range out.Libraries {
+		if now, ok := read[l.Path]; ok && l.Unread {
+			out.Libraries[i] = now
+		}
+	}
+	return &out, nil
+}
 
 // Versions implements stack.Source.
 func (p *parent) Versions(ctx context.Context, name string) ([]string, error) {
-	s, err := p.ask(ctx, question{Name: name})
+	s, err := p.ask(ctx, subject{Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +129,7 @@ func (p *parent) Versions(ctx context.Context, name string) ([]string, error) {
 
 // Release implements stack.Source.
 func (p *parent) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
-	s, err := p.ask(ctx, question{Name: name, Version: version, On: on})
+	s, err := p.ask(ctx, subject{Name: name, Version: version, On: on})
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +139,12 @@ func (p *parent) Release(ctx context.Context, name, version string, on stack.On)
 	return s.Release, nil
 }
 
-func (p *parent) ask(ctx context.Context, q question) (*solution, error) {
+func (p *parent) ask(ctx context.Context, about subject) (*solution, error) {
 	p.mu.Lock()
-	known := p.known[q]
+	known := p.known[about]
 	if known == nil {
-		known = sync.OnceValues(func() (*solution, error) { return p.put(ctx, q) })
-		p.known[q] = known
+		known = sync.OnceValues(func() (*solution, error) { return p.put(ctx, question{subject: about}) })
+		p.known[about] = known
 	}
 	p.mu.Unlock()
 	return known()

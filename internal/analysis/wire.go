@@ -17,6 +17,7 @@ type request struct {
 	Inputs    []input
 	Options   analyzer.Options // what is plain data of them
 	Source    bool             // questions about packages go to the parent; false: the embedded history answers
+	Reads     bool             // the source is a stack.Reader
 	Scratch   string
 	Memory    int64         // bytes
 	Time      time.Duration // of the clock
@@ -38,9 +39,15 @@ type reply struct {
 	Unusable  string               `json:",omitempty"`
 }
 
-// question asks for the versions of a package, or with a Version for that release.
+// question asks for the versions of a package, with a Version for that release, and with Worth for that release with some of its libraries read.
 type question struct {
-	ID      int
+	ID int
+	subject
+	Worth map[string]int64 `json:",omitempty"` // by path, what reading an unread library is worth in bytes
+}
+
+// subject is what a question is about.
+type subject struct {
 	Name    string
 	Version string
 	On      stack.On
@@ -63,7 +70,8 @@ func newRequest(inputs []analyzer.Input, o analyzer.Options, scratch string, mem
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &request{Options: o, Source: o.Source != nil, Scratch: scratch, Memory: memory, Time: limit}
+	_, reads := o.Source.(stack.Reader)
+	r := &request{Options: o, Source: o.Source != nil, Reads: reads, Scratch: scratch, Memory: memory, Time: limit}
 	for _, i := range inputs {
 		r.Inputs = append(r.Inputs, input{i.Name, i.Size})
 	}
@@ -82,6 +90,9 @@ func answer(ctx context.Context, source answerer, q *question) *solution {
 		s.Versions, err = source.Versions(ctx, q.Name)
 	} else {
 		s.Release, err = source.Release(ctx, q.Name, q.Version, q.On)
+	}
+	if r, ok := source.(stack.Reader); ok && err == nil && len(q.Worth) > 0 {
+		s.Release, err = r.Read(ctx, s.Release, q.On, func(path string) int64 { return q.Worth[path] })
 	}
 	if err != nil {
 		s.Error, s.Unknown = err.Error(), errors.Is(err, stack.ErrUnknown)
