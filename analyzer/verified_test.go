@@ -173,6 +173,7 @@ var (
 	quotedWord = regexp.MustCompile(`'([^']+)'`)
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
+	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
 
@@ -210,7 +211,13 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		m := symverLine.FindStringSubmatch(x.Command)
 		c.objects[f.Object] = strings.Replace(c.objects[f.Object], "import "+m[1]+"@"+f.Version+" ", "import "+m[1]+"@"+m[2]+" ", 1)
 	case fix.KindPatchelf:
-		c.objects[f.Object] += "needed " + addNeeded.FindStringSubmatch(x.Command)[1] + "\n"
+		for command := range strings.SplitSeq(x.Command, " && ") {
+			if m := addNeeded.FindStringSubmatch(command); m != nil {
+				c.objects[f.Object] += "needed " + m[1] + "\n"
+			} else {
+				c.objects[f.Object] += "runpath " + setPath.FindStringSubmatch(command)[1] + "\n"
+			}
+		}
 	case fix.KindLinkFlag:
 		if f.Rule != "undefined-symbol" {
 			return nil, false
