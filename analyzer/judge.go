@@ -41,6 +41,9 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario)
 		views := c.views(f, g.platform, set, s)
 		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
 		for _, rule := range c.rules {
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
 			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
 			pass.emit = func(x *Finding, candidates []fix.Candidate) {
 				if id := x.Identity(); !seen[id] {

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/stack"
@@ -23,6 +24,13 @@ type linking struct {
 	given   []*staticlink.Library // all objects that were given: the artifact's and its siblings'
 	results map[linkKey]*staticlink.Result
 	left    map[*View][]staticlink.Problem // LinkLeft in this scenario, which every link rule asks for
+	started map[linkKey]*started
+}
+
+// started is what became of a linked program when the loader ran it.
+type started struct {
+	missing   bool
+	undefined map[elfobj.Import]bool
 }
 
 type linkKey struct {
@@ -34,7 +42,7 @@ func (k *linking) build() {
 	if k.system != nil {
 		return
 	}
-	k.of, k.results, k.left = map[*View]*staticlink.Library{}, map[linkKey]*staticlink.Result{}, map[*View][]staticlink.Problem{}
+	k.of, k.results, k.left, k.started = map[*View]*staticlink.Library{}, map[linkKey]*staticlink.Result{}, map[*View][]staticlink.Problem{}, map[linkKey]*started{}
 	for _, v := range k.views {
 		l := *k.check.object(v.Object)
 		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(v, k.scenario)
@@ -76,6 +84,24 @@ func (k *linking) link(by staticlink.Linker, l *staticlink.Library) *staticlink.
 	return k.results[key]
 }
 
+// start runs the program that a linker makes.
+func (k *linking) start(by staticlink.Linker, l *staticlink.Library) *started {
+	key := linkKey{by, l}
+	if k.started[key] == nil {
+		k.started[key] = k.run(k.link(by, l))
+	}
+	return k.started[key]
+}
+
+func (k *linking) run(r *staticlink.Result) *started {
+	missing, undefined := k.system.Run(r.Needed)
+	s := &started{missing: len(missing) > 0, undefined: make(map[elfobj.Import]bool, len(undefined))}
+	for _, i := range undefined {
+		s.undefined[i] = true
+	}
+	return s
+}
+
 // lineOf is the link line of a scenario.
 func lineOf(s fix.Scenario) staticlink.Line {
 	return staticlink.Line{Before: staticlink.Kept(s.Link...), After: staticlink.Kept(s.LinkLast...), RPathLink: s.RPathLink, AllowUndefined: s.AllowShlibUndefined}
@@ -93,10 +119,9 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	lib := k.of[v]
 	r := k.system.Link(staticlink.GNU, lib, lineOf(s))
 	out := slices.Clone(r.Problems)
-	_, undefined := k.system.Run(r.Needed)
-	if bare := lineOf(fix.Scenario{}); len(undefined) > 0 {
-		for _, x := range k.system.Link(staticlink.GNU, lib, bare).Problems {
-			if slices.Contains(undefined, x.Import) && r.Problem(x.Import) == nil {
+	if undefined := k.run(r).undefined; len(undefined) > 0 {
+		for _, x := range k.system.Link(staticlink.GNU, lib, lineOf(fix.Scenario{})).Problems {
+			if undefined[x.Import] && r.Problem(x.Import) == nil {
 				out = append(out, x)
 			}
 		}
@@ -122,6 +147,12 @@ func (p *Pass) Linkable(v *View) *staticlink.Library {
 // Linked links a neutral program against the object, with the flags of the scenario.
 func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 	return p.linking.link(by, p.Linkable(v))
+}
+
+// LinkedStarts tells whether the program that a linker makes of a link against the object starts, as far as its libraries and one reference go.
+func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
+	s := p.linking.start(by, p.Linkable(v))
+	return !s.missing && !s.undefined[i]
 }
 
 // LinkUser is a given library that needs another by name, with what GNU ld says when a program is linked against it.

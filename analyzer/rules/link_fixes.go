@@ -28,9 +28,12 @@ type linkPlan struct {
 // planLink looks for the owners of everything that is undefined, and for the directories of everything that is not found.
 func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	l := &linkPlan{p: p, view: v, editing: true}
-	fatal := p.LinkLeft(v, fix.LinkWith{AllowShlibUndefined: true}.Apply(p.Scenario))
+	fatal := map[elfobj.Import]bool{}
+	for _, x := range p.LinkLeft(v, fix.LinkWith{AllowShlibUndefined: true}.Apply(p.Scenario)) {
+		fatal[x.Import] = true
+	}
 	for _, x := range p.LinkLeft(v, p.Scenario) {
-		l.mend(x, !slices.ContainsFunc(fatal, func(y staticlink.Problem) bool { return y.Import == x.Import }))
+		l.mend(x, !fatal[x.Import])
 	}
 	slices.Sort(l.with.Libraries)
 	return l

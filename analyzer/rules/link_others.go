@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -13,18 +12,16 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	var refuse, link []string
 	starts := true
 	for _, by := range []staticlink.Linker{staticlink.Gold, staticlink.LLD, staticlink.Mold} {
-		r := p.Linked(by, q.view)
 		name := string(by)
 		if by == staticlink.Mold {
 			name = "mold before 2.38"
 		}
-		if r.Problem(q.Import) != nil {
+		if p.Linked(by, q.view).Problem(q.Import) != nil {
 			refuse = append(refuse, name)
 			continue
 		}
 		link = append(link, name)
-		missing, undefined := p.LinkSystem().Run(r.Needed)
-		starts = starts && len(missing) == 0 && !slices.Contains(undefined, q.Import)
+		starts = starts && p.LinkedStarts(by, q.view, q.Import)
 	}
 	text := ""
 	if len(refuse) > 0 {

@@ -42,7 +42,8 @@ type Result struct {
 	Undecided []elfobj.Import
 	Needed    []string // DT_NEEDED of the program, where it links
 
-	read []*Library
+	read  []*Library
+	place map[question]int // of the first problem of each reference; nil until Problem is asked
 }
 
 // Reads tells whether the linker read a library.
@@ -53,10 +54,14 @@ func (r *Result) Failed() bool { return len(r.Problems)+len(r.Absent) > 0 }
 
 // Problem finds what a result says of a reference, nil when nothing.
 func (r *Result) Problem(i elfobj.Import) *Problem {
-	for x := range r.Problems {
-		if p := &r.Problems[x]; p.Import.Name == i.Name && p.Import.Version == i.Version {
-			return p
+	if r.place == nil {
+		r.place = make(map[question]int, len(r.Problems))
+		for n, p := range slices.Backward(r.Problems) {
+			r.place[question{p.Import.Name, p.Import.Version}] = n
 		}
+	}
+	if n, ok := r.place[question{i.Name, i.Version}]; ok {
+		return &r.Problems[n]
 	}
 	return nil
 }
