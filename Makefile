@@ -27,7 +27,7 @@ model: ## The queue against its model, 1,000,000 steps embedded and 250,000 on R
 	COMPAT_MODEL_STEPS=1000000 $(GOTEST) -count 1 -v -timeout 6h -run Model ./internal/queue
 
 scale: ## What enqueue and claim cost Redis beside 1,000,000 waiting jobs (long)
-	COMPAT_SCALE=1000000 $(GOTEST) -count 1 -v -timeout 2h -run Scale ./internal/queue
+	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run Scale ./internal/queue
 
 lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...

@@ -1,3 +1,5 @@
+//go:build scale
+
 package queue
 
 import (
@@ -13,7 +15,8 @@ import (
 )
 
 // TestScale prints what docs/scale.md tells: what enqueue and claim cost Redis with few and with many jobs waiting, by its own clock. It asserts that a
-// long queue costs at most twice what a short one does. COMPAT_SCALE is the length of the long one; without it 10,000.
+// long queue costs at most twice what a short one does. COMPAT_SCALE is the length of the long one; without it 10,000. It judges times, so it is
+// behind a build tag: `make scale` runs it.
 func TestScale(t *testing.T) {
 	long := 10_000
 	if n, err := strconv.Atoi(os.Getenv("COMPAT_SCALE")); err == nil {
