@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -10,16 +12,53 @@ import (
 
 // JSON writes the report as indented JSON of the schema compat/report/v1, with a line feed at the end. A list or table without elements
 // is [] or {} and never null. "<", ">" and "&" are written as they are: symbol names are full of them.
+// Findings are written one by one: a hostile object has tens of thousands of them, which an encoder would hold three times.
 func JSON(w io.Writer, r *analyzer.Report) error {
 	full := *r
 	if full.Schema == "" {
 		full.Schema = analyzer.Schema
 	}
+	full.Findings = nil
 	lists(reflect.ValueOf(&full).Elem())
-	e := json.NewEncoder(w)
+	head, err := indented(&full, "")
+	if err != nil {
+		return err
+	}
+	before, after, _ := bytes.Cut(head, noFindings)
+	out := bufio.NewWriter(w) // its Flush tells of a write that failed
+	out.Write(before)
+	out.WriteString("\n  \"findings\": [")
+	for i, f := range r.Findings {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		lists(reflect.ValueOf(&f).Elem())
+		one, err := indented(&f, "    ")
+		if err != nil {
+			return err
+		}
+		out.WriteString("\n    ")
+		out.Write(bytes.TrimSuffix(one, []byte("\n")))
+	}
+	if len(r.Findings) > 0 {
+		out.WriteString("\n  ")
+	}
+	out.WriteByte(']')
+	out.Write(after)
+	return out.Flush()
+}
+
+// noFindings is the empty list of a report. No other line is like it: no string holds a line feed, and what lies deeper is indented further.
+var noFindings = []byte("\n  \"findings\": []")
+
+// indented writes a value, and a line feed behind it; each line but the first begins with the prefix.
+func indented(v any, prefix string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(&full)
+	e.SetIndent(prefix, "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // lists puts an empty list in place of each nil one, in copies: the caller's report is not changed. Lists that JSON leaves out when
