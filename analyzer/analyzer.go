@@ -13,6 +13,7 @@ package analyzer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -158,6 +159,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 			}
 		}
 	}
+	report.Findings = slices.Grow(report.Findings, len(order))
 	for _, x := range order {
 		x.Message += alsoOn(x.on[1:])
 		report.Findings = append(report.Findings, *x)

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +93,7 @@ func (r *Report) Identities() []string {
 
 // conclude applies configured severities and acceptances, sorts, and sums up.
 func (c *check) conclude(r *Report) {
-	var kept []Finding
+	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		if s, ok := c.options.Rules[f.Rule]; ok {
 			f.Severity = s
@@ -111,7 +112,8 @@ func (c *check) conclude(r *Report) {
 		if n := rank(b.Severity) - rank(a.Severity); n != 0 {
 			return n
 		}
-		return strings.Compare(a.Artifact+"\x00"+a.Object+"\x00"+a.Rule+"\x00"+a.Library+"\x00"+a.Version+"\x00"+a.Symbol, b.Artifact+"\x00"+b.Object+"\x00"+b.Rule+"\x00"+b.Library+"\x00"+b.Version+"\x00"+b.Symbol)
+		return cmp.Or(strings.Compare(a.Artifact, b.Artifact), strings.Compare(a.Object, b.Object), strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.Library, b.Library), strings.Compare(a.Version, b.Version), strings.Compare(a.Symbol, b.Symbol))
 	})
 	r.retarget()
 	r.Verdict = r.verdict()

@@ -118,7 +118,7 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	}
 	lib := k.of[v]
 	r := k.system.Link(staticlink.GNU, lib, lineOf(s))
-	out := slices.Clone(r.Problems)
+	out := slices.Clip(r.Problems)
 	if undefined := k.run(r).undefined; len(undefined) > 0 {
 		for _, x := range k.system.Link(staticlink.GNU, lib, lineOf(fix.Scenario{})).Problems {
 			if undefined[x.Import] && r.Problem(x.Import) == nil {
