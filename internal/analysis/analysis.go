@@ -147,7 +147,7 @@ func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 		return nil, nil, errors.New(answer.Unusable)
 	case c.over.Load():
 		return nil, nil, &Failure{Reason: fmt.Sprintf("judging it takes more than %s of memory", size(memory)), Limit: true}
-	case context.Cause(ctx) == errTime:
+	case errors.Is(context.Cause(ctx), errTime):
 		return nil, nil, &Failure{Reason: fmt.Sprintf("judging it takes longer than %s", limit), Limit: true}
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()

@@ -37,10 +37,8 @@ func TestMain(m *testing.M) {
 		}
 	case "eat":
 		serveWith(func() {
-			var all [][]byte
-			for {
+			for all := [][]byte{}; len(all) < 1<<20; time.Sleep(10 * time.Millisecond) {
 				all = append(all, bytes.Repeat([]byte{1}, 16<<20))
-				time.Sleep(10 * time.Millisecond)
 			}
 		})
 	case "gulp":

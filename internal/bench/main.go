@@ -145,7 +145,7 @@ func run(t tool, files []string) (cost, error) {
 	if !ok {
 		return cost{}, errors.New("this system does not say what a process took")
 	}
-	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(start), int64(usage.Maxrss), ctx.Err() != nil}, nil
+	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(start), int64(usage.Maxrss), ctx.Err() != nil}, nil //nolint:unconvert // of another width on other systems
 }
 
 // heaviest is the file that loads the most libraries.
@@ -174,7 +174,7 @@ func objects(root string) (out []string, err error) {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
 		}
-		f, err := os.Open(p)
+		f, err := os.Open(p) //nolint:gosec // a root of the user's own
 		if err != nil {
 			return nil
 		}

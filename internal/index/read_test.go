@@ -97,10 +97,6 @@ func TestReadOneRangeEach(t *testing.T) {
 		t.Errorf("asked %v for two libraries", got)
 	}
 	// Most of the file comes by one plain GET, which looks at everything.
-	i = s.index(t, nil)
-	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
-		t.Fatal(err)
-	}
 	s.wheels["demo"] = []wheel{build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/liba.so.1", noise(5, 700<<10), "demo/b.bin", noise(6, 300<<10))}
 	i = s.index(t, nil)
 	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {

@@ -143,7 +143,7 @@ func (t *task) curable(ctx context.Context, err error) error {
 // gone: GitHub keeps logs for a while (410), and none of a job that never ran (404).
 func gone(err error) bool {
 	var e *github.DownloadError
-	return errors.As(err, &e) && (e.Err == github.ErrExpired || e.Err == github.ErrRefused && e.Status == http.StatusNotFound) || notFound(err)
+	return errors.As(err, &e) && (errors.Is(e.Err, github.ErrExpired) || errors.Is(e.Err, github.ErrRefused) && e.Status == http.StatusNotFound) || notFound(err)
 }
 
 // lineURL is the address of a diagnosis' line: "#step:N:L" behind the job's, L counted from the first line of the step. Where the step can't be told it is the job's.
