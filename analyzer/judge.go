@@ -44,7 +44,7 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario)
 			if ctx.Err() != nil {
 				return nil, nil, ctx.Err()
 			}
-			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
+			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
 			pass.emit = func(x *Finding, candidates []fix.Candidate) {
 				if id := x.Identity(); !seen[id] {
 					seen[id] = true

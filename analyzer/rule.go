@@ -30,6 +30,7 @@ type Pass struct {
 	Views    []*View
 	Scenario fix.Scenario
 	Asked    bool // the user named the platform
+	Trial    bool // a fix is applied, to see what is left: a fix without Search need not be reported
 	GPU      GPU  // what the artifact is for, as the user says
 	Link     bool // every library is judged as one to link against
 	World    *World

@@ -14,6 +14,7 @@ import (
 type goal struct {
 	platform *platform.Platform
 	asked    bool
+	trial    bool // a fix is applied
 }
 
 // goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for.
@@ -31,7 +32,7 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 				continue
 			}
 			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
-				out = append(out, goal{p, true})
+				out = append(out, goal{platform: p, asked: true})
 			}
 		}
 		if len(o.Platforms) == 0 {
@@ -44,7 +45,7 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 // unasked picks the platforms of one architecture that the artifact claims by itself.
 func unasked(f *Facts, arch string) []goal {
 	if p := claimed(f, arch); p != nil {
-		return []goal{{p, false}}
+		return []goal{{platform: p}}
 	}
 	var out []goal
 	for _, libc := range libcs(f, arch) {
@@ -56,11 +57,11 @@ func unasked(f *Facts, arch string) []goal {
 			}
 			newest = p
 			if !Extinct(p) && hasVersions(p, f, arch) {
-				out = append(out, goal{p, false})
+				out = append(out, goal{platform: p})
 			}
 		}
 		if len(out) == before && newest != nil {
-			out = append(out, goal{newest, false})
+			out = append(out, goal{platform: newest})
 		}
 	}
 	return out

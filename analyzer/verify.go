@@ -88,6 +88,7 @@ func (t *tries) run(s fix.Scenario) (*trial, error) {
 		return w, nil
 	}
 	g := t.goal
+	g.trial = true
 	if s.Platform != platformKey(g.platform) {
 		p, err := platform.Lookup(s.Platform, g.platform.Arch)
 		if err != nil {

@@ -25,6 +25,22 @@ type linkPlan struct {
 	editing bool     // an edit of this object helps
 }
 
+// linkPlans holds what mends the link against each object: one plan for all of its findings.
+type linkPlans map[*analyzer.View][]fix.Candidate
+
+// of is the plan for an object, nil while a fix is tried: nobody asks then how to mend what is left.
+func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
+	if p.Trial {
+		return nil
+	}
+	plan, ok := m[v]
+	if !ok {
+		plan = planLink(p, v).candidates()
+		m[v] = plan
+	}
+	return slices.Clone(plan)
+}
+
 // planLink looks for the owners of everything that is undefined, and for the directories of everything that is not found.
 func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	l := &linkPlan{p: p, view: v, editing: true}

@@ -29,12 +29,13 @@ Not seen: static libraries of other compilers (compiler-rt).`,
 }
 
 func checkLinkHidden(p *analyzer.Pass) {
+	plans := linkPlans{}
 	for _, q := range linkProblems(p, staticlink.Hidden) {
 		f := linkFinding(p, q)
 		f.Library = q.In
 		f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s, which a shared library may not refer to%s%s",
 			q.view.Path, p.Platform.Name, p.Platform.LibcVersion, q.Import.Name, ofIndirect(q), q.In, otherLinkers(p, q), q.told)
-		fixes := planLink(p, q.view).candidates()
+		fixes := plans.of(p, q.view)
 		fixes = append(fixes, newerSystem(p, q.Import)...)
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself with gcc -shared and without -nostdlib, so that it has its own copy"}})
 		p.Report(f, fixes...)

@@ -29,6 +29,7 @@ Not seen: LD_LIBRARY_PATH and LD_RUN_PATH of the one who links, and libraries th
 }
 
 func checkLinkLibrary(p *analyzer.Pass) {
+	plans := linkPlans{}
 	for _, q := range linkProblems(p, staticlink.Undefined) {
 		if !ofMissing(p, q) {
 			continue
@@ -44,7 +45,7 @@ func checkLinkLibrary(p *analyzer.Pass) {
 			q.view.Path, p.Platform.Name, q.Missing, q.By.Path, analyzer.Versioned(q.Import.Name, q.Import.Version), where, otherLinkers(p, q), q.told)
 		fixes := []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: "Install what brings " + q.Missing + ", or name the directory that has it with -Wl,-rpath-link"}}}
 		if p.LinkSystem().Elsewhere(q.Missing) != nil {
-			fixes = planLink(p, q.view).candidates()
+			fixes = plans.of(p, q.view)
 		}
 		p.Report(f, fixes...)
 	}

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -34,16 +33,12 @@ Not seen: what the program itself defines, symbols of libraries of which only th
 }
 
 func checkLinkReference(p *analyzer.Pass) {
-	plans := map[*analyzer.View][]fix.Candidate{}
+	plans := linkPlans{}
 	for _, q := range linkProblems(p, staticlink.Undefined) {
 		if ofMissing(p, q) {
 			continue // link-library-not-found says more
 		}
-		plan, ok := plans[q.view]
-		if !ok {
-			plan = planLink(p, q.view).candidates()
-			plans[q.view] = plan
-		}
+		plan := plans.of(p, q.view)
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
 		f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s) with an undefined reference to %s%s; ", q.view.Path, p.Platform.Name, p.Platform.LibcVersion, name, ofIndirect(q))
@@ -52,15 +47,15 @@ func checkLinkReference(p *analyzer.Pass) {
 		case q.Import.Version != "":
 			f.Library = q.Import.Library
 			f.Message += q.Import.Library + " there does not have that version" + since(q.Import.Version)
-			fixes = append(slices.Concat(plan, fixes), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with"}})
+			fixes = append(append(plan, fixes...), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with"}})
 		case o.compat != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf("%s there has it for old programs only (%s), to which no linker binds", o.soname, analyzer.Versioned(q.Import.Name, o.compat))
-			fixes = append(slices.Clone(plan), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version"}})
+			fixes = append(plan, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version"}})
 		case o.soname != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf("there it is in %s, which %s does not list in DT_NEEDED%s", o.soname, q.By.Path, merged(o.soname))
-			fixes = append(slices.Clone(plan), fixes...)
+			fixes = append(plan, fixes...)
 		default:
 			f.Message += "nothing that it needs defines it there"
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: "Define " + q.Import.Name + " in the program, or make the library's reference to it weak"}})

@@ -1,9 +1,9 @@
 package staticlink
 
 import (
-	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/platform"
@@ -111,12 +111,19 @@ func (s *System) script(n Named) []Named {
 
 // older tells whether a platform's glibc comes before a version, "2.34".
 func older(p *platform.Platform, version string) bool {
-	var a, b, x, y int
-	if _, err := fmt.Sscanf(p.LibcVersion, "%d.%d", &a, &b); err != nil {
-		return false
+	a, b, ok := release(p.LibcVersion)
+	x, y, also := release(version)
+	return ok && also && (a < x || a == x && b < y)
+}
+
+// release reads the first two numbers of a glibc version.
+func release(version string) (major, minor int, ok bool) {
+	one, rest, _ := strings.Cut(version, ".")
+	two, _, _ := strings.Cut(rest, ".")
+	major, err := strconv.Atoi(one)
+	if err != nil {
+		return 0, 0, false
 	}
-	if _, err := fmt.Sscanf(version, "%d.%d", &x, &y); err != nil {
-		return false
-	}
-	return a < x || a == x && b < y
+	minor, err = strconv.Atoi(two)
+	return major, minor, err == nil
 }
