@@ -25,26 +25,27 @@ func JSON(w io.Writer, r *analyzer.Report) error {
 		return err
 	}
 	before, after, _ := bytes.Cut(head, noFindings)
-	out := bufio.NewWriter(w) // its Flush tells of a write that failed
-	out.Write(before)
-	out.WriteString("\n  \"findings\": [")
+	out := bufio.NewWriter(w)
+	put := func(text []byte) { _, _ = out.Write(text) } // Flush tells of a write that failed
+	put(before)
+	put([]byte("\n  \"findings\": ["))
 	for i, f := range r.Findings {
-		if i > 0 {
-			out.WriteByte(',')
-		}
 		lists(reflect.ValueOf(&f).Elem())
 		one, err := indented(&f, "    ")
 		if err != nil {
 			return err
 		}
-		out.WriteString("\n    ")
-		out.Write(bytes.TrimSuffix(one, []byte("\n")))
+		if i > 0 {
+			put([]byte(","))
+		}
+		put([]byte("\n    "))
+		put(bytes.TrimSuffix(one, []byte("\n")))
 	}
 	if len(r.Findings) > 0 {
-		out.WriteString("\n  ")
+		put([]byte("\n  "))
 	}
-	out.WriteByte(']')
-	out.Write(after)
+	put([]byte("]"))
+	put(after)
 	return out.Flush()
 }
 
