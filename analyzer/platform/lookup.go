@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,51 +13,65 @@ import (
 // ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that architecture.
 var ErrUnknown = errors.New("unknown platform")
 
-// builtin makes every platform once, by architecture.
-var builtin = sync.OnceValue(func() map[string][]*Platform {
-	byArch := map[string][]*Platform{}
-	for _, q := range policies() {
-		libc, version, _ := strings.Cut(q.Name, "_")
-		for _, arch := range q.architectures() {
-			p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q, cut: q}
-			if libc == "musllinux" {
-				p.Libc = "musl"
-			}
-			for _, a := range q.Aliases {
-				p.Aliases = append(p.Aliases, a+"_"+arch)
-			}
-			byArch[arch] = append(byArch[arch], p)
-		}
+// builtin gives the platforms of one architecture. They are made on first use: the tables of the other architectures are not touched.
+func builtin(arch string) []*Platform {
+	get, ok := platforms()[arch]
+	if !ok {
+		return nil
 	}
-	for arch := range byArch {
-		for i := range distributions {
-			if p := distributions[i].on(arch); p != nil {
-				byArch[arch] = append(byArch[arch], p)
+	return get()
+}
+
+// platforms has a maker for each architecture that a policy names.
+var platforms = sync.OnceValue(func() map[string]func() []*Platform {
+	byArch := map[string]func() []*Platform{}
+	for _, q := range policies() {
+		for _, arch := range q.architectures() {
+			if byArch[arch] == nil {
+				byArch[arch] = sync.OnceValue(func() []*Platform { return platformsOn(arch) })
 			}
 		}
-		slices.SortFunc(byArch[arch], order)
 	}
 	return byArch
 })
 
+func platformsOn(arch string) (list []*Platform) {
+	for _, q := range policies() {
+		if q.Versions[arch] == nil {
+			continue
+		}
+		libc, version, _ := strings.Cut(q.Name, "_")
+		p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q, cut: q}
+		if libc == "musllinux" {
+			p.Libc = "musl"
+		}
+		for _, a := range q.Aliases {
+			p.Aliases = append(p.Aliases, a+"_"+arch)
+		}
+		list = append(list, p)
+	}
+	for i := range distributions {
+		if p := distributions[i].on(arch); p != nil {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, order)
+	return list
+}
+
 // All lists every built-in platform of the architecture, oldest libc first (glibc before musl), policies before distributions of the same
 // libc. It is empty for an architecture without any.
-func All(arch string) []*Platform { return slices.Clone(builtin()[Arch(arch)]) }
+func All(arch string) []*Platform { return slices.Clone(builtin(Arch(arch))) }
 
 // Architectures lists the architectures that have platforms, sorted.
 func Architectures() []string {
-	var list []string
-	for a := range builtin() {
-		list = append(list, a)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(platforms()))
 }
 
 // Names lists the names that Lookup takes on the architecture, in the order of All; aliases follow their platform.
 func Names(arch string) []string {
 	var list []string
-	for _, p := range builtin()[Arch(arch)] {
+	for _, p := range builtin(Arch(arch)) {
 		list = append(append(list, p.Name), p.Aliases...)
 	}
 	return list
@@ -109,7 +124,7 @@ func Lookup(name, arch string) (*Platform, error) {
 		return nil, fmt.Errorf("platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w", name, base, ErrUnknown)
 	}
 	base = spoken.Replace(base)
-	all := builtin()[arch]
+	all := builtin(arch)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("platform %q: no platform is known on architecture %q, only on %s: %w", name, arch, strings.Join(Architectures(), ", "), ErrUnknown)
 	}
