@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/analyzertest"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -23,38 +24,15 @@ import (
 // environment is a wheel with what is beside it, as files and requirements: what a user has, and can change.
 type environment struct {
 	tag      string
-	objects  map[string]string // path in the wheel -> text form
-	requires []string          // Requires-Dist
-	with     []string          // what is installed beside it
-	packages world
-}
-
-// world is every release that there is.
-type world map[string][]*stack.Release
-
-func (w world) Versions(_ context.Context, name string) ([]string, error) {
-	if w[name] == nil {
-		return nil, fmt.Errorf("%s: %w", name, stack.ErrUnknown)
-	}
-	var out []string
-	for _, r := range w[name] {
-		out = append(out, r.Version)
-	}
-	return out, nil
-}
-
-func (w world) Release(_ context.Context, name, version string, _ stack.On) (*stack.Release, error) {
-	for _, r := range w[name] {
-		if r.Version == version {
-			return r, nil
-		}
-	}
-	return nil, fmt.Errorf("%s %s: %w", name, version, stack.ErrUnknown)
+	objects  map[string]string     // path in the wheel -> text form
+	requires []string              // Requires-Dist
+	with     []string              // what is installed beside it
+	packages analyzertest.Packages // every release that there is
 }
 
 // invent makes an environment in which things are likely not to fit.
 func invent(r *rand.Rand) *environment {
-	e := &environment{tag: []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)], objects: map[string]string{}, packages: world{}}
+	e := &environment{tag: []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)], objects: map[string]string{}, packages: analyzertest.Packages{}}
 	n := 2 + r.IntN(2)
 	for p := range n {
 		name := fmt.Sprintf("p%d", p)

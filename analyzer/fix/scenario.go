@@ -82,20 +82,12 @@ func (c Retag) Apply(s Scenario) Scenario {
 }
 
 func (c AddNeeded) Apply(s Scenario) Scenario {
-	s.Needed = maps.Clone(s.Needed)
-	if s.Needed == nil {
-		s.Needed = map[string][]string{}
-	}
-	s.Needed[c.Object] = append(slices.Clone(s.Needed[c.Object]), c.Libraries...)
+	s.Needed = with(s.Needed, c.Object, append(slices.Clone(s.Needed[c.Object]), c.Libraries...))
 	return s
 }
 
 func (c BindOlder) Apply(s Scenario) Scenario {
-	s.Symver = maps.Clone(s.Symver)
-	if s.Symver == nil {
-		s.Symver = map[Reference]string{}
-	}
-	s.Symver[c.Reference] = c.Version
+	s.Symver = with(s.Symver, c.Reference, c.Version)
 	return s
 }
 
@@ -118,12 +110,16 @@ func (c All) Apply(s Scenario) Scenario {
 }
 
 func (c SetRunPath) Apply(s Scenario) Scenario {
-	s.RunPath = maps.Clone(s.RunPath)
-	if s.RunPath == nil {
-		s.RunPath = map[string]string{}
-	}
-	s.RunPath[c.Object] = c.RunPath
+	s.RunPath = with(s.RunPath, c.Object, c.RunPath)
 	return s
+}
+
+// with is a copy of m in which k has the value v.
+func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
+	out := map[K]V{}
+	maps.Copy(out, m)
+	out[k] = v
+	return out
 }
 
 // Key tells scenarios apart: equal keys, equal worlds.

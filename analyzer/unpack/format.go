@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"path"
 	"strings"
@@ -52,6 +53,21 @@ func sniff(name string, head []byte) format {
 		return formatRPM
 	}
 	return formatNone
+}
+
+// sniffed tells the format of a file from its name and its beginning, which it gives too: at most 512 bytes.
+func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
+	head := make([]byte, min(size, 512))
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return formatNone, nil, err
+	}
+	head = head[:n]
+	f := sniff(name, head)
+	if f == formatNone && behind(r, size, head) {
+		f = formatZip
+	}
+	return f, head, nil
 }
 
 // behind tells a zip that stands behind something else, by its end: a PEX begins with a line for the shell, a self-extractor with a program.

@@ -79,14 +79,10 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 		w.problem(path, "the file is empty")
 		return nil
 	}
-	head := make([]byte, min(size, 512))
-	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+	format, head, err := sniffed(name, r, size)
+	if err != nil {
 		w.problem(path, "the file cannot be read: %v", err)
 		return nil
-	}
-	format := sniff(name, head)
-	if format == formatNone && behind(r, size, head) {
-		format = formatZip
 	}
 	if why := format.unreadable(); why != "" {
 		w.problem(path, "%s", why)
@@ -120,7 +116,7 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 		w.prepare(f)
 		return w.visit(f)
 	}
-	err := w.archive(pkg, format, r, size, 0)
+	err = w.archive(pkg, format, r, size, 0)
 	if err == nil {
 		err = w.line.flush(w)
 	}
@@ -266,15 +262,9 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 // found walks a package inside a package.
 func (w *walker) found(parent *Package, name string, content io.ReaderAt, size int64, sum string, depth int) error {
 	full := parent.Path + "/" + name
-	head := make([]byte, min(size, 512))
-	if n, err := content.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+	format, _, err := sniffed(name, content, size)
+	if err != nil {
 		return w.fate(full, err)
-	} else {
-		head = head[:n]
-	}
-	format := sniff(name, head)
-	if format == formatNone && behind(content, size, head) {
-		format = formatZip
 	}
 	if why := format.unreadable(); why != "" {
 		w.problem(full, "%s", why)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/internal/needs"
 )
 
 // loaderCases are questions to a real loader and to compat about objects that are built for them.
@@ -32,12 +33,7 @@ type loaderCases struct {
 // run builds each case's objects in a root of its own, asks the loader there (only the loader runs), and compares. Where the compiler isn't installed the
 // test is skipped; with CI=true in the environment it fails.
 func (c loaderCases) run(t *testing.T) {
-	if _, err := exec.LookPath(c.compiler); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed, and in CI the loader's model is to be compared with the loader: install the package %s", c.compiler, c.install)
-		}
-		t.Skipf("%s is not installed; this test asks a real loader: install the package %s", c.compiler, c.install)
-	}
+	needs.Program(t, c.compiler, c.install, "this test asks a real loader")
 	text, err := os.ReadFile(filepath.Join("testdata", c.file))
 	if err != nil {
 		t.Fatal(err)

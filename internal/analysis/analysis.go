@@ -107,7 +107,7 @@ func (r *Runner) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
 
-	c := &child{last: &tail{}, risky: risky}
+	c := &child{last: &stderr{}, risky: risky}
 	c.cmd = exec.Command(self(), r.Command[1:]...)
 	c.cmd.Args[0] = r.Command[0]
 	c.cmd.Env = []string{"GOTRACEBACK=single", fmt.Sprintf("GOMEMLIMIT=%d", memory/10*8)}
@@ -160,7 +160,7 @@ var errTime = errors.New("the analysis takes too long")
 // child is a process that analyses.
 type child struct {
 	cmd   *exec.Cmd
-	last  *tail
+	last  *stderr
 	risky func()
 	over  atomic.Bool // killed, as it held too much memory
 
@@ -240,13 +240,13 @@ func talk(ctx context.Context, to io.Writer, from io.Reader, first *request, sou
 	}
 }
 
-// tail keeps the end of what is written.
-type tail struct {
+// stderr keeps the beginning of what is written.
+type stderr struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *stderr) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(p)
@@ -258,7 +258,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (t *tail) String() string {
+func (t *stderr) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.ToValidUTF8(t.b.String(), "")

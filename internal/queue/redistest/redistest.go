@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/compat-app/compat/internal/needs"
 )
 
 // Server is a redis-server that ends with its test.
@@ -37,13 +39,7 @@ type Server struct {
 // Where redis-server isn't installed the test is skipped; with CI=true in the environment it fails.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("redis-server is not installed, and in CI the queue is to be tested on it: install the package redis-server")
-		}
-		t.Skip("redis-server is not installed; this test needs a real one")
-	}
+	path := needs.Program(t, "redis-server", "redis-server", "this test needs a real one")
 	s := &Server{t: t, path: path, dir: t.TempDir()}
 	s.port = freePort(t)
 	s.args = append([]string{
