@@ -74,7 +74,7 @@ func (a *app) start() {
 		cmd.Wait()
 		close(done)
 	}()
-	eventually(a.t, 20*time.Second, func() string {
+	eventually(a.t, func() string {
 		if a.gone() {
 			a.t.Fatalf("compat serve ended before it was ready: %v", cmd.ProcessState)
 		}
@@ -103,13 +103,13 @@ func (a *app) kill() {
 	<-a.done
 }
 
-// terminate asks the app to end and returns its exit code; -1 where it had to be killed after 20 seconds.
+// terminate asks the app to end and returns its exit code; -1 where it had to be killed after a minute.
 func (a *app) terminate() int {
 	a.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-a.done:
 		return a.cmd.ProcessState.ExitCode()
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		a.kill()
 		return -1
 	}

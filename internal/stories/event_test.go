@@ -58,7 +58,7 @@ func TestReleasedWithoutPublished(t *testing.T) {
 // quiet waits until no job is under way.
 func (s *story) quiet() {
 	s.Helper()
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		log := s.app.log.String()
 		if strings.Count(log, `"msg":"job claimed"`) > strings.Count(log, `"msg":"job ended"`) {
 			return "a job is under way"
@@ -98,7 +98,7 @@ func TestRepositoryTakenAway(t *testing.T) {
 	s.Queued(p.HeadSHA)
 	q := s.gh.OpenPull(other, other, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.Send("pull_request", s.gh.PullEvent(q, "opened"))
-	eventually(s, 5*time.Second, func() string {
+	eventually(s, func() string {
 		if len(s.gh.Checks(other, q.HeadSHA)) == 0 {
 			return "no check in the other repository"
 		}
@@ -106,7 +106,7 @@ func TestRepositoryTakenAway(t *testing.T) {
 	})
 	s.Send("installation_repositories", map[string]any{"action": "removed", "installation": map[string]any{"id": s.inst.ID}, "repositories_added": []any{},
 		"repositories_removed": []any{map[string]any{"id": other.ID, "name": "other", "full_name": "acme/other"}}, "repository_selection": "selected", "sender": map[string]any{"login": "acme", "type": "User"}})
-	eventually(s, 5*time.Second, func() string {
+	eventually(s, func() string {
 		if !strings.Contains(s.app.log.String(), "its jobs are dropped") {
 			return "the jobs are not dropped"
 		}

@@ -94,7 +94,7 @@ func TestLimitOfOneInstallation(t *testing.T) {
 	s.gh.Fault("actions/*", 1, githubtest.Fault{Status: 403, Limit: 20 * time.Second, RetryAfter: true})
 	limited := s.Open()
 	s.Finish(limited, wheels(cases.CaseA("1.1.0")))
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		for _, c := range s.gh.Calls() {
 			if c.Status == 403 {
 				return ""
@@ -107,7 +107,7 @@ func TestLimitOfOneInstallation(t *testing.T) {
 	p := s.gh.OpenPull(repo, repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.Send("pull_request", s.gh.PullEvent(p, "opened"))
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		for _, k := range s.gh.Checks(repo, p.HeadSHA) {
 			if k.Conclusion == "failure" {
 				return ""

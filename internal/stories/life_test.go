@@ -66,7 +66,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		slow := wheels(cases.CaseA("1.1.0"))
 		slow.Slow = 3 * time.Second
 		s.Finish(p, slow)
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			if s.downloads(&slow.Blob) == 0 {
 				return "the artifact is not downloaded"
 			}
@@ -95,7 +95,7 @@ func TestSecondProcessTakesOver(t *testing.T) {
 	slow := wheels(cases.CaseA("1.1.0"))
 	slow.Slow = 3 * time.Second
 	s.Finish(p, slow)
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		if s.downloads(&slow.Blob) == 0 {
 			return "the artifact is not downloaded"
 		}
@@ -115,7 +115,7 @@ func TestTerminateDrains(t *testing.T) {
 		slow := wheels(cases.CaseA("1.1.0"))
 		slow.Slow = 3 * time.Second
 		s.Finish(p, slow)
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			if s.downloads(&slow.Blob) == 0 {
 				return "the artifact is not downloaded"
 			}
@@ -164,7 +164,7 @@ func TestRedisGoesAway(t *testing.T) {
 		s.Errorf("/healthz answers %d without redis", code)
 	}
 	redis.Start()
-	eventually(s, 15*time.Second, func() string {
+	eventually(s, func() string {
 		if code, _ := s.app.get("/readyz"); code != 200 {
 			return fmt.Sprintf("/readyz answers %d with redis back", code)
 		}
@@ -186,7 +186,7 @@ func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
 	ended := s.gh.Lose("workflow_run", s.gh.RunEvent(w, "completed"))
 	s.app.start()
 	s.want(s.Concluded(p.HeadSHA), "failure")
-	eventually(s, 45*time.Second, func() string {
+	eventually(s, func() string {
 		again := map[string]int{}
 		for _, d := range s.gh.Deliveries() {
 			if d.Redelivery {

@@ -92,9 +92,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 // answer gives a command and waits for the reply.
 func (s *story) answer(p *githubtest.Pull, command string) string {
 	s.Helper()
-	before := len(s.gh.CommentsBy(s.gh.Bot(), p.Repo, p.Number))
-	s.Say(p.Number, "someone", command)
-	return s.replied(p, before)
+	return s.replied(p, s.Say(p.Number, "someone", command))
 }
 
 func TestFailedBuildBesideArtifacts(t *testing.T) {

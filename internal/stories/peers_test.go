@@ -3,7 +3,6 @@ package stories
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/compat-app/compat/internal/githubtest"
 	"github.com/compat-app/compat/internal/githubtest/cases"
@@ -22,7 +21,7 @@ func shared(s *story) (strict, lenient *githubtest.Pull) {
 func (s *story) stands(sha, conclusion string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
-	eventually(s, 30*time.Second, func() string {
+	eventually(s, func() string {
 		checks := s.gh.Checks(s.repo, sha)
 		if len(checks) == 0 {
 			return "no check run"
@@ -66,7 +65,7 @@ func TestStrictestVerdictOfAHeadStands(t *testing.T) {
 				s.Finish(strict, wheels(cases.CaseA("1.1.0")))
 			}
 			s.stands(sha, "failure")
-			eventually(s, 20*time.Second, func() string {
+			eventually(s, func() string {
 				if k := s.stands(sha, "failure"); !strings.Contains(k.Summary, "also the head of #1") {
 					return "doesn't say whose verdict stands: " + k.Summary
 				}

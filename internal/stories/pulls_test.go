@@ -51,7 +51,7 @@ func TestCaseB(t *testing.T) {
 	s.tells(p, k, "nvidia-nvjitlink-cu12>=12.9")
 
 	// The pin is a line of the diff: the fix is a suggestion there, and changes nothing else of the line.
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		why := "no review comment on pyproject.toml:8"
 		s.gh.Do(func() {
 			for _, th := range p.Threads {
@@ -150,7 +150,7 @@ func TestPushWhileAnalysing(t *testing.T) {
 	old, slow := p.HeadSHA, wheels(cases.CaseA("1.1.0"))
 	slow.Slow = 4 * time.Second
 	s.Finish(p, slow)
-	eventually(s, 15*time.Second, func() string {
+	eventually(s, func() string {
 		if s.downloads(&slow.Blob) == 0 {
 			return "the first head's artifact is not downloaded"
 		}

@@ -83,7 +83,7 @@ func (s *story) gate(host string, artifacts ...*githubtest.Artifact) *githubtest
 func (s *story) answered(g *githubtest.Gate, want string) string {
 	s.Helper()
 	state, comment := "", ""
-	eventually(s, 30*time.Second, func() string {
+	eventually(s, func() string {
 		s.gh.Do(func() {
 			if state = g.State; state != "" {
 				comment = g.Comments[len(g.Comments)-1]

@@ -16,7 +16,7 @@ func TestRecheckByAWriter(t *testing.T) {
 	before := s.Verdicts(p.HeadSHA)
 	c := s.Say(p.Number, "maintainer", "Thanks.\r\n/compat recheck  \r\n")
 	s.want(s.Again(p.HeadSHA, before), "failure")
-	eventually(s, 5*time.Second, func() string {
+	eventually(s, func() string {
 		if len(s.reactions(c)) == 0 {
 			return "no reaction"
 		}
@@ -32,7 +32,7 @@ func TestRecheckByAnOutsider(t *testing.T) {
 	before := s.Verdicts(p.HeadSHA)
 	for _, who := range []string{"outsider", "triager"} {
 		c := s.Say(p.Number, who, "/compat recheck")
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			r := s.reactions(c)
 			if !slices.Contains(r, "-1") && !slices.Contains(r, "confused") && len(s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number)) < 2 {
 				return who + " is not told that it is not for them"
@@ -87,7 +87,7 @@ func TestAnswersToCommands(t *testing.T) {
 	for body, words := range map[string][]string{"/compat help": {"recheck", "explain", "accept"}, "/compat explain pow": {"pow", "GLIBC_2.29"}} {
 		before := len(s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number))
 		s.Say(p.Number, "maintainer", body)
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			all := s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number)
 			if len(all) <= before {
 				return "no reply to " + body
@@ -101,7 +101,7 @@ func TestAnswersToCommands(t *testing.T) {
 		})
 	}
 	c := s.Say(p.Number, "maintainer", "/compat frobnicate")
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		if len(s.reactions(c)) == 0 {
 			return "no reaction to an unknown command"
 		}
@@ -115,7 +115,7 @@ func TestAccept(t *testing.T) {
 	p := s.Bad()
 	before := s.Verdicts(p.HeadSHA)
 	for _, c := range []*githubtest.Comment{s.Say(p.Number, "outsider", "/compat accept symbol-version-too-new because I say so"), s.Say(p.Number, "maintainer", "/compat accept symbol-version-too-new")} {
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			if r := s.reactions(c); !slices.Contains(r, "-1") && !slices.Contains(r, "confused") {
 				return "not refused: " + c.Body
 			}
@@ -225,7 +225,7 @@ func TestFixedFindingsAreClosed(t *testing.T) {
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	before := s.Summary(p).Body
 	var thread *githubtest.Thread
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		s.gh.Do(func() {
 			if len(p.Threads) > 0 {
 				thread = p.Threads[0]
@@ -239,7 +239,7 @@ func TestFixedFindingsAreClosed(t *testing.T) {
 	s.Push(p, requiring("nvidia-nvjitlink-cu12>=12.9"))
 	s.Finish(p, wheels(cases.CaseB("1.1.1", "nvidia-nvjitlink-cu12>=12.9")))
 	s.want(s.Concluded(p.HeadSHA), "success")
-	eventually(s, 10*time.Second, func() string {
+	eventually(s, func() string {
 		open := 0
 		s.gh.Do(func() {
 			for _, th := range p.Threads {

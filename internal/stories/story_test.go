@@ -242,7 +242,7 @@ func (s *story) Send(event string, payload map[string]any) *githubtest.Delivery 
 func (s *story) Queued(sha string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
-	eventually(s, 5*time.Second, func() string {
+	eventually(s, func() string {
 		checks := s.gh.Checks(s.repo, sha)
 		if len(checks) == 0 {
 			return "no check run on " + sha[:8]
@@ -257,7 +257,7 @@ func (s *story) Queued(sha string) githubtest.Check {
 func (s *story) Concluded(sha string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
-	eventually(s, 40*time.Second, func() string {
+	eventually(s, func() string {
 		checks := s.gh.Checks(s.repo, sha)
 		if len(checks) == 0 {
 			return "no check run on " + sha[:8]
@@ -287,7 +287,7 @@ func (s *story) Verdicts(sha string) int {
 // Again waits for one more verdict than before.
 func (s *story) Again(sha string, before int) githubtest.Check {
 	s.Helper()
-	eventually(s, 30*time.Second, func() string {
+	eventually(s, func() string {
 		if s.Verdicts(sha) <= before {
 			return "no new analysis"
 		}
@@ -336,7 +336,7 @@ func (s *story) Summaries(p *githubtest.Pull) (out []githubtest.Comment) {
 func (s *story) Summary(p *githubtest.Pull) githubtest.Comment {
 	s.Helper()
 	var all []githubtest.Comment
-	eventually(s, 15*time.Second, func() string {
+	eventually(s, func() string {
 		if all = s.Summaries(p); len(all) == 0 {
 			return "no summary comment"
 		}
@@ -397,7 +397,7 @@ func (s *story) says(text string, words ...string) {
 func (s *story) tells(p *githubtest.Pull, k githubtest.Check, words ...string) {
 	s.Helper()
 	for _, w := range words {
-		eventually(s, 10*time.Second, func() string {
+		eventually(s, func() string {
 			if !strings.Contains(strings.ToLower(shown(k)+s.written(p)), strings.ToLower(w)) {
 				return "neither the check nor a comment says " + w
 			}
@@ -421,8 +421,9 @@ func (s *story) downloads(b *githubtest.Blob) (n int) {
 }
 
 // eventually asks until f has nothing to complain about; when the time is over the complaint is fatal.
-func eventually(t testing.TB, within time.Duration, f func() string) {
+func eventually(t testing.TB, f func() string) {
 	t.Helper()
+	const within = time.Minute // a machine may be slow; what never happens is what fails
 	end := time.Now().Add(within)
 	for {
 		why := f()

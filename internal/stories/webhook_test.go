@@ -168,7 +168,7 @@ func TestBadEnvironment(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		stop := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+		stop := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 		cmd.Wait()
 		stop.Stop()
 		if code := cmd.ProcessState.ExitCode(); code != 2 || strings.Count(errs.String(), "\n") != 1 || !strings.Contains(errs.String(), c.name) || out.Len() > 0 {
