@@ -22,6 +22,7 @@ func All() []*analyzer.Rule {
 		linkTLSMismatch,
 		bundledLibraryNotReachable,
 		versionNeedWithoutLibrary,
+		relrWithoutVersion,
 		executableStack,
 		isaLevel,
 		textRelocations,

@@ -83,7 +83,7 @@ func bareNodes(v *analyzer.View) []node {
 
 // packed offers the flag that leaves out packed relative relocations, and with them the version that marks them.
 func packed(version string) []fix.Candidate {
-	if version != "GLIBC_ABI_DT_RELR" {
+	if version != relrVersion {
 		return nil
 	}
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link without packed relative relocations", Command: "-Wl,-z,nopack-relative-relocs"}}}

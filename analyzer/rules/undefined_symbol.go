@@ -53,7 +53,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			switch other := elsewhere(p, v, i.Name); {
 			case v.Host.Changes(i.Name):
 				f.Severity = analyzer.Warning
-				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for"
+				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for" + moduleVersion(v)
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for each release line of Node.js, or against Node-API, which does not change", Command: "npm rebuild"}})
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
@@ -83,6 +83,16 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			p.Report(f, fixes...)
 		}
 	}
+}
+
+// moduleVersion says for which NODE_MODULE_VERSION an addon registers itself, "" where its exports do not tell (node.h, NODE_MODULE_INITIALIZER_BASE).
+func moduleVersion(v *analyzer.View) string {
+	for _, e := range v.Exports {
+		if n, ok := strings.CutPrefix(e.Name, "node_register_module_v"); ok && n != "" {
+			return fmt.Sprintf(" (NODE_MODULE_VERSION %s)", n)
+		}
+	}
+	return ""
 }
 
 // undefined are the imports that nothing of the object's load defines.
