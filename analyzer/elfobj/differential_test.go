@@ -23,17 +23,12 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 	if !slices.Equal(libs, o.Needed) && len(libs)+len(o.Needed) > 0 {
 		t.Errorf("DT_NEEDED is %q, debug/elf has %q", o.Needed, libs)
 	}
-	if s, err := f.DynString(elf.DT_SONAME); err == nil && len(s) > 0 && s[0] != o.SONAME {
-		t.Errorf("SONAME is %q, debug/elf has %q", o.SONAME, s[0])
+	for tag, own := range map[elf.DynTag]string{elf.DT_SONAME: o.SONAME, elf.DT_RPATH: o.RPath, elf.DT_RUNPATH: o.RunPath} {
+		if s, err := f.DynString(tag); err != nil || strings.Join(s, "") != own {
+			t.Errorf("%v is %q, debug/elf has %q, %v", tag, own, s, err)
+		}
 	}
-	want, err := debugSymbols(f)
-	if err != nil {
-		t.Errorf("debug/elf: %v", err)
-		return
-	}
-	if got := ownSymbols(o); !slices.Equal(got, want) {
-		t.Errorf("%d symbols, debug/elf has %d; first difference: %s", len(got), len(want), firstDifference(got, want))
-	}
+	compareSymbols(t, f, o)
 	var needs []string
 	if ns, err := f.DynamicVersionNeeds(); err == nil {
 		for _, n := range ns {
@@ -65,52 +60,48 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 	}
 }
 
-// debugSymbols lists the symbols that Imports and Exports are about, imports first, one line each.
-func debugSymbols(f *elf.File) ([]string, error) {
+// compareSymbols checks Imports and Exports, in their order, against the symbols of debug/elf that they are about.
+func compareSymbols(t testing.TB, f *elf.File, o *Object) {
+	t.Helper()
 	syms, err := f.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return nil, err
+		t.Errorf("debug/elf: %v", err)
+		return
 	}
-	var imports, exports []string
+	imports, exports := 0, 0
 	for _, s := range syms {
 		bind := elf.ST_BIND(s.Info)
 		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
 			continue
 		}
-		line := fmt.Sprintf("%s@%s weak=%t %s", s.Name, s.Version, bind == elf.STB_WEAK, kindOf(elf.ST_TYPE(s.Info)))
+		kind, weak := kindOf(elf.ST_TYPE(s.Info)), bind == elf.STB_WEAK
 		if s.Section == elf.SHN_UNDEF {
-			imports = append(imports, line+" "+s.Library)
-		} else {
-			hidden := s.HasVersion && s.VersionIndex.IsHidden()
-			exports = append(exports, fmt.Sprintf("%s hidden=%t unique=%t size=%d", line, hidden, bind == bindUnique, s.Size))
+			var own Import
+			if imports < len(o.Imports) {
+				own = o.Imports[imports]
+			}
+			own.Relocs = 0
+			if want := (Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak, Kind: kind}); own != want {
+				t.Errorf("import %d is %+v, debug/elf has %+v", imports, own, want)
+				return
+			}
+			imports++
+			continue
 		}
-	}
-	return append(imports, exports...), nil
-}
-
-func ownSymbols(o *Object) []string {
-	var list []string
-	for _, i := range o.Imports {
-		list = append(list, fmt.Sprintf("%s@%s weak=%t %s %s", i.Name, i.Version, i.Weak, i.Kind, i.Library))
-	}
-	for _, e := range o.Exports {
-		list = append(list, fmt.Sprintf("%s@%s weak=%t %s hidden=%t unique=%t size=%d", e.Name, e.Version, e.Weak, e.Kind, e.Hidden, e.Unique, e.Size))
-	}
-	return list
-}
-
-func firstDifference(a, b []string) string {
-	for i := range max(len(a), len(b)) {
-		switch {
-		case i >= len(a):
-			return fmt.Sprintf("only debug/elf has %q", b[i])
-		case i >= len(b):
-			return fmt.Sprintf("debug/elf lacks %q", a[i])
-		case a[i] != b[i]:
-			return fmt.Sprintf("%q and %q", a[i], b[i])
+		var own Export
+		if exports < len(o.Exports) {
+			own = o.Exports[exports]
 		}
+		own.Relocs = 0
+		if want := (Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion && s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == bindUnique, Kind: kind, Size: s.Size}); own != want {
+			t.Errorf("export %d is %+v, debug/elf has %+v", exports, own, want)
+			return
+		}
+		exports++
 	}
-	return "none"
+	if imports != len(o.Imports) || exports != len(o.Exports) {
+		t.Errorf("%d imports and %d exports, debug/elf has %d and %d", len(o.Imports), len(o.Exports), imports, exports)
+	}
 }
 
 // systemLibraries lists distinct shared libraries of this machine, at most limit.

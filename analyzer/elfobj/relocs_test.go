@@ -35,9 +35,9 @@ func compareRelocs(t *testing.T, f *elf.File, o *Object) {
 		}
 		for ; len(b) >= 24; b = b[24:] {
 			info := f.ByteOrder.Uint64(b[8:])
-			w, ok := way[elf.R_X86_64(info)]
+			w, ok := way[elf.R_X86_64(info&0xffffffff)]
 			if !ok {
-				t.Logf("%v is not compared", elf.R_X86_64(info))
+				t.Logf("%v is not compared", elf.R_X86_64(info&0xffffffff))
 				return
 			}
 			want[info>>32] |= w

@@ -1,0 +1,71 @@
+package elfobj
+
+import (
+	"debug/elf"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// atLeast is how many objects a Debian machine has below /usr that both readers can be asked about.
+const atLeast = 500
+
+// TestBelowUsr reads every dynamic object below /usr of this machine with debug/elf too: needs, paths, imports and exports with their
+// versions and bindings, relocations.
+// Files without section headers are left out, because debug/elf reads by those; files that debug/elf refuses are named.
+func TestBelowUsr(t *testing.T) {
+	agree, static, bare := 0, 0, 0
+	err := filepath.WalkDir("/usr", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil //nolint:nilerr // a folder that can't be read holds nothing to compare
+		}
+		r, err := os.Open(file)
+		if err != nil {
+			return nil //nolint:nilerr // nor does a file
+		}
+		defer r.Close()
+		head := make([]byte, 18)
+		if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != magic || head[16]+head[17] != 2 && head[16]+head[17] != 3 {
+			return nil //nolint:nilerr // no ELF file, or none of ET_EXEC and ET_DYN
+		}
+		f, err := elf.NewFile(r)
+		if err != nil {
+			t.Logf("%s: not compared, because debug/elf says %v", file, err)
+			return nil
+		}
+		st, err := r.Stat()
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		o, err := Read(r, st.Size())
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			return nil
+		}
+		dynamic := f.Section(".dynamic")
+		switch {
+		case len(f.Sections) == 0:
+			bare++
+		case dynamic == nil || dynamic.Type == elf.SHT_NOBITS:
+			if static++; o.Dynamic {
+				t.Errorf("%s is dynamic, and debug/elf has no section for it", file)
+			}
+		default:
+			agree++
+			t.Run(file, func(t *testing.T) {
+				compare(t, f, o)
+				compareRelocs(t, f, o)
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d objects compared with debug/elf; %d others are static or hold debug information only, %d have no section headers", agree, static, bare)
+	if _, err := os.Stat("/etc/debian_version"); err == nil && agree < atLeast {
+		t.Errorf("only %d objects were compared; a Debian machine has at least %d", agree, atLeast)
+	}
+}
