@@ -2,6 +2,8 @@ package elfobj
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
@@ -134,4 +136,41 @@ func FuzzMap(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMapRelocatesOutside changes the address that a relocation writes: to the last page of the data segment, and to one behind it.
+func TestMapRelocatesOutside(t *testing.T) {
+	o, err := Parse(mapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var end uint64
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			end = max(end, (p.Vaddr+p.Memsz+4095)&^4095)
+		}
+	}
+	at, err := f.DynValue(elf.DT_RELA)
+	if err != nil || len(at) != 1 {
+		t.Fatalf("the object has no relocations: %v", err)
+	}
+	i := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_LOAD && at[0]-p.Vaddr < p.Filesz })
+	entry := b[at[0]-f.Progs[i].Vaddr+f.Progs[i].Off:]
+	for _, c := range []struct {
+		addr uint64
+		want error
+	}{{end - 8, nil}, {end, ErrDamaged}, {1 << 63, ErrDamaged}} {
+		binary.LittleEndian.PutUint64(entry, c.addr)
+		if _, err := mapAll(b); !errors.Is(err, c.want) {
+			t.Errorf("a relocation of address %#x, and the last page ends at %#x: %v, not %v", c.addr, end, err, c.want)
+		}
+	}
 }

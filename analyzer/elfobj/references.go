@@ -67,7 +67,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	}
 	_, room, _ := im.at(t.low[elf.DT_SYMTAB])
 	room /= uint64(m.symbolLen)
-	last := ^uint32(0)
+	last, reach := ^uint32(0), uint64(0) // reach: the highest address that is relocated
 	rela := t.low[elf.DT_PLTREL] == uint64(elf.DT_RELA)
 	for _, r := range [...]struct {
 		tag        elf.DynTag
@@ -89,10 +89,23 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		if r.size/entry > maxRelocations {
 			return 0, tooLarge("the number of relocations", r.size/entry, maxRelocations)
 		}
-		skip := min(r.skip, r.size/entry) * entry // relative ones come first and look nothing up
+		skip := min(r.skip, r.size/entry) * entry // relative ones come first, in the order of their addresses, and look nothing up
+		if skip > 0 {
+			skip -= entry // the last one tells how far they reach
+		}
+		relative := r.skip > 0
 		mips64 := im.wide && elf.Machine(m.Machine) == elf.EM_MIPS
 		var bad error
 		err = im.each(off+skip, r.size-skip, entry, what, func(_ uint64, b []byte) (bool, error) {
+			if im.wide {
+				reach = max(reach, m.u64(b))
+			} else {
+				reach = max(reach, uint64(m.u32(b)))
+			}
+			if relative {
+				relative = false
+				return true, nil
+			}
 			var sym uint64
 			var typ uint32
 			switch {
@@ -133,6 +146,9 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 			return 0, err
 		}
 	}
+	if !im.holds(reach) {
+		return 0, damaged("a relocation of address %#x, which lies in no segment", reach)
+	}
 	if elf.Machine(m.Machine) == elf.EM_MIPS { // the global part of the GOT is relocated without an entry of its own
 		for i := max(t.mipsGotsym, 1); i < min(t.mipsSymtab, room, maxSymbols); i++ {
 			add(i, 0)
@@ -140,6 +156,13 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		top = max(top, min(t.mipsSymtab, room))
 	}
 	return top, nil
+}
+
+// holds tells whether there is memory at an address, up to the end of the last page of a segment. 0 is where nothing is relocated.
+func (m *image) holds(addr uint64) bool {
+	return addr == 0 || slices.ContainsFunc(m.loads, func(p progHeader) bool {
+		return addr >= p.vaddr-p.vaddr%mapUnit && addr < (p.vaddr+max(p.memsz, p.filesz)+mapUnit-1)/mapUnit*mapUnit
+	})
 }
 
 // finishReferences adds names and versions, and drops what is bound without a lookup: local and hidden symbols.

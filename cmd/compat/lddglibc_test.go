@@ -19,7 +19,7 @@ func TestGlibc(t *testing.T) {
 	loaderCases{
 		file: "glibc.txt", compiler: "gcc", install: "gcc", loader: loader, copies: map[string]string{loader: loader, libc: libc}, least: 70,
 		real: func(m *loaderRoot, file string, env []string) string {
-			said := glibcSays(file, func(more []string, args ...string) *exec.Cmd {
+			said := glibcSays(file, true, func(more []string, args ...string) *exec.Cmd {
 				return m.command(append(more, env...), append([]string{loader}, args...)...)
 			})
 			if said == "" {
