@@ -2,6 +2,8 @@ package stories
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,16 +82,18 @@ func TestKilledInTheMiddle(t *testing.T) {
 	})
 }
 
+// replica is another process of the app, on the same Redis.
+func (s *story) replica() *app {
+	other := *s.app
+	other.addr, other.dir, other.env = freeAddr(s), s.TempDir(), maps.Clone(s.app.env)
+	other.env["COMPAT_DATA"] = other.dir
+	return &other
+}
+
 // Two processes on one Redis: the one that lives takes over what the other had in hand.
 func TestSecondProcessTakesOver(t *testing.T) {
 	s := tell(t, world{redis: redistest.Start(t), asleep: true})
-	other := *s.app
-	other.addr, other.dir = freeAddr(t), t.TempDir()
-	other.env = map[string]string{}
-	for k, v := range s.app.env {
-		other.env[k] = v
-	}
-	other.env["COMPAT_DATA"] = other.dir
+	other := s.replica()
 	s.app.start()
 	p := s.Open()
 	slow := wheels(cases.CaseA("1.1.0"))
@@ -200,6 +204,42 @@ func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// Of two processes one sweeps. When it dies the other does, and asks for nothing that was asked for.
+func TestOneProcessSweeps(t *testing.T) {
+	s := tell(t, world{redis: redistest.Start(t), asleep: true})
+	swept := func(a *app) {
+		t.Helper()
+		eventually(s, func() string {
+			if _, metrics := a.get("/metrics"); !strings.Contains(metrics, `compat_sweeps_total{for="deliveries",outcome="done"} 1`) {
+				return "it has not looked at the deliveries"
+			}
+			return ""
+		})
+	}
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
+	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
+	s.app.start()
+	swept(s.app)
+	other := s.replica()
+	other.start()
+	defer other.kill()
+	s.Queued(p.HeadSHA)
+	if n := strings.Count(s.app.log.String(), "this process sweeps"); n != 1 {
+		t.Errorf("%d processes sweep, want one", n)
+	}
+	s.app.kill()
+	swept(other)
+	asked := 0
+	for _, c := range s.gh.Calls() {
+		if c.Op == "apps/redeliver-webhook-delivery" {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the lost delivery was asked for %d times, want once", asked)
+	}
 }
 
 func TestInstallationEnds(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 //
 // Not counted: downloads, which go to another host, and the reading of the files that annotations hang on, which happens once per content.
 func TestCallsOfAPush(t *testing.T) {
-	s := start(t, time.Minute, still)
+	s := start(t, time.Hour, still)
 	s.gh.Commit(s.repo, "main", map[string]string{".github/workflows/wheels.yml": "on: push\n"})
 	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]", 1)})

@@ -148,23 +148,9 @@ func TestSuspended(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond)
 	before := len(s.gh.Calls())
 	time.Sleep(4 * time.Second)
-	if calls := s.gh.Calls(); len(calls) > before {
-		t.Errorf("%d calls for a suspended installation, the first %s", len(calls)-before, &calls[before])
-	}
-}
-
-func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
-	s := start(t, time.Minute)
-	s.down()
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
-	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
-	s.gh.Lose("workflow_run", s.gh.RunEvent(s.gh.PullRun(p, bad("1.1.0")), "completed"))
-	s.up()
-	s.want(s.concluded(p.HeadSHA), "failure", "pow")
-	n := map[string]int{}
-	for _, d := range s.gh.Deliveries() {
-		if n[d.GUID]++; n[d.GUID] > 2 {
-			t.Errorf("%s was asked for more than once", d.GUID)
+	for _, c := range s.gh.Calls()[before:] {
+		if c.Installation == s.inst.ID {
+			t.Errorf("a call for a suspended installation: %s", &c)
 		}
 	}
 }

@@ -15,6 +15,7 @@ type metrics struct {
 
 	sweeps      *prometheus.CounterVec
 	redelivered prometheus.Counter
+	revived     prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
@@ -22,17 +23,20 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_jobs_total", Help: "Jobs handled, by how they ended."}, []string{"kind", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_job_seconds", Help: "Time a worker spent on a job.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind", "outcome"}),
-		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks at GitHub's list of deliveries for those that failed, by the process that leads."}, []string{"outcome"}),
+		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads for those without a check."}, []string{"for", "outcome"}),
 		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
+		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads without a concluded check and without a job that were given one."}),
 	}
 	for kind := range kinds {
 		m.jobs.WithLabelValues(kind, "done")
 		m.seconds.WithLabelValues(kind, "done")
 	}
-	m.sweeps.WithLabelValues("done")
-	m.sweeps.WithLabelValues("failed")
+	for _, what := range []string{"deliveries", "heads"} {
+		m.sweeps.WithLabelValues(what, "done")
+		m.sweeps.WithLabelValues(what, "failed")
+	}
 	if r != nil {
-		r.MustRegister(m.jobs, m.seconds, m.sweeps, m.redelivered, &depth{queue: q,
+		r.MustRegister(m.jobs, m.seconds, m.sweeps, m.redelivered, m.revived, &depth{queue: q,
 			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
 			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
 			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),
@@ -50,12 +54,12 @@ func (m *metrics) ended(kind, how string, took time.Duration) {
 	m.seconds.WithLabelValues(kind, how).Observe(took.Seconds())
 }
 
-func (m *metrics) swept(err error) {
+func (m *metrics) swept(what string, err error) {
 	outcome := "done"
 	if err != nil {
 		outcome = "failed"
 	}
-	m.sweeps.WithLabelValues(outcome).Inc()
+	m.sweeps.WithLabelValues(what, outcome).Inc()
 }
 
 // depth asks the queue when it is scraped. While the queue doesn't answer there is nothing to tell.

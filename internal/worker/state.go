@@ -32,6 +32,8 @@ type state struct {
 	Empty   time.Time `json:"empty,omitzero"`    // since when all runs are over and there is nothing
 	Found   string    `json:"found,omitempty"`   // key of the last list of assets
 	FoundAt time.Time `json:"found_at,omitzero"` // since when it stands still
+
+	blank bool // nothing was kept
 }
 
 type base struct {
@@ -41,11 +43,12 @@ type base struct {
 
 // load reads the state of the job's subject. A state that can't be read is none.
 func (t *task) load() *state {
-	s := &state{}
+	s := &state{blank: true}
 	if len(t.lease.State) > 0 {
+		s.blank = false
 		if err := json.Unmarshal(t.lease.State, s); err != nil {
 			t.Log.Warn("the stored state of the subject is damaged", "error", err)
-			s = &state{}
+			s = &state{blank: true}
 		}
 	}
 	if s.Job != t.job.ID {
@@ -68,7 +71,7 @@ func (s *state) see(sha string) {
 	if s.Head == sha {
 		return
 	}
-	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Job: s.Job}
+	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Job: s.Job, blank: s.blank}
 }
 
 // ask notes that a person wants the head judged again, once for each nonce.

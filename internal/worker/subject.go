@@ -157,7 +157,7 @@ func (t *task) start(ctx context.Context, s subject, title, summary string) (com
 	if id := st.Runs[s.sha]; id != 0 {
 		return comment.Run{ID: id}, nil
 	}
-	fresh := st.opened(s.sha) && s.number != 0
+	fresh := st.opened(s.sha) && s.number != 0 && !t.forgot()
 	if err := t.save(ctx); err != nil {
 		return comment.Run{}, err
 	}
@@ -181,6 +181,11 @@ func (t *task) start(ctx context.Context, s subject, title, summary string) (com
 	}
 	st.Runs[s.sha] = run.ID
 	return run, t.save(ctx)
+}
+
+// forgot says that nothing is known of a subject though this isn't its first event: the queue may have lost its memory, and a run be open on the head.
+func (t *task) forgot() bool {
+	return t.state.blank && t.job.Trigger != "pull_request.opened" && t.job.Trigger != "pull_request.synchronize"
 }
 
 // early says that a head has just been pushed and no workflow run of it is over: there is nothing to look for until an event says so.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/compat-app/compat/internal/queue"
@@ -16,62 +17,46 @@ const (
 
 	// sweepAgain is the first pause after a look that failed, by a rate limit for instance; each further one is twice as long.
 	sweepAgain = 3 * time.Second
-
-	// sweepWindow is how long GitHub redelivers (docs: redelivering webhooks).
-	sweepWindow = 3 * 24 * time.Hour
 )
 
-// sweep asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
-// this process lives; what compat refused itself, or has stored meanwhile, isn't asked for. Of several processes the one that leads does it.
+// A look is what the sweeper does again and again. It returns how long to wait before the next one.
+type look func(ctx context.Context, term *queue.Term) (time.Duration, error)
+
+// sweep finds what nobody would come back for: deliveries that never arrived (redeliver.go) and heads without a concluded check that no job is
+// about (reconcile.go). Of several processes the one that leads does it; what the next one has to know is kept in the queue.
 func (w *Worker) sweep(ctx context.Context) {
 	asked := map[string]bool{}
+	looks := map[string]look{
+		"deliveries": func(ctx context.Context, term *queue.Term) (time.Duration, error) {
+			return w.redeliver(ctx, term, asked)
+		},
+		"heads": w.reconcile,
+	}
 	w.Queue.Lead(ctx, "sweeper", sweepLead, func(ctx context.Context, term *queue.Term) {
 		w.Log.Debug("this process sweeps", "term", term.Number)
-		again := sweepAgain
-		for ctx.Err() == nil {
-			err := w.sweepOnce(ctx, term, asked)
-			w.metrics.swept(err)
-			if err != nil && ctx.Err() == nil {
-				w.Log.Warn("failed deliveries could not be asked for again", "error", err, "pause", again)
-			}
-			if err != nil {
-				sleep(ctx, again)
-				again = min(2*again, sweepEvery)
-				continue
-			}
-			again = sweepAgain
-			sleep(ctx, sweepEvery)
+		var all sync.WaitGroup
+		for what, look := range looks {
+			all.Go(func() { w.look(ctx, term, what, look) })
 		}
+		all.Wait()
 	})
 }
 
-func (w *Worker) sweepOnce(ctx context.Context, term *queue.Term, asked map[string]bool) error {
-	failed, err := w.App.FailedDeliveries(ctx, w.Now().Add(-sweepWindow))
-	if err != nil {
-		return err
-	}
-	for i := len(failed) - 1; i >= 0; i-- { // oldest first
-		d := failed[i]
-		if asked[d.GUID] {
-			continue
+// look repeats one look until the term ends.
+func (w *Worker) look(ctx context.Context, term *queue.Term, what string, look look) {
+	again := sweepAgain
+	for ctx.Err() == nil {
+		pause, err := look(ctx, term)
+		if ctx.Err() != nil {
+			return
 		}
-		if err := term.Check(ctx); err != nil {
-			return err
-		}
-		// It may have come since GitHub made the list: sent again by hand, or asked for by the process that led before.
-		arrived, err := w.Queue.Arrived(ctx, d.GUID)
+		w.metrics.swept(what, err)
 		if err != nil {
-			return err
+			w.Log.Warn("the sweeper could not look", "for", what, "error", err, "pause", again)
+			pause, again = again, min(2*again, sweepEvery)
+		} else {
+			again = sweepAgain
 		}
-		asked[d.GUID] = true
-		if arrived {
-			continue
-		}
-		if err := w.App.Redeliver(ctx, d.ID); err != nil {
-			return err
-		}
-		w.metrics.redelivered.Inc()
-		w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
+		sleep(ctx, pause)
 	}
-	return nil
 }
