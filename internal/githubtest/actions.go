@@ -121,7 +121,7 @@ func (s *Server) downloadLog(r *request) (any, error) {
 	return nil, notFound()
 }
 
-// answerGate takes the App's word on a deployment: a comment that says how it stands, or the one verdict.
+// answerGate takes the App's word on a deployment: a comment that says how it stands, or the one verdict, after which the run goes on or ends.
 func (s *Server) answerGate(r *request) (any, error) {
 	w, err := r.run()
 	if err != nil {
@@ -144,6 +144,9 @@ func (s *Server) answerGate(r *request) (any, error) {
 	if state != "" {
 		g.State = state
 		g.Answers++
+		if w.Status, w.Conclusion = "in_progress", ""; state == "rejected" {
+			w.Status, w.Conclusion = "completed", "failure"
+		}
 	}
 	g.Comments = append(g.Comments, comment)
 	return &answer{status: http.StatusNoContent}, nil

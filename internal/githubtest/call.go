@@ -106,6 +106,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, hr *http.Request) {
 		case <-hr.Context().Done():
 		}
 	}
+	if f != nil && f.Do != nil {
+		f.Do()
+	}
 	status := 0
 	if f == nil || !f.Cut {
 		status = write(w, hr, out)

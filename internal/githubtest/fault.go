@@ -14,6 +14,7 @@ type Fault struct {
 	Delay  time.Duration // before the answer
 	Cut    bool          // cut the connection instead of answering
 	After  bool          // do what was asked first: the App can't know that it took effect
+	Do     func()        // called then, before the answer and without the lock: to kill the App, say
 	// Limit, with Status 403 or 429, starts a rate limit of that length on the installation that asked. A request of it before
 	// the end gets the same answer and, beyond a short grace, is a violation. Nothing tells when it ends but Header; Primary and
 	// RetryAfter put it there.

@@ -32,7 +32,7 @@ func TestUnreadableArtifacts(t *testing.T) {
 		artifact *githubtest.Artifact
 		words    string
 	}{
-		{"half of it", bad(func(a *githubtest.Artifact) { a.Half = true }), "wheels"},
+		{"half of it", bad(func(a *githubtest.Artifact) { a.Half = true }), "truncated"},
 		{"wrong digest", bad(func(a *githubtest.Artifact) { a.Digest = "sha256:" + strings.Repeat("0", 64) }), "digest"},
 		{"expired", bad(func(a *githubtest.Artifact) { a.Expired = true }), "expired"},
 		{"not a zip", artifact("wheels", bytes.Repeat([]byte("x"), 1000)), "wheels"},
@@ -46,6 +46,7 @@ func TestUnreadableArtifacts(t *testing.T) {
 			k := s.Concluded(p.HeadSHA)
 			s.notPassed(k)
 			s.says(shown(k), c.words)
+			s.says(shown(k), "wheels")
 		})
 	}
 }
@@ -167,6 +168,7 @@ func TestNamesAreHarmless(t *testing.T) {
 	s.Finish(p, artifact("`@octocat` <b>", cases.Zip(map[string][]byte{"@octocat/" + name: content})))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
+	s.says(shown(k), "octocat", "img src=x")
 	for _, text := range []string{k.Summary, k.Text, s.Summary(p).Body} {
 		if live := outsideCode(text); strings.Contains(live, "@octocat") || strings.Contains(live, "<img") || strings.Contains(live, "](http://x)") {
 			s.Errorf("a name is alive outside of code:\n%s", text)

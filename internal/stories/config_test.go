@@ -16,10 +16,13 @@ func (s *story) judge(w cases.Wheel) (*githubtest.Pull, githubtest.Check) {
 }
 
 func TestConfigThatCannotBeUsed(t *testing.T) {
-	for _, c := range []struct{ name, text, key string }{
-		{"unknown key", "fail_on: error\nfail_onn: never\n", "fail_onn"},
-		{"unknown rule", "rules:\n  no-such-rule: error\n", "no-such-rule"},
-		{"not YAML", "rules: [\n", settings},
+	for _, c := range []struct {
+		name, text, key string
+		line            int
+	}{
+		{"unknown key", "fail_on: error\nfail_onn: never\n", "fail_onn", 2},
+		{"unknown rule", "rules:\n  no-such-rule: error\n", "no-such-rule", 2},
+		{"not YAML", "rules: [\n", settings, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t, world{})
@@ -27,6 +30,9 @@ func TestConfigThatCannotBeUsed(t *testing.T) {
 			_, k := s.judge(cases.Clean("1.1.0"))
 			s.notPassed(k)
 			s.says(shown(k), settings, c.key)
+			if len(k.Annotations) != 1 || k.Annotations[0].Path != settings || k.Annotations[0].Start != c.line {
+				t.Errorf("annotations %+v, want one on line %d of %s", k.Annotations, c.line, settings)
+			}
 		})
 	}
 }

@@ -248,6 +248,7 @@ func TestInstallationEnds(t *testing.T) {
 			s := tell(t, world{})
 			p := s.Open()
 			s.Queued(p.HeadSHA)
+			q := s.elsewhere()
 			d := s.gh.Send("installation", s.gh.InstallationEvent(s.inst, action))
 			if d.Code != 200 && d.Code != 202 {
 				s.Errorf("installation.%s: answered %d %s", action, d.Code, d.Body)
@@ -262,6 +263,7 @@ func TestInstallationEnds(t *testing.T) {
 				}
 				return ""
 			})
+			s.judgedElsewhere(q)
 		})
 	}
 }

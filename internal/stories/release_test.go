@@ -97,6 +97,11 @@ func (s *story) answered(g *githubtest.Gate, want string) string {
 	if state != want {
 		s.Errorf("the gate is %s, want %s: %s", state, want, comment)
 	}
+	s.gh.Do(func() {
+		if g.Answers != 1 {
+			s.Errorf("the gate was answered %d times", g.Answers)
+		}
+	})
 	return plain(comment)
 }
 

@@ -84,29 +84,21 @@ func TestAnswersToCommands(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
 	s.Summary(p)
-	for body, words := range map[string][]string{"/compat help": {"recheck", "explain", "accept"}, "/compat explain pow": {"pow", "GLIBC_2.29"}} {
-		before := len(s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number))
-		s.Say(p.Number, "maintainer", body)
-		eventually(s, func() string {
-			all := s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number)
-			if len(all) <= before {
-				return "no reply to " + body
-			}
-			reply := all[len(all)-1].Body
-			s.says(plain(reply), words...)
-			if strings.Contains(reply, marker) {
-				s.Errorf("the reply to %s carries the summary's marker", body)
-			}
-			return ""
-		})
+	for body, words := range map[string][]string{
+		"/compat help": {"recheck", "explain", "accept"}, "/compat explain pow": {"pow", "GLIBC_2.29"}, "/compat explain symbol-version-too-new": {"symbol-version-too-new", "pow", "GLIBC_2.29"},
+	} {
+		reply := s.replied(p, s.Say(p.Number, "maintainer", body))
+		s.says(reply, words...)
+		if strings.Contains(reply, marker) {
+			s.Errorf("the reply to %s carries the summary's marker", body)
+		}
 	}
 	c := s.Say(p.Number, "maintainer", "/compat frobnicate")
-	eventually(s, func() string {
-		if len(s.reactions(c)) == 0 {
-			return "no reaction to an unknown command"
-		}
-		return ""
-	})
+	s.reacted(c, "confused")
+	s.says(s.replied(p, c), "frobnicate", "/compat help")
+	if n := len(s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number)); n != 5 {
+		s.Errorf("%d comments, want the summary and one reply to each of four commands", n)
+	}
 	s.Summary(p)
 }
 
@@ -203,7 +195,7 @@ func TestSummaryIsUpdatedInPlace(t *testing.T) {
 	}
 	foreign := s.gh.AddComment(s.repo, p.Number, s.gh.User("outsider"), marker+"\nnothing to see here")
 	var first int64
-	for i := range 3 {
+	for i := range 5 {
 		s.Finish(p, wheels(cases.CaseA("1.1.0")))
 		s.want(s.Concluded(p.HeadSHA), "failure")
 		c := s.Summary(p)
@@ -219,6 +211,11 @@ func TestSummaryIsUpdatedInPlace(t *testing.T) {
 }
 
 func TestFixedFindingsAreClosed(t *testing.T) {
+	t.Run("nobody answered", func(t *testing.T) { fixed(t, "") })
+	t.Run("somebody answered", func(t *testing.T) { fixed(t, "We need 12.8 for the old driver.") })
+}
+
+func fixed(t *testing.T, answer string) {
 	s := tell(t, world{})
 	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
 	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
@@ -236,6 +233,9 @@ func TestFixedFindingsAreClosed(t *testing.T) {
 		}
 		return ""
 	})
+	if answer != "" {
+		s.gh.Reply(thread, s.gh.User("maintainer"), answer)
+	}
 	s.Push(p, requiring("nvidia-nvjitlink-cu12>=12.9"))
 	s.Finish(p, wheels(cases.CaseB("1.1.1", "nvidia-nvjitlink-cu12>=12.9")))
 	s.want(s.Concluded(p.HeadSHA), "success")
@@ -255,5 +255,10 @@ func TestFixedFindingsAreClosed(t *testing.T) {
 			return "the summary comment still says what it said"
 		}
 		return ""
+	})
+	s.gh.Do(func() {
+		if n := len(thread.Comments); answer != "" && (n != 2 || thread.Comments[1].Body != answer || len(p.Threads) != 1) {
+			s.Errorf("a thread that a person answered has %d comments now", n)
+		}
 	})
 }

@@ -48,6 +48,14 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 	if g.Given {
 		return done, nil
 	}
+	if g.Answer != "" { // an earlier try has come to it, and may have given it
+		if r, err := t.client.Run(ctx, t.repo.Owner, t.repo.Name, event.Run); err != nil && !notFound(err) {
+			return done, err
+		} else if err == nil && r.Status != "waiting" {
+			g.Given = true
+			return done, t.saveGate(ctx, g)
+		}
+	}
 	t.giveUp = func(ctx context.Context, reason string) error {
 		if g.Answer == "" {
 			g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(reason, "."))+"."
