@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo chaos bench model scale
+.PHONY: help build test lint vuln docs data demo chaos replay bench model scale
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -19,6 +19,9 @@ test: ## Every test, with the race detector, on an embedded queue and on real re
 
 chaos: ## 10,000 deliveries for 500 pull requests, processes and Redis killed all the time, embedded and on Redis (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/chaos
+
+replay: ## The log of several stories, shuffled, in duplicate and with a kill at each call to GitHub (minutes)
+	COMPAT_FAILPOINTS=all $(GOTEST) -count 1 -v -timeout 60m -run TestNothingIsWrittenTwice ./internal/stories
 
 bench: build ## compat ldd beside ldd -r, lddtree and libtree, as ratios of one run; ROOT=DIR asks about another root (as root)
 	go run ./internal/bench -root $(or $(ROOT),/) ./compat

@@ -90,7 +90,7 @@ func TestNoArtifacts(t *testing.T) {
 		s.Finish(p)
 		s.notPassed(s.Concluded(p.HeadSHA))
 	})
-	t.Run("no run, then one after the deadline", func(t *testing.T) {
+	t.Run("no run but one after the deadline", func(t *testing.T) {
 		s := tell(t, world{wait: 2 * time.Second})
 		p := s.Open()
 		s.notPassed(s.Concluded(p.HeadSHA))

@@ -423,15 +423,19 @@ func (s *story) downloads(b *githubtest.Blob) (n int) {
 // eventually asks until f has nothing to complain about; when the time is over the complaint is fatal.
 func eventually(t testing.TB, f func() string) {
 	t.Helper()
-	const within = time.Minute // a machine may be slow; what never happens is what fails
-	end := time.Now().Add(within)
+	within(t, time.Minute, f) // a machine may be slow; what never happens is what fails
+}
+
+func within(t testing.TB, patience time.Duration, f func() string) {
+	t.Helper()
+	end := time.Now().Add(patience)
 	for {
 		why := f()
 		if why == "" {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after %v: %s", within, why)
+			t.Fatalf("after %v: %s", patience, why)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
