@@ -160,7 +160,8 @@ func (c *check) accepted(f *Finding) *Accept {
 	for i := range c.options.Accept {
 		a := &c.options.Accept[i]
 		switch {
-		case a.Rule != "" && a.Rule != f.Rule, a.Symbol != "" && a.Symbol != f.Symbol, a.Object != "" && a.Object != f.Object:
+		case a.Rule != "" && a.Rule != f.Rule, a.Symbol != "" && a.Symbol != f.Symbol, a.Object != "" && a.Object != f.Object,
+			a.Finding != "" && a.Finding != f.Identity():
 		case a.Until != "" && c.options.Today > a.Until:
 		default:
 			return a

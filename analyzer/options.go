@@ -19,6 +19,7 @@ type Input struct {
 // what isn't plain data.
 type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
+	Also      []string // judge against these as well
 	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
 	First     []string // packages whose libraries are loaded before everything else
 	GPU       GPU      // what the artifact is for, as the user says
@@ -46,11 +47,12 @@ type GPU struct {
 	Archs []string // each has to run: "sm_86", "gfx90a"
 }
 
-// Accept names findings that somebody decided to live with. An empty Symbol or Object means any.
+// Accept names findings that somebody decided to live with. An empty Rule, Symbol or Object means any.
 type Accept struct {
 	Rule    string
 	Symbol  string
 	Object  string
+	Finding string // the Identity of the one finding that is meant; "" for all that fit the rest
 	Because string
 	Until   string // YYYY-MM-DD, the last day it counts; "" for ever
 	By      string // "" for the configuration file

@@ -17,12 +17,16 @@ type goal struct {
 	trial    bool // a fix is applied
 }
 
-// goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for.
+// goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for; and those asked for
+// beside them.
 // A platform that was asked for and that one architecture of several does not have leaves that one out: skipped says so.
 func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
-		for _, name := range o.Platforms {
+		if len(o.Platforms) == 0 {
+			out = append(out, unasked(f, arch)...)
+		}
+		for _, name := range slices.Concat(o.Platforms, o.Also) {
 			p, err := platform.Lookup(name, arch)
 			if err != nil {
 				if !slices.ContainsFunc(archs, func(a string) bool { _, err := platform.Lookup(name, a); return err == nil }) {
@@ -34,9 +38,6 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
 				out = append(out, goal{platform: p, asked: true})
 			}
-		}
-		if len(o.Platforms) == 0 {
-			out = append(out, unasked(f, arch)...)
 		}
 	}
 	return out, skipped, nil

@@ -38,8 +38,12 @@ type Action struct {
 	Label, Description, Identifier string
 }
 
-// Recheck is the identifier of the button that starts a new analysis.
-const Recheck = "recheck"
+// Identifiers of the buttons.
+const (
+	Recheck    = "recheck" // a new analysis
+	AcceptAll  = "accept"  // what is new is accepted as it is
+	ExplainAll = "explain" // what is new is explained in a comment
+)
 
 // ReviewComment hangs on a line on the right side of the diff.
 type ReviewComment struct {
@@ -62,6 +66,7 @@ type Input struct {
 	DetailsURL string // the report page, "" when there is none
 	SHA        string // head commit
 	Release    bool   // a release: having nothing to judge is neutral and not success
+	Converse   bool   // a pull request: there is a conversation that buttons are answered in
 
 	Files map[string]string // path to content at the head, of Candidates and at least one other file; nil: no annotations
 	Diff  Diff              // nil: no review comments

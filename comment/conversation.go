@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
-
-	"github.com/compat-app/compat/internal/github"
 )
 
 // Talk is what our bot says in one pull request: a review, answers to its own threads, and one summary comment. It reads the conversation once,
@@ -162,31 +160,6 @@ func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 	}, func() (bool, error) { return false, nil }) // the same edit twice is one edit
 }
 
-// comments calls visit for every comment of an issue or pull request, oldest first, until it says that it is done.
-func (p *Poster) comments(ctx context.Context, number int, visit func(*gh.IssueComment) (bool, error)) error {
-	opts := &gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{PerPage: 100}}
-	for {
-		var page []*gh.IssueComment
-		var resp *gh.Response
-		err := p.read(fmt.Sprintf("list comments of #%d", number), func() (err error) {
-			page, resp, err = p.Client.Issues.ListComments(ctx, p.Owner, p.Repo, number, opts)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, c := range page {
-			if done, err := visit(c); done || err != nil {
-				return err
-			}
-		}
-		if resp.NextPage == 0 {
-			return nil
-		}
-		opts.Page = resp.NextPage
-	}
-}
-
 type pageInfo struct {
 	HasNextPage bool   `json:"hasNextPage"`
 	EndCursor   string `json:"endCursor"`
@@ -196,37 +169,4 @@ type pageInfo struct {
 func same(a, b string) bool {
 	norm := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return norm(a) == norm(b)
-}
-
-// React puts a reaction ("+1", "-1", "confused", "eyes") on an issue comment. GitHub keeps one of a kind for each user. A comment
-// that is gone needs none.
-func (p *Poster) React(ctx context.Context, commentID int64, content string) error {
-	err := p.write(ctx, "react to a comment", func() error {
-		_, _, err := p.Client.Reactions.CreateIssueCommentReaction(ctx, p.Owner, p.Repo, commentID, content)
-		return err
-	}, func() (bool, error) { return false, nil })
-	if k := github.Classify(err).Kind; err != nil && (k == github.Missing || k == github.Gone) {
-		return nil
-	}
-	return err
-}
-
-// Reply answers a command, once: a reply to the same comment that is there already is enough. body is Markdown of ours.
-func (p *Poster) Reply(ctx context.Context, number int, commentID int64, body string) error {
-	marker := fmt.Sprintf("<!-- compat:reply %d -->", commentID)
-	there := func() (found bool, err error) {
-		err = p.comments(ctx, number, func(c *gh.IssueComment) (bool, error) {
-			found = c.GetUser().GetLogin() == p.Bot && strings.HasPrefix(c.GetBody(), marker)
-			return found, nil
-		})
-		return found, err
-	}
-	if found, err := there(); found || err != nil {
-		return err
-	}
-	full := marker + "\n" + strings.ReplaceAll(body, Marker, "<!-- -->")
-	return p.write(ctx, fmt.Sprintf("reply on #%d", number), func() error {
-		_, _, err := p.Client.Issues.CreateComment(ctx, p.Owner, p.Repo, number, &gh.IssueComment{Body: &full})
-		return err
-	}, there)
 }

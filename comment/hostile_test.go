@@ -88,10 +88,10 @@ func TestHostileNamesAreDead(t *testing.T) {
 			dead(t, "problem", c.Summary)
 			dead(t, "problem's comment", c.Sticky)
 		}
-		found, _ := Explain(h, r, nil, url)
-		none, _ := Explain(h, nil, nil, url)
+		found, _ := Explain(h, r, nil, h, url)
+		none, _ := Explain(h, nil, nil, h, url)
 		status := Status(Standing{SHA: h, Conclusion: "failure", Title: h, Doing: h, Accepted: []Taken{{What: h, Because: h, By: h, On: "2026-01-01", Until: h}}})
-		for _, reply := range []string{Unknown(h, ""), NotPermitted(h), NeedsReason(h), found, none, status} {
+		for _, reply := range []string{Unknown(h, ""), NotPermitted(h), NeedsReason(h), NoPlatform(h, h), NothingToAccept(h, h, true), Outdated(h), ExplainNew(r, url), found, none, status} {
 			dead(t, "reply", reply)
 		}
 	}

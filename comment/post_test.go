@@ -277,11 +277,11 @@ func TestReplyAndReact(t *testing.T) {
 	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker), "")
 	for range 2 {
 		s.gh.Fault("issues/create-comment", 1, hidden)
-		s.ok(s.Reply(ctx, n, ids[0], hostile))
-		s.ok(s.React(ctx, ids[0], "confused"))
+		s.ok(s.Reply(ctx, Spot{Number: n, Comment: ids[0]}, hostile))
+		s.ok(s.React(ctx, Spot{Number: n, Comment: ids[0]}, "confused"))
 	}
-	s.ok(s.Reply(ctx, n, ids[1], Help()))
-	s.ok(s.React(ctx, 424242, "eyes")) // gone
+	s.ok(s.Reply(ctx, Spot{Number: n, Comment: ids[1]}, Help()))
+	s.ok(s.React(ctx, Spot{Number: n, Comment: 424242}, "eyes")) // gone
 	if got := len(s.comments()); got != 4 {
 		t.Errorf("%d comments, want two commands and two replies", got)
 	}

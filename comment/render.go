@@ -27,6 +27,11 @@ func Render(in Input) Check {
 	c.Review = review(in, groups)
 	c.Sticky = sticky(in, s, groups)
 	c.Create = len(s.fresh) > 0
+	if in.Converse && len(s.fresh) > 0 {
+		c.Actions = append(c.Actions,
+			Action{Label: "Accept", Description: "Take what is new on yourselves", Identifier: AcceptAll},
+			Action{Label: "Explain", Description: "Tell what, where and why in a comment", Identifier: ExplainAll})
+	}
 	return c
 }
 

@@ -13,9 +13,9 @@ import (
 // Help lists the commands.
 func Help() string {
 	return "Commands, each alone on its line in a comment of a pull request:\n\n" +
-		"- `/compat recheck` judges the head again; for people with write access\n" +
+		"- `/compat recheck` judges the head again, with platforms behind it (`/compat recheck debian12 manylinux_2_34`) on these as well; for people with write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes; alone it tells what the log of a failed build says\n" +
-		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; for people with write access\n" +
+		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; it holds for the findings that there are, not for others that come. `ignore` is another word for it. For people with write access\n" +
 		"- `/compat unaccept SYMBOL` (or a rule) takes that back; for people with write access\n" +
 		"- `/compat status` tells the verdict, what is under way, and what was accepted\n" +
 		"- `/compat help` is this list\n"
@@ -57,9 +57,55 @@ type RuleText struct {
 // maxExplained is how many groups one explanation tells.
 const maxExplained = 5
 
+// NoPlatform answers a recheck that names a platform which there is not. meant is the one that was probably meant; "" when none is near.
+func NoPlatform(name, meant string) string {
+	return fmt.Sprintf("There is no platform %s.%s Nothing was judged again.\n", mdsafe.Code(name, 60), didYouMean(meant))
+}
+
+// NothingToAccept answers an accept or unaccept of something that the last report doesn't have. meant is what was probably meant.
+func NothingToAccept(what, meant string, reported bool) string {
+	if !reported {
+		return "There is no report on this pull request yet. What is accepted has to be in one: wait for the verdict.\n"
+	}
+	return fmt.Sprintf("No finding of the last report is about %s, so nothing was accepted.%s\n", mdsafe.Code(what, 200), didYouMean(meant))
+}
+
+// Outdated answers a button of a check run that is not the newest head's.
+func Outdated(sha string) string {
+	return fmt.Sprintf("The button was that of %s, and there is a newer verdict by now. Nothing was accepted.\n", mdsafe.Code(sha[:min(len(sha), 12)], 0))
+}
+
+func didYouMean(what string) string {
+	if what == "" {
+		return ""
+	}
+	return " Did you mean " + mdsafe.Code(what, 200) + "?"
+}
+
+// ExplainNew tells all new findings of a report, the worst first.
+func ExplainNew(r *analyzer.Report, detailsURL string) string {
+	in := Input{Report: r, DetailsURL: detailsURL}
+	groups := worstFirst(grouped(sortOut(r, nil).fresh))
+	if len(groups) == 0 {
+		return "The last report has nothing new to explain.\n" + link(in, "\n", "The full report")
+	}
+	return mdsafe.Join(append(told(in, groups), link(in, "\n", "The full report")), maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })
+}
+
+// told are the blocks of the first groups, and how many there are more.
+func told(in Input, groups []*group) (blocks []string) {
+	said := map[string]bool{}
+	most := min(len(groups), maxExplained)
+	for _, g := range groups[:most] {
+		blocks = append(blocks, block(in, g, 3000, said))
+	}
+	return append(blocks, leftOut(in, groups, len(groups)-most))
+}
+
 // Explain tells the findings about a symbol, library, object or rule: what, where, why, and each fix. rule is the rule of that name,
-// nil when what is none; r may be nil when the head has no report yet. found is false where there was nothing to tell.
-func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string) (text string, found bool) {
+// nil when what is none; r may be nil when the head has no report yet; meant is what was probably meant where there is nothing of that name. found is
+// false where there was nothing to tell.
+func Explain(what string, r *analyzer.Report, rule *RuleText, meant, detailsURL string) (text string, found bool) {
 	in := Input{Report: r, DetailsURL: detailsURL}
 	var blocks []string
 	if rule != nil {
@@ -75,18 +121,17 @@ func Explain(what string, r *analyzer.Report, rule *RuleText, detailsURL string)
 		}
 		groups = grouped(of)
 	}
-	said := map[string]bool{}
-	for _, g := range groups[:min(len(groups), maxExplained)] {
-		blocks = append(blocks, block(in, g, 3000, said))
+	hint := didYouMean(meant)
+	if rule != nil {
+		hint = ""
 	}
-	rest := len(groups) - min(len(groups), maxExplained)
 	switch {
-	case len(groups) == 0 && r == nil:
-		blocks = append(blocks, fmt.Sprintf("\nThere is no report on this head yet, so nothing can be said of %s in it.\n", mdsafe.Code(what, 200)))
-	case len(groups) == 0:
-		blocks = append(blocks, fmt.Sprintf("\nNo finding of this head is about %s.\n", mdsafe.Code(what, 200)))
-	case rest > 0:
-		blocks = append(blocks, leftOut(in, groups, rest))
+	case len(groups) > 0:
+		blocks = append(blocks, told(in, groups)...)
+	case r == nil:
+		blocks = append(blocks, fmt.Sprintf("\nThere is no report on this head yet, so nothing can be said of %s in it.%s\n", mdsafe.Code(what, 200), hint))
+	default:
+		blocks = append(blocks, fmt.Sprintf("\nNo finding of this head is about %s.%s\n", mdsafe.Code(what, 200), hint))
 	}
 	blocks = append(blocks, link(in, "\n", "The full report"))
 	text = mdsafe.Join(blocks, maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })

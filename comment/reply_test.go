@@ -10,12 +10,13 @@ import (
 func TestReplies(t *testing.T) {
 	r := caseA()
 	explain := func(what string, r *analyzer.Report, rule *RuleText, url string, want bool) string {
-		text, found := Explain(what, r, rule, url)
+		text, found := Explain(what, r, rule, "", url)
 		if found != want {
 			t.Errorf("explaining %q has found something: %v", what, found)
 		}
 		return text
 	}
+	nearly, _ := Explain("powr", r, nil, "pow", url)
 	for _, c := range []struct {
 		name, text string
 		want       []string
@@ -32,6 +33,13 @@ func TestReplies(t *testing.T) {
 		{"a rule without findings", explain(tooNew, of(), &RuleText{ID: tooNew, Title: "a version that is too new", Doc: "Long."}, "", true), []string{"`symbol-version-too-new`", "a version that is too new", "Long.", "No finding"}},
 		{"no report yet", explain(tooNew, nil, nil, "", false), []string{"`symbol-version-too-new`", "no report"}},
 		{"nothing of that name", explain("nonsense", r, nil, url, false), []string{"No finding of this head is about `nonsense`"}},
+		{"nearly a symbol", nearly, []string{"Did you mean `pow`?"}},
+		{"all that is new", ExplainNew(r, url), []string{"`pow`", "`GLIBC_2.29`", "GLIBCXX_3.4.21", url}},
+		{"nothing is new", ExplainNew(of(), url), []string{"nothing new", url}},
+		{"no platform", NoPlatform("debain12", "debian12"), []string{"`debain12`", "Did you mean `debian12`?"}},
+		{"nothing to accept", NothingToAccept("powr", "pow", true), []string{"`powr`", "Did you mean `pow`?"}},
+		{"accepted too early", NothingToAccept("pow", "", false), []string{"no report"}},
+		{"an old button", Outdated("0123456789abcdef"), []string{"`0123456789ab`", "newer verdict"}},
 		{"no word", explain("", r, nil, url, false), []string{"No finding"}},
 	} {
 		for _, w := range c.want {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Nearest is the known word (in lower case) that was probably meant; "" where none is near.
+// Nearest is the known word that was probably meant, in whatever case; "" where none is near.
 func Nearest(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := edits(strings.ToLower(word), k); d < distance {
+		if d := edits(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}

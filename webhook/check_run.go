@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkRun: somebody pressed Re-run, or the button Re-check, on a check run of ours.
+// checkRun: somebody pressed Re-run, or one of our buttons, on a check run of ours.
 func checkRun(e envelope, body []byte) (decision, error) {
 	if e.Action != "rerequested" && e.Action != "requested_action" {
 		return e.unused()
@@ -26,8 +26,8 @@ func checkRun(e envelope, body []byte) (decision, error) {
 	if e.app != 0 && k.App.ID != e.app {
 		return ignore("the check run is another App's")
 	}
-	if e.Action == "requested_action" && !strings.Contains(p.RequestedAction.Identifier, "recheck") {
-		return ignore("the action is not one of this App's")
+	if e.Action == "requested_action" {
+		return button(e, p.RequestedAction.Identifier, k.ExternalID, k.HeadSHA)
 	}
 	// The run's external id is this App's own note of the subject; GitHub's list of pull requests is empty for forks.
 	if kind, key, ok := subjectOf(k.ExternalID, e.Repository.ID); ok {

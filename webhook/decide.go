@@ -28,7 +28,7 @@ type envelope struct {
 		ID            int64
 		DefaultBranch string `json:"default_branch"`
 	}
-	Sender struct{ Type string }
+	Sender struct{ Login, Type string }
 
 	name string // of the event
 	guid string
@@ -37,18 +37,19 @@ type envelope struct {
 
 // events holds the decision of each event the App asks for.
 var events = map[string]func(e envelope, body []byte) (decision, error){
-	"pull_request":               pullRequest,
-	"workflow_run":               workflowRun,
-	"release":                    release,
-	"issue_comment":              issueComment,
-	"check_run":                  checkRun,
-	"check_suite":                checkSuite,
-	"merge_group":                mergeGroup,
-	"deployment_protection_rule": deployment,
-	"installation":               installation,
-	"installation_repositories":  installationRepositories,
-	"repository":                 repository,
-	"ping":                       ping,
+	"pull_request":                pullRequest,
+	"workflow_run":                workflowRun,
+	"release":                     release,
+	"issue_comment":               issueComment,
+	"pull_request_review_comment": reviewComment,
+	"check_run":                   checkRun,
+	"check_suite":                 checkSuite,
+	"merge_group":                 mergeGroup,
+	"deployment_protection_rule":  deployment,
+	"installation":                installation,
+	"installation_repositories":   installationRepositories,
+	"repository":                  repository,
+	"ping":                        ping,
 }
 
 // decide is the pure heart of the package. An error means that the body is not what GitHub sends: 400.

@@ -1,17 +1,13 @@
 package webhook
 
-import (
-	"errors"
-	"fmt"
-)
-
 // maxCommands of one comment are followed: each is answered, and answers are limited by GitHub to 80 a minute.
 const maxCommands = 5
 
 type commandPayload struct {
 	Number   int       `json:"number"`
 	Comment  int64     `json:"comment"`
-	Author   string    `json:"author"` // login
+	Thread   int64     `json:"thread,omitempty"` // of a comment on the diff: the first one of its conversation
+	Author   string    `json:"author"`           // login
 	Commands []Command `json:"commands"`
 }
 
@@ -25,30 +21,13 @@ func issueComment(e envelope, body []byte) (decision, error) {
 			Number      int
 			PullRequest *struct{} `json:"pull_request"`
 		}
-		Comment struct {
-			ID   int64
-			Body string
-			User struct{ Login, Type string }
-			App  *struct{} `json:"performed_via_github_app"`
-		}
+		Comment said
 	}
 	if err := read(body, &p); err != nil {
 		return decision{}, err
 	}
-	switch {
-	case p.Issue.PullRequest == nil:
+	if p.Issue.PullRequest == nil {
 		return ignore("the comment is not on a pull request")
-	case e.Sender.Type == "Bot" || p.Comment.User.Type == "Bot" || p.Comment.App != nil:
-		return ignore("the comment is a bot's")
 	}
-	commands := Commands(p.Comment.Body)
-	if len(commands) == 0 {
-		return ignore("the comment holds no command")
-	}
-	if p.Issue.Number <= 0 || p.Comment.ID <= 0 {
-		return decision{}, errors.New("the payload names no comment")
-	}
-	return one(e.subject("command", fmt.Sprintf("command/%d/%d", e.Repository.ID, p.Comment.ID), "", commandPayload{
-		Number: p.Issue.Number, Comment: p.Comment.ID, Author: p.Comment.User.Login, Commands: commands[:min(len(commands), maxCommands)],
-	}))
+	return p.Comment.commands(e, p.Issue.Number, 0)
 }

@@ -96,3 +96,13 @@ func (c *Client) Permission(ctx context.Context, owner, repo, user string) (Perm
 	p.Write = slices.Contains([]string{"admin", "maintain", "write"}, said.Permission) && !slices.Contains([]string{"triage", "read", "none"}, said.Role)
 	return p, nil
 }
+
+// ReplyInThread answers in a conversation on the diff, whose first comment is given. go-github v60 does it in a way that GitHub's description does not allow.
+func (c *Client) ReplyInThread(ctx context.Context, owner, repo string, number int, first int64, body string) error {
+	req, err := c.NewRequest(http.MethodPost, fmt.Sprintf("repos/%v/%v/pulls/%d/comments/%d/replies", owner, repo, number, first), map[string]string{"body": body})
+	if err != nil {
+		return fmt.Errorf("github: reply in a conversation: %w", err)
+	}
+	_, err = c.Do(ctx, req, nil)
+	return err
+}

@@ -95,20 +95,24 @@ func (s *Server) listReactions(r *request) (any, error) {
 	return s.page(r, "", out)
 }
 
-// createReaction answers 200 where the App has reacted so before.
 func (s *Server) createReaction(r *request) (any, error) {
 	_, c, err := r.comment()
 	if err != nil {
 		return nil, err
 	}
+	return s.react(c, str(r.body, "content")), nil
+}
+
+// react answers 200 where the App has reacted so before.
+func (s *Server) react(c *Comment, content string) any {
 	for _, x := range c.Reactions {
-		if x.User == s.bot && x.Content == str(r.body, "content") {
-			return reactionJSON(x), nil
+		if x.User == s.bot && x.Content == content {
+			return reactionJSON(x)
 		}
 	}
-	x := Reaction{ID: s.id(), User: s.bot, Content: str(r.body, "content")}
+	x := Reaction{ID: s.id(), User: s.bot, Content: content}
 	c.Reactions = append(c.Reactions, x)
-	return created(reactionJSON(x)), nil
+	return created(reactionJSON(x))
 }
 
 func reactionJSON(x Reaction) object {

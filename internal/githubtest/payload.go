@@ -66,6 +66,13 @@ func (s *Server) CommentEvent(r *Repo, number int, c *Comment, action string) ma
 	return s.base(action, r, c.Author, object{"issue": issue, "comment": s.commentJSON(r, i.Number, c)})
 }
 
+// ReviewCommentEvent is pull_request_review_comment: created, edited or deleted.
+func (s *Server) ReviewCommentEvent(p *Pull, t *Thread, c *Comment, action string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base(action, p.Repo, c.Author, object{"pull_request": s.pullJSON(p), "comment": s.reviewCommentJSON(p, t, c)})
+}
+
 // CheckEvent is check_run: created, completed, rerequested, or requested_action with the identifier of the button.
 func (s *Server) CheckEvent(r *Repo, id int64, action, identifier string, sender *User) map[string]any {
 	s.mu.Lock()

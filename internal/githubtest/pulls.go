@@ -123,6 +123,32 @@ func (s *Server) listReviewComments(r *request) (any, error) {
 	return s.page(r, "", out)
 }
 
+// createReply answers in a thread; GitHub takes only its first comment for it.
+func (s *Server) createReply(r *request) (any, error) {
+	p, t, c := s.reviewComment(r.repo, r.number("comment_id"))
+	if c == nil || int64(p.Number) != r.number("pull_number") {
+		return nil, notFound()
+	}
+	if c != t.Comments[0] {
+		return nil, s.violation(r, "replies to a reply")
+	}
+	if why := checkComment(str(r.body, "body")); why != "" {
+		return nil, s.violation(r, "%s", why)
+	}
+	s.spend(r)
+	reply := &Comment{ID: s.id(), Author: s.bot, Body: str(r.body, "body"), At: time.Now()}
+	t.Comments = append(t.Comments, reply)
+	return created(s.reviewCommentJSON(p, t, reply)), nil
+}
+
+func (s *Server) createReviewReaction(r *request) (any, error) {
+	_, _, c := s.reviewComment(r.repo, r.number("comment_id"))
+	if c == nil {
+		return nil, notFound()
+	}
+	return s.react(c, str(r.body, "content")), nil
+}
+
 // createReviewComment starts a thread, or answers in one with in_reply_to.
 func (s *Server) createReviewComment(r *request) (any, error) {
 	p, err := r.pull()

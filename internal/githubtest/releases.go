@@ -1,6 +1,9 @@
 package githubtest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func (s *Server) getRelease(r *request) (any, error) {
 	l, err := r.release()
@@ -8,6 +11,15 @@ func (s *Server) getRelease(r *request) (any, error) {
 		return nil, err
 	}
 	return s.releaseJSON(r.repo, l), nil
+}
+
+// listReleases is newest first, drafts too: the App's token may write.
+func (s *Server) listReleases(r *request) (any, error) {
+	var out []any
+	for _, l := range slices.Backward(r.repo.Releases) {
+		out = append(out, s.releaseJSON(r.repo, l))
+	}
+	return s.page(r, "", out)
 }
 
 func (r *request) release() (*Release, error) {

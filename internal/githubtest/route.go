@@ -62,6 +62,9 @@ var operations = []*operation{
 	{"GET", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "pulls/list-review-comments", "pull_requests:read", (*Server).listReviewComments},
 	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments", "pulls/create-review-comment", "pull_requests:write", (*Server).createReviewComment},
 
+	{"POST", "/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies", "pulls/create-reply-for-review-comment", "pull_requests:write", (*Server).createReply},
+	{"POST", "/repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions", "reactions/create-for-pull-request-review-comment", "pull_requests:write", (*Server).createReviewReaction},
+
 	{"GET", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "issues/get-comment", "issues:read|pull_requests:read", (*Server).getComment},
 	{"PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "issues/update-comment", "issues:write|pull_requests:write", (*Server).updateComment},
 	{"DELETE", "/repos/{owner}/{repo}/issues/comments/{comment_id}", "issues/delete-comment", "issues:write|pull_requests:write", (*Server).deleteComment},
@@ -79,6 +82,7 @@ var operations = []*operation{
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}", "actions/get-artifact", "actions:read", (*Server).getArtifact},
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "actions/download-artifact", "actions:read", (*Server).downloadArtifact},
 
+	{"GET", "/repos/{owner}/{repo}/releases", "repos/list-releases", "contents:read", (*Server).listReleases},
 	{"GET", "/repos/{owner}/{repo}/releases/tags/{tag...}", "repos/get-release-by-tag", "contents:read", (*Server).getReleaseByTag},
 	{"GET", "/repos/{owner}/{repo}/releases/assets/{asset_id}", "repos/get-release-asset", "contents:read", (*Server).getAsset},
 	{"GET", "/repos/{owner}/{repo}/releases/{release_id}", "repos/get-release", "contents:read", (*Server).getRelease},

@@ -228,6 +228,16 @@ func (s *Server) AddComment(r *Repo, number int, author *User, body string) *Com
 	return c
 }
 
+// Discuss begins a conversation on a line of the diff.
+func (s *Server) Discuss(p *Pull, path string, line int, author *User, body string) (*Thread, *Comment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &Comment{ID: s.id(), Author: author, Body: body, At: time.Now()}
+	t := &Thread{ID: s.id(), Path: path, Line: line, Side: "RIGHT", SHA: p.HeadSHA, Comments: []*Comment{c}}
+	p.Threads = append(p.Threads, t)
+	return t, c
+}
+
 // Reply answers in a review thread.
 func (s *Server) Reply(t *Thread, author *User, body string) *Comment {
 	s.mu.Lock()

@@ -63,9 +63,9 @@ func TestStatusAndUnaccept(t *testing.T) {
 
 	verdicts = s.Verdicts(p.HeadSHA)
 	s.reacted(s.Say(p.Number, "outsider", "/compat unaccept symbol-version-too-new"), "-1")
-	c := s.Say(p.Number, "maintainer", "/compat unaccept pow")
+	c := s.Say(p.Number, "maintainer", "/compat unaccept exp")
 	s.reacted(c, "confused")
-	s.says(s.replied(p, c), "pow is not accepted")
+	s.says(s.replied(p, c), "exp is not accepted")
 	if s.Verdicts(p.HeadSHA) > verdicts {
 		t.Error("what was refused had an effect")
 	}

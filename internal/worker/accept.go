@@ -14,32 +14,41 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// accepted is what a maintainer accepted by a command, for one pull request.
+// accepted is what a maintainer accepted by a command or a button, for one pull request: findings of the report that there was, and no others. It stays
+// when the head moves, as these findings do.
 type accepted struct {
-	What    string `json:"what"` // a symbol or a rule
-	Because string `json:"because"`
-	Until   string `json:"until,omitempty"` // YYYY-MM-DD
-	By      string `json:"by"`              // login
-	On      string `json:"on"`              // YYYY-MM-DD
-	Comment int64  `json:"comment"`
+	What     string    `json:"what"` // a symbol or a rule, as it was said
+	Because  string    `json:"because"`
+	Until    string    `json:"until,omitempty"` // YYYY-MM-DD
+	By       string    `json:"by"`              // login
+	On       string    `json:"on"`              // YYYY-MM-DD
+	Findings []finding `json:"findings"`
+}
+
+// finding is what tells one finding from another.
+type finding struct {
+	Rule    string `json:"rule"`
+	Object  string `json:"object"`
+	Symbol  string `json:"symbol,omitempty"`
+	Version string `json:"version,omitempty"`
+	Library string `json:"library,omitempty"`
 }
 
 const (
 	acceptTTL  = 365 * 24 * time.Hour // a pull request that is older is judged without
 	maxAccepts = 200                  // of one pull request
+	maxBound   = 20_000               // findings that are accepted in it
 )
 
 func acceptKey(subject string) string { return "accept/" + subject }
 
-// option is what the analyzer is told.
-func (a accepted) option(rules []string) []analyzer.Accept {
-	o := analyzer.Accept{Because: a.Because, Until: a.Until, By: a.By + ", " + a.On}
-	if slices.Contains(rules, a.What) {
-		o.Rule = a.What
-	} else {
-		o.Symbol = a.What
+// options is what the analyzer is told.
+func (a *accepted) options() (out []analyzer.Accept) {
+	for _, f := range a.Findings {
+		id := analyzer.Finding{Rule: f.Rule, Object: f.Object, Symbol: f.Symbol, Version: f.Version, Library: f.Library}
+		out = append(out, analyzer.Accept{Finding: id.Identity(), Because: a.Because, Until: a.Until, By: a.By + ", " + a.On})
 	}
-	return []analyzer.Accept{o}
+	return out
 }
 
 // acceptDigest is part of what a verdict rests on.
@@ -64,9 +73,17 @@ func (t *task) acceptedIn(ctx context.Context, subject string) ([]accepted, erro
 	return as, nil
 }
 
+// inForce is acceptedIn without what has expired, which counts no longer: the next look judges again.
+func (t *task) inForce(ctx context.Context, subject string) ([]accepted, error) {
+	as, err := t.acceptedIn(ctx, subject)
+	return slices.DeleteFunc(as, func(a accepted) bool { return a.Until != "" && t.today() > a.Until }), err
+}
+
+func (t *task) today() string { return t.Now().UTC().Format(time.DateOnly) }
+
 var acceptance = regexp.MustCompile(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
-// accept notes that a finding may stay, and has the pull request judged again.
+// accept notes that the findings about a symbol, or of a rule, may stay, and has the pull request judged again.
 func (t *task) accept(ctx context.Context, r *request, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
@@ -76,14 +93,56 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	if m[3] != "" && !isDay(m[3]) {
 		return reaction{emoji: confused, reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20))}, nil
 	}
+	if m[3] != "" && t.today() > m[3] {
+		return reaction{emoji: confused, reply: fmt.Sprintf("%s is over. Nothing was accepted.\n", mdsafe.Code(m[3], 20))}, nil
+	}
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
 	}
-	a := accepted{What: word(m[1]), Because: strings.TrimSpace(m[2]), Until: m[3], By: r.Author, On: t.job.Received.UTC().Format(time.DateOnly), Comment: r.Comment}
+	what := word(m[1])
+	report, _, err := t.lastReport(ctx, t.pullKey(r.Number))
+	if err != nil {
+		return reaction{}, err
+	}
+	a := accepted{What: what, Because: strings.TrimSpace(m[2]), Until: m[3], By: r.Author, On: t.job.Received.UTC().Format(time.DateOnly)}
+	for _, f := range findings(report) {
+		if f.is(what) {
+			a.Findings = append(a.Findings, f)
+		}
+	}
+	if len(a.Findings) == 0 {
+		return reaction{emoji: confused, reply: comment.NothingToAccept(what, t.meant(what, report), report != nil)}, nil
+	}
 	if err := t.remember(ctx, t.pullKey(r.Number), a); err != nil {
 		return reaction{}, err
 	}
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+}
+
+// findings are those of a report, the accepted ones too: somebody may have a better reason. nil has none.
+func findings(r *analyzer.Report) (out []finding) {
+	if r == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	add := func(f *analyzer.Finding) {
+		if id := f.Identity(); !seen[id] {
+			seen[id] = true
+			out = append(out, finding{Rule: f.Rule, Object: f.Object, Symbol: f.Symbol, Version: f.Version, Library: f.Library})
+		}
+	}
+	for i := range r.Findings {
+		add(&r.Findings[i])
+	}
+	for i := range r.Accepted {
+		add(&r.Accepted[i].Finding)
+	}
+	return out
+}
+
+// is tells whether a person means the finding by a word: its rule, its symbol with or without version, and where it is about none its library or version.
+func (f finding) is(word string) bool {
+	return word != "" && (word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version || f.Symbol == "" && (word == f.Library || word == f.Version))
 }
 
 // unaccept takes back what was accepted, and has the pull request judged again. Where it is taken back already (the job has run before)
@@ -98,9 +157,11 @@ func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reac
 	}
 	found := false
 	err := t.reaccept(ctx, t.pullKey(r.Number), func(as []accepted) ([]accepted, error) {
-		rest := slices.DeleteFunc(slices.Clone(as), func(o accepted) bool { return o.What == what })
-		found = len(rest) < len(as)
-		return rest, nil
+		return without(as, func(f finding) bool {
+			is := f.is(what)
+			found = found || is
+			return is
+		}), nil
 	})
 	switch {
 	case err != nil:
@@ -112,14 +173,35 @@ func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reac
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
 }
 
-// remember adds to the list, once for each comment and subject.
-func (t *task) remember(ctx context.Context, subject string, a accepted) error {
-	return t.reaccept(ctx, subject, func(as []accepted) ([]accepted, error) {
-		as = slices.DeleteFunc(as, func(o accepted) bool { return o.What == a.What })
-		if len(as) >= maxAccepts {
-			return nil, &unfit{fmt.Sprintf("%d findings are accepted in this pull request already", len(as))}
+// without takes findings away, and what accepts none any more.
+func without(as []accepted, drop func(finding) bool) (out []accepted) {
+	for _, a := range as {
+		a.Findings = slices.DeleteFunc(slices.Clone(a.Findings), drop)
+		if len(a.Findings) > 0 {
+			out = append(out, a)
 		}
-		return append(as, a), nil
+	}
+	return out
+}
+
+// remember adds to the list. A finding is in it once, with the newest reason.
+func (t *task) remember(ctx context.Context, subject string, more ...accepted) error {
+	return t.reaccept(ctx, subject, func(as []accepted) ([]accepted, error) {
+		anew := map[finding]bool{}
+		for _, a := range more {
+			for _, f := range a.Findings {
+				anew[f] = true
+			}
+		}
+		as = append(without(as, func(f finding) bool { return anew[f] }), more...)
+		bound := 0
+		for _, a := range as {
+			bound += len(a.Findings)
+		}
+		if len(as) > maxAccepts || bound > maxBound {
+			return nil, &unfit{fmt.Sprintf("%d findings in %d acceptances are more than one pull request may have; accept them in %s", bound, len(as), comment.ConfigPath)}
+		}
+		return as, nil
 	})
 }
 

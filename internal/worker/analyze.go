@@ -56,15 +56,18 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	}
 	defer closeHead()
 
-	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.Now().UTC().Format(time.DateOnly)}
+	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.today()}
 	settings.Apply(c, &o)
+	if t.state != nil {
+		o.Also = t.state.Also
+	}
 	locked, err := t.locked(ctx, found, c.Python.Lock)
 	if err != nil {
 		return j, err
 	}
 	o.With = append(locked, o.With...)
 	for _, a := range accepted {
-		o.Accept = append(o.Accept, a.option(t.ruleIDs())...)
+		o.Accept = append(o.Accept, a.options()...)
 	}
 	if j.logs, err = t.logs(ctx, found.Runs); err != nil {
 		return j, err

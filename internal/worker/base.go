@@ -85,7 +85,7 @@ func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artif
 
 // judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new one says.
 func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer.Options) ([]string, error) {
-	inputs, err := json.Marshal([]any{found.Key, o.Platforms, o.With, o.First, o.Link, o.NoIndex, o.Version, t.ruleIDs()})
+	inputs, err := json.Marshal([]any{found.Key, o.Platforms, o.Also, o.With, o.First, o.Link, o.NoIndex, o.Version, t.ruleIDs()})
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}

@@ -7,14 +7,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Reactions that tell a person what became of a command.
+// Reactions that tell a person what became of a command: seen, and then one of the others.
 const (
+	eyes       = "eyes"
 	thumbsUp   = "+1"
 	thumbsDown = "-1"
 	confused   = "confused"
@@ -24,6 +27,7 @@ const (
 type request struct {
 	Number   int    `json:"number"`
 	Comment  int64  `json:"comment"`
+	Thread   int64  `json:"thread"`
 	Author   string `json:"author"`
 	Commands []struct {
 		Name      string `json:"name"`
@@ -46,10 +50,11 @@ var commands = map[string]command{
 	"recheck":  (*task).recheck,
 	"explain":  (*task).explain,
 	"accept":   (*task).accept,
+	"ignore":   (*task).accept,
 	"unaccept": (*task).unaccept,
 	"status":   (*task).status,
 	"help": func(*task, context.Context, *request, string) (reaction, error) {
-		return reaction{reply: comment.Help()}, nil
+		return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
 	},
 }
 
@@ -58,6 +63,10 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 	var r request
 	if err := json.Unmarshal(t.job.Payload, &r); err != nil || r.Number <= 0 || r.Comment <= 0 {
 		return done, &unfit{"the job's payload is damaged"}
+	}
+	at := comment.Spot{Number: r.Number, Comment: r.Comment, Thread: r.Thread}
+	if err := t.poster.React(ctx, at, eyes); err != nil && !refused(err) {
+		return done, err
 	}
 	var replies []string
 	var emojis []string
@@ -82,12 +91,12 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 		}
 	}
 	for _, e := range emojis {
-		if err := t.poster.React(ctx, r.Comment, e); err != nil && !refused(err) {
+		if err := t.poster.React(ctx, at, e); err != nil && !refused(err) {
 			return done, err
 		}
 	}
 	if len(replies) > 0 {
-		if err := t.poster.Reply(ctx, r.Number, r.Comment, mdsafe.Join(replies, maxReply, nil)); err != nil && !refused(err) {
+		if err := t.poster.Reply(ctx, at, mdsafe.Join(replies, maxReply, nil)); err != nil && !refused(err) {
 			return done, err
 		}
 	}
@@ -109,11 +118,45 @@ func (t *task) mayWrite(ctx context.Context, r *request) (bool, error) {
 	return *r.writer, nil
 }
 
-func (t *task) recheck(ctx context.Context, r *request, _ string) (reaction, error) {
+// maxPlatforms is how many platforms a recheck may name.
+const maxPlatforms = 20
+
+// alsoTTL is far longer than a job waits for its turn.
+const alsoTTL = 3 * 24 * time.Hour
+
+// recheck has the head judged again, against the platforms that are named as well.
+func (t *task) recheck(ctx context.Context, r *request, arguments string) (reaction, error) {
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("recheck")}, err
 	}
+	also := strings.FieldsFunc(arguments, func(c rune) bool { return c == ' ' || c == '\t' || c == ',' || c == '`' })
+	for _, name := range also {
+		if !slices.ContainsFunc(platform.Architectures(), func(arch string) bool { _, err := platform.Lookup(name, arch); return err == nil }) {
+			return reaction{emoji: confused, reply: comment.NoPlatform(name, config.Nearest(name, platformNames()))}, nil
+		}
+	}
+	if len(also) > maxPlatforms {
+		return reaction{emoji: confused, reply: fmt.Sprintf("%d platforms are too many for one look; name at most %d.\n", len(also), maxPlatforms)}, nil
+	}
+	if len(also) > 0 {
+		data, err := json.Marshal(also)
+		if err == nil {
+			err = t.Queue.Put(ctx, alsoKey(t.job.Delivery), data, alsoTTL)
+		}
+		if err != nil {
+			return reaction{}, &ownFault{fmt.Errorf("worker: note the platforms of a recheck: %w", err)}
+		}
+	}
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+}
+
+// platformNames are the names that people give platforms, without the architecture.
+func platformNames() []string {
+	names := platform.Names("x86_64")
+	for i, n := range names {
+		names[i] = strings.TrimSuffix(n, "_x86_64")
+	}
+	return names
 }
 
 func (t *task) pullKey(number int) string { return fmt.Sprintf("pull/%d/%d", t.repo.ID, number) }

@@ -2,9 +2,12 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
 )
 
 // explain tells what the last report of the pull request says of a symbol, library or rule, what the rule's documentation says, and what the logs of its failed jobs say; without a word
@@ -14,7 +17,7 @@ func (t *task) explain(ctx context.Context, r *request, arguments string) (react
 	if what == "" {
 		logs, err := t.headLogs(ctx, r.Number)
 		if text, found := comment.ExplainLogs("", logs); err != nil || found {
-			return reaction{reply: text}, err
+			return reaction{emoji: thumbsUp, reply: text}, err
 		}
 		return reaction{emoji: confused, reply: comment.NothingToExplain()}, nil
 	}
@@ -28,13 +31,35 @@ func (t *task) explain(ctx context.Context, r *request, arguments string) (react
 			rule = &comment.RuleText{ID: known.ID, Title: known.Title, Doc: known.Doc}
 		}
 	}
-	text, found := comment.Explain(what, report, rule, page)
+	text, found := comment.Explain(what, report, rule, t.meant(what, report), page)
 	if found {
-		return reaction{reply: text}, nil
+		return reaction{emoji: thumbsUp, reply: text}, nil
 	}
 	logs, err := t.headLogs(ctx, r.Number)
 	if said, found := comment.ExplainLogs(what, logs); err != nil || found {
-		return reaction{reply: said}, err
+		return reaction{emoji: thumbsUp, reply: said}, err
 	}
 	return reaction{emoji: confused, reply: text}, nil
+}
+
+// maxWords bounds the words of a report that a mistyped one is held against.
+const maxWords = 2000
+
+// meant is the rule, or the symbol, library or object of a report, that was probably meant; "" when none is near.
+func (t *task) meant(what string, r *analyzer.Report) string {
+	words := t.ruleIDs()
+	for _, f := range findings(r) {
+		if len(words) > maxWords {
+			break
+		}
+		for _, w := range []string{f.Symbol, f.Library, lastPart(f.Object)} {
+			if w != "" {
+				words = append(words, w)
+			}
+		}
+	}
+	if slices.Contains(words, what) {
+		return ""
+	}
+	return config.Nearest(what, words)
 }

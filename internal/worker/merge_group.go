@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/config"
@@ -28,6 +29,7 @@ func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
 	st.see(sha)
 	st.Base.Ref = cmp.Or(strings.TrimPrefix(event.BaseRef, "refs/heads/"), st.Base.Ref, baseOf(event.HeadRef), t.repo.DefaultBranch)
 	st.Base.SHA = cmp.Or(event.BaseSHA, st.Base.SHA)
+	st.Base.Pull = cmp.Or(pullOf(event.HeadRef), st.Base.Pull)
 	if event.Destroyed {
 		return done, t.cancelOthers(ctx, sha, false)
 	}
@@ -41,7 +43,28 @@ func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
 		compare: func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) {
 			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, st.Base.SHA, like, c.Artifacts...)
 		},
+		accept: func(ctx context.Context) ([]accepted, error) { // what was accepted in the pull request is what the queue merges
+			if st.Base.Pull == 0 {
+				return nil, nil
+			}
+			return t.inForce(ctx, t.pullKey(st.Base.Pull))
+		},
 	})
+}
+
+// pullOf reads the number of the pull request from the name of a group's branch; 0 where it isn't one.
+func pullOf(ref string) int {
+	_, rest, found := strings.Cut(ref, "gh-readonly-queue/")
+	i := strings.LastIndex(rest, "/pr-")
+	if !found || i < 0 {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest[i+len("/pr-"):], "-")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // baseOf reads the base branch from the name of a group's branch, refs/heads/gh-readonly-queue/BASE/pr-N-SHA; "" where it isn't one.

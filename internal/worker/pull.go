@@ -62,7 +62,7 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 			now, _, err := t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number)
 			return now.GetHead().GetSHA() == sha && now.GetState() == "open", err
 		},
-		accept: func(ctx context.Context) ([]accepted, error) { return t.acceptedIn(ctx, t.job.Key) },
+		accept: func(ctx context.Context) ([]accepted, error) { return t.inForce(ctx, t.job.Key) },
 	})
 }
 
@@ -110,6 +110,12 @@ func (t *task) mergeBase(ctx context.Context, base, head string) string {
 	}
 	t.compared = c
 	return c.GetMergeBaseCommit().GetSHA()
+}
+
+// pullNumber is the number of the pull request that a key names; false for another subject.
+func pullNumber(key string) (int, bool) {
+	n, err := strconv.Atoi(lastPart(key))
+	return n, err == nil && strings.HasPrefix(key, "pull/")
 }
 
 // lastPart is what stands behind the last slash of a key.

@@ -205,4 +205,5 @@ var kinds = map[string]func(*task, context.Context) (outcome, error){
 	"release":     (*task).release,
 	"deployment":  (*task).deployment,
 	"command":     (*task).command,
+	"button":      (*task).button,
 }

@@ -296,12 +296,25 @@ func clean(version string) *githubtest.Artifact {
 	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, "pow@GLIBC_2.2.5")))
 }
 
-func wheelName(version string) string {
-	return "widget-" + version + "-py3-none-manylinux2014_x86_64.whl"
+const tag = "manylinux2014_x86_64"
+
+func wheelName(version string) string { return wheelFor(tag, version) }
+
+func wheelFor(tag, version string) string { return "widget-" + version + "-py3-none-" + tag + ".whl" }
+
+func wheel(version string, symbols ...string) []byte { return tagged(tag, version, symbols...) }
+
+// needing is an artifact whose wheel needs these symbols of libm.
+func needing(version string, symbols ...string) *githubtest.Artifact {
+	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, symbols...)))
 }
 
-func wheel(version, symbol string) []byte {
-	o, err := elfobj.Parse("elf x86_64\nneeded libm.so.6\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\nimport " + symbol + " libm.so.6\n")
+func tagged(tag, version string, symbols ...string) []byte {
+	text := "elf x86_64\nneeded libm.so.6\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\n"
+	for _, s := range symbols {
+		text += "import " + s + " libm.so.6\n"
+	}
+	o, err := elfobj.Parse(text)
 	if err != nil {
 		panic(err)
 	}
@@ -311,7 +324,7 @@ func wheel(version, symbol string) []byte {
 	}
 	info := "widget-" + version + ".dist-info/"
 	return zipped("widget/core.so", object, info+"METADATA", []byte("Metadata-Version: 2.1\nName: widget\nVersion: "+version+"\n"),
-		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-manylinux2014_x86_64\n"), info+"RECORD", nil)
+		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-"+tag+"\n"), info+"RECORD", nil)
 }
 
 // zipped makes a zip of names and contents in turn.

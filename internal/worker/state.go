@@ -21,6 +21,7 @@ type state struct {
 	Deadline time.Time        `json:"deadline,omitzero"`
 	Owed     bool             `json:"owed,omitempty"`   // a verdict is due: its check run is open
 	Nonce    string           `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
+	Also     []string         `json:"also,omitempty"`   // platforms that this person named: the head is judged against these as well
 	Turn     int              `json:"turn,omitempty"`   // how often the verdict on this head has changed without anybody asking
 	Intent   string           `json:"intent,omitempty"` // external id of the verdict that is being posted
 	Said     string           `json:"said,omitempty"`   // external id of the last verdict that is posted completely
@@ -37,8 +38,9 @@ type state struct {
 }
 
 type base struct {
-	Ref string `json:"ref,omitempty"` // branch name
-	SHA string `json:"sha,omitempty"`
+	Ref  string `json:"ref,omitempty"` // branch name
+	SHA  string `json:"sha,omitempty"`
+	Pull int    `json:"pull,omitempty"` // of a merge group: the pull request that it merges
 }
 
 // load reads the state of the job's subject. A state that can't be read is none.
@@ -75,12 +77,17 @@ func (s *state) see(sha string) {
 }
 
 // ask notes that a person wants the head judged again, once for each nonce.
-func (s *state) ask(nonce string) {
+func (t *task) ask(ctx context.Context, nonce string) error {
+	s := t.state
 	if nonce == "" || nonce == s.Nonce {
-		return
+		return nil
 	}
-	s.Nonce, s.Owed, s.Intent, s.Told, s.Deadline = nonce, true, "", "", time.Time{}
+	s.Nonce, s.Owed, s.Intent, s.Told, s.Deadline, s.Also = nonce, true, "", "", time.Time{}, nil
+	return t.recall(ctx, alsoKey(nonce), &s.Also)
 }
+
+// alsoKey is where the platforms stand that a person named who asked for a head to be judged again.
+func alsoKey(nonce string) string { return "also/" + nonce }
 
 // opened notes that there will be a run on the commit. fresh: there is none yet.
 func (s *state) opened(sha string) (fresh bool) {

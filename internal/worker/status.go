@@ -38,5 +38,5 @@ func (t *task) status(ctx context.Context, r *request, _ string) (reaction, erro
 	for _, a := range accepted {
 		said.Accepted = append(said.Accepted, comment.Taken{What: a.What, Because: a.Because, By: a.By, On: a.On, Until: a.Until})
 	}
-	return reaction{reply: comment.Status(said)}, err
+	return reaction{emoji: thumbsUp, reply: comment.Status(said)}, err
 }

@@ -48,7 +48,9 @@ type subject struct {
 // judge brings the check run of a subject to where it should be. t.state is loaded and about s.sha.
 func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	st := t.state
-	st.ask(t.job.Nonce)
+	if err := t.ask(ctx, t.job.Nonce); err != nil {
+		return done, err
+	}
 	t.Log = t.Log.With("sha", s.sha)
 	t.giveUp = func(ctx context.Context, reason string) error {
 		if out, err := t.posted(ctx, s.sha); err != nil || out {

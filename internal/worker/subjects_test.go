@@ -22,7 +22,7 @@ func (s *service) reactions(c *githubtest.Comment) (out []string) {
 func (s *service) reacts(c *githubtest.Comment, want string) {
 	s.t.Helper()
 	s.until(func() string {
-		if got := s.reactions(c); len(got) != 1 || got[0] != want {
+		if got := s.reactions(c); len(got) != 2 || got[0] != "eyes" || got[1] != want {
 			return "reactions " + strings.Join(got, " ") + ", want " + want
 		}
 		return ""

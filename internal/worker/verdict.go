@@ -47,7 +47,7 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 			return later(time.Second, "a newer head has come while this one was judged"), err
 		}
 	}
-	in := comment.Input{Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release}
+	in := comment.Input{Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
 	v := verdict{run: run, ext: ext, report: j.report, quiet: set.repository.Comment.Off}
 	if j.report != nil {
 		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {

@@ -20,6 +20,16 @@ func TestBaseOf(t *testing.T) {
 	}
 }
 
+func TestPullOf(t *testing.T) {
+	for ref, want := range map[string]int{
+		"refs/heads/gh-readonly-queue/main/pr-3-0123": 3, "refs/heads/gh-readonly-queue/release/1.x/pr-12-ab": 12, "refs/heads/feature": 0, "": 0, "gh-readonly-queue/main/pr-x-1": 0,
+	} {
+		if got := pullOf(ref); got != want {
+			t.Errorf("%q merges #%d, want #%d", ref, got, want)
+		}
+	}
+}
+
 func TestAcceptance(t *testing.T) {
 	for line, want := range map[string]string{
 		"pow because only for AlmaLinux 9":              "pow|only for AlmaLinux 9|",
