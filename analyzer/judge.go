@@ -16,9 +16,10 @@ import (
 type judged struct {
 	*Finding
 	candidates []fix.Candidate
+	beside     [2]bool // at which end of the declared ranges it shows; of one set only the first
 }
 
-// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once. As long as nothing is wrong
+// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once, as it is at the end where it is worse. As long as nothing is wrong
 // it is enough to look up the packages that bring what is needed; for an error, and what mends it, all of them count.
 func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
 	out, sets, err := c.judgeOnce(ctx, f, g, s)
@@ -31,13 +32,13 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 
 func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
 	var out []judged
-	seen := map[string]bool{}
+	seen := map[string]int{} // where in out
 	sets, err := c.stacks(ctx, f, g.platform, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	world := c.world(ctx, f, g)
-	for _, set := range sets {
+	for n, set := range sets {
 		views := c.views(f, g.platform, set, s)
 		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
 		for _, rule := range c.rules {
@@ -46,10 +47,16 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario)
 			}
 			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
 			pass.emit = func(x *Finding, candidates []fix.Candidate) {
-				if id := x.Identity(); !seen[id] {
-					seen[id] = true
-					out = append(out, judged{x, candidates})
+				id := x.Identity()
+				at, again := seen[id]
+				if !again {
+					at = len(out)
+					seen[id] = at
+					out = append(out, judged{Finding: x, candidates: candidates})
+				} else if rank(x.Severity) > rank(out[at].Severity) {
+					out[at].Finding, out[at].candidates = x, candidates
 				}
+				out[at].beside[n] = true
 			}
 			rule.Check(pass)
 		}

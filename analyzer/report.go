@@ -99,6 +99,7 @@ type Finding struct {
 	Fixes      []fix.Fix `json:"fixes"`
 	on         []string  // every target it shows on
 	besides    bool      // it is about a file of another package that is loaded with the artifact's
+	Range      *Range    `json:"range,omitempty"`   // where in a range of versions it begins or ends; null where both ends show it, or none was declared
 	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault
 }
 

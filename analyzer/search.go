@@ -21,8 +21,9 @@ type ladder struct {
 	good     func(i int) bool
 }
 
-// maxProbes bounds how many other versions are asked for on each side of the one at fault: each may be a download.
-const maxProbes = 6
+// probes are the distances at which other versions are asked for on each side of the one at fault: each may be a download. What is near is looked at one by one, and
+// behind the first good one further off a bisection finds the nearest.
+var probes = []int{1, 2, 3, 4, 8, 16, 32}
 
 // newLadder lists the final versions of a package with the one at fault among them.
 func (w *World) newLadder(name, from string, good func(version string) bool) (*ladder, bool) {
@@ -47,20 +48,24 @@ func (w *World) newLadder(name, from string, good func(version string) bool) (*l
 func (l *ladder) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
-	look := func(d int) {
-		if above < 0 && l.here+d <= last && l.good(l.here+d) {
-			above = l.here + d
+	look := func(n int) {
+		nearer := 0
+		if n > 0 {
+			nearer = probes[n-1]
 		}
-		if below < 0 && l.here-d >= 0 && l.good(l.here-d) {
-			below = l.here - d
+		if d := min(probes[n], last-l.here); above < 0 && d > nearer && l.good(l.here+d) {
+			above = l.here + nearer + 1 + sort.Search(d-nearer-1, func(i int) bool { return l.good(l.here + nearer + 1 + i) })
+		}
+		if d := min(probes[n], l.here); below < 0 && d > nearer && l.good(l.here-d) {
+			below = l.here - nearer - 1 - sort.Search(d-nearer-1, func(i int) bool { return l.good(l.here - nearer - 1 - i) })
 		}
 	}
-	look(1)
+	look(0)
 	if above < 0 && below < 0 && last > l.here+1 && l.good(last) {
 		above = l.here + 2 + sort.Search(last-l.here-2, func(i int) bool { return l.good(l.here + 2 + i) })
 	}
-	for d := 2; d <= maxProbes && below < 0 && (above < 0 || d < above-l.here); d++ {
-		look(d)
+	for n := 1; n < len(probes) && below < 0 && (above < 0 || probes[n] < above-l.here); n++ {
+		look(n)
 	}
 	var out []span
 	if above >= 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -27,8 +28,10 @@ type tries struct {
 	world     *World
 	before    map[string]bool // identities of the findings that are there without a fix
 	hidden    map[string]bool // objects that lack a whole library, so that their symbols could not be judged
+	unlinked  map[string]bool // objects with a symbol of theirs that a linker does not resolve without a fix
 	conflicts []string        // of the packages that are beside it without a fix
 	known     map[string]*trial
+	most      int // trials
 }
 
 // trial is the outcome of one changed world.
@@ -41,9 +44,10 @@ type trial struct {
 // try judges the artifact again with each candidate fix applied, and gives the fresh findings those that helped. A fix that can't be
 // applied in the model is offered as unverified; one that fails is not offered.
 func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all []judged, sets []*stack.Set, fresh []judged) error {
-	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, hidden: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}}
+	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, hidden: map[string]bool{}, unlinked: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}, most: maxTrials}
 	for _, x := range all {
 		t.before[x.Identity()] = true
+		t.unlinked[x.linkKey()] = true
 		t.hidden[x.Object] = t.hidden[x.Object] || x.Symbol == "" && x.Library != ""
 	}
 	for _, x := range fresh {
@@ -78,13 +82,13 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 			}
 		}
 	}
-	return nil
+	return t.ranges(sets, fresh)
 }
 
 // run judges the artifact in a changed world, nil when enough worlds were judged.
 func (t *tries) run(s fix.Scenario) (*trial, error) {
 	w := t.known[s.Key()]
-	if w != nil || len(t.known) >= maxTrials || len(t.known)*len(t.facts.Objects) >= maxWork {
+	if w != nil || len(t.known) >= t.most || len(t.known)*len(t.facts.Objects) >= maxWork {
 		return w, nil
 	}
 	g := t.goal
@@ -109,11 +113,20 @@ func (t *tries) run(s fix.Scenario) (*trial, error) {
 }
 
 // mends tells whether a changed world is without the finding, and without any error or warning that was not there before. What only the libraries of other packages ask
-// of the system is no finding of the artifact: it is told as a cost.
+// of the system is no finding of the artifact: it is told as a cost. Nor is it new that a program can't be linked for want of a symbol, when the linker now misses it for
+// another reason.
 func (t *tries) mends(w *trial, x judged) bool {
 	return !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
-		return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem()
+		return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem() && (x.linkKey() != "" || f.linkKey() == "" || !t.unlinked[f.linkKey()])
 	})
+}
+
+// linkKey is the object and the symbol of a finding about linking against the object, "" of any other.
+func (f *Finding) linkKey() string {
+	if !strings.HasPrefix(f.Rule, "link-") || f.Symbol == "" {
+		return ""
+	}
+	return f.Object + "\x00" + f.Symbol
 }
 
 // asksSystem tells whether a finding is only that a library of another package needs one that the system has to bring.

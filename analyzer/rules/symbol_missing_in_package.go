@@ -55,7 +55,7 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 
 func reportLack(p *analyzer.Pass, l *lack) {
 	name, version, _ := strings.Cut(l.library.Origin, "==")
-	when := "no later version that could be looked up has it"
+	when := "the newest version that could be looked up lacks it too"
 	if first, _, ok := p.World.First(name, version, func(r *stack.Release) bool { return hasAll(r, l) }); ok {
 		when = "the first version that has it is " + first
 	}

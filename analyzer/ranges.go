@@ -1,0 +1,150 @@
+package analyzer
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// Range says where in the declared range of a package's versions a finding begins or ends, when one end of the range shows it and the other does not. The
+// versions between are bisected, so it holds as far as the finding changes once.
+type Range struct {
+	Package     string    `json:"package"`
+	Requirement string    `json:"requirement"` // as it is declared; the name alone where only another package's requirement brings it
+	Lowest      string    `json:"lowest"`      // version that exists
+	Highest     string    `json:"highest"`
+	Fails       stack.End `json:"fails"`  // the end that shows the finding
+	Before      string    `json:"before"` // the last version that is as the lowest
+	First       string    `json:"first"`  // the first version that is as the highest
+}
+
+// String ends a finding's message.
+func (r *Range) String() string {
+	with, without := r.First+" and later", r.Before+" and before"
+	if r.Fails == stack.Lowest {
+		with, without = without, with
+	}
+	return fmt.Sprintf("; of %s it concerns %s, not %s", r.Requirement, with, without)
+}
+
+const (
+	maxRangeTrials = 24 // more worlds than the fixes had; a bisection of a thousand versions takes 10
+	maxSuspects    = 4  // packages that are held to decide
+)
+
+// ranges finds for each finding that one end of the declared ranges shows alone which package decides, and at which version.
+func (t *tries) ranges(sets []*stack.Set, fresh []judged) error {
+	if len(sets) < 2 {
+		return nil
+	}
+	t.most = len(t.known) + maxRangeTrials
+	for _, x := range fresh {
+		if x.Severity == Note || x.beside[0] == x.beside[1] {
+			continue
+		}
+		r, err := t.rangeOf(x, sets[0], sets[1])
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			end := stack.Highest
+			if x.beside[0] {
+				end = stack.Lowest
+			}
+			x.Message += fmt.Sprintf("; it shows beside the %s versions of what is declared, not beside the others", end)
+			continue
+		}
+		x.Range = r
+		x.Message += r.String()
+	}
+	return nil
+}
+
+// rangeOf is nil where no single package decides, or where too much was tried.
+func (t *tries) rangeOf(x judged, low, high *stack.Set) (*Range, error) {
+	bad, good, fails := high, low, stack.Highest
+	if x.beside[0] {
+		bad, good, fails = low, high, stack.Lowest
+	}
+	suspects := 0
+	for _, at := range bad.Releases {
+		other := good.Release(at.Name)
+		if other == nil || other.Version == at.Version || suspects >= maxSuspects {
+			continue
+		}
+		suspects++
+		left, known, err := t.shows(x, at.Name, other.Version)
+		if err != nil || !known {
+			return nil, err
+		}
+		if !left {
+			return t.bisect(x, at.Name, low.Release(at.Name).Version, high.Release(at.Name).Version, fails)
+		}
+	}
+	return nil, nil
+}
+
+// shows tells whether a finding is there beside one version of a package. known is false where that can't be told, or enough was tried.
+func (t *tries) shows(x judged, name, version string) (left, known bool, err error) {
+	w, err := t.run(fix.Pin{Requirement: name + "==" + version, Direct: !given(t.check.with, name)}.Apply(t.scenario))
+	if err != nil || w == nil {
+		return false, false, err
+	}
+	for _, s := range w.sets {
+		if r := s.Release(name); r == nil || !r.Known || r.Version != version {
+			return false, false, nil
+		}
+	}
+	return w.left[x.Identity()], true, nil
+}
+
+func (t *tries) bisect(x judged, name, lowest, highest string, fails stack.End) (*Range, error) {
+	listed, err := t.world.source.Versions(t.ctx, name)
+	if err != nil {
+		return nil, t.ctx.Err() // what the source can't say is no error of the check
+	}
+	from, errFrom := pkgmeta.ParseVersion(lowest)
+	to, errTo := pkgmeta.ParseVersion(highest)
+	if errFrom != nil || errTo != nil {
+		return nil, nil
+	}
+	requirement, spec := t.declared(name)
+	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool {
+		end := v.Compare(from) == 0 || v.Compare(to) == 0
+		return v.Compare(from) < 0 || v.Compare(to) > 0 || !end && (v.IsPreRelease() || !spec.Admits(v))
+	})
+	if len(versions) < 2 {
+		return nil, nil
+	}
+	unknown := false
+	first := 1 + sort.Search(len(versions)-2, func(i int) bool {
+		left, known, e := t.shows(x, name, versions[i+1].String())
+		unknown = unknown || !known
+		if e != nil {
+			err = e
+		}
+		return left == (fails == stack.Highest)
+	})
+	if err != nil || unknown {
+		return nil, err
+	}
+	return &Range{Package: name, Requirement: requirement, Lowest: lowest, Highest: highest, Fails: fails, Before: versions[first-1].String(), First: versions[first].String()}, nil
+}
+
+// declared is the requirement of the user or the artifact on a package; its name and a range without bounds where there is none.
+func (t *tries) declared(name string) (requirement string, spec pkgmeta.Spec) {
+	all := slices.Clone(t.check.with)
+	if t.facts.Metadata != nil {
+		all = append(all, t.facts.Metadata.Requires...)
+	}
+	for _, q := range all {
+		if s, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {
+			return q.Name + q.Spec, s
+		}
+	}
+	return name, spec
+}

@@ -1,0 +1,92 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/analyzertest"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/analyzer/stack"
+	"golang.org/x/tools/txtar"
+)
+
+// A report's JSON says where in a declared range a finding begins or ends.
+func TestRangeOfFinding(t *testing.T) {
+	for file, want := range map[string]analyzer.Range{
+		"library-not-found/range_begins": {Package: "helpers", Requirement: "helpers>=1.1", Lowest: "1.1", Highest: "2.0", Fails: stack.Highest, Before: "1.2", First: "1.3"},
+		"symbol-missing-in-package/range_ends": {Package: "helpers", Requirement: "helpers>=1.0,!=1.2,<2", Lowest: "1.0", Highest: "1.4", Fails: stack.Lowest,
+			Before: "1.1", First: "1.3"},
+	} {
+		r := analyzertest.Analyze(t, filepath.Join("testdata", file+".txtar"), rules.All())
+		if got := r.Findings[0].Range; got == nil || *got != want {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}
+
+// many is a package of a thousand versions, of which those from a number on have another library.
+type many struct {
+	good, bad *stack.Release
+	from      int
+	asked     map[string]bool
+}
+
+func (m *many) Versions(_ context.Context, name string) ([]string, error) {
+	if name != "helpers" {
+		return nil, stack.ErrUnknown
+	}
+	var out []string
+	for n := range 1000 {
+		out = append(out, fmt.Sprintf("1.%d", n))
+	}
+	return out, nil
+}
+
+func (m *many) Release(_ context.Context, name, version string, _ stack.On) (*stack.Release, error) {
+	var minor int
+	if _, err := fmt.Sscanf(version, "1.%d", &minor); err != nil || name != "helpers" {
+		return nil, stack.ErrUnknown
+	}
+	m.asked[version] = true
+	r := *m.good
+	if minor >= m.from {
+		r = *m.bad
+	}
+	r.Version = version
+	return &r, nil
+}
+
+// The versions between the ends are bisected, not scanned.
+func TestRangeIsBisected(t *testing.T) {
+	a, err := txtar.ParseFile(filepath.Join("testdata", "library-not-found", "range_begins.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, o, err := analyzertest.Inputs(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := o.Source.Release(t.Context(), "helpers", "1.1", stack.On{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := o.Source.Release(t.Context(), "helpers", "2.0", stack.On{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &many{good: good, bad: bad, from: 777, asked: map[string]bool{}}
+	o.Source = source
+	r, err := analyzer.New(rules.All()).Check(t.Context(), in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Findings[0].Range; got == nil || got.Before != "1.776" || got.First != "1.777" || got.Lowest != "1.1" || got.Highest != "1.999" {
+		t.Errorf("range %+v", got)
+	}
+	if len(source.asked) > 40 {
+		t.Errorf("%d of 1000 versions were asked for", len(source.asked))
+	}
+}
