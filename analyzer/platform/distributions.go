@@ -78,6 +78,29 @@ var distributions = []distribution{
 	{"alpine3.22", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 }
 
+// makers are the distributions by the beginning of their releases' names, and how people write them.
+var makers = []struct{ prefix, name string }{
+	{"debian", "Debian"}, {"ubuntu", "Ubuntu"}, {"rhel", "RHEL"}, {"amazonlinux", "Amazon Linux"}, {"sles", "SLES"},
+}
+
+// First lists the oldest known release of each distribution whose library of that SONAME defines the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9".
+// A distribution none of whose known releases does is left out; nil where no library of any is known.
+func First(arch, soname, version string) (releases []string) {
+	for _, f := range makers {
+		for _, p := range builtin(Arch(arch)) {
+			release, ok := strings.CutPrefix(strings.TrimSuffix(p.Name, "_"+p.Arch), f.prefix)
+			if !ok || p.Kind == Policy {
+				continue
+			}
+			if l := p.Library(soname); l != nil && l.HasVersion(version) {
+				releases = append(releases, f.name+" "+release)
+				break
+			}
+		}
+	}
+	return releases
+}
+
 // on makes the distribution's platform on an architecture; nil where nothing is known of it there.
 func (d *distribution) on(arch string) *Platform {
 	p := &Platform{Name: d.name, Arch: arch, Libc: "glibc", LibcVersion: d.libc, Kind: Distribution, Aliases: d.aliases, column: d.name}

@@ -40,7 +40,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 			i := b.Import
 			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...)}
 			older := b.Provider.VersionsOf(i.Name)
-			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, since(i.Version))
+			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(p, node{i.Library, i.Version}))
 			if len(older) > 0 {
 				f.Message += fmt.Sprintf("; it has %s", analyzer.Versioned(i.Name, older[len(older)-1]))
 			}
@@ -56,7 +56,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				continue
 			}
 			p.Report(analyzer.Finding{Object: v.Path, Version: n.Version, Library: n.Library, Chain: []string{v.Path, n.Library},
-				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, since(n.Version))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
+				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(p, n))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
 		}
 	}
 }
@@ -105,6 +105,15 @@ func since(version string) string {
 		return " (" + s + ")"
 	}
 	return ""
+}
+
+// came is since with the systems that have it.
+func came(p *analyzer.Pass, n node) string {
+	s := since(n.Version)
+	if systems := platform.First(p.Platform.Arch, n.Library, n.Version); s != "" && len(systems) > 0 {
+		return strings.TrimSuffix(s, ")") + "; " + strings.Join(systems, ", ") + " and newer have it)"
+	}
+	return s
 }
 
 // builtWith names the compiler that .comment tells of: the build image is the usual cause.
