@@ -17,6 +17,7 @@ type Inside struct {
 	DistInfo    []string       // names of its *.dist-info folders, sorted
 	WheelFile   *pkgmeta.Wheel // WHEEL; nil where there is none or it could not be read
 	WheelError  string         // why WHEEL could not be read
+	NoRecord    bool           // there is one dist-info folder, and no RECORD in it
 	RecordError string         // why RECORD could not be read to its end
 
 	Missing  []string // rows of RECORD that name no member, in its order; at most maxNames of them
@@ -82,6 +83,7 @@ func (a *audit) inside() *Inside {
 		}
 	}
 	if a.Record == nil {
+		in.NoRecord = len(in.DistInfo) == 1 && !have[in.DistInfo[0]+"/RECORD"]
 		return in
 	}
 	listed := map[string]bool{} // of the ELF members

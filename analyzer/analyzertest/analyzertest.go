@@ -7,7 +7,7 @@
 // Its files are
 //
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
-//	                           the first two are made up where they are not given, and left out where their content is the line "absent"
+//	                           all three are made up where they are not given, and left out where their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form
 //	base/…                     the same for the base
@@ -221,7 +221,7 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 	return out, nil
 }
 
-// complete adds what every wheel has and most cases do not write down: METADATA and WHEEL. A wheel without RECORD has no verdict of auditwheel.
+// complete adds what every wheel has and most cases do not write down: METADATA, WHEEL and RECORD.
 func (t *tree) complete(top string) {
 	w, err := pkgmeta.ParseWheelName(path.Base(top))
 	if err != nil {
@@ -239,6 +239,13 @@ func (t *tree) complete(top string) {
 		wheel += "Tag: " + tag.String() + "\n"
 	}
 	add("WHEEL", wheel)
+	record := distInfo(w) + "RECORD,,\n"
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name] != nil {
+			record += name + ",,\n"
+		}
+	}
+	add("RECORD", record)
 	maps.DeleteFunc(files, func(_ string, data []byte) bool { return data == nil })
 }
 

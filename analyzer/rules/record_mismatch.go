@@ -12,14 +12,14 @@ var recordMismatch = &analyzer.Rule{
 	ID:       "record-mismatch",
 	Title:    "a wheel whose RECORD does not fit its files",
 	Severity: analyzer.Warning,
-	Doc: `RECORD lists every file of a wheel with its size and digest. Here it names a file that is not there, leaves out a shared object that is, or gives another size or digest than an object has.
+	Doc: `RECORD lists every file of a wheel with its size and digest. Here it is missing, names a file that is not there, leaves out a shared object that is, or gives another size or digest than an object has.
 
-pip installs such a wheel without a look. But the package index refuses the upload of a wheel whose members and RECORD differ, "wheel unpack" and the installer library refuse wrong digests, and auditwheel does not
+pip refuses a wheel without RECORD, and installs one whose RECORD is wrong without a look. But the package index refuses the upload of a wheel whose members and RECORD differ, "wheel unpack" and the installer library refuse wrong digests, and auditwheel does not
 see objects that RECORD leaves out: it calls a wheel portable whose unlisted library needs a new glibc.
 
 The cause is a file that was changed or added after the wheel was made, with zip or patchelf. Unpack the wheel, make the change, and let ` + "`wheel pack`" + ` write RECORD anew.
 
-Not seen: a wheel without any RECORD (the policy of the report says so), the digests of objects over 4 MB (their size is compared) and of files that are no ELF objects.`,
+Not seen: the digests of objects over 4 MB (their size is compared) and of files that are no ELF objects.`,
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
 }
@@ -29,12 +29,15 @@ const shown = 5
 
 func checkRecord(p *analyzer.Pass) {
 	in := p.Facts.Inside
-	if in == nil {
+	if in == nil || p.Facts.Wheel == nil {
 		return
 	}
 	repack := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Write RECORD anew", Command: "wheel unpack " + quoted(p.Facts.Path) + " && wheel pack " + folderOf(p)}}
 	report := func(object, format string, args ...any) {
 		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, repack)
+	}
+	if in.NoRecord {
+		report(in.DistInfo[0]+"/RECORD", "the wheel has no RECORD in its dist-info folder, and pip refuses it")
 	}
 	if in.RecordError != "" {
 		report("", "RECORD can't be read to its end: %s", in.RecordError)
