@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -101,6 +102,28 @@ func (a *app) kill() {
 	}
 	a.cmd.Process.Kill()
 	<-a.done
+}
+
+// dump ends the app with the stacks of its goroutines in its log, and of those of the analyses that it runs.
+func (a *app) dump() {
+	if a.cmd == nil || a.gone() {
+		return
+	}
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", a.cmd.Process.Pid))
+	for _, list := range lists {
+		b, _ := os.ReadFile(list)
+		for _, child := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				syscall.Kill(pid, syscall.SIGQUIT)
+			}
+		}
+	}
+	time.Sleep(time.Second) // for the app to read what they say
+	a.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-a.done:
+	case <-time.After(10 * time.Second):
+	}
 }
 
 // terminate asks the app to end and returns its exit code; -1 where it had to be killed after a minute.

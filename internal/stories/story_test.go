@@ -138,6 +138,10 @@ func (s *story) newRepo(i *githubtest.Installation, name string) *githubtest.Rep
 
 // end stops everything and asserts what holds in every story.
 func (s *story) end() {
+	before := len(s.app.log.String())
+	if s.Failed() {
+		s.app.dump()
+	}
 	s.app.kill()
 	s.gh.Close()
 	for _, v := range s.gh.Violations() {
@@ -158,7 +162,7 @@ func (s *story) end() {
 	for _, c := range s.gh.Calls() {
 		s.Log(c.At.Format("05.000"), c.String())
 	}
-	s.Log(log[max(0, len(log)-20000):])
+	s.Log(log[max(0, before-20000):min(len(log), before+60000)]) // its last lines, and where it stood
 }
 
 func artifact(name string, data []byte) *githubtest.Artifact {
