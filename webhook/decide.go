@@ -58,6 +58,10 @@ func decide(event, guid string, body []byte, app int64) (decision, error) {
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return decision{}, errors.New("the body is not a JSON object; set the webhook's content type to application/json")
 	}
+	body, err := thin(body, used)
+	if err != nil {
+		return decision{}, err
+	}
 	if err := read(body, &e); err != nil {
 		return decision{}, err
 	}
@@ -74,7 +78,7 @@ func read(body []byte, to any) error {
 		if errors.As(err, &wrong) {
 			return fmt.Errorf("the payload's %s is not what GitHub sends", wrong.Field)
 		}
-		return errors.New("the body is not JSON")
+		return errNotJSON
 	}
 	return nil
 }

@@ -9,12 +9,13 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -60,7 +61,7 @@ func New(o Options) http.Handler {
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
 	}
-	s := &server{Options: o, metrics: newMetrics(o.Metrics)}
+	s := &server{Options: o, metrics: newMetrics(o.Metrics), bodies: sync.Pool{New: func() any { return &bytes.Buffer{} }}}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
@@ -80,6 +81,19 @@ func New(o Options) http.Handler {
 type server struct {
 	Options
 	metrics *metrics
+	bodies  sync.Pool // of *bytes.Buffer; nothing that outlives a request refers to its body
+}
+
+// usualBody is more than nearly all payloads have. A buffer that grew beyond is not kept: what came once shall not stay in memory.
+const usualBody = 64 << 10
+
+// release gives the buffer of a body back.
+func (s *server) release(b *bytes.Buffer) {
+	if b.Cap() > usualBody {
+		return
+	}
+	b.Reset()
+	s.bodies.Put(b)
 }
 
 // answer is the body of every response to a delivery.
@@ -94,16 +108,16 @@ func (s *server) hook(c *gin.Context) {
 	start := time.Now()
 	guid, event := c.GetHeader("X-GitHub-Delivery"), c.GetHeader("X-GitHub-Event")
 	code, a := s.take(c, guid, event)
-	log := s.Log.With("delivery", clean(guid), "event", clean(event), "status", a.Status, "code", code)
+	level, what := slog.LevelInfo, "delivery"
 	switch {
 	case code == http.StatusServiceUnavailable:
-		log.Error("delivery not stored", "reason", a.Reason)
+		level, what = slog.LevelError, "delivery not stored"
 		c.Header("Retry-After", "5")
 	case code >= 400:
-		log.Warn("delivery refused", "reason", a.Reason)
-	default:
-		log.Info("delivery", "reason", a.Reason, "jobs", len(a.Jobs))
+		level, what = slog.LevelWarn, "delivery refused"
 	}
+	s.Log.LogAttrs(c, level, what, slog.String("delivery", clean(guid)), slog.String("event", clean(event)), slog.String("status", a.Status), slog.Int("code", code),
+		slog.String("reason", a.Reason), slog.Int("jobs", len(a.Jobs)))
 	s.metrics.answered(event, a.Status, code, time.Since(start))
 	c.JSON(code, a)
 }
@@ -118,7 +132,10 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if err != nil {
 		return refused(http.StatusUnauthorized, err.Error())
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	buffer, _ := s.bodies.Get().(*bytes.Buffer)
+	defer s.release(buffer)
+	_, err = buffer.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	body := buffer.Bytes()
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return refused(http.StatusRequestEntityTooLarge, "the body is larger than 25 MiB")
 	} else if err != nil {

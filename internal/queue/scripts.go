@@ -5,6 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +22,7 @@ const prefix = "{compat}:"
 // callTimeout bounds one call, whatever the network does: a webhook must answer GitHub within 10 s, and 503 is an answer.
 const callTimeout = 3 * time.Second
 
-// loadScripts returns the scripts by name, each with lib.lua in front.
+// loadScripts returns the scripts by name, each with what it uses of lib.lua in front.
 func loadScripts() (map[string]*redis.Script, error) {
 	lib, err := luaFiles.ReadFile("lua/lib.lua")
 	if err != nil {
@@ -40,9 +42,29 @@ func loadScripts() (map[string]*redis.Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		scripts[name] = redis.NewScript(string(lib) + "\n" + string(body))
+		scripts[name] = redis.NewScript(link(string(lib), string(body)))
 	}
 	return scripts, nil
+}
+
+var (
+	luaComment = regexp.MustCompile(`(?m)[ \t]*--.*$`)
+	luaLocal   = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
+)
+
+// link puts those blocks of lib in front of a script that it uses, or that another such block does. Both without comments.
+func link(lib, script string) string {
+	script = luaComment.ReplaceAllString(script, "")
+	blocks := strings.Split(luaComment.ReplaceAllString(lib, ""), "\n\n")
+	for _, block := range slices.Backward(blocks) {
+		for _, local := range luaLocal.FindAllStringSubmatch(block, -1) {
+			if regexp.MustCompile(`\b` + local[1] + `\b`).MatchString(script) {
+				script = block + "\n" + script
+				break
+			}
+		}
+	}
+	return script
 }
 
 // run runs a script, and returns when what it changed is stored. The answer is that of the script's header. An answer with an error: the

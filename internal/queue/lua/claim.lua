@@ -13,21 +13,21 @@
 -- How much one claim tidies up: enough to keep up, little enough not to hold the server.
 local BATCH = 64
 
-for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now(), 'LIMIT', 0, BATCH)) do
   crash(load(key), tonumber(ARGV[5]), tonumber(ARGV[6]))
 end
-for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'delayed', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now(), 'LIMIT', 0, BATCH)) do
   local j = load(key)
   leave(j)
   wait(j)
 end
-for _, inst in ipairs(call('ZRANGEBYSCORE', P .. 'parked', '-inf', NOW, 'LIMIT', 0, BATCH)) do
+for _, inst in ipairs(call('ZRANGEBYSCORE', P .. 'parked', '-inf', now(), 'LIMIT', 0, BATCH)) do
   call('ZREM', P .. 'parked', inst)
   call('DEL', P .. 'park:' .. inst)
   dirty(P .. 'park:' .. inst)
   arm(inst)
 end
-for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', NOW - KEEP * 1000, 'LIMIT', 0, BATCH)) do
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP * 1000, 'LIMIT', 0, BATCH)) do
   local j = load(key)
   leave(j)
   remove(j)
@@ -48,7 +48,7 @@ if not inst then
   for _, index in ipairs({'leases', 'delayed', 'parked'}) do
     local first = call('ZRANGE', P .. index, 0, 0, 'WITHSCORES')
     if first[2] then
-      local ms = math.max(0, tonumber(first[2]) - NOW)
+      local ms = math.max(0, tonumber(first[2]) - now())
       if wake < 0 or ms < wake then
         wake = ms
       end
@@ -60,10 +60,9 @@ end
 local key = call('ZRANGE', P .. 'ready:' .. inst, 0, 0)[1]
 local j = load(key)
 leave(j)
-set(j, 'token', ARGV[4], 'by', ARGV[7])
-call('ZADD', P .. 'leases', NOW + tonumber(ARGV[3]), key)
+call('ZADD', P .. 'leases', now() + tonumber(ARGV[3]), key)
 call('SADD', P .. 'running:' .. inst, key)
-enter(j, 'running', NOW)
+enter(j, 'running', now(), 'token', ARGV[4], 'by', ARGV[7])
 for _, prio in ipairs(PRIORITIES) do
   call('ZREM', P .. 'ring:' .. prio, inst) -- its turn is over; arm gives it a new one
 end

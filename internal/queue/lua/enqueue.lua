@@ -33,8 +33,8 @@ local function store(key, inst, nonce, prio, job)
   local j = load(key)
   if not j then
     j = {key = key, inst = inst, seq = gen, prio = prio}
-    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
-    wait(j)
+    call('SADD', P .. 'inst:' .. inst, key)
+    wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
     return gen
   end
   if j.state == 'running' then
@@ -52,25 +52,27 @@ local function store(key, inst, nonce, prio, job)
   if nonce == '' then
     nonce = j.nonce
   end
-  local since = nil
+  if j.state == 'waiting' and j.inst == inst and prio <= j.prio then
+    -- It keeps its place: nothing but the job changes.
+    superseded = superseded + 1
+    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'attempts', 0, 'reason', '')
+    return gen
+  end
+  local since = now()
   if j.state == 'waiting' then
     since = call('ZSCORE', P .. 'in:waiting', key)
   end
+  local crashes, losses = j.crashes, j.losses
   if j.state == 'dead' then
-    j.seq = gen
-    set(j, 'crashes', 0, 'losses', 0)
+    j.seq, crashes, losses = gen, 0, 0
   else
     superseded = superseded + 1
     prio = math.max(prio, j.prio)
   end
   leave(j)
   j.prio = prio
-  if j.inst ~= inst then
-    call('SREM', P .. 'inst:' .. j.inst, key)
-    j.inst = inst
-  end
-  set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'reason', '')
-  wait(j, since)
+  move(j, inst)
+  wait(j, since, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'crashes', crashes, 'losses', losses, 'reason', '')
   return gen
 end
 

@@ -11,6 +11,6 @@ if not j then
   return -1
 end
 if ARGV[5] ~= '0' then
-  call('ZADD', P .. 'leases', NOW + tonumber(ARGV[5]), j.key)
+  call('ZADD', P .. 'leases', now() + tonumber(ARGV[5]), j.key)
 end
 return j.next_inst and 1 or 0

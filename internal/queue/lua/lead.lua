@@ -8,15 +8,15 @@
 
 local name, token, ms = P .. 'lead:' .. ARGV[3], ARGV[4], tonumber(ARGV[5])
 local f = call('HMGET', name, 'token', 'until', 'term')
-local led = f[1] and tonumber(f[2]) > NOW
+local led = f[1] and tonumber(f[2]) > now()
 if led and f[1] == token then
   if ms ~= 0 then
-    call('HSET', name, 'until', NOW + ms)
+    call('HSET', name, 'until', now() + ms)
   end
   return tonumber(f[3])
 end
 if led or ms <= 0 then
   return 0
 end
-call('HSET', name, 'token', token, 'until', NOW + ms)
+call('HSET', name, 'token', token, 'until', now() + ms)
 return call('HINCRBY', name, 'term', 1)

@@ -1,4 +1,5 @@
--- lib.lua stands in front of every other script; it is never run alone.
+-- lib.lua holds what the other scripts share; it is never run alone. Each script gets the blocks between blank lines that it uses, as to make
+-- a function costs Redis time in each call: a block has no blank line in it, and uses only what stands above it.
 --
 -- KEYS[1]  prefix of every key, "{compat}:"; the other keys are made from it, so they share one Cluster slot
 -- ARGV[1]  "1": note each changed job and string in the zset dirty, for the embedded journal; "0": don't
@@ -25,17 +26,28 @@
 --   dirty      zset    keys that the journal has still to write, by change (string, a counter)
 
 local P = KEYS[1]
-local JOURNAL = ARGV[1] == '1'
-local CAP = tonumber(ARGV[2])
 local call = redis.call
+
+local JOURNAL = ARGV[1] == '1'
+
+local CAP = tonumber(ARGV[2])
 
 -- The priorities, the most urgent first. In ready:I a STEP lies between two of them: more than there will ever be jobs, and little
 -- enough for a score, which is exact up to 2^53.
 local PRIORITIES = {1, 0, -1}
+
 local STEP = 1e15
 
-local time = call('TIME')
-local NOW = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local started = nil
+
+-- now is the server's clock, the same in all of a script.
+local function now()
+  if not started then
+    local time = call('TIME')
+    started = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  end
+  return started
+end
 
 -- How many leases may run out in a row for each crash that is allowed.
 local LOSSES = 4
@@ -83,26 +95,24 @@ end
 
 -- arm puts an installation into the ring or takes it out, and wakes one idle worker when there is something to claim.
 -- A newcomer goes to the end: one round later it has been served as often as the others. One that changes rings keeps its turn.
+-- It is in one ring at most.
 local function arm(inst)
   local place = call('ZRANGE', P .. 'ready:' .. inst, 0, 0, 'WITHSCORES')[2]
   local belongs = nil
   if place and call('SCARD', P .. 'running:' .. inst) < CAP and not call('ZSCORE', P .. 'parked', inst) then
     belongs = 1 - math.floor(tonumber(place) / STEP)
   end
-  local turn = nil
-  for _, prio in ipairs(PRIORITIES) do
-    if prio ~= belongs then
-      local had = call('ZSCORE', P .. 'ring:' .. prio, inst)
-      if had then
-        turn = had
+  if not belongs or not call('ZSCORE', P .. 'ring:' .. belongs, inst) then
+    local turn = nil
+    for _, prio in ipairs(PRIORITIES) do
+      if prio ~= belongs then
+        turn = turn or call('ZSCORE', P .. 'ring:' .. prio, inst)
         call('ZREM', P .. 'ring:' .. prio, inst)
       end
     end
-  end
-  if not belongs then
-    return
-  end
-  if not call('ZSCORE', P .. 'ring:' .. belongs, inst) then
+    if not belongs then
+      return
+    end
     call('ZADD', P .. 'ring:' .. belongs, turn or call('INCR', P .. 'turn'), inst)
   end
   if call('LLEN', P .. 'wake') == 0 then
@@ -110,7 +120,7 @@ local function arm(inst)
   end
 end
 
--- leave takes a job out of the indexes of its state; another function puts it into the next.
+-- leave takes a job out of the indexes of its state. What puts it into the next one, or removes it, arms its installation.
 local function leave(j)
   call('ZREM', P .. 'in:' .. j.state, j.key)
   if j.state == 'waiting' then
@@ -123,26 +133,25 @@ local function leave(j)
     call('ZREM', P .. 'delayed', j.key)
     call('HDEL', P .. 'job:' .. j.key, 'due')
   end
-  arm(j.inst)
 end
 
-local function enter(j, state, since)
+-- enter writes the state, and whatever other fields change with it.
+local function enter(j, state, since, ...)
   j.state = state
-  set(j, 'state', state, 'since', since)
+  set(j, 'state', state, 'since', since, ...)
   call('ZADD', P .. 'in:' .. state, since, j.key)
-  call('SADD', P .. 'inst:' .. j.inst, j.key)
 end
 
-local function wait(j, since)
-  enter(j, 'waiting', since or NOW)
+local function wait(j, since, ...)
+  enter(j, 'waiting', since or now(), ...)
   call('ZADD', P .. 'ready:' .. j.inst, (1 - j.prio) * STEP + j.seq, j.key)
   arm(j.inst)
 end
 
 local function delay(j, due, since)
-  enter(j, 'delayed', since or NOW)
-  set(j, 'due', due)
+  enter(j, 'delayed', since or now(), 'due', due)
   call('ZADD', P .. 'delayed', due, j.key)
+  arm(j.inst)
 end
 
 local function keep_state(key)
@@ -152,9 +161,9 @@ local function keep_state(key)
 end
 
 local function die(j, reason)
-  set(j, 'reason', reason)
-  enter(j, 'dead', NOW)
+  enter(j, 'dead', now(), 'reason', reason)
   keep_state(j.key)
+  arm(j.inst)
 end
 
 -- remove forgets a job that has left its state.
@@ -163,6 +172,18 @@ local function remove(j)
   dirty(P .. 'job:' .. j.key)
   call('SREM', P .. 'inst:' .. j.inst, j.key)
   keep_state(j.key)
+  arm(j.inst)
+end
+
+-- move makes a job that has left its state belong to another installation.
+local function move(j, inst)
+  if j.inst == inst then
+    return
+  end
+  call('SREM', P .. 'inst:' .. j.inst, j.key)
+  arm(j.inst)
+  j.inst = inst
+  call('SADD', P .. 'inst:' .. inst, j.key)
 end
 
 -- promote makes the job that came while this one ran the current one; false when there is none.
@@ -171,11 +192,10 @@ local function promote(j)
     return false
   end
   local f = call('HMGET', P .. 'job:' .. j.key, 'next', 'next_gen')
-  call('SREM', P .. 'inst:' .. j.inst, j.key)
-  j.inst, j.seq, j.nonce, j.prio, j.next_inst = j.next_inst, j.next_seq, j.next_nonce, j.next_prio, nil
+  move(j, j.next_inst)
+  j.seq, j.nonce, j.prio, j.next_inst = j.next_seq, j.next_nonce, j.next_prio, nil
   call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_prio', 'next_seq')
   set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'prio', j.prio, 'seq', j.seq, 'attempts', 0, 'reason', '')
-  call('SADD', P .. 'inst:' .. j.inst, j.key)
   return true
 end
 
@@ -210,6 +230,6 @@ local function crash(j, max, step)
   elseif j.crashes < 2 and j.losses <= max then
     wait(j)
   else
-    delay(j, NOW + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)
+    delay(j, now() + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)
   end
 end

@@ -9,9 +9,9 @@ local inst, ms = ARGV[3], tonumber(ARGV[4])
 if ms <= 0 then
   call('ZREM', P .. 'parked', inst)
   call('DEL', P .. 'park:' .. inst)
-elseif tonumber(call('ZSCORE', P .. 'parked', inst) or 0) < NOW + ms then
-  call('ZADD', P .. 'parked', NOW + ms, inst)
-  call('SET', P .. 'park:' .. inst, NOW + ms, 'PX', ms)
+elseif tonumber(call('ZSCORE', P .. 'parked', inst) or 0) < now() + ms then
+  call('ZADD', P .. 'parked', now() + ms, inst)
+  call('SET', P .. 'park:' .. inst, now() + ms, 'PX', ms)
 end
 dirty(P .. 'park:' .. inst)
 arm(inst)

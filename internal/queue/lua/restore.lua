@@ -7,6 +7,7 @@
 -- Answers 0.
 
 local j = load(ARGV[3])
+call('SADD', P .. 'inst:' .. j.inst, j.key)
 local f = call('HMGET', P .. 'job:' .. j.key, 'since', 'due')
 if j.state == 'waiting' then
   wait(j, f[1])

@@ -20,5 +20,5 @@ if j.attempts + 1 >= tonumber(ARGV[7]) then
   die(j, ARGV[5])
   return 2
 end
-delay(j, NOW + tonumber(ARGV[6]))
+delay(j, now() + tonumber(ARGV[6]))
 return 0

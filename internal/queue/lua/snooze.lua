@@ -15,5 +15,5 @@ if settle(j) then
   return 1
 end
 set(j, 'reason', ARGV[5])
-delay(j, NOW + tonumber(ARGV[6]))
+delay(j, now() + tonumber(ARGV[6]))
 return 0

@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+func TestThin(t *testing.T) {
+	want := members("a.b", "list.id", "whole")
+	for _, c := range []struct{ body, thin string }{
+		{`{"a":{"b":1,"c":2},"d":"e"}`, `{"a":{"b":1}}`},
+		{` { "x" : [1, {"a": "}"}] , "a" : { "b" : "q\"}" } } `, `{"a":{"b":"q\"}"}}`},
+		{`{"list":[{"id":1,"x":"\\"},{"x":[]},3],"whole":{"k":[1,2]}}`, `{"list":[{"id":1},{},3],"whole":{"k":[1,2]}}`},
+		{`{"a":null,"whole":"text"}`, `{"a":null,"whole":"text"}`},
+		{`{"d":-1.5E+3,"e":true}`, `{}`},
+		{`{"\u0061":{"b":1}}`, `{"\u0061":{"b":1}}`},
+		{`null`, `null`},
+	} {
+		if got, err := thin([]byte(c.body), want); err != nil || string(got) != c.thin {
+			t.Errorf("%s\ngot  %s, %v\nwant %s", c.body, got, err, c.thin)
+		}
+	}
+	for _, body := range []string{``, ` `, `{`, `{"a"`, `{"a":`, `{"a":{"b":1}`, `{"d":"e}`, `{"d":"e\"}`, `{"d":e}`, `{"d":[}]}`, `{"d":1}x`, `{"d":1,}`, `{"d" 1}`, `{d:1}`, `{"a":1 "b":2}`, `not JSON`, strings.Repeat(`{"d":`, 1000) + `1` + strings.Repeat(`}`, 1000)} {
+		if got, err := thin([]byte(body), want); err == nil {
+			t.Errorf("%.80q is taken: %s", body, got)
+		}
+	}
+}
+
+// FuzzThin compares with encoding/json: of what that takes, the same members are left with the same values.
+func FuzzThin(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range txtar.Parse(data).Files {
+			if strings.HasSuffix(part.Name, ".json") {
+				f.Add(part.Data)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := thin(body, used)
+		var whole, left any
+		if json.Unmarshal(body, &whole) != nil {
+			return // what is kept goes through the decoder
+		}
+		if err != nil {
+			if nesting(body) < deepest {
+				t.Fatalf("refused: %v", err)
+			}
+			return
+		}
+		if err := json.Unmarshal(got, &left); err != nil {
+			t.Fatalf("left %q: %v", got, err)
+		}
+		if want, got := prune(whole, used), prune(left, used); !reflect.DeepEqual(want, got) {
+			t.Fatalf("left %v, want %v", got, want)
+		}
+	})
+}
+
+// nesting is at least how deep the brackets of a text nest.
+func nesting(body []byte) (most int) {
+	depth := 0
+	for _, c := range body {
+		switch c {
+		case '{', '[':
+			depth++
+			most = max(most, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// prune is thin on decoded values.
+func prune(v any, want fields) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(want) == 0 {
+			return v
+		}
+		out := map[string]any{}
+		for k, inner := range v {
+			if f, ok := want[k]; ok {
+				out[k] = prune(inner, f)
+			}
+		}
+		return out
+	case []any:
+		if len(want) == 0 {
+			return v
+		}
+		out := []any{}
+		for _, inner := range v {
+			out = append(out, prune(inner, want))
+		}
+		return out
+	}
+	return v
+}
