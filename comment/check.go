@@ -13,6 +13,7 @@ type Check struct {
 	Review      []ReviewComment // only lines of the diff, only with a suggestion
 	Sticky      string          // body of the summary comment; "" when nothing may be said in the conversation, not even in an existing comment
 	Create      bool            // there is reason to write that comment where none exists; false only updates one
+	Mute        bool            // the repository wants no words in the conversation, and what stands there is left as it is
 	Clean       bool            // nothing new was found and nothing was left unread
 }
 

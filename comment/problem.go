@@ -28,13 +28,17 @@ type ConfigError struct {
 	Message string
 }
 
-// ConfigInvalid says that the base branch's configuration can't be used. headLines is how many lines the file has at the head,
+// ConfigInvalid says that the configuration can't be used: that of the base branch, or with "REPOSITORY:" before path that of another repository. headLines is how many lines the file has at the head,
 // 0 where it is not there: then nothing is annotated.
 func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 	const most = 50
 	p := &Problem{Conclusion: "action_required", NoRecheck: false}
 	var b strings.Builder
-	fmt.Fprintf(&b, "The configuration on the base branch can't be used, so nothing was judged.\n\n")
+	source, correct := "The configuration on the base branch", "Correct it on the base branch"
+	if owner, _, other := strings.Cut(path, ":"); other {
+		source, correct = "The configuration that "+mdsafe.Code(owner, 200)+" gives all repositories", "Correct it there"
+	}
+	fmt.Fprintf(&b, "%s can't be used, so nothing was judged.\n\n", source)
 	for i, e := range errs {
 		if i == most {
 			fmt.Fprintf(&b, "- and %d more\n", len(errs)-most)
@@ -56,7 +60,7 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 				Title: mdsafe.Plain("compat: configuration", maxTitle), Message: message})
 		}
 	}
-	b.WriteString("\nCorrect it on the base branch, then press Re-check.\n")
+	b.WriteString("\n" + correct + ", then press Re-check.\n")
 	p.Summary = b.String()
 	p.Title = "The configuration is invalid"
 	if len(errs) > 0 {

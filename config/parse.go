@@ -127,7 +127,7 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 		"fail_on": p.oneOf(&c.FailOn, "error", "warning", "never"),
 		"rules":   p.severities(&c.Rules),
 		"accept":  p.accept(&c.Accept),
-		"comment": p.switchOff(&c.Comment.Off),
+		"comment": p.comment(&c.Comment.Mode),
 		"release": p.switchOff(&c.Release.Off),
 	})
 }
@@ -223,6 +223,25 @@ func (p *parser) oneOf(to *string, words ...string) field {
 			return
 		}
 		*to = s
+	}
+}
+
+// comment reads a mode of the summary comment; on and off are what they are elsewhere.
+func (p *parser) comment(to *string) field {
+	return func(n *yaml.Node, key string) {
+		s, ok := p.text(n, key)
+		switch word := strings.ToLower(s); word {
+		case "off", "false", "no":
+			*to = CommentNever
+		case "on", "true", "yes":
+			*to = CommentOnChange
+		case CommentNever, CommentOnFailure, CommentOnChange, CommentAlways:
+			*to = word
+		default:
+			if ok {
+				p.bad(n, key, "%s is none of %s, %s, %s, %s", quote(s), CommentNever, CommentOnFailure, CommentOnChange, CommentAlways)
+			}
+		}
 	}
 }
 

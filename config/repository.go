@@ -42,8 +42,16 @@ type Accept struct {
 
 // Comment says when the summary comment is written.
 type Comment struct {
-	Off bool // no summary comment, no review: the check run alone
+	Mode string // one of the constants below; "" = CommentOnChange
 }
+
+// Modes of the summary comment. One that is there is kept up to date in all of them but the first.
+const (
+	CommentNever     = "never"      // no summary comment, no review: the check run alone
+	CommentOnFailure = "on-failure" // begun when the check fails
+	CommentOnChange  = "on-change"  // begun when the head has a finding that the base doesn't have
+	CommentAlways    = "always"     // begun with the first verdict
+)
 
 // Release says what is done about releases.
 type Release struct {
@@ -57,9 +65,12 @@ type Problem struct {
 	Message string // what is wrong and what to do; one line
 }
 
-func (p Problem) String() string {
+func (p Problem) String() string { return p.In(Path) }
+
+// In is String with another name of the file.
+func (p Problem) In(file string) string {
 	if p.Key == "" {
-		return fmt.Sprintf("%s:%d: %s", Path, p.Line, p.Message)
+		return fmt.Sprintf("%s:%d: %s", file, p.Line, p.Message)
 	}
-	return fmt.Sprintf("%s:%d: %s: %s", Path, p.Line, p.Key, p.Message)
+	return fmt.Sprintf("%s:%d: %s: %s", file, p.Line, p.Key, p.Message)
 }

@@ -39,10 +39,10 @@ func installationRepositories(e envelope, body []byte) (decision, error) {
 	return decision{jobs: jobs}, nil
 }
 
-// repository: it has another name, owner or default branch. Jobs know it by its id; what was noted of it is forgotten.
+// repository: it has another name, owner or default branch, or is archived. Jobs know it by its id; what was noted of it is forgotten.
 func repository(e envelope, body []byte) (decision, error) {
 	switch e.Action {
-	case "renamed", "transferred":
+	case "renamed", "transferred", "archived", "unarchived":
 	case "edited":
 		var p struct {
 			Changes struct {

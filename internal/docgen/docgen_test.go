@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,6 +51,12 @@ func TestConfigSchemaIsTheParsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ids, err := json.Marshal(rules.IDs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = regexp.MustCompile(`"rule": \{"enum": \[.*\]\}`).ReplaceAllLiteral(data, []byte(`"rule": {"enum": `+strings.ReplaceAll(string(ids), `","`, `", "`)+`}`))
+	golden.File(t, filepath.Join(docs, "compat.schema.json"), string(data))
 	var s struct {
 		Properties map[string]struct {
 			Properties map[string]any `json:"properties"`

@@ -16,6 +16,7 @@ type Repository struct {
 	Owner, Name   string
 	DefaultBranch string
 	Private       bool
+	Archived      bool // nobody writes to it
 }
 
 // RepositoryByID looks a repository up. An error classified as Missing: deleted, or no longer visible to the installation.
@@ -27,7 +28,7 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 	if r.GetOwner().GetLogin() == "" || r.GetName() == "" {
 		return nil, fmt.Errorf("github: repository %d: the answer names no owner or no repository", id)
 	}
-	return &Repository{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate()}, nil
+	return &Repository{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate(), Archived: r.GetArchived()}, nil
 }
 
 // PullsForHead lists the open pull requests from a branch of headOwner (a fork's owner too) into a repository. It is how pull requests

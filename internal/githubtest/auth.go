@@ -98,6 +98,9 @@ func (s *Server) authorize(r *request, t *token) error {
 		s.violate("%s %s: needs the permission %s", r.Method, r.call.Path, r.op.needs)
 		return fail(http.StatusForbidden, "Resource not accessible by integration")
 	}
+	if repo.Archived && r.Method != http.MethodGet {
+		return fail(http.StatusForbidden, "Repository was archived so is read-only.")
+	}
 	return nil
 }
 

@@ -26,10 +26,17 @@ func (s *Server) createComment(r *request) (any, error) {
 	if why := checkComment(str(r.body, "body")); why != "" {
 		return nil, s.violation(r, "%s", why)
 	}
+	if i.Locked {
+		return nil, locked()
+	}
 	s.spend(r)
 	c := &Comment{ID: s.id(), Author: s.bot, Body: str(r.body, "body"), At: time.Now()}
 	i.Comments = append(i.Comments, c)
 	return created(s.commentJSON(r.repo, i.Number, c)), nil
+}
+
+func locked() error {
+	return fail(http.StatusForbidden, "Unable to create comment because issue is locked.")
 }
 
 func (r *request) comment() (*Issue, *Comment, error) {
@@ -96,9 +103,12 @@ func (s *Server) listReactions(r *request) (any, error) {
 }
 
 func (s *Server) createReaction(r *request) (any, error) {
-	_, c, err := r.comment()
+	i, c, err := r.comment()
 	if err != nil {
 		return nil, err
+	}
+	if i.Locked {
+		return nil, locked()
 	}
 	return s.react(c, str(r.body, "content")), nil
 }

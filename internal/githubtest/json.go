@@ -110,7 +110,7 @@ func (s *Server) repoURL(r *Repo, format string, args ...any) string {
 func (s *Server) repoJSON(r *Repo) object {
 	o := object{"id": r.ID, "node_id": node("R", r.ID), "name": r.Name, "full_name": r.FullName(), "private": r.Private, "owner": r.Owner.json(),
 		"fork": r.Parent != nil, "default_branch": r.Default, "url": s.repoURL(r, ""), "html_url": "https://github.test/" + r.FullName(),
-		"archived": false, "disabled": false, "description": nil, "visibility": "public"}
+		"archived": r.Archived, "disabled": false, "description": nil, "visibility": "public"}
 	if r.Private {
 		o["visibility"] = "private"
 	}

@@ -47,6 +47,11 @@ func (s *Server) RunEvent(w *Run, action string) map[string]any {
 	return s.base(action, w.Repo, w.Head.Owner, object{"workflow_run": s.runJSON(w), "workflow": workflow})
 }
 
+// RepositoryEvent is repository: renamed, transferred, archived, edited, …
+func (s *Server) RepositoryEvent(r *Repo, action string) map[string]any {
+	return s.event(action, r, r.Owner, nil)
+}
+
 // ReleaseEvent is release: published, edited, created, deleted, …
 func (s *Server) ReleaseEvent(r *Repo, l *Release, action string) map[string]any {
 	s.mu.Lock()

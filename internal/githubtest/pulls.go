@@ -90,6 +90,9 @@ func (s *Server) createReview(r *request) (any, error) {
 			return nil, s.violation(r, "%s", why)
 		}
 	}
+	if r.repo.issue(int64(p.Number)).Locked {
+		return nil, locked()
+	}
 	s.spend(r)
 	v := &Review{ID: s.id(), Author: s.bot, Body: str(r.body, "body"), State: "COMMENTED", SHA: sha, At: time.Now()}
 	p.Reviews = append(p.Reviews, v)

@@ -26,6 +26,7 @@ type Repo struct {
 	Owner        *User
 	Name         string
 	Private      bool
+	Archived     bool   // nobody writes to it
 	Default      string // branch
 	Installation *Installation
 	Parent       *Repo // nil: no fork
@@ -65,6 +66,7 @@ type Issue struct {
 	Title    string
 	Author   *User
 	Pull     bool
+	Locked   bool // only people who may write are heard
 	Comments []*Comment
 }
 

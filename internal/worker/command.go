@@ -139,12 +139,8 @@ func (t *task) recheck(ctx context.Context, r *request, arguments string) (react
 		return reaction{emoji: confused, reply: fmt.Sprintf("%d platforms are too many for one look; name at most %d.\n", len(also), maxPlatforms)}, nil
 	}
 	if len(also) > 0 {
-		data, err := json.Marshal(also)
-		if err == nil {
-			err = t.Queue.Put(ctx, alsoKey(t.job.Delivery), data, alsoTTL)
-		}
-		if err != nil {
-			return reaction{}, &ownFault{fmt.Errorf("worker: note the platforms of a recheck: %w", err)}
+		if err := t.keepFor(ctx, alsoKey(t.job.Delivery), also, alsoTTL); err != nil {
+			return reaction{}, err
 		}
 	}
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)

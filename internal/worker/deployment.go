@@ -83,7 +83,7 @@ func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, err
 		return done, err
 	}
 	if len(problems) > 0 {
-		g.Answer, g.Comment = rejected, fmt.Sprintf("The configuration is invalid: %s", mdsafe.Prose(problems[0].String()))
+		g.Answer, g.Comment = rejected, fmt.Sprintf("The configuration is invalid: %s", mdsafe.Prose(problems[0].In(set.where)))
 		return done, t.saveGate(ctx, g)
 	}
 	found, err := t.Fetcher.Run(ctx, t.client, t.repo.Owner, t.repo.Name, run, set.repository.Artifacts...)

@@ -103,12 +103,14 @@ func (t *task) readLog(ctx context.Context, j *github.Job, out *comment.Logs, sa
 }
 
 // unbuilt concludes a subject without artifacts, with what the logs of its failed jobs say.
-func (t *task) unbuilt(ctx context.Context, s subject, run comment.Run, what string, found *artifact.Found, p *comment.Problem) error {
+func (t *task) unbuilt(ctx context.Context, s subject, run comment.Run, set configuration, what string, found *artifact.Found, p *comment.Problem) error {
 	logs, err := t.logs(ctx, found.Runs)
 	if err != nil {
 		return err
 	}
-	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: comment.Render(comment.Input{Problem: p, Logs: logs, SHA: s.sha, Release: s.release})})
+	check := comment.Render(comment.Input{Problem: p, Logs: logs, SHA: s.sha, Release: s.release})
+	set.speaks(&check)
+	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: check})
 }
 
 // headLogs are the logs of a pull request's newest head; nil where no run of it has failed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/compat-app/compat/comment"
 )
@@ -46,9 +47,13 @@ func (t *task) recall(ctx context.Context, key string, to any) error {
 
 // keep is the opposite of recall.
 func (t *task) keep(ctx context.Context, key string, value any) error {
+	return t.keepFor(ctx, key, value, reportTTL)
+}
+
+func (t *task) keepFor(ctx context.Context, key string, value any, ttl time.Duration) error {
 	data, err := json.Marshal(value)
 	if err == nil {
-		err = t.Queue.Put(ctx, key, data, reportTTL)
+		err = t.Queue.Put(ctx, key, data, ttl)
 	}
 	if err != nil {
 		return &ownFault{fmt.Errorf("worker: keep %s: %w", key, err)}

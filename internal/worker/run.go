@@ -130,6 +130,10 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		t.Log.Info("the installation is gone; its jobs are dropped", "error", err)
 		w.App.Forget(job.Installation)
 		return "dropped", w.Queue.DropInstallation(ctx, job.Installation)
+	case fate.Kind == github.Forbidden && t.client != nil:
+		t.client.ForgetRepository(job.Repository) // it may be archived by now
+	}
+	switch {
 	case fate.Kind == github.Invalid, fate.Kind == github.Gone, fate.Kind == github.Forbidden && lease.Attempt > 2:
 		t.Log.Error("job can't succeed", "error", err)
 		w.abandon(ctx, t, fate.Reason)
@@ -187,6 +191,10 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 	}
 	if ok, err := t.open(ctx); err != nil || !ok {
 		return t.missing(err)
+	}
+	if t.repo.Archived {
+		t.Log.Info("nothing to do: the repository is archived")
+		return done, nil
 	}
 	return f(t, ctx)
 }

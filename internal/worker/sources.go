@@ -2,12 +2,8 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/compat-app/compat/comment"
-	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/github"
 )
 
 const (
@@ -23,49 +19,6 @@ const (
 	maxDiffPages = 30      // GitHub lists at most 3,000 files of a pull request
 	maxCompared  = 300     // files that GitHub names in a comparison of two commits
 )
-
-// configuration is a repository's configuration with a digest of its bytes.
-type configuration struct {
-	repository *config.Repository
-	digest     string // "" without a file
-}
-
-// configured reads the configuration of a branch: the base's, never the head's. The folder is read rather than the file: most repositories have
-// no such file, and only what is there can be asked for news without a cost.
-func (t *task) configured(ctx context.Context, ref string) (configuration, []config.Problem, error) {
-	_, folder, _, err := t.client.Repositories.GetContents(ctx, t.repo.Owner, t.repo.Name, path.Dir(config.Path), &gh.RepositoryContentGetOptions{Ref: ref})
-	if err != nil && !notFound(err) {
-		return configuration{}, nil, fmt.Errorf("worker: look for the configuration: %w", err)
-	}
-	at := slices.IndexFunc(folder, func(f *gh.RepositoryContent) bool { return f.GetPath() == config.Path })
-	if at < 0 || folder[at].GetType() == "dir" {
-		return configuration{repository: &config.Repository{}}, nil, nil
-	}
-	file := folder[at]
-	var data string
-	switch {
-	case file.GetSize() > maxSource:
-		return configuration{}, []config.Problem{config.TooLarge(file.GetSize())}, nil
-	case file.GetType() == "symlink":
-		data, _, err = t.content(ctx, ref, config.Path)
-	default:
-		data, err = t.blob(ctx, file.GetSHA())
-	}
-	if err != nil {
-		return configuration{}, nil, fmt.Errorf("worker: read the configuration: %w", err)
-	}
-	sum := sha256.Sum256([]byte(data))
-	c, problems := config.ParseRepository([]byte(data), t.ruleIDs())
-	digest := hex.EncodeToString(sum[:])
-	if c != nil { // what is accepted until yesterday counts no longer, though the file is the same
-		for i, a := range c.Accept {
-			if a.Until != "" && t.today() > a.Until {
-				digest += fmt.Sprintf("-%d", i)
-			}
-		}
-	}
-	return configuration{repository: c, digest: digest}, problems, nil
-}
 
 // blob reads a file by the name that git gives its content.
 func (t *task) blob(ctx context.Context, sha string) (string, error) {
@@ -82,7 +35,12 @@ func (t *task) blob(ctx context.Context, sha string) (string, error) {
 
 // content reads a file of a commit or branch. What is no file, or has over a megabyte, is not there.
 func (t *task) content(ctx context.Context, ref, path string) (string, bool, error) {
-	file, _, _, err := t.client.Repositories.GetContents(ctx, t.repo.Owner, t.repo.Name, path, &gh.RepositoryContentGetOptions{Ref: ref})
+	return t.contentOf(ctx, t.client, t.repo.Owner, t.repo.Name, ref, path)
+}
+
+// contentOf is content of any repository that a client may read; ref "" is its default branch.
+func (t *task) contentOf(ctx context.Context, c *github.Client, owner, repo, ref, path string) (string, bool, error) {
+	file, _, _, err := c.Repositories.GetContents(ctx, owner, repo, path, &gh.RepositoryContentGetOptions{Ref: ref})
 	if notFound(err) || err == nil && (file == nil || file.GetType() != "file" || file.GetSize() > maxSource) {
 		return "", false, nil
 	}

@@ -83,7 +83,7 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		return done, err
 	}
 	if len(problems) > 0 {
-		return done, t.invalid(ctx, s, run, set.digest, problems)
+		return done, t.invalid(ctx, s, run, set, problems)
 	}
 	found, err := s.find(ctx, set.repository)
 	if err != nil {
@@ -220,11 +220,11 @@ func (t *task) wait(ctx context.Context, s subject, run comment.Run, found *arti
 	}
 	switch {
 	case empty && s.release && late:
-		return done, t.problem(ctx, s, run, "nothing", comment.NothingToCheck())
+		return done, t.problem(ctx, s, run, set, "nothing", comment.NothingToCheck())
 	case empty && (late || !s.release && now.Sub(st.Empty) >= patience):
-		return done, t.unbuilt(ctx, s, run, "empty", found, comment.NoArtifacts(set.repository.Artifacts))
+		return done, t.unbuilt(ctx, s, run, set, "empty", found, comment.NoArtifacts(set.repository.Artifacts))
 	case late:
-		return done, t.unbuilt(ctx, s, run, "deadline", found, comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
+		return done, t.unbuilt(ctx, s, run, set, "deadline", found, comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
 	}
 	st.Polls++
 	return later(min(t.poll(empty || s.settle > 0), st.Deadline.Sub(now)), found.Reason), t.save(ctx)
@@ -242,24 +242,29 @@ func (t *task) poll(soon bool) time.Duration {
 	return min(time.Second<<min(n, 5), fastPoll)
 }
 
-func (t *task) problem(ctx context.Context, s subject, run comment.Run, what string, p *comment.Problem) error {
-	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})})
+func (t *task) problem(ctx context.Context, s subject, run comment.Run, set configuration, what string, p *comment.Problem) error {
+	check := comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})
+	set.speaks(&check)
+	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: check})
 }
 
 // invalid concludes with what is wrong in the configuration, at its lines where the head has the file.
-func (t *task) invalid(ctx context.Context, s subject, run comment.Run, digest string, problems []config.Problem) error {
-	ext := t.external(s.sha, "config", digest)
+func (t *task) invalid(ctx context.Context, s subject, run comment.Run, set configuration, problems []config.Problem) error {
+	ext := t.external(s.sha, "config", set.digest)
 	if ext == t.state.Said && !t.state.Owed {
 		return nil
 	}
-	lines, err := t.lines(ctx, s.sha, config.Path)
-	if err != nil {
-		return err
+	lines := 0
+	if set.own {
+		var err error
+		if lines, err = t.lines(ctx, s.sha, config.Path); err != nil {
+			return err
+		}
 	}
 	var errs []comment.ConfigError
 	for _, p := range problems {
 		errs = append(errs, comment.ConfigError{Line: p.Line, Key: p.Key, Message: p.Message})
 	}
-	check := comment.Render(comment.Input{Problem: comment.ConfigInvalid(config.Path, errs, lines), SHA: s.sha})
+	check := comment.Render(comment.Input{Problem: comment.ConfigInvalid(set.where, errs, lines), SHA: s.sha})
 	return t.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
 }

@@ -25,6 +25,7 @@ type task struct {
 	lease    *queue.Lease
 	job      queue.Job
 	client   *github.Client
+	account  *github.Client // reads what all repositories of the installation share
 	repo     *github.Repository
 	poster   *comment.Poster
 	state    *state                                         // of a subject with a check run; nil otherwise
@@ -50,7 +51,7 @@ func (t *task) open(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t.client, t.repo = client, repo
+	t.client, t.account, t.repo = client, client, repo
 	t.Log = t.Log.With("name", repo.Owner+"/"+repo.Name)
 	t.poster = &comment.Poster{Client: client, Owner: repo.Owner, Repo: repo.Name, Bot: bot, AppID: t.App.ID(), Fence: t.fence, Log: t.Log}
 	return true, nil

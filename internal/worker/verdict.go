@@ -23,7 +23,6 @@ type verdict struct {
 	check  comment.Check
 	report *analyzer.Report // nil: nothing could be judged
 	page   string           // address of the report page; "" none
-	quiet  bool             // the configuration wants no comments
 }
 
 // verdict judges what was found and posts it.
@@ -37,7 +36,7 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 	}
 	j, err := t.analyze(ctx, found, set.repository, accepted, s.compare)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		return done, t.invalid(ctx, s, run, set.digest, []config.Problem{{Line: 1, Message: bad.Error()}})
+		return done, t.invalid(ctx, s, run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
 	}
 	if err != nil {
 		return done, err
@@ -48,7 +47,7 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 		}
 	}
 	in := comment.Input{Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
-	v := verdict{run: run, ext: ext, report: j.report, quiet: set.repository.Comment.Off}
+	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {
 			return done, err
@@ -61,6 +60,7 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 		}
 	}
 	v.check = comment.Render(in)
+	set.speaks(&v.check)
 	t.Log.Info("judged", "conclusion", v.check.Conclusion, "title", v.check.Title, "took", j.took.Round(time.Millisecond).String())
 	return done, t.conclude(ctx, s, v)
 }
@@ -101,7 +101,7 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	if _, err := t.poster.Conclude(ctx, s.sha, v.run, v.ext, v.page, v.check); err != nil {
 		return err
 	}
-	if s.number != 0 && !v.quiet {
+	if s.number != 0 && !v.check.Mute {
 		if err := t.converse(ctx, s, v); err != nil {
 			return err
 		}
