@@ -69,23 +69,26 @@ func (l *ladder) spans() []span {
 	}
 	var out []span
 	if above >= 0 {
-		high := above
-		if l.good(last) {
-			high = last
-		} else if end := l.minor(above, 1); l.good(end) {
-			high = end
+		high := last
+		if !l.good(last) {
+			high = l.reach(above, 1)
 		}
 		out = append(out, span{above, high})
 	}
 	if below >= 0 {
-		low := below
-		if start := l.minor(below, -1); l.good(start) {
-			low = start
-		}
-		out = append(out, span{low, below})
+		out = append(out, span{l.reach(below, -1), below})
 	}
 	slices.SortStableFunc(out, func(a, b span) int { return l.distance(a) - l.distance(b) })
 	return out
+}
+
+// reach is the last good version in a direction, as far as its minor release goes: found by bisection where that is not good to its end.
+func (l *ladder) reach(i, step int) int {
+	end := l.minor(i, step)
+	if l.good(end) {
+		return end
+	}
+	return i + step*sort.Search((end-i)*step-1, func(n int) bool { return !l.good(i + step*(n+1)) })
 }
 
 // minor is the last version in a direction that is of the same minor release.

@@ -2,12 +2,15 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -18,7 +21,8 @@ var libraryNotFound = &analyzer.Rule{
 	Doc: `An object lists a library in DT_NEEDED that neither the artifact, nor the packages it declares, nor the platform brings. The load fails with
 "cannot open shared object file: No such file or directory".
 
-It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), where a declared package that could not be looked up may
+It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), on a system where the wheel's own Python may be built as a shared
+library for that one (libpython3.11.so.1.0; a manylinux tag promises that it works without), where a declared package that could not be looked up may
 bring it, for one of several alternatives of which one is loaded at run time, and where a deb or conda package depends on others none of which is named after the library. What
 the packages that a deb, rpm or conda package depends on bring, by their names (libssl3 has libssl.so.3) or capabilities, is not looked at and no finding.
 
@@ -49,6 +53,12 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			switch {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s brings it", where, bringer)
+			case ofInterpreter(p, needed):
+				f.Message = where + "; a Python built with --enable-shared has it loaded, and a static one, as most are, has not"
+				if p.Platform.Kind != platform.Policy { // PEP 513: a wheel with such a tag works with a static one too
+					f.Severity = analyzer.Warning
+				}
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link the module without libpython, whose symbols every interpreter brings", Command: "python3-config --ldflags"}})
 			case v.Alternative && !everyAlternativeLacks(p, v, needed):
 				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
 			case ofStem(p, needed) != nil:
@@ -65,12 +75,21 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				f.Message = where + " nor in any package that is declared or given"
 			}
 			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
-			if !known && grafted(needed) == "" && p.Facts.Kind == "wheel" {
+			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" && p.Facts.Kind == "wheel" {
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
 			}
 			p.Report(f, fixes...)
 		}
 	}
+}
+
+// libPython matches the library of a CPython that was built as one.
+var libPython = regexp.MustCompile(`^libpython([23])\.([0-9]+)[a-z]*\.so\.1\.0$`)
+
+// ofInterpreter tells whether a library is the interpreter that a wheel's tag names.
+func ofInterpreter(p *analyzer.Pass, needed string) bool {
+	m := libPython.FindStringSubmatch(needed)
+	return m != nil && p.Facts.Wheel != nil && slices.ContainsFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool { return t.Python == "cp"+m[1]+m[2] })
 }
 
 // bringing offers the package that is known to have a CUDA library, where nothing of that name is beside the artifact.

@@ -35,7 +35,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		lost := undefined(v)
 		if len(v.Loading.Missing) > 0 {
-			lost = notOfMissing(v, lost) // whatever else is undefined may be in the missing library, and that is told already
+			lost = notOfMissing(p, v, lost) // whatever else is undefined may be in the missing library, and that is told already
 		}
 		var elsewhereInPackage []fix.Candidate // one search for all that the object misses
 		if len(lost) > 0 && !v.Alternative {
@@ -107,9 +107,9 @@ func undefined(v *analyzer.View) []dynlink.Binding {
 const minSimilar = 16
 
 // notOfMissing keeps what a missing library can't have: C++ names that begin like those of a library that is there, where only system libraries of C are missing.
-func notOfMissing(v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
+func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
 	for _, m := range v.Loading.Missing {
-		if _, known := platform.Known(m.Name); !known {
+		if _, known := platform.Known(m.Name); !known && !ofInterpreter(p, m.Name) {
 			return nil
 		}
 	}

@@ -16,7 +16,10 @@ import (
 )
 
 // index is a simple package index.
-type index struct{ address string }
+type index struct {
+	address string
+	only    *regexp.Regexp // of the file names of wheels that are read
+}
 
 // wheel is one file to read.
 type wheel struct {

@@ -1,11 +1,11 @@
 // Command historygen makes the embedded provider history of analyzer/stack: which release of the packages that compiled Python packages
 // share a process with brings which libraries, and what those export.
 //
-//	historygen -out FOLDER [-index URL] [-packages a,b] [-again]
+//	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-again]
 //
 // It reads a simple index (PEP 503) named by -index or PIP_INDEX_URL; there is no built-in address. Of each release it reads one wheel
 // per architecture: small ones whole, of others the zip directory, METADATA and each library by HTTP range. It is incremental: a
-// wheel that FOLDER already knows is not fetched again, and an interrupted run keeps what it has read. The same wheels always give the same bytes.
+// wheel that FOLDER already knows is not fetched again, but for libraries of it that were too large to be read and no longer are, and an interrupted run keeps what it has read. The same wheels always give the same bytes.
 package main
 
 import (
@@ -18,6 +18,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +44,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	out := flags.String("out", "data", "folder to write to, and to go on from")
 	address := flags.String("index", getenv("PIP_INDEX_URL"), "simple index to read (default: PIP_INDEX_URL)")
 	only := flags.String("packages", "", "read only these packages, comma separated, and leave the others as they are")
+	match := flags.String("wheels", "", "read only wheels whose file name matches this expression, and leave the others as they are")
 	again := flags.Bool("again", false, "read wheels again that were read before")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -49,11 +52,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	if *address == "" {
 		return errors.New("no package index: set PIP_INDEX_URL or give -index")
 	}
+	pattern, err := regexp.Compile(*match)
+	if err != nil {
+		return fmt.Errorf("-wheels: %w", err)
+	}
 	names := map[string]bool{}
 	for n := range strings.SplitSeq(*only, ",") {
 		names[n] = n != ""
 	}
-	x := &index{address: strings.TrimSuffix(*address, "/")}
+	x := &index{address: strings.TrimSuffix(*address, "/"), only: pattern}
 	for _, p := range packages {
 		if *only != "" && !names[p.name] {
 			continue
@@ -133,16 +140,24 @@ func (x *index) readAll(ctx context.Context, wheels []wheel, have map[string]his
 		old, known := have[w.file+" "+w.arch]
 		known = known && (old.SHA256 == "" || old.SHA256 == w.sha256)
 		old.Yanked, old.SHA256 = w.yanked, w.sha256
-		if known && (!again || ctx.Err() != nil) {
+		wanted := x.only.MatchString(w.file) && ctx.Err() == nil
+		if !known && !wanted {
+			continue
+		}
+		if known && (!wanted || !again && complete(&old, w.pkg)) {
 			mu.Lock()
 			releases = append(releases, old)
 			mu.Unlock()
 			continue
 		}
+		var kept []historydata.Library
+		if !again {
+			kept = old.Libraries
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r, err := x.read(ctx, w)
+			r, err := x.read(ctx, w, kept)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -163,6 +178,11 @@ func (x *index) readAll(ctx context.Context, wheels []wheel, have map[string]his
 		return nil, fmt.Errorf("none of %d wheels could be read", failed)
 	}
 	return releases, nil
+}
+
+// complete tells whether every library of a release was read that its package is worth.
+func complete(r *historydata.Release, p pkg) bool {
+	return p.most() < whole || !slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool { return !l.Known })
 }
 
 // compareVersions orders versions as PEP 440 does; what is no version stands first.

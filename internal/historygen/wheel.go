@@ -20,13 +20,14 @@ import (
 // shared matches shared libraries and leaves out extension modules, which nothing links against.
 var shared = regexp.MustCompile(`^lib[^/]*\.so(\.[0-9]+)*$`)
 
-// read fetches one wheel as far as it is needed: a small one in one go, of others the directory, METADATA, and each library by a range of its own.
-func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error) {
+// read fetches one wheel as far as it is needed: a small one in one go, of others the directory, METADATA, and each library by a range of its own. What is kept of an
+// earlier run is not read again.
+func (x *index) read(ctx context.Context, w wheel, kept []historydata.Library) (*historydata.Release, error) {
 	far, err := openRanged(ctx, w.url)
 	if err != nil {
 		return nil, err
 	}
-	if far.size <= atOnce && !w.list {
+	if far.size <= atOnce && !w.list && len(kept) == 0 {
 		if err := far.whole(); err != nil {
 			return nil, err
 		}
@@ -53,6 +54,11 @@ func (x *index) read(ctx context.Context, w wheel) (*historydata.Release, error)
 			}
 			metadata = true
 		case shared.MatchString(path.Base(f.Name)):
+			have := slices.IndexFunc(kept, func(l historydata.Library) bool { return l.Known && l.Path == installed(f.Name) })
+			if have >= 0 {
+				r.Libraries = append(r.Libraries, kept[have])
+				continue
+			}
 			l, err := x.library(far, f, w)
 			if errors.Is(err, elfobj.ErrNotELF) {
 				continue
