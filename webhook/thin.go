@@ -13,8 +13,8 @@ type fields map[string]fields
 // used are all members that the events read: a payload has 25 KB, and they are a few hundred bytes of it. What an event's function decodes and isn't
 // here stays zero.
 var used = members(
-	"action", "number", "installation.id", "repository.id", "repository.default_branch", "sender.type",
-	"pull_request.head.sha", "changes.base", "changes.default_branch",
+	"action", "number", "installation.id", "repository.id", "repository.default_branch", "sender.login", "sender.type",
+	"pull_request.number", "pull_request.head.sha", "changes.base", "changes.default_branch",
 	"workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
 	"workflow_run.pull_requests.number", "workflow_run.pull_requests.head.sha", "workflow_run.pull_requests.base.repo.id",
 	"check_run.head_sha", "check_run.external_id", "check_run.app.id", "requested_action.identifier",
@@ -22,7 +22,7 @@ var used = members(
 	"check_suite.head_sha", "check_suite.app.id",
 	"check_suite.pull_requests.number", "check_suite.pull_requests.head.sha", "check_suite.pull_requests.base.repo.id",
 	"environment", "deployment_callback_url", "deployment.sha",
-	"issue.number", "issue.pull_request", "comment.id", "comment.body", "comment.user.login", "comment.user.type", "comment.performed_via_github_app",
+	"issue.number", "issue.pull_request", "comment.id", "comment.in_reply_to_id", "comment.body", "comment.user.login", "comment.user.type", "comment.performed_via_github_app",
 	"merge_group.head_sha", "merge_group.head_ref", "merge_group.base_sha", "merge_group.base_ref",
 	"release.id", "release.draft", "repositories_removed.id",
 )

@@ -9,13 +9,11 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -25,9 +23,6 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/queue"
 )
-
-// maxBody is GitHub's limit for a payload (docs: webhook-events-and-payloads, payload cap).
-const maxBody = 25 << 20
 
 // storeTimeout leaves GitHub, which waits ten seconds for an answer, time to hear a 503.
 const storeTimeout = 5 * time.Second
@@ -61,7 +56,7 @@ func New(o Options) http.Handler {
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
 	}
-	s := &server{Options: o, metrics: newMetrics(o.Metrics), bodies: sync.Pool{New: func() any { return &bytes.Buffer{} }}}
+	s := &server{Options: o, metrics: newMetrics(o.Metrics), bodies: newBodies()}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
@@ -81,19 +76,7 @@ func New(o Options) http.Handler {
 type server struct {
 	Options
 	metrics *metrics
-	bodies  sync.Pool // of *bytes.Buffer; nothing that outlives a request refers to its body
-}
-
-// usualBody is more than nearly all payloads have. A buffer that grew beyond is not kept: what came once shall not stay in memory.
-const usualBody = 64 << 10
-
-// release gives the buffer of a body back.
-func (s *server) release(b *bytes.Buffer) {
-	if b.Cap() > usualBody {
-		return
-	}
-	b.Reset()
-	s.bodies.Put(b)
+	bodies  *bodies
 }
 
 // answer is the body of every response to a delivery.
@@ -132,13 +115,14 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if err != nil {
 		return refused(http.StatusUnauthorized, err.Error())
 	}
-	buffer, _ := s.bodies.Get().(*bytes.Buffer)
-	defer s.release(buffer)
-	_, err = buffer.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
-	body := buffer.Bytes()
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+	body, done, err := s.bodies.read(c.Writer, c.Request)
+	defer done()
+	switch tooLarge := (*http.MaxBytesError)(nil); {
+	case errors.As(err, &tooLarge):
 		return refused(http.StatusRequestEntityTooLarge, "the body is larger than 25 MiB")
-	} else if err != nil {
+	case errors.Is(err, errBusy):
+		return http.StatusServiceUnavailable, answer{Status: "unavailable", Reason: err.Error()}
+	case err != nil:
 		return refused(http.StatusBadRequest, "the body could not be read")
 	}
 	if !signed(body, mac, s.Secrets) {
