@@ -1,98 +1,173 @@
 package comment
 
 import (
-	"bytes"
-	"regexp"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/renderer/html"
-
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
 )
 
-var hostile = []string{
-	"`", "```", "a`b", "```\n@octocat\n```", "</code>@octocat", "@octocat", "lib@octocat/x.so", "#1", "octo/repo#1", "![img](http://evil.test/x.png)", "[link](http://evil.test)",
-	"<script>alert(1)</script>", "<img src=x>", "<!-- compat:report -->", "--> @octocat", "https://evil.test/x.so", "www.evil.test", "evil@evil.test", "a\n\n# heading\n@octocat", "\r\n> quote",
-	"|a|", "\\@octocat", "&#64;octocat", "\xff\xfe@octocat", "\u202ertl", "\x1b[31m@octocat", strings.Repeat("`@a ", 400), "```suggestion\nx\n```", "</details>", "$x$", "deadbeefdeadbeefdeadbeef",
+var judge = hostiletest.Judge{
+	Tags:  []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4"},
+	Links: []string{url, "https://github.test/"},
+	Marks: []string{"compat:report", "compat:thread"},
+	Lang:  []string{"suggestion"},
 }
-
-var (
-	gfm     = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
-	codeTag = regexp.MustCompile(`(?s)<code[^>]*>.*?</code>`)
-	ours    = regexp.MustCompile(`<!-- compat:(?:report|thread [0-9a-f]+) -->`)
-	report  = regexp.MustCompile(`<a href="https://compat.test/reports/abc">[^<@#]*</a>`)
-	tags    = regexp.MustCompile(`</?([a-zA-Z0-9]+)|<!`)
-	harmful = regexp.MustCompile(`(^|[^\w])@\w|#\d|https?://|www\.|\bGH-\d`)
-)
 
 // dead checks with a second reader that Markdown holds nothing but text, code, and what Render itself puts there.
 func dead(t *testing.T, what, markdown string) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := gfm.Convert([]byte(markdown), &b); err != nil {
-		t.Fatal(err)
-	}
-	rest := report.ReplaceAllString(ours.ReplaceAllString(codeTag.ReplaceAllString(b.String(), " "), " "), " ")
-	for _, m := range tags.FindAllStringSubmatch(rest, -1) {
-		if !strings.Contains(" p li ul ol pre strong em h3 h4 ", " "+m[1]+" ") || m[1] == "" {
-			t.Errorf("%s has %s:\n%s", what, m[0], rest)
-		}
-	}
-	if m := harmful.FindString(rest); m != "" {
-		t.Errorf("%s has %q alive:\n%s", what, m, rest)
-	}
-	if n := strings.Count(b.String(), "compat:report -->") - strings.Count(b.String(), "compat:report --&gt;"); n > 1 {
-		t.Errorf("%s has the marker %d times", what, n)
+	if alive := judge.Alive(markdown); alive != "" {
+		t.Errorf("%s has %s:\n%.3000s", what, alive, markdown)
 	}
 }
 
-func TestHostileNamesAreDead(t *testing.T) {
-	for _, h := range hostile {
-		f := analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: h, Artifact: h + ".whl", Object: "a/" + h, Symbol: h, Demangled: h + "()", Version: h, Library: h, ProvidedBy: &h,
-			Message: h + ": a/" + h + " needs " + h + "@" + h + " of " + h + ", not there. " + h, Chain: []string{h, h}, Package: h,
-			Fixes: []fix.Fix{{Kind: fix.KindPin, Title: "Pin " + h, Command: h + "\n" + h, Requirement: h, Cost: []string{"conflicts with " + h}}, {Kind: fix.KindSource, Title: h}}}
-		r := of(f, old(f))
-		r.Unread = []analyzer.Unread{{Path: h, Reason: h + " is cut, " + h}}
-		r.Skipped, r.Notes = r.Unread, []string{h, "about " + h}
-		r.Accepted = []analyzer.Accepted{{Finding: f, Because: h, By: "@" + h, Until: h}}
-		r.Targets[0].Name, r.Targets[0].With = h, []string{h}
-		pin := nvjitlink()
-		pin.Object, pin.Message = h, h+" needs what "+h+" lacks"
-		r.Findings = append(r.Findings, pin)
-		c := Render(Input{Report: r, Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}, DetailsURL: url, BaseName: h, SHA: "0123456789abcdef"})
+// surfaces renders everything that can hold a name, with names from next. The keys say where it is shown.
+func surfaces(t *testing.T, next func() string) map[string]string {
+	t.Helper()
+	finding := func() analyzer.Finding {
+		symbol, version, object, by := next(), next(), "a/"+next(), next()
+		return analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: next(), Artifact: next() + ".whl", Object: object, Symbol: symbol, Demangled: next() + "()", Version: version, Library: next(), ProvidedBy: &by,
+			Message: next() + ": " + object + " needs " + symbol + "@" + version + ", not there. " + next(), Chain: []string{object, next()}, Package: next(),
+			Fixes: []fix.Fix{{Kind: fix.KindPin, Title: "Pin " + next(), Command: next() + "\n" + next(), Requirement: next(), Cost: []string{"conflicts with " + next()}}, {Kind: fix.KindSource, Title: next()}}}
+	}
+	unread := func() []analyzer.Unread {
+		return []analyzer.Unread{{Path: next(), Reason: next() + " is cut, " + next()}}
+	}
+	r := of(finding(), old(finding()))
+	r.Unread, r.Skipped, r.Notes = unread(), unread(), []string{next(), "about " + next()}
+	r.Accepted = []analyzer.Accepted{{Finding: finding(), Because: next(), By: "@" + next(), Until: next()}}
+	r.Targets[0].Name, r.Targets[0].With = next(), []string{next()}
+	r.Artifacts[0].Path = next()
+	pin := nvjitlink()
+	pin.Object = next()
+	pin.Message = pin.Object + " needs what " + next() + " lacks"
+	r.Findings = append(r.Findings, pin)
+
+	out := map[string]string{}
+	add := func(name string, c Check) {
 		within(t, c)
-		dead(t, "summary", c.Summary)
-		dead(t, "text", c.Text)
-		dead(t, "sticky", c.Sticky)
-		if strings.ContainsAny(c.Title, "<>`[]#\n\x1b") || harmful.MatchString(c.Title) {
-			t.Errorf("title %q", c.Title)
+		out["the title of "+name], out["the summary of "+name], out["the text of "+name], out["the comment of "+name] = c.Title, c.Summary, c.Text, c.Sticky
+		for i, a := range c.Annotations {
+			out[fmt.Sprintf("annotation %d of %s", i, name)] = a.Message
+			out[fmt.Sprintf("the details of annotation %d of %s", i, name)] = a.RawDetails
+			out[fmt.Sprintf("the title of annotation %d of %s", i, name)] = a.Title
 		}
-		for _, a := range c.Annotations {
-			dead(t, "annotation", a.Message)
-			if strings.ContainsAny(a.Title+a.RawDetails, "\x1b\u202e\r") {
-				t.Errorf("annotation raw %q", a.RawDetails)
-			}
-		}
-		if len(c.Review) == 0 {
-			t.Error("no review comment")
-		}
-		for _, v := range c.Review {
-			dead(t, "review", v.Body)
-		}
-		for _, p := range []*Problem{ConfigInvalid(ConfigPath, []ConfigError{{1, h, "unknown key " + h}}, 3), Unjudged(h, h+" has expired"), Failed(h), NoArtifacts([]string{h}), Deadline(1, h)} {
-			c := Render(Input{Problem: p, DetailsURL: url})
-			dead(t, "problem", c.Summary)
-			dead(t, "problem's comment", c.Sticky)
-		}
-		found, _ := Explain(h, r, nil, h, url)
-		none, _ := Explain(h, nil, nil, h, url)
-		status := Status(Standing{SHA: h, Conclusion: "failure", Title: h, Doing: h, Accepted: []Taken{{What: h, Because: h, By: h, On: "2026-01-01", Until: h}}})
-		for _, reply := range []string{Unknown(h, ""), NotPermitted(h), NeedsReason(h), NoPlatform(h, h), NothingToAccept(h, h, true), Outdated(h), ExplainNew(r, url), found, none, status} {
-			dead(t, "reply", reply)
+		for i, v := range c.Review {
+			out[fmt.Sprintf("review comment %d of %s", i, name)] = v.Body
 		}
 	}
+	pull := Render(Input{Report: r, Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}, Partial: unread(), DetailsURL: url, BaseName: next(), SHA: "0123456789abcdef"})
+	if len(pull.Review) == 0 || len(pull.Annotations) == 0 {
+		t.Error("no review comment or no annotation")
+	}
+	add("a pull request", pull)
+	add("a release", Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}))
+	add("a shared head", Overruled(Render(Input{Report: of(), BaseName: next()}), Peer{Number: 3, Conclusion: "failure", Title: next(), DetailsURL: url}))
+	nothingNew := of(old(finding()))
+	nothingNew.Accepted = r.Accepted
+	add("nothing new", Render(Input{Report: nothingNew, BaseName: next()}))
+	cut := of()
+	cut.Unread = unread()
+	add("an unread file", Render(Input{Report: cut}))
+	unchecked := of()
+	unchecked.Verdict, unchecked.Notes = analyzer.Unchecked, []string{next()}
+	add("an unchecked one", Render(Input{Report: unchecked}))
+	for name, p := range map[string]*Problem{
+		"a bad configuration": ConfigInvalid(ConfigPath, []ConfigError{{1, next(), "unknown key " + next()}, {0, "", next()}}, 3),
+		"what is unjudged":    Unjudged(next(), next()+" has expired"), "a failure": Failed(next()), "no artifacts": NoArtifacts([]string{next()}), "the deadline": Deadline(1, next()),
+	} {
+		add(name, Render(Input{Problem: p, DetailsURL: url}))
+	}
+	log := logLine(next())
+	log.Job, log.Object, log.Library, log.Version, log.Message = next(), next(), next(), next(), next()
+	log.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + next(), Command: next() + "\n" + next()}}
+	logs := &Logs{Lines: []LogLine{log}, Jobs: []LogJob{{Name: next(), URL: log.URL, Gone: true}, {Name: next(), Limit: next()}}}
+	add("a failed build", Render(Input{Problem: NoArtifacts(nil), Logs: logs}))
+
+	out["a reply to explain"], _ = Explain(r.Findings[0].Symbol, r, nil, next(), url)
+	out["a reply to explain of nothing"], _ = Explain(next(), nil, nil, next(), url)
+	out["a reply to the button Explain"] = ExplainNew(r, url)
+	out["a reply about a platform"], out["a reply about nothing to accept"], out["a reply about an old head"] = NoPlatform(next(), next()), NothingToAccept(next(), next(), true), Outdated(next())
+	out["a reply to explain of a log"], _ = ExplainLogs("", logs)
+	out["a reply to status"] = Status(Standing{SHA: next(), Conclusion: "failure", Title: next(), DetailsURL: url, Doing: next(), Accepted: []Taken{{What: next(), Because: next(), By: next(), On: "2026-01-01", Until: next()}}})
+	out["a reply to an unknown command"], out["a refusal"], out["a reply without a reason"] = Unknown(next(), ""), NotPermitted(next()), NeedsReason(next())
+	return out
+}
+
+// judged says what is alive in surfaces, and which of them it is.
+func judged(t *testing.T, all map[string]string) {
+	t.Helper()
+	for what, s := range all {
+		switch {
+		case what == "the title of a shared head":
+			s = strings.TrimPrefix(s, "#3: ") // ours
+			fallthrough
+		case strings.HasPrefix(what, "the title of") && !strings.Contains(what, "annotation"):
+			if alive := hostiletest.AlivePlain(s); alive != "" {
+				t.Errorf("%s has %s: %q", what, alive, s)
+			}
+		case strings.HasPrefix(what, "the title of"), strings.HasPrefix(what, "the details"): // plain text, which GitHub shows as it is
+			if hidden := hostiletest.Hidden(s); hidden != "" {
+				t.Errorf("%s has %s: %q", what, hidden, s)
+			}
+		case what == "the summary of a shared head":
+			dead(t, what, strings.ReplaceAll(s, "#3", "the other"))
+		default:
+			dead(t, what, s)
+		}
+	}
+}
+
+// Every place that can hold a name shows hostile names dead, another one in each place.
+func TestHostileNamesAreDead(t *testing.T) {
+	names := hostiletest.Names()
+	for pass := range 12 {
+		i := pass * 37
+		judged(t, surfaces(t, func() string {
+			i++
+			return names[i%len(names)]
+		}))
+		if t.Failed() {
+			t.Fatalf("pass %d", pass)
+		}
+	}
+}
+
+// What stands around a name keeps its shape: a name that is only shown adds no block and ends none.
+func TestHostileNamesBreakNothing(t *testing.T) {
+	plain := surfaces(t, func() string { return "name" })
+	judged(t, plain)
+	for _, name := range []string{"```", "~~~", "\n\n# heading", "\r\n> quote", "\n- item", "</details>", "<!--", "|a|b|\n|-|-|", "\n    code", "`\n\n```\n", "x\n===\n", "\u2028- item"} {
+		for what, s := range surfaces(t, func() string { return name }) {
+			if !strings.Contains(what, "title") && !strings.Contains(what, "details") && hostiletest.Shape(s) != hostiletest.Shape(plain[what]) {
+				t.Errorf("%q breaks %s:\n%s\ninstead of\n%s\n%s", name, what, hostiletest.Shape(s), hostiletest.Shape(plain[what]), s)
+			}
+		}
+	}
+}
+
+// The same with names that are put together at random.
+func TestRandomNamesAreDead(t *testing.T) {
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		judged(t, surfaces(t, func() string { return hostiletest.Random(r) }))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("@octocat", "`", uint64(1))
+	f.Fuzz(func(t *testing.T, one, two string, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		judged(t, surfaces(t, func() string {
+			return []string{one, two, one + two, hostiletest.Random(r)}[r.IntN(4)]
+		}))
+	})
 }

@@ -100,7 +100,7 @@ func within(t *testing.T, c Check) {
 		t.Errorf("%d actions, %d annotations", len(c.Actions), len(c.Annotations))
 	}
 	for _, a := range c.Annotations {
-		if a.StartLine < 1 || a.EndLine < a.StartLine || a.Message == "" || len(a.Message) > maxRaw || len(a.RawDetails) > maxRaw || len(a.Title) > maxTitle || a.Path == "" {
+		if a.StartLine < 1 || a.EndLine < a.StartLine || a.Message == "" || len(a.Message) > maxRaw || len(a.RawDetails) > maxRaw || utf8.RuneCountInString(a.Title) > maxTitle || a.Path == "" {
 			t.Errorf("annotation %s:%d: title %d, message %d, raw %d bytes", a.Path, a.StartLine, len(a.Title), len(a.Message), len(a.RawDetails))
 		}
 	}

@@ -65,7 +65,7 @@ func headline(f *analyzer.Finding) string {
 	case what == "":
 		what = mdsafe.Plain(f.Version, 40)
 	case f.Version != "":
-		what += "@" + mdsafe.Plain(f.Version, 40)
+		what = mdsafe.Plain(what+"@"+mdsafe.Plain(f.Version, 40), 0) // of the whole: "x)@octocat" mentions, "x@octocat" doesn't
 	}
 	switch {
 	case what == "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/internal/githubtest"
 	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
 )
 
 // with is a wheel with one more file.
@@ -159,49 +160,53 @@ func TestZipSlip(t *testing.T) {
 	})
 }
 
+// TestNamesAreHarmless: files, an artifact, branches and commands, all named to be more than text, wherever they are shown.
 func TestNamesAreHarmless(t *testing.T) {
 	s := tell(t, world{})
-	p := s.Open()
-	w := cases.CaseA("1.1.0")
-	w.Files = map[string][]byte{"warp/@octocat <img src=x> `#1` [x](http://x).so": w.Files["warp/bin/warp.so"]}
+	const branch = "rel/`@octocat`#1<img>"
+	old, w := cases.CaseA("1.0.0"), cases.CaseA("1.1.0")
+	library := w.Files["warp/bin/warp.so"]
+	s.gh.Commit(s.repo, branch, map[string]string{"CHANGES": "1\n"})
+	s.gh.BranchRun(s.repo, branch, wheels(old))
+	w.Files["warp/@octocat <img src=x> `#1` [x](http://x).so"] = library
+	w.Files["warp/```\n@octocat\u202e\x1b[31m.so"] = library
+	w.Files["warp/"+strings.Repeat("`@a", 20000)+".so"] = library
 	name, content := w.File()
+	p := s.gh.OpenPull(s.repo, s.repo, "fix/`@octocat`#1<b>", s.gh.User("maintainer"), requiring("packaging>=24"))
+	s.gh.Do(func() { p.BaseRef, p.BaseSHA = branch, s.repo.Branches[branch] })
+	s.Send("pull_request", s.gh.PullEvent(p, "opened"))
 	s.Finish(p, artifact("`@octocat` <b>", cases.Zip(map[string][]byte{"@octocat/" + name: content})))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
-	s.says(shown(k), "octocat", "img src=x")
-	for _, text := range []string{k.Summary, k.Text, s.Summary(p).Body} {
-		if live := outsideCode(text); strings.Contains(live, "@octocat") || strings.Contains(live, "<img") || strings.Contains(live, "](http://x)") {
-			s.Errorf("a name is alive outside of code:\n%s", text)
+	s.says(shown(k), "octocat", "img src=x", "does not have")
+	if what := hostiletest.AlivePlain(k.Title); what != "" {
+		s.Errorf("the title has %s: %s", what, k.Title)
+	}
+	texts := map[string]string{"summary": k.Summary, "text": k.Text, "comment": s.Summary(p).Body}
+	for i, a := range k.Annotations {
+		texts[fmt.Sprintf("annotation %d", i)] = a.Message
+	}
+	commands := []string{
+		"/compat explain `@octocat`<img src=x>#1", "/compat accept </code>@octocat", "/compat accept </code>@octocat because @octocat said #1 <img src=x> until 2999-99-99",
+		"/compat unaccept https://evil.test/x", "/compat @octocat<b>", "/compat accept pow because ](http://evil.test) ``` @octocat #1", "/compat status",
+	}
+	for i, command := range commands {
+		c := s.Say(p.Number, "maintainer", command)
+		if i == 5 {
+			s.reacted(c, "+1")
+			continue
+		}
+		s.replied(p, c)
+	}
+	for i, c := range s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number) {
+		texts[fmt.Sprintf("comment %d", i)] = c.Body
+	}
+	judge := hostiletest.Judge{Tags: []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4"}, Links: []string{s.app.url("/reports/")}, Marks: []string{"compat:report", "compat:reply"}}
+	for where, text := range texts {
+		if what := judge.Alive(text); what != "" {
+			s.Errorf("the %s has %s:\n%.3000s", where, what, text)
 		}
 	}
-}
-
-// outsideCode leaves out code spans and code blocks of Markdown.
-func outsideCode(markdown string) string {
-	var b strings.Builder
-	for rest := markdown; rest != ""; {
-		i := strings.IndexByte(rest, '`')
-		if i < 0 {
-			return b.String() + rest
-		}
-		b.WriteString(rest[:i])
-		rest = rest[i:]
-		ticks := rest[:len(rest)-len(strings.TrimLeft(rest, "`"))]
-		rest = rest[len(ticks):]
-		for end := rest; ; {
-			j := strings.Index(end, ticks)
-			if j < 0 {
-				break
-			}
-			run := len(end[j:]) - len(strings.TrimLeft(end[j:], "`"))
-			end = end[j+run:]
-			if run == len(ticks) {
-				rest = end
-				break
-			}
-		}
-	}
-	return b.String()
 }
 
 func TestManyFindings(t *testing.T) {
