@@ -7,7 +7,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@latest
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## The binary, static, at ./compat
 	CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags "-s -w" -o compat ./cmd/compat
@@ -31,6 +31,9 @@ model: ## The queue against its model, 1,000,000 steps embedded and 250,000 on R
 
 scale: ## What enqueue and claim cost Redis beside 1,000,000 waiting jobs (long)
 	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run Scale ./internal/queue
+
+conformance: ## Real packages of every kind of archive, from their registries, beside what libarchive reads (fetches)
+	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/conformance
 
 lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...

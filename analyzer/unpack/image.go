@@ -21,7 +21,7 @@ const (
 	opaque      = ".wh..wh..opq"
 )
 
-// imageStart matches the first name in the tar of an image, which no other kind of tar begins with.
+// imageStart matches the name of the first file in the tar of an image, or of a folder before it, which no other kind of tar begins with.
 var imageStart = regexp.MustCompile(`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`)
 
 // imageFile is an image's tar with the place of each of its files.
@@ -32,14 +32,18 @@ type imageFile struct {
 
 type span struct{ at, size int64 }
 
-// isImage looks at the first name of a tar.
+// isImage looks at the first name of a tar, behind that of the folder which was packed.
 func (w *walker) isImage(r io.ReaderAt, size int64) bool {
 	stream, done, err := w.decompress(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return false
 	}
 	defer done()
-	h, err := tar.NewReader(stream).Next()
+	tr := tar.NewReader(stream)
+	h, err := tr.Next()
+	if err == nil && h.Name == "./" { // tar -C LAYOUT -cf image.tar .
+		h, err = tr.Next()
+	}
 	return err == nil && imageStart.MatchString(h.Name)
 }
 

@@ -94,3 +94,11 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 }
+
+// tar -C LAYOUT -cf image.tar . puts the folder itself first.
+func TestImageOfAFolder(t *testing.T) {
+	layer := tarOf(t, &tar.Header{Name: "./x.so", Uname: elf})
+	image := tarOf(t, &tar.Header{Name: "./", Typeflag: tar.TypeDir}, &tar.Header{Name: "./oci-layout", Uname: "{}"}, &tar.Header{Name: "./blobs/", Typeflag: tar.TypeDir},
+		&tar.Header{Name: "./blobs/sha256/aa", Uname: string(layer)}, &tar.Header{Name: "./blobs/sha256/mm", Uname: `{"layers":[{"digest":"sha256:aa"}]}`}, &tar.Header{Name: "./index.json", Uname: `{"manifests":[{"digest":"sha256:mm"}]}`})
+	same(t, story(t, "i.tar", image, Options{Want: elfOrSO}), "file i.tar : x.so = \"\\x7fELF and so on\"\narchive i.tar")
+}
