@@ -201,15 +201,16 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 			}
 		}
 	}
-	var first []*dynlink.Library
+	before := imported{}
 	byName := map[string]*dynlink.Library{}
 	for _, r := range set.Releases {
 		brought := c.brought(r)
 		libraries = append(libraries, brought...)
-		if slices.ContainsFunc(c.options.First, func(n string) bool { return pkgmeta.Normalize(n) == r.Name }) {
-			first = append(first, brought...)
+		if c.importedFirst(r.Name, s) {
+			before.add(r.Name, brought)
 		}
 	}
+	first, local := before.loaded(libraries)
 	for _, l := range p.Libraries() {
 		provided := dynlink.OfPlatform(p, l)
 		libraries = append(libraries, provided)
@@ -228,6 +229,7 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 				}
 			}
 			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, first...))
+			hosted[h].Local = local
 		}
 		return hosted[h]
 	}

@@ -82,7 +82,10 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 			}
 		}
 	}
-	return t.ranges(sets, fresh)
+	if err := t.ranges(sets, fresh); err != nil {
+		return err
+	}
+	return t.order(fresh)
 }
 
 // run judges the artifact in a changed world, nil when enough worlds were judged.

@@ -17,7 +17,8 @@ import (
 
 // Environment is everything that a load can find.
 type Environment struct {
-	Libc string // "glibc" or "musl"; "" counts as glibc
+	Libc  string            // "glibc" or "musl"; "" counts as glibc
+	Local map[*Library]bool // of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see its symbols
 
 	host   []*Library            // already in the process: the global scope
 	byName map[string][]*Library // SONAME or file name -> libraries, first given first
@@ -26,7 +27,7 @@ type Environment struct {
 }
 
 // NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
-// the first loaded does. host is what the loading process already has, in its global scope.
+// the first loaded does. host is what the loading process already has, in its global scope but for Local.
 func NewEnvironment(libc string, libraries, host []*Library) *Environment {
 	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}}
 	for _, l := range libraries {
@@ -73,12 +74,14 @@ type Missing struct {
 type Loading struct {
 	Found   []Found
 	Missing []Missing
+	Hidden  []*Library // in the process already, and seen by those only that list them: see Environment.Local
 	host    []*Library
 }
 
 // Load follows DT_NEEDED from a root.
 func (e *Environment) Load(root *Library) *Loading {
-	l := &Loading{Found: []Found{{Library: root}}, host: e.host}
+	l := &Loading{Found: []Found{{Library: root}}}
+	l.host, l.Hidden = e.scopes()
 	seen := map[*Library]bool{root: true}
 	for i := 0; i < len(l.Found); i++ {
 		of := l.Found[i].Library
@@ -94,6 +97,21 @@ func (e *Environment) Load(root *Library) *Loading {
 		}
 	}
 	return l
+}
+
+// scopes are what the process has in its global scope, and what it has loaded beside.
+func (e *Environment) scopes() (global, hidden []*Library) {
+	if len(e.Local) == 0 {
+		return e.host, nil
+	}
+	for _, l := range e.host {
+		if e.Local[l] {
+			hidden = append(hidden, l)
+		} else {
+			global = append(global, l)
+		}
+	}
+	return global, hidden
 }
 
 // find answers one DT_NEEDED entry: loaded already under that name (native rule: the SONAME decides, no path is looked at),

@@ -23,7 +23,8 @@ Usually a library is missing on the link line, or stands before the objects on i
 from glibc 2.34 on, and in libdl.so.2 before.
 
 It is a warning where an addon of Node.js uses the C++ API of V8, which is another in each release line, where a library outside of the load has the symbol (it works only if that one was loaded globally before), for a plug-in whose host is not known, and in a
-package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does.
+package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does. Of a package that is imported first (--first), the libraries that it opens with RTLD_GLOBAL serve everybody,
+the others only those who list them, as far as that is known of the package (torch).
 
 Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of an extension module; napi_…, uv_… and OpenSSL of an addon of Node.js;
 JVM_… of a library with native methods), of a program in the same artifact, and of objects that miss a whole library.`,
@@ -62,10 +63,22 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes,
 					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{owner})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}},
 					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + owner + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}})
+			case other != nil && inPlaceOf(v, other) != nil:
+				f.ProvidedBy = &other.Path
+				taken := inPlaceOf(v, other)
+				f.Message += fmt.Sprintf("; %s has it, but %s of %s is loaded already under the name %s, and serves whoever lists that", other.Path, taken.Path, taken.Origin, taken.Names()[0])
 			case other != nil:
 				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
 				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
 				fixes = append(fixes, needed(p, v, other))
+			case hidden(v, i.Name) != nil:
+				l := hidden(v, i.Name)
+				f.ProvidedBy = &l.Path
+				f.Message += fmt.Sprintf("; %s of %s has it and is loaded before, but only for those who list it: it was not opened with RTLD_GLOBAL", l.Path, l.Origin)
+				soname := l.Names()[0]
+				fixes = append(fixes,
+					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{soname})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}},
+					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += "; the object is one of several of which one is loaded at run time"
@@ -93,6 +106,25 @@ func moduleVersion(v *analyzer.View) string {
 		}
 	}
 	return ""
+}
+
+// inPlaceOf finds a library of another package that the object got under the name of one of the artifact.
+func inPlaceOf(v *analyzer.View, own *dynlink.Library) *dynlink.Library {
+	for _, f := range v.Loading.Found {
+		if l := f.Library; l != own && l.Kind == dynlink.FromPackage && own.SONAME != "" && l.SONAME == own.SONAME {
+			return l
+		}
+	}
+	return nil
+}
+
+// hidden finds a library that is loaded before the object, defines a symbol, and is not in the global scope.
+func hidden(v *analyzer.View, symbol string) *dynlink.Library {
+	i := slices.IndexFunc(v.Loading.Hidden, func(l *dynlink.Library) bool { return l.Known && l.Defines(symbol, "") })
+	if i < 0 {
+		return nil
+	}
+	return v.Loading.Hidden[i]
 }
 
 // undefined are the imports that nothing of the object's load defines.
