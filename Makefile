@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo chaos replay bench model scale
+.PHONY: help build test lint vuln docs data demo chaos replay screens bench model scale
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -44,6 +44,10 @@ vuln: ## Known vulnerabilities of what is imported (asks the Go vulnerability da
 
 docs: ## Write the generated pages and the goldens of the rules anew
 	go test ./internal/docgen ./cmd/compat -run 'Pages|Schemas' -update
+
+screens: ## Pictures of what authors see into docs/screens (needs npm and chromium)
+	dir=$$(mktemp -d) && (cd $$dir && npm pack --silent github-markdown-css@5.9.0 && tar xzf *.tgz) && mkdir -p docs/screens && \
+	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run TestScreens ./internal/stories; rm -rf $$dir
 
 data: ## Write the embedded tables of platforms and packages anew (needs apt's mirror and a package index)
 	go generate ./analyzer/platform ./analyzer/stack ./analyzer/abi3

@@ -25,6 +25,9 @@ func names(f *analyzer.Finding) []string {
 func oneLine(g *group, most int) string {
 	s := mdsafe.Prose(g.Message, names(g.Finding)...)
 	if others := g.symbols; len(others) > 1 {
+		if !strings.HasSuffix(g.Message, ".") {
+			s += "."
+		}
 		s += " Also: " + mdsafe.Codes(others[1:], most, maxShown) + "."
 	}
 	return s + " (" + mdsafe.Code(g.Rule, maxShown) + ")"
