@@ -11,20 +11,26 @@ type Cost struct {
 	Bytes    int64 // of bodies received
 	Cached   int64 // pages and facts that the cache had
 	Recorded int64 // releases of the built-in history, whose file the index lists
+	Spared   int64 // bytes of those files, as far as the index says how large they are
 }
 
 // meter counts costs; it is safe for concurrent use.
-type meter struct{ requests, bytes, cached, recorded atomic.Int64 }
+type meter struct{ requests, bytes, cached, recorded, spared atomic.Int64 }
 
 // Cost is what was spent so far.
 func (i *Index) Cost() Cost {
-	return Cost{Requests: i.meter.requests.Load(), Bytes: i.meter.bytes.Load(), Cached: i.meter.cached.Load(), Recorded: i.meter.recorded.Load()}
+	return Cost{Requests: i.meter.requests.Load(), Bytes: i.meter.bytes.Load(), Cached: i.meter.cached.Load(), Recorded: i.meter.recorded.Load(), Spared: i.meter.spared.Load()}
 }
 
-// String is a sentence without its end: "12 requests, 0.7 MB received, 3 answers from the cache, 14 releases known from the built-in history".
+// String is a sentence without its end: "12 requests, 0.7 MB received, 3 answers from the cache, 14 releases known from the built-in history, whose
+// 2711.3 MB were not read".
 func (c Cost) String() string {
-	return fmt.Sprintf("%s, %.1f MB received, %s from the cache, %s known from the built-in history",
+	s := fmt.Sprintf("%s, %.1f MB received, %s from the cache, %s known from the built-in history",
 		count(c.Requests, "request"), float64(c.Bytes)/1e6, count(c.Cached, "answer"), count(c.Recorded, "release"))
+	if c.Spared > 0 {
+		s += fmt.Sprintf(", whose %.1f MB were not read", float64(c.Spared)/1e6)
+	}
+	return s
 }
 
 func count(n int64, thing string) string {

@@ -72,10 +72,7 @@ type request struct {
 // do sends a request until it is answered by 200 or 206, three times at most. The caller closes the body. Errors wrap ErrUnknown (404,
 // 410), ErrUnavailable, or the context's.
 func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
-	tries := attempts
-	if time.Now().UnixNano() < i.down.Load() {
-		tries = 1
-	}
+	tries := i.tries()
 	pause := firstPause
 	for try := 1; ; try++ {
 		resp, err := i.once(ctx, q)
@@ -92,7 +89,7 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 		}
 		wait := max(again.after, pause)
 		if try >= tries || wait > longestPause {
-			i.down.Store(time.Now().Add(downFor).UnixNano())
+			i.outage()
 			return nil, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", again.why, try)
 		}
 		i.log.DebugContext(ctx, "the package index is asked again", "host", q.url.Host, "reason", again.why, "in", wait)
@@ -102,6 +99,17 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 		pause *= 4
 	}
 }
+
+// tries is how often to ask: once only soon after an outage.
+func (i *Index) tries() int {
+	if time.Now().UnixNano() < i.down.Load() {
+		return 1
+	}
+	return attempts
+}
+
+// outage remembers that the index was given up.
+func (i *Index) outage() { i.down.Store(time.Now().Add(downFor).UnixNano()) }
 
 // retryError is a failure that may pass.
 type retryError struct {
@@ -192,6 +200,7 @@ func (s *stalling) Close() error {
 // get reads a whole body of at most limit bytes; a body that breaks off is asked for again. It gives the content type and the
 // URL that answered in the end.
 func (i *Index) get(ctx context.Context, u *url.URL, accept string, limit int64) (body []byte, kind string, final *url.URL, err error) {
+	tries := i.tries()
 	for try := 1; ; try++ {
 		resp, err := i.do(ctx, request{url: u, header: map[string]string{"Accept": accept}})
 		if err != nil {
@@ -206,8 +215,9 @@ func (i *Index) get(ctx context.Context, u *url.URL, accept string, limit int64)
 			return body, resp.Header.Get("Content-Type"), resp.Request.URL, nil
 		case ctx.Err() != nil:
 			return nil, "", nil, ctx.Err()
-		case try >= attempts:
-			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s breaks off: %v", u.Host, err)
+		case try >= tries:
+			i.outage()
+			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s breaks off: %v (asked %d times)", u.Host, err, try)
 		}
 	}
 }

@@ -151,6 +151,9 @@ func TestHistoryFirst(t *testing.T) {
 		if got := i.Cost().Recorded; got != map[bool]int64{true: 1}[c.asked == 1] {
 			t.Errorf("%s: %d releases from the history", c.name, got)
 		}
+		if told := strings.Contains(i.Cost().String(), fmt.Sprintf("whose %.1f MB were not read", float64(len(file.data))/1e6)); told != (c.asked == 1) {
+			t.Errorf("%s: it cost %s", c.name, i.Cost())
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ func (i *Index) Release(ctx context.Context, name, version string, on stack.On) 
 	if fits && i.recorded(files, name, version, on) {
 		if r, err := i.history.Release(ctx, name, version, on); err == nil {
 			i.meter.recorded.Add(1)
+			i.meter.spared.Add(best.size)
 			return r, nil
 		}
 	}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// madeWheel makes a wheel of texts: what begins like an object in elfobj's text form becomes one.
+func madeWheel(t *testing.T, name, version string, requires []string, files ...string) []byte {
+	t.Helper()
+	metadata := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
+	for _, r := range requires {
+		metadata += "Requires-Dist: " + r + "\n"
+	}
+	files = append(files, fmt.Sprintf("%s-%s.dist-info/METADATA", strings.ReplaceAll(name, "-", "_"), version), metadata)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for n := 0; n < len(files); n += 2 {
+		data := []byte(files[n+1])
+		if strings.HasPrefix(files[n+1], "elf ") {
+			o, err := elfobj.Parse(files[n+1])
+			if err == nil {
+				data, err = elfobj.Write(o)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := z.Create(files[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// shelves is a package index: by project, file names with their bytes.
+type shelves struct {
+	files    map[string]map[string][]byte
+	digest   string // instead of the true one
+	login    string // what the Authorization header has to be, "" for none
+	requests atomic.Int32
+}
+
+func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.requests.Add(1)
+	project, file, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/simple/"), "/")
+	switch found, ok := s.files[project]; {
+	case s.login != "" && r.Header.Get("Authorization") != s.login:
+		w.WriteHeader(http.StatusUnauthorized)
+	case !ok:
+		http.NotFound(w, r)
+	case file != "" && found[file] == nil:
+		http.NotFound(w, r)
+	case file != "":
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(found[file]))
+	default:
+		var list []any
+		for name, data := range found {
+			sum := sha256.Sum256(data)
+			digest := hex.EncodeToString(sum[:])
+			if s.digest != "" {
+				digest = s.digest
+			}
+			list = append(list, map[string]any{"filename": name, "url": name, "size": len(data), "hashes": map[string]string{"sha256": digest}})
+		}
+		w.Header().Set("Content-Type", "application/vnd.pypi.simple.v1+json")
+		json.NewEncoder(w).Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "files": list})
+	}
+}
+
+// noise is what deflate can't pack.
+func noise(n int) string {
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+// jitWheel is one release of the library that CUDA code is linked with at run time, beside half a megabyte that nobody wants.
+func jitWheel(t *testing.T, version string, exports ...string) []byte {
+	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\n"
+	for _, e := range exports {
+		text += "export " + e + "@libnvJitLink.so.12\n"
+	}
+	return madeWheel(t, "nvidia-nvjitlink-cu12", version, nil, "nvidia/nvjitlink/lib/libnvJitLink.so.12", text, "nvidia/nvjitlink/bitcode.bc", noise(512<<10))
+}
+
+// checkWheel writes a wheel and checks it with an index.
+func checkWheel(t *testing.T, wheel []byte, data, indexURL string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl")
+	if err := os.WriteFile(file, wheel, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"COMPAT_DATA": data, "PIP_INDEX_URL": indexURL}
+	var stdout, stderr bytes.Buffer
+	env := environment{Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok }, In: strings.NewReader(""), Out: &stdout, Err: &stderr}
+	code = run(context.Background(), append(append([]string{"check", "--verbose"}, args...), file), env)
+	return code, stdout.String(), stderr.String()
+}
+
+const jitUser = "elf x86_64\nneeded libnvJitLink.so.12\nneeded libc.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\nimport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 libnvJitLink.so.12\nexport PyInit__w\n"
+
+// A founding case through an index: the symbol, the version that lacks it, the pin that mends it and whom that contradicts, the price, and nothing the second time.
+func TestCheckThroughAnIndex(t *testing.T) {
+	jit := map[string][]byte{}
+	for version, exports := range map[string][]string{"12.8.93": {"__nvJitLinkCreate_12_8"}, "12.9.41": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}, "12.9.86": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}} {
+		jit["nvidia_nvjitlink_cu12-"+version+"-py3-none-manylinux2014_x86_64.whl"] = jitWheel(t, version, exports...)
+	}
+	s := &shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": jit, "torch": {
+		"torch-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(t, "torch", "2.7.0", []string{"nvidia-nvjitlink-cu12==12.8.93"}, "torch/lib/libtorch.so", "elf x86_64\nsoname libtorch.so\nneeded libc.so.6\n"),
+	}}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	widget := madeWheel(t, "widget", "1.0", []string{"torch>=2", "nvidia-nvjitlink-cu12>=12.8"}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
+	data := t.TempDir()
+	code, out, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
+	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9", `nvidia-nvjitlink-cu12==12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`, `conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, %q is not in\n%s", code, want, out)
+		}
+	}
+	cost := regexp.MustCompile(`packages: \d+ requests, (0\.\d) MB received`)
+	if m := cost.FindStringSubmatch(errs); m == nil || m[1] > "0.9" {
+		t.Errorf("it cost %s", errs)
+	}
+	before := s.requests.Load()
+	again, out2, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
+	if again != code || out2 == "" || s.requests.Load() != before || !strings.Contains(errs, "packages: 0 requests, 0.0 MB received") {
+		t.Errorf("the second time: exit %d, %d requests, %s", again, s.requests.Load()-before, errs)
+	}
+}
+
+// What an index, or what packages require, may do to a check: it ends, with a sentence that says why and names no secret.
+func TestBadIndexes(t *testing.T) {
+	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"
+	good := jitWheel(t, "12.9.86", "__nvJitLinkGetErrorLogSize_12_9")
+	one := map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: good}}
+	thousands := map[string][]byte{page: good}
+	for n := range 10_000 {
+		thousands[fmt.Sprintf("nvidia_nvjitlink_cu12-11.%d-py3-none-manylinux2014_x86_64.whl", n)] = []byte("never read")
+	}
+	circle := func(name, requires string, files ...string) map[string][]byte {
+		return map[string][]byte{name + "-1.0-py3-none-manylinux2014_x86_64.whl": madeWheel(t, name, "1.0", []string{requires}, files...)}
+	}
+	for name, c := range map[string]struct {
+		shelves  *shelves
+		requires string
+		login    string // in the URL
+		code     int
+		want     string
+		most     int32 // requests
+	}{
+		"as it should be":       {&shelves{files: one}, "nvidia-nvjitlink-cu12", "", 0, "compatible", 4},
+		"ten thousand versions": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": thousands}}, "nvidia-nvjitlink-cu12>=12", "", 0, "compatible", 4},
+		"requirements in a circle": {&shelves{files: map[string]map[string][]byte{"one": circle("one", "two"), "two": circle("two", "one", "two/libnvJitLink.so.12", "elf x86_64\nsoname libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12\n")}},
+			"one", "", 0, "compatible", 12},
+		"requirements in a circle that contradict": {&shelves{files: map[string]map[string][]byte{"one": circle("one", "two==1.0"), "two": circle("two", "one==2.0")}}, "one", "", 0, "warning library-not-found: .* needs libnvJitLink.so.12", 16},
+		"a wrong digest": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "nvidia-nvjitlink-cu12", "12.9.86", nil)}}, digest: strings.Repeat("0", 64)}, "nvidia-nvjitlink-cu12", "", 2,
+			`package nvidia-nvjitlink-cu12.* could not be looked up, and the answer depends on it: .*the \d+ bytes of ` + page + ` are not what its digest on the page says`, 12},
+		"another file": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "other", "1.0", nil, "other/liba.so", "x", "other/b", noise(512<<10))}}}, "nvidia-nvjitlink-cu12", "", 2,
+			page + ` holds "other" "1.0" by its METADATA, so it is not the file that was asked for`, 12},
+		"refused credentials": {&shelves{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12", "user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
+	} {
+		server := httptest.NewServer(c.shelves)
+		widget := madeWheel(t, "widget", "1.0", []string{c.requires}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
+		code, out, errs := checkWheel(t, widget, t.TempDir(), strings.Replace(server.URL, "://", "://"+c.login, 1)+"/simple")
+		server.Close()
+		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil || c.shelves.requests.Load() > c.most {
+			t.Errorf("%s: exit %d after %d requests, want %q\n%s%s", name, code, c.shelves.requests.Load(), c.want, out, errs)
+		}
+		if strings.Contains(out+errs, "hunter2") {
+			t.Errorf("%s: the password is told:\n%s%s", name, out, errs)
+		}
+	}
+}
