@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -49,6 +50,11 @@ type check struct {
 	packages map[*stack.Release][]*dynlink.Library
 	asked    map[string]*stack.Release
 	linkable map[any][]*staticlink.Library // of an *Object or a *stack.Release
+	names    *asked.Names                  // what the objects import
+	first    *scene                        // of the artifact at hand, without a fix
+	shared   shared
+	alone    stack.Set // no packages
+	system   map[*platform.Platform][]*dynlink.Library
 }
 
 // Check judges inputs that see each other. It returns an error for unusable options (unknown platform, requirement that is none), and when ctx ends; damage
@@ -105,6 +111,13 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
 	c.asked = map[string]*stack.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
+	c.names, c.first, c.shared = asked.New(), nil, shared{}
+	c.system = map[*platform.Platform][]*dynlink.Library{}
+	for _, f := range r.facts {
+		for _, o := range f.Objects {
+			c.names.Of(o.Imports, false)
+		}
+	}
 	report := NewReport(c.options.Version)
 	report.Unread, report.Skipped = r.unread, r.skipped
 	for _, f := range r.facts {

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -30,38 +31,107 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]
 	return out, sets, err
 }
 
+// scene is what one artifact looks like in one scenario, as far as programs that are linked against it don't matter: judged in another scenario that differs in
+// their link line only, nothing else has to be looked at again.
+type scene struct {
+	facts    *Facts
+	platform *platform.Platform
+	key      string // of the scenario without the link line
+	sets     []*stack.Set
+	acts     []*act // one for each set
+}
+
+// act is one set of packages beside the artifact.
+type act struct {
+	set    *stack.Set
+	views  []*View
+	of     map[*Object]*View
+	first  []*dynlink.Library           // what is imported before the artifact
+	local  map[*dynlink.Library]bool    // of that, what others don't see
+	users  map[*dynlink.Library][]*View // whose load brings a library in
+	kept   map[*View]*View              // views whose load is as without the fix, by what they were then
+	linker *linker
+	found  map[*Rule][]judged // of rules that didn't ask what a linker says
+}
+
+// without is the act without a fix that a scene in the same world begins from; nil where there is none.
+func (c *check) without(f *Facts, g goal, set *stack.Set) *act {
+	if !g.trial || c.first == nil || c.first.facts != f || c.first.platform != g.platform {
+		return nil
+	}
+	if i := slices.IndexFunc(c.first.acts, func(a *act) bool { return a.set == set }); i >= 0 {
+		return c.first.acts[i]
+	}
+	return nil
+}
+
+// scene looks at the artifact in a scenario, or takes the one that was looked at first, without a fix.
+func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*scene, error) {
+	key := s.Unlinked().Key()
+	if b := c.first; g.trial && b != nil && b.facts == f && b.platform == g.platform && b.key == key {
+		return b, nil
+	}
+	sets, err := c.stacks(ctx, f, g.platform, s)
+	if err != nil {
+		return nil, err
+	}
+	x := &scene{facts: f, platform: g.platform, key: key, sets: sets}
+	for _, set := range sets {
+		without := c.without(f, g, set)
+		a := c.act(f, g.platform, set, s, without)
+		a.linker = &linker{check: c, facts: f, platform: g.platform, set: set, act: a, scenario: s}
+		if without != nil {
+			a.linker.before = without.linker
+		}
+		x.acts = append(x.acts, a)
+	}
+	if !g.trial {
+		c.first = x
+	}
+	return x, nil
+}
+
 func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
 	var out []judged
 	seen := map[string]int{} // where in out
-	sets, err := c.stacks(ctx, f, g.platform, s)
+	x, err := c.scene(ctx, f, g, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	world := c.world(ctx, f, g)
-	for n, set := range sets {
-		views := c.views(f, g.platform, set, s)
-		linking := &linking{check: c, facts: f, platform: g.platform, set: set, views: views, scenario: s}
+	for n, a := range x.acts {
+		linking := newLinking(a.linker, s)
 		for _, rule := range c.rules {
 			if ctx.Err() != nil {
 				return nil, nil, ctx.Err()
 			}
-			pass := &Pass{Facts: f, Platform: g.platform, Stack: set, Views: views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
-			pass.emit = func(x *Finding, candidates []fix.Candidate) {
+			found, known := a.found[rule]
+			if !known {
+				linking.asked = false
+				pass := &Pass{Facts: f, Platform: g.platform, Stack: x.sets[n], Views: a.views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
+				pass.emit = func(x *Finding, candidates []fix.Candidate) {
+					found = append(found, judged{Finding: x, candidates: candidates})
+				}
+				rule.Check(pass)
+				if !linking.asked {
+					a.found[rule] = found
+				}
+			}
+			for _, x := range found {
 				id := x.Identity()
 				at, again := seen[id]
 				if !again {
 					at = len(out)
 					seen[id] = at
-					out = append(out, judged{Finding: x, candidates: candidates})
+					out = append(out, x)
 				} else if rank(x.Severity) > rank(out[at].Severity) {
-					out[at].Finding, out[at].candidates = x, candidates
+					out[at].Finding, out[at].candidates = x.Finding, x.candidates
 				}
 				out[at].beside[n] = true
 			}
-			rule.Check(pass)
 		}
 	}
-	return out, sets, ctx.Err()
+	return out, x.sets, ctx.Err()
 }
 
 // world is what rules may ask of other packages while they look at an artifact on a platform.
@@ -84,7 +154,7 @@ func (c *check) stacks(ctx context.Context, f *Facts, p *platform.Platform, s fi
 		return nil, err
 	}
 	if len(with) == 0 && (len(requires) == 0 || selfContained(f, p)) {
-		return []*stack.Set{{}}, nil
+		return []*stack.Set{&c.alone}, nil
 	}
 	var lean *stack.Lean
 	if c.demand != nil {
@@ -168,31 +238,32 @@ func equal(a, b *stack.Set) bool {
 	return slices.EqualFunc(a.Releases, b.Releases, func(x, y *stack.Release) bool { return x.Name == y.Name && x.Version == y.Version })
 }
 
-// views loads and binds every object of the platform's architecture.
-func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenario) []*View {
-	var views []*View
+// act loads and binds every object of the platform's architecture. What a fix does not touch is taken from without.
+func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenario, without *act) *act {
+	a := &act{set: set, of: map[*Object]*View{}, users: map[*dynlink.Library][]*View{}, kept: map[*View]*View{}, found: map[*Rule][]judged{}}
 	var libraries []*dynlink.Library
+	edited := map[*dynlink.Library]bool{} // as they are without the fix
 	for _, o := range f.Objects {
 		if o.Arch() != p.Arch || elsewhereOnly(f, o, p.Libc) {
 			continue
 		}
 		l := c.library(o)
-		if more := s.Needed[o.Path]; len(more) > 0 {
-			edited := *l
-			edited.Needed = append(slices.Clone(l.Needed), more...)
-			l = &edited
-		}
-		if to := s.RunPath[o.Path]; to != "" {
-			edited := *l
-			edited.RPath, edited.RunPath = "", to
-			l = &edited
+		if more, to := s.Needed[o.Path], s.RunPath[o.Path]; len(more) > 0 || to != "" {
+			edited[l] = true
+			changed := *l
+			changed.Needed = append(slices.Clone(l.Needed), more...)
+			if to != "" {
+				changed.RPath, changed.RunPath = "", to
+			}
+			l = &changed
 		}
 		libraries = append(libraries, l)
-		host := o.host
+		v := &View{Object: o, Library: l, Host: o.host}
 		if f.Kind == "wheel" {
-			host = HostPython
+			v.Host = HostPython
 		}
-		views = append(views, &View{Object: o, Library: l, Host: host})
+		a.views = append(a.views, v)
+		a.of[o] = v
 	}
 	for _, sibling := range c.facts {
 		for _, o := range sibling.Objects {
@@ -202,7 +273,6 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 		}
 	}
 	before := imported{}
-	byName := map[string]*dynlink.Library{}
 	for _, r := range set.Releases {
 		brought := c.brought(r)
 		libraries = append(libraries, brought...)
@@ -210,43 +280,111 @@ func (c *check) views(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scen
 			before.add(r.Name, brought)
 		}
 	}
-	first, local := before.loaded(libraries)
-	for _, l := range p.Libraries() {
-		provided := dynlink.OfPlatform(p, l)
-		libraries = append(libraries, provided)
-		byName[l.SONAME] = provided
+	a.first, a.local = before.loaded(libraries)
+	if without != nil && !(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local)) {
+		without = nil
 	}
+	provided := c.provided(p)
+	libraries = append(libraries, provided...)
+	environment := c.environments(f, p, set, libraries, provided, a)
+	for _, v := range a.views {
+		if old := without.view(v.Object); old != nil && !slices.ContainsFunc(old.Loading.Found, func(x dynlink.Found) bool { return edited[x.Library] }) {
+			v.Loading, v.Missing, a.kept[v] = old.Loading, old.Missing, old
+		} else {
+			v.Loading = environment(v.Host).Load(v.Library)
+			for _, m := range v.Loading.Missing {
+				if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
+					v.Missing = append(v.Missing, m.Name)
+				}
+			}
+		}
+		for _, x := range v.Loading.Found[1:] {
+			a.users[x.Library] = append(a.users[x.Library], v)
+		}
+	}
+	stems := map[string][]*View{}
+	for _, v := range a.views {
+		stems[v.stem] = append(stems[v.stem], v)
+	}
+	for _, v := range a.views {
+		v.Alternative = slices.ContainsFunc(stems[v.stem], func(u *View) bool { return Alternatives(v, u) })
+		imports := rebound(v, s)
+		if a.sameScope(v, without) && len(s.Symver) == 0 {
+			v.Bindings = a.kept[v].Bindings
+			continue
+		}
+		var others []*dynlink.Loading
+		for _, u := range a.users[v.Library] {
+			others = append(others, u.Loading)
+		}
+		v.Bindings = environment(HostNone).Bind(imports, dynlink.Union(v.Loading, others))
+	}
+	return a
+}
+
+// view is the view of an object; nil where there is none.
+func (a *act) view(o *Object) *View {
+	if a == nil {
+		return nil
+	}
+	return a.of[o]
+}
+
+// sameScope tells whether the symbols of an object are looked up in the same libraries as without the fix.
+func (a *act) sameScope(v *View, without *act) bool {
+	if a.kept[v] == nil {
+		return false
+	}
+	return slices.EqualFunc(a.users[v.Library], without.users[v.Library], func(now, then *View) bool { return a.kept[now] == then })
+}
+
+// environments makes what each host loads from.
+func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, libraries, provided []*dynlink.Library, a *act) func(Host) *dynlink.Environment {
 	hosted := map[Host]*dynlink.Environment{}
-	environment := func(h Host) *dynlink.Environment {
+	return func(h Host) *dynlink.Environment {
 		if loaded[h] == nil {
 			h = HostNone
 		}
 		if hosted[h] == nil {
 			var process []*dynlink.Library
 			for _, name := range loaded[h] {
-				if l := byName[name]; l != nil {
-					process = append(process, l)
+				if i := slices.IndexFunc(provided, func(l *dynlink.Library) bool { return l.SONAME == name }); i >= 0 {
+					process = append(process, provided[i])
 				}
 			}
-			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, first...))
-			hosted[h].Local = local
+			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, a.first...), c.providers(f, p, set, libraries))
+			hosted[h].Local = a.local
 		}
 		return hosted[h]
 	}
-	for _, v := range views {
-		env := environment(v.Host)
-		v.Loading = env.Load(v.Library)
-		for _, m := range v.Loading.Missing {
-			if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
-				v.Missing = append(v.Missing, m.Name)
-			}
+}
+
+// provided are the libraries of a platform.
+func (c *check) provided(p *platform.Platform) []*dynlink.Library {
+	ls, ok := c.system[p]
+	if !ok {
+		for _, l := range p.Libraries() {
+			ls = append(ls, dynlink.OfPlatform(p, l))
 		}
+		c.system[p] = ls
 	}
-	for _, v := range views {
-		v.Bindings = environment(HostNone).Bind(rebound(v, s), scope(v, views))
-		v.Alternative = slices.ContainsFunc(views, func(u *View) bool { return Alternatives(v, u) })
+	return ls
+}
+
+// providers are shared by all scenarios with the same libraries.
+func (c *check) providers(f *Facts, p *platform.Platform, set *stack.Set, libraries []*dynlink.Library) *dynlink.Providers {
+	if k := c.shared; k.providers == nil || k.facts != f || k.platform != p || k.set != set {
+		c.shared = shared{facts: f, platform: p, set: set, providers: dynlink.NewProviders(c.names, libraries)}
 	}
-	return views
+	return c.shared.providers
+}
+
+// shared is what the scenarios of one artifact on one platform beside one set of packages have in common.
+type shared struct {
+	facts     *Facts
+	platform  *platform.Platform
+	set       *stack.Set
+	providers *dynlink.Providers
 }
 
 // library indexes an object once for all scenarios.
@@ -280,17 +418,6 @@ func rebound(v *View, s fix.Scenario) []elfobj.Import {
 	for i := range out {
 		if version, ok := s.Symver[fix.Reference{Object: v.Path, Symbol: out[i].Name, Version: out[i].Version}]; ok {
 			out[i].Version = version
-		}
-	}
-	return out
-}
-
-// scope is where the imports of an object are looked up: its own load, and the load of each object of the artifact that brings it in.
-func scope(v *View, views []*View) []*dynlink.Library {
-	out := v.Loading.Scope()
-	for _, u := range views {
-		if u != v && u.Loading.Chain(v.Library) != nil {
-			out = append(out, u.Loading.Scope()...)
 		}
 	}
 	return out

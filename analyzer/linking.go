@@ -10,21 +10,34 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linking is what a static linker makes of one artifact in one scenario. It is built when a rule first asks.
-type linking struct {
+// linker is what a static linker finds of one artifact, whatever the link line says. It is built when a rule first asks.
+type linker struct {
 	check    *check
 	facts    *Facts
 	platform *platform.Platform
 	set      *stack.Set
-	views    []*View
-	scenario fix.Scenario
+	act      *act
+	scenario fix.Scenario // its link line does not matter
+	before   *linker      // of the same world without a fix; nil: there is none
 
-	system  *staticlink.System
-	of      map[*View]*staticlink.Library
-	given   []*staticlink.Library // all objects that were given: the artifact's and its siblings'
+	system *staticlink.System
+	of     map[*View]*staticlink.Library
+	given  []*staticlink.Library                      // all objects that were given: the artifact's and its siblings'
+	plain  map[*staticlink.Library]*staticlink.Result // what GNU ld says without flags
+}
+
+// linking is what linkers make of it with the link line of a scenario.
+type linking struct {
+	*linker
+	line    fix.Scenario
+	asked   bool // a rule asked
 	results map[linkKey]*staticlink.Result
 	left    map[*View][]staticlink.Problem // LinkLeft in this scenario, which every link rule asks for
 	started map[linkKey]*started
+}
+
+func newLinking(l *linker, s fix.Scenario) *linking {
+	return &linking{linker: l, line: s, results: map[linkKey]*staticlink.Result{}, left: map[*View][]staticlink.Problem{}, started: map[linkKey]*started{}}
 }
 
 // started is what became of a linked program when the loader ran it.
@@ -39,11 +52,18 @@ type linkKey struct {
 }
 
 func (k *linking) build() {
+	k.asked = true
 	if k.system != nil {
 		return
 	}
-	k.of, k.results, k.left, k.started = map[*View]*staticlink.Library{}, map[linkKey]*staticlink.Result{}, map[*View][]staticlink.Problem{}, map[linkKey]*started{}
-	for _, v := range k.views {
+	k.of, k.plain = map[*View]*staticlink.Library{}, map[*staticlink.Library]*staticlink.Result{}
+	same := map[*staticlink.Library]bool{} // as without the fix
+	for _, v := range k.act.views {
+		if old := k.untouched(v); old != nil {
+			k.of[v], same[old] = old, true
+			k.given = append(k.given, old)
+			continue
+		}
 		l := *k.check.object(v.Object)
 		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(v, k.scenario)
 		k.of[v] = &l
@@ -65,7 +85,27 @@ func (k *linking) build() {
 		}
 		files = append(files, k.check.linkable[r]...)
 	}
-	k.system = staticlink.NewSystem(k.platform, files)
+	k.system = staticlink.NewSystem(k.platform, files, k.check.names)
+	if k.before == nil {
+		return
+	}
+	own := map[*staticlink.Library]bool{}
+	for _, l := range k.before.of {
+		own[l] = true
+	}
+	for l, r := range k.before.plain {
+		if same[l] && r.Only(func(x *staticlink.Library) bool { return same[x] || !own[x] }) {
+			k.plain[l] = r
+		}
+	}
+}
+
+// untouched is an object as it was without the fix; nil where that is not known, or where the fix edits it.
+func (k *linking) untouched(v *View) *staticlink.Library {
+	if k.before == nil || k.before.system == nil || v.Library != k.check.library(v.Object) || len(k.scenario.Symver) > 0 {
+		return nil
+	}
+	return k.before.of[k.before.act.of[v.Object]]
 }
 
 // object indexes an object once for all scenarios.
@@ -79,9 +119,17 @@ func (c *check) object(o *Object) *staticlink.Library {
 func (k *linking) link(by staticlink.Linker, l *staticlink.Library) *staticlink.Result {
 	key := linkKey{by, l}
 	if k.results[key] == nil {
-		k.results[key] = k.system.Link(by, l, lineOf(k.scenario))
+		k.results[key] = k.system.Link(by, l, lineOf(k.line))
 	}
 	return k.results[key]
+}
+
+// without links with GNU ld and no flags.
+func (k *linking) without(l *staticlink.Library) *staticlink.Result {
+	if k.plain[l] == nil {
+		k.plain[l] = k.system.Link(staticlink.GNU, l, staticlink.Line{})
+	}
+	return k.plain[l]
 }
 
 // start runs the program that a linker makes.
@@ -112,17 +160,22 @@ func lineOf(s fix.Scenario) staticlink.Line {
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	k := p.linking
 	k.build()
-	own := s.Key() == k.scenario.Key()
+	own := s.Key() == k.line.Key()
 	if out, ok := k.left[v]; ok && own {
 		return out
 	}
 	lib := k.of[v]
-	r := k.system.Link(staticlink.GNU, lib, lineOf(s))
-	out := slices.Clip(r.Problems)
-	if undefined := k.run(r).undefined; len(undefined) > 0 {
-		for _, x := range k.system.Link(staticlink.GNU, lib, lineOf(fix.Scenario{})).Problems {
-			if undefined[x.Import] && r.Problem(x.Import) == nil {
-				out = append(out, x)
+	without := k.without(lib)
+	out := slices.Clip(without.Problems)
+	if s.Key() != s.Unlinked().Key() {
+		r := k.system.Link(staticlink.GNU, lib, lineOf(s))
+		out = slices.Clip(r.Problems)
+		if len(without.Problems) > 0 {
+			undefined := k.run(r).undefined
+			for _, x := range without.Problems {
+				if undefined[x.Import] && r.Problem(x.Import) == nil {
+					out = append(out, x)
+				}
 			}
 		}
 	}
@@ -179,15 +232,7 @@ func (p *Pass) LinkUsers(v *View) []LinkUser {
 // LinkDefiner is the first given library that defines a name, wherever it lies: one to which a linker binds, else one to which the loader does; nil where none does.
 func (p *Pass) LinkDefiner(name string) *staticlink.Library {
 	p.linking.build()
-	for _, defines := range []func(*staticlink.Library) bool{
-		func(l *staticlink.Library) bool { return l.Links(name, "") },
-		func(l *staticlink.Library) bool { return l.Binds(name, "") },
-	} {
-		if i := slices.IndexFunc(p.linking.given, defines); i >= 0 {
-			return p.linking.given[i]
-		}
-	}
-	return nil
+	return p.linking.system.Definer(name, p.linking.given)
 }
 
 // LinkView is the view of a library of the artifact, nil for one of a sibling or a package.

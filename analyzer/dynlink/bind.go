@@ -1,6 +1,7 @@
 package dynlink
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -19,58 +20,56 @@ const (
 
 // Binding is an import with what the loader would make of it.
 type Binding struct {
-	Import   elfobj.Import
+	Import   *elfobj.Import
 	Outcome  Outcome
 	Provider *Library // who defines it; of NoVersion and of a versioned NoSymbol the library that should have; else nil
 }
 
-// Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default).
+// Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default). musl's loader (ldso/dynlink.c) ignores versions altogether.
 func (e *Environment) Bind(imports []elfobj.Import, scope []*Library) []Binding {
-	out := make([]Binding, 0, len(imports))
-	for _, i := range imports {
-		out = append(out, bind(i, scope, e.Libc == "musl"))
+	musl := e.Libc == "musl"
+	p := e.providers
+	questions := p.names.Of(imports, musl)
+	p.enter(scope)
+	named := map[string]*Library{} // vn_file: the library whose version nodes are checked at load
+	var unknown []*Library
+	for _, l := range scope {
+		if name := l.Names()[0]; named[name] == nil {
+			named[name] = l
+		}
+		if !l.Known {
+			unknown = append(unknown, l)
+		}
+	}
+	out := make([]Binding, len(imports))
+	for n := range imports {
+		i, b := &imports[n], &out[n]
+		b.Import = i
+		versioned := !musl && i.Version != ""
+		if !musl && i.Library != "" {
+			b.Provider = named[i.Library]
+		}
+		known := b.Provider != nil && b.Provider.Known
+		if known && versioned && !p.hasVersion(b.Provider, i.Version) {
+			b.Outcome = NoVersion
+			continue
+		}
+		if k := p.first(questions[n]); k >= 0 {
+			b.Outcome, b.Provider = Bound, scope[k]
+			continue
+		}
+		switch {
+		case known && versioned && !i.Weak:
+			b.Outcome = NoSymbol // the node is that library's own, so no other one can bring the symbol
+		case i.Weak:
+			b.Outcome = WeakUndefined
+		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.mayDefine(i.Name) }):
+			b.Outcome = Undecided
+		default:
+			b.Outcome = NoSymbol
+		}
 	}
 	return out
-}
-
-// bind looks up one import. musl's loader (ldso/dynlink.c) ignores versions altogether.
-func bind(i elfobj.Import, scope []*Library, musl bool) Binding {
-	b := Binding{Import: i}
-	if musl {
-		i.Version, i.Library = "", ""
-	}
-	var named *Library // vn_file: the library whose version nodes are checked at load
-	unknown := false
-	for _, l := range scope {
-		if i.Library != "" && named == nil && (l.SONAME == i.Library || l.SONAME == "" && l.Names()[0] == i.Library) {
-			named = l
-		}
-		if !l.Known && l.mayDefine(i.Name) {
-			unknown = true
-		}
-	}
-	b.Provider = named
-	if named != nil && named.Known && i.Version != "" && !named.HasVersion(i.Version) {
-		b.Outcome = NoVersion
-		return b
-	}
-	for _, l := range scope {
-		if l.Known && l.Defines(i.Name, i.Version) {
-			b.Outcome, b.Provider = Bound, l
-			return b
-		}
-	}
-	switch {
-	case named != nil && named.Known && i.Version != "" && !i.Weak:
-		b.Outcome = NoSymbol // the node is that library's own, so no other one can bring the symbol
-	case i.Weak:
-		b.Outcome = WeakUndefined
-	case unknown:
-		b.Outcome = Undecided
-	default:
-		b.Outcome = NoSymbol
-	}
-	return b
 }
 
 // mayDefine tells whether a library whose exports are not known can have a symbol. Those that a platform promises by name only (libX11, libGL, libglib)

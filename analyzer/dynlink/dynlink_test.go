@@ -55,7 +55,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ls := libraries(t, c.texts...)
-			if got := load(dynlink.NewEnvironment("glibc", ls, ls[1:1+c.first]), ls[0]); got != c.want {
+			if got := load(dynlink.NewEnvironment("glibc", ls, ls[1:1+c.first], nil), ls[0]); got != c.want {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
 		})
@@ -88,7 +88,7 @@ func TestBind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := dynlink.NewEnvironment(c.libc, ls, nil)
+			env := dynlink.NewEnvironment(c.libc, ls, nil, nil)
 			b := env.Bind(o.Imports, env.Load(ls[0]).Scope())[0]
 			by := ""
 			if b.Provider != nil {

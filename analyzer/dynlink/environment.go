@@ -1,7 +1,7 @@
 // Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED entry, and which library
 // provides an imported symbol, in an Environment of platform, packages, artifact and the process that loads it.
 //
-//	env := dynlink.NewEnvironment("glibc", libraries, host)
+//	env := dynlink.NewEnvironment("glibc", libraries, host, nil)
 //	loading := env.Load(object)
 //	bindings := env.Bind(object.Imports, loading.Scope())
 //
@@ -13,6 +13,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/asked"
 )
 
 // Environment is everything that a load can find.
@@ -24,13 +26,33 @@ type Environment struct {
 	byName map[string][]*Library // SONAME or file name -> libraries, first given first
 	musl   *Library              // musl's libc, which answers for libpthread, libm and others too; nil where there is none
 	byPath map[string]*Library   // path below site-packages; artifact and packages only
+
+	providers *Providers
+	place     map[*Library]int32 // of each library given
+	answers   map[ask]answer     // what find said, where what is loaded does not matter
+}
+
+type ask struct {
+	of   *Library
+	name string
+}
+
+type answer struct {
+	library *Library
+	by      FoundBy
 }
 
 // NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
-// the first loaded does. host is what the loading process already has, in its global scope but for Local.
-func NewEnvironment(libc string, libraries, host []*Library) *Environment {
-	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}}
-	for _, l := range libraries {
+// the first loaded does. host is what the loading process already has, in its global scope but for Local. providers is shared among environments of the same libraries, copies of
+// them included; nil: it has its own.
+func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
+	if providers == nil {
+		providers = NewProviders(asked.New(), libraries)
+	}
+	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, providers: providers,
+		place: make(map[*Library]int32, len(libraries)), answers: map[ask]answer{}}
+	for n, l := range libraries {
+		e.place[l] = int32(n)
 		for _, n := range l.Names() {
 			e.byName[n] = append(e.byName[n], l)
 		}
@@ -75,24 +97,41 @@ type Loading struct {
 	Found   []Found
 	Missing []Missing
 	Hidden  []*Library // in the process already, and seen by those only that list them: see Environment.Local
-	host    []*Library
+
+	host   []*Library
+	places []int32  // of what was found, in the environment's list
+	set    []uint64 // the same
 }
 
-// Load follows DT_NEEDED from a root.
+// Has tells whether the load brings a library in, or begins with it.
+func (l *Loading) Has(x *Library) bool {
+	return slices.ContainsFunc(l.Found, func(f Found) bool { return f.Library == x })
+}
+
+// Load follows DT_NEEDED from a root, which is one of the environment's libraries.
 func (e *Environment) Load(root *Library) *Loading {
-	l := &Loading{Found: []Found{{Library: root}}}
+	l := &Loading{set: make([]uint64, (len(e.place)+63)/64)}
 	l.host, l.Hidden = e.scopes()
-	seen := map[*Library]bool{root: true}
+	bySONAME := map[string]*Library{} // the first one of what was loaded
+	add := func(f Found) {
+		n := e.place[f.Library]
+		l.places, l.set[n/64] = append(l.places, n), l.set[n/64]|1<<(n%64)
+		if name := f.Library.SONAME; bySONAME[name] == nil {
+			bySONAME[name] = f.Library
+		}
+		l.Found = append(l.Found, f)
+	}
+	add(Found{Library: root})
+	seen := func(x *Library) bool { n := e.place[x]; return l.set[n/64]>>(n%64)&1 == 1 }
 	for i := 0; i < len(l.Found); i++ {
 		of := l.Found[i].Library
 		for _, name := range of.Needed {
-			next, by := e.find(name, of, l.Found)
+			next, by := e.find(name, of, bySONAME)
 			switch {
 			case next == nil:
 				l.Missing = append(l.Missing, Missing{Name: name, NeededBy: of})
-			case !seen[next]:
-				seen[next] = true
-				l.Found = append(l.Found, Found{Library: next, NeededBy: of, By: by})
+			case !seen(next):
+				add(Found{Library: next, NeededBy: of, By: by})
 			}
 		}
 	}
@@ -116,18 +155,27 @@ func (e *Environment) scopes() (global, hidden []*Library) {
 
 // find answers one DT_NEEDED entry: loaded already under that name (native rule: the SONAME decides, no path is looked at),
 // then the requester's paths, then the platform, then what packages and the artifact load first.
-func (e *Environment) find(name string, of *Library, loaded []Found) (*Library, FoundBy) {
+func (e *Environment) find(name string, of *Library, loaded map[string]*Library) (*Library, FoundBy) {
 	if e.Libc == "musl" && foldedIntoMusl(name) && e.musl != nil {
 		return e.musl, ByPlatform
 	}
 	if strings.Contains(name, "/") {
 		return e.byPath[strings.TrimPrefix(name, "/")], ByRunPath
 	}
-	for _, f := range loaded {
-		if f.Library.SONAME == name {
-			return f.Library, ByHost
-		}
+	if l := loaded[name]; l != nil {
+		return l, ByHost
 	}
+	key := ask{of, name}
+	known, ok := e.answers[key]
+	if !ok {
+		known.library, known.by = e.search(name, of)
+		e.answers[key] = known
+	}
+	return known.library, known.by
+}
+
+// search is the rest of find, which does not depend on what was loaded before.
+func (e *Environment) search(name string, of *Library) (*Library, FoundBy) {
 	for _, l := range e.host {
 		if l.SONAME == name {
 			return l, ByHost
@@ -181,6 +229,38 @@ func (l *Loading) Scope() []*Library {
 	scope := append([]*Library{}, l.host...)
 	for _, f := range l.Found {
 		scope = append(scope, f.Library)
+	}
+	return scope
+}
+
+// Union is the scope of a load with those of others behind it, each library once. All are loads of environments of the same libraries.
+func Union(own *Loading, others []*Loading) []*Library {
+	scope := own.Scope()
+	have := slices.Clone(own.set)
+	host := map[*Library]bool{}
+	for _, h := range own.host {
+		host[h] = true
+	}
+	for _, o := range others {
+		for _, h := range o.host {
+			if !host[h] {
+				host[h] = true
+				scope = append(scope, h)
+			}
+		}
+		fresh := false
+		for w := range o.set {
+			fresh = fresh || o.set[w]&^have[w] != 0
+		}
+		if !fresh {
+			continue
+		}
+		for n, f := range o.Found {
+			if at := o.places[n]; have[at/64]>>(at%64)&1 == 0 {
+				have[at/64] |= 1 << (at % 64)
+				scope = append(scope, f.Library)
+			}
+		}
 	}
 	return scope
 }

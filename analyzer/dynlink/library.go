@@ -2,7 +2,9 @@ package dynlink
 
 import (
 	"path"
+	"sync"
 
+	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/stack"
@@ -36,6 +38,9 @@ type symbols interface {
 	defines(name, version string) bool // version "": an unversioned reference
 	hasVersion(version string) bool    // the check of elf/dl-version.c; true where the library has no version table at all
 	versionsOf(name string) []string
+
+	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
+	serves(symbol, version string, of []row) bool            // defines, of the rows that each gave for the symbol
 }
 
 // Defines tells whether a reference name@version binds here. An unversioned reference has version "".
@@ -54,7 +59,8 @@ func (l *Library) Similar(name string) int {
 		return 0
 	}
 	best := 0
-	for have := range t.byName {
+	for i := range t.exports {
+		have := t.exports[i].Name
 		n := 0
 		for n < len(have) && n < len(name) && have[n] == name[n] {
 			n++
@@ -96,39 +102,46 @@ func nodes(o *elfobj.Object) []string {
 	return vs
 }
 
-type definition struct {
-	version string
-	hidden  bool
-}
-
-// table is what an object exports, by name.
+// table is what an object exports.
 type table struct {
-	byName   map[string][]definition
+	exports  []elfobj.Export
 	versions map[string]bool
 	first    string // the oldest node after the base: an unversioned reference binds to it though it is hidden
+	once     sync.Once
+	byName   map[string][]int32 // places in exports, made when a single name is asked for
 }
 
 func index(exports []elfobj.Export, versions []string) *table {
-	t := &table{byName: make(map[string][]definition, len(exports)), versions: make(map[string]bool, len(versions))}
+	t := &table{exports: exports, versions: make(map[string]bool, len(versions))}
 	for _, v := range versions {
 		t.versions[v] = true
 	}
 	if len(versions) > 1 {
 		t.first = versions[1]
 	}
-	for _, e := range exports {
-		t.byName[e.Name] = append(t.byName[e.Name], definition{e.Version, e.Hidden})
-		if e.Version != "" {
-			t.versions[e.Version] = true
+	for i := range exports {
+		if v := exports[i].Version; v != "" && !t.versions[v] {
+			t.versions[v] = true
 		}
 	}
 	return t
 }
 
+func (t *table) named(name string) []int32 {
+	t.once.Do(func() {
+		t.byName = make(map[string][]int32, len(t.exports))
+		for i := range t.exports {
+			n := t.exports[i].Name
+			t.byName[n] = append(t.byName[n], int32(i))
+		}
+	})
+	return t.byName[name]
+}
+
 func (t *table) defines(name, version string) bool {
 	defaults := 0
-	for _, d := range t.byName[name] {
-		switch checkMatch(offer{same: d.version == version, bare: d.version == "", oldest: d.version == t.first, hidden: d.hidden, versioned: version != ""}) {
+	for _, i := range t.named(name) {
+		switch t.match(&t.exports[i], version) {
 		case accepted:
 			return true
 		case onlyOne:
@@ -142,8 +155,8 @@ func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 ||
 
 func (t *table) versionsOf(name string) []string {
 	var vs []string
-	for _, d := range t.byName[name] {
-		vs = append(vs, d.version)
+	for _, i := range t.named(name) {
+		vs = append(vs, t.exports[i].Version)
 	}
 	return vs
 }

@@ -25,6 +25,12 @@ type Scenario struct {
 	AllowShlibUndefined bool              // --allow-shlib-undefined is on the link line
 }
 
+// Unlinked is the scenario with a plain link line: the world of whoever loads the artifact.
+func (s Scenario) Unlinked() Scenario {
+	s.Link, s.LinkLast, s.RPathLink, s.AllowShlibUndefined = nil, nil, nil, false
+	return s
+}
+
 // Reference names an import of an object.
 type Reference struct{ Object, Symbol, Version string }
 

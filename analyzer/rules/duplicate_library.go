@@ -116,7 +116,7 @@ func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import)
 			}
 			own, other := x.Provider == a.Library, x.Provider == b.Library
 			if own && !b.Library.Defines(x.Import.Name, x.Import.Version) || other && !a.Library.Defines(x.Import.Name, x.Import.Version) {
-				return u, x.Import
+				return u, *x.Import
 			}
 		}
 	}

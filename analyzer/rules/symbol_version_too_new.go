@@ -37,7 +37,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
 				continue
 			}
-			i := b.Import
+			i := *b.Import
 			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...)}
 			older := b.Provider.VersionsOf(i.Name)
 			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(p, node{i.Library, i.Version}))
@@ -167,7 +167,7 @@ func imageFor(p *platform.Platform) string {
 func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 	for _, v := range p.Views {
 		for _, b := range v.Bindings {
-			i := b.Import
+			i := *b.Import
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
 				continue
 			}

@@ -1,17 +1,39 @@
 package staticlink
 
-import "slices"
+import (
+	"path"
+	"slices"
 
-// answers remembers who defines what the libraries of a system import. Without it each link asks each library that it reads for each import of each other: with
-// hundreds of libraries, as in vtk's wheel, that is billions of questions.
+	"github.com/compat-app/compat/analyzer/asked"
+)
+
+// answers numbers the libraries of a system, and remembers who defines what they import and who answers to what they need. Without it each link asks each library
+// that it reads for each import of each other: with hundreds of libraries, as in vtk's wheel, that is billions of questions.
 type answers struct {
-	known    map[*Library]bool
-	exported map[string][]*Library      // files by what they export, under any version
-	provided map[question][2][]*Library // the platform's libraries that link, and that bind
-	memo     map[*Library][2][][]*Library
+	names   *asked.Names
+	number  map[*Library]int32
+	entries []entry // by number
+
+	rows  [][]row      // by number of the name: who has it under any version, in order of entries
+	known [2][][]int32 // by way and number of the question: who defines it, nil where nobody asked yet
 }
 
-type question struct{ name, version string }
+// entry is a library of a system.
+type entry struct {
+	*Library
+	needs    []int32 // numbers of its DT_NEEDED entries
+	answers  []int32 // numbers of the names to which it answers
+	resolved []int32 // by place in needs: whom a plain line finds; none, or unasked
+	ways     [2]*served
+}
+
+const (
+	none    = -1
+	unasked = -2
+)
+
+// row is a definition of a name; export is 0 of a platform's library.
+type row struct{ library, export int32 }
 
 // The two ways to ask; see symbols.
 const (
@@ -19,70 +41,174 @@ const (
 	binding
 )
 
-// learn takes in a file. Imports that were asked for before are asked for again.
-func (s *System) learn(l *Library) {
-	x, ok := l.symbols.(*index)
-	if !ok || s.asked.known[l] {
-		return
-	}
-	if s.asked.known == nil {
-		s.asked = answers{known: map[*Library]bool{}, exported: map[string][]*Library{}, provided: map[question][2][]*Library{}}
-	}
-	s.asked.known[l], s.asked.memo = true, map[*Library][2][][]*Library{}
-	for i := range x.exports {
-		name := x.exports[i].Name
-		if by := s.asked.exported[name]; len(by) == 0 || by[len(by)-1] != l { // a name may come in several versions
-			s.asked.exported[name] = append(by, l)
+// served is who served the imports of a library in an earlier link or load. Where the same are there again, only what was open has to be looked at.
+type served struct {
+	questions []int32 // by import
+	strong    []int32 // the imports that somebody has to define, without those that need a closer look
+	closer    []int32 // those: the kind or the place of the definition matters
+	uses      []int32 // libraries that served the strong ones
+	open      []int32 // strong ones that nobody served
+	ok        bool    // uses and open are there
+}
+
+// take numbers libraries. What was found out before is forgotten.
+func (s *System) take(libraries ...*Library) {
+	for _, l := range libraries {
+		if _, twice := s.number[l]; !twice {
+			s.number[l] = int32(len(s.entries))
+			s.entries = append(s.entries, entry{Library: l})
 		}
+	}
+	needed := map[string]int32{}
+	byBase := map[string][]int32{}
+	for n := range s.entries {
+		e := &s.entries[n]
+		e.needs, e.answers, e.ways = make([]int32, 0, len(e.Needed)), nil, [2]*served{}
+		for _, name := range e.Needed {
+			k, ok := needed[name]
+			if !ok {
+				k = int32(len(needed))
+				needed[name] = k
+				byBase[path.Base(name)] = append(byBase[path.Base(name)], k)
+			}
+			e.needs = append(e.needs, k)
+		}
+		e.resolved = slices.Repeat([]int32{unasked}, len(e.needs))
+		s.names.Of(e.Imports, false)
+	}
+	for n := range s.entries {
+		e := &s.entries[n]
+		e.answers = slices.Clone(byBase[path.Base(e.Path)])
+		if k, ok := needed[e.SONAME]; ok && !slices.Contains(e.answers, k) {
+			e.answers = append(e.answers, k)
+		}
+	}
+	s.needed, s.rows, s.known = len(needed), nil, [2][][]int32{}
+}
+
+// learn takes in a library that is not there yet.
+func (s *System) learn(l *Library) {
+	if _, ok := s.number[l]; !ok {
+		s.take(l)
 	}
 }
 
-// definers lists for each import of a library who defines it.
-func (s *System) definers(l *Library, way int) [][]*Library {
-	both := s.asked.memo[l]
-	if both[way] != nil || len(l.Imports) == 0 {
-		return both[way]
-	}
-	out := make([][]*Library, len(l.Imports))
-	for n, i := range l.Imports {
-		own := s.ofPlatform(question{i.Name, i.Version}, way)
-		var files []*Library
-		for _, x := range s.asked.exported[i.Name] {
-			if way == linking && x.Links(i.Name, i.Version) || way == binding && x.Binds(i.Name, i.Version) {
-				files = append(files, x)
-			}
-		}
-		switch {
-		case len(files) == 0:
-			out[n] = own
-		case len(own) == 0:
-			out[n] = files
-		default:
-			out[n] = slices.Concat(files, own)
+// of lists the rows of a name.
+func (s *System) of(name int32) []row {
+	if len(s.rows) != s.names.Len() {
+		s.rows, s.known = make([][]row, s.names.Len()), [2][][]int32{}
+		for n := range s.entries {
+			s.entries[n].symbols.each(s.names, func(name, export int32) { s.rows[name] = append(s.rows[name], row{int32(n), export}) })
 		}
 	}
-	both[way] = out
-	s.asked.memo[l] = both
+	return s.rows[name]
+}
+
+// definers lists who defines what a question asks for.
+func (s *System) definers(question int32, way int) []int32 {
+	q := s.names.Questions[question]
+	rows := s.of(q.Name)
+	if more := len(s.names.Questions) - len(s.known[way]); more > 0 {
+		s.known[way] = append(s.known[way], make([][]int32, more)...)
+	}
+	if known := s.known[way][question]; known != nil {
+		return known
+	}
+	out := []int32{}
+	for _, r := range rows {
+		if len(out) > 0 && out[len(out)-1] == r.library {
+			continue
+		}
+		if x := s.entries[r.library].symbols; way == linking && x.linksAt(r.export, q.Symbol, q.Version) || way == binding && x.bindsAt(r.export, q.Symbol, q.Version) {
+			out = append(out, r.library)
+		}
+	}
+	s.known[way][question] = out
 	return out
 }
 
-// ofPlatform lists the platform's libraries that define a symbol.
-func (s *System) ofPlatform(q question, way int) []*Library {
-	both, ok := s.asked.provided[q]
-	if !ok {
-		for _, p := range s.platform.Libraries() {
-			if !p.Has(q.name, q.version) {
+// imports sorts the imports of a library for one way to ask.
+func (s *System) imports(lib int32, way int) *served {
+	e := &s.entries[lib]
+	if e.ways[way] != nil {
+		return e.ways[way]
+	}
+	w := &served{questions: s.names.Of(e.Imports, false)}
+	for n := range e.Imports {
+		i := &e.Imports[n]
+		switch way {
+		case linking:
+			if i.Weak || i.Version == "" && ofProgram(s.platform, i.Name) {
 				continue
 			}
-			l := s.provided(p.SONAME)
-			if l.Links(q.name, q.version) {
-				both[linking] = append(both[linking], l)
+			if i.Kind == "tls" {
+				w.closer = append(w.closer, int32(n))
+				continue
 			}
-			if l.Binds(q.name, q.version) {
-				both[binding] = append(both[binding], l)
+		case binding:
+			if i.Weak || i.Version == "" && (i.Name == "main" || i.Name == "_start") {
+				continue
+			}
+			if slices.ContainsFunc(s.definers(w.questions[n], binding), func(d int32) bool {
+				x := s.entries[d].Library
+				return i.Version != "" && x.plain || choosesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
+			}) {
+				w.closer = append(w.closer, int32(n))
+				continue
 			}
 		}
-		s.asked.provided[q] = both
+		w.strong = append(w.strong, int32(n))
 	}
-	return both[way]
+	e.ways[way] = w
+	return w
+}
+
+// unserved lists the strong imports of a library that nothing of a set defines, those that need a closer look left out.
+func (s *System) unserved(lib int32, way int, has []bool) []int32 {
+	w := s.imports(lib, way)
+	inSet := func(d int32) bool { return has[d] }
+	if w.ok && !slices.ContainsFunc(w.uses, func(d int32) bool { return !has[d] }) {
+		var out []int32
+		for _, n := range w.open {
+			if !slices.ContainsFunc(s.definers(w.questions[n], way), inSet) {
+				out = append(out, n)
+			}
+		}
+		return out
+	}
+	w.ok, w.uses, w.open = true, w.uses[:0], nil
+	uses := make([]bool, len(s.entries))
+	for _, n := range w.strong {
+		by := s.definers(w.questions[n], way)
+		if k := slices.IndexFunc(by, inSet); k < 0 {
+			w.open = append(w.open, n)
+		} else if !uses[by[k]] {
+			uses[by[k]] = true
+			w.uses = append(w.uses, by[k])
+		}
+	}
+	return slices.Clone(w.open)
+}
+
+// Definer is the first of some libraries that defines a name that is imported somewhere: one to which a linker binds, else one to which the loader does; nil where none does.
+func (s *System) Definer(name string, among []*Library) *Library {
+	number := s.names.Name(name)
+	if number < 0 {
+		return nil
+	}
+	for _, way := range []int{linking, binding} {
+		best := -1
+		for _, r := range s.of(number) {
+			e := s.entries[r.library]
+			if way == linking && e.symbols.linksAt(r.export, name, "") || way == binding && e.symbols.bindsAt(r.export, name, "") {
+				if k := slices.Index(among, e.Library); k >= 0 && (best < 0 || k < best) {
+					best = k
+				}
+			}
+		}
+		if best >= 0 {
+			return among[best]
+		}
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 // Package staticlink is the static linker as a function: what GNU ld, gold, lld and mold say when a program is linked against a shared
 // library, on a platform, with some flags.
 //
-//	system := staticlink.NewSystem(platform, files)
+//	system := staticlink.NewSystem(platform, files, nil)
 //	result := system.Link(staticlink.GNU, staticlink.FromObject(path, object), staticlink.Line{})
 //	result.Failed()   // result.Problems: undefined references, hidden symbols, TLS mismatches
 //

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/stack"
@@ -31,6 +32,10 @@ type symbols interface {
 	binds(name, version string) bool       // the loader does
 	kind(name, version string) elfobj.Kind // of what a linker binds
 	versions(name string) []string         // under which it is defined at all; "" is none
+
+	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
+	linksAt(export int32, name, version string) bool         // links, by that export
+	bindsAt(export int32, name, version string) bool
 }
 
 // FromObject reads an object of an artifact.
@@ -79,19 +84,12 @@ func (l *Library) Binds(name, version string) bool { return l.symbols.binds(name
 // Versions are those under which a name is defined here, for the loader only or for linkers too; "" stands for none.
 func (l *Library) Versions(name string) []string { return l.symbols.versions(name) }
 
-// definition is one export of a name.
-type definition struct {
-	version string
-	hidden  bool
-	kind    elfobj.Kind
-}
-
 // index looks exports up by name. It is built on the first question: most libraries of an artifact are never asked.
 type index struct {
 	exports []elfobj.Export
 	first   string // the oldest version node, to which the loader binds a reference without version
 	once    sync.Once
-	byName  map[string][]definition
+	byName  map[string][]int32
 }
 
 // firstNode is the node after the base one.
@@ -104,25 +102,25 @@ func firstNode(o *elfobj.Object) string {
 	return ""
 }
 
-func (x *index) named(name string) []definition {
+func (x *index) named(name string) []int32 {
 	x.once.Do(func() {
-		x.byName = make(map[string][]definition, len(x.exports))
-		for _, e := range x.exports {
-			x.byName[e.Name] = append(x.byName[e.Name], definition{e.Version, e.Hidden, e.Kind})
+		x.byName = make(map[string][]int32, len(x.exports))
+		for i := range x.exports {
+			n := x.exports[i].Name
+			x.byName[n] = append(x.byName[n], int32(i))
 		}
 	})
 	return x.byName[name]
 }
 
-// links follows bfd/elflink.c: name@@V enters the table as name and as name@V, name@V as itself only, and a definition without version as name.
 func (x *index) links(name, version string) bool {
-	return slices.ContainsFunc(x.named(name), func(d definition) bool { return d.linked(version) })
+	return slices.ContainsFunc(x.named(name), func(i int32) bool { return x.linksAt(i, name, version) })
 }
 
 func (x *index) kind(name, version string) elfobj.Kind {
-	for _, d := range x.named(name) {
-		if d.linked(version) {
-			return d.kind
+	for _, i := range x.named(name) {
+		if x.linksAt(i, name, version) {
+			return x.exports[i].Kind
 		}
 	}
 	return ""
@@ -130,24 +128,32 @@ func (x *index) kind(name, version string) elfobj.Kind {
 
 func (x *index) versions(name string) []string {
 	var out []string
-	for _, d := range x.named(name) {
-		out = append(out, d.version)
+	for _, i := range x.named(name) {
+		out = append(out, x.exports[i].Version)
 	}
 	return out
 }
 
-func (d definition) linked(version string) bool {
-	return version == "" && !d.hidden || version != "" && d.version == version
+func (x *index) binds(name, version string) bool {
+	return slices.ContainsFunc(x.named(name), func(i int32) bool { return x.bindsAt(i, name, version) })
 }
 
-// binds follows check_match of glibc's elf/dl-lookup.c.
-func (x *index) binds(name, version string) bool {
-	for _, d := range x.named(name) {
-		if d.version == version || d.version == "" && !d.hidden || version == "" && (!d.hidden || d.version == x.first) {
-			return true
-		}
+func (x *index) each(names *asked.Names, yield func(name, export int32)) {
+	for _, h := range names.In(x.exports) {
+		yield(h.Name, h.Export)
 	}
-	return false
+}
+
+// linksAt follows bfd/elflink.c: name@@V enters the table as name and as name@V, name@V as itself only, and a definition without version as name.
+func (x *index) linksAt(export int32, _, version string) bool {
+	e := &x.exports[export]
+	return version == "" && !e.Hidden || version != "" && e.Version == version
+}
+
+// bindsAt follows check_match of glibc's elf/dl-lookup.c.
+func (x *index) bindsAt(export int32, _, version string) bool {
+	e := &x.exports[export]
+	return e.Version == version || e.Version == "" && !e.Hidden || version == "" && (!e.Hidden || e.Version == x.first)
 }
 
 // provided reads a platform's own table.
@@ -185,3 +191,20 @@ func (p provided) kind(name, version string) elfobj.Kind {
 }
 
 func (p provided) versions(name string) []string { return p.l.SymbolVersions(name) }
+
+func (p provided) each(names *asked.Names, yield func(name, export int32)) {
+	last := ""
+	for name := range p.l.Symbols() {
+		if name == last {
+			continue
+		}
+		last = name
+		if n := names.Name(name); n >= 0 {
+			yield(n, 0)
+		}
+	}
+}
+
+func (p provided) linksAt(_ int32, name, version string) bool { return p.links(name, version) }
+
+func (p provided) bindsAt(_ int32, name, version string) bool { return p.binds(name, version) }

@@ -49,6 +49,11 @@ type Result struct {
 // Reads tells whether the linker read a library.
 func (r *Result) Reads(l *Library) bool { return slices.Contains(r.read, l) }
 
+// Only tells whether everything that the linker read is of a kind.
+func (r *Result) Only(kind func(*Library) bool) bool {
+	return !slices.ContainsFunc(r.read, func(l *Library) bool { return !kind(l) })
+}
+
 // Failed tells whether the link fails.
 func (r *Result) Failed() bool { return len(r.Problems)+len(r.Absent) > 0 }
 
@@ -66,10 +71,13 @@ func (r *Result) Problem(i elfobj.Import) *Problem {
 	return nil
 }
 
+// question is a reference in a result.
+type question struct{ name, version string }
+
 // Link links a neutral program against lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 	s.learn(lib)
-	l := &link{System: s, line: line, from: map[*Library]*Library{}, has: map[*Library]bool{}, result: &Result{}}
+	l := &link{System: s, line: line, from: map[*Library]*Library{}, has: make([]bool, len(s.entries)), answered: make([]bool, s.needed), result: &Result{}}
 	if line.CXX {
 		l.line.After = append(slices.Clone(line.After), Named{"libstdc++.so.6", true}, Named{"libm.so.6", true}, Named{"libgcc_s.so.1", true})
 	}
@@ -85,23 +93,37 @@ func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 // link is one link under way.
 type link struct {
 	*System
-	line   Line
-	read   []*Library            // whose symbols are in the table
-	has    map[*Library]bool     // the same as a set
-	open   []reference           // strong references that nothing read so far defines
-	from   map[*Library]*Library // who needs a library that was read for that
-	result *Result
+	line     Line
+	read     []*Library            // whose symbols are in the table
+	has      []bool                // the same, by number
+	answered []bool                // by number of a name: something that was read answers to it
+	open     []reference           // strong references that nothing read so far defines
+	from     map[*Library]*Library // who needs a library that was read for that
+	result   *Result
 }
 
 // reference is an import of a library.
 type reference struct {
-	elfobj.Import
-	by     *Library
-	among  []*Library // who defines it, read or not
-	hidden string     // the static library whose hidden symbol serves it, for want of a better one
+	*elfobj.Import
+	by       *Library
+	question int32
+	hidden   string // the static library whose hidden symbol serves it, for want of a better one
 }
 
-// add reads a library; keep: the program will need it.
+// reads puts a library into the table, without a look at what it refers to, and tells whether it is new.
+func (l *link) reads(lib *Library) bool {
+	n := l.number[lib]
+	if l.has[n] {
+		return false
+	}
+	l.read, l.has[n] = append(l.read, lib), true
+	for _, name := range l.entries[n].answers {
+		l.answered[name] = true
+	}
+	return true
+}
+
+// add reads a library of the line; keep: the program will need it.
 func (l *link) add(lib *Library, keep bool) {
 	if lib == nil {
 		return
@@ -109,36 +131,57 @@ func (l *link) add(lib *Library, keep bool) {
 	if name := lib.names()[0]; keep && !slices.Contains(l.result.Needed, name) {
 		l.result.Needed = append(l.result.Needed, name)
 	}
-	if l.has[lib] {
+	if !l.reads(lib) {
 		return
 	}
-	l.read, l.has[lib] = append(l.read, lib), true
-	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return slices.Contains(r.among, lib) && l.serves(lib, r) })
-	definers := l.definers(lib, linking)
-	for n, i := range lib.Imports {
-		r := reference{Import: i, by: lib, among: definers[n]}
-		if i.Weak || i.Version == "" && ofProgram(l.platform, i.Name) || l.served(r) {
-			continue
-		}
-		l.open = append(l.open, r)
+	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
+	if len(lib.Imports) > 0 {
+		w := l.imports(l.number[lib], linking)
+		l.refer(lib, slices.DeleteFunc(slices.Clone(w.strong), func(n int32) bool { return l.defined(w.questions[n]) }))
 	}
+}
+
+// refer adds what a library refers to and nothing that was read defines: of its strong imports those that are open.
+func (l *link) refer(lib *Library, open []int32) {
+	w := l.imports(l.number[lib], linking)
+	for _, n := range w.closer {
+		if !l.served(reference{Import: &lib.Imports[n], by: lib, question: w.questions[n]}) {
+			open = append(open, n)
+		}
+	}
+	slices.Sort(open)
+	for _, n := range open {
+		l.open = append(l.open, reference{Import: &lib.Imports[n], by: lib, question: w.questions[n]})
+	}
+}
+
+// defined tells whether a library that was read defines what a question asks for.
+func (l *link) defined(question int32) bool {
+	return slices.ContainsFunc(l.definers(question, linking), func(d int32) bool { return l.has[d] })
 }
 
 // served tells whether a library that was read defines what is referred to. The first one read does, which matters where its kind may be wrong.
 func (l *link) served(r reference) bool {
 	if r.Kind != "tls" {
-		return slices.ContainsFunc(r.among, func(x *Library) bool { return l.has[x] })
+		return l.defined(r.question)
 	}
-	return slices.ContainsFunc(l.read, func(x *Library) bool { return slices.Contains(r.among, x) && l.serves(x, r) })
+	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) })
 }
 
-// serves tells whether a library defines what is referred to, and notes a definition of the wrong kind.
+// defines tells whether a library defines what is referred to.
+func (l *link) defines(x *Library, r reference) bool {
+	return slices.Contains(l.definers(r.question, linking), l.number[x])
+}
+
+// serves tells the same, and notes a definition of the wrong kind.
 func (l *link) serves(x *Library, r reference) bool {
-	if !x.Links(r.Name, r.Version) {
+	if !l.defines(x, r) {
 		return false
 	}
-	if kind := x.symbols.kind(r.Name, r.Version); r.Kind == "tls" && (kind == "object" || kind == "func") {
-		l.report(Problem{Kind: TLSMismatch, Import: r.Import, By: r.by, In: x.names()[0]})
+	if r.Kind == "tls" {
+		if kind := x.symbols.kind(r.Name, r.Version); kind == "object" || kind == "func" {
+			l.report(Problem{Kind: TLSMismatch, Import: *r.Import, By: r.by, In: x.names()[0]})
+		}
 	}
 	return true
 }
@@ -200,7 +243,7 @@ func (l *link) wants(x *Library) bool {
 	if slices.ContainsFunc(l.read, func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) }) {
 		return false
 	}
-	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && slices.Contains(r.among, x) })
+	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && l.defines(x, r) })
 }
 
 // fetch takes the members of a static library that are asked for: a shared library's reference is enough for GNU ld.
@@ -214,18 +257,26 @@ func (l *link) fetch(a archive) {
 
 // follow reads what the libraries need, and what those need.
 func (l *link) follow() {
+	of := len(l.read)
 	for n := 0; n < len(l.read); n++ {
 		by := l.read[n]
-		for _, name := range by.Needed {
-			if slices.ContainsFunc(l.read, func(x *Library) bool { return x.AnswersTo(name) }) {
+		number := l.number[by]
+		for k, name := range l.entries[number].needs {
+			if l.answered[name] {
 				continue
 			}
-			if x := l.needed(name, by, l.line); x != nil {
-				l.from[x] = by
-				l.add(x, false)
-			} else if !by.System && !slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return m.Name == name }) {
-				l.result.Missing = append(l.result.Missing, Missing{name, by})
+			if x := l.find(number, int32(k), l.line); x != none {
+				l.from[l.entries[x].Library] = by
+				l.reads(l.entries[x].Library)
+			} else if needed := by.Needed[k]; !by.System && !slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return m.Name == needed }) {
+				l.result.Missing = append(l.result.Missing, Missing{needed, by})
 			}
+		}
+	}
+	l.open = slices.DeleteFunc(l.open, l.served)
+	for _, lib := range l.read[of:] {
+		if len(lib.Imports) > 0 {
+			l.refer(lib, l.unserved(l.number[lib], linking, l.has))
 		}
 	}
 }
@@ -239,13 +290,13 @@ func (l *link) judge(of []*Library) {
 		case !slices.Contains(of, r.by):
 		case r.hidden != "":
 			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
-			if !l.line.Shared && !slices.ContainsFunc(l.read, func(x *Library) bool { return len(x.Versions(r.Name)) > 0 }) {
-				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
+			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Questions[r.question].Name), func(d row) bool { return l.has[d.library] }) {
+				l.report(Problem{Kind: Hidden, Import: *r.Import, By: r.by, In: r.hidden})
 			}
-		case (unknown || absent) && l.undecided(r.Import, unknown):
-			l.result.Undecided = append(l.result.Undecided, r.Import)
+		case (unknown || absent) && l.undecided(*r.Import, unknown):
+			l.result.Undecided = append(l.result.Undecided, *r.Import)
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
-			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
+			l.report(Problem{Kind: Undefined, Import: *r.Import, By: r.by, Missing: l.missing(*r.Import)})
 		}
 	}
 }

@@ -31,23 +31,30 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 			}
 		}
 	}
-	place, unknown := make(map[*Library]int, len(scope)), len(scope) // the first of which only the name is known
+	has, place := make([]bool, len(s.entries)), make([]int, len(s.entries))
+	unknown := len(scope) // the first of which only the name is known
 	for at, x := range scope {
-		place[x] = at
+		has[s.number[x]], place[s.number[x]] = true, at
 		if !x.Known {
 			unknown = min(unknown, at)
 		}
 	}
 	for at, x := range scope {
-		definers := s.definers(x, binding)
-		for k, i := range x.Imports {
-			if i.Weak || i.Version == "" && (i.Name == "main" || i.Name == "_start") {
-				continue
+		if len(x.Imports) == 0 {
+			continue
+		}
+		number := s.number[x]
+		if unknown == len(scope) {
+			for _, k := range s.unserved(number, binding, has) {
+				undefined = append(undefined, x.Imports[k])
 			}
-			n := unknown
-			for _, y := range definers[k] {
-				if p, ok := place[y]; ok {
-					n = min(n, p)
+		}
+		w := s.imports(number, binding)
+		for _, k := range w.closer {
+			i, n := x.Imports[k], unknown
+			for _, y := range s.definers(w.questions[k], binding) {
+				if has[y] {
+					n = min(n, place[y])
 				}
 			}
 			if n == len(scope) || i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) || n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {

@@ -26,7 +26,7 @@ func on(t *testing.T, name string, files ...*staticlink.Library) *staticlink.Sys
 	if err != nil {
 		t.Fatal(err)
 	}
-	return staticlink.NewSystem(p, files)
+	return staticlink.NewSystem(p, files, nil)
 }
 
 // outcome writes a result: what is refused and what is not found, or else what the program needs, and how it starts.

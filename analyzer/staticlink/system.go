@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -15,14 +16,26 @@ type System struct {
 	own      map[string]*Library
 	byPath   map[string]*Library
 	byName   map[string][]*Library
-	asked    answers
+	needed   int // how many distinct names are needed
+	answers
 }
 
-// NewSystem puts files beside what a platform provides. Where two answer to one name, the first given is meant.
-func NewSystem(p *platform.Platform, files []*Library) *System {
-	s := &System{platform: p, own: map[string]*Library{}, byPath: map[string]*Library{}, byName: map[string][]*Library{}}
+// NewSystem puts files beside what a platform provides. Where two answer to one name, the first given is meant. names is
+// shared among systems of the same files, copies of them included; nil: it has its own. A system is for one goroutine.
+func NewSystem(p *platform.Platform, files []*Library, names *asked.Names) *System {
+	if names == nil {
+		names = asked.New()
+	}
+	s := &System{platform: p, own: map[string]*Library{}, byPath: map[string]*Library{}, byName: map[string][]*Library{},
+		answers: answers{names: names, number: make(map[*Library]int32, len(files)+len(p.Libraries()))}}
+	all := slices.Clone(files)
+	for _, q := range p.Libraries() {
+		l := FromPlatform(q)
+		s.own[q.SONAME] = l
+		all = append(all, l)
+	}
+	s.take(all...)
 	for _, l := range files {
-		s.learn(l)
 		if s.byPath[l.Path] == nil {
 			s.byPath[l.Path] = l
 		}
@@ -34,16 +47,7 @@ func NewSystem(p *platform.Platform, files []*Library) *System {
 }
 
 // provided is the platform's library of a SONAME, nil where it has none.
-func (s *System) provided(soname string) *Library {
-	l, seen := s.own[soname]
-	if !seen {
-		if q := s.platform.Library(soname); q != nil {
-			l = FromPlatform(q)
-		}
-		s.own[soname] = l
-	}
-	return l
-}
+func (s *System) provided(soname string) *Library { return s.own[soname] }
 
 // Named finds what a flag names: -lX among the platform's libraries, -l:FILE among the files; nil where it is neither.
 func (s *System) Named(soname string) *Library {
@@ -61,18 +65,34 @@ func (s *System) Elsewhere(name string) *Library {
 	return nil
 }
 
-// needed finds a DT_NEEDED entry as GNU ld does (ld/ldelf.c, ldelf_after_open): what is on the line, -rpath-link, the asking library's own path, the system's.
-func (s *System) needed(name string, by *Library, line Line) *Library {
-	for _, n := range slices.Concat(line.Before, line.After) {
-		if l := s.Named(n.SONAME); l != nil && l.AnswersTo(name) {
-			return l
+// find finds a DT_NEEDED entry as GNU ld does (ld/ldelf.c, ldelf_after_open): what is on the line, -rpath-link, the asking library's own path, the system's. It is the
+// number of a library, or none.
+func (s *System) find(by, n int32, line Line) int32 {
+	e := &s.entries[by]
+	name := e.Needed[n]
+	for _, on := range [][]Named{line.Before, line.After} {
+		for _, m := range on {
+			if l := s.Named(m.SONAME); l != nil && l.AnswersTo(name) {
+				return s.number[l]
+			}
 		}
 	}
 	for _, dir := range line.RPathLink {
 		if l := s.byPath[path.Join(dir, name)]; l != nil {
-			return l
+			return s.number[l]
 		}
 	}
+	if e.resolved[n] == unasked {
+		e.resolved[n] = none
+		if l := s.alone(e.Library, name); l != nil {
+			e.resolved[n] = s.number[l]
+		}
+	}
+	return e.resolved[n]
+}
+
+// alone finds a DT_NEEDED entry where the line does not help.
+func (s *System) alone(by *Library, name string) *Library {
 	for _, dir := range strings.Split(ownPath(by), ":") {
 		if l := s.byPath[path.Join(origin(dir, by), name)]; dir != "" && l != nil {
 			return l

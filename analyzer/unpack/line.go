@@ -1,32 +1,26 @@
 package unpack
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"strings"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/compat-app/compat/analyzer/unpack/inflate"
 )
 
 // inflater is what one worker keeps from file to file.
 type inflater struct {
 	buf   []byte
-	input *bufio.Reader
-	flate io.ReadCloser
+	flate *inflate.Reader
 }
 
 func newInflater() *inflater {
-	return &inflater{buf: make([]byte, copyBufferBytes), input: bufio.NewReaderSize(nil, 32<<10), flate: flate.NewReader(strings.NewReader(""))}
+	return &inflater{buf: make([]byte, copyBufferBytes), flate: inflate.NewReader()}
 }
 
 // inflate reads a deflated stream; it is good until the next call.
-func (in *inflater) inflate(r io.Reader) (io.Reader, error) {
-	in.input.Reset(r)
-	if err := in.flate.(flate.Resetter).Reset(in.input, nil); err != nil {
-		return nil, err
-	}
-	return in.flate, nil
+func (in *inflater) inflate(r io.Reader) io.Reader {
+	in.flate.Reset(r)
+	return in.flate
 }
 
 // outcome is what came of one file.

@@ -102,7 +102,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 		m.stored, m.taken = io.NewSectionReader(r, at, e.packed), nil
 		return data, nil
 	}
-	return in.inflate(counted{data, m.taken})
+	return in.inflate(counted{data, m.taken}), nil
 }
 
 // listed is the path that List is told.

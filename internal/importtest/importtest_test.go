@@ -17,10 +17,11 @@ const module = "github.com/compat-app/compat/"
 
 // floors says what each package of ours may import of ours. A key that ends in /... holds for all below it; the longest key counts.
 var floors = map[string][]string{
-	"analyzer": {"analyzer/elfobj", "analyzer/unpack", "analyzer/pkgmeta", "analyzer/platform", "analyzer/stack", "analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/abi3",
+	"analyzer": {"analyzer/asked", "analyzer/elfobj", "analyzer/unpack", "analyzer/pkgmeta", "analyzer/platform", "analyzer/stack", "analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/abi3",
 		"analyzer/wheelpolicy", "analyzer/staticlink"},
 	"analyzer/elfobj":       {},
-	"analyzer/unpack":       {},
+	"analyzer/asked":        {"analyzer/elfobj"},
+	"analyzer/unpack/...":   {"analyzer/unpack/..."},
 	"analyzer/pkgmeta":      {},
 	"analyzer/gpu":          {"analyzer/elfobj"},
 	"analyzer/fix":          {},
@@ -30,8 +31,8 @@ var floors = map[string][]string{
 	"analyzer/wheelpolicy":  {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/platform"},
 	"analyzer/platform/...": {"analyzer/elfobj", "analyzer/platform/..."},
 	"analyzer/stack/...":    {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/stack/..."},
-	"analyzer/dynlink":      {"analyzer/elfobj", "analyzer/platform", "analyzer/stack"},
-	"analyzer/staticlink":   {"analyzer/elfobj", "analyzer/platform", "analyzer/stack"},
+	"analyzer/dynlink":      {"analyzer/asked", "analyzer/elfobj", "analyzer/platform", "analyzer/stack"},
+	"analyzer/staticlink":   {"analyzer/asked", "analyzer/elfobj", "analyzer/platform", "analyzer/stack"},
 	"analyzer/rules": {"analyzer", "analyzer/abi3", "analyzer/elfobj", "analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/pkgmeta", "analyzer/platform", "analyzer/stack",
 		"analyzer/staticlink"},
 	"analyzer/analyzertest":    {"analyzer", "analyzer/elfobj", "analyzer/pkgmeta", "analyzer/stack"},

@@ -5,58 +5,105 @@
 package scratch
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// inMemory is up to where memory is used: most extension modules are below 8 MiB, and a few of these at once are cheap.
-const inMemory = 8 << 20
+const (
+	inMemory  = 8 << 20   // up to where memory is used: most extension modules are smaller, and a few of these at once are cheap
+	chunkSize = 128 << 10 // memory is taken in pieces, which go from file to file: a buffer that grows is copied again and again
+)
 
-// In returns a source of scratch space with its files in dir; "" is the system's folder for temporary files.
+type chunk [chunkSize]byte
+
+// In returns a source of scratch space with its files in dir; "" is the system's folder for temporary files. It is safe for concurrent use.
 func In(dir string) func(size int64) (unpack.Scratch, error) {
-	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir}, nil }
+	pool := &sync.Pool{New: func() any { return new(chunk) }}
+	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir, pool: pool}, nil }
 }
 
 // scratch starts in memory and moves to a file when it grows: declared sizes are the archive's word and decide nothing.
 type scratch struct {
-	dir  string
-	mem  bytes.Buffer
-	file *os.File
+	dir    string
+	pool   *sync.Pool // of *chunk
+	chunks []*chunk
+	size   int // in memory
+	file   *os.File
 }
 
 func (s *scratch) Write(p []byte) (int, error) {
-	if s.file == nil && s.mem.Len()+len(p) <= inMemory {
-		return s.mem.Write(p)
+	if s.file == nil && s.size+len(p) <= inMemory {
+		s.keep(p)
+		return len(p), nil
 	}
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, "compat-*")
-		if err != nil {
-			return 0, fmt.Errorf("no room for unpacked content (set TMPDIR to a folder with space): %w", err)
-		}
-		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
+		if err := s.spill(); err != nil {
 			return 0, err
 		}
-		if _, err := f.Write(s.mem.Bytes()); err != nil {
-			return 0, fmt.Errorf("writing unpacked content: %w", err)
-		}
-		s.mem = bytes.Buffer{}
 	}
-	return s.file.Write(p)
+	n, err := s.file.Write(p)
+	if err != nil {
+		err = fmt.Errorf("writing unpacked content: %w", err)
+	}
+	return n, err
+}
+
+func (s *scratch) keep(p []byte) {
+	for len(p) > 0 {
+		at := s.size % chunkSize
+		if at == 0 {
+			s.chunks = append(s.chunks, s.pool.Get().(*chunk))
+		}
+		n := copy(s.chunks[len(s.chunks)-1][at:], p)
+		s.size += n
+		p = p[n:]
+	}
+}
+
+// spill moves what is in memory to a file.
+func (s *scratch) spill() error {
+	f, err := os.CreateTemp(s.dir, "compat-*")
+	if err != nil {
+		return fmt.Errorf("no room for unpacked content (set TMPDIR to a folder with space): %w", err)
+	}
+	s.file = f
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
+	for _, c := range s.chunks {
+		b := c[:min(s.size, chunkSize)]
+		if _, err := f.Write(b); err != nil {
+			return fmt.Errorf("writing unpacked content: %w", err)
+		}
+		s.size -= len(b)
+	}
+	s.release()
+	return nil
+}
+
+// release gives the memory back.
+func (s *scratch) release() {
+	for _, c := range s.chunks {
+		s.pool.Put(c)
+	}
+	s.chunks, s.size = nil, 0
 }
 
 func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
 	if s.file != nil {
 		return s.file.ReadAt(p, off)
 	}
-	if off >= int64(s.mem.Len()) {
-		return 0, io.EOF
+	n := 0
+	for n < len(p) && off < int64(s.size) {
+		c := s.chunks[off/chunkSize]
+		end := min(int64(s.size)-off/chunkSize*chunkSize, chunkSize)
+		m := copy(p[n:], c[off%chunkSize:end])
+		n, off = n+m, off+int64(m)
 	}
-	n := copy(p, s.mem.Bytes()[off:])
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -64,7 +111,7 @@ func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (s *scratch) Close() error {
-	s.mem = bytes.Buffer{}
+	s.release()
 	if s.file == nil {
 		return nil
 	}

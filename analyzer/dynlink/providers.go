@@ -1,0 +1,168 @@
+package dynlink
+
+import (
+	"github.com/compat-app/compat/analyzer/asked"
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// Providers remembers which of some libraries provides what objects ask for. Libraries that are copies of each other, with other needs or paths, count as one. It
+// is for one goroutine.
+type Providers struct {
+	names  *asked.Names
+	tables []symbols
+	number map[symbols]int32
+	rows   [][]row   // by number of the name: who has it, in order of tables
+	known  [][]int32 // by number of the question: the tables that provide it, nil where nobody asked yet
+	node   map[node]bool
+
+	// of the scope under look
+	at     []int32 // by table: its first place in the scope, if mark says so
+	mark   []int32
+	marked int32
+}
+
+// row is a definition of a name.
+type row struct{ table, export int32 }
+
+type node struct {
+	table   int32
+	version string
+}
+
+// NewProviders gathers who exports what names asks for. What it asks for later is gathered then.
+func NewProviders(names *asked.Names, libraries []*Library) *Providers {
+	p := &Providers{names: names, number: map[symbols]int32{}, node: map[node]bool{}}
+	for _, l := range libraries {
+		if l.Known {
+			p.table(l.symbols)
+		}
+	}
+	return p
+}
+
+func (p *Providers) table(s symbols) int32 {
+	n, ok := p.number[s]
+	if !ok {
+		n = int32(len(p.tables))
+		p.number[s] = n
+		p.tables = append(p.tables, s)
+		p.at, p.mark = append(p.at, 0), append(p.mark, 0)
+		p.rows = nil // gathered anew
+	}
+	return n
+}
+
+func (p *Providers) gather() {
+	if len(p.rows) == p.names.Len() {
+		return
+	}
+	p.rows, p.known = make([][]row, p.names.Len()), nil
+	for n, s := range p.tables {
+		s.each(p.names, func(name, export int32) { p.rows[name] = append(p.rows[name], row{int32(n), export}) })
+	}
+}
+
+// of lists the tables that provide what a question asks for.
+func (p *Providers) of(question int32) []int32 {
+	if len(p.known) < len(p.names.Questions) {
+		p.known = append(p.known, make([][]int32, len(p.names.Questions)-len(p.known))...)
+	}
+	if p.known[question] != nil {
+		return p.known[question]
+	}
+	q := p.names.Questions[question]
+	out := []int32{}
+	rows := p.rows[q.Name]
+	for i := 0; i < len(rows); {
+		j := i + 1
+		for j < len(rows) && rows[j].table == rows[i].table {
+			j++
+		}
+		if p.tables[rows[i].table].serves(q.Symbol, q.Version, rows[i:j]) {
+			out = append(out, rows[i].table)
+		}
+		i = j
+	}
+	p.known[question] = out
+	return out
+}
+
+// enter takes in a scope: of, by a table's number, the first place that it has there.
+func (p *Providers) enter(scope []*Library) {
+	for _, l := range scope {
+		if l.Known {
+			p.table(l.symbols)
+		}
+	}
+	p.gather()
+	p.marked++
+	for k, l := range scope {
+		if !l.Known {
+			continue
+		}
+		if n := p.number[l.symbols]; p.mark[n] != p.marked {
+			p.mark[n], p.at[n] = p.marked, int32(k)
+		}
+	}
+}
+
+// first is the place in the scope of the library that provides what a question asks for, -1 where none does.
+func (p *Providers) first(question int32) int {
+	best := int32(-1)
+	for _, n := range p.of(question) {
+		if p.mark[n] == p.marked && (best < 0 || p.at[n] < best) {
+			best = p.at[n]
+		}
+	}
+	return int(best)
+}
+
+// hasVersion remembers Library.HasVersion.
+func (p *Providers) hasVersion(l *Library, version string) bool {
+	key := node{p.table(l.symbols), version}
+	has, ok := p.node[key]
+	if !ok {
+		has = l.HasVersion(version)
+		p.node[key] = has
+	}
+	return has
+}
+
+func (t *table) each(names *asked.Names, yield func(name, export int32)) {
+	for _, h := range names.In(t.exports) {
+		yield(h.Name, h.Export)
+	}
+}
+
+func (t *table) serves(_, version string, rows []row) bool {
+	defaults := 0
+	for _, r := range rows {
+		switch e := &t.exports[r.export]; t.match(e, version) {
+		case accepted:
+			return true
+		case onlyOne:
+			defaults++
+		}
+	}
+	return defaults == 1
+}
+
+func (p provided) each(names *asked.Names, yield func(name, export int32)) {
+	last := ""
+	for name := range p.l.Symbols() {
+		if name == last {
+			continue
+		}
+		last = name
+		if n := names.Name(name); n >= 0 {
+			yield(n, 0)
+		}
+	}
+}
+
+func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Has(symbol, version) }
+
+// match is one definition against a reference; version "" is one without.
+func (t *table) match(e *elfobj.Export, version string) verdict {
+	return checkMatch(offer{same: e.Version == version, bare: e.Version == "", oldest: e.Version == t.first, hidden: e.Hidden, versioned: version != ""})
+}

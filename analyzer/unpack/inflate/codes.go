@@ -1,0 +1,218 @@
+package inflate
+
+import (
+	"io"
+	"math/bits"
+)
+
+const (
+	literalBits  = 11 // looked up at once; longer codes take a second look
+	distanceBits = 8
+	metaBits     = 7 // of the code for code lengths, whose codes are not longer
+
+	maxCode      = 15
+	maxSymbols   = 288
+	maxDistances = 32
+)
+
+// An entry of a table: bits 0 to 7 are how many bits its code takes, 8 to 12 how many more belong to the value, 16 to 30 the value.
+const (
+	literal = 1 << 31 // the value is a byte
+	odd     = 1 << 15 // neither literal nor length or distance: one of the following
+	second  = 1 << 14 // the value is where the second table begins
+	end     = 1 << 13 // of the block
+	// An odd entry that is neither is a code that nobody has.
+
+	codeMask   = 0xff
+	extraShift = 8
+	extraMask  = 0x1f
+	valueShift = 16
+)
+
+// symbols are the entries of literals and lengths without their codes, distance those of distances (RFC 1951, 3.2.5).
+var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
+	for i := range 256 {
+		s[i] = literal | uint32(i)<<valueShift
+	}
+	s[256] = odd | end
+	base := uint32(3)
+	for i := 257; i < 285; i++ {
+		extra := uint32(max(0, (i-261)/4))
+		s[i] = base<<valueShift | extra<<extraShift
+		base += 1 << extra
+	}
+	s[285] = maxMatch << valueShift
+	s[286], s[287] = odd, odd
+	base = 1
+	for i := range 30 {
+		extra := uint32(max(0, (i-2)/2))
+		d[i] = base<<valueShift | extra<<extraShift
+		base += 1 << extra
+	}
+	d[30], d[31] = odd, odd
+	return s, d
+}()
+
+// lengthOrder is the order in which the lengths of the code for code lengths come.
+var lengthOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// build makes the table of a canonical code: of the symbols with these code lengths. width is what is looked up at once. A code has to be complete; one of a single symbol
+// of one bit, and none at all, are let through, as zlib does.
+func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint, ok bool) {
+	var count [maxCode + 1]int
+	for _, n := range lengths {
+		count[n]++
+	}
+	longest := maxCode
+	for longest > 0 && count[longest] == 0 {
+		longest--
+	}
+	code, used := uint32(0), 0
+	var next [maxCode + 1]uint32
+	for n := 1; n <= longest; n++ {
+		code <<= 1
+		next[n] = code
+		code += uint32(count[n])
+		used += count[n]
+	}
+	whole := longest > 0 && code == 1<<longest
+	if !whole {
+		if used > 1 || used == 1 && longest != 1 {
+			return 0, false
+		}
+		for i := range 1 << width {
+			table[i] = odd
+		}
+	}
+	more = uint(max(longest-int(width), 0)) // bits of a second look
+	free := uint32(1) << width              // where the next second table begins
+	if more > 0 {
+		for i := range 1 << width {
+			table[i] = 0
+		}
+	}
+	for symbol, n := range lengths {
+		if n == 0 {
+			continue
+		}
+		at := uint32(bits.Reverse16(uint16(next[n])) >> (16 - n))
+		next[n]++
+		entry := of[symbol] | uint32(n)
+		if uint(n) <= width {
+			for i := at; i < 1<<width; i += 1 << n {
+				table[i] = entry
+			}
+			continue
+		}
+		first := &table[at&(1<<width-1)]
+		if *first == 0 {
+			*first = odd | second | free<<valueShift
+			free += 1 << more
+		}
+		begin := *first >> valueShift
+		for i := at >> width; i < 1<<more; i += 1 << (uint(n) - width) {
+			table[begin+i] = entry
+		}
+	}
+	return more, true
+}
+
+// fix makes the tables of the fixed codes.
+func (r *Reader) fix() {
+	if r.fixed {
+		return
+	}
+	for i := range maxSymbols {
+		switch {
+		case i < 144:
+			r.lengths[i] = 8
+		case i < 256:
+			r.lengths[i] = 9
+		case i < 280:
+			r.lengths[i] = 7
+		default:
+			r.lengths[i] = 8
+		}
+	}
+	r.buildLiterals(maxSymbols)
+	for i := range maxDistances {
+		r.lengths[i] = 5
+	}
+	r.buildDistances(0, maxDistances)
+	r.fixed = true
+}
+
+// readCodes reads the codes of a block.
+func (r *Reader) readCodes() error {
+	if err := r.need(14); err != nil {
+		return err
+	}
+	literals, distances, metas := int(r.take(5))+257, int(r.take(5))+1, int(r.take(4))+4
+	if literals > 286 || distances > 30 {
+		return ErrCorrupt
+	}
+	var lengths [19]uint8
+	for _, at := range lengthOrder[:metas] {
+		if err := r.need(3); err != nil {
+			return err
+		}
+		lengths[at] = uint8(r.take(3))
+	}
+	var values [19]uint32
+	for i := range values {
+		values[i] = uint32(i) << valueShift
+	}
+	if _, ok := build(r.meta[:], metaBits, lengths[:], values[:]); !ok {
+		return ErrCorrupt
+	}
+	for i := 0; i < literals+distances; {
+		if err := r.need(14); err != nil {
+			return err
+		}
+		e := r.meta[r.bits&(1<<metaBits-1)]
+		if e&odd != 0 {
+			return ErrCorrupt
+		}
+		r.take(uint(e & codeMask))
+		value, repeat := uint8(e>>valueShift), 1
+		switch value {
+		case 16:
+			if i == 0 {
+				return ErrCorrupt
+			}
+			value, repeat = r.lengths[i-1], 3+int(r.take(2))
+		case 17:
+			value, repeat = 0, 3+int(r.take(3))
+		case 18:
+			value, repeat = 0, 11+int(r.take(7))
+		}
+		if i+repeat > literals+distances {
+			return ErrCorrupt
+		}
+		for range repeat {
+			r.lengths[i] = value
+			i++
+		}
+	}
+	if r.ended() {
+		return io.ErrUnexpectedEOF
+	}
+	if r.lengths[256] == 0 || !r.buildLiterals(literals) || !r.buildDistances(literals, distances) {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+// buildLiterals makes the table of literals and lengths from the first n code lengths.
+func (r *Reader) buildLiterals(n int) bool {
+	more, ok := build(r.literals[:], literalBits, r.lengths[:n], symbols[:])
+	r.literalMore = 1<<more - 1
+	return ok
+}
+
+// buildDistances makes the table of distances from n code lengths.
+func (r *Reader) buildDistances(from, n int) bool {
+	more, ok := build(r.distances[:], distanceBits, r.lengths[from:from+n], distance[:])
+	r.distanceMore = 1<<more - 1
+	return ok
+}

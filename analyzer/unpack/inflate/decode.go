@@ -1,0 +1,131 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// decode reads a block's symbols until it ends or the output is full. What the loop touches all the time is held in variables of its own.
+func (r *Reader) decode() error {
+	const (
+		literalMask  = 1<<literalBits - 1
+		distanceMask = 1<<distanceBits - 1
+	)
+	in, out, o := r.in, r.out, r.made
+	bits, count, pos := r.bits, r.count, r.pos
+	literals, distances := &r.literals, &r.distances
+	literalMore, distanceMore := r.literalMore, r.distanceMore
+	leave := func(err error) error {
+		r.bits, r.count, r.pos, r.made = bits, count, pos, o
+		if err == nil && r.ended() {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	for o <= outSize-slack {
+		if r.have-pos < lookahead {
+			r.bits, r.count, r.pos, r.made = bits, count, pos, o
+			if err := r.fill(); err != nil {
+				return err
+			}
+			pos = r.pos
+		}
+		bits |= binary.LittleEndian.Uint64(in[pos:]) << (count & 63)
+		pos += int((63 - count) >> 3)
+		count |= 56
+
+		// Three codes are at most 45 bits.
+		e := literals[bits&literalMask]
+		if e&literal != 0 {
+			out[o] = byte(e >> valueShift)
+			o++
+			bits >>= e & codeMask & 63
+			count -= uint(e & codeMask)
+			e = literals[bits&literalMask]
+			if e&literal != 0 {
+				out[o] = byte(e >> valueShift)
+				o++
+				bits >>= e & codeMask & 63
+				count -= uint(e & codeMask)
+				e = literals[bits&literalMask]
+				if e&literal != 0 {
+					out[o] = byte(e >> valueShift)
+					o++
+					bits >>= e & codeMask & 63
+					count -= uint(e & codeMask)
+					continue
+				}
+			}
+		}
+		if e&odd != 0 {
+			if e&second != 0 {
+				e = literals[(e>>valueShift+uint32(bits>>literalBits)&literalMore)%uint32(len(literals))]
+			}
+			if e&literal != 0 {
+				out[o] = byte(e >> valueShift)
+				o++
+				bits >>= e & codeMask & 63
+				count -= uint(e & codeMask)
+				continue
+			}
+			if e&odd != 0 {
+				bits >>= e & codeMask & 63
+				count -= uint(e & codeMask)
+				if e&end == 0 {
+					return leave(ErrCorrupt)
+				}
+				r.inside = between
+				return leave(nil)
+			}
+		}
+		// Two literals before it leave 26 bits, a length takes 20.
+		bits >>= e & codeMask & 63
+		extra := e >> extraShift & extraMask
+		length := int(e>>valueShift) + int(bits&(1<<extra-1))
+		bits >>= extra & 63
+		count -= uint(e&codeMask + extra)
+
+		bits |= binary.LittleEndian.Uint64(in[pos:]) << (count & 63)
+		pos += int((63 - count) >> 3)
+		count |= 56
+		e = distances[bits&distanceMask]
+		if e&odd != 0 {
+			if e&second != 0 {
+				e = distances[(e>>valueShift+uint32(bits>>distanceBits)&distanceMore)%uint32(len(distances))]
+			}
+			if e&odd != 0 {
+				return leave(ErrCorrupt)
+			}
+		}
+		bits >>= e & codeMask & 63
+		extra = e >> extraShift & extraMask
+		back := int(e>>valueShift) + int(bits&(1<<extra-1))
+		bits >>= extra & 63
+		count -= uint(e&codeMask + extra)
+		if back > o {
+			return leave(ErrCorrupt)
+		}
+
+		from, to := o-back, o+length
+		switch {
+		case back >= 8:
+			for o < to { // up to 7 bytes too many, which are written again
+				binary.LittleEndian.PutUint64(out[o:], binary.LittleEndian.Uint64(out[from:]))
+				o, from = o+8, from+8
+			}
+			o = to
+		case back == 1:
+			b := out[from]
+			for o < to {
+				out[o] = b
+				o++
+			}
+		default:
+			for o < to {
+				out[o] = out[from]
+				o, from = o+1, from+1
+			}
+		}
+	}
+	return leave(nil)
+}

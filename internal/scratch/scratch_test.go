@@ -1,0 +1,52 @@
+package scratch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+)
+
+func TestReadsWhatWasWritten(t *testing.T) {
+	dir := t.TempDir()
+	source := In(dir)
+	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, 3*chunkSize + 7, inMemory, inMemory + 1, 2*inMemory + 5} {
+		s, err := source(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(i*7 + i>>11 + size)
+		}
+		for rest, n := want, 1; len(rest) > 0; n = n*3 + 1 {
+			n = min(n, len(rest))
+			if _, err := s.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		got, err := io.ReadAll(io.NewSectionReader(s, 0, int64(size)+1))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: read %d, the same: %v, %v", size, len(got), bytes.Equal(got, want), err)
+		}
+		for _, at := range []int{0, 1, chunkSize - 3, chunkSize, size - 5} {
+			if at < 0 || at > size {
+				continue
+			}
+			p := make([]byte, 11)
+			n, err := s.ReadAt(p, int64(at))
+			if !bytes.Equal(p[:n], want[at:min(at+11, size)]) || (n < len(p)) != errors.Is(err, io.EOF) {
+				t.Errorf("%d bytes: %d at %d, %v", size, n, at, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
