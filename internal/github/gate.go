@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +14,8 @@ const (
 	// (docs.github.com: rate limits for the REST API). A few may go at once, so that a single pull request isn't slow.
 	contentBurst = 10
 	contentEvery = time.Second
+
+	contentHour = 500 // and 500 an hour
 )
 
 // gate holds back the calls of one installation.
@@ -21,9 +24,10 @@ type gate struct {
 	slots        chan struct{}
 
 	mu    sync.Mutex
-	until time.Time // no call before
-	vague int       // limit answers in a row that named no time
-	ahead time.Time // when the content already allowed would be due at one a contentEvery
+	until time.Time   // no call before
+	vague int         // limit answers in a row that named no time
+	ahead time.Time   // when the content already allowed would be due at one a contentEvery
+	hour  []time.Time // of the content of the last hour, the oldest first
 }
 
 func newGate(installation int64) *gate {
@@ -88,13 +92,20 @@ func (g *gate) open() {
 	}
 }
 
-// space waits until another comment or review is due.
+// space waits until another comment or review is due. When the hour has had enough of them it doesn't wait but fails with a *LimitError for them alone.
 func (g *gate) space(ctx context.Context) error {
 	if err := g.check(false); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	now := time.Now()
+	g.hour = slices.DeleteFunc(g.hour, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
+	if len(g.hour) >= contentHour {
+		until := g.hour[0].Add(time.Hour)
+		g.mu.Unlock()
+		return &LimitError{Installation: g.installation, Until: until, Content: true}
+	}
+	g.hour = append(g.hour, now)
 	if g.ahead.Before(now) {
 		g.ahead = now
 	}

@@ -14,11 +14,12 @@ const (
 	longest   = 65 * time.Minute // primary limits are per hour; a later time is a mistake of somebody's clock
 )
 
-// LimitError says that GitHub limits an installation. No call of it is made before Until.
+// LimitError says that GitHub limits an installation. No call of it is made before Until, with Content no comment and no review.
 type LimitError struct {
 	Installation int64 // 0: the App itself
 	Until        time.Time
 	Vague        bool // GitHub named no time
+	Content      bool // it is ours, to stay below GitHub's, and for comments and reviews only
 }
 
 func (e *LimitError) Error() string {

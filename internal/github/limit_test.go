@@ -169,6 +169,22 @@ func TestCommentsKeepTheirDistance(t *testing.T) {
 			}
 		}
 	})
+	synctest.Test(t, func(t *testing.T) {
+		g, start := newGate(1), time.Now()
+		var l *LimitError
+		for i := range 501 {
+			if err := g.space(context.Background()); (err != nil) != (i == 500) || err != nil && !errors.As(err, &l) {
+				t.Fatalf("comment %d: %v", i, err)
+			}
+		}
+		if !l.Content || l.Until.Sub(start) != time.Hour || g.check(false) != nil {
+			t.Errorf("after 500 in an hour: %+v, other calls: %v", l, g.check(false))
+		}
+		time.Sleep(time.Until(l.Until))
+		if err := g.space(context.Background()); err != nil {
+			t.Errorf("an hour later: %v", err)
+		}
+	})
 	for path, want := range map[string]bool{"/repos/o/r/issues/1/comments": true, "/repos/o/r/pulls/1/reviews": true, "/repos/o/r/check-runs": false, "/graphql": false} {
 		if creates(path) != want {
 			t.Errorf("creates(%s) is %t", path, !want)

@@ -122,8 +122,10 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		until := w.Now().Add(fate.After)
 		t.Log.Warn("rate limit", "until", until, "reason", fate.Reason)
 		t.postpone(ctx, fate.After)
-		if err := w.Queue.Park(ctx, job.Installation, until); err != nil {
-			t.Log.Warn("the installation could not be parked", "error", err)
+		if l := (*github.LimitError)(nil); !errors.As(err, &l) || !l.Content { // what others have to say needs no comment, perhaps
+			if err := w.Queue.Park(ctx, job.Installation, until); err != nil {
+				t.Log.Warn("the installation could not be parked", "error", err)
+			}
 		}
 		return "limited", lease.Snooze(ctx, fate.After, fate.Reason)
 	case fate.Kind == github.Gone && errors.Is(err, github.ErrForgotten), fate.Kind == github.Gone && t.client == nil, isToken(err) && fate.Kind == github.Gone:
