@@ -210,6 +210,7 @@ type Blob struct {
 	Slow      time.Duration // the answer takes that long, in steps
 	Cuts      int           // that many more downloads break half way
 	Half      bool          // half of the bytes arrive, with a matching Content-Length
+	Stale     int           // that many more links are too old when they are followed
 	Downloads int           // how often the bytes were asked for
 }
 

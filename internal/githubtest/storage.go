@@ -19,7 +19,12 @@ type link struct {
 
 func (s *Server) redirect(b *Blob, kind string) *answer {
 	name := random(16)
-	s.links[name] = &link{blob: b, kind: kind, expires: time.Now().Add(linkLife)}
+	life := linkLife
+	if b.Stale > 0 {
+		b.Stale--
+		life = -time.Second
+	}
+	s.links[name] = &link{blob: b, kind: kind, expires: time.Now().Add(life)}
 	return &answer{status: http.StatusFound, header: http.Header{"Location": {s.storage.url + "/blobs/" + name + "?sig=" + random(8)}}}
 }
 

@@ -126,6 +126,18 @@ func TestBrokenDownloadIsTakenAgain(t *testing.T) {
 	s.says(shown(k), "pow")
 }
 
+// A link to an artifact lives for a minute: who comes too late asks for another.
+func TestLinksThatAreTooOld(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	a := wheels(cases.CaseA("1.1.0"))
+	a.Stale = 2
+	s.Finish(p, a)
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "pow")
+}
+
 func TestSeveralArtifacts(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
