@@ -57,6 +57,8 @@ const (
 	foundPath    = "path"
 	foundPreload = "preload"
 	foundLoader  = "loader"
+	foundLent    = "lent" // of an Environment only: no path leads there
+	foundHost    = "host" // of an Environment only: in the process before
 )
 
 // failure is an error at which a loader gives up; its text is what the loader prints.

@@ -1,12 +1,12 @@
 // Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED entry, and which library
-// provides an imported symbol, in an Environment of platform, packages, artifact and the process that loads it.
+// provides an imported symbol. A Linker answers for the files of a root; an Environment for platform, packages, artifact and the process that loads it,
+// most of which are no files yet. Both search and load by the same rules.
 //
 //	env := dynlink.NewEnvironment("glibc", libraries, host, nil)
 //	loading := env.Load(object)
 //	bindings := env.Bind(object.Imports, loading.Scope())
 //
-// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) as far as files that are not installed yet can be followed: paths are those
-// below site-packages. It executes nothing and opens nothing.
+// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's (ldso/dynlink.c). It executes nothing and opens nothing.
 package dynlink
 
 import (
@@ -15,32 +15,34 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/asked"
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Environment is everything that a load can find.
+// Environment is everything that a load can find. Paths are those below site-packages, or in the artifact. It is not safe for concurrent use.
 type Environment struct {
 	Libc  string            // "glibc" or "musl"; "" counts as glibc
 	Local map[*Library]bool // of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see its symbols
 
-	host   []*Library            // already in the process: the global scope
-	byName map[string][]*Library // SONAME or file name -> libraries, first given first
-	musl   *Library              // musl's libc, which answers for libpthread, libm and others too; nil where there is none
-	byPath map[string]*Library   // path below site-packages; artifact and packages only
+	host    []*Library            // already in the process: the global scope
+	byName  map[string][]*Library // SONAME or file name -> libraries, first given first
+	byPath  map[string]*Library   // as the loader sees it
+	musl    *Library              // musl's libc, which answers for libpthread, libm and others too; nil where there is none
+	objects map[*Library]*object
+	store   *store
+	glibc   *glibc
+	loads   int
 
 	providers *Providers
 	place     map[*Library]int32 // of each library given
-	answers   map[ask]answer     // what find said, where what is loaded does not matter
 }
 
-type ask struct {
-	of   *Library
-	name string
-}
+// system is where the libraries of a platform lie: no path of an artifact begins like it.
+const system = "platform:"
 
-type answer struct {
-	library *Library
-	by      FoundBy
-}
+// ordinary is the head that all libraries of an environment have: they are for one machine.
+var ordinary = &elfobj.Head{Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Class: 64, Type: typeDyn, Machine: 62, Version: 1, PhEntSize: 56}
+
+var ordinarySegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSize: 16}}
 
 // NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
 // the first loaded does. host is what the loading process already has, in its global scope but for Local. providers is shared among environments of the same libraries, copies of
@@ -49,23 +51,74 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 	if providers == nil {
 		providers = NewProviders(asked.New(), libraries)
 	}
-	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, providers: providers,
-		place: make(map[*Library]int32, len(libraries)), answers: map[ask]answer{}}
+	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, objects: map[*Library]*object{}, providers: providers,
+		place: make(map[*Library]int32, len(libraries))}
+	e.store = newStore(nil)
+	e.store.known = func(path string) *object {
+		if l := e.byPath[cleaned(path)]; l != nil {
+			return e.object(l)
+		}
+		return nil
+	}
+	e.glibc = &glibc{store: e.store, minor: unknownMinor, lib: "lib", cpu: "cpu", kind: ordinary, subs: []string{""}, cached: map[string]string{}}
 	for n, l := range libraries {
 		e.place[l] = int32(n)
 		for _, n := range l.Names() {
 			e.byName[n] = append(e.byName[n], l)
+			if l.Kind == FromPlatform && e.glibc.cached[n] == "" {
+				e.glibc.cached[n] = system + "/" + n
+			}
 		}
 		if l.Kind == FromPlatform && strings.HasPrefix(l.SONAME, "libc.") && (e.musl == nil || l.Known) {
 			e.musl = l
 		}
-		if l.Kind != FromPlatform {
-			if _, twice := e.byPath[l.Path]; !twice {
-				e.byPath[l.Path] = l
-			}
+		if p := l.place(); e.byPath[p] == nil {
+			e.byPath[p] = l
 		}
 	}
 	return e
+}
+
+// place is where an environment has a library.
+func (l *Library) place() string {
+	if l.Kind == FromPlatform {
+		return system + "/" + l.Path
+	}
+	return cleaned("/" + l.Path)
+}
+
+// cleaned is a path without "." and "..", "" for one that starts nowhere: in the working folder, which no artifact knows.
+func cleaned(p string) string {
+	if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, system) {
+		return ""
+	}
+	return path.Clean(p)
+}
+
+// object is a library as a file would be.
+func (e *Environment) object(l *Library) *object {
+	o := e.objects[l]
+	if o == nil {
+		m := &elfobj.Mapping{Head: *ordinary, SONAME: l.SONAME, RunPath: l.RunPath, HasRunPath: l.RunPath != ""}
+		if !m.HasRunPath {
+			m.RPath = l.RPath
+		}
+		m.Needed = make([]elfobj.Dependency, len(l.Needed))
+		for i, n := range l.Needed {
+			m.Needed[i].Name = n
+		}
+		o = &object{path: l.place(), magic: true, head: ordinary, segments: ordinarySegments, m: m, library: l}
+		e.objects[l] = o
+	}
+	return o
+}
+
+// lend answers a name to which no path leads: its own package or the artifact loads such a library before.
+func (e *Environment) lend(name string) (*object, string) {
+	for _, l := range e.byName[name] {
+		return e.object(l), l.place()
+	}
+	return nil, ""
 }
 
 // Found is one library of a load: who asked for it, and how it was found.
@@ -108,35 +161,41 @@ func (l *Loading) Has(x *Library) bool {
 	return slices.ContainsFunc(l.Found, func(f Found) bool { return f.Library == x })
 }
 
-// Load follows DT_NEEDED from a root, which is one of the environment's libraries.
+// Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the process opens as Python opens a module.
 func (e *Environment) Load(root *Library) *Loading {
-	l := &Loading{set: make([]uint64, (len(e.place)+63)/64)}
+	const usual = 16
+	e.loads++
+	r := &run{store: e.store, number: e.loads, answer: &Answer{}, lent: e.lend}
+	r.start(e.object(root), root.place(), usual)
+	for _, h := range e.host {
+		if o := e.object(h); r.byFile[o] == nil {
+			r.add(o, h.place(), h.place(), nil, foundHost)
+		}
+	}
+	if e.Libc == "musl" {
+		newMusl(r, e.musl, e.object).dependencies(r)
+	} else {
+		e.glibc.dependencies(r, nil)
+	}
+	l := &Loading{Found: make([]Found, 0, len(r.order)), places: make([]int32, 0, len(r.order)), set: make([]uint64, (len(e.place)+63)/64)}
 	l.host, l.Hidden = e.scopes()
-	bySONAME := map[string]*Library{} // the first one of what was loaded
-	add := func(f Found) {
+	for _, x := range r.order {
+		f := Found{Library: x.l.object.library}
+		if x.by != nil {
+			f.NeededBy, f.By = x.by.object.library, how[x.l.foundBy]
+		}
 		n := e.place[f.Library]
 		l.places, l.set[n/64] = append(l.places, n), l.set[n/64]|1<<(n%64)
-		if name := f.Library.SONAME; bySONAME[name] == nil {
-			bySONAME[name] = f.Library
-		}
 		l.Found = append(l.Found, f)
 	}
-	add(Found{Library: root})
-	seen := func(x *Library) bool { n := e.place[x]; return l.set[n/64]>>(n%64)&1 == 1 }
-	for i := 0; i < len(l.Found); i++ {
-		of := l.Found[i].Library
-		for _, name := range of.Needed {
-			next, by := e.find(name, of, bySONAME)
-			switch {
-			case next == nil:
-				l.Missing = append(l.Missing, Missing{Name: name, NeededBy: of})
-			case !seen(next):
-				add(Found{Library: next, NeededBy: of, By: by})
-			}
-		}
+	for _, n := range r.lost {
+		l.Missing = append(l.Missing, Missing{n.name, n.by.object.library})
 	}
 	return l
 }
+
+// how are the ways of a Linker in the words of an Environment.
+var how = map[string]FoundBy{foundHost: ByHost, foundRunPath: ByRunPath, foundPath: ByRunPath, foundRPath: ByRPath, foundCache: ByPlatform, foundDefault: ByPlatform, foundLoader: ByPlatform, foundLent: ByPackage}
 
 // scopes are what the process has in its global scope, and what it has loaded beside.
 func (e *Environment) scopes() (global, hidden []*Library) {
@@ -151,77 +210,6 @@ func (e *Environment) scopes() (global, hidden []*Library) {
 		}
 	}
 	return global, hidden
-}
-
-// find answers one DT_NEEDED entry: loaded already under that name (native rule: the SONAME decides, no path is looked at),
-// then the requester's paths, then the platform, then what packages and the artifact load first.
-func (e *Environment) find(name string, of *Library, loaded map[string]*Library) (*Library, FoundBy) {
-	if e.Libc == "musl" && foldedIntoMusl(name) && e.musl != nil {
-		return e.musl, ByPlatform
-	}
-	if strings.Contains(name, "/") {
-		return e.byPath[strings.TrimPrefix(name, "/")], ByRunPath
-	}
-	if l := loaded[name]; l != nil {
-		return l, ByHost
-	}
-	key := ask{of, name}
-	known, ok := e.answers[key]
-	if !ok {
-		known.library, known.by = e.search(name, of)
-		e.answers[key] = known
-	}
-	return known.library, known.by
-}
-
-// search is the rest of find, which does not depend on what was loaded before.
-func (e *Environment) search(name string, of *Library) (*Library, FoundBy) {
-	for _, l := range e.host {
-		if l.SONAME == name {
-			return l, ByHost
-		}
-	}
-	paths, by := of.RunPath, ByRunPath
-	if paths == "" {
-		paths, by = of.RPath, ByRPath
-	}
-	for _, dir := range strings.Split(paths, ":") {
-		if l := e.byPath[below(dir, of.Path, name)]; l != nil {
-			return l, by
-		}
-	}
-	if l := e.named(name, FromPlatform); l != nil {
-		return l, ByPlatform
-	}
-	for _, l := range e.byName[name] {
-		return l, ByPackage
-	}
-	return nil, ""
-}
-
-// foldedIntoMusl tells whether musl answers a name itself: libc.so.6 of an object built for glibc is musl too.
-func foldedIntoMusl(name string) bool {
-	rest, ok := strings.CutPrefix(name, "lib")
-	return ok && slices.ContainsFunc(muslReserved[:], func(n string) bool { return strings.HasPrefix(rest, n) })
-}
-
-func (e *Environment) named(name string, k Kind) *Library {
-	for _, l := range e.byName[name] {
-		if l.Kind == k {
-			return l
-		}
-	}
-	return nil
-}
-
-// below expands $ORIGIN, the only token that leads to a file of a package, and "" for any other directory: those are the build machine's.
-func below(dir, object, name string) string {
-	dir = strings.Replace(dir, "${ORIGIN}", "$ORIGIN", 1)
-	rest, ok := strings.CutPrefix(dir, "$ORIGIN")
-	if !ok {
-		return ""
-	}
-	return path.Join(path.Dir(object), rest, name)
 }
 
 // Scope is where a symbol of the load is looked up: the process's global scope, then the load itself.

@@ -30,7 +30,10 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 			}
 		}
 	} else {
-		o, found, how, text = g.search(r, name, by, nil)
+		if o, found, how, text = g.search(r, name, by, nil); o == nil && text == "" && r.lent != nil {
+			o, found = r.lent(name)
+			how = foundLent
+		}
 	}
 	if text != "" {
 		return nil, &failure{found + ": " + text}
@@ -42,6 +45,7 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		l := &loaded{path: name, shown: name, by: by, fake: true}
 		r.all = append(r.all, l)
 		r.name(l, name)
+		r.lost = append(r.lost, lost{name, by})
 		return l, nil
 	}
 	if l := r.byFile[o]; l != nil {
@@ -87,8 +91,8 @@ func (g *glibc) preload(r *run) []*loaded {
 
 // entry is one place of the search list.
 type entry struct {
-	l    *loaded
-	done bool
+	l, by *loaded
+	done  bool
 }
 
 // dependencies is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the object that names them.
@@ -134,7 +138,7 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 			switch {
 			case d.Kind == elfobj.Need && !dep.reserved:
 				dep.reserved = true
-				list = append(list, entry{l: dep})
+				list = append(list, entry{l: dep, by: l})
 			case d.Kind == elfobj.Need:
 			case dep.reserved:
 				late := slices.IndexFunc(list[at+1:], func(e entry) bool { return e.l == dep })
@@ -143,12 +147,12 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 				}
 				e := list[at+1+late]
 				list = slices.Delete(list, at+1+late, at+2+late)
-				list = slices.Insert(list, at, entry{l: e.l})
+				list = slices.Insert(list, at, entry{l: e.l, by: e.by})
 				r.moveBefore(dep, l)
 				at++
 			default:
 				dep.reserved = true
-				list = slices.Insert(list, at, entry{l: dep})
+				list = slices.Insert(list, at, entry{l: dep, by: l})
 				r.moveBefore(dep, l)
 				at++
 			}
@@ -159,7 +163,7 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 	}
 	for _, e := range list {
 		if !e.l.fake {
-			r.scope = append(r.scope, e.l)
+			r.scope, r.order = append(r.scope, e.l), append(r.order, e)
 			e.l.object.bound.in = r.number
 		}
 	}

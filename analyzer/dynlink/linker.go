@@ -56,7 +56,7 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 	}
 	r.rules, err = l.rulesFor(o)
 	if err == nil {
-		r.start(o, path)
+		r.start(o, path, 64)
 		err = r.rules.resolve(r)
 	}
 	if err != nil {

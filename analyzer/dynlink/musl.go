@@ -61,12 +61,33 @@ func (u *musl) resolve(r *run) error {
 	u.short, u.told = map[string]*loaded{}, map[string]bool{}
 	delete(r.byFile, r.main.object) // a library may need the program's file, which is loaded once more then
 	r.libPath = muslList(r.settings.LibraryPath)
-	r.scope = []*loaded{r.main}
+	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
 	for _, list := range r.settings.Preload {
 		for _, name := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ' ' || c >= '\t' && c <= '\r' }) {
 			u.load(r, name, nil, foundPreload, new([]string))
 		}
 	}
+	if err := u.dependencies(r); err != nil {
+		return err
+	}
+	return u.relocate(r)
+}
+
+// newMusl is the loader of an Environment; libc is nil where the platform has none.
+func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
+	u := &musl{kind: ordinary, path: []string{system}, short: map[string]*loaded{}, told: map[string]bool{}}
+	if libc != nil {
+		u.self = &loaded{object: object(libc), path: libc.place(), shown: libc.place(), foundBy: foundLoader}
+	}
+	for _, l := range r.all[1:] {
+		u.answersTo(l)
+	}
+	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
+	return u
+}
+
+// dependencies is load_deps: breadth first.
+func (u *musl) dependencies(r *run) error {
 	for i := 0; i < len(r.scope); i++ {
 		l := r.scope[i]
 		if l == u.self {
@@ -77,16 +98,19 @@ func (u *musl) resolve(r *run) error {
 				continue
 			}
 			var tried []string
-			if u.load(r, d.Name, l, "", &tried) == nil && !r.missing[d.Name] {
-				r.missing[d.Name] = true
-				r.answer.NotFound = append(r.answer.NotFound, NotFound{d.Name, l.shown, tried})
+			if u.load(r, d.Name, l, "", &tried) == nil {
+				r.lost = append(r.lost, lost{d.Name, l})
+				if !r.missing[d.Name] {
+					r.missing[d.Name] = true
+					r.answer.NotFound = append(r.answer.NotFound, NotFound{d.Name, l.shown, tried})
+				}
 			}
 			if u.dead != "" {
 				return &failure{u.dead}
 			}
 		}
 	}
-	return u.relocate(r)
+	return nil
 }
 
 // relocate looks up what every object refers to; the program comes last.

@@ -16,7 +16,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	if name == "" {
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(name, "lib"); ok {
+	if rest, ok := strings.CutPrefix(name, "lib"); ok && u.self != nil {
 		for _, n := range muslReserved {
 			if strings.HasPrefix(rest, n) {
 				if !u.told[n] {
@@ -27,7 +27,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 			}
 		}
 	}
-	if name == u.self.path {
+	if u.self != nil && name == u.self.path {
 		return u.own(r, by)
 	}
 	var o *object
@@ -37,12 +37,16 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 		o, _ = r.store.open(name)
 	} else {
 		if l := u.short[name]; l != nil {
+			r.share(l, by)
 			return l
 		}
 		if len(name) > muslName {
 			return nil
 		}
-		o, found, as = u.search(r, name, by, tried)
+		if o, found, as = u.search(r, name, by, tried); o == nil && r.lent != nil {
+			o, found = r.lent(name)
+			as = foundLent
+		}
 	}
 	if o == nil {
 		return nil
@@ -51,6 +55,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 		if as != foundPath && l.foundBy == foundPath { // by a path before, by its file name from now on
 			u.answersTo(l)
 		}
+		r.share(l, by)
 		return l
 	}
 	file := o
@@ -58,7 +63,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	if o.m == nil && o.damage == nil || u.taken(r, o) {
 		return nil
 	}
-	if o.damage != nil || !o.m.HasHash() {
+	if o.damage != nil || !o.m.HasHash() && o.library == nil {
 		u.dead = found + " is cut short or damaged, of which the loader dies"
 		return nil
 	}
@@ -73,9 +78,17 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	if how != "" {
 		l.foundBy = how
 	}
-	r.scope = append(r.scope, l)
+	r.scope, r.order = append(r.scope, l), append(r.order, entry{l: l, by: by})
 	r.answer.Objects = append(r.answer.Objects, LoadedObject{name, found, by.shownBy(), l.foundBy})
 	return l
+}
+
+// share brings an object that was there before the load into its scope.
+func (r *run) share(l, by *loaded) {
+	if l.foundBy == foundHost && !l.reserved {
+		l.reserved = true
+		r.scope, r.order = append(r.scope, l), append(r.order, entry{l: l, by: by})
+	}
 }
 
 // answersTo lets an object be found by the name of its file.
@@ -90,7 +103,7 @@ func (u *musl) answersTo(l *loaded) {
 func (u *musl) own(r *run, by *loaded) *loaded {
 	if u.self.names == nil {
 		u.self.names, u.self.by = []string{u.self.path}, by
-		r.scope = append(r.scope, u.self)
+		r.scope, r.order = append(r.scope, u.self), append(r.order, entry{l: u.self, by: by})
 	}
 	return u.self
 }

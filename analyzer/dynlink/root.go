@@ -44,8 +44,9 @@ type object struct {
 	kernel   uint32
 	foreign  []elfobj.Reference // what it looks up and does not define itself
 
-	bound bindings
-	other *object // read by another head: see like
+	bound   bindings
+	other   *object  // read by another head: see like
+	library *Library // of an Environment, which has no files; else nil
 }
 
 // span is the range of addresses that an object of fixed addresses takes.
@@ -119,6 +120,7 @@ type opened struct {
 // store is what was read of a root, in memory.
 type store struct {
 	root    Root
+	known   func(path string) *object // of an Environment, in place of root
 	files   map[string]opened
 	objects map[FileID]*object
 	folders map[string]bool
@@ -151,6 +153,12 @@ func (s *store) open(path string) (*object, error) {
 }
 
 func (s *store) read(path string) (*object, error) {
+	if s.known != nil {
+		if o := s.known(path); o != nil {
+			return o, nil
+		}
+		return nil, fs.ErrNotExist
+	}
 	f, err := s.root.Open(rooted(path))
 	if err != nil {
 		return nil, err
@@ -189,7 +197,7 @@ func (s *store) like(o *object, path string, kind *elfobj.Head) *object {
 }
 
 func (s *store) folder(path string) bool {
-	if path == "" {
+	if path == "" || s.known != nil {
 		return true
 	}
 	is, ok := s.folders[path]

@@ -17,16 +17,25 @@ type run struct {
 	number   int
 
 	main    *loaded
-	all     []*loaded          // in the order of the link map list
-	scope   []*loaded          // the main program's search list, without what was not found
-	known   map[string]*loaded // who answers to a name: names asked by, and SONAMEs
-	asked   map[string]*loaded // who was asked for by a name: what DT_VERNEED is matched with
+	all     []*loaded                                  // in the order of the link map list
+	scope   []*loaded                                  // the main program's search list, without what was not found
+	order   []entry                                    // the same with who asked first
+	lost    []lost                                     // every need that nothing answers
+	lent    func(name string) (o *object, path string) // who answers where no path leads to a file; nil: nobody
+	known   map[string]*loaded                         // who answers to a name: names asked by, and SONAMEs
+	asked   map[string]*loaded                         // who was asked for by a name: what DT_VERNEED is matched with
 	byFile  map[*object]*loaded
 	libPath []string // LD_LIBRARY_PATH as folders
 	missing map[string]bool
 	direct  []*object      // see near
 	hints   [hints]*object // who served the last reference of a hash; never the main program
 	bare    bool           // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
+}
+
+// lost is a need that nothing answers.
+type lost struct {
+	name string
+	by   *loaded
 }
 
 const hints = 1 << 10
@@ -61,12 +70,12 @@ func (l *loaded) calledBy(name string) bool {
 	return false
 }
 
-// start puts the main program into a fresh load.
-func (r *run) start(o *object, asked string) {
-	r.known, r.asked = make(map[string]*loaded, 64), make(map[string]*loaded, 64)
-	r.byFile, r.missing = make(map[*object]*loaded, 64), map[string]bool{}
+// start puts the main program into a fresh load of about so many objects.
+func (r *run) start(o *object, asked string, size int) {
+	r.known, r.asked = make(map[string]*loaded, size), make(map[string]*loaded, size)
+	r.byFile, r.missing = make(map[*object]*loaded, size), map[string]bool{}
 	r.main = &loaded{object: o, shown: asked, origin: origin(asked), reserved: true}
-	r.all = append(make([]*loaded, 0, 64), r.main)
+	r.all = append(make([]*loaded, 0, size), r.main)
 	r.byFile[o] = r.main
 	r.name(r.main, "")
 	r.name(r.main, asked)
