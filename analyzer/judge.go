@@ -284,7 +284,7 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 	if without != nil && !(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local)) {
 		without = nil
 	}
-	provided := c.provided(p)
+	provided := c.provided(p, libraries)
 	libraries = append(libraries, provided...)
 	environment := c.environments(f, p, set, libraries, provided, a)
 	for _, v := range a.views {
@@ -359,15 +359,26 @@ func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, lib
 	}
 }
 
-// provided are the libraries of a platform.
-func (c *check) provided(p *platform.Platform) []*dynlink.Library {
+// provided are the libraries of a platform. An unpacked system lists what it was asked for, so it is asked for what these libraries need; what it
+// lists later comes behind.
+func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*dynlink.Library {
 	ls, ok := c.system[p]
-	if !ok {
-		for _, l := range p.Libraries() {
+	if ok && p.Kind != platform.System {
+		return ls
+	}
+	if p.Kind == platform.System {
+		for _, l := range libraries {
+			for _, n := range l.Needed {
+				p.Library(n)
+			}
+		}
+	}
+	for _, l := range p.Libraries() {
+		if !slices.ContainsFunc(ls, func(x *dynlink.Library) bool { return x.SONAME == l.SONAME }) {
 			ls = append(ls, dynlink.OfPlatform(p, l))
 		}
-		c.system[p] = ls
 	}
+	c.system[p] = ls
 	return ls
 }
 

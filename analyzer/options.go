@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
@@ -20,10 +21,12 @@ type Input struct {
 type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
 	Also      []string // judge against these as well
-	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
-	First     []string // packages whose libraries are loaded before everything else
-	GPU       GPU      // what the artifact is for, as the user says
-	Link      bool     // link findings of every library are errors
+	// Root is an unpacked system to judge against, on an architecture, as one of Platforms. It returns an error where it is none of that architecture. nil: none.
+	Root  func(arch string) (*platform.Platform, error) `json:"-"`
+	With  []string                                      // requirements beside the artifact, PEP 508; they win over what it declares
+	First []string                                      // packages whose libraries are loaded before everything else
+	GPU   GPU                                           // what the artifact is for, as the user says
+	Link  bool                                          // link findings of every library are errors
 
 	Base    []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
 	NoFixes bool    // no fix is looked for: only what is wrong is asked

@@ -23,7 +23,7 @@ type goal struct {
 func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
-		if len(o.Platforms) == 0 {
+		if len(o.Platforms) == 0 && o.Root == nil {
 			out = append(out, unasked(f, arch)...)
 		}
 		for _, name := range slices.Concat(o.Platforms, o.Also) {
@@ -37,6 +37,17 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 			}
 			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
 				out = append(out, goal{platform: p, asked: true})
+			}
+		}
+		if o.Root != nil {
+			p, err := o.Root(arch)
+			switch {
+			case err == nil:
+				out = append(out, goal{platform: p, asked: true})
+			case len(archs) == 1:
+				return nil, nil, err
+			default:
+				skipped = append(skipped, fmt.Sprintf("its objects for %s on the root: %v", arch, err))
 			}
 		}
 	}

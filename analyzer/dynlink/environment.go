@@ -230,6 +230,9 @@ func Union(own *Loading, others []*Loading) []*Library {
 		host[h] = true
 	}
 	for _, o := range others {
+		if more := len(o.set) - len(have); more > 0 { // of an environment that knows more libraries, which come behind
+			have = append(have, make([]uint64, more)...)
+		}
 		for _, h := range o.host {
 			if !host[h] {
 				host[h] = true

@@ -47,8 +47,8 @@ var hwcaps = map[string][]string{"x86_64": {"x86-64-v4", "x86-64-v3", "x86-64-v2
 
 const unknownMinor = 36
 
-// glibcFor finds the loader of an architecture.
-func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
+// loader finds the loader of an architecture.
+func (l *Linker) loader(arch string) *glibc {
 	g, ok := l.loaders[arch]
 	if !ok {
 		g = &glibc{store: l.store, linker: l, arch: arch, minor: unknownMinor, cpu: arch, cacheID: cacheIDs[arch]}
@@ -61,6 +61,12 @@ func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
 		g.describe()
 		l.loaders[arch] = g
 	}
+	return g
+}
+
+// glibcFor is the loader of an architecture, for a program that it takes.
+func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
+	g := l.loader(arch)
 	if g.path == "" {
 		for _, p := range interpreters {
 			if l.exists(p) {

@@ -7,6 +7,17 @@ import (
 // muslReserved are the beginnings of the names that musl's libc answers for itself, after "lib" (load_library).
 var muslReserved = [...]string{"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."}
 
+// reservedByMusl is the beginning by which musl answers a name itself, "" for another name: libc.so.6 of an object built for glibc is musl too.
+func reservedByMusl(name string) string {
+	rest, ok := strings.CutPrefix(name, "lib")
+	for _, n := range muslReserved {
+		if ok && strings.HasPrefix(rest, n) {
+			return n
+		}
+	}
+	return ""
+}
+
 // muslName and muslBuffer are NAME_MAX and the size of load_library's buffer for a path.
 const muslName, muslBuffer = 255, 512
 
@@ -16,16 +27,12 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	if name == "" {
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(name, "lib"); ok && u.self != nil {
-		for _, n := range muslReserved {
-			if strings.HasPrefix(rest, n) {
-				if !u.told[n] {
-					u.told[n] = true
-					r.answer.Objects = append(r.answer.Objects, LoadedObject{name, u.self.shown, by.shownBy(), foundLoader})
-				}
-				return u.own(r, by)
-			}
+	if n := reservedByMusl(name); n != "" && u.self != nil {
+		if !u.told[n] {
+			u.told[n] = true
+			r.answer.Objects = append(r.answer.Objects, LoadedObject{name, u.self.shown, by.shownBy(), foundLoader})
 		}
+		return u.own(r, by)
 	}
 	if u.self != nil && name == u.self.path {
 		return u.own(r, by)

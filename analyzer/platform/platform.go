@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
@@ -29,6 +30,7 @@ import (
 const (
 	Policy       = "policy"       // a wheel tag: manylinux_2_17_x86_64
 	Distribution = "distribution" // a system that one can install: debian11
+	System       = "system"       // an unpacked one: see Unpacked
 )
 
 // Platform is one target on one architecture. Compare by Name and Arch.
@@ -37,16 +39,17 @@ type Platform struct {
 	Arch        string // as in platform tags: "x86_64", "aarch64", "i686", "armv7l", …
 	Libc        string // "glibc" or "musl"
 	LibcVersion string // "2.17"; of a musllinux tag the lowest that it stands for, "1.1"
-	Kind        string // Policy or Distribution
+	Kind        string // Policy, Distribution or System
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
 	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its own.
 	Note string
 
-	policy *policy  // nil for a distribution
-	cut    *policy  // what a table is cut down to: the policy, or the floors of a distribution that was not read; nil: it is a column
-	column string   // of the symbol table; "" where cut is set, which chooses by library
-	named  []string // libraries that it has though the column lacks them
+	policy *policy                                // nil for a distribution
+	cut    *policy                                // what a table is cut down to: the policy, or the floors of a distribution that was not read; nil: it is a column
+	column string                                 // of the symbol table; "" where cut is set, which chooses by library
+	named  []string                               // libraries that it has though the column lacks them
+	find   func(soname, by string) *elfobj.Object // of a System; else nil
 
 	once      sync.Once
 	libraries []*Library
@@ -62,6 +65,9 @@ func (p *Platform) Libraries() []*Library {
 // Library is the library of that SONAME, or nil where the platform does not provide one.
 func (p *Platform) Library(soname string) *Library {
 	p.once.Do(p.build)
+	if p.find != nil {
+		return p.ask(soname, "")
+	}
 	return p.bySONAME[soname]
 }
 
@@ -111,6 +117,10 @@ func WithVersions(arch string, versions ...string) []*Platform {
 
 // build makes the libraries: of a distribution what was read from its packages, of a policy what it promises.
 func (p *Platform) build() {
+	if p.find != nil {
+		p.unpack()
+		return
+	}
 	s := symbols(p.table())
 	if p.cut == nil {
 		for _, t := range s.Libraries {

@@ -7,10 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/config"
@@ -23,7 +26,7 @@ import (
 // checkFlags are the settings of one check.
 type checkFlags struct {
 	platforms, with, first, lock []string
-	base, config, index          string
+	base, config, index, root    string
 	failOn, format               string
 	link, verbose, quiet         bool
 }
@@ -43,6 +46,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
   compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
   compat check --platform debian11 libfoo.so
+  compat check --root rootfs/ libfoo.so
   compat check --base old/ --format sarif dist/
   curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -55,6 +59,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated")
+	flags.StringVar(&f.root, "root", "", "judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path")
 	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
 	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")
@@ -156,6 +161,12 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		return o, "", brokenConfig(problems), nil
 	}
 	settings.Apply(c, &o)
+	if f.root != "" {
+		if o.Root, err = unpacked(f.root); err != nil {
+			return o, "", nil, err
+		}
+		o.Platforms = nil // those of the configuration; the flags go before
+	}
 	if len(f.platforms) > 0 {
 		o.Platforms = f.platforms
 	}
@@ -183,6 +194,26 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		return o, "", nil, fmt.Errorf("--fail-on %s is not known; use error, warning or never", f.failOn)
 	}
 	return o, failOn, nil, nil
+}
+
+// unpacked is a folder as a platform.
+func unpacked(dir string) (func(arch string) (*platform.Platform, error), error) {
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--root: %w; give the folder of an unpacked image", err)
+	}
+	linker, name := dynlink.NewLinker(root), filepath.ToSlash(filepath.Clean(dir))
+	known := map[string]*platform.Platform{}
+	return func(arch string) (*platform.Platform, error) {
+		if known[arch] == nil {
+			p, err := linker.Platform(name, arch)
+			if err != nil {
+				return nil, fmt.Errorf("--root %s: %w; give the folder of an unpacked image", dir, err)
+			}
+			known[arch] = p
+		}
+		return known[arch], nil
+	}, nil
 }
 
 // repository reads the configuration file; a default one may be absent.
