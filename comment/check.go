@@ -66,6 +66,7 @@ type Input struct {
 	BaseName   string // branch that existing findings are on, "main"; "" when there is no base
 	DetailsURL string // the report page, "" when there is none
 	SHA        string // head commit
+	Advice     string // Markdown of ours below the verdict; "" none
 	Release    bool   // a release: having nothing to judge is neutral and not success
 	Converse   bool   // a pull request: there is a conversation that buttons are answered in
 

@@ -2,25 +2,32 @@ package comment
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Peer is the verdict of another open pull request on the same head commit.
+// Peer is the verdict of another subject on the same commit.
 type Peer struct {
-	Number     int
+	Name       string // "#12", "release v1.2", "the merge group"
 	Conclusion string
 	Title      string // of its own check
 	DetailsURL string // "" when there is none
 }
 
+var pullName = regexp.MustCompile(`^#[0-9]{1,9}$`)
+
 // Overruled is c where a peer's verdict is stricter: a commit has one check, whatever it is the head of, so the peer's conclusion and title
-// stand there and c's own words follow. What is said in c's own pull request stays as it is.
+// stand there and c's own words follow. What is said in a conversation stays as it is.
 func Overruled(c Check, by Peer) Check {
-	title := fmt.Sprintf("#%d: %s", by.Number, mdsafe.Plain(by.Title, maxTitle))
-	head := fmt.Sprintf("This commit is also the head of #%d, and a commit has one check: the strictest verdict stands.\n\nThe verdict on #%d: **%s**\n", by.Number, by.Number, mdsafe.Prose(by.Title))
+	name, shown := mdsafe.Plain(by.Name, maxTitle), mdsafe.Code(by.Name, maxTitle)
+	if pullName.MatchString(by.Name) { // a reference, which GitHub links
+		name, shown = by.Name, by.Name
+	}
+	title := name + ": " + mdsafe.Plain(by.Title, maxTitle)
+	head := fmt.Sprintf("This commit is also the head of %s, and a commit has one check: the strictest verdict stands.\n\nThe verdict on %s: **%s**\n", shown, shown, mdsafe.Prose(by.Title))
 	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "Its report")
-	own := fmt.Sprintf("\n### This pull request alone: %s\n\n", mdsafe.Prose(c.Title))
+	own := fmt.Sprintf("\n### By itself: %s\n\n", mdsafe.Prose(c.Title))
 	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, maxTitle)
 	c.Summary = mdsafe.Join([]string{head, own + c.Summary}, maxOutput, nil)
 	return c

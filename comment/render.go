@@ -108,6 +108,9 @@ func later(b bool) int {
 // summary is the overview: the verdict, one line for each group, and everything that is no finding.
 func summary(in Input, s sorted, groups []*group) string {
 	head := lead(in, s) + "\n"
+	if in.Advice != "" {
+		head += "\n" + in.Advice
+	}
 	if t := targets(in.Report); t != "" {
 		head += t
 	}

@@ -48,6 +48,7 @@ var events = map[string]func(e envelope, body []byte) (decision, error){
 	"deployment_protection_rule":  deployment,
 	"installation":                installation,
 	"installation_repositories":   installationRepositories,
+	"push":                        push,
 	"repository":                  repository,
 	"ping":                        ping,
 }

@@ -6,10 +6,10 @@ import (
 )
 
 // release: assets to judge. released and prereleased come beside published, and alone when a release stops or starts being a pre-release; as jobs of one
-// subject they are one look. created may be a draft.
+// subject they are one look. A draft is judged before anybody gets it: created is told of drafts alone, what is published at once is told of twice.
 func release(e envelope, body []byte) (decision, error) {
 	switch e.Action {
-	case "published", "released", "prereleased", "edited", "deleted", "unpublished":
+	case "published", "released", "prereleased", "created", "edited", "deleted", "unpublished":
 	default:
 		return e.unused()
 	}
@@ -22,8 +22,8 @@ func release(e envelope, body []byte) (decision, error) {
 	if err := read(body, &p); err != nil {
 		return decision{}, err
 	}
-	if p.Release.Draft && e.Action == "edited" {
-		return ignore("the release is a draft")
+	if e.Action == "created" && !p.Release.Draft {
+		return ignore("release.published says the same")
 	}
 	if p.Release.ID <= 0 {
 		return decision{}, errors.New("the payload names no release")

@@ -263,8 +263,12 @@ func (s *Server) releaseJSON(r *Repo, l *Release) object {
 	for _, a := range l.Assets {
 		assets = append(assets, s.assetJSON(r, a))
 	}
-	return object{"id": l.ID, "node_id": node("RE", l.ID), "tag_name": l.Tag, "target_commitish": r.Default, "name": l.Tag, "draft": l.Draft, "prerelease": false, "immutable": false, "body": "",
-		"author": r.Owner.json(), "created_at": stamp(l.At), "published_at": stamp(l.At), "assets": assets, "assets_url": s.repoURL(r, "/releases/%d/assets", l.ID),
+	target, published := cmp.Or(l.Target, r.Default), any(nil)
+	if !l.Draft {
+		published = stamp(l.At)
+	}
+	return object{"id": l.ID, "node_id": node("RE", l.ID), "tag_name": l.Tag, "target_commitish": target, "name": l.Tag, "draft": l.Draft, "prerelease": false, "immutable": l.Immutable, "body": "",
+		"author": r.Owner.json(), "created_at": stamp(l.At), "published_at": published, "assets": assets, "assets_url": s.repoURL(r, "/releases/%d/assets", l.ID),
 		"url": s.repoURL(r, "/releases/%d", l.ID), "html_url": fmt.Sprintf("https://github.test/%s/releases/tag/%s", r.FullName(), l.Tag)}
 }
 

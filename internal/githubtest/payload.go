@@ -78,6 +78,11 @@ func (s *Server) ReviewCommentEvent(p *Pull, t *Thread, c *Comment, action strin
 	return s.base(action, p.Repo, c.Author, object{"pull_request": s.pullJSON(p), "comment": s.reviewCommentJSON(p, t, c)})
 }
 
+// PushEvent is push: a branch has moved to its newest commit, which changed these files.
+func (s *Server) PushEvent(r *Repo, branch string, changed ...string) map[string]any {
+	return s.event("", r, r.Owner, object{"ref": "refs/heads/" + branch, "deleted": false, "after": r.Branches[branch], "commits": []any{object{"id": r.Branches[branch], "added": []any{}, "removed": []any{}, "modified": changed}}})
+}
+
 // CheckEvent is check_run: created, completed, rerequested, or requested_action with the identifier of the button.
 func (s *Server) CheckEvent(r *Repo, id int64, action, identifier string, sender *User) map[string]any {
 	s.mu.Lock()

@@ -226,11 +226,13 @@ type Artifact struct {
 
 // Release is a release of a tag.
 type Release struct {
-	ID     int64
-	Tag    string
-	Draft  bool
-	Assets []*Asset
-	At     time.Time
+	ID        int64
+	Tag       string
+	Draft     bool
+	Target    string // branch or commit of a draft's tag; "": the default branch
+	Immutable bool
+	Assets    []*Asset
+	At        time.Time
 }
 
 // Asset is one file of a release.

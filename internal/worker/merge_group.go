@@ -30,12 +30,15 @@ func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
 	st.Base.Ref = cmp.Or(strings.TrimPrefix(event.BaseRef, "refs/heads/"), st.Base.Ref, baseOf(event.HeadRef), t.repo.DefaultBranch)
 	st.Base.SHA = cmp.Or(event.BaseSHA, st.Base.SHA)
 	st.Base.Pull = cmp.Or(pullOf(event.HeadRef), st.Base.Pull)
+	if err := t.gather(ctx, sha, !event.Destroyed); err != nil {
+		return done, err
+	}
 	if event.Destroyed {
 		return done, t.cancelOthers(ctx, sha, false)
 	}
 	head := artifact.Head{Owner: t.repo.Owner, Repo: t.repo.Name, SHA: sha, HeadRepoID: t.repo.ID, Branch: strings.TrimPrefix(event.HeadRef, "refs/heads/")}
 	return t.judge(ctx, subject{
-		sha: sha, base: st.Base,
+		sha: sha, name: "the merge group", base: st.Base,
 		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
 			head.Workflows = c.Workflows
 			return t.Fetcher.Head(ctx, t.client, head, c.Artifacts)

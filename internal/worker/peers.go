@@ -5,22 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/comment"
 )
 
-// A commit has one check, but it may be the head of several open pull requests, each judged with its own base. The strictest of their
-// verdicts stands on the commit: otherwise a pull request to an unprotected branch could make the check of a protected one pass.
+// A commit has one check, but it may be the head of several open pull requests, each judged with its own base, and that of a merge group or a release too. The
+// strictest of their verdicts stands on the commit: otherwise a pull request to an unprotected branch could make the check of a protected one pass.
 
-// standing is the verdict on one pull request by itself, kept for its peers: the pull requests with the same head.
+// standing is the verdict on one subject by itself, kept for its peers: those with the same commit.
 type standing struct {
 	SHA        string `json:"sha"`
+	Name       string `json:"name,omitempty"`       // for people: "#12", "release v1.2"
 	Conclusion string `json:"conclusion,omitempty"` // "": none yet
 	Title      string `json:"title,omitempty"`
 	Page       string `json:"page,omitempty"`
-	Closed     bool   `json:"closed,omitempty"` // the pull request is closed: nobody merges it, and it counts for nothing
+	Closed     bool   `json:"closed,omitempty"` // the pull request is closed, the release or group is gone: it counts for nothing
 	Untold     bool   `json:"untold,omitempty"` // it changed, and the peers have yet to be told
 }
 
@@ -61,7 +62,7 @@ func (t *task) keepFor(ctx context.Context, key string, value any, ttl time.Dura
 	return nil
 }
 
-// gather notes that the job's pull request is open with this head, or not, and reads what stands about it.
+// gather notes that the job's subject is there with this commit, or not, and reads what stands about it.
 func (t *task) gather(ctx context.Context, sha string, open bool) error {
 	if err := t.recall(ctx, standingKey(t.job.Key), &t.own); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (t *task) peers(ctx context.Context, sha string, join bool) ([]string, erro
 	return slices.DeleteFunc(keys, func(k string) bool { return k == t.job.Key }), nil
 }
 
-// stand keeps what stands about the job's pull request, and has its peers look again when that may change their check.
+// stand keeps what stands about the job's subject, and has its peers look again when that may change their check.
 func (t *task) stand(ctx context.Context, now standing) error {
 	now.Untold = true
 	if err := t.keep(ctx, standingKey(t.job.Key), now); err != nil {
@@ -110,7 +111,8 @@ func (t *task) stand(ctx context.Context, now standing) error {
 		return err
 	}
 	for _, key := range peers {
-		if err := t.follow(ctx, "pull", key, "", ""); err != nil {
+		kind, _, _ := strings.Cut(key, "/")
+		if err := t.follow(ctx, kind, key, "", ""); err != nil {
 			return err
 		}
 	}
@@ -133,9 +135,8 @@ func (t *task) stricter(ctx context.Context, sha, own string) (*comment.Peer, er
 		if err := t.recall(ctx, standingKey(key), &s); err != nil {
 			return nil, err
 		}
-		number, err := strconv.Atoi(lastPart(key))
-		if err == nil && s.SHA == sha && !s.Closed && blocks(s.Conclusion) {
-			return &comment.Peer{Number: number, Conclusion: s.Conclusion, Title: s.Title, DetailsURL: s.Page}, nil
+		if s.SHA == sha && !s.Closed && blocks(s.Conclusion) {
+			return &comment.Peer{Name: s.Name, Conclusion: s.Conclusion, Title: s.Title, DetailsURL: s.Page}, nil
 		}
 	}
 	return nil, nil
@@ -146,5 +147,5 @@ func overruled(by *comment.Peer) string {
 	if by == nil {
 		return ""
 	}
-	return "+" + strconv.Itoa(by.Number)
+	return "+" + by.Name
 }

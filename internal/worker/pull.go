@@ -48,7 +48,7 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 		return done, nil
 	}
 	return t.judge(ctx, subject{
-		sha: sha, base: st.Base, number: number,
+		sha: sha, name: fmt.Sprintf("#%d", number), base: st.Base, number: number,
 		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
 			return t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, c.Workflows), c.Artifacts)
 		},

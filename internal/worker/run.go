@@ -216,4 +216,5 @@ var kinds = map[string]func(*task, context.Context) (outcome, error){
 	"deployment":  (*task).deployment,
 	"command":     (*task).command,
 	"button":      (*task).button,
+	"base":        (*task).base,
 }

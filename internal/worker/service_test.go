@@ -324,7 +324,7 @@ func tagged(tag, version string, symbols ...string) []byte {
 	}
 	info := "widget-" + version + ".dist-info/"
 	return zipped("widget/core.so", object, info+"METADATA", []byte("Metadata-Version: 2.1\nName: widget\nVersion: "+version+"\n"),
-		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-"+tag+"\n"), info+"RECORD", nil)
+		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-"+tag+"\n"), info+"RECORD", []byte("widget/core.so,,\n"+info+"METADATA,,\n"+info+"WHEEL,,\n"+info+"RECORD,,\n"))
 }
 
 // zipped makes a zip of names and contents in turn.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
@@ -35,13 +36,15 @@ const (
 // subject is what a check run is about: the head of a pull request, of a merge group, or the commit of a release.
 type subject struct {
 	sha     string
-	base    base // its Ref has the configuration
+	name    string // for people
+	base    base   // its Ref has the configuration
 	find    func(ctx context.Context, c *config.Repository) (*artifact.Found, error)
 	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) // what the base has; nil: everything is new
 	current func(ctx context.Context) (bool, error)                                                        // false: there is a newer head; nil: there never is
 	number  int                                                                                            // of the pull request; 0: there is no conversation
 	release bool
-	settle  time.Duration // the list of artifacts must have stood still for so long
+	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
+	settle  time.Duration                 // the list of artifacts must have stood still for so long
 	accept  func(ctx context.Context) ([]accepted, error)
 }
 

@@ -46,7 +46,14 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 			return later(time.Second, "a newer head has come while this one was judged"), err
 		}
 	}
-	in := comment.Input{Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
+	advice := ""
+	if s.advice != nil && j.report != nil {
+		advice = s.advice(j.report)
+	}
+	if s.release { // which is compared with another release
+		j.base = ""
+	}
+	in := comment.Input{Advice: advice, Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {
@@ -106,8 +113,8 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
-	now := standing{SHA: s.sha, Conclusion: own.Conclusion, Title: own.Title, Page: v.page}
-	if s.number != 0 && now != t.own {
+	now := standing{SHA: s.sha, Name: s.name, Conclusion: own.Conclusion, Title: own.Title, Page: v.page}
+	if now != t.own {
 		if err := t.stand(ctx, now); err != nil {
 			return err
 		}
@@ -117,7 +124,7 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	return t.save(ctx)
 }
 
-// alone takes the subject's open run to write on it. It is alone unless another pull request has the same head: its verdict may stand there.
+// alone takes the subject's open run to write on it. It is alone unless another subject has the same commit: its verdict may stand there.
 func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
 	run := t.state.take(s.sha)
 	if !run.Alone {
@@ -128,11 +135,8 @@ func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
 	return run, err
 }
 
-// overruling is the other pull request on the head whose verdict is stricter than this one; nil: there is none.
+// overruling is another subject's verdict on the commit that is stricter than this one; nil: there is none.
 func (t *task) overruling(ctx context.Context, s subject, conclusion string) (*comment.Peer, error) {
-	if s.number == 0 {
-		return nil, nil
-	}
 	return t.stricter(ctx, s.sha, conclusion)
 }
 

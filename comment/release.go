@@ -1,0 +1,57 @@
+package comment
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// Release is what a reader of a failing release has to know beside its findings.
+type Release struct {
+	Tag       string
+	Draft     bool
+	Immutable bool   // its assets can't be replaced any more (docs: immutable releases)
+	Findings  int    // in its assets
+	Old       int    // of them, how many the release before has too
+	Before    string // tag of that release; "" none
+}
+
+// Text is a paragraph for each thing to know; "" for a release without findings.
+func (r Release) Text() string {
+	if r.Findings == 0 {
+		return ""
+	}
+	out := ""
+	switch {
+	case r.Draft:
+		out = "This is a draft: nobody has it yet, and its assets can still be replaced.\n"
+	case r.Immutable && next(r.Tag) != "":
+		out = fmt.Sprintf("This release is immutable: its assets can't be replaced. Publish a new version, %s for instance; a draft of it is checked before anybody gets it.\n", mdsafe.Code(next(r.Tag), 100))
+	case r.Immutable:
+		out = "This release is immutable: its assets can't be replaced. Publish a new version; a draft of it is checked before anybody gets it.\n"
+	}
+	if r.Before != "" {
+		if out != "" {
+			out += "\n"
+		}
+		out += fmt.Sprintf("Of %s, %d %s in %s already.\n", count(r.Findings, "finding"), r.Old, map[bool]string{true: "was", false: "were"}[r.Old == 1], mdsafe.Code(r.Before, 100))
+	}
+	return out
+}
+
+var lastNumber = regexp.MustCompile(`^(.*?)([0-9]{1,9})$`)
+
+// next is the tag after one that ends in a number; "" for others.
+func next(tag string) string {
+	m := lastNumber.FindStringSubmatch(tag)
+	if m == nil {
+		return ""
+	}
+	n, err := strconv.Atoi(m[2])
+	if err != nil {
+		return ""
+	}
+	return m[1] + strconv.Itoa(n+1)
+}

@@ -1,0 +1,59 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Release is a release as far as compat asks about it; go-github v60 doesn't know that one may be immutable.
+type Release struct {
+	ID          int64     `json:"id"`
+	Tag         string    `json:"tag_name"` // of a draft: the tag that it will make
+	Target      string    `json:"target_commitish"`
+	Draft       bool      `json:"draft"`
+	Immutable   bool      `json:"immutable"` // its assets can't be replaced any more
+	CreatedAt   time.Time `json:"created_at"`
+	PublishedAt time.Time `json:"published_at"` // zero for a draft
+	Assets      []struct {
+		ID int64 `json:"id"`
+	} `json:"assets"`
+}
+
+// ReleaseByID reads a release. Drafts are shown to those who may write.
+func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) (*Release, error) {
+	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases/%d", url.PathEscape(owner), url.PathEscape(repo), id), nil)
+	if err != nil {
+		return nil, fmt.Errorf("github: read release %d: %w", id, err)
+	}
+	r := &Release{}
+	if _, err := c.Do(ctx, req, r); err != nil {
+		return nil, fmt.Errorf("github: read release %d: %w", id, err)
+	}
+	return r, nil
+}
+
+// ReleaseBefore is the newest release that was published before another one; of a draft, the newest that is published. nil: there is none among the newest
+// hundred.
+func (c *Client) ReleaseBefore(ctx context.Context, owner, repo string, than *Release) (*Release, error) {
+	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases?per_page=%d", url.PathEscape(owner), url.PathEscape(repo), perPage), nil)
+	if err != nil {
+		return nil, fmt.Errorf("github: list releases: %w", err)
+	}
+	var all []*Release
+	if _, err := c.Do(ctx, req, &all); err != nil {
+		return nil, fmt.Errorf("github: list releases: %w", err)
+	}
+	var best *Release
+	for _, r := range all {
+		if r.Draft || r.ID == than.ID || !than.Draft && !r.PublishedAt.Before(than.PublishedAt) {
+			continue
+		}
+		if best == nil || r.PublishedAt.After(best.PublishedAt) {
+			best = r
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/compat-app/compat/internal/queue"
+)
+
+const (
+	// refreshAtOnce pull requests are looked at anew, and then as many after refreshEvery, where a push changes the configuration of all: each may
+	// begin a comment and a review, and GitHub allows an installation 500 an hour (docs: rate limits for the REST API).
+	refreshAtOnce = 20
+	refreshEvery  = 5 * time.Minute
+
+	// refreshMost is far above what any repository has open.
+	refreshMost = 3000
+)
+
+// refresh is how far the pull requests of a default branch follow its configuration.
+type refresh struct {
+	Digest string    `json:"digest"`          // of the configuration that they follow
+	Known  bool      `json:"known,omitempty"` // Digest is one; false before the first push
+	Left   []int     `json:"left,omitempty"`  // pull requests that have yet to be looked at
+	Next   time.Time `json:"next,omitzero"`   // when the next of them may be
+}
+
+// base follows a push to the default branch. The pull requests look for their base anew whenever they are looked at, so most pushes cost none of them a call;
+// one that changes the configuration has all of them judged by the new one, a few at a time.
+func (t *task) base(ctx context.Context) (outcome, error) {
+	var event struct {
+		Settings bool `json:"settings"`
+	}
+	if len(t.job.Payload) > 0 {
+		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
+			return done, &unfit{"the job's payload is damaged"}
+		}
+	}
+	r := &refresh{}
+	if len(t.lease.State) > 0 {
+		if err := json.Unmarshal(t.lease.State, r); err != nil {
+			t.Log.Warn("the stored state of the default branch is damaged", "error", err)
+			r = &refresh{}
+		}
+	}
+	if slices.Contains(defaults, t.repo.Name) { // the configuration of the whole account may be another
+		if err := t.keepFor(ctx, inheritKey(t.job.Installation, t.repo.Owner), nil, time.Second); err != nil {
+			return done, err
+		}
+	}
+	set, _, err := t.configured(ctx, t.repo.DefaultBranch)
+	if err != nil {
+		return done, err
+	}
+	if changed := r.Known && r.Digest != set.digest || !r.Known && event.Settings; changed {
+		pulls, err := t.client.OpenPulls(ctx, t.repo.Owner, t.repo.Name, time.Time{})
+		if err != nil {
+			return done, err
+		}
+		r.Left = nil
+		for _, p := range pulls[:min(len(pulls), refreshMost)] {
+			if p.GetBase().GetRef() == t.repo.DefaultBranch {
+				r.Left = append(r.Left, p.GetNumber())
+			}
+		}
+	}
+	r.Digest, r.Known = set.digest, true
+	if wait := r.Next.Sub(t.Now()); len(r.Left) > 0 && wait > 0 {
+		return t.refreshLater(ctx, r, wait)
+	}
+	some := r.Left[:min(len(r.Left), refreshAtOnce)]
+	var jobs []queue.Job
+	for _, number := range some {
+		jobs = append(jobs, queue.Job{Key: t.pullKey(number), Kind: "pull", Installation: t.job.Installation, Repository: t.job.Repository, Trigger: t.job.Trigger, Priority: queue.Background, Received: t.job.Received})
+	}
+	if len(jobs) > 0 {
+		if _, err := t.Queue.Enqueue(ctx, "", jobs...); err != nil {
+			return done, &ownFault{fmt.Errorf("worker: have pull requests looked at anew: %w", err)}
+		}
+	}
+	r.Left, r.Next = r.Left[len(some):], t.Now().Add(refreshEvery)
+	if len(r.Left) > 0 {
+		return t.refreshLater(ctx, r, refreshEvery)
+	}
+	r.Left = nil
+	return done, t.saveRefresh(ctx, r)
+}
+
+func (t *task) refreshLater(ctx context.Context, r *refresh, after time.Duration) (outcome, error) {
+	return later(after, fmt.Sprintf("%d pull requests have yet to be judged by the new configuration", len(r.Left))), t.saveRefresh(ctx, r)
+}
+
+func (t *task) saveRefresh(ctx context.Context, r *refresh) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return t.lease.Save(ctx, data)
+}
