@@ -81,11 +81,12 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 			return done, &ownFault{fmt.Errorf("worker: have pull requests looked at anew: %w", err)}
 		}
 	}
-	r.Left, r.Next = r.Left[len(some):], t.Now().Add(refreshEvery)
-	if len(r.Left) > 0 {
+	if len(some) > 0 {
+		r.Next = t.Now().Add(refreshEvery)
+	}
+	if r.Left = r.Left[len(some):]; len(r.Left) > 0 {
 		return t.refreshLater(ctx, r, refreshEvery)
 	}
-	r.Left = nil
 	return done, t.saveRefresh(ctx, r)
 }
 
