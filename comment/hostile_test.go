@@ -67,7 +67,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	}
 	add("a pull request", pull)
 	add("a release", Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}))
-	add("a shared head", Overruled(Render(Input{Report: of(), BaseName: next()}), Peer{Number: 3, Conclusion: "failure", Title: next(), DetailsURL: url}))
+	add("a shared head", Overruled(Render(Input{Report: of(), BaseName: next()}), Peer{Name: "release " + next(), Conclusion: "failure", Title: next(), DetailsURL: url}))
 	nothingNew := of(old(finding()))
 	nothingNew.Accepted = r.Accepted
 	add("nothing new", Render(Input{Report: nothingNew, BaseName: next()}))
