@@ -50,7 +50,7 @@ screens: ## Pictures of what authors see into docs/screens (needs npm and chromi
 	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run TestScreens ./internal/stories; rm -rf $$dir
 
 data: ## Write the embedded tables of platforms and packages anew (needs apt's mirror and a package index)
-	go generate ./analyzer/platform ./analyzer/stack ./analyzer/abi3
+	go generate ./analyzer/platform ./analyzer/stack ./analyzer/abi3 ./analyzer/cpython
 
 demo: ## Play the founding cases against a GitHub on this machine
 	go run ./cmd/compat demo

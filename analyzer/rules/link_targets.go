@@ -67,7 +67,7 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	switch {
 	case p.Link:
 		return own || p.LinkView(q.By) == nil // with --link the other object tells it itself
-	case p.Facts.Kind == "wheel" && ofHost(q.view, q.Import.Name):
+	case p.Facts.Kind == "wheel" && q.view.Host.Brings(q.Import.Name):
 		return false
 	case unasked && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
 		return false // undefined-symbol or library-not-found says it

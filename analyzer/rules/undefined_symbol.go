@@ -26,7 +26,10 @@ It is a warning where an addon of Node.js uses the C++ API of V8, which is anoth
 package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does. Of a package that is imported first (--first), the libraries that it opens with RTLD_GLOBAL serve everybody,
 the others only those who list them, as far as that is known of the package (torch).
 
-Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of an extension module; napi_…, uv_… and OpenSSL of an addon of Node.js;
+What CPython itself exports is known by release (2.7, 3.6 to 3.14), and which release loads a module by its file name or the wheel's tag. It is a warning where a private symbol (_Py…) is missing that a patch
+release may have.
+
+Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of a module that several releases, PyPy, a debug or a free-threaded build load; napi_…, uv_… and OpenSSL of an addon of Node.js;
 JVM_… of a library with native methods), of a program in the same artifact, and of objects that miss a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
@@ -34,7 +37,7 @@ JVM_… of a library with native methods), of a program in the same artifact, an
 
 func checkUndefinedSymbol(p *analyzer.Pass) {
 	for _, v := range p.Views {
-		lost := undefined(v)
+		lost := undefined(p, v)
 		if len(v.Loading.Missing) > 0 {
 			lost = notOfMissing(p, v, lost) // whatever else is undefined may be in the missing library, and that is told already
 		}
@@ -52,6 +55,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				continue
 			}
 			switch other := elsewhere(p, v, i.Name); {
+			case v.Host == analyzer.HostPython && v.Host.Brings(i.Name):
+				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Changes(i.Name):
 				f.Severity = analyzer.Warning
 				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for" + moduleVersion(v)
@@ -128,10 +133,10 @@ func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 }
 
 // undefined are the imports that nothing of the object's load defines.
-func undefined(v *analyzer.View) []dynlink.Binding {
+func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	return slices.DeleteFunc(slices.Clone(v.Bindings), func(b dynlink.Binding) bool {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
-		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(v, b.Import.Name)
+		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(p, v, b.Import.Name)
 	})
 }
 
@@ -151,9 +156,6 @@ func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []
 		})
 	})
 }
-
-// ofHost tells whether the program that loads the object brings a symbol.
-func ofHost(v *analyzer.View, symbol string) bool { return v.Host.Brings(symbol) }
 
 // ofProgram tells whether a program of the artifact exports a symbol to its plug-ins.
 func ofProgram(p *analyzer.Pass, symbol string) bool {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
+	"github.com/compat-app/compat/internal/apt"
 )
 
 // alpineReleases are read as columns: 3.12 is the last with musl 1.1, which musllinux_1_1 stands for.
@@ -38,7 +39,7 @@ var alpineLibrary = regexp.MustCompile(`^(usr/)?lib/[^/]+\.so[^/]*$`)
 // readAlpine reads all of Alpine's releases of one architecture. The mirror is Debian's, whose neighbour Alpine is on general mirrors. What is downloaded
 // must have the checksum that the release's index gives. A release whose index is older than its packages is left out.
 func readAlpine(ctx context.Context, a architecture, cache string, log io.Writer) (*table.Set, error) {
-	debian, err := mirror()
+	debian, err := apt.Mirror()
 	if err != nil {
 		return nil, err
 	}

@@ -63,20 +63,3 @@ func TestDerive(t *testing.T) {
 		t.Errorf("aarch64 glibc 2.30: %q\nwant %q", got, want)
 	}
 }
-
-func TestMirror(t *testing.T) {
-	for text, want := range map[string]string{
-		"Types: deb\n# a comment\nURIs: http://mirror.invalid/debian\nSuites: x\n": "http://mirror.invalid/debian",
-		"deb [arch=amd64] https://mirror.invalid/debian/ stable main\n":            "https://mirror.invalid/debian/",
-		"deb http://mirror.invalid/debian-security stable main\n":                  "",
-		"# deb http://mirror.invalid/debian stable main\n":                         "",
-	} {
-		got := ""
-		if m := debianURI.FindStringSubmatch(text); m != nil {
-			got = m[1]
-		}
-		if got != want {
-			t.Errorf("%q gives %q, want %q", text, got, want)
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -21,8 +22,8 @@ func readPolicies(ctx context.Context, wheel, cache string) (data []byte, versio
 			return nil, "", err
 		}
 		defer os.RemoveAll(dir)
-		if _, err := command(ctx, dir, os.Environ(), "pip", "download", "--quiet", "--no-deps", "--dest", dir, "auditwheel"); err != nil {
-			return nil, "", err
+		if said, err := exec.CommandContext(ctx, "pip", "download", "--quiet", "--no-deps", "--dest", dir, "auditwheel").CombinedOutput(); err != nil {
+			return nil, "", fmt.Errorf("pip download auditwheel: %w: %s", err, said)
 		}
 		found, _ := filepath.Glob(filepath.Join(dir, "auditwheel-*.whl"))
 		if len(found) != 1 {

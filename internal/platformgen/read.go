@@ -1,21 +1,18 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
+	"github.com/compat-app/compat/internal/apt"
 )
 
 // libraryPath matches the libraries on the loader's default path: no plugins (gconv, engines, audit libraries).
@@ -30,7 +27,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 	b := newBuilder(set)
 	for _, s := range a.suites {
 		want := append(slices.Clone(basePackages), extraPackages...)
-		debs, err := fetch(ctx, cache, s, a.debian, want)
+		debs, err := apt.Fetch(ctx, cache, s.apt, a.debian, want)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +35,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 			continue // an architecture that the next release will not have
 		}
 		if debs["libc6"] == "" {
-			return nil, fmt.Errorf("the mirror has no libc6 in %s", s.codename)
+			return nil, fmt.Errorf("the mirror has no libc6 in %s", s.apt.Codename)
 		}
 		column := b.column(s.column, s.glibc)
 		for _, name := range want {
@@ -46,7 +43,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 			if deb == "" {
 				continue
 			}
-			set.Columns[column].From = append(set.Columns[column].From, versionOf(deb))
+			set.Columns[column].From = append(set.Columns[column].From, apt.Version(deb))
 			err = libraries(ctx, deb, func(file string, o *elfobj.Object) { b.add(column, name, file, o) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", filepath.Base(deb), err)
@@ -57,46 +54,22 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 	return set, nil
 }
 
-// versionOf turns libc6_2.31-13+deb11u11_amd64.deb into libc6=2.31-13+deb11u11.
-func versionOf(deb string) string {
-	parts := strings.Split(filepath.Base(deb), "_")
-	if len(parts) < 3 {
-		return filepath.Base(deb)
-	}
-	return parts[0] + "=" + strings.ReplaceAll(parts[1], "%3a", ":")
-}
-
 // libraries visits every shared library of a .deb that lies on the loader's path.
 func libraries(ctx context.Context, deb string, visit func(file string, o *elfobj.Object)) error {
-	out, err := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb).Output()
-	if err != nil {
-		return fmt.Errorf("dpkg-deb: %w", err)
+	want := func(file string) bool {
+		return libraryPath.MatchString(file) && !notLoaded.MatchString(path.Base(file))
 	}
-	for r := tar.NewReader(bytes.NewReader(out)); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		file := strings.TrimPrefix(path.Clean(h.Name), "/")
-		if h.Typeflag != tar.TypeReg || !libraryPath.MatchString(file) || notLoaded.MatchString(path.Base(file)) {
-			continue
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
+	return apt.Files(ctx, deb, want, func(file string, data []byte) error {
 		if !bytes.HasPrefix(data, []byte("\x7fELF")) {
-			continue
+			return nil
 		}
 		o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return err
 		}
 		visit(path.Base(file), o)
-	}
+		return nil
+	})
 }
 
 // builder collects objects of several columns into one set.

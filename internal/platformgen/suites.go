@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+
+	"github.com/compat-app/compat/internal/apt"
 )
 
 // architecture is one that policies name and Debian has.
@@ -14,25 +16,32 @@ type architecture struct {
 
 // suite is one release that is read as a column.
 type suite struct {
-	column   string // "debian11"
-	mirror   string // folder on the mirror: "debian", "ubuntu"
-	codename string // what apt calls it
-	glibc    string
-	updates  bool // its updates too: Ubuntu's first libstdc++ of a release is a snapshot of a compiler before its release
+	column string // "debian11"
+	apt    apt.Suite
+	glibc  string
+}
+
+func debian(column, codename, glibc string) suite {
+	return suite{column, apt.Suite{Mirror: "debian", Codename: codename}, glibc}
+}
+
+// ubuntu is read with its updates: the first libstdc++ of a release is a snapshot of a compiler before its release.
+func ubuntu(column, codename, glibc string) suite {
+	return suite{column, apt.Suite{Mirror: "ubuntu", Codename: codename, Updates: true}, glibc}
 }
 
 var (
-	bullseye = suite{"debian11", "debian", "bullseye", "2.31", false}
-	bookworm = suite{"debian12", "debian", "bookworm", "2.36", false}
-	trixie   = suite{"debian13", "debian", "trixie", "2.41", false}
-	sid      = suite{"sid", "debian", "sid", "2.43", false} // no platform of its own: it moves
+	bullseye = debian("debian11", "bullseye", "2.31")
+	bookworm = debian("debian12", "bookworm", "2.36")
+	trixie   = debian("debian13", "trixie", "2.41")
+	sid      = debian("sid", "sid", "2.43") // no platform of its own: it moves
 
 	// riscv64 became an architecture of Debian with trixie; ppc64el and s390x left the mirrors' bullseye when its long-term support began. Of
 	// Ubuntu a general mirror has the PC's architectures only; the others are derived.
 	architectures = []architecture{
 		{"x86_64", "amd64", []suite{
-			{"ubuntu18.04", "ubuntu", "bionic", "2.27", true}, bullseye, {"ubuntu20.04", "ubuntu", "focal", "2.31", true}, {"ubuntu22.04", "ubuntu", "jammy", "2.35", true}, bookworm,
-			{"ubuntu24.04", "ubuntu", "noble", "2.39", true}, trixie, {"ubuntu26.04", "ubuntu", "resolute", "2.43", true},
+			ubuntu("ubuntu18.04", "bionic", "2.27"), bullseye, ubuntu("ubuntu20.04", "focal", "2.31"), ubuntu("ubuntu22.04", "jammy", "2.35"), bookworm,
+			ubuntu("ubuntu24.04", "noble", "2.39"), trixie, ubuntu("ubuntu26.04", "resolute", "2.43"),
 		}, "x86_64"},
 		{"aarch64", "arm64", []suite{bullseye, bookworm, trixie, sid}, "aarch64"}, {"i686", "i386", []suite{bullseye, bookworm, trixie, sid}, ""}, {"armv7l", "armhf", []suite{bullseye, bookworm, trixie, sid}, ""},
 		{"ppc64le", "ppc64el", []suite{bookworm, trixie, sid}, ""}, {"s390x", "s390x", []suite{bookworm, trixie, sid}, ""}, {"riscv64", "riscv64", []suite{trixie, sid}, ""},

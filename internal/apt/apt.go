@@ -1,20 +1,37 @@
-package main
+// Package apt downloads packages of any release of Debian and Ubuntu for the generators of embedded data, through the mirror that this machine's
+// apt is configured for, with a private state: nothing of the machine's own apt is changed, and no root is needed.
+package apt
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// fetch downloads the packages of one suite and architecture into the cache, once, and returns the paths of the .deb files by
+// Suite is a release on the mirror.
+type Suite struct {
+	Mirror   string // folder on the mirror: "debian", "ubuntu"
+	Codename string // "bookworm"
+	Updates  bool   // its updates too
+	Universe bool   // Ubuntu's community-maintained packages too
+}
+
+// Fetch downloads the packages of one suite and architecture ("amd64") into the cache, once, and returns the paths of the .deb files by
 // package name. Names that the suite does not have are left out.
-func fetch(ctx context.Context, cache string, s suite, arch string, want []string) (map[string]string, error) {
-	state := filepath.Join(cache, s.codename+"-"+arch)
+func Fetch(ctx context.Context, cache string, s Suite, arch string, want []string) (map[string]string, error) {
+	state := filepath.Join(cache, s.Codename+"-"+arch)
+	if s.Universe {
+		state += "-universe"
+	}
 	conf, err := privateApt(state, s, arch)
 	if err != nil {
 		return nil, err
@@ -70,8 +87,8 @@ func downloaded(dir, name string) string {
 // are not used, so that a later run gives the same packages until the next point release.
 var debianURI = regexp.MustCompile(`(?m)^(?:URIs:|deb)[^#\n]*?\s(\S+/debian/?)(?:\s|$)`)
 
-// mirror is the address of the Debian mirror of this machine's apt. The other distributions are looked for beside it, as general mirrors have them.
-func mirror() (string, error) {
+// Mirror is the address of the Debian mirror of this machine's apt. The other distributions are looked for beside it, as general mirrors have them.
+func Mirror() (string, error) {
 	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
@@ -85,26 +102,30 @@ func mirror() (string, error) {
 }
 
 // privateApt writes an apt configuration that keeps all state in dir.
-func privateApt(dir string, s suite, arch string) (conf string, err error) {
-	address, err := mirror()
+func privateApt(dir string, s Suite, arch string) (conf string, err error) {
+	address, err := Mirror()
 	if err != nil {
 		return "", err
 	}
-	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.mirror
+	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.Mirror
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/preferences.d", "etc/apt.conf.d"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return "", err
 		}
 	}
 	options := "arch=" + arch
-	if key := "/usr/share/keyrings/" + s.mirror + "-archive-keyring.gpg"; exists(key) {
+	if key := "/usr/share/keyrings/" + s.Mirror + "-archive-keyring.gpg"; exists(key) {
 		options += " signed-by=" + key
 	} else {
 		options += " trusted=yes" // the table is compared with the libraries by a test, and read by a person
 	}
-	lines := fmt.Sprintf("deb [%s] %s %s main\n", options, address, s.codename)
-	if s.updates {
-		lines += fmt.Sprintf("deb [%s] %s %s-updates main\n", options, address, s.codename)
+	components := "main"
+	if s.Universe {
+		components += " universe"
+	}
+	lines := fmt.Sprintf("deb [%s] %s %s %s\n", options, address, s.Codename, components)
+	if s.Updates {
+		lines += fmt.Sprintf("deb [%s] %s %s-updates %s\n", options, address, s.Codename, components)
 	}
 	files := map[string]string{
 		"status":           "",
@@ -126,6 +147,43 @@ Dir::Etc::preferencesparts "%[1]s/etc/preferences.d"; Acquire::Languages "none";
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// Version turns libc6_2.31-13+deb11u11_amd64.deb into libc6=2.31-13+deb11u11.
+func Version(deb string) string {
+	parts := strings.Split(filepath.Base(deb), "_")
+	if len(parts) < 3 {
+		return filepath.Base(deb)
+	}
+	return parts[0] + "=" + strings.ReplaceAll(parts[1], "%3a", ":")
+}
+
+// Files visits the regular files of a .deb, by paths without a slash before them; content is read whole for those that want picks.
+func Files(ctx context.Context, deb string, want func(path string) bool, visit func(path string, content []byte) error) error {
+	out, err := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb).Output()
+	if err != nil {
+		return fmt.Errorf("dpkg-deb: %w", err)
+	}
+	for r := tar.NewReader(bytes.NewReader(out)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		file := strings.TrimPrefix(path.Clean(h.Name), "/")
+		if h.Typeflag != tar.TypeReg || !want(file) {
+			continue
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if err := visit(file, content); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
 }
 
 // command runs a program and returns what it printed; its error holds what it complained of.

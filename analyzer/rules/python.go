@@ -1,0 +1,72 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// ofHost tells whether the program that loads the object brings a symbol.
+func ofHost(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
+	if !v.Host.Brings(symbol) {
+		return false
+	}
+	r := pythonOf(p, v)
+	return r == "" || slices.Contains(cpython.Releases(symbol), r)
+}
+
+// pythonOf is the release of CPython that loads an object, "3.11": by the file name of a module, else by the wheel's tag. It is "" where that is not
+// one release whose exports are known: abi3 and several tags, PyPy, debug and free-threaded builds, and the narrow builds of Python 2.
+func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
+	if v.Host != analyzer.HostPython {
+		return ""
+	}
+	var release string
+	if m, ok := parseModule(v); ok {
+		if m.cpython == "" || m.flags != "" && m.flags != "m" {
+			return ""
+		}
+		release = dotted(m.cpython)
+	} else if p.Facts.Wheel != nil {
+		for _, t := range p.Facts.Wheel.Tags {
+			version, ok := strings.CutPrefix(t.Python, "cp")
+			if !ok || len(version) < 2 || t.ABI != "cp"+version && t.ABI != "cp"+version+"m" && t.ABI != "cp27mu" || t.ABI == "cp27m" {
+				return ""
+			}
+			if release != "" && release != dotted(version) {
+				return ""
+			}
+			release = dotted(version)
+		}
+	}
+	if !cpython.Known(release) {
+		return ""
+	}
+	return release
+}
+
+// notInRelease completes a finding about a symbol of Python's that the release does not export.
+func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
+	had := cpython.Releases(f.Symbol)
+	switch {
+	case len(had) == 0:
+		f.Message += fmt.Sprintf("; CPython %s does not export it, and no other release that is known does", release)
+	case len(had) == 1:
+		f.Message += fmt.Sprintf("; CPython %s does not export it, %s does", release, had[0])
+	default:
+		f.Message += fmt.Sprintf("; CPython %s does not export it, %s to %s do", release, had[0], had[len(had)-1])
+	}
+	// What is private comes and goes with patch releases, of which the table has one for each release.
+	if strings.HasPrefix(f.Symbol, "_") && (len(had) == 0 || slices.ContainsFunc(had, func(r string) bool { return newer(r, release) })) {
+		f.Severity = analyzer.Warning
+		f.Message += "; a patch release may"
+	}
+	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build with the headers of CPython " + release + ", from sources and generated code (Cython, SWIG) that know this release"}}}
+}
+
+// newer compares releases of CPython as numbers.
+func newer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }
