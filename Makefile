@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo chaos replay screens bench model scale
+.PHONY: help build test lint vuln docs data demo chaos attack replay screens bench model scale
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -22,6 +22,9 @@ chaos: ## 10,000 deliveries for 500 pull requests, processes and Redis killed al
 
 replay: ## The log of several stories, shuffled, in duplicate and with a kill at each call to GitHub (minutes)
 	COMPAT_FAILPOINTS=all $(GOTEST) -count 1 -v -timeout 60m -run TestNothingIsWrittenTwice ./internal/stories
+
+attack: ## Slow and oversized requests, 100,000 of garbage, 1,000 pushes to one repository, bombs in every worker, at full size
+	COMPAT_ATTACK=1 $(GOTEST) -count 1 -v -timeout 60m -run 'Slowloris|Oversized|Replayed|Garbage|PushesAllTheTime|BombsInEvery' ./internal/stories
 
 bench: build ## compat ldd beside ldd -r, lddtree and libtree, as ratios of one run; ROOT=DIR asks about another root (as root)
 	go run ./internal/bench -root $(or $(ROOT),/) ./compat

@@ -157,14 +157,19 @@ func (a *app) get(path string) (code int, body string) {
 }
 
 // peak is the most memory that the process ever had, in MiB. 0 where /proc does not say.
-func (a *app) peak() int {
+func (a *app) peak() int { return a.memory("VmHWM") }
+
+// resident is the memory that the process has now, in MiB.
+func (a *app) resident() int { return a.memory("VmRSS") }
+
+func (a *app) memory(field string) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
 	for l := range strings.Lines(string(b)) {
 		var kib int
-		if n, _ := fmt.Sscanf(l, "VmHWM: %d kB", &kib); n == 1 {
+		if n, _ := fmt.Sscanf(l, field+": %d kB", &kib); n == 1 {
 			return kib >> 10
 		}
 	}

@@ -202,8 +202,7 @@ func (r *replay) idle() {
 	before := false
 	eventually(r, func() string {
 		r.revive()
-		_, page := r.app.get("/metrics")
-		free := strings.Contains(page, `compat_queue_jobs{state="waiting"} 0`) && strings.Contains(page, `compat_queue_jobs{state="running"} 0`)
+		free := r.free()
 		if free && before {
 			return ""
 		}

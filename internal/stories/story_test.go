@@ -300,6 +300,26 @@ func (s *story) Again(sha string, before int) githubtest.Check {
 	return s.Concluded(sha)
 }
 
+// free says whether nothing waits or runs in the queue; what sleeps until an event comes does not count.
+func (s *story) free() bool {
+	_, page := s.app.get("/metrics")
+	return strings.Contains(page, `compat_queue_jobs{state="waiting"} 0`) && strings.Contains(page, `compat_queue_jobs{state="running"} 0`)
+}
+
+// Free waits until the queue is free and stays so: a job may put another into it.
+func (s *story) Free() {
+	s.Helper()
+	eventually(s, func() string {
+		for range 5 {
+			if !s.free() {
+				return "jobs wait or run"
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return ""
+	})
+}
+
 // Once asserts that exactly one check run of the commit is completed, none is open, and there is at most one summary comment.
 func (s *story) Once(p *githubtest.Pull, sha string) {
 	s.Helper()
