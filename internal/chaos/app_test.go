@@ -69,14 +69,14 @@ func (a *app) start(t *testing.T) {
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		res, err := http.Get("http://" + a.addr + "/healthz")
 		if err == nil {
 			res.Body.Close()
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("compat serve does not answer: %v", err)
+			t.Fatalf("compat serve does not answer: %v; it said\n%s", err, a.tail())
 		}
 	}
 }

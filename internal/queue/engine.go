@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -23,7 +24,7 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	}
 	e := &engine{redis: miniredis.NewMiniRedis()}
 	q.engine, q.journal = e, j
-	q.rdb = redis.NewClient(tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.redis.Dial() }}))
+	q.rdb = redis.NewClient(tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.dial() }}))
 	if err := q.restore(ctx); err != nil {
 		q.rdb.Close()
 		e.close()
@@ -33,6 +34,82 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	q.own(q.keepTime)
 	return nil
 }
+
+// dial gives a connection whose writes don't wait for the engine. A plain pipe holds nothing: the engine would wait for the first answers of a long
+// pipeline to be read, and the client for the rest of it to be taken.
+func (e *engine) dial() (net.Conn, error) {
+	c, err := e.redis.Dial()
+	if err != nil {
+		return nil, err
+	}
+	p := &pipe{Conn: c, more: make(chan struct{}, 1)}
+	go p.pass()
+	return p, nil
+}
+
+// pipe is a connection that keeps what is written until it is taken.
+type pipe struct {
+	net.Conn
+	more chan struct{} // holds one when there is something new in waiting, or the end
+
+	mu      sync.Mutex
+	waiting []byte
+	err     error // of the last write, or net.ErrClosed
+}
+
+// Write implements net.Conn.
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return 0, p.err
+	}
+	p.waiting = append(p.waiting, b...)
+	p.wake()
+	return len(b), nil
+}
+
+func (p *pipe) wake() {
+	select {
+	case p.more <- struct{}{}:
+	default:
+	}
+}
+
+// pass writes what waits, until Close.
+func (p *pipe) pass() {
+	for range p.more {
+		p.mu.Lock()
+		b := p.waiting
+		p.waiting = nil
+		ended := p.err != nil
+		p.mu.Unlock()
+		if ended {
+			return
+		}
+		if _, err := p.Conn.Write(b); err != nil {
+			p.mu.Lock()
+			p.err = err
+			p.mu.Unlock()
+			return
+		}
+	}
+}
+
+// Close implements net.Conn.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	p.err = net.ErrClosed
+	p.wake()
+	p.mu.Unlock()
+	return p.Conn.Close()
+}
+
+// SetDeadline implements net.Conn: writes don't wait.
+func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
 func (e *engine) close() { e.redis.Close() }
 

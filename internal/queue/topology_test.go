@@ -1,7 +1,16 @@
 package queue
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +135,39 @@ func TestAccessControl(t *testing.T) {
 	wrong := mustOpen(t, Options{URL: "redis://compat:wrong@" + server.Addr() + "/0"})
 	if err := wrong.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "wrong@") || errors.Is(err, ErrClosed) {
 		t.Errorf("with a wrong password: %v", err)
+	}
+}
+
+// rediss:// speaks TLS, and believes only a certificate that somebody known has signed unless it is told otherwise.
+func TestTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	self := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, self, self, &key.PublicKey, key)
+	must(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	dir := t.TempDir()
+	write := func(name, kind string, data []byte) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
+		return path
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	must(t, l.Close())
+	cert := write("cert.pem", "CERTIFICATE", der)
+	server := redistest.Start(t, "--appendfsync", "no", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", write("key.pem", "PRIVATE KEY", secret), "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
+	defer direct.Close()
+	must(t, direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~*", "+@all").Err())
+
+	q := mustOpen(t, Options{URL: "rediss://compat:secret@127.0.0.1:" + port + "/0?skip_verify=true", Lease: time.Minute})
+	enqueue(t, q, "g", Job{Key: "a", Installation: 1})
+	done(t, claim(t, q, "a"), false)
+	strict := mustOpen(t, Options{URL: "rediss://compat:secret@127.0.0.1:" + port + "/0"})
+	if err := strict.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that nobody signed: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (e *badOptions) Unwrap() error { return e.error }
 func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Repository, accepted []accepted,
 	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) (judgement, error) {
 	var j judgement
-	head, err := t.Fetcher.Download(ctx, t.client, found)
+	head, err := t.download(ctx, found)
 	if err != nil {
 		return j, err
 	}
@@ -115,18 +115,26 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	return j, err
 }
 
+func (t *task) download(ctx context.Context, found *artifact.Found) (*artifact.Set, error) {
+	defer t.stage("download")()
+	return t.Fetcher.Download(ctx, t.client, found)
+}
+
 // crashes is how many analyses of a job may end without a word, in a process of their own, before it is given up.
 const crashes = 3
 
 // check has inputs judged, and diagnoses of logs held against them, when there is room for one more analysis. An error is of ctx, *badOptions, an *analysis.Failure that is due to a limit, or
 // what makes the job be tried again or given up.
 func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	waited := t.stage("slot")
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
+	waited()
+	defer t.stage("analysis")()
 	atRisk := false
 	r, judged, err := t.Checker.Check(ctx, inputs, o, diagnoses, func() {
 		if err := t.lease.Risk(ctx, true); err != nil {

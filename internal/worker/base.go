@@ -70,7 +70,7 @@ func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artif
 	}
 	var set *artifact.Set
 	if err == nil {
-		set, err = t.Fetcher.Download(ctx, t.client, found)
+		set, err = t.download(ctx, found)
 	}
 	if err != nil {
 		return nil, done, t.bearable(ctx, err)
@@ -98,7 +98,7 @@ func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer
 	if kept != nil {
 		return kept.Had, nil
 	}
-	set, err := t.Fetcher.Download(ctx, t.client, found)
+	set, err := t.download(ctx, found)
 	if err != nil {
 		return nil, err
 	}

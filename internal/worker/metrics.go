@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	jobs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	stages  *prometheus.HistogramVec
 
 	sweeps      *prometheus.CounterVec
 	redelivered prometheus.Counter
@@ -23,6 +24,8 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_jobs_total", Help: "Jobs handled, by how they ended."}, []string{"kind", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_job_seconds", Help: "Time a worker spent on a job.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind", "outcome"}),
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_stage_seconds", Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
+			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"stage"}),
 		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads for those without a check."}, []string{"for", "outcome"}),
 		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
 		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads without a concluded check and without a job that were given one."}),
@@ -31,15 +34,22 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		m.jobs.WithLabelValues(kind, "done")
 		m.seconds.WithLabelValues(kind, "done")
 	}
+	for _, stage := range []string{"download", "slot", "analysis", "post"} {
+		m.stages.WithLabelValues(stage)
+	}
 	for _, what := range []string{"deliveries", "heads"} {
 		m.sweeps.WithLabelValues(what, "done")
 		m.sweeps.WithLabelValues(what, "failed")
 	}
 	if r != nil {
-		r.MustRegister(m.jobs, m.seconds, m.sweeps, m.redelivered, m.revived, &depth{queue: q,
+		r.MustRegister(m.jobs, m.seconds, m.stages, m.sweeps, m.redelivered, m.revived, &depth{queue: q,
 			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
 			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
 			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),
+
+			crowdInstallations: prometheus.NewDesc("compat_queue_class_installations", "Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood.", []string{"class"}, nil),
+			crowdJobs:          prometheus.NewDesc("compat_queue_class_waiting_jobs", "Jobs that wait, by the class of their installation.", []string{"class"}, nil),
+			crowdOldest:        prometheus.NewDesc("compat_queue_class_oldest_seconds", "How long the oldest waiting job of a class has waited.", []string{"class"}, nil),
 		})
 	}
 	return m
@@ -54,6 +64,12 @@ func (m *metrics) ended(kind, how string, took time.Duration) {
 	m.seconds.WithLabelValues(kind, how).Observe(took.Seconds())
 }
 
+// stage begins a stage of a job; the function that it returns ends it.
+func (w *Worker) stage(name string) (end func()) {
+	start := w.Now()
+	return func() { w.metrics.stages.WithLabelValues(name).Observe(w.Now().Sub(start).Seconds()) }
+}
+
 func (m *metrics) swept(what string, err error) {
 	outcome := "done"
 	if err != nil {
@@ -66,12 +82,14 @@ func (m *metrics) swept(what string, err error) {
 type depth struct {
 	queue                *queue.Queue
 	jobs, oldest, parked *prometheus.Desc
+
+	crowdInstallations, crowdJobs, crowdOldest *prometheus.Desc
 }
 
 func (d *depth) Describe(ch chan<- *prometheus.Desc) {
-	ch <- d.jobs
-	ch <- d.oldest
-	ch <- d.parked
+	for _, desc := range []*prometheus.Desc{d.jobs, d.oldest, d.parked, d.crowdInstallations, d.crowdJobs, d.crowdOldest} {
+		ch <- desc
+	}
 }
 
 func (d *depth) Collect(ch chan<- prometheus.Metric) {
@@ -86,4 +104,14 @@ func (d *depth) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, s.Oldest[state].Seconds(), string(state))
 	}
 	ch <- prometheus.MustNewConstMetric(d.parked, prometheus.GaugeValue, float64(s.Parked))
+	crowds, err := d.queue.Crowds(ctx)
+	if err != nil {
+		return
+	}
+	for _, class := range queue.Classes() {
+		c := crowds[class]
+		ch <- prometheus.MustNewConstMetric(d.crowdInstallations, prometheus.GaugeValue, float64(c.Installations), string(class))
+		ch <- prometheus.MustNewConstMetric(d.crowdJobs, prometheus.GaugeValue, float64(c.Jobs), string(class))
+		ch <- prometheus.MustNewConstMetric(d.crowdOldest, prometheus.GaugeValue, c.Oldest.Seconds(), string(class))
+	}
 }

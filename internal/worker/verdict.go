@@ -83,6 +83,7 @@ func anyNew(r *analyzer.Report) bool {
 
 // conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks first, so all of it may be repeated.
 func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
+	defer t.stage("post")()
 	st := t.state
 	own := v.check
 	by, err := t.overruling(ctx, s, own.Conclusion)
