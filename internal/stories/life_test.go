@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/internal/githubtest"
 	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/queue/redistest"
 )
 
@@ -132,6 +133,57 @@ func TestTerminateDrains(t *testing.T) {
 		s.want(s.Concluded(p.HeadSHA), "failure")
 		s.Once(p, p.HeadSHA)
 	})
+}
+
+// SIGTERM while every worker has a job in hand: each is done or given back, nothing is counted against it, and the next process takes it up at once.
+func TestTerminateUnderLoad(t *testing.T) {
+	onBoth(t, world{env: map[string]string{"COMPAT_WORKERS": "4"}}, func(s *story, _ *redistest.Server) {
+		var pulls []*githubtest.Pull
+		var slow []*githubtest.Artifact
+		for i := range 10 {
+			p := s.OpenWith(fmt.Sprint("feature-", i), requiring(fmt.Sprintf("packaging>=2%d", i)))
+			a := wheels(cases.CaseA("1.1.0"))
+			a.Slow = 5 * time.Second
+			s.Finish(p, a)
+			pulls, slow = append(pulls, p), append(slow, a)
+		}
+		eventually(s, func() string {
+			for _, a := range slow {
+				if s.downloads(&a.Blob) > 0 {
+					return ""
+				}
+			}
+			return "no artifact is downloaded"
+		})
+		if code := s.app.terminate(); code != 0 {
+			s.Errorf("exit %d on SIGTERM, want 0", code)
+		}
+		for _, e := range s.queued() {
+			if e.State == queue.Running || e.Attempts+e.Crashes+e.Losses > 0 {
+				s.Errorf("after the end %s is %s, %d attempts, %d losses: %s", e.Job.Key, e.State, e.Attempts, e.Losses, e.Reason)
+			}
+		}
+		s.app.start()
+		for _, p := range pulls {
+			s.want(s.Concluded(p.HeadSHA), "failure")
+			s.Once(p, p.HeadSHA)
+		}
+	})
+}
+
+// queued looks into the queue of an app that doesn't run.
+func (s *story) queued() []queue.Entry {
+	s.Helper()
+	q, err := queue.Open(s.Context(), queue.Options{URL: s.app.env["REDIS_URL"], Dir: s.app.env["COMPAT_DATA"], ReadOnly: s.app.env["REDIS_URL"] == ""})
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer q.Close()
+	entries, err := q.List(s.Context(), queue.Filter{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return entries
 }
 
 func TestRestartKeepsWhatWaits(t *testing.T) {
