@@ -34,7 +34,7 @@ type Job struct {
 	Repository   int64           `json:"repository"` // GitHub's repository id, of the base repository
 	SHA          string          `json:"sha"`        // head as the event had it; a hint, the worker asks GitHub
 	Trigger      string          `json:"trigger"`    // "pull_request.opened", "check_run.rerequested", …
-	Delivery     string          `json:"delivery"`   // GUID of the delivery, "" for follow-up jobs
+	Delivery     string          `json:"delivery"`   // GUID of the delivery that led to it, "" for none
 	Nonce        string          `json:"nonce"`      // not "": judge again though nothing changed (a person asked); kept when a job without one supersedes this one
 	Payload      json.RawMessage `json:"payload"`    // the few fields of the event that the worker needs
 	Priority     Priority        `json:"priority"`   // 0: what Options.Priorities has for the Kind

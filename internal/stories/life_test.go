@@ -3,6 +3,7 @@ package stories
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,29 @@ func TestTerminateUnderLoad(t *testing.T) {
 			s.Once(p, p.HeadSHA)
 		}
 	})
+}
+
+// All that became of a delivery is found by its GUID: what it was answered, the jobs it led to, the verdict and the end.
+func TestOneGrepTellsADelivery(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	s.Queued(p.HeadSHA)
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	d := s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	s.Free()
+	var trace []string
+	for line := range strings.Lines(s.app.log.String()) {
+		if strings.Contains(line, d.GUID) {
+			trace = append(trace, line)
+		}
+	}
+	for _, want := range []string{`"msg":"delivery","delivery":`, `"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`, s.repo.ID, p.Number), `"msg":"judged"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
+		at := slices.IndexFunc(trace, func(line string) bool { return strings.Contains(line, want) })
+		if at < 0 {
+			s.Errorf("the lines with %s don't tell %s:\n%s", d.GUID, want, strings.Join(trace, ""))
+		}
+	}
 }
 
 // queued looks into the queue of an app that doesn't run.

@@ -106,7 +106,7 @@ func refused(err error) bool {
 func (t *task) follow(ctx context.Context, kind, key, sha, nonce string) error {
 	_, err := t.Queue.Enqueue(ctx, "", queue.Job{
 		Key: key, Kind: kind, Installation: t.job.Installation, Repository: t.job.Repository, SHA: sha,
-		Trigger: t.job.Trigger, Nonce: nonce, Received: t.job.Received,
+		Trigger: t.job.Trigger, Delivery: t.job.Delivery, Nonce: nonce, Received: t.job.Received,
 	})
 	if err != nil {
 		return &ownFault{fmt.Errorf("worker: follow up with %s: %w", key, err)}
