@@ -29,7 +29,9 @@ func TestJournalRestart(t *testing.T) {
 	enqueue(t, q, "g5", Job{Key: "k0", Installation: 1, SHA: "newer"})
 	must(t, claim(t, q, "k1").Snooze(ctx, time.Hour, "waits for CI"))
 	must(t, claim(t, q, "k2").Kill(ctx, "broken"))
-	must(t, claim(t, q, "k3").Retry(ctx, "502"))
+	if _, err := claim(t, q, "k3").run(ctx, "retry", "502", time.Hour.Milliseconds(), 8); err != nil { // Retry, with a pause that no machine outlasts
+		t.Fatal(err)
+	}
 	enqueue(t, q, "", Job{Key: "parked", Installation: 2})
 	must(t, q.Park(ctx, 2, time.Now().Add(time.Hour)))
 	must(t, q.Put(ctx, "report", []byte("{}"), time.Hour))

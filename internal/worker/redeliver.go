@@ -2,9 +2,15 @@ package worker
 
 import (
 	"context"
-	"strconv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -22,7 +28,17 @@ const (
 // cursorKey is where the time stands up to which every delivery has arrived.
 const cursorKey = "sweeper/deliveries"
 
-func askedKey(guid string) string { return "sweeper/asked/" + guid }
+// askedKey is where the attempts stand that were asked about lately.
+const askedKey = "sweeper/asked"
+
+// question is an attempt of a delivery that was asked about.
+type question struct {
+	Attempt int64     `json:"attempt"`
+	At      time.Time `json:"at"`
+}
+
+// askAtOnce deliveries are asked for side by side, and noted together.
+const askAtOnce = 8
 
 // redeliver asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
 // this process lives, and each attempt by one process only; what compat refused itself, or has stored meanwhile, isn't asked for.
@@ -42,12 +58,14 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 	if err != nil {
 		return 0, err
 	}
+	lately, err := w.askedLately(ctx)
+	if err != nil {
+		return 0, err
+	}
 	settled := began.Add(-sweepOverlap)
-	for i := len(failed) - 1; i >= 0; i-- { // oldest first
-		d := failed[i]
-		if err := term.Check(ctx); err != nil {
-			return 0, err
-		}
+	slices.Reverse(failed) // the oldest first
+	var ask []github.Delivery
+	for _, d := range failed {
 		// It may have come since GitHub made the list: sent again by hand, or asked for by the process that led before.
 		arrived, err := w.Queue.Arrived(ctx, d.GUID)
 		if err != nil {
@@ -59,29 +77,62 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 		if d.At.Before(settled) {
 			settled = d.At
 		}
-		if asked[d.GUID] {
-			continue
+		if !asked[d.GUID] && lately[d.GUID].Attempt != d.ID {
+			ask = append(ask, d)
 		}
-		attempt := strconv.FormatInt(d.ID, 10)
-		last, err := w.Queue.Get(ctx, askedKey(d.GUID))
+	}
+	for some := range slices.Chunk(ask, askAtOnce) {
+		if err := term.Check(ctx); err != nil {
+			return 0, err
+		}
+		errs := w.ask(ctx, some)
+		for i, d := range some {
+			if limited := (*github.LimitError)(nil); errors.As(errs[i], &limited) {
+				continue // of any other failure nobody knows whether GitHub sends it
+			}
+			asked[d.GUID] = true
+			lately[d.GUID] = question{d.ID, w.Now()}
+		}
+		data, err := json.Marshal(lately)
 		if err != nil {
+			return 0, fmt.Errorf("worker: %w", err)
+		}
+		if err := errors.Join(append(errs, w.Queue.Put(ctx, askedKey, data, askedFor))...); err != nil {
 			return 0, err
 		}
-		if string(last) == attempt {
-			continue
-		}
-		asked[d.GUID] = true
-		if err := w.App.Redeliver(ctx, d.ID); err != nil {
-			return 0, err
-		}
-		if err := w.Queue.Put(ctx, askedKey(d.GUID), []byte(attempt), askedFor); err != nil {
-			return 0, err
-		}
-		w.metrics.redelivered.Inc()
-		w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
 	}
 	if settled.Before(since) {
 		settled = since
 	}
 	return sweepEvery, w.Queue.Put(ctx, cursorKey, []byte(settled.UTC().Format(time.RFC3339Nano)), sweepWindow)
+}
+
+// askedLately reads what was asked about in the last askedFor, by GUID.
+func (w *Worker) askedLately(ctx context.Context) (map[string]question, error) {
+	lately := map[string]question{}
+	data, err := w.Queue.Get(ctx, askedKey)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > 0 && json.Unmarshal(data, &lately) != nil {
+		return map[string]question{}, nil
+	}
+	maps.DeleteFunc(lately, func(_ string, q question) bool { return w.Now().Sub(q.At) > askedFor })
+	return lately, nil
+}
+
+// ask has GitHub send some deliveries again, and returns what went wrong with each.
+func (w *Worker) ask(ctx context.Context, some []github.Delivery) []error {
+	errs := make([]error, len(some))
+	var all sync.WaitGroup
+	for i, d := range some {
+		all.Go(func() {
+			if errs[i] = w.App.Redeliver(ctx, d.ID); errs[i] == nil {
+				w.metrics.redelivered.Inc()
+				w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
+			}
+		})
+	}
+	all.Wait()
+	return errs
 }
