@@ -253,10 +253,13 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 	} else {
 		err = w.found(pkg, e.path, content, size, sum, depth)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.line.flush(w) // before the content is gone
 	}
-	return w.line.flush(w) // before the content is gone
+	if err != nil {
+		w.line.drop() // what is under way reads it still
+	}
+	return err
 }
 
 // found walks a package inside a package.
