@@ -123,7 +123,7 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 				a.Members = append(a.Members, path)
 			}
 		}
-		walk := unpack.Options{Limits: o.Limits, Scratch: o.Scratch, List: list, Want: want, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
+		walk := unpack.Options{Limits: o.Limits, SHA256: in.SHA256, Scratch: o.Scratch, List: list, Want: want, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
 		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error {
 			o.progress("reading %s/%s", f.Package.Path, f.Path)
 			return r.file(of(f.Package), f)

@@ -13,7 +13,8 @@ import (
 type Input struct {
 	Name    string // as the user named it: shown, never opened
 	Content io.ReaderAt
-	Size    int64 // bytes
+	Size    int64  // bytes
+	SHA256  string // hex, where it is known; "": it is computed
 }
 
 // Options are the settings of one analysis. The zero value judges each artifact against its own tag, what it declares, and itself. Its JSON leaves out

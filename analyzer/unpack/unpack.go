@@ -69,6 +69,7 @@ type Options struct {
 
 	// NoDigest leaves SHA256 of the file given itself empty and does not read that file in whole, for the same reason.
 	NoDigest bool
+	SHA256   string // of the file given itself, hex, where the caller knows it
 
 	// Want tells which files are inflated in full and visited. path is as in File.Path, size is the declared size (-1:
 	// unknown), head holds up to 64 first bytes and is nil where they cannot be read (encrypted, unknown

@@ -98,8 +98,8 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	case isWheel(name):
 		kind = KindWheel
 	}
-	pkg := &Package{Path: path, Kind: kind, Format: layout(format, name), Size: size}
-	if !w.o.NoDigest {
+	pkg := &Package{Path: path, Kind: kind, Format: layout(format, name), Size: size, SHA256: w.o.SHA256}
+	if !w.o.NoDigest && pkg.SHA256 == "" {
 		sum := sha256.New()
 		if err := w.pump(io.NewSectionReader(r, 0, size), nil, w.own.buf, sum); err != nil {
 			if w.ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type checkFlags struct {
 	base, config, index, root    string
 	failOn, format               string
 	link, verbose, quiet         bool
+	noCache                      bool
 }
 
 func newCheckCommand(env environment) *cobra.Command {
@@ -41,6 +43,8 @@ func newCheckCommand(env environment) *cobra.Command {
 
 Without flags a wheel is judged against its own platform tag, the packages it declares (both ends of every range) and itself; anything else against every built-in platform that has
 the symbol versions it asks for.
+
+What was said is kept in COMPAT_DATA or the user's cache folder, unless a package index was configured: the same files with the same settings are not judged twice.
 
 Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
@@ -70,6 +74,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to")
+	flags.BoolVar(&f.noCache, "no-cache", false, "judge anew, though the same files were judged with the same settings before")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
@@ -105,6 +110,19 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return err
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	before, err := earlier(env, f, o, failOn, in.list, base.list)
+	if err != nil {
+		return err
+	}
+	if printed, code, ok := before.take(ctx); ok {
+		if _, err := env.Out.Write(printed); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		if f.verbose {
+			fmt.Fprintln(env.Err, "the same files were judged with the same settings before, and this is what was said; --no-cache judges anew")
+		}
+		return exited(code)
+	}
 	shown := watch(env, f.quiet)
 	o.Progress = shown.say
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
@@ -112,7 +130,8 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if err != nil {
 		return err
 	}
-	if err := write(env.Out, r); err != nil {
+	var printed bytes.Buffer
+	if err := write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if f.verbose {
@@ -120,13 +139,23 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	}
 	switch {
 	case r.Fails(failOn):
+		before.keep(ctx, printed.Bytes(), exitIncompatible)
 		return exit{code: exitIncompatible}
 	case r.Verdict == analyzer.Unchecked || len(r.Unread) > 0:
 		return exit{code: exitUsage}
 	case len(r.Artifacts) == 0 && len(r.Skipped) == 0:
 		return exit{code: exitUsage, err: errors.New("nothing to judge was found in what was given; give wheels, archives or shared libraries")}
 	}
+	before.keep(ctx, printed.Bytes(), 0)
 	return nil
+}
+
+// exited is the result of a check that ended with an exit code.
+func exited(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exit{code: code}
 }
 
 func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {

@@ -30,7 +30,7 @@ func openPackages(env environment, url string) (*packages, error) {
 		return p, nil
 	}
 	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cache := factsCache(env, log)
+	cache := diskCache(env, "packages", log)
 	for _, u := range found.URLs {
 		i, err := index.New(index.Options{URL: u, Netrc: found.Netrc, History: stack.History(), Cache: cache, TempDir: os.TempDir(), Log: log})
 		if err != nil {
@@ -42,23 +42,23 @@ func openPackages(env environment, url string) (*packages, error) {
 	return p, nil
 }
 
-// factsCache keeps what was found out about packages in COMPAT_DATA, else in the user's cache folder. nil, memory alone, where there is no such place.
-func factsCache(env environment, log *slog.Logger) index.Cache {
+// diskCache is a cache of that name in COMPAT_DATA, else in the user's cache folder. nil where there is no such place.
+func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	dir, _ := env.Getenv("COMPAT_DATA")
 	if dir == "" {
 		if dir, _ = env.Getenv("XDG_CACHE_HOME"); dir == "" {
 			home, _ := env.Getenv("HOME")
-			if home == "" {
+			if info, err := os.Stat(home); err != nil || !info.IsDir() {
 				return nil
 			}
 			dir = filepath.Join(home, ".cache")
 		}
 		dir = filepath.Join(dir, "compat")
 	}
-	d, err := index.NewDisk(filepath.Join(dir, "packages"))
+	d, err := index.NewDisk(filepath.Join(dir, name))
 	if err != nil {
 		if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
-			log.Warn("what is found out about packages is not kept; set COMPAT_DATA to a folder that can be written to", "err", err)
+			log.Warn("what is found out is not kept; set COMPAT_DATA to a folder that can be written to", "err", err)
 		}
 		return nil
 	}

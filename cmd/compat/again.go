@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/index"
+)
+
+// again is what an earlier check of the same files with the same settings said, by the same program. A key holds the SHA-256 of each file in whole: a zip's own checksums
+// can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next.
+type again struct {
+	cache index.Cache // nil: nothing is kept
+	key   string
+}
+
+// againFormat begins a key, againKept is how long an entry that nobody asks for holds.
+const (
+	againFormat = "compat/check/1"
+	againKept   = 30 * 24 * time.Hour
+)
+
+// earlier finds the place of a check, and tells the analyzer the digests that this takes.
+func earlier(env environment, f checkFlags, o analyzer.Options, failOn analyzer.Severity, inputs ...[]analyzer.Input) (again, error) {
+	if f.noCache || !o.NoIndex {
+		return again{}, nil
+	}
+	// A write that fails loses a shortcut and no answer.
+	cache := diskCache(env, "checks", slog.New(slog.DiscardHandler))
+	exe, err := os.Executable()
+	if err != nil || cache == nil {
+		return again{}, nil
+	}
+	program, err := os.Stat(exe)
+	if err != nil {
+		return again{}, nil
+	}
+	type file struct{ Name, SHA256 string }
+	files := make([][]file, len(inputs))
+	for i, list := range inputs {
+		for n := range list {
+			sum := sha256.New()
+			if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(list[n].Content, 0, list[n].Size), make([]byte, 256<<10)); err != nil {
+				return again{}, nil //nolint:nilerr // the analyzer says what can't be read
+			}
+			list[n].SHA256 = hex.EncodeToString(sum.Sum(nil))
+			files[i] = append(files[i], file{list[n].Name, list[n].SHA256})
+		}
+	}
+	key, err := json.Marshal([]any{againFormat, version(), program.Size(), program.ModTime(), files, o, failOn, f.format, f.verbose, coloured(env, env.Out)})
+	return again{cache, string(key)}, err
+}
+
+// take gives what was printed, and the exit code. What is damaged counts as absent.
+func (a again) take(ctx context.Context) (printed []byte, code int, ok bool) {
+	if a.cache == nil {
+		return nil, 0, false
+	}
+	value, err := a.cache.Get(ctx, a.key)
+	if err != nil || len(value) < sha256.Size+1 {
+		return nil, 0, false
+	}
+	body := value[sha256.Size:]
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], value[:sha256.Size]) {
+		return nil, 0, false
+	}
+	return body[1:], int(body[0]), true
+}
+
+// keep stores it.
+func (a again) keep(ctx context.Context, printed []byte, code int) {
+	if a.cache == nil {
+		return
+	}
+	body := append([]byte{byte(code)}, printed...)
+	sum := sha256.Sum256(body)
+	_ = a.cache.Put(ctx, a.key, append(sum[:], body...), againKept) // it is only slower then
+}
