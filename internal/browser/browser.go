@@ -50,6 +50,10 @@ type message struct {
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := needs.Program(t, "chromium", "chromium", "pages are not looked at in a browser")
+	dir, err := os.MkdirTemp("", "compat-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	inRead, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +63,9 @@ func Start(t testing.TB) *Browser {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir="+dir, "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{inRead, outWrite} // 3 and 4, which --remote-debugging-pipe reads and writes
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "HOME="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", path, err)
 	}
@@ -80,6 +84,12 @@ func Start(t testing.TB) *Browser {
 		_ = in.Close()
 		<-read
 		_ = out.Close()
+		for range 50 { // its helpers end a moment later, and write until then
+			if os.RemoveAll(dir) == nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 	})
 	return b
 }
