@@ -72,8 +72,24 @@ func (e *Environment) Bind(imports []elfobj.Import, scope []*Library) []Binding 
 	return out
 }
 
+// Of a library whose exports are not known while those of neighbouring releases are, a name counts as possible when it begins like one of theirs that far: symbols of one
+// project begin alike, _ZN8Shiboken and a little more in C++, a short prefix in C.
+const (
+	likeCpp = 16
+	likeC   = 4
+)
+
 // mayDefine tells whether a library whose exports are not known can have a symbol. Those that a platform promises by name only (libX11, libGL, libglib)
 // are C libraries, and export no C++ name.
 func (l *Library) mayDefine(symbol string) bool {
-	return l.Kind != FromPlatform || !strings.HasPrefix(symbol, "_Z")
+	mangled := strings.HasPrefix(symbol, "_Z")
+	switch {
+	case l.Kind == FromPlatform:
+		return !mangled
+	case !l.alike:
+		return true
+	case mangled:
+		return l.Similar(symbol) >= min(likeCpp, len(symbol))
+	}
+	return l.Similar(symbol) >= min(likeC, len(symbol))
 }

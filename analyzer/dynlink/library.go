@@ -31,6 +31,7 @@ type Library struct {
 	Known   bool   // false: what it exports is not known, and nothing may be concluded from an absence
 
 	symbols symbols
+	alike   bool // not Known, and symbols are those of the nearest releases
 }
 
 // symbols answers what a library defines, in the terms of the loader's do_lookup_x (glibc elf/dl-lookup.c).
@@ -91,7 +92,11 @@ func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
 
 // OfPackage makes a library of one that a release brings.
 func OfPackage(r *stack.Release, l *stack.Library) *Library {
-	return &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions)}
+	out := &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions)}
+	if !l.Known && len(l.Like) > 0 {
+		out.symbols, out.alike = index(l.Like, nil), true
+	}
+	return out
 }
 
 func nodes(o *elfobj.Object) []string {

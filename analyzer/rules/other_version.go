@@ -86,7 +86,7 @@ func releaseOf(p *analyzer.Pass, l *dynlink.Library) *stack.Release {
 	return p.Stack.Release(name)
 }
 
-// definedBy looks for another version of a package whose library the object loads, where that version defines most of some symbols. Of several packages it takes that
+// definedBy looks for another version of a package whose library the object loads, where the libraries of that version define most of some symbols. Of several packages it takes that
 // whose library has the most similar names: symbols of one project begin alike.
 func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) []fix.Candidate {
 	var likely *dynlink.Library
@@ -108,19 +108,22 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 	soname := stem(likely.Names()[0])
 	rebuild := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", r.Name, r.Version)}}
 	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
+		lost := map[string]bool{}
+		for _, b := range bindings {
+			lost[b.Import.Name] = true
+		}
+		wanted, there := len(lost), false
 		for i := range o.Libraries {
-			if n := o.Libraries[i].SONAME; stem(n) != soname && stem(path.Base(o.Libraries[i].Path)) != soname {
-				continue
-			}
-			l := dynlink.OfPackage(o, &o.Libraries[i])
-			defined := 0
-			for _, b := range bindings {
-				if l.Defines(b.Import.Name, b.Import.Version) {
-					defined++
+			l := &o.Libraries[i]
+			if stem(l.SONAME) == soname || stem(path.Base(l.Path)) == soname {
+				if there = true; !l.Known {
+					return true
 				}
 			}
-			return !l.Known || 2*defined >= len(bindings) // the others may be another library's; the trial decides
+			for _, e := range l.Exports {
+				delete(lost, e.Name)
+			}
 		}
-		return false
+		return there && 2*len(lost) <= wanted // the others may be another package's; the trial decides
 	}), rebuild}
 }

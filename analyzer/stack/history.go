@@ -187,11 +187,56 @@ func convert(f *historydata.File, r *historydata.Release) *Release {
 		if err != nil {
 			panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
 		}
-		c := Library{Path: l.Path, SONAME: l.SONAME, Known: l.Known, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Versions: slices.Clone(l.Versions)}
-		for _, e := range exports {
-			c.Exports = append(c.Exports, elfobj.Export{Name: e.Name, Version: e.Version, Kind: elfobj.Kind(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
+		if !l.Known {
+			like, err := alike(f, r, l.SONAME)
+			if err != nil {
+				panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
+			}
+			out.Libraries = append(out.Libraries, Library{Path: l.Path, SONAME: l.SONAME, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Like: like})
+			continue
 		}
+		c := Library{Path: l.Path, SONAME: l.SONAME, Known: l.Known, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Versions: slices.Clone(l.Versions)}
+		c.Exports = exported(exports)
 		out.Libraries = append(out.Libraries, c)
 	}
 	return out
+}
+
+func exported(list []historydata.Export) []elfobj.Export {
+	var out []elfobj.Export
+	for _, e := range list {
+		out = append(out, elfobj.Export{Name: e.Name, Version: e.Version, Kind: elfobj.Kind(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
+	}
+	return out
+}
+
+// alike is what a library exports in the nearest older and the nearest newer release for the same machine whose exports are known; nil where there is none.
+func alike(f *historydata.File, r *historydata.Release, soname string) ([]elfobj.Export, error) {
+	var older, newer *historydata.Library
+	var below, above string
+	for i := range f.Releases {
+		o := &f.Releases[i]
+		n := slices.IndexFunc(o.Libraries, func(l historydata.Library) bool { return l.Known && l.SONAME == soname })
+		if o.Arch != r.Arch || n < 0 {
+			continue
+		}
+		switch d := compareReleases(o.Version, r.Version); {
+		case d < 0 && (older == nil || compareReleases(o.Version, below) > 0):
+			older, below = &o.Libraries[n], o.Version
+		case d > 0 && (newer == nil || compareReleases(o.Version, above) < 0):
+			newer, above = &o.Libraries[n], o.Version
+		}
+	}
+	var out []elfobj.Export
+	for _, l := range []*historydata.Library{older, newer} {
+		if l == nil {
+			continue
+		}
+		list, err := f.Exports(l)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, exported(list)...)
+	}
+	return out, nil
 }

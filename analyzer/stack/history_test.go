@@ -175,15 +175,19 @@ func TestHistoryCufile(t *testing.T) {
 	}
 }
 
-// Of large libraries the head was read; of cuSPARSE everything.
+// Of large libraries the head was read; of cuSPARSE and of what torch pins everything.
 func TestHistoryLarge(t *testing.T) {
 	l := libraryOf(t, mustRelease(t, "nvidia-cusparse-cu12", "12.5.10.65", x86), "libcusparse.so.12")
 	if !l.Known || !slices.Contains(l.Needed, "libnvJitLink.so.12") || !strings.Contains(l.RunPath, "$ORIGIN/../../nvjitlink/lib") || !exports(l, "cusparseCreate") {
 		t.Errorf("libcusparse.so.12 12.5.10.65: known %v, needs %v, searches %q", l.Known, l.Needed, l.RunPath)
 	}
 	l = libraryOf(t, mustRelease(t, "nvidia-cublas-cu12", "12.8.4.1", x86), "libcublas.so.12")
-	if l.Known || !slices.Contains(l.Needed, "libcublasLt.so.12") {
+	if !l.Known || !exports(l, "cublasCreate_v2") || !slices.Contains(l.Needed, "libcublasLt.so.12") {
 		t.Errorf("libcublas.so.12 12.8.4.1: known %v, needs %v", l.Known, l.Needed)
+	}
+	l = libraryOf(t, mustRelease(t, "nvidia-cublas-cu11", "11.11.3.6", x86), "libcublas.so.11")
+	if l.Known || !slices.Contains(l.Needed, "libcublasLt.so.11") {
+		t.Errorf("libcublas.so.11 11.11.3.6: known %v, needs %v", l.Known, l.Needed)
 	}
 	l = libraryOf(t, mustRelease(t, "torch", "2.8.0", x86), "libc10_cuda.so")
 	if !slices.Contains(l.Needed, "libc10.so") || !slices.Contains(l.Needed, "libcudart.so.12") {
@@ -238,5 +242,19 @@ func TestHistoryWhole(t *testing.T) {
 		if r := mustRelease(t, "nvidia-nvjitlink-cu12", version, x86); r.Version != "12.9.41" {
 			t.Errorf("%s gives %s", version, r.Version)
 		}
+	}
+}
+
+// Of a library that was too large to be read in one release, the nearest releases tell what it is like.
+func TestHistoryLike(t *testing.T) {
+	l := libraryOf(t, mustRelease(t, "torch", "2.5.0", x86), "libtorch_cuda.so")
+	has := func(name string) bool {
+		return slices.ContainsFunc(l.Like, func(e elfobj.Export) bool { return e.Name == name })
+	}
+	if l.Known || len(l.Exports) > 0 || len(l.Like) < 1000 || has("_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE") {
+		t.Errorf("known %v, %d exports, like %d", l.Known, len(l.Exports), len(l.Like))
+	}
+	if l := libraryOf(t, mustRelease(t, "torch", "2.5.1", x86), "libtorch_cuda.so"); !l.Known || len(l.Like) > 0 {
+		t.Errorf("2.5.1: known %v, like %d", l.Known, len(l.Like))
 	}
 }

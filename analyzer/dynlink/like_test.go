@@ -1,0 +1,34 @@
+package dynlink_test
+
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// A library whose exports are not known may define everything; where its nearest releases are known, what they define and what begins alike.
+func TestBindToWhatIsLikeIt(t *testing.T) {
+	r := &stack.Release{Name: "torch", Version: "2.5.0", Known: true}
+	like := []elfobj.Export{{Name: "_ZN2at4cuda17getCurrentStreamEi"}, {Name: "cublasCreate_v2"}}
+	for _, c := range []struct {
+		symbol string
+		like   []elfobj.Export
+		want   dynlink.Outcome
+	}{
+		{"_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE", nil, dynlink.Undecided},
+		{"_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE", like, dynlink.NoSymbol},
+		{"_ZN2at4cuda17getCurrentStreamEi", like, dynlink.Undecided},
+		{"_ZN2at4cuda17getCurrentDeviceEv", like, dynlink.Undecided},
+		{"_ZN2at4_ops3addE", like, dynlink.NoSymbol},
+		{"cublasLogger", like, dynlink.Undecided},
+		{"ncclSend", like, dynlink.NoSymbol},
+	} {
+		l := dynlink.OfPackage(r, &stack.Library{Path: "torch/lib/libtorch_cuda.so", SONAME: "libtorch_cuda.so", Like: c.like})
+		e := dynlink.NewEnvironment("glibc", []*dynlink.Library{l}, nil, nil)
+		if got := e.Bind([]elfobj.Import{{Name: c.symbol}}, []*dynlink.Library{l})[0].Outcome; got != c.want {
+			t.Errorf("%s, like %d: %s, want %s", c.symbol, len(c.like), got, c.want)
+		}
+	}
+}
