@@ -26,8 +26,8 @@ replay: ## The log of several stories, shuffled, in duplicate and with a kill at
 attack: ## Slow and oversized requests, 100,000 of garbage, 1,000 pushes to one repository, bombs in every worker, at full size
 	COMPAT_ATTACK=1 $(GOTEST) -count 1 -v -timeout 60m -run 'Slowloris|Oversized|Replayed|Garbage|PushesAllTheTime|BombsInEvery' ./internal/stories
 
-bench: build ## compat ldd beside ldd -r, lddtree and libtree, as ratios of one run; ROOT=DIR asks about another root (as root)
-	go run ./internal/bench -root $(or $(ROOT),/) ./compat
+bench: build ## compat check of WHEELS beside pure inflating, compat ldd beside ldd -r, lddtree and libtree, as ratios of one run; ROOT=DIR asks about another root (as root)
+	go run ./internal/bench -root $(or $(ROOT),/) ./compat $(WHEELS)
 
 model: ## The queue against its model, 1,000,000 steps embedded and 250,000 on Redis (long)
 	COMPAT_MODEL_STEPS=1000000 $(GOTEST) -count 1 -v -timeout 6h -run Model ./internal/queue

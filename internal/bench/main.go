@@ -1,8 +1,10 @@
-// Bench measures `compat ldd` beside the tools that answer the same question, in one run on one machine: CPU seconds move with its load, their ratios hardly do.
+// Bench measures `compat check` beside the inflating that it can't do without, and `compat ldd` beside the tools that answer the same question, in one run on one machine:
+// CPU seconds move with its load, their ratios hardly do.
 //
-//	go run ./internal/bench [-root DIR] [-files 500] [-rounds 3] COMPAT
+//	go run ./internal/bench [-root DIR] [-files 500] [-rounds 3] COMPAT [WHEEL...]
 //
-// It asks about objects below /usr of a root: 500 of them in one process, the one that loads the most libraries, and all of them for the memory. `ldd -r` (in
+// Of each wheel it measures a check, and a second one that finds what the first one said. Then it asks
+// about objects below /usr of a root: 500 of them in one process, the one that loads the most libraries, and all of them for the memory. `ldd -r` (in
 // a chroot where the root is another one, so as root), lddtree and libtree are measured where they are installed. Only `ldd -r` and compat resolve symbols.
 package main
 
@@ -27,14 +29,25 @@ const patience = 2 * time.Minute
 
 func main() {
 	root := flag.String("root", "/", "folder that counts as /")
-	files := flag.Int("files", 500, "objects in one process")
+	files := flag.Int("files", 500, "objects in one process; 0 leaves compat ldd out")
 	rounds := flag.Int("rounds", 3, "rounds of which the best counts")
+	only := flag.String("floor", "", "inflate the ELF members of this wheel, and nothing else")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: bench [flags] COMPAT")
+	if *only == "" && flag.NArg() < 1 {
+		fmt.Fprintln(os.Stderr, "usage: bench [flags] COMPAT [WHEEL...]")
 		os.Exit(2)
 	}
-	if err := bench(os.Stdout, flag.Arg(0), *root, *files, *rounds); err != nil {
+	var err error
+	switch {
+	case *only != "":
+		err = floor(*only)
+	case flag.NArg() > 1:
+		err = wheels(os.Stdout, flag.Arg(0), flag.Args()[1:], *rounds)
+	}
+	if err == nil && *only == "" && *files > 0 {
+		err = bench(os.Stdout, flag.Arg(0), *root, *files, *rounds)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
