@@ -55,7 +55,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		return exit{exitUsage, fmt.Errorf("--root: %w; give a folder", err)}
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lddMemory))
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only at the limit
 	linker := dynlink.NewLinker(root)
 	settings := dynlink.Settings{Preload: o.preload, LibraryPath: o.libraryPath}
 	w := bufio.NewWriter(out)

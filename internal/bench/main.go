@@ -93,7 +93,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 		others = append(others, tool{"libtree -vvv", []string{"libtree", "-vvv"}})
 	}
 	for _, t := range others {
-		if said, err := exec.Command(t.command[0], append(t.command[1:], most)...).Output(); len(said) == 0 {
+		if said, err := says(t, some[0]); said == 0 {
 			fmt.Fprintf(out, "%s does not run here and is left out: %v\n", t.name, err)
 			continue
 		}
@@ -143,12 +143,36 @@ func row(out io.Writer, question, name string, c, first cost) {
 	fmt.Fprintf(out, "%-28s %-14s %9.3f %9.3f %9.1f %7.1f%s\n", question, name, c.cpu.Seconds(), c.wall.Seconds(), float64(c.rss)/1024, c.cpu.Seconds()/first.cpu.Seconds(), over)
 }
 
+// start makes a process of a tool. The system's own Python comes first: it has the modules that a packaged lddtree imports.
+func start(ctx context.Context, t tool, files []string) *exec.Cmd {
+	c := exec.CommandContext(ctx, t.command[0], append(append([]string{}, t.command[1:]...), files...)...)
+	c.Env = append(os.Environ(), "PATH=/usr/bin:/bin:"+os.Getenv("PATH"))
+	return c
+}
+
+// written counts what a process prints: libtree can print gigabytes.
+type written int64
+
+func (w *written) Write(b []byte) (int, error) {
+	*w += written(len(b))
+	return len(b), nil
+}
+
+// says is how many bytes a tool prints about a file.
+func says(t tool, file string) (n written, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := start(ctx, t, []string{file})
+	c.Stdout = &n
+	err = c.Run()
+	return n, err
+}
+
 func run(t tool, files []string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	args := append([]string{}, t.command[1:]...)
-	c := exec.CommandContext(ctx, t.command[0], append(args, files...)...)
-	start := time.Now()
+	c := start(ctx, t, files)
+	begin := time.Now()
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
@@ -158,7 +182,7 @@ func run(t tool, files []string) (cost, error) {
 	if !ok {
 		return cost{}, errors.New("this system does not say what a process took")
 	}
-	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(start), int64(usage.Maxrss), ctx.Err() != nil}, nil //nolint:unconvert // of another width on other systems
+	return cost{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(begin), int64(usage.Maxrss), ctx.Err() != nil}, nil //nolint:unconvert // of another width on other systems
 }
 
 // heaviest is the file that loads the most libraries.
