@@ -54,7 +54,8 @@ type App struct {
 
 	mu      sync.Mutex
 	clients map[int64]*Client
-	gates   map[int64]*gate // outlive Forget: a limit is GitHub's memory, not ours
+	narrow  map[scope]*Client // with tokens for one repository, or for one purpose
+	gates   map[int64]*gate   // outlive Forget: a limit is GitHub's memory, not ours
 	slug    string
 }
 
@@ -63,7 +64,7 @@ type Client struct {
 	*gh.Client
 	api   *api
 	tr    *transport
-	known known
+	known *known // shared by the clients of an installation
 }
 
 // New checks the options and makes an App. It opens no connection.
@@ -93,7 +94,7 @@ func New(o Options) (*App, error) {
 	if x.base == nil {
 		x.base = newBase()
 	}
-	a := &App{id: o.AppID, key: key, api: x, clients: map[int64]*Client{}, gates: map[int64]*gate{}}
+	a := &App{id: o.AppID, key: key, api: x, clients: map[int64]*Client{}, narrow: map[scope]*Client{}, gates: map[int64]*gate{}}
 	signed, err := ghinstallation.NewAppsTransportWithOptions(x.plain(), a.id, ghinstallation.WithSigner(signer{key}))
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
@@ -121,14 +122,22 @@ func (a *App) Installation(id int64) (*Client, error) {
 	if a.gates[id] == nil {
 		a.gates[id] = newGate(id)
 	}
-	auth, err := newTokenAuth(a, id)
+	c, err := a.newInstallationClient(id, nil, &known{})
+	if err != nil {
+		return nil, err
+	}
+	a.clients[id] = c
+	return c, nil
+}
+
+// newInstallationClient makes a client whose tokens may do what options say; nil: all that the installation grants. The caller holds the lock.
+func (a *App) newInstallationClient(id int64, options *gh.InstallationTokenOptions, k *known) (*Client, error) {
+	auth, err := newTokenAuth(a, id, options)
 	if err != nil {
 		return nil, err
 	}
 	tr := &transport{api: a.api, gate: a.gates[id], auth: auth}
-	c := &Client{Client: a.api.newClient(tr), api: a.api, tr: tr}
-	a.clients[id] = c
-	return c, nil
+	return &Client{Client: a.api.newClient(tr), api: a.api, tr: tr, known: k}, nil
 }
 
 // Forget drops the client of an installation that was suspended or deleted. Clients handed out before make no call any more:
@@ -139,6 +148,12 @@ func (a *App) Forget(id int64) {
 	if c := a.clients[id]; c != nil {
 		c.tr.closed.Store(true)
 		delete(a.clients, id)
+	}
+	for s, c := range a.narrow {
+		if s.installation == id {
+			c.tr.closed.Store(true)
+			delete(a.narrow, s)
+		}
 	}
 	if g := a.gates[id]; g != nil && !g.blocked().After(time.Now()) {
 		delete(a.gates, id)

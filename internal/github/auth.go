@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
+	gh "github.com/google/go-github/v60/github"
 )
 
 // auth sends a request with credentials.
@@ -37,12 +38,13 @@ type tokenAuth struct {
 	app *App
 	id  int64
 
-	mu  sync.Mutex
-	now *ghinstallation.Transport
+	mu      sync.Mutex
+	now     *ghinstallation.Transport
+	options *gh.InstallationTokenOptions // what the tokens may do; nil: all that the installation grants
 }
 
-func newTokenAuth(a *App, id int64) (*tokenAuth, error) {
-	t := &tokenAuth{app: a, id: id}
+func newTokenAuth(a *App, id int64, options *gh.InstallationTokenOptions) (*tokenAuth, error) {
+	t := &tokenAuth{app: a, id: id, options: options}
 	var err error
 	t.now, err = t.fresh()
 	return t, err
@@ -58,6 +60,7 @@ func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
 	}
 	tr := ghinstallation.NewFromAppsTransport(signed, t.id)
 	tr.BaseURL = strings.TrimRight(t.app.api.rest.String(), "/")
+	tr.InstallationTokenOptions = t.options
 	return tr, nil
 }
 
@@ -67,11 +70,36 @@ func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
 	t.mu.Unlock()
 	token, err := tr.Token(r.Context())
 	if err != nil {
-		return nil, tr, t.tokenError(err)
+		err = t.tokenError(err)
+		if e := (*TokenError)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity && t.widen(tr, e) {
+			return t.send(r)
+		}
+		return nil, tr, err
 	}
 	r.Header.Set("Authorization", "token "+token)
 	resp, err := t.app.api.plain().RoundTrip(r)
 	return resp, tr, err
+}
+
+// widen goes on with tokens for all that the installation grants: it has not granted what was asked for (an App that asks for more than it did when it
+// was installed), or the repository is no longer part of it, which its own answers tell best.
+func (t *tokenAuth) widen(used *ghinstallation.Transport, e *TokenError) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now != used {
+		return true
+	}
+	if t.options == nil {
+		return false
+	}
+	t.app.api.log.Warn("GitHub gives no narrow token; one for the whole installation is used", "installation", t.id, "message", e.Message)
+	t.options = nil
+	tr, err := t.fresh()
+	if err != nil {
+		return false
+	}
+	t.now = tr
+	return true
 }
 
 // renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together ask for one new token.

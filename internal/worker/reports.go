@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -45,6 +47,32 @@ func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (stri
 	}
 	if err != nil {
 		return "", &ownFault{fmt.Errorf("worker: store the report: %w", err)}
+	}
+	return t.page(id), nil
+}
+
+// maxProblemLines is more than any problem has to say, the logs of failed jobs aside.
+const maxProblemLines = 60
+
+// publishProblem stores why there is no report as a page of its own, and gives its address; "" where no address is configured. What the last report said stays.
+func (t *task) publishProblem(ctx context.Context, c comment.Check) (string, error) {
+	if t.Config.PublicURL == nil {
+		return "", nil
+	}
+	r := analyzer.NewReport(t.Version)
+	r.Verdict, r.Notes = analyzer.Unchecked, []string{c.Title}
+	for line := range strings.Lines(c.Summary) {
+		if line = strings.TrimSpace(line); line != "" && len(r.Notes) < maxProblemLines {
+			r.Notes = append(r.Notes, line)
+		}
+	}
+	id := newReportID()
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = t.Queue.Put(ctx, ReportKey(id), data, reportTTL)
+	}
+	if err != nil {
+		return "", &ownFault{fmt.Errorf("worker: store a page: %w", err)}
 	}
 	return t.page(id), nil
 }

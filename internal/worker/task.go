@@ -36,7 +36,15 @@ type task struct {
 
 // open gets the installation's client, and the repository where it is now. false: the repository isn't there for us.
 func (t *task) open(ctx context.Context) (bool, error) {
-	client, err := t.App.Installation(t.job.Installation)
+	purpose := github.Judge
+	if t.job.Kind == "deployment" {
+		purpose = github.Gate
+	}
+	client, err := t.App.Narrow(t.job.Installation, t.job.Repository, purpose)
+	if err != nil {
+		return false, &unfit{err.Error()}
+	}
+	account, err := t.App.Narrow(t.job.Installation, 0, github.Browse)
 	if err != nil {
 		return false, &unfit{err.Error()}
 	}
@@ -51,7 +59,7 @@ func (t *task) open(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t.client, t.account, t.repo = client, client, repo
+	t.client, t.account, t.repo = client, account, repo
 	t.Log = t.Log.With("name", repo.Owner+"/"+repo.Name)
 	t.poster = &comment.Poster{Client: client, Owner: repo.Owner, Repo: repo.Name, Bot: bot, AppID: t.App.ID(), Fence: t.fence, Log: t.Log}
 	return true, nil

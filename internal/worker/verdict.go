@@ -100,6 +100,11 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	if alone.Alone {
 		v.run = alone
 	}
+	if v.report == nil {
+		if v.page, err = t.publishProblem(ctx, v.check); err != nil {
+			return err
+		}
+	}
 	if st.Intent != v.ext || alone.ID != 0 {
 		st.Intent = v.ext
 		if err := t.save(ctx); err != nil {
