@@ -74,7 +74,7 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 	some := r.Left[:min(len(r.Left), refreshAtOnce)]
 	var jobs []queue.Job
 	for _, number := range some {
-		jobs = append(jobs, queue.Job{Key: t.pullKey(number), Kind: "pull", Installation: t.job.Installation, Repository: t.job.Repository, Trigger: t.job.Trigger, Priority: queue.Background, Received: t.job.Received})
+		jobs = append(jobs, queue.Job{Key: t.pullKey(number), Kind: "pull", Installation: t.job.Installation, Repository: t.job.Repository, Trigger: t.job.Trigger, Delivery: t.job.Delivery, Priority: queue.Background, Received: t.job.Received})
 	}
 	if len(jobs) > 0 {
 		if _, err := t.Queue.Enqueue(ctx, "", jobs...); err != nil {
