@@ -127,6 +127,12 @@ func (w *Worker) ask(ctx context.Context, some []github.Delivery) []error {
 	var all sync.WaitGroup
 	for i, d := range some {
 		all.Go(func() {
+			// Those before it took their time, and it may have come meanwhile.
+			arrived, err := w.Queue.Arrived(ctx, d.GUID)
+			if err != nil || arrived {
+				errs[i] = err
+				return
+			}
 			if errs[i] = w.App.Redeliver(ctx, d.ID); errs[i] == nil {
 				w.metrics.redelivered.Inc()
 				w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
