@@ -174,10 +174,11 @@ func TestGarbage(t *testing.T) {
 	keysBefore, seriesBefore, memory := keys(), series(), s.app.resident()
 	n := sized(4000, 100_000)
 	s.garbage(n)
-	if now := keys(); now != keysBefore {
+	const own = 30 // what the service itself may begin to keep or to count meanwhile; a hundredth of what each request would add
+	if now := keys(); now > keysBefore+own {
 		s.Errorf("%d keys in Redis, %d before", now, keysBefore)
 	}
-	if now := series(); now != seriesBefore {
+	if now := series(); now > seriesBefore+own {
 		s.Errorf("%d lines of metrics, %d before", now, seriesBefore)
 	}
 	grown := s.app.resident() - memory
