@@ -105,12 +105,12 @@ func (t *tries) shows(x judged, name, version string) (left, known bool, err err
 func (t *tries) bisect(x judged, name, lowest, highest string, fails stack.End) (*Range, error) {
 	listed, err := t.world.source.Versions(t.ctx, name)
 	if err != nil {
-		return nil, t.ctx.Err() // what the source can't say is no error of the check
+		return nil, t.ctx.Err() //nolint:nilerr // what the source can't say is no error of the check
 	}
 	from, errFrom := pkgmeta.ParseVersion(lowest)
 	to, errTo := pkgmeta.ParseVersion(highest)
 	if errFrom != nil || errTo != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // nothing lies between what are no versions
 	}
 	requirement, spec := t.declared(name)
 	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool {

@@ -28,7 +28,7 @@ func button(e envelope, identifier, external, sha string) (decision, error) {
 		return decision{}, errors.New("the payload names no commit or nobody who pressed the button")
 	}
 	p := buttonPayload{Action: buttons[i], SHA: sha, Author: e.Sender.Login}
-	ok := false
+	var ok bool
 	if p.Kind, p.Key, ok = subjectOf(external, e.Repository.ID); !ok {
 		p.Kind, p.Key = "commit", fmt.Sprintf("commit/%d/%s", e.Repository.ID, sha)
 	}

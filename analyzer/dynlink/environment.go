@@ -172,10 +172,10 @@ func (e *Environment) Load(root *Library) *Loading {
 			r.add(o, h.place(), h.place(), nil, foundHost)
 		}
 	}
-	if e.Libc == "musl" {
-		newMusl(r, e.musl, e.object).dependencies(r)
+	if e.Libc == "musl" { // errors are of reading files, and these libraries are read
+		_ = newMusl(r, e.musl, e.object).dependencies(r)
 	} else {
-		e.glibc.dependencies(r, nil)
+		_ = e.glibc.dependencies(r, nil)
 	}
 	l := &Loading{Found: make([]Found, 0, len(r.order)), places: make([]int32, 0, len(r.order)), set: make([]uint64, (len(e.place)+63)/64)}
 	l.host, l.Hidden = e.scopes()

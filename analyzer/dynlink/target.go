@@ -15,7 +15,8 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	r := &run{store: l.store, linker: l, answer: &Answer{}}
 	r.main = &loaded{object: &object{m: &elfobj.Mapping{}}}
 	t := &target{linker: l, run: r, by: map[string]*loaded{"": r.main}}
-	libc, version := "glibc", ""
+	libc := "glibc"
+	var version string
 	switch gnu, own := interpreters[arch], muslPath(arch); {
 	case l.exists(gnu):
 		g := l.loader(arch)

@@ -3,6 +3,7 @@ package stories
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -61,7 +62,7 @@ func TestSlowloris(t *testing.T) {
 			}()
 			_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 			_, err := io.Copy(io.Discard, c)
-			if e, ok := err.(net.Error); ok && e.Timeout() {
+			if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 				ends <- fmt.Errorf("a connection that sends %q is still open", how.drop)
 			}
 		})

@@ -46,7 +46,7 @@ func (w *Worker) reconcile(ctx context.Context, term *queue.Term) (time.Duration
 	if left := last.Add(every).Sub(w.Now()); left > 0 {
 		sleep(ctx, min(left, every))
 		if ctx.Err() != nil {
-			return 0, nil
+			return 0, nil //nolint:nilerr // the time of the last look was there or not, and now the service ends
 		}
 	}
 	installations, err := w.App.Installations(ctx)

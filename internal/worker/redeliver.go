@@ -115,7 +115,7 @@ func (w *Worker) askedLately(ctx context.Context) (map[string]question, error) {
 		return nil, err
 	}
 	if len(data) > 0 && json.Unmarshal(data, &lately) != nil {
-		return map[string]question{}, nil
+		clear(lately) // a note of another release; a delivery may be asked for once more
 	}
 	maps.DeleteFunc(lately, func(_ string, q question) bool { return w.Now().Sub(q.At) > askedFor })
 	return lately, nil

@@ -112,7 +112,7 @@ func (r *Reader) run() error {
 		case inCoded:
 			err = r.decode()
 		}
-		if err == ErrCorrupt && r.used()+maxCode > 8*r.have && r.last { // it may be zeros behind the end that make no sense
+		if errors.Is(err, ErrCorrupt) && r.used()+maxCode > 8*r.have && r.last { // it may be zeros behind the end that make no sense
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {
