@@ -1,6 +1,8 @@
 package dynlink
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -50,6 +52,10 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 	l.last = r
 	r.asking = path
 	o, err := l.store.open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.answer.Error = "no such file in the root"
+		return r.answer
+	}
 	if err != nil || o.head == nil || o.m == nil && o.damage == nil {
 		r.answer.Error = "not a dynamic executable"
 		return r.answer

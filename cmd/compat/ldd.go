@@ -26,7 +26,8 @@ func newLddCommand(env environment) *cobra.Command {
 		Use:   "ldd [flags] FILE...",
 		Short: "Say what the dynamic linker would do with a file, without running anything",
 		Long: `ldd says which libraries a program or shared library loads from where, and which libraries, versions and symbols are missing: what
-'ldd -r' says in a chroot of --root with LD_BIND_NOW set, for any architecture, from the files alone. Each FILE is a path inside the root.
+'ldd -r' says in a chroot of --root with LD_BIND_NOW set, for any architecture, from the files alone. Each FILE is a path inside the root,
+and may be relative to the current folder where no root is given.
 
 Exit code 0, also where something is missing (as ldd), 1 where the loader itself gives up, 2 for wrong usage.`,
 		Args: cobra.MinimumNArgs(1),
@@ -63,9 +64,9 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	enc.SetEscapeHTML(false)
 	gaveUp := false
 	for i, file := range files {
-		asked := filepath.ToSlash(file)
-		if !strings.Contains(asked, "/") {
-			asked = "./" + asked // a file, not the name of a library: as ldd does
+		asked, err := inRoot(o.root, file)
+		if err != nil {
+			return err
 		}
 		a := linker.Resolve(asked, settings)
 		gaveUp = gaveUp || a.Error != ""
@@ -95,6 +96,21 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		return exit{code: exitIncompatible}
 	}
 	return nil
+}
+
+// inRoot is the path of a file in the root: this machine's own root has a current folder, another one has none.
+func inRoot(root, file string) (string, error) {
+	if root == "/" {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		return filepath.ToSlash(path), nil
+	}
+	if path := filepath.ToSlash(file); strings.Contains(path, "/") {
+		return path, nil
+	}
+	return "./" + file, nil // a file, not the name of a library: as ldd does
 }
 
 // writeMissing prints what stands in the way, worst first.
