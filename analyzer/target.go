@@ -93,7 +93,7 @@ func claimed(f *Facts, arch string) *platform.Platform {
 		if err != nil || p.Arch != arch || !strings.HasSuffix(t.Platform, "_"+arch) {
 			continue
 		}
-		if oldest == nil || OlderLibc(p.LibcVersion, oldest.LibcVersion) {
+		if oldest == nil || OlderRelease(p.LibcVersion, oldest.LibcVersion) {
 			oldest = p
 		}
 	}
@@ -106,11 +106,11 @@ const oldestLiving = "2.17"
 // Extinct tells whether a platform is older than every system that is still supported (manylinux1 and manylinux2010). What fails on
 // those only is a warning where a tag names them, and nothing is judged against them unasked.
 func Extinct(p *platform.Platform) bool {
-	return p.Libc == "glibc" && OlderLibc(p.LibcVersion, oldestLiving)
+	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestLiving)
 }
 
-// OlderLibc tells whether one libc version ("2.17") comes before another; false when either is none.
-func OlderLibc(a, b string) bool {
+// OlderRelease tells whether one release of a libc or of CPython ("2.17", "3.9") comes before another; false when either is none.
+func OlderRelease(a, b string) bool {
 	x, errX := ordinal(a)
 	y, errY := ordinal(b)
 	return errX == nil && errY == nil && x < y

@@ -3,6 +3,7 @@ package comment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,28 +79,16 @@ func (p *Poster) said(ctx context.Context, at Spot, visit func(by *gh.User, text
 			list := gh.ListOptions{PerPage: 100, Page: page}
 			if at.Thread != 0 {
 				all, resp, err := p.Client.PullRequests.ListComments(ctx, p.Owner, p.Repo, at.Number, &gh.PullRequestListCommentsOptions{ListOptions: list})
-				if err != nil {
-					return err
+				if err == nil && !visited(all, visit) {
+					next = resp.NextPage
 				}
-				for _, c := range all {
-					if visit(c.GetUser(), c.GetBody()) {
-						return nil
-					}
-				}
-				next = resp.NextPage
-				return nil
-			}
-			all, resp, err := p.Client.Issues.ListComments(ctx, p.Owner, p.Repo, at.Number, &gh.IssueListCommentsOptions{ListOptions: list})
-			if err != nil {
 				return err
 			}
-			for _, c := range all {
-				if visit(c.GetUser(), c.GetBody()) {
-					return nil
-				}
+			all, resp, err := p.Client.Issues.ListComments(ctx, p.Owner, p.Repo, at.Number, &gh.IssueListCommentsOptions{ListOptions: list})
+			if err == nil && !visited(all, visit) {
+				next = resp.NextPage
 			}
-			next = resp.NextPage
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
@@ -107,4 +96,12 @@ func (p *Poster) said(ctx context.Context, at Spot, visit func(by *gh.User, text
 		page = next
 	}
 	return nil
+}
+
+// visited shows comments of either kind to visit, and says whether it was done with one of them.
+func visited[C interface {
+	GetUser() *gh.User
+	GetBody() string
+}](all []C, visit func(by *gh.User, text string) bool) bool {
+	return slices.ContainsFunc(all, func(c C) bool { return visit(c.GetUser(), c.GetBody()) })
 }

@@ -62,7 +62,8 @@ func describe(d decision, err error) string {
 	return sb.String()
 }
 
-func FuzzDecide(f *testing.F) {
+// payloads visits those of all stories.
+func payloads(f *testing.F, visit func(event string, body []byte)) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
 		f.Fatal(err)
@@ -74,10 +75,14 @@ func FuzzDecide(f *testing.F) {
 		}
 		for _, part := range txtar.Parse(data).Files {
 			if event, ok := strings.CutSuffix(part.Name, ".json"); ok {
-				f.Add(event, part.Data)
+				visit(event, part.Data)
 			}
 		}
 	}
+}
+
+func FuzzDecide(f *testing.F) {
+	payloads(f, func(event string, body []byte) { f.Add(event, body) })
 	f.Fuzz(func(t *testing.T, event string, body []byte) {
 		d, err := decide(event, "GUID", body, 7)
 		outcomes := 0

@@ -2,13 +2,9 @@ package webhook
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 )
 
 func TestThin(t *testing.T) {
@@ -35,21 +31,7 @@ func TestThin(t *testing.T) {
 
 // FuzzThin compares with encoding/json: of what that takes, the same members are left with the same values.
 func FuzzThin(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, part := range txtar.Parse(data).Files {
-			if strings.HasSuffix(part.Name, ".json") {
-				f.Add(part.Data)
-			}
-		}
-	}
+	payloads(f, func(_ string, body []byte) { f.Add(body) })
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := thin(body, used)
 		var whole, left any

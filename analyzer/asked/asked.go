@@ -8,7 +8,11 @@
 // It knows names and versions only; what answers them is up to the linker that asks.
 package asked
 
-import "github.com/compat-app/compat/analyzer/elfobj"
+import (
+	"iter"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
 
 // Question is a reference to a symbol; Version is "" for one without.
 type Question struct {
@@ -109,6 +113,20 @@ func (n *Names) Name(symbol string) int32 {
 		return name
 	}
 	return -1
+}
+
+// Each calls yield with the number of each name of a library that is asked for. symbols gives names with versions, those of one name after each other.
+func (n *Names) Each(symbols iter.Seq2[string, string], yield func(name int32)) {
+	last := ""
+	for name := range symbols {
+		if name == last {
+			continue
+		}
+		last = name
+		if number, ok := n.names[name]; ok {
+			yield(number)
+		}
+	}
 }
 
 // Len is how many names there are.

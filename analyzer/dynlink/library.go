@@ -133,13 +133,7 @@ func index(exports []elfobj.Export, versions []string) *table {
 }
 
 func (t *table) named(name string) []int32 {
-	t.once.Do(func() {
-		t.byName = make(map[string][]int32, len(t.exports))
-		for i := range t.exports {
-			n := t.exports[i].Name
-			t.byName[n] = append(t.byName[n], int32(i))
-		}
-	})
+	t.once.Do(func() { t.byName = elfobj.ByName(t.exports) })
 	return t.byName[name]
 }
 

@@ -148,16 +148,7 @@ func (t *table) serves(_, version string, rows []row) bool {
 }
 
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {
-	last := ""
-	for name := range p.l.Symbols() {
-		if name == last {
-			continue
-		}
-		last = name
-		if n := names.Name(name); n >= 0 {
-			yield(n, 0)
-		}
-	}
+	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
 func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Has(symbol, version) }

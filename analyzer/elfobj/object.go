@@ -67,6 +67,15 @@ type Export struct {
 	Size    uint64 `json:"size,omitempty"`
 }
 
+// ByName maps each name to the places in a list of exports that have it, in their order.
+func ByName(exports []Export) map[string][]int32 {
+	places := make(map[string][]int32, len(exports))
+	for i := range exports {
+		places[exports[i].Name] = append(places[exports[i].Name], int32(i))
+	}
+	return places
+}
+
 // Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file" or "0x…".
 type Kind string
 

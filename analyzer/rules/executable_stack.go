@@ -44,7 +44,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 			how = "it has no PT_GNU_STACK header"
 		}
 		f.Message = fmt.Sprintf("%s asks for an executable stack (%s), and glibc refuses to load such a library from 2.41 on", v.Path, how)
-		if claimed := p.Asked || p.Platform.Kind == platform.Policy; claimed && !analyzer.OlderLibc(p.Platform.LibcVersion, "2.41") && !v.Alternative {
+		if claimed := p.Asked || p.Platform.Kind == platform.Policy; claimed && !analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") && !v.Alternative {
 			f.Severity = analyzer.Error
 			f.Message += fmt.Sprintf("; %s has %s", p.Platform.Name, p.Platform.LibcVersion)
 		}

@@ -187,7 +187,7 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 		family = strings.TrimRight(p.Platform.Name, "0123456789.")
 	}
 	for _, q := range platform.All(p.Platform.Arch) {
-		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family || !analyzer.OlderLibc(p.Platform.LibcVersion, q.LibcVersion) {
+		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family || !analyzer.OlderRelease(p.Platform.LibcVersion, q.LibcVersion) {
 			continue
 		}
 		name := i.Library

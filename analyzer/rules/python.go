@@ -61,12 +61,9 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 		f.Message += fmt.Sprintf("; CPython %s does not export it, %s to %s do", release, had[0], had[len(had)-1])
 	}
 	// What is private comes and goes with patch releases, of which the table has one for each release.
-	if strings.HasPrefix(f.Symbol, "_") && (len(had) == 0 || slices.ContainsFunc(had, func(r string) bool { return newer(r, release) })) {
+	if strings.HasPrefix(f.Symbol, "_") && (len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
 		f.Severity = analyzer.Warning
 		f.Message += "; a patch release may"
 	}
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build with the headers of CPython " + release + ", from sources and generated code (Cython, SWIG) that know this release"}}}
 }
-
-// newer compares releases of CPython as numbers.
-func newer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }

@@ -38,7 +38,7 @@ func checkRelrVersion(p *analyzer.Pass) {
 		}
 		f := analyzer.Finding{Object: v.Path, Version: relrVersion, Library: v.VersionNeeds[libc].Library, Chain: []string{v.Path, v.VersionNeeds[libc].Library}}
 		f.Message = fmt.Sprintf("%s has packed relative relocations and does not need %s of %s: glibc refuses it from 2.36 on", v.Path, relrVersion, f.Library)
-		if analyzer.OlderLibc(p.Platform.LibcVersion, "2.36") {
+		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
 			f.Message += fmt.Sprintf(", and %s, which has %s, leaves the relocations out", p.Platform.Name, p.Platform.LibcVersion)
 		}
 		if v.Alternative {

@@ -32,6 +32,13 @@ Not seen: symbols that are looked up with dlsym, and versions that only another 
 
 func checkSymbolVersion(p *analyzer.Pass) {
 	retag := retagging(p)
+	said := map[node]string{} // a library of thousands of imports has a few nodes
+	came := func(n node) string {
+		if _, ok := said[n]; !ok {
+			said[n] = since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...)
+		}
+		return said[n]
+	}
 	for _, v := range p.Views {
 		for _, b := range v.Bindings {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
@@ -40,7 +47,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 			i := *b.Import
 			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...)}
 			older := b.Provider.VersionsOf(i.Name)
-			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(p, node{i.Library, i.Version}))
+			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(node{i.Library, i.Version}))
 			if len(older) > 0 {
 				f.Message += fmt.Sprintf("; it has %s", analyzer.Versioned(i.Name, older[len(older)-1]))
 			}
@@ -56,7 +63,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				continue
 			}
 			p.Report(analyzer.Finding{Object: v.Path, Version: n.Version, Library: n.Library, Chain: []string{v.Path, n.Library},
-				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(p, n))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
+				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(n))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
 		}
 	}
 }
@@ -99,21 +106,16 @@ func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
 	return err == nil && anywhere(living, i)
 }
 
-// since says when a version came, "" where that is not known.
-func since(version string) string {
-	if s := platform.Describe(version); s != "" {
-		return " (" + s + ")"
+// since says when a version came and which systems have it, where they are given; "" where it is not known.
+func since(version string, systems ...string) string {
+	s := platform.Describe(version)
+	if s == "" {
+		return ""
 	}
-	return ""
-}
-
-// came is since with the systems that have it.
-func came(p *analyzer.Pass, n node) string {
-	s := since(n.Version)
-	if systems := platform.First(p.Platform.Arch, n.Library, n.Version); s != "" && len(systems) > 0 {
-		return strings.TrimSuffix(s, ")") + "; " + strings.Join(systems, ", ") + " and newer have it)"
+	if len(systems) > 0 {
+		s += "; " + strings.Join(systems, ", ") + " and newer have it"
 	}
-	return s
+	return " (" + s + ")"
 }
 
 // builtWith names the compiler that .comment tells of: the build image is the usual cause.
@@ -156,7 +158,7 @@ func imageFor(p *platform.Platform) string {
 		return ""
 	}
 	for _, i := range images {
-		if !analyzer.OlderLibc(p.LibcVersion, i.libc) {
+		if !analyzer.OlderRelease(p.LibcVersion, i.libc) {
 			return i.name
 		}
 	}

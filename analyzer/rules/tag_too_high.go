@@ -36,7 +36,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 			return
 		}
 	}
-	if !analyzer.OlderLibc(lower.LibcVersion, p.Platform.LibcVersion) || !allVersions(p, lower) {
+	if !analyzer.OlderRelease(lower.LibcVersion, p.Platform.LibcVersion) || !allVersions(p, lower) {
 		return
 	}
 	p.Report(analyzer.Finding{Message: fmt.Sprintf("you may claim %s: the wheel's tag says %s, and nothing in it needs a system that new", lower.Name, p.Platform.Name)},

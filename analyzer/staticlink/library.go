@@ -103,13 +103,7 @@ func firstNode(o *elfobj.Object) string {
 }
 
 func (x *index) named(name string) []int32 {
-	x.once.Do(func() {
-		x.byName = make(map[string][]int32, len(x.exports))
-		for i := range x.exports {
-			n := x.exports[i].Name
-			x.byName[n] = append(x.byName[n], int32(i))
-		}
-	})
+	x.once.Do(func() { x.byName = elfobj.ByName(x.exports) })
 	return x.byName[name]
 }
 
@@ -193,16 +187,7 @@ func (p provided) kind(name, version string) elfobj.Kind {
 func (p provided) versions(name string) []string { return p.l.SymbolVersions(name) }
 
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {
-	last := ""
-	for name := range p.l.Symbols() {
-		if name == last {
-			continue
-		}
-		last = name
-		if n := names.Name(name); n >= 0 {
-			yield(n, 0)
-		}
-	}
+	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
 func (p provided) linksAt(_ int32, name, version string) bool { return p.links(name, version) }

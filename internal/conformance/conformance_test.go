@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -20,8 +19,13 @@ import (
 	"github.com/compat-app/compat/internal/needs"
 )
 
-// wheel puts the files of a real wheel into the folder files.
-const wheel = "python3 -m pip download -q --no-deps --only-binary :all: --python-version 311 --platform manylinux2014_x86_64 -d w markupsafe==2.1.5 && mkdir files && bsdtar -xf w/*.whl -C files && "
+const (
+	// download fetches a real wheel into the folder w.
+	download = "python3 -m pip download -q --no-deps --only-binary :all: --python-version 311 --platform manylinux2014_x86_64 -d w markupsafe==2.1.5 && "
+
+	// wheel puts its files into the folder files.
+	wheel = download + "mkdir files && bsdtar -xf w/*.whl -C files && "
+)
 
 // cases are shell commands that leave one package under the name of the case in an empty folder.
 var cases = []struct {
@@ -29,7 +33,7 @@ var cases = []struct {
 	tools        []string // and the Debian packages that bring them
 	script       string
 }{
-	{"markupsafe.whl", unpack.FormatZip, nil, "python3 -m pip download -q --no-deps --only-binary :all: --python-version 311 --platform manylinux2014_x86_64 -d . markupsafe==2.1.5 && mv *.whl markupsafe.whl"},
+	{"markupsafe.whl", unpack.FormatZip, nil, download + "mv w/*.whl markupsafe.whl"},
 	{"module.zip", unpack.FormatZip, nil, "cp $(go mod download -json github.com/wasmerio/wasmer-go@v1.0.4 | sed -n 's/.*\"Zip\": \"\\(.*\\)\",/\\1/p') module.zip"},
 	{"bcrypt.tgz", unpack.FormatNPM, []string{"npm npm"}, "npm pack -s --ignore-scripts bcrypt@6.0.0 && mv bcrypt-*.tgz bcrypt.tgz"},
 	{"jsc.aar", unpack.FormatJar, []string{"npm npm"}, "npm pack -s --ignore-scripts jsc-android@250231.0.0 && tar -xzf jsc-android-*.tgz && mv $(find package -name 'android-jsc-r*.aar') jsc.aar"},
@@ -120,10 +124,7 @@ var packed = []string{"PK\x03\x04", "\x1f\x8b", "BZh", "\xfd7zXZ\x00", "\x28\xb5
 
 // extracted lists the digests of the objects that bsdtar brings out, and out of the archives that it brings out.
 func extracted(t *testing.T, file string) (sums []string) {
-	dir := filepath.Join(t.TempDir(), fmt.Sprintf("x%d", len(sums)))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	if out, err := exec.Command("bsdtar", "-xf", file, "-C", dir).CombinedOutput(); err != nil {
 		t.Logf("%s is no archive to libarchive: %v %s", filepath.Base(file), err, out)
 		return nil

@@ -116,10 +116,16 @@ func TestArtifactsListedLate(t *testing.T) {
 }
 
 func TestBrokenDownloadIsTakenAgain(t *testing.T) {
-	s := tell(t, world{})
-	p := s.Open()
 	a := wheels(cases.CaseA("1.1.0"))
 	a.Cuts = 2
+	judgedAllTheSame(t, a)
+}
+
+// judgedAllTheSame tells of an artifact of case A that can't be had at once.
+func judgedAllTheSame(t *testing.T, a *githubtest.Artifact) {
+	t.Helper()
+	s := tell(t, world{})
+	p := s.Open()
 	s.Finish(p, a)
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
@@ -128,14 +134,9 @@ func TestBrokenDownloadIsTakenAgain(t *testing.T) {
 
 // A link to an artifact lives for a minute: who comes too late asks for another.
 func TestLinksThatAreTooOld(t *testing.T) {
-	s := tell(t, world{})
-	p := s.Open()
 	a := wheels(cases.CaseA("1.1.0"))
 	a.Stale = 2
-	s.Finish(p, a)
-	k := s.Concluded(p.HeadSHA)
-	s.want(k, "failure")
-	s.says(shown(k), "pow")
+	judgedAllTheSame(t, a)
 }
 
 func TestSeveralArtifacts(t *testing.T) {
