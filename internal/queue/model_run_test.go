@@ -15,7 +15,7 @@ import (
 	"github.com/compat-app/compat/internal/queue/redistest"
 )
 
-// steps is COMPAT_MODEL_STEPS, or so many.
+// steps is COMPAT_MODEL_STEPS, or so many. COMPAT_MODEL_SEED repeats a run that failed.
 func steps(otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv("COMPAT_MODEL_STEPS")); err == nil {
 		return n
@@ -53,8 +53,11 @@ const far = 123456789012345
 func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int) {
 	const keys, installations = 10, 3
 	ctx := t.Context()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed, err := strconv.ParseUint(os.Getenv("COMPAT_MODEL_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("COMPAT_MODEL_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	o := Options{Lease: time.Hour, PerInstallation: 2, MaxAttempts: 3, MaxCrashes: 3}
 	q := open(o)
@@ -67,7 +70,9 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 	}
 	var leases []holding
 	freeze := func() {
-		for _, key := range q.rdb.ZRange(ctx, prefix+"delayed", 0, -1).Val() {
+		delayed, err := q.rdb.ZRange(ctx, prefix+"delayed", 0, -1).Result()
+		must(t, err)
+		for _, key := range delayed {
 			must(t, q.rdb.ZAddXX(ctx, prefix+"delayed", redis.Z{Score: far, Member: key}).Err())
 		}
 	}
@@ -254,11 +259,14 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 		}
 		freeze()
 		if step%50 == 0 || what >= 29 {
+			got, want := map[State][]string{}, map[State][]string{}
 			for _, state := range States() {
-				got := q.rdb.ZRange(ctx, prefix+"in:"+string(state), 0, -1).Val()
-				slices.Sort(got)
-				same(step, string(state)+" after "+name, got, m.in(state))
+				keys, err := q.rdb.ZRange(ctx, prefix+"in:"+string(state), 0, -1).Result()
+				must(t, err)
+				slices.Sort(keys)
+				got[state], want[state] = keys, m.in(state)
 			}
+			same(step, "after "+name, got, want)
 			consistent(t, q)
 			if t.Failed() {
 				t.Fatalf("step %d, after %s", step, name)

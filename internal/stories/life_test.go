@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,7 +165,18 @@ func TestTerminateUnderLoad(t *testing.T) {
 				s.Errorf("after the end %s is %s, %d attempts, %d losses: %s", e.Job.Key, e.State, e.Attempts, e.Losses, e.Reason)
 			}
 		}
+		again := time.Now()
 		s.app.start()
+		var took time.Duration
+		eventually(s, func() string {
+			claimed := s.claimed(again)
+			if len(claimed) < 4 {
+				return fmt.Sprintf("the next process has taken up %d jobs", len(claimed))
+			}
+			took = claimed[3].Sub(again)
+			return ""
+		})
+		s.Logf("every worker of the next process had a job %v after the command", took.Round(time.Millisecond))
 		for _, p := range pulls {
 			s.want(s.Concluded(p.HeadSHA), "failure")
 			s.Once(p, p.HeadSHA)
@@ -193,6 +205,20 @@ func TestOneGrepTellsADelivery(t *testing.T) {
 			s.Errorf("the lines with %s don't tell %s:\n%s", d.GUID, want, strings.Join(trace, ""))
 		}
 	}
+}
+
+// claimed is when the app claimed jobs, since then, as its log says.
+func (s *story) claimed(since time.Time) (at []time.Time) {
+	for line := range strings.Lines(s.app.log.String()) {
+		var l struct {
+			Time time.Time
+			Msg  string
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "job claimed" && l.Time.After(since) {
+			at = append(at, l.Time)
+		}
+	}
+	return at
 }
 
 // queued looks into the queue of an app that doesn't run.
