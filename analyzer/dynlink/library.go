@@ -82,7 +82,7 @@ func (l *Library) Names() []string {
 
 // FromObject makes a library of an object of the artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
-	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o))}
+	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o), o.OldestVersion())}
 }
 
 // OfPlatform makes a library of one that a platform provides.
@@ -92,9 +92,9 @@ func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
 
 // OfPackage makes a library of one that a release brings.
 func OfPackage(r *stack.Release, l *stack.Library) *Library {
-	out := &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions)}
+	out := &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions, l.OldestVersion())}
 	if !l.Known && len(l.Like) > 0 {
-		out.symbols, out.alike = index(l.Like, nil), true
+		out.symbols, out.alike = index(l.Like, nil, ""), true
 	}
 	return out
 }
@@ -111,18 +111,15 @@ func nodes(o *elfobj.Object) []string {
 type table struct {
 	exports  []elfobj.Export
 	versions map[string]bool
-	first    string // the oldest node after the base: an unversioned reference binds to it though it is hidden
+	oldest   string // the first node after the base: an unversioned reference binds to it though it is hidden
 	once     sync.Once
 	byName   map[string][]int32 // places in exports, made when a single name is asked for
 }
 
-func index(exports []elfobj.Export, versions []string) *table {
-	t := &table{exports: exports, versions: make(map[string]bool, len(versions))}
+func index(exports []elfobj.Export, versions []string, oldest string) *table {
+	t := &table{exports: exports, oldest: oldest, versions: make(map[string]bool, len(versions))}
 	for _, v := range versions {
 		t.versions[v] = true
-	}
-	if len(versions) > 1 {
-		t.first = versions[1]
 	}
 	for i := range exports {
 		if v := exports[i].Version; v != "" && !t.versions[v] {
@@ -138,16 +135,13 @@ func (t *table) named(name string) []int32 {
 }
 
 func (t *table) defines(name, version string) bool {
-	defaults := 0
-	for _, i := range t.named(name) {
-		switch t.match(&t.exports[i], version) {
-		case accepted:
-			return true
-		case onlyOne:
-			defaults++
+	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+		for _, i := range t.named(name) {
+			if !yield(t.exports[i].Offer(version, t.oldest)) {
+				return
+			}
 		}
-	}
-	return defaults == 1
+	})
 }
 
 func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 || t.versions[version] }
@@ -163,7 +157,7 @@ func (t *table) versionsOf(name string) []string {
 // provided reads a platform's own table.
 type provided struct{ l *platform.Library }
 
-func (p provided) defines(name, version string) bool { return p.l.Has(name, version) }
+func (p provided) defines(name, version string) bool { return p.l.Binds(name, version) }
 
 func (p provided) hasVersion(version string) bool {
 	return len(p.l.Versions) == 0 || p.l.HasVersion(version)

@@ -135,25 +135,17 @@ func (t *table) each(names *asked.Names, yield func(name, export int32)) {
 }
 
 func (t *table) serves(_, version string, rows []row) bool {
-	defaults := 0
-	for _, r := range rows {
-		switch e := &t.exports[r.export]; t.match(e, version) {
-		case accepted:
-			return true
-		case onlyOne:
-			defaults++
+	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+		for _, r := range rows {
+			if !yield(t.exports[r.export].Offer(version, t.oldest)) {
+				return
+			}
 		}
-	}
-	return defaults == 1
+	})
 }
 
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {
 	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
-func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Has(symbol, version) }
-
-// match is one definition against a reference; version "" is one without.
-func (t *table) match(e *elfobj.Export, version string) verdict {
-	return checkMatch(offer{same: e.Version == version, bare: e.Version == "", oldest: e.Version == t.first, hidden: e.Hidden, versioned: version != ""})
-}
+func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Binds(symbol, version) }

@@ -45,13 +45,14 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 			return !d.Unseen && !d.Local, versioned
 		}
 		v := m.Version(d.Index)
-		switch checkMatch(offer{
-			same: v.Hash == w.version.Hash && v.Name == w.version.Name, bare: versioned && v.Hash == 0, oldest: d.Index <= 2,
-			hidden: d.Hidden, versioned: versioned, strict: w.version.Hidden,
-		}) {
-		case accepted:
+		o := elfobj.Offer{
+			Same: v.Hash == w.version.Hash && v.Name == w.version.Name, Bare: versioned && v.Hash == 0, Oldest: d.Index <= 2,
+			Hidden: d.Hidden, Versioned: versioned, Strict: w.version.Hidden,
+		}
+		switch o.Match() {
+		case elfobj.Accepted:
 			return !d.Unseen && !d.Local, false
-		case onlyOne:
+		case elfobj.OnlyOne:
 			defaults++
 			only = d
 		}

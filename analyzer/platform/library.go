@@ -67,6 +67,25 @@ func (l *Library) Has(symbol, version string) bool {
 	return false
 }
 
+// Binds reports whether the loader binds a reference here; version "" is one without, which takes the default or an oldest version. False where Known is false.
+func (l *Library) Binds(symbol, version string) bool {
+	newest, isDefault := l.Default(symbol)
+	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+		for r := range l.named(symbol) {
+			o := elfobj.Offer{Same: r.Node == version, Bare: r.Node == "", Oldest: l.oldest(r.Node), Hidden: !isDefault || r.Node != newest, Versioned: version != ""}
+			if !yield(o) {
+				return
+			}
+		}
+	})
+}
+
+// oldest tells whether a node is the first of its family: which family has index 2 is not told.
+func (l *Library) oldest(node string) bool {
+	i := slices.Index(l.Versions, node)
+	return i == 0 || i > 0 && !table.SameFamily(l.Versions[i-1], node)
+}
+
 // HasVersion reports whether the library defines the version node; its own SONAME, the base node, counts as the
 // loader's check of versions counts it.
 func (l *Library) HasVersion(version string) bool {

@@ -47,6 +47,24 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// What ld.so of the real library says: an underlinked object of an old -ffast-math finds no __exp_finite, which was made in 2.15 and is hidden since 2.31.
+func TestBinds(t *testing.T) {
+	d12 := lookup(t, "debian12", "x86_64")
+	for _, c := range []struct {
+		library, symbol, version string
+		want                     bool
+	}{
+		{"libm.so.6", "exp", "GLIBC_2.2.5", true}, {"libm.so.6", "exp", "GLIBC_2.28", false}, {"libm.so.6", "exp", "", true},
+		{"libm.so.6", "__exp_finite", "GLIBC_2.15", true}, {"libm.so.6", "__exp_finite", "", false},
+		{"libc.so.6", "sys_siglist", "GLIBC_2.2.5", true}, {"libc.so.6", "sys_siglist", "", true}, // hidden, and the oldest
+		{"libc.so.6", "exp", "", false},
+	} {
+		if got := d12.Library(c.library).Binds(c.symbol, c.version); got != c.want {
+			t.Errorf("%s@%s binds to %s: %v, want %v", c.symbol, c.version, c.library, got, c.want)
+		}
+	}
+}
+
 func TestProviders(t *testing.T) {
 	for _, c := range []struct{ platform, arch, symbol, want string }{
 		{"manylinux_2_17", "x86_64", "dlopen", "libdl.so.2"},

@@ -65,3 +65,11 @@ type Library struct {
 	Like     []elfobj.Export // where Known is false: what it exports in the nearest releases of which that is known
 	Unread   bool            // only its path is known so far, and a Reader would tell more
 }
+
+// OldestVersion is the first version node after the library's own name, "" where it has none.
+func (l *Library) OldestVersion() string {
+	if len(l.Versions) > 1 {
+		return l.Versions[1]
+	}
+	return ""
+}

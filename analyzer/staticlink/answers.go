@@ -1,6 +1,7 @@
 package staticlink
 
 import (
+	"iter"
 	"path"
 	"slices"
 
@@ -115,16 +116,39 @@ func (s *System) definers(question int32, way int) []int32 {
 		return known
 	}
 	out := []int32{}
-	for _, r := range rows {
-		if len(out) > 0 && out[len(out)-1] == r.library {
-			continue
-		}
-		if x := s.entries[r.library].symbols; way == linking && x.linksAt(r.export, q.Symbol, q.Version) || way == binding && x.bindsAt(r.export, q.Symbol, q.Version) {
-			out = append(out, r.library)
+	for lib, own := range byLibrary(rows) {
+		if s.oneServes(own, way, q.Symbol, q.Version) {
+			out = append(out, lib)
 		}
 	}
 	s.known[way][question] = out
 	return out
+}
+
+// byLibrary gives the rows of each library.
+func byLibrary(rows []row) iter.Seq2[int32, []row] {
+	return func(yield func(int32, []row) bool) {
+		for len(rows) > 0 {
+			lib := rows[0].library
+			n := slices.IndexFunc(rows, func(r row) bool { return r.library != lib })
+			if n < 0 {
+				n = len(rows)
+			}
+			if !yield(lib, rows[:n]) {
+				return
+			}
+			rows = rows[n:]
+		}
+	}
+}
+
+// oneServes tells whether one of a library's rows of a name serves a reference to it.
+func (s *System) oneServes(own []row, way int, name, version string) bool {
+	x := s.entries[own[0].library].symbols
+	if way == binding {
+		return x.bindsAmong(own, name, version)
+	}
+	return slices.ContainsFunc(own, func(r row) bool { return x.linksAt(r.export, name, version) })
 }
 
 // imports sorts the imports of a library for one way to ask.
@@ -198,10 +222,9 @@ func (s *System) Definer(name string, among []*Library) *Library {
 	}
 	for _, way := range []int{linking, binding} {
 		best := -1
-		for _, r := range s.of(number) {
-			e := s.entries[r.library]
-			if way == linking && e.symbols.linksAt(r.export, name, "") || way == binding && e.symbols.bindsAt(r.export, name, "") {
-				if k := slices.Index(among, e.Library); k >= 0 && (best < 0 || k < best) {
+		for lib, own := range byLibrary(s.of(number)) {
+			if s.oneServes(own, way, name, "") {
+				if k := slices.Index(among, s.entries[lib].Library); k >= 0 && (best < 0 || k < best) {
 					best = k
 				}
 			}

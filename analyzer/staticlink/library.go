@@ -35,22 +35,19 @@ type symbols interface {
 
 	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
 	linksAt(export int32, name, version string) bool         // links, by that export
-	bindsAt(export int32, name, version string) bool
+	bindsAmong(rows []row, name, version string) bool        // binds, by the rows that each gave for the name
 }
 
 // FromObject reads an object of an artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
 	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Known: true, Imports: o.Imports,
-		symbols: &index{exports: o.Exports, first: firstNode(o)}, plain: !o.HasVersym}
+		symbols: &index{exports: o.Exports, oldest: o.OldestVersion()}, plain: !o.HasVersym}
 }
 
 // FromPackage reads a library that another package brings.
 func FromPackage(l *stack.Library) *Library {
-	x := &index{exports: l.Exports}
-	if len(l.Versions) > 1 {
-		x.first = l.Versions[1]
-	}
-	return &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Known: l.Known, symbols: x}
+	return &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Known: l.Known,
+		symbols: &index{exports: l.Exports, oldest: l.OldestVersion()}}
 }
 
 // FromPlatform reads a library that a platform provides.
@@ -87,19 +84,9 @@ func (l *Library) Versions(name string) []string { return l.symbols.versions(nam
 // index looks exports up by name. It is built on the first question: most libraries of an artifact are never asked.
 type index struct {
 	exports []elfobj.Export
-	first   string // the oldest version node, to which the loader binds a reference without version
+	oldest  string // the first version node, to which the loader binds a reference without version
 	once    sync.Once
 	byName  map[string][]int32
-}
-
-// firstNode is the node after the base one.
-func firstNode(o *elfobj.Object) string {
-	for _, d := range o.VersionDefs {
-		if !d.Base {
-			return d.Name
-		}
-	}
-	return ""
 }
 
 func (x *index) named(name string) []int32 {
@@ -129,7 +116,13 @@ func (x *index) versions(name string) []string {
 }
 
 func (x *index) binds(name, version string) bool {
-	return slices.ContainsFunc(x.named(name), func(i int32) bool { return x.bindsAt(i, name, version) })
+	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+		for _, i := range x.named(name) {
+			if !yield(x.exports[i].Offer(version, x.oldest)) {
+				return
+			}
+		}
+	})
 }
 
 func (x *index) each(names *asked.Names, yield func(name, export int32)) {
@@ -144,10 +137,14 @@ func (x *index) linksAt(export int32, _, version string) bool {
 	return version == "" && !e.Hidden || version != "" && e.Version == version
 }
 
-// bindsAt follows check_match of glibc's elf/dl-lookup.c.
-func (x *index) bindsAt(export int32, _, version string) bool {
-	e := &x.exports[export]
-	return e.Version == version || e.Version == "" && !e.Hidden || version == "" && (!e.Hidden || e.Version == x.first)
+func (x *index) bindsAmong(rows []row, _, version string) bool {
+	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+		for _, r := range rows {
+			if !yield(x.exports[r.export].Offer(version, x.oldest)) {
+				return
+			}
+		}
+	})
 }
 
 // provided reads a platform's own table.
@@ -161,16 +158,7 @@ func (p provided) links(name, version string) bool {
 	return ok
 }
 
-// binds: without a version the loader takes the default definition or the oldest node's, and no other.
-func (p provided) binds(name, version string) bool {
-	if version != "" {
-		return p.l.Has(name, version)
-	}
-	if _, ok := p.l.Default(name); ok {
-		return true
-	}
-	return len(p.l.Versions) > 0 && p.l.Has(name, p.l.Versions[0])
-}
+func (p provided) binds(name, version string) bool { return p.l.Binds(name, version) }
 
 func (p provided) kind(name, version string) elfobj.Kind {
 	if version == "" {
@@ -192,4 +180,4 @@ func (p provided) each(names *asked.Names, yield func(name, export int32)) {
 
 func (p provided) linksAt(_ int32, name, version string) bool { return p.links(name, version) }
 
-func (p provided) bindsAt(_ int32, name, version string) bool { return p.binds(name, version) }
+func (p provided) bindsAmong(_ []row, name, version string) bool { return p.binds(name, version) }

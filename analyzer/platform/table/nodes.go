@@ -34,6 +34,13 @@ func CompareNodes(a, b string) int {
 	return cmp.Or(cmp.Compare(len(restA), len(restB)), cmp.Compare(a, b))
 }
 
+// SameFamily tells whether two nodes differ in their numbers only.
+func SameFamily(a, b string) bool {
+	familyA, _ := split(a)
+	familyB, _ := split(b)
+	return familyA == familyB
+}
+
 // split cuts a node's family from its number: "GLIBC_2.17" is "GLIBC" and "2.17".
 func split(node string) (family, rest string) {
 	i := strings.IndexByte(node, '_')

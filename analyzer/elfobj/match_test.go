@@ -1,0 +1,41 @@
+package elfobj
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestServes(t *testing.T) {
+	const oldest = "V1"
+	for _, c := range []struct {
+		name    string
+		exports []Export
+		version string
+		want    bool
+	}{
+		{"nothing", nil, "", false},
+		{"the version asked for, hidden or not", []Export{{Version: "V2", Hidden: true}}, "V2", true},
+		{"another version", []Export{{Version: "V1"}}, "V2", false},
+		{"no version where one is asked for", []Export{{}}, "V2", true},
+		{"no version, hidden, where one is asked for", []Export{{Hidden: true}}, "V2", false},
+		{"a default, asked for without", []Export{{Version: "V2"}, {Version: "V3", Hidden: true}}, "", true},
+		{"hidden ones, asked for without", []Export{{Version: "V2", Hidden: true}, {Version: "V3", Hidden: true}}, "", false},
+		{"the oldest, hidden, asked for without", []Export{{Version: "V1", Hidden: true}}, "", true},
+		{"two defaults, asked for without", []Export{{Version: "V2"}, {Version: "V3"}}, "", false},
+	} {
+		offers := func(yield func(Offer) bool) {
+			for i := range c.exports {
+				if !yield(c.exports[i].Offer(c.version, oldest)) {
+					return
+				}
+			}
+		}
+		if got := Serves(offers); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		slices.Reverse(c.exports)
+		if got := Serves(offers); got != c.want {
+			t.Errorf("%s, the other way round: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
