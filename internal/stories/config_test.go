@@ -62,3 +62,35 @@ func TestAcceptedInTheConfig(t *testing.T) {
 		})
 	}
 }
+
+// A push changes the configuration of all repositories of an account. Whatever is judged from then on is judged by the new one, though the old one was
+// read a moment before; what was judged already stays as it is until somebody asks.
+func TestConfigurationOfTheAccountChanges(t *testing.T) {
+	for _, name := range []string{".github", ".github-private"} {
+		t.Run(name, func(t *testing.T) {
+			s := tell(t, world{})
+			p := s.Bad() // by no configuration, which is noted for ten minutes
+			common := s.gh.NewRepo(s.inst, name, map[string]string{"README.md": "# acme\n"})
+			s.gh.Do(func() { common.Private = name == ".github-private" })
+			change := func(text string) {
+				s.Free()
+				before := s.Verdicts(p.HeadSHA)
+				s.gh.Commit(common, "main", map[string]string{settings: text})
+				s.Send("push", s.gh.PushEvent(common, "main", settings))
+				s.Free()
+				if n := s.Verdicts(p.HeadSHA); n != before {
+					s.Errorf("a head that nobody asks about has %d verdicts, %d before the push", n, before)
+				}
+			}
+			change("fail_on: never\n")
+			before := s.Verdicts(p.HeadSHA)
+			s.Say(p.Number, "maintainer", "/compat recheck")
+			s.want(s.Again(p.HeadSHA, before), "neutral", "success")
+
+			change("fail_on: error\n")
+			sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
+			s.Finish(p, wheels(cases.CaseA("1.1.1")))
+			s.want(s.Concluded(sha), "failure")
+		})
+	}
+}

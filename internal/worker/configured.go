@@ -112,7 +112,7 @@ func (t *task) inherited(ctx context.Context) (configuration, []config.Problem, 
 	if known.Repo == "" {
 		return configuration{repository: &config.Repository{}, where: config.Path}, nil, nil
 	}
-	c := configuration{where: t.repo.Owner + "/" + known.Repo + ":" + config.Path, own: known.Repo == t.repo.Name}
+	c := configuration{where: t.repo.Owner + "/" + known.Repo + ":" + config.Path, own: strings.EqualFold(known.Repo, t.repo.Name)}
 	problems := t.parse(&c, known.Text)
 	return c, problems, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/internal/queue"
@@ -46,7 +47,7 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 			r = &refresh{}
 		}
 	}
-	if slices.Contains(defaults, t.repo.Name) { // the configuration of the whole account may be another
+	if slices.ContainsFunc(defaults, func(name string) bool { return strings.EqualFold(name, t.repo.Name) }) { // the configuration of the whole account may be another
 		if err := t.keepFor(ctx, inheritKey(t.job.Installation, t.repo.Owner), nil, time.Second); err != nil {
 			return done, err
 		}
