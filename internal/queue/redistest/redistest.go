@@ -9,6 +9,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -39,7 +40,7 @@ type Server struct {
 // Where redis-server isn't installed the test is skipped; with CI=true in the environment it fails.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path := needs.Program(t, "redis-server", "redis-server", "this test needs a real one")
+	path := needs.Program(t, cmp.Or(os.Getenv("COMPAT_REDIS_SERVER"), "redis-server"), "redis-server", "this test needs a real one")
 	s := &Server{t: t, path: path, dir: t.TempDir()}
 	s.port = freePort(t)
 	s.args = append([]string{
