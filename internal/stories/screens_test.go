@@ -128,7 +128,7 @@ const look = `(() => {
   return {
     Title: document.title, Low: low, Back: behind(document.body).join(), Over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     Active: all.filter(e => /^(SCRIPT|IMG|IFRAME|OBJECT|EMBED|FORM|VIDEO|AUDIO|LINK|META|BASE)$/.test(e.tagName) || [...e.attributes].some(a => a.name.startsWith('on') || /^\s*javascript:/i.test(a.value))).map(e => e.outerHTML.slice(0, 80)),
-    Loaded: performance.getEntriesByType('resource').map(e => e.name).filter(n => !/\/(markdown|frame|style)\.css$/.test(n)),
+    Loaded: performance.getEntriesByType('resource').map(e => e.name).filter(n => !/\/((markdown|frame|style)\.css|favicon\.ico)$/.test(n)),
   }
 })()`
 
