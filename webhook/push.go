@@ -16,6 +16,7 @@ func push(e envelope, body []byte) (decision, error) {
 	type commit struct{ Added, Modified, Removed []string }
 	var p struct {
 		Ref     string
+		After   string
 		Deleted bool
 		Commits []commit
 	}
@@ -29,5 +30,5 @@ func push(e envelope, body []byte) (decision, error) {
 		return slices.ContainsFunc(slices.Concat(c.Added, c.Modified, c.Removed), func(path string) bool { return path == config.Path })
 	})
 	e.Action = "default"
-	return one(e.subject("base", fmt.Sprintf("base/%d", e.Repository.ID), "", basePayload{Settings: touched}))
+	return one(e.subject("base", fmt.Sprintf("base/%d", e.Repository.ID), p.After, basePayload{Settings: touched}))
 }

@@ -15,8 +15,8 @@ type fields map[string]fields
 var used = members(
 	"action", "number", "installation.id", "repository.id", "repository.default_branch", "sender.login", "sender.type",
 	"pull_request.number", "pull_request.head.sha", "changes.base", "changes.default_branch",
-	"ref", "deleted", "commits.added", "commits.modified", "commits.removed",
-	"workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
+	"ref", "deleted", "after", "commits.added", "commits.modified", "commits.removed",
+	"workflow_run.id", "workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
 	"workflow_run.pull_requests.number", "workflow_run.pull_requests.head.sha", "workflow_run.pull_requests.base.repo.id",
 	"check_run.head_sha", "check_run.external_id", "check_run.app.id", "requested_action.identifier",
 	"check_run.pull_requests.number", "check_run.pull_requests.head.sha", "check_run.pull_requests.base.repo.id",

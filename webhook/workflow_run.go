@@ -2,14 +2,25 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/queue"
 )
 
 // queueBranch is where GitHub's merge queue builds: gh-readonly-queue/BASE/pr-NUMBER-SHA.
 const queueBranch = "gh-readonly-queue/"
 
+// building are the triggers of runs that build a branch itself.
+var building = []string{"push", "schedule", "workflow_dispatch"}
+
+type aheadPayload struct {
+	Run int64 `json:"run"`
+}
+
 // workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at the pull requests: a head of which nothing has
-// run needs no look. Those of a fork's head are not named (GitHub lists none); the worker finds them by the head's owner and branch.
+// run needs no look. Those of a fork's head are not named (GitHub lists none); the worker finds them by the head's owner and branch. A run of the default branch
+// is what the next pull requests are compared with: it is judged before they come.
 func workflowRun(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "completed":
@@ -20,6 +31,7 @@ func workflowRun(e envelope, body []byte) (decision, error) {
 	}
 	var p struct {
 		WorkflowRun struct {
+			ID             int64
 			HeadSHA        string `json:"head_sha"`
 			HeadBranch     string `json:"head_branch"`
 			Event          string
@@ -48,6 +60,11 @@ func workflowRun(e envelope, body []byte) (decision, error) {
 	}
 	if len(place.Pulls) > 0 {
 		return one(e.commitJob(w.HeadSHA, "", place))
+	}
+	if own && w.HeadBranch == e.Repository.DefaultBranch && slices.Contains(building, w.Event) {
+		j, err := e.subject("ahead", fmt.Sprintf("ahead/%d", e.Repository.ID), w.HeadSHA, aheadPayload{Run: w.ID})
+		j.Priority = queue.Background
+		return one(j, err)
 	}
 	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" || w.Event == "schedule" {
 		return ignore("a %s run of the default branch, a release or a schedule is no pull request's", strings.Map(word, w.Event))

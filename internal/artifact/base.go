@@ -20,7 +20,7 @@ var baseEvents = []string{"push", "merge_group", "schedule", "workflow_dispatch"
 // successful run of sha (the merge base; "" unknown), else of branch ref. Artifacts that have expired don't count, and a run that kept none is passed
 // over. The state is never Waiting; Empty says in Reason why everything in the head counts as new.
 func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, sha string, like *Found, want ...string) (*Found, error) {
-	b := &base{f: f, c: c, owner: owner, repo: repo, want: want, found: &Found{}, open: map[string]bool{}}
+	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, open: map[string]bool{}}
 	if like != nil {
 		for _, r := range like.Runs {
 			b.open[r.Path] = true
@@ -33,8 +33,8 @@ func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, 
 		}
 	}
 	if ref != "" && !b.done() {
-		own := baseEvents[:len(baseEvents)-1] // a pull request may come from a branch of that name
-		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"}, own); err != nil {
+		pushed := baseEvents[:len(baseEvents)-1] // a pull request may come from a branch of that name
+		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"}, pushed); err != nil {
 			return nil, err
 		}
 	}
@@ -45,8 +45,38 @@ func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, 
 	return b.found.seal(why), nil
 }
 
+// Ahead finds what Base will find for a head that leaves its branch at the commit sha. Waiting: there is no run of it yet, or one that isn't over. Empty: none
+// that succeeded kept artifacts.
+func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha string, want ...string) (*Found, error) {
+	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, any: true}
+	filter := github.RunFilter{Pages: 2, SHA: sha}
+	all, err := b.list(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	b.found.State, b.found.Reason = Waiting, "No workflow run of this commit yet."
+	for _, r := range all {
+		if r.SHA != sha || !own(r) || !slices.Contains(baseEvents, r.Event) {
+			continue
+		}
+		if why := pending(r); why != "" {
+			b.found.State, b.found.Reason = Waiting, why
+			return b.found.seal(""), nil
+		}
+		b.found.State, b.found.Reason = "", ""
+	}
+	if b.found.State == "" {
+		if err := b.take(ctx, all, filter, baseEvents); err != nil {
+			return nil, err
+		}
+	}
+	return b.found.seal("No successful run of this commit kept artifacts."), nil
+}
+
+// own says that the head of a run is of the repository that it runs in, and not of a fork.
+func own(r Run) bool { return r.Repository != 0 && r.HeadRepository == r.Repository }
+
 type base struct {
-	f           *Fetcher
 	c           *github.Client
 	owner, repo string
 	want        []string
@@ -60,16 +90,28 @@ func (b *base) done() bool { return b.any && len(b.found.Items) > 0 || !b.any &&
 
 // search takes from one list of runs, newest first, what the open workflows lack.
 func (b *base) search(ctx context.Context, filter github.RunFilter, events []string) error {
+	all, err := b.list(ctx, filter)
+	if err != nil {
+		return err
+	}
+	return b.take(ctx, all, filter, events)
+}
+
+// list reads a list of runs, the newest first.
+func (b *base) list(ctx context.Context, filter github.RunFilter) ([]Run, error) {
 	all, err := b.c.Runs(ctx, b.owner, b.repo, filter)
 	if err != nil && !missing(err) {
-		return wrap("look for the base's runs", err)
+		return nil, wrap("look for the base's runs", err)
 	}
 	slices.SortStableFunc(all, func(x, y Run) int { return cmp.Compare(y.ID, x.ID) })
+	return all, nil
+}
+
+func (b *base) take(ctx context.Context, all []Run, filter github.RunFilter, events []string) error {
 	looked, closed := map[string]int{}, map[string]bool{}
 	for _, r := range all {
-		own := r.Repository != 0 && r.HeadRepository == r.Repository
 		switch {
-		case !own, r.Status != "completed", r.Conclusion != "success", filter.SHA != "" && r.SHA != filter.SHA, filter.Branch != "" && r.Branch != filter.Branch:
+		case !own(r), r.Status != "completed", r.Conclusion != "success", filter.SHA != "" && r.SHA != filter.SHA, filter.Branch != "" && r.Branch != filter.Branch:
 			continue
 		case !slices.Contains(events, r.Event), !b.any && !b.open[r.Path], closed[r.Path], looked[r.Path] == mostBaseRuns:
 			continue

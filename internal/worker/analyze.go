@@ -56,16 +56,10 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	}
 	defer closeHead()
 
-	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.today()}
-	settings.Apply(c, &o)
-	if t.state != nil {
-		o.Also = t.state.Also
-	}
-	locked, err := t.locked(ctx, found, c.Python.Lock)
+	o, err := t.options(ctx, found, c)
 	if err != nil {
 		return j, err
 	}
-	o.With = append(locked, o.With...)
 	for _, a := range accepted {
 		o.Accept = append(o.Accept, a.options()...)
 	}
@@ -113,6 +107,18 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 		j.base = t.state.Base.Ref
 	}
 	return j, err
+}
+
+// options are those that a configuration asks for what was found.
+func (t *task) options(ctx context.Context, found *artifact.Found, c *config.Repository) (analyzer.Options, error) {
+	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.today()}
+	settings.Apply(c, &o)
+	if t.state != nil {
+		o.Also = t.state.Also
+	}
+	locked, err := t.locked(ctx, found, c.Python.Lock)
+	o.With = append(locked, o.With...)
+	return o, err
 }
 
 func (t *task) download(ctx context.Context, found *artifact.Found) (*artifact.Set, error) {

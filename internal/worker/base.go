@@ -30,7 +30,6 @@ func (t *task) had(ctx context.Context, c *config.Repository, like *artifact.Fou
 		t.Log.Debug("nothing to compare with", "reason", found.Reason)
 		return nil, nil
 	}
-	o.Rules, o.Accept, o.NoFixes = nil, nil, true // what was accepted or silenced was there all the same
 	var had []string
 	if err == nil {
 		had, err = t.judgedBase(ctx, found, o)
@@ -43,6 +42,9 @@ func (t *task) had(ctx context.Context, c *config.Repository, like *artifact.Fou
 
 // bearable is nil for an error that leaves an analysis without a base.
 func (t *task) bearable(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if limit := (*analysis.Failure)(nil); errors.As(err, &limit) && limit.Limit {
 		t.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
 		return nil
@@ -85,6 +87,7 @@ func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artif
 
 // judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new one says.
 func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer.Options) ([]string, error) {
+	o.Rules, o.Accept, o.NoFixes = nil, nil, true // what was accepted or silenced was there all the same
 	inputs, err := json.Marshal([]any{found.Key, o.Platforms, o.Also, o.With, o.First, o.Link, o.NoIndex, o.Version, t.ruleIDs()})
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)

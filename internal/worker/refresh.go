@@ -25,6 +25,7 @@ const (
 type refresh struct {
 	Digest string    `json:"digest"`          // of the configuration that they follow
 	Known  bool      `json:"known,omitempty"` // Digest is one; false before the first push
+	Head   string    `json:"head,omitempty"`  // the commit that was pushed last
 	Left   []int     `json:"left,omitempty"`  // pull requests that have yet to be looked at
 	Next   time.Time `json:"next,omitzero"`   // when the next of them may be
 }
@@ -68,7 +69,12 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 			}
 		}
 	}
-	r.Digest, r.Known = set.digest, true
+	if !r.Known || r.Head != t.job.SHA {
+		if err := t.builtBefore(ctx, t.job.SHA); err != nil {
+			return done, err
+		}
+	}
+	r.Digest, r.Known, r.Head = set.digest, true, t.job.SHA
 	if wait := r.Next.Sub(t.Now()); len(r.Left) > 0 && wait > 0 {
 		return t.refreshLater(ctx, r, wait)
 	}

@@ -217,4 +217,5 @@ var kinds = map[string]func(*task, context.Context) (outcome, error){
 	"command":     (*task).command,
 	"button":      (*task).button,
 	"base":        (*task).base,
+	"ahead":       (*task).ahead,
 }
