@@ -23,7 +23,7 @@ var libraryNotFound = &analyzer.Rule{
 
 It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), on a system where the wheel's own Python may be built as a shared
 library for that one (libpython3.11.so.1.0; a manylinux tag promises that it works without), where a declared package that could not be looked up may
-bring it, for one of several alternatives of which one is loaded at run time, and where a deb or conda package depends on others none of which is named after the library. What
+bring it, for one of several alternatives of which one is loaded at run time (also where a package brings the library that is not declared itself, but by another one only), and where a deb or conda package depends on others none of which is named after the library. What
 the packages that a deb, rpm or conda package depends on bring, by their names (libssl3 has libssl.so.3) or capabilities, is not looked at and no finding.
 
 To mend it, bundle the library (auditwheel repair), declare the package that brings it, or drop the dependency.`,
@@ -34,6 +34,7 @@ To mend it, bundle the library (auditwheel repair), declare the package that bri
 func checkLibraryNotFound(p *analyzer.Pass) {
 	checkNeededBySibling(p)
 	for _, v := range p.Views {
+		checkUndeclared(p, v)
 		for _, needed := range v.Missing {
 			if _, _, _, wrong := wrongStack(p, needed); wrong && (!v.Alternative || everyAlternativeLacks(p, v, needed)) {
 				continue // gpu-stack-mismatch says more
@@ -80,6 +81,29 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			}
 			p.Report(f, fixes...)
 		}
+	}
+}
+
+// checkUndeclared looks at one of several alternatives: the package whose library it is for decides which of them is loaded, so it has to be declared itself. Where only
+// another requirement brings that package, it may be any version of it, or none.
+func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
+	if !v.Alternative || p.Facts.Metadata == nil {
+		return
+	}
+	for _, found := range v.Loading.Found {
+		l := found.Library
+		if found.NeededBy != v.Library || found.By != dynlink.ByPackage || l.Kind != dynlink.FromPackage {
+			continue
+		}
+		name, _, _ := strings.Cut(l.Origin, "==")
+		of := func(q pkgmeta.Requirement) bool { return q.Name == name }
+		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) || slices.Contains(p.Scenario.Requires, name) {
+			continue
+		}
+		needed := l.Names()[0]
+		p.Report(analyzer.Finding{Object: v.Path, Library: needed, Severity: analyzer.Warning, Chain: []string{v.Path, needed},
+			Message: fmt.Sprintf("%s needs %s, which %s has; the wheel does not declare %s and gets it by another package only, and the object is one of several of which one is loaded at run time", v.Path, needed, l.Origin, name),
+		}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindDependency, Title: "Declare " + name + ", whose library it needs", Command: name, Requirement: name}, Change: fix.Pin{Requirement: name, Direct: true}})
 	}
 }
 
