@@ -55,6 +55,7 @@ type check struct {
 	shared   shared
 	alone    stack.Set // no packages
 	system   map[*platform.Platform][]*dynlink.Library
+	files    map[string]*dynlink.Files // of LD_LIBRARY_PATH and the conda environment, by architecture
 }
 
 // Check judges inputs that see each other. It returns an error for unusable options (unknown platform, requirement that is none), and when ctx ends; damage
@@ -65,7 +66,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		source = stack.History()
 	}
 	c := &check{rules: a.rules, options: o, deep: map[*Facts]bool{}}
-	if c.demand = newDemand(source, o.First); c.demand != nil {
+	if c.demand = newDemand(source, o); c.demand != nil {
 		c.source = c.demand
 	} else {
 		c.source = newOnce(source)
@@ -112,7 +113,7 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	c.asked = map[string]*stack.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
 	c.names, c.first, c.shared = asked.New(), nil, shared{}
-	c.system = map[*platform.Platform][]*dynlink.Library{}
+	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
 	for _, f := range r.facts {
 		for _, o := range f.Objects {
 			c.names.Of(o.Imports, false)

@@ -28,15 +28,16 @@ type demand struct {
 	direct map[string]bool // stems; true: a driver or a system package may bring it
 	wanted map[string]bool // stems; they only grow
 	first  []string
+	blind  bool // the built-in history is not asked
 }
 
 // newDemand asks source for what is wanted only, where it can be asked so. nil: it tells everything at once.
-func newDemand(source stack.Source, first []string) *demand {
+func newDemand(source stack.Source, o Options) *demand {
 	r, ok := source.(stack.Reader)
 	if !ok {
 		return nil
 	}
-	return &demand{Reader: r, once: newOnce(r), direct: map[string]bool{}, wanted: map[string]bool{}, first: first}
+	return &demand{Reader: r, once: newOnce(r), direct: map[string]bool{}, wanted: map[string]bool{}, first: o.First, blind: o.NoHistory}
 }
 
 // stem is a library's file name or SONAME without what comes after ".so": a wheel may have one without the version that the other has.
@@ -141,6 +142,9 @@ func (d *demand) lean(f *Facts, p *platform.Platform) *stack.Lean {
 			return true
 		},
 		Brings: func(name string, s *stack.Set) (bool, bool) {
+			if d.blind {
+				return false, false
+			}
 			missing := d.missing(s, own, p)
 			return stack.History().Brings(name, func(file string) bool {
 				_, ok := missing[stem(file)]

@@ -49,6 +49,7 @@ type act struct {
 	first  []*dynlink.Library           // what is imported before the artifact
 	local  map[*dynlink.Library]bool    // of that, what others don't see
 	users  map[*dynlink.Library][]*View // whose load brings a library in
+	path   []string                     // folders of LD_LIBRARY_PATH
 	kept   map[*View]*View              // views whose load is as without the fix, by what they were then
 	linker *linker
 	found  map[*Rule][]judged // of rules that didn't ask what a linker says
@@ -247,7 +248,7 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 		if o.Arch() != p.Arch || elsewhereOnly(f, o, p.Libc) {
 			continue
 		}
-		l := c.library(o)
+		l := c.library(f, o)
 		if more, to := s.Needed[o.Path], s.RunPath[o.Path]; len(more) > 0 || to != "" {
 			edited[l] = true
 			changed := *l
@@ -268,7 +269,7 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 	for _, sibling := range c.facts {
 		for _, o := range sibling.Objects {
 			if sibling != f && o.Arch() == p.Arch {
-				libraries = append(libraries, c.library(o))
+				libraries = append(libraries, c.library(sibling, o))
 			}
 		}
 	}
@@ -281,7 +282,8 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 		}
 	}
 	a.first, a.local = before.loaded(libraries)
-	if without != nil && !(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local)) {
+	a.path = c.libraryPath(s)
+	if without != nil && !(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local) && slices.Equal(a.path, without.path)) {
 		without = nil
 	}
 	provided := c.provided(p, libraries)
@@ -354,6 +356,7 @@ func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, lib
 			}
 			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, a.first...), c.providers(f, p, set, libraries))
 			hosted[h].Local = a.local
+			c.reach(hosted[h], h, p.Arch, a.path)
 		}
 		return hosted[h]
 	}
@@ -367,7 +370,7 @@ func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*
 		return ls
 	}
 	if p.Kind == platform.System {
-		for _, l := range libraries {
+		for _, l := range append(c.nearby(libraries, p.Arch), libraries...) {
 			for _, n := range l.Needed {
 				p.Library(n)
 			}
@@ -399,10 +402,13 @@ type shared struct {
 }
 
 // library indexes an object once for all scenarios.
-func (c *check) library(o *Object) *dynlink.Library {
+func (c *check) library(f *Facts, o *Object) *dynlink.Library {
 	l := c.indexed[o]
 	if l == nil {
 		l = dynlink.FromObject(o.Path, o.Object)
+		if f.Kind == "wheel" {
+			l.Site = c.site()
+		}
 		c.indexed[o] = l
 	}
 	return l
@@ -413,7 +419,9 @@ func (c *check) brought(r *stack.Release) []*dynlink.Library {
 	ls, ok := c.packages[r]
 	if !ok {
 		for i := range r.Libraries {
-			ls = append(ls, dynlink.OfPackage(r, &r.Libraries[i]))
+			l := dynlink.OfPackage(r, &r.Libraries[i])
+			l.Site = c.site()
+			ls = append(ls, l)
 		}
 		c.packages[r] = ls
 	}

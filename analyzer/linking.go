@@ -102,7 +102,7 @@ func (k *linking) build() {
 
 // untouched is an object as it was without the fix; nil where that is not known, or where the fix edits it.
 func (k *linking) untouched(v *View) *staticlink.Library {
-	if k.before == nil || k.before.system == nil || v.Library != k.check.library(v.Object) || len(k.scenario.Symver) > 0 {
+	if k.before == nil || k.before.system == nil || v.Library != k.check.library(k.facts, v.Object) || len(k.scenario.Symver) > 0 {
 		return nil
 	}
 	return k.before.of[k.before.act.of[v.Object]]

@@ -23,11 +23,17 @@ type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
 	Also      []string // judge against these as well
 	// Root is an unpacked system to judge against, on an architecture, as one of Platforms. It returns an error where it is none of that architecture. nil: none.
-	Root  func(arch string) (*platform.Platform, error) `json:"-"`
-	With  []string                                      // requirements beside the artifact, PEP 508; they win over what it declares
-	First []string                                      // packages whose libraries are loaded before everything else
-	GPU   GPU                                           // what the artifact is for, as the user says
-	Link  bool                                          // link findings of every library are errors
+	Root func(arch string) (*platform.Platform, error) `json:"-"`
+	// LibraryPath are the folders of LD_LIBRARY_PATH where the artifact is loaded.
+	LibraryPath []Folder `json:"-"`
+	// Conda is the conda environment that the artifact is installed into; nil: none.
+	Conda *Conda `json:"-"`
+	// NoHistory: nothing is taken from the embedded history, not even which packages may bring a library.
+	NoHistory bool
+	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
+	First     []string // packages whose libraries are loaded before everything else
+	GPU       GPU      // what the artifact is for, as the user says
+	Link      bool     // link findings of every library are errors
 
 	Base    []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
 	NoFixes bool    // no fix is looked for: only what is wrong is asked

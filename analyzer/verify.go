@@ -85,7 +85,10 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 	if err := t.ranges(sets, fresh); err != nil {
 		return err
 	}
-	return t.order(fresh)
+	if err := t.order(fresh); err != nil {
+		return err
+	}
+	return t.folders(fresh)
 }
 
 // run judges the artifact in a changed world, nil when enough worlds were judged.

@@ -11,6 +11,8 @@
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form
 //	base/…                     the same for the base
+//	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
+//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12; "conda/owners" says who brought files: PATH NAME VERSION, a line each
 //	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
 //	want                       the report, as Format writes it
 //
@@ -109,7 +111,7 @@ func read(a *txtar.Archive) (*testcase, error) {
 		return nil, err
 	}
 	packages := Packages{}
-	in, base := newTree(), newTree()
+	in, base, folders := newTree(), newTree(), &folders{options: &c.options, files: map[string]*elfobj.Object{}}
 	for _, f := range a.Files {
 		var err error
 		kind, rest, _ := strings.Cut(f.Name, "/")
@@ -121,8 +123,10 @@ func read(a *txtar.Archive) (*testcase, error) {
 			err = base.add(rest, f.Data)
 		case "package":
 			err = packages.add(rest, f.Data)
+		case "library-path", "conda":
+			err = folders.add(kind, rest, f.Data)
 		default:
-			err = fmt.Errorf("a file's first folder is in, base or package")
+			err = fmt.Errorf("a file's first folder is in, base, package, library-path or conda")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)

@@ -23,6 +23,10 @@ type Environment struct {
 	Libc  string            // "glibc" or "musl"; "" counts as glibc
 	Local map[*Library]bool // of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see its symbols
 
+	Files       *Files   // what lies in folders of the system besides; nil: nothing
+	LibraryPath []string // folders of LD_LIBRARY_PATH, absolute
+	ProgramPath []string // folders of the program's own DT_RPATH, which glibc searches for every object without a DT_RUNPATH
+
 	host    []*Library            // already in the process: the global scope
 	byName  map[string][]*Library // SONAME or file name -> libraries, first given first
 	byPath  map[string]*Library   // as the loader sees it
@@ -55,10 +59,15 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 		place: make(map[*Library]int32, len(libraries))}
 	e.store = newStore(nil)
 	e.store.known = func(path string) *object {
-		if l := e.byPath[cleaned(path)]; l != nil {
-			return e.object(l)
+		at := cleaned(path)
+		l := e.byPath[at]
+		if l == nil && e.Files != nil {
+			l = e.Files.At(at)
 		}
-		return nil
+		if l == nil {
+			return nil
+		}
+		return e.object(l)
 	}
 	e.glibc = &glibc{store: e.store, minor: unknownMinor, lib: "lib", cpu: "cpu", kind: ordinary, subs: []string{""}, cached: map[string]string{}}
 	for n, l := range libraries {
@@ -84,7 +93,7 @@ func (l *Library) place() string {
 	if l.Kind == FromPlatform {
 		return system + "/" + l.Path
 	}
-	return cleaned("/" + l.Path)
+	return cleaned("/" + l.Site + "/" + l.Path)
 }
 
 // cleaned is a path without "." and "..", "" for one that starts nowhere: in the working folder, which no artifact knows.
@@ -135,6 +144,7 @@ const (
 	ByHost     FoundBy = "already loaded" // by the process, or by an import that comes first
 	ByRunPath  FoundBy = "runpath"
 	ByRPath    FoundBy = "rpath"
+	ByPath     FoundBy = "library path" // LD_LIBRARY_PATH
 	ByPlatform FoundBy = "platform"
 	ByPackage  FoundBy = "loaded first" // no path leads there: it is found because its own package or the artifact loads it before
 )
@@ -167,6 +177,7 @@ func (e *Environment) Load(root *Library) *Loading {
 	e.loads++
 	r := &run{store: e.store, number: e.loads, answer: &Answer{}, lent: e.lend}
 	r.start(e.object(root), root.place(), usual)
+	r.libPath, r.program = folders(e.LibraryPath), folders(e.ProgramPath)
 	for _, h := range e.host {
 		if o := e.object(h); r.byFile[o] == nil {
 			r.add(o, h.place(), h.place(), nil, foundHost)
@@ -177,14 +188,14 @@ func (e *Environment) Load(root *Library) *Loading {
 	} else {
 		_ = e.glibc.dependencies(r, nil)
 	}
-	l := &Loading{Found: make([]Found, 0, len(r.order)), places: make([]int32, 0, len(r.order)), set: make([]uint64, (len(e.place)+63)/64)}
+	l := &Loading{Found: make([]Found, 0, len(r.order)), places: make([]int32, 0, len(r.order)), set: make([]uint64, (e.most()+63)/64)}
 	l.host, l.Hidden = e.scopes()
 	for _, x := range r.order {
 		f := Found{Library: x.l.object.library}
 		if x.by != nil {
 			f.NeededBy, f.By = x.by.object.library, how[x.l.foundBy]
 		}
-		n := e.place[f.Library]
+		n := e.placeOf(f.Library)
 		l.places, l.set[n/64] = append(l.places, n), l.set[n/64]|1<<(n%64)
 		l.Found = append(l.Found, f)
 	}
@@ -195,7 +206,7 @@ func (e *Environment) Load(root *Library) *Loading {
 }
 
 // how are the ways of a Linker in the words of an Environment.
-var how = map[string]FoundBy{foundHost: ByHost, foundRunPath: ByRunPath, foundPath: ByRunPath, foundRPath: ByRPath, foundCache: ByPlatform, foundDefault: ByPlatform, foundLoader: ByPlatform, foundLent: ByPackage}
+var how = map[string]FoundBy{foundHost: ByHost, foundLibPath: ByPath, foundRunPath: ByRunPath, foundPath: ByRunPath, foundRPath: ByRPath, foundCache: ByPlatform, foundDefault: ByPlatform, foundLoader: ByPlatform, foundLent: ByPackage}
 
 // scopes are what the process has in its global scope, and what it has loaded beside.
 func (e *Environment) scopes() (global, hidden []*Library) {

@@ -22,6 +22,9 @@ func (g *glibc) search(r *run, name string, by *loaded, tried *[]string) (o *obj
 				return o, found, foundRPath, text
 			}
 		}
+		if o, found, text = g.walk(r.program, name, tried); o != nil || text != "" {
+			return o, found, foundRPath, text
+		}
 	}
 	if o, found, text = g.walk(r.libPath, name, tried); o != nil || text != "" {
 		return o, found, foundLibPath, text

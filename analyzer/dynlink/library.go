@@ -17,17 +17,19 @@ const (
 	FromArtifact Kind = "artifact"
 	FromPackage  Kind = "package"
 	FromPlatform Kind = "platform"
+	FromFolder   Kind = "folder" // of the system, and no part of what the platform promises
 )
 
 // Library is a shared object that can be loaded.
 type Library struct {
-	Path    string // in the artifact, or below site-packages; of a platform's library its SONAME
+	Path    string // in the artifact, or below site-packages; of a platform's library its SONAME, of a folder's its absolute path
 	SONAME  string // "" where it has none
 	Needed  []string
 	RPath   string
 	RunPath string
 	Kind    Kind
-	Origin  string // "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93"; "" for the artifact itself
+	Origin  string // "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93", of a folder's library the folder; "" for the artifact itself
+	Site    string // where site-packages is below "/", for what is installed there; "" where that does not matter
 	Known   bool   // false: what it exports is not known, and nothing may be concluded from an absence
 
 	symbols symbols
@@ -83,6 +85,13 @@ func (l *Library) Names() []string {
 // FromObject makes a library of an object of the artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
 	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o), o.OldestVersion())}
+}
+
+// InFolder makes a library of a file of the system, by the absolute path to it.
+func InFolder(p string, o *elfobj.Object) *Library {
+	l := FromObject(p, o)
+	l.Kind, l.Origin = FromFolder, path.Dir(p)
+	return l
 }
 
 // OfPlatform makes a library of one that a platform provides.

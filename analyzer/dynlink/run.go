@@ -26,6 +26,7 @@ type run struct {
 	asked   map[string]*loaded                         // who was asked for by a name: what DT_VERNEED is matched with
 	byFile  map[*object]*loaded
 	libPath []string // LD_LIBRARY_PATH as folders
+	program []string // of an Environment: DT_RPATH of the program that loads main
 	missing map[string]bool
 	direct  []*object      // see near
 	hints   [hints]*object // who served the last reference of a hash; never the main program

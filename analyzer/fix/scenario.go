@@ -18,6 +18,7 @@ type Scenario struct {
 	Symver map[Reference]string // import -> version it is bound to instead
 	Link   []string             // libraries on the link line of a program that uses the artifact, by SONAME
 	Alone  []string             // packages that are not imported before it, though the user said so
+	Off    []string             // folders of LD_LIBRARY_PATH that are not in it, though the user said so
 
 	LinkLast            []string          // as Link, but behind the artifact's library
 	RunPath             map[string]string // object -> DT_RUNPATH it is given
@@ -74,6 +75,9 @@ type All []Change
 // Before imports the artifact before a package that the user imports first.
 type Before struct{ Package string }
 
+// TakeOut leaves a folder out of LD_LIBRARY_PATH.
+type TakeOut struct{ Folder string }
+
 // SetRunPath gives an object a DT_RUNPATH.
 type SetRunPath struct{ Object, RunPath string }
 
@@ -129,6 +133,11 @@ func (c Before) Apply(s Scenario) Scenario {
 	return s
 }
 
+func (c TakeOut) Apply(s Scenario) Scenario {
+	s.Off = append(slices.Clone(s.Off), c.Folder)
+	return s
+}
+
 // with is a copy of m in which k has the value v.
 func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 	out := map[K]V{}
@@ -140,7 +149,7 @@ func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 // Key tells scenarios apart: equal keys, equal worlds.
 func (s Scenario) Key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%s|%s|%t", s.Platform, strings.Join(s.Alone, ","), strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","), strings.Join(s.LinkLast, ","), strings.Join(s.RPathLink, ","), s.AllowShlibUndefined)
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%s|%s|%s|%t", s.Platform, strings.Join(s.Alone, ","), strings.Join(s.Off, ":"), strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","), strings.Join(s.LinkLast, ","), strings.Join(s.RPathLink, ","), s.AllowShlibUndefined)
 	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
 		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])
 	}

@@ -10,6 +10,7 @@ func All() []*analyzer.Rule {
 	return []*analyzer.Rule{
 		symbolVersionTooNew,
 		symbolMissingInPackage,
+		symbolMissingInFolder,
 		gpuStackMismatch,
 		gpuArchMissing,
 		cudaMajorMixed,

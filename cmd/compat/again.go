@@ -16,7 +16,7 @@ import (
 )
 
 // again is what an earlier check of the same files with the same settings said, by the same program. A key holds the SHA-256 of each file in whole: a zip's own checksums
-// can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next.
+// can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next, and so may what lies in other folders.
 type again struct {
 	cache index.Cache // nil: nothing is kept
 	key   string
@@ -30,7 +30,7 @@ const (
 
 // earlier finds the place of a check, and tells the analyzer the digests that this takes.
 func earlier(env environment, f checkFlags, o analyzer.Options, failOn analyzer.Severity, inputs ...[]analyzer.Input) (again, error) {
-	if f.noCache || !o.NoIndex {
+	if f.noCache || !o.NoIndex || o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
 		return again{}, nil
 	}
 	// A write that fails loses a shortcut and no answer.

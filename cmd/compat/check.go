@@ -28,10 +28,12 @@ import (
 // checkFlags are the settings of one check.
 type checkFlags struct {
 	platforms, with, first, lock []string
+	libraryPath                  []string
 	base, config, index, root    string
+	conda                        string
 	failOn, format               string
 	link, verbose, quiet         bool
-	noCache                      bool
+	noCache, noHistory           bool
 }
 
 // checkMemory is where the collector begins to work harder than it does by itself: files of some hundred megabytes of hostile symbols stay below 300 MiB, and
@@ -49,13 +51,15 @@ func newCheckCommand(env environment) *cobra.Command {
 Without flags a wheel is judged against its own platform tag, the packages it declares (both ends of every range) and itself; anything else against every built-in platform that has
 the symbol versions it asks for.
 
-What was said is kept in COMPAT_DATA or the user's cache folder, unless a package index was configured: the same files with the same settings are not judged twice.
+What was said is kept in COMPAT_DATA or the user's cache folder, unless a package index was configured or other folders were looked into: the same files with the same settings are not judged twice.
 
 Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
   compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
   compat check --platform debian11 libfoo.so
   compat check --root rootfs/ libfoo.so
+  compat check --library-path /usr/local/cuda/lib64 --with nvidia-nvjitlink-cu12==12.9.86 dist/*.whl
+  compat check --conda-prefix "$CONDA_PREFIX" dist/*.whl
   compat check --base old/ --format sarif dist/
   curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -69,6 +73,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags := c.Flags()
 	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated")
 	flags.StringVar(&f.root, "root", "", "judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path")
+	flags.StringArrayVar(&f.libraryPath, "library-path", nil, "folders that LD_LIBRARY_PATH names where it is loaded, separated by colons: a CUDA toolkit's lib64; may be repeated")
+	flags.StringVar(&f.conda, "conda-prefix", "", "judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders")
 	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
 	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")
@@ -76,6 +82,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
 	flags.StringVar(&f.config, "config", "", "configuration file (default: "+config.Path+" where there is one)")
 	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)")
+	flags.BoolVar(&f.noHistory, "no-history", false, "ask the package index for everything, and use nothing of what is built in about releases of packages")
 	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to")
@@ -111,7 +118,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		}
 		o.Base = base.list
 	}
-	from, err := openPackages(env, f.index)
+	from, err := openPackages(env, f.index, f.noHistory)
 	if err != nil {
 		return err
 	}
@@ -187,7 +194,7 @@ func described() []report.Rule {
 // options puts flags, configuration and environment together; flags win. A configuration with problems comes back as a
 // report that names them.
 func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
-	o = analyzer.Options{First: f.first, Link: f.link, Today: time.Now().UTC().Format(time.DateOnly), Scratch: scratch.In(""), Version: version()}
+	o = analyzer.Options{First: f.first, Link: f.link, NoHistory: f.noHistory, Today: time.Now().UTC().Format(time.DateOnly), Scratch: scratch.In(""), Version: version()}
 	c, problems, err := repository(f.config)
 	if err != nil {
 		return o, "", nil, err
@@ -201,6 +208,9 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 			return o, "", nil, err
 		}
 		o.Platforms = nil // those of the configuration; the flags go before
+	}
+	if err := besides(f, &o); err != nil {
+		return o, "", nil, err
 	}
 	if len(f.platforms) > 0 {
 		o.Platforms = f.platforms

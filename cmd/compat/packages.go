@@ -19,20 +19,27 @@ type packages struct {
 	indexes index.Several
 }
 
-// openPackages is the package indexes that url, or else pip and uv, name, before which stands the embedded history; or the history alone.
-func openPackages(env environment, url string) (*packages, error) {
+// openPackages is the package indexes that url, or else pip and uv, name, before which stands the embedded history unless noHistory; or the history alone.
+func openPackages(env environment, url string, noHistory bool) (*packages, error) {
 	found, err := index.Find(url, env.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	p := &packages{Source: stack.History()}
-	if len(found.URLs) == 0 {
+	switch {
+	case len(found.URLs) == 0 && noHistory:
+		return nil, errors.New("--no-history leaves nobody to ask about packages; name a package index with --index-url or PIP_INDEX_URL")
+	case len(found.URLs) == 0:
 		return p, nil
+	}
+	var history index.History
+	if !noHistory {
+		history = stack.History()
 	}
 	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cache := diskCache(env, "packages", log)
 	for _, u := range found.URLs {
-		i, err := index.New(index.Options{URL: u, Netrc: found.Netrc, History: stack.History(), Cache: cache, TempDir: os.TempDir(), Log: log})
+		i, err := index.New(index.Options{URL: u, Netrc: found.Netrc, History: history, Cache: cache, TempDir: os.TempDir(), Log: log})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// beside are the folders of a check that lie on this machine, or below its --root: those of LD_LIBRARY_PATH and a conda environment.
+type beside struct {
+	root *lddRoot
+	own  bool // the root is this machine's "/", so that a relative path is one of the working folder
+}
+
+// besides puts what --library-path and --conda-prefix name into the options.
+func besides(f checkFlags, o *analyzer.Options) error {
+	if len(f.libraryPath) == 0 && f.conda == "" {
+		return nil
+	}
+	dir, own := "/", true
+	if f.root != "" {
+		dir, own = f.root, false
+	}
+	root, err := openRoot(dir)
+	if err != nil {
+		return fmt.Errorf("--root: %w; give the folder of an unpacked image", err)
+	}
+	b := beside{root, own}
+	for _, list := range f.libraryPath {
+		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) { // as ld.so splits it
+			at, err := b.folder(dir)
+			if err != nil {
+				return fmt.Errorf("--library-path: %w", err)
+			}
+			o.LibraryPath = append(o.LibraryPath, analyzer.Folder{Path: at, Open: func(file string) *elfobj.Object { return b.object(path.Join(at, file)) }})
+		}
+	}
+	if f.conda != "" {
+		if o.Conda, err = b.conda(f.conda); err != nil {
+			return fmt.Errorf("--conda-prefix: %w", err)
+		}
+	}
+	return nil
+}
+
+// folder is the absolute path of a folder in the root.
+func (b beside) folder(dir string) (string, error) {
+	at := dir
+	if b.own {
+		var err error
+		if at, err = filepath.Abs(dir); err != nil {
+			return "", err
+		}
+	}
+	at = path.Clean("/" + filepath.ToSlash(at))
+	if !b.root.Folder(at) {
+		return "", fmt.Errorf("%s is no folder; give one with libraries in it", dir)
+	}
+	return at, nil
+}
+
+// object reads a file of the root; nil where there is none, or none that is an object.
+func (b beside) object(at string) *elfobj.Object {
+	f, err := b.root.Open(at)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	o, err := elfobj.Read(f, f.Size())
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+// installed matches the name of a file in conda-meta: a package, its version and its build.
+var installed = regexp.MustCompile(`^(.+)-([^-]+)-[^-]+\.json$`)
+
+const maxCondaMeta = 64 << 20 // of one package; the longest lists have some 60,000 files, 20 MB
+
+// conda reads a conda environment: its Python and where that searches.
+func (b beside) conda(dir string) (*analyzer.Conda, error) {
+	at, err := b.folder(dir)
+	if err != nil {
+		return nil, err
+	}
+	meta := filepath.Join(b.root.dir, at, "conda-meta")
+	entries, err := os.ReadDir(meta)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no conda environment, because it has no folder conda-meta; give the folder that CONDA_PREFIX names", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := &analyzer.Conda{Path: at, Open: func(p string) *elfobj.Object { return b.object(path.Join(at, p)) }}
+	packages := map[string]string{} // file in conda-meta -> NAME VERSION
+	for _, e := range entries {
+		m := installed.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		packages[e.Name()] = m[1] + " " + m[2]
+		if n := strings.SplitN(m[2], ".", 3); m[1] == "python" && len(n) > 1 {
+			name := "python" + n[0] + "." + n[1]
+			k.Site = "lib/" + name + "/site-packages"
+			if python := k.Open("bin/" + name); python != nil && python.RunPath == "" {
+				k.RPath = below(python.RPath)
+			}
+		}
+	}
+	owners := sync.OnceValue(func() map[string]string { return condaFiles(meta, packages) })
+	k.Owner = func(p string) string { return owners()[p] }
+	return k, nil
+}
+
+// below are the folders that a DT_RPATH of a program in bin names, as paths in the environment; others are left out.
+func below(rpath string) []string {
+	var out []string
+	for _, e := range strings.Split(rpath, ":") {
+		rest, ok := strings.CutPrefix(strings.Replace(e, "${ORIGIN}", "$ORIGIN", 1), "$ORIGIN")
+		if at := path.Join("/bin", rest)[1:]; ok && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// condaFiles says which package brought each library. A list that can't be read tells nothing: it only names a file's owner.
+func condaFiles(meta string, packages map[string]string) map[string]string {
+	owners := map[string]string{}
+	for file, name := range packages {
+		at := filepath.Join(meta, file)
+		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() || info.Size() > maxCondaMeta {
+			continue
+		}
+		data, err := os.ReadFile(at)
+		var list struct {
+			Files []string `json:"files"`
+		}
+		if err != nil || json.Unmarshal(data, &list) != nil {
+			continue
+		}
+		for _, f := range list.Files {
+			if strings.Contains(path.Base(f), ".so") {
+				owners[f] = name
+			}
+		}
+	}
+	return owners
+}
