@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +111,7 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 		for i, want := range [][]string{
 			{"STATE", "KEY"},
 			{"waiting", "pull/1/4", "77"},
-			{"running", "pull/1/1"},
+			{"running", "pull/1/1", fmt.Sprint(":", os.Getpid())},
 			{"delayed", "pull/1/2", "in 59m5", "waits for CI"},
 			{"dead", "pull/1/3", `no such\x1b[31m symbol\nSTATE`},
 		} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,36 +42,61 @@ type Stats struct {
 
 // List returns jobs by state, in the order of States, and within a state the oldest first.
 func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	states := States()
 	if f.State != "" {
 		states = []State{f.State}
 	}
-	limit := int64(or(f.Limit, 1000))
 	var entries []Entry
 	for _, state := range states {
-		keys, err := q.rdb.ZRange(ctx, prefix+"in:"+string(state), 0, -1).Result()
+		found, err := q.list(ctx, state, f.Installation, or(f.Limit, 1000), listPage)
 		if err != nil {
 			return nil, fmt.Errorf("queue: list: %w", err)
 		}
-		for n := int64(0); len(keys) > 0 && n < limit; {
-			batch := keys[:min(len(keys), 200)]
-			keys = keys[len(batch):]
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}
+
+const (
+	listTimeout = 30 * time.Second // of all calls together; each has the connection's own limit
+	listPage    = 10000            // keys that are read at a time: where a million wait, the first thousand must not cost all of them
+)
+
+// list returns the first jobs of a state, of one installation where that is not 0, and reads page keys at a time.
+func (q *Queue) list(ctx context.Context, state State, installation int64, limit, page int) (entries []Entry, err error) {
+	index := prefix + "in:" + string(state)
+	if state == Waiting && installation != 0 {
+		index = fmt.Sprint(prefix, "ready:", installation) // so that who waits behind a flood is found at once
+	}
+	seen := map[string]bool{} // a key may move to the next page meanwhile
+	for at := 0; len(entries) < limit; at += page {
+		keys, err := q.rdb.ZRange(ctx, index, int64(at), int64(at+page-1)).Result()
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for batch := range slices.Chunk(keys, 200) {
+			if len(entries) >= limit {
+				break
+			}
 			found, err := q.entries(ctx, batch)
 			if err != nil {
-				return nil, fmt.Errorf("queue: list: %w", err)
+				return nil, err
 			}
 			for _, e := range found {
 				// A job may have gone to another state since its key was read.
-				if e.State != state || f.Installation != 0 && e.Job.Installation != f.Installation || n == limit {
-					continue
+				if e.State == state && (installation == 0 || e.Job.Installation == installation) && !seen[e.Job.Key] && len(entries) < limit {
+					seen[e.Job.Key] = true
+					entries = append(entries, e)
 				}
-				entries = append(entries, e)
-				n++
 			}
 		}
 	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Since.Compare(b.Since) })
 	return entries, nil
 }
 

@@ -511,6 +511,11 @@ func testList(t *testing.T, q *Queue) {
 			t.Errorf("%+v: %s, want %s", test.f, got, test.want)
 		}
 	}
+	for page := 1; page < 4; page++ {
+		if entries, err := q.list(ctx, Waiting, 0, 10, page); err != nil || len(entries) != 3 || entries[2].Job.Key != "k5" {
+			t.Errorf("in pages of %d: %+v %v", page, entries, err)
+		}
+	}
 	if e := show(t, q, "k2", Running); e.Due.Sub(e.Since) != defaultLease {
 		t.Errorf("running entry %+v", e)
 	}

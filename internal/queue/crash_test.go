@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +30,8 @@ func TestMain(m *testing.M) {
 	switch what {
 	case "enqueue":
 		err = childEnqueue(arg)
+	case "full":
+		err = childFull(arg)
 	case "work":
 		err = childWork(arg)
 	default:
@@ -74,6 +79,47 @@ func childEnqueue(dir string) error {
 	return nil
 }
 
+// childFull fills a disk that has room for a megabyte, then gets room again: "acknowledged KEY" after Enqueue, "refused KEY" when it fails.
+func childFull(dir string) error {
+	ctx := context.Background()
+	q, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	info, err := os.Stat(filepath.Join(dir, journalFile))
+	if err == nil {
+		err = syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit)
+	}
+	if err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(info.Size() + 1<<20), Max: limit.Max})
+	}
+	if err != nil {
+		return err
+	}
+	large := []byte(`"` + strings.Repeat("x", 20_000) + `"`)
+	for i := 0; err == nil; i++ {
+		key := fmt.Sprint("k", i)
+		if _, err = q.Enqueue(ctx, "guid "+key, Job{Key: key, Payload: large}); err == nil {
+			fmt.Println("acknowledged", key)
+		} else {
+			fmt.Println("refused", key)
+		}
+	}
+	if q.Ping(ctx) == nil {
+		return errors.New("ready, though nothing can be stored")
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if _, err := q.Enqueue(ctx, "guid later", Job{Key: "later"}); err != nil {
+		return err
+	}
+	fmt.Println("acknowledged later")
+	select {}
+}
+
 // childWork claims one job and never says anything again.
 func childWork(url string) error {
 	q, err := Open(context.Background(), Options{URL: url, Lease: time.Second})
@@ -100,6 +146,37 @@ func child(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd, bufio.NewScanner(out)
+}
+
+// A real disk that is full: what is acknowledged is there after a crash, and there is an end to what is; with room again, it goes on.
+func TestEmbeddedDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	cmd, lines := child(t, "full "+dir)
+	var acknowledged []string
+	refused := ""
+	for lines.Scan() {
+		switch what, key, _ := strings.Cut(lines.Text(), " "); what {
+		case "acknowledged":
+			acknowledged = append(acknowledged, key)
+		case "refused":
+			refused = key
+		default:
+			t.Fatal(lines.Text())
+		}
+		if acknowledged != nil && acknowledged[len(acknowledged)-1] == "later" {
+			must(t, cmd.Process.Kill())
+			break
+		}
+	}
+	_ = cmd.Wait()
+	if refused == "" || len(acknowledged) < 2 {
+		t.Fatalf("refused %q, acknowledged %q", refused, acknowledged)
+	}
+	q := mustOpen(t, Options{Dir: dir})
+	for _, key := range append(acknowledged, refused) { // the one that was refused was stored with the next
+		show(t, q, key, Waiting)
+	}
+	consistent(t, q)
 }
 
 func TestEmbeddedProcessKilled(t *testing.T) {
@@ -232,6 +309,24 @@ func TestRedisHangs(t *testing.T) {
 	}
 	server.Resume()
 	recovered(t, q)
+}
+
+// A Redis that answers but takes nothing is not one that can store a job.
+func TestRedisTakesNothing(t *testing.T) {
+	full := redistest.Start(t, "--maxmemory", "100kb")
+	master := redistest.Start(t)
+	for want, server := range map[string]*redistest.Server{"OOM": full, "READONLY": master.Replica()} {
+		q := mustOpen(t, Options{URL: server.URL})
+		if err := q.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ping: %v, want %s", err, want)
+		}
+		if _, err := q.Enqueue(t.Context(), "g", Job{Key: "a"}); err == nil {
+			t.Errorf("%s: a delivery was acknowledged", want)
+		}
+		if _, err := q.List(t.Context(), Filter{}); err != nil {
+			t.Errorf("%s: nobody can look: %v", want, err)
+		}
+	}
 }
 
 func TestRedisAwayAtOpen(t *testing.T) {

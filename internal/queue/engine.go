@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 		q.rdb.Close()
 		e.close()
 		j.close()
-		return fmt.Errorf("the journal %s can't be brought back: %w", j.path, err)
+		return j.unusable(err)
 	}
 	q.own(q.keepTime)
 	return nil

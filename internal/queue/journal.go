@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -57,18 +59,21 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder of the embedded journal: %w", err)
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: wait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+	j := &journal{path: path}
+	err := j.guard(func() (err error) {
+		j.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: wait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+		return err
+	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%w: %s; stop it, or give each its own COMPAT_DATA, or set REDIS_URL to share one queue", ErrLocked, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the journal %s can't be opened: %w; moved away, an empty one takes its place", path, err)
+		return nil, j.unusable(err)
 	}
-	j := &journal{path: path, db: db}
 	if readOnly {
 		return j, nil
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
+	err = j.update(func(tx *bbolt.Tx) error {
 		for _, name := range []string{bucketKeys, bucketBlobs} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 				return err
@@ -77,10 +82,40 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 		return nil
 	})
 	if err != nil {
-		db.Close()
-		return nil, fmt.Errorf("the journal %s: %w", path, err)
+		j.db.Close()
+		return nil, j.unusable(err)
 	}
 	return j, nil
+}
+
+// guard calls f, which reads the file: where that is damaged bbolt panics, and where it is shorter than it says the memory that stands for it is a fault.
+// Both are errors.
+func (j *journal) guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errDamaged, r)
+		}
+	}()
+	return f()
+}
+
+func (j *journal) update(f func(tx *bbolt.Tx) error) error {
+	return j.guard(func() error { return j.db.Update(f) })
+}
+
+func (j *journal) view(f func(tx *bbolt.Tx) error) error {
+	return j.guard(func() error { return j.db.View(f) })
+}
+
+var errDamaged = errors.New("it is damaged")
+
+// unusable says what to do about a journal that can't be read. What was in it GitHub still has, for the most part: the sweeper finds the open heads.
+func (j *journal) unusable(err error) error {
+	if errno := syscall.Errno(0); errors.As(err, &errno) { // no right to it, no room: its content may be as good as ever
+		return fmt.Errorf("the journal %s can't be used: %w", j.path, err)
+	}
+	return fmt.Errorf("the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull requests without a verdict are found within COMPAT_WAIT", j.path, err)
 }
 
 func (j *journal) close() error { return j.db.Close() }
@@ -104,7 +139,7 @@ func (j *journal) sync(changes func(written string) (any, error)) error {
 		return nil
 	}
 	last := j.written
-	err = j.db.Update(func(tx *bbolt.Tx) error {
+	err = j.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketKeys))
 		for _, entry := range entries {
 			change, key, r, err := readChange(entry)
@@ -179,7 +214,7 @@ type record struct {
 
 // each calls f for every key of the engine that has not expired.
 func (j *journal) each(now time.Time, f func(key string, r record) error) error {
-	return j.db.View(func(tx *bbolt.Tx) error {
+	return j.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketKeys))
 		if b == nil {
 			return nil
@@ -200,13 +235,13 @@ func (j *journal) each(now time.Time, f func(key string, r record) error) error 
 func (j *journal) put(key string, value []byte, until time.Time) error {
 	data := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(value)), uint64(until.UnixMilli()))
 	data = append(data, value...)
-	return j.db.Update(func(tx *bbolt.Tx) error {
+	return j.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucketBlobs)).Put([]byte(key), data)
 	})
 }
 
 func (j *journal) get(key string, now time.Time) (value []byte, err error) {
-	err = j.db.View(func(tx *bbolt.Tx) error {
+	err = j.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketBlobs))
 		if b == nil {
 			return nil
@@ -225,7 +260,7 @@ func blobLives(data []byte, now time.Time) bool {
 
 // purge deletes what has expired.
 func (j *journal) purge(now time.Time) error {
-	return j.db.Update(func(tx *bbolt.Tx) error {
+	return j.update(func(tx *bbolt.Tx) error {
 		var expired [][]byte
 		blobs := tx.Bucket([]byte(bucketBlobs))
 		err := blobs.ForEach(func(k, v []byte) error {

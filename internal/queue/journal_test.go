@@ -177,6 +177,40 @@ func TestJournalUnusable(t *testing.T) {
 	}
 }
 
+// A file that is damaged, or has lost its end, is an error that says what to do, and no panic; what can be read of it is not taken for all.
+func TestJournalDamaged(t *testing.T) {
+	dir := t.TempDir()
+	q, err := Open(t.Context(), Options{Dir: dir})
+	must(t, err)
+	var jobs []Job
+	for i := range 40 {
+		jobs = append(jobs, Job{Key: fmt.Sprint("k", i), Payload: []byte(`"` + strings.Repeat("x", 2000) + `"`)})
+	}
+	enqueue(t, q, "g", jobs...)
+	must(t, q.Close())
+	whole, err := os.ReadFile(filepath.Join(dir, journalFile))
+	must(t, err)
+	page := os.Getpagesize()
+	for name, damage := range map[string]func(b []byte) []byte{
+		"the half is gone":         func(b []byte) []byte { return b[:len(b)/2] },
+		"nearly all is gone":       func(b []byte) []byte { return b[:2*page+100] },
+		"pages of zeros":           func(b []byte) []byte { clear(b[2*page:]); return b },
+		"pages of ones":            func(b []byte) []byte { copy(b[2*page:], bytes.Repeat([]byte{0xff}, len(b))); return b },
+		"a flipped byte in a page": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`{"hash"`), []byte(`{"hasi`)) },
+	} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, journalFile), damage(bytes.Clone(whole)), 0o600))
+		q, err := Open(t.Context(), Options{Dir: dir})
+		if err == nil {
+			s, _ := q.Stats(t.Context())
+			q.Close()
+			t.Errorf("%s: opened, with %d jobs", name, s.Waiting)
+		} else if !strings.Contains(err.Error(), journalFile) || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // While the disk takes nothing, nothing is acknowledged; when it does again, what came is stored with the next call.
 func TestJournalDiskFull(t *testing.T) {
 	dir := t.TempDir()

@@ -149,7 +149,13 @@ func (q *Queue) Ping(ctx context.Context) error {
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: ping: %w", ErrClosed)
 	}
-	if err := q.rdb.Ping(ctx).Err(); err != nil {
+	// A Redis that is full, or became a replica, still answers; what it would not take is a job.
+	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Set(ctx, prefix+"ping", "", time.Minute)
+		p.Del(ctx, prefix+"ping")
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("queue: ping: %w", err)
 	}
 	return q.sync(ctx, "ping")
