@@ -35,14 +35,14 @@ type Service struct {
 	PrivateKey     Secret   // PEM, a key that can sign RS256
 	WebhookSecrets []Secret // at least one, none empty; every one is accepted
 	API            *url.URL // root of the REST API, without a slash at its end
-	RedisURL       string   // "" = the embedded queue
+	RedisURL       Secret   // may hold a password; empty = the embedded queue
 	Data           string   // directory of the embedded journal and of downloads
 	Workers        int      // 0 = only receive
 	PublicURL      *url.URL // where the report pages are reached, without a slash at its end; nil = unknown, check runs carry no link
 	Lease          time.Duration
 	Wait           time.Duration // how long a check waits for its artifacts before it is concluded
 	LogLevel       slog.Level
-	IndexURL       string // package index; "" = none is asked
+	IndexURL       Secret // package index, may hold a password; empty = none is asked
 	Addr           string // from PORT
 }
 
@@ -137,12 +137,13 @@ func root(variable, v, hint string) (*url.URL, error) {
 }
 
 func (env environment) redis(s *Service) error {
-	s.RedisURL = env("REDIS_URL")
-	if s.RedisURL == "" {
+	v := env("REDIS_URL")
+	if v == "" {
 		return nil
 	}
+	s.RedisURL = Secret(v)
 	// The value may hold a password, so it is not repeated.
-	u, err := url.Parse(s.RedisURL)
+	u, err := url.Parse(v)
 	switch {
 	case err != nil:
 		return bad("REDIS_URL", "is not an address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue")
@@ -216,7 +217,7 @@ func (env environment) index(s *Service) error {
 	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return bad("PIP_INDEX_URL", "is not an address with http or https and a host; set it to the simple index, as https://HOST/simple, or leave it empty")
 	}
-	s.IndexURL = v
+	s.IndexURL = Secret(v)
 	return nil
 }
 

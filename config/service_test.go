@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AppID != 42 || s.API.String() != "https://api.github.com" || s.RedisURL != "" || s.Data != "./compat-data" || s.Workers < 1 ||
+	if s.AppID != 42 || s.API.String() != "https://api.github.com" || len(s.RedisURL) != 0 || s.Data != "./compat-data" || s.Workers < 1 ||
 		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour || s.LogLevel != slog.LevelInfo || s.Addr != ":8080" || len(s.WebhookSecrets) != 1 {
 		t.Errorf("defaults: %+v", s)
 	}
@@ -131,10 +131,10 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "service", s, "secret", s.WebhookSecrets[0], "all", s.WebhookSecrets)
-	fmt.Fprintf(&out, "%v %+v %#v %s %q", s, s, s, s.WebhookSecrets, s.PrivateKey)
+	fmt.Fprintf(&out, "%v %+v %#v %s %q %x %d %o", s, s, s, s.WebhookSecrets, s.PrivateKey, s.PrivateKey, s.WebhookSecrets, s.WebhookSecrets[0])
 	b, _ := json.Marshal(s)
 	out.Write(b)
-	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")), "BEGIN RSA", fmt.Sprintf("%x", "s3cret")} {
+	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")), "BEGIN RSA", fmt.Sprintf("%x", "s3cret"), strings.Trim(fmt.Sprint([]byte("s3cret")), "[]")} {
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("%q is shown in %s", secret, out.String())
 		}

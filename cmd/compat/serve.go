@@ -73,7 +73,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
 	}
-	jobs, err := queue.Open(ctx, queue.Options{URL: service.RedisURL, Dir: service.Data, Lease: service.Lease, Log: log, Priorities: priorities()})
+	jobs, err := queue.Open(ctx, queue.Options{URL: string(service.RedisURL), Dir: service.Data, Lease: service.Lease, Log: log, Priorities: priorities()})
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA or REDIS_URL: %w", err)
 	}
@@ -89,12 +89,12 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		log.Warn("old downloads could not be cleaned up", "error", err)
 	}
 	var source stack.Source // nil: the embedded history
-	if service.IndexURL != "" {
-		found, err := index.Find(service.IndexURL, env.Getenv)
+	if len(service.IndexURL) > 0 {
+		found, err := index.Find(string(service.IndexURL), env.Getenv)
 		if err != nil {
 			return err
 		}
-		if source, err = index.New(index.Options{URL: service.IndexURL, Netrc: found.Netrc, History: stack.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
+		if source, err = index.New(index.Options{URL: string(service.IndexURL), Netrc: found.Netrc, History: stack.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}
