@@ -130,6 +130,50 @@ func TestOperationPage(t *testing.T) {
 	}
 }
 
+// The service runs with as little as it needs, and what is released can be checked.
+func TestContainerIsConfined(t *testing.T) {
+	read := func(file string, v any) {
+		t.Helper()
+		data, err := os.ReadFile("../../" + file)
+		if err == nil {
+			err = yaml.Unmarshal(data, v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var compose struct {
+		Services map[string]struct {
+			ReadOnly   bool     `yaml:"read_only"`
+			Drop       []string `yaml:"cap_drop"`
+			Security   []string `yaml:"security_opt"`
+			Privileged bool
+			CapAdd     []string `yaml:"cap_add"`
+		}
+	}
+	read("compose.yaml", &compose)
+	c, there := compose.Services["compat"]
+	if !there || !c.ReadOnly || !slices.Equal(c.Drop, []string{"ALL"}) || !slices.Contains(c.Security, "no-new-privileges:true") || c.Privileged || len(c.CapAdd) > 0 {
+		t.Errorf("compose.yaml: %+v", c)
+	}
+	image, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, _ := strings.Cut(string(image), "\nFROM scratch\n")
+	if !regexp.MustCompile(`(?m)^USER [1-9]\d+:[1-9]\d+$`).MatchString(last) {
+		t.Errorf("the image's user is not one of its own:\n%s", last)
+	}
+	var release struct {
+		Checksum struct{ Algorithm string }
+		SBOMs    []struct{ Artifacts string }
+	}
+	read(".goreleaser.yaml", &release)
+	if release.Checksum.Algorithm != "sha256" || len(release.SBOMs) == 0 {
+		t.Errorf(".goreleaser.yaml: %+v", release)
+	}
+}
+
 func TestRateLimitRemaining(t *testing.T) {
 	r := prometheus.NewRegistry()
 	g := newGithubCalls(r, "api")

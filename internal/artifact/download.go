@@ -19,6 +19,7 @@ import (
 type Set struct {
 	Files    []File    // in the order of Found.Items
 	Problems []Problem // what can't be judged: Found.Problems, then failed items in their order
+	Kept     int       // how many of Files were here already and not fetched
 
 	cache *cache
 	held  []string
@@ -54,6 +55,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 	type outcome struct {
 		sum     string
 		size    int64
+		kept    bool
 		problem string
 		err     error
 	}
@@ -83,7 +85,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			o := &out[i]
-			if o.sum, o.size, o.err = f.fetch(ctx, c, item); o.err != nil {
+			if o.sum, o.size, o.kept, o.err = f.fetch(ctx, c, item); o.err != nil {
 				if o.problem = f.problem(item, o.err); o.problem == "" {
 					cancel()
 				} else {
@@ -106,6 +108,9 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 		case o.problem != "":
 			set.Problems = append(set.Problems, Problem{found.Items[i].Name, o.problem})
 		default:
+			if o.kept {
+				set.Kept++
+			}
 			set.held = append(set.held, o.sum)
 			set.Files = append(set.Files, File{Name: names[i], Path: f.cache.path(o.sum), Size: o.size, SHA256: o.sum})
 		}
@@ -120,26 +125,26 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // fetch brings one item into the cache and holds it there.
-func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum string, size int64, err error) {
+func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum string, size int64, kept bool, err error) {
 	digest := strings.ToLower(item.Digest)
 	known := sha256Digest.MatchString(digest)
 	if known {
 		sum = strings.TrimPrefix(digest, "sha256:")
 		unlock, err := f.cache.lock(ctx, sum)
 		if err != nil {
-			return "", 0, err
+			return "", 0, false, err
 		}
 		defer unlock()
 		if size, ok := f.cache.take(sum); ok {
-			return sum, size, nil
+			return sum, size, true, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	part, err := os.CreateTemp(f.cache.part, "part-")
 	if err != nil {
-		return "", 0, fmt.Errorf("make a file: %w", err)
+		return "", 0, false, fmt.Errorf("make a file: %w", err)
 	}
 	defer os.Remove(part.Name()) // gone already when all is well
 	defer part.Close()
@@ -155,12 +160,12 @@ func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum s
 	}
 	size, sum, err = c.Download(ctx, item.url, part, o)
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	if err := part.Close(); err != nil {
-		return "", 0, fmt.Errorf("finish a file: %w", err)
+		return "", 0, false, fmt.Errorf("finish a file: %w", err)
 	}
-	return sum, size, f.cache.put(part.Name(), sum)
+	return sum, size, false, f.cache.put(part.Name(), sum)
 }
 
 const expired = "expired: GitHub no longer keeps it; run the workflow again"

@@ -54,7 +54,7 @@ func TestDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	set, err = f.Download(t.Context(), c, head(t, f, c))
-	if err != nil || len(set.Files) != 4 || h.fetch[12] != 1 || h.fetch[11] != 3 {
+	if err != nil || len(set.Files) != 4 || set.Kept != 4 || h.fetch[12] != 1 || h.fetch[11] != 3 {
 		t.Errorf("%v, downloads %v", err, h.fetch)
 	}
 	set.Close()

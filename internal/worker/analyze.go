@@ -123,7 +123,12 @@ func (t *task) options(ctx context.Context, found *artifact.Found, c *config.Rep
 
 func (t *task) download(ctx context.Context, found *artifact.Found) (*artifact.Set, error) {
 	defer t.stage("download")()
-	return t.Fetcher.Download(ctx, t.client, found)
+	set, err := t.Fetcher.Download(ctx, t.client, found)
+	if err == nil {
+		t.metrics.artifacts.WithLabelValues("hit").Add(float64(set.Kept))
+		t.metrics.artifacts.WithLabelValues("miss").Add(float64(len(set.Files) - set.Kept))
+	}
+	return set, err
 }
 
 // crashes is how many analyses of a job may end without a word, in a process of their own, before it is given up.

@@ -46,7 +46,7 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return done, err
 	}
-	t.Log.Info("audit", "button", p.Action, "by", p.Author, "subject", p.Key, "sha", p.SHA, "answer", answer)
+	t.Log.Info("audit", "button", p.Action, "by", p.Author, "subject", p.Key, "head", p.SHA, "answer", answer)
 	if !isPull || reply == "" {
 		return done, nil
 	}

@@ -15,6 +15,7 @@ type metrics struct {
 	stages  *prometheus.HistogramVec
 
 	sweeps      *prometheus.CounterVec
+	artifacts   *prometheus.CounterVec
 	redelivered prometheus.Counter
 	revived     prometheus.Counter
 }
@@ -27,6 +28,7 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_stage_seconds", Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
 			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"stage"}),
 		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads for those without a check."}, []string{"for", "outcome"}),
+		artifacts:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_artifact_cache_total", Help: "Artifacts that a job needed, by whether their bytes were here already."}, []string{"result"}),
 		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
 		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads without a concluded check and without a job that were given one."}),
 	}
@@ -37,12 +39,15 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 	for _, stage := range []string{"download", "slot", "analysis", "post"} {
 		m.stages.WithLabelValues(stage)
 	}
+	for _, result := range []string{"hit", "miss"} {
+		m.artifacts.WithLabelValues(result)
+	}
 	for _, what := range []string{"deliveries", "heads"} {
 		m.sweeps.WithLabelValues(what, "done")
 		m.sweeps.WithLabelValues(what, "failed")
 	}
 	if r != nil {
-		r.MustRegister(m.jobs, m.seconds, m.stages, m.sweeps, m.redelivered, m.revived, &depth{queue: q,
+		r.MustRegister(m.jobs, m.seconds, m.stages, m.sweeps, m.artifacts, m.redelivered, m.revived, &depth{queue: q,
 			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
 			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
 			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),

@@ -23,7 +23,7 @@ const (
 func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	start := w.Now()
 	job := lease.Job
-	log := w.Log.With("job", job.ID, "delivery", job.Delivery, "trigger", job.Trigger, "installation", job.Installation, "repository", job.Repository, "attempt", lease.Attempt)
+	log := w.Log.With("job", job.ID, "delivery", job.Delivery, "trigger", job.Trigger, "installation", job.Installation, "repository", job.Repository, "attempt", lease.Attempt, "sha", job.SHA)
 	t := &task{Worker: w, lease: lease, job: job, Log: log}
 	log.Debug("job claimed")
 

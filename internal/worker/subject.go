@@ -54,7 +54,9 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	if err := t.ask(ctx, t.job.Nonce); err != nil {
 		return done, err
 	}
-	t.Log = t.Log.With("sha", s.sha)
+	if s.sha != t.job.SHA {
+		t.Log = t.Log.With("head", s.sha)
+	}
 	t.giveUp = func(ctx context.Context, reason string) error {
 		if out, err := t.posted(ctx, s.sha); err != nil || out {
 			return err
