@@ -86,7 +86,7 @@ func bad(variable, format string, a ...any) error {
 func (env environment) app(s *Service) error {
 	v := env("APP_ID")
 	if v == "" {
-		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App")
+		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App with compat setup")
 	}
 	id, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || id <= 0 {
@@ -115,19 +115,20 @@ func (env environment) api(s *Service) (err error) {
 	if v == "" {
 		v = DefaultAPI
 	}
-	s.API, err = root("GITHUB_API_URL", v, "https://api.github.com or https://HOST/api/v3")
+	s.API, err = Root("GITHUB_API_URL", v, "https://api.github.com or https://HOST/api/v3")
 	return err
 }
 
 func (env environment) public(s *Service) (err error) {
 	if v := env("COMPAT_PUBLIC_URL"); v != "" {
-		s.PublicURL, err = root("COMPAT_PUBLIC_URL", v, "the address under which browsers reach this service, as https://compat.example.com")
+		s.PublicURL, err = Root("COMPAT_PUBLIC_URL", v, "the address under which browsers reach this service, as https://compat.example.com")
 	}
 	return err
 }
 
-// root reads an absolute http address that paths are put behind.
-func root(variable, v, hint string) (*url.URL, error) {
+// Root reads an absolute http address that paths are put behind: the value of a variable (or of a flag), without a slash at its end. hint says what to
+// set it to.
+func Root(variable, v, hint string) (*url.URL, error) {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, bad(variable, "%s is not an address with http or https, a host and nothing behind the path; set it to %s", quote(v), hint)

@@ -66,7 +66,7 @@ func newRootCommand(env environment) *cobra.Command {
 		Long: `compat says which symbol of a wheel or shared library will not resolve where, why, and what to change.
 
 At a desk or in CI:   compat check dist/*.whl
-As a GitHub App:      compat serve
+As a GitHub App:      compat setup, then compat serve
 To see what it says:  compat demo`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -83,7 +83,7 @@ To see what it says:  compat demo`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newCheckCommand(env), newLddCommand(env), newFactsCommand(env), newRulesCommand(env), newConfigCommand(env), newVersionCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
+	root.AddCommand(newCheckCommand(env), newLddCommand(env), newFactsCommand(env), newRulesCommand(env), newConfigCommand(env), newVersionCommand(env), newSetupCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env))
 	return root
 }

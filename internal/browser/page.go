@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -36,14 +37,30 @@ func (b *Browser) Open(url string, v View) *Page {
 	p.call("Runtime.enable", map[string]any{}, nil)
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": v.Width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	loaded := b.event(p.session, "Page.loadEventFired")
-	p.call("Page.navigate", map[string]any{"url": url}, nil)
+	p.loads(url, func() { p.call("Page.navigate", map[string]any{"url": url}, nil) })
+	return p
+}
+
+// Click presses what a CSS selector finds first, and waits until all of the page that comes of it is there.
+func (p *Page) Click(selector string) {
+	p.b.t.Helper()
+	find, err := json.Marshal(selector)
+	if err != nil {
+		p.b.t.Fatal(err)
+	}
+	p.loads("what comes of "+selector, func() { p.Eval("document.querySelector("+string(find)+").click()", nil) })
+}
+
+// loads waits until a page is loaded by what do does.
+func (p *Page) loads(what string, do func()) {
+	p.b.t.Helper()
+	loaded := p.b.event(p.session, "Page.loadEventFired")
+	do()
 	select {
 	case <-loaded:
 	case <-time.After(patience):
-		b.t.Fatalf("the browser does not load %s", url)
+		p.b.t.Fatalf("the browser does not load %s", what)
 	}
-	return p
 }
 
 func (p *Page) call(method string, params, to any) {

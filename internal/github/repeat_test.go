@@ -27,9 +27,9 @@ func TestReadsAreRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
-			n := 0
+			var n atomic.Int32
 			h.handle = func(w http.ResponseWriter, r *http.Request) {
-				if n++; n < tries {
+				if n.Add(1) < tries {
 					fail(w)
 					return
 				}
@@ -37,7 +37,7 @@ func TestReadsAreRepeated(t *testing.T) {
 			}
 			r, _, err := h.client().Repositories.Get(t.Context(), "o", "r")
 			if err != nil || r.GetID() != 9 {
-				t.Errorf("%v, %v after %d requests", r, err, n)
+				t.Errorf("%v, %v after %d requests", r, err, n.Load())
 			}
 		})
 	}

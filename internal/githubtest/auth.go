@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// permissions is what the App asks for at its installation.
+// permissions is what the App asks for at its installation, unless it was made from a manifest.
 var permissions = map[string]string{
 	"metadata": "read", "contents": "read", "actions": "read", "merge_queues": "read",
 	"checks": "write", "pull_requests": "write", "issues": "write", "deployments": "write", "statuses": "write",
@@ -46,6 +46,11 @@ func (s *Server) authenticate(r *request) error {
 	}
 	isJWT := strings.Count(credential, ".") == 2
 	switch {
+	case r.op.needs == "nothing":
+		if credential != "" {
+			s.violate("%s %s: carries credentials, and needs none", r.Method, r.call.Path)
+		}
+		return nil
 	case credential == "" || !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token"):
 		s.violate("%s %s: no credentials", r.Method, r.call.Path)
 		return fail(http.StatusUnauthorized, "Requires authentication")
@@ -157,11 +162,11 @@ func (s *Server) createToken(r *request) (any, error) {
 	if inst.Suspended {
 		return nil, fail(http.StatusForbidden, "This installation has been suspended")
 	}
-	t := &token{inst: inst, permissions: maps.Clone(permissions), expires: time.Now().Add(s.TokenLife)}
+	t := &token{inst: inst, permissions: maps.Clone(s.permissions), expires: time.Now().Add(s.TokenLife)}
 	if wanted := obj(r.body, "permissions"); wanted != nil {
 		t.permissions = map[string]string{"metadata": "read"}
 		for name, level := range wanted {
-			if !allowed(name+":"+fmt.Sprint(level), permissions) {
+			if !allowed(name+":"+fmt.Sprint(level), s.permissions) {
 				return nil, s.violation(r, "asks for the permission %s:%v, which the App does not have", name, level)
 			}
 			t.permissions[name] = fmt.Sprint(level)
@@ -185,7 +190,7 @@ func (s *Server) createToken(r *request) (any, error) {
 
 func (s *Server) getApp(r *request) (any, error) {
 	return object{"id": s.AppID, "slug": s.Slug, "name": "compat test", "node_id": node("A", s.AppID), "owner": s.bot.json(), "html_url": "https://github.test/apps/" + s.Slug,
-		"permissions": permissions, "events": []string{}, "created_at": stamp(time.Unix(0, 0)), "updated_at": stamp(time.Unix(0, 0))}, nil
+		"permissions": s.permissions, "events": []string{}, "created_at": stamp(time.Unix(0, 0)), "updated_at": stamp(time.Unix(0, 0))}, nil
 }
 
 func (s *Server) listInstallations(r *request) (any, error) {

@@ -77,6 +77,10 @@ type answer struct {
 func created(body any) *answer { return &answer{status: http.StatusCreated, body: body} }
 
 func (s *Server) serveAPI(w http.ResponseWriter, hr *http.Request) {
+	if webPath(hr.URL.Path) {
+		s.serveWeb(w, hr)
+		return
+	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, hr.Body, maxBody))
 	if err != nil {
 		return // cut in the middle of the request: nothing happened

@@ -1,8 +1,8 @@
 // Package githubtest is a GitHub of our own: a stateful server over real HTTP that a story (or `compat demo`) fills with
 // repositories, pull requests, workflow runs and artifacts, and that the App then talks to as it would to the real one.
 //
-// It knows the REST operations that compat uses, three GraphQL fields, the storage host that downloads are redirected to, and
-// webhook deliveries signed with the App's secret. It checks what the App sends: the token, the permission, GitHub's own
+// It knows the REST operations that compat uses, three GraphQL fields, the storage host that downloads are redirected to, the page on which
+// somebody makes an App from a manifest, and webhook deliveries signed with the App's secret. It checks what the App sends: the token, the permission, GitHub's own
 // description of the API (through Options.Validate), and the rules that the description leaves out (rules.go). What GitHub would
 // refuse is answered with 422 and kept in Violations; what GitHub would let pass but a user would suffer from is only kept.
 //
@@ -70,6 +70,10 @@ type Server struct {
 	faults     []*fault
 	calls      []*Call
 	violations []string
+
+	permissions   map[string]string // what the App asks for at its installation
+	registrations []*Registration
+	clientSecret  string
 }
 
 // Start makes a GitHub and listens on two loopback ports, for the API and for storage.
@@ -79,7 +83,7 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("githubtest: make the App's key: %w", err)
 	}
 	s := &Server{AppID: 4711, Slug: "compat-test", Secret: "hook-" + random(12), Key: key, TokenLife: o.TokenLife,
-		prefix: o.Prefix, validate: o.Validate, last: 5_000_000,
+		prefix: o.Prefix, validate: o.Validate, last: 5_000_000, permissions: permissions, clientSecret: random(20),
 		users: map[string]*User{}, installs: map[int64]*Installation{}, repos: map[int64]*Repo{}, tokens: map[string]*token{}, links: map[string]*link{}}
 	if s.TokenLife == 0 {
 		s.TokenLife = time.Hour
@@ -138,11 +142,11 @@ func (s *Server) Violations() []string {
 	return slices.Clone(s.violations)
 }
 
-// Secrets returns every string that must show up in no output of the App: the webhook secret and all tokens given out.
+// Secrets returns every string that must show up in no output of the App: the webhook secret the App's client secret, and all tokens given out.
 func (s *Server) Secrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := []string{s.Secret}
+	out := []string{s.Secret, s.clientSecret}
 	for t := range s.tokens {
 		out = append(out, t)
 	}

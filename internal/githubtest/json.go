@@ -99,7 +99,7 @@ func (s *Server) installationJSON(i *Installation) object {
 		suspended = stamp(time.Now())
 	}
 	return object{"id": i.ID, "account": i.Account.json(), "app_id": s.AppID, "app_slug": s.Slug, "target_id": i.Account.ID, "target_type": i.Account.Kind,
-		"permissions": permissions, "events": []string{}, "repository_selection": "all", "suspended_at": suspended, "suspended_by": nil,
+		"permissions": s.permissions, "events": []string{}, "repository_selection": "all", "suspended_at": suspended, "suspended_by": nil,
 		"access_tokens_url": fmt.Sprintf("%s/app/installations/%d/access_tokens", s.URL(), i.ID), "created_at": stamp(time.Unix(0, 0)), "updated_at": stamp(time.Unix(0, 0))}
 }
 

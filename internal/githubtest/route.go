@@ -11,7 +11,7 @@ import (
 // needs for it, and what it does here.
 type operation struct {
 	method, path, id string
-	needs            string // "checks:write"; "a|b": one of them; "token": any installation token; "jwt": the App itself; "any": either
+	needs            string // "checks:write"; "a|b": one of them; "token": any installation token; "jwt": the App itself; "any": either; "nothing": anybody
 	do               func(*Server, *request) (any, error)
 }
 
@@ -25,6 +25,7 @@ var operations = []*operation{
 	{"GET", "/app/hook/deliveries", "apps/list-webhook-deliveries", "jwt", (*Server).listDeliveries},
 	{"GET", "/app/hook/deliveries/{delivery_id}", "apps/get-webhook-delivery", "jwt", (*Server).getDelivery},
 	{"POST", "/app/hook/deliveries/{delivery_id}/attempts", "apps/redeliver-webhook-delivery", "jwt", (*Server).redeliver},
+	{"POST", "/app-manifests/{code}/conversions", "apps/create-from-manifest", "nothing", (*Server).convert},
 	{"GET", "/installation/repositories", "apps/list-repos-accessible-to-installation", "token", (*Server).listRepos},
 	{"GET", "/rate_limit", "rate-limit/get", "any", (*Server).getRateLimit},
 	{"POST", "/graphql", "graphql", "token", (*Server).graphql},

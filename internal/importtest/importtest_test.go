@@ -53,6 +53,7 @@ var floors = map[string][]string{
 	"internal/settings":        {"analyzer", "config"},
 	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/analysis", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
 		"internal/mdsafe"},
+	"internal/setup":          {"config", "internal/github", "internal/report"},
 	"internal/githubtest/...": {"analyzer/elfobj", "internal/githubtest/..."},
 }
 

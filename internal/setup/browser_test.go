@@ -1,0 +1,38 @@
+package setup_test
+
+import (
+	"testing"
+
+	"github.com/compat-app/compat/internal/browser"
+)
+
+// A real browser goes the whole way: the style and the form pass the page's own policy, the cookie comes back from GitHub, and the page fits a phone.
+func TestInABrowser(t *testing.T) {
+	d := sit(t, "/api/v3", "acme")
+	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 400})
+	defer p.Close()
+	var page struct {
+		Path, Search, Button string
+		Wide                 bool
+		Forms, Scripts       int
+	}
+	p.Eval(`({path: location.pathname, search: location.search, forms: document.forms.length, scripts: document.scripts.length,
+		button: getComputedStyle(document.querySelector("button")).backgroundColor, wide: document.documentElement.scrollWidth > innerWidth})`, &page)
+	if page.Path != "/setup" || page.Search != "" || page.Forms != 1 || page.Scripts != 0 || page.Button != "rgb(26, 127, 55)" || page.Wide {
+		t.Errorf("the page: %+v", page)
+	}
+	p.Click("button")
+	p.Click("button") // GitHub's
+	var end string
+	if p.Eval("location.pathname + ' ' + document.querySelector('h1').innerText", &end); end != "/setup/created compat setup The App is there" {
+		t.Errorf("it ends at %s", end)
+	}
+	made, err := d.made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.serves(made)
+	if ran := p.Ran(); len(ran) > 0 {
+		t.Errorf("the browser noticed %v", ran)
+	}
+}

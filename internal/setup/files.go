@@ -1,0 +1,109 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/github"
+)
+
+// Names of the two files, in the folder of Options.Dir.
+const (
+	KeyFile      = "compat.private-key.pem"
+	SettingsFile = "compat.env"
+)
+
+// files are the two files, made empty before the App is: GitHub tells its secrets once, so where they go has to be sure before it is asked.
+type files struct{ key, settings *os.File }
+
+// reserve makes both files, for their owner alone, or none. A file that is there is never written to, nor is what a link leads to.
+func reserve(dir string) (*files, error) {
+	f := &files{}
+	for _, x := range []struct {
+		name string
+		to   **os.File
+	}{{KeyFile, &f.key}, {SettingsFile, &f.settings}} {
+		path := filepath.Join(dir, x.name)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			f.drop()
+			if errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf("%s is there already, and nothing is overwritten; move it away, or give another folder with --out", path)
+			}
+			return nil, fmt.Errorf("%s can't be made: %w; give a folder that can be written to with --out", path, cause(err))
+		}
+		*x.to = file
+	}
+	return f, nil
+}
+
+// drop takes both files away again.
+func (f *files) drop() {
+	for _, file := range []*os.File{f.key, f.settings} {
+		if file != nil {
+			_ = file.Close()
+			_ = os.Remove(file.Name())
+		}
+	}
+}
+
+// write fills both files. Where it fails they stay: what arrived may be all that there is.
+func (f *files) write(key []byte, settings string) error {
+	var errs []error
+	for _, x := range []struct {
+		file *os.File
+		data []byte
+	}{{f.key, key}, {f.settings, []byte(settings)}} {
+		_, err := x.file.Write(x.data)
+		if err = errors.Join(err, x.file.Sync(), x.file.Close()); err != nil {
+			errs = append(errs, fmt.Errorf("%s can't be written: %w", x.file.Name(), cause(err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cause leaves out what is said anyway: the operation and the path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// secret is what a webhook's secret looks like; GitHub's are hexadecimal. A comma would make two of it.
+var secret = regexp.MustCompile(`^[!-+\--~]+$`)
+
+// settings is the text of the settings file: what `compat serve` reads from its environment, for shells, systemd and containers.
+func settings(o Options, app *github.Registered, keyPath string) (string, error) {
+	if !secret.Match(app.WebhookSecret) {
+		return "", errors.New("GitHub's webhook secret holds characters that can't be told from the next one's")
+	}
+	lines := []string{
+		fmt.Sprintf("# The GitHub App %s of %s, as `compat setup` made it. Keep this file to yourself.", app.Slug, o.Site.Web),
+		fmt.Sprintf("APP_ID=%d", app.ID),
+		"WEBHOOK_SECRET=" + Quote(string(app.WebhookSecret)),
+		"PRIVATE_KEY_PATH=" + Quote(keyPath),
+		"COMPAT_PUBLIC_URL=" + Quote(o.Public.String()),
+	}
+	if api := o.Site.API.String(); api != config.DefaultAPI {
+		lines = append(lines, "GITHUB_API_URL="+Quote(api))
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
+
+// Quote writes a word as a shell reads it. A plain one stays as it is: not every reader of such files knows quotes.
+func Quote(s string) string {
+	if plain.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

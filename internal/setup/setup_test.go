@@ -1,0 +1,568 @@
+package setup_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/compat-app/compat"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/githubtest/openapi"
+	"github.com/compat-app/compat/internal/setup"
+)
+
+// desk is somebody who sets the App up: the page, a GitHub, and a folder.
+type desk struct {
+	*testing.T
+	gh   *githubtest.Server
+	site setup.Site
+	page *setup.Setup
+	at   string // the page's root
+	dir  string
+	org  string
+	ask  func(ctx context.Context, code string) (*github.Registered, error) // nil: GitHub
+
+	mu   sync.Mutex
+	said []string // to the terminal
+	seen []string // pages
+}
+
+func sit(t *testing.T, prefix, org string) *desk {
+	t.Helper()
+	gh, err := githubtest.Start(githubtest.Options{Prefix: prefix, Validate: openapi.Validate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gh.Install("acme")
+	d := &desk{T: t, gh: gh, dir: t.TempDir(), org: org}
+	if d.site, err = setup.ParseSite(gh.Web(), gh.URL()); err != nil {
+		t.Fatal(err)
+	}
+	d.open(t)
+	t.Cleanup(func() {
+		gh.Close()
+		for _, v := range gh.Violations() {
+			t.Error("violation: " + v)
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, text := range append(d.seen, d.said...) {
+			for _, secret := range append(gh.Secrets(), strings.Split(gh.PEM(), "\n")[1]) {
+				if strings.Contains(text, secret) {
+					t.Errorf("a secret stands in %s", text)
+				}
+			}
+			for _, r := range gh.Registrations() {
+				if r.Code != "" && strings.Contains(text, r.Code) {
+					t.Errorf("the code stands in %s", text)
+				}
+			}
+		}
+	})
+	return d
+}
+
+// open starts the page.
+func (d *desk) open(t *testing.T) {
+	t.Helper()
+	manifest, err := setup.ParseManifest(compat.Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(ctx context.Context, code string) (*github.Registered, error) {
+		if d.ask != nil {
+			return d.ask(ctx, code)
+		}
+		return github.Register(ctx, github.Options{API: d.site.API}, d.site.Web, code)
+	}
+	server := httptest.NewServer(nil)
+	t.Cleanup(server.Close)
+	public := &url.URL{Scheme: "https", Host: "compat.example.com"}
+	d.page, err = setup.New(setup.Options{Manifest: manifest, Site: d.site, Organization: d.org, Public: public, Dir: d.dir,
+		Register: ask, Failed: func(sentence string) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.said = append(d.said, sentence)
+		}}, server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = d.page
+	d.at = server.URL
+}
+
+// visitor is a browser that follows what it is told and remembers cookies.
+func (d *desk) visitor() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return &http.Client{Jar: jar, Timeout: time.Minute}
+}
+
+func (d *desk) answer(r *http.Response, err error) (int, string) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.mu.Lock()
+	d.seen = append(d.seen, string(body))
+	d.mu.Unlock()
+	return r.StatusCode, string(body)
+}
+
+func (d *desk) get(c *http.Client, address string) (int, string) {
+	d.Helper()
+	return d.answer(c.Get(address))
+}
+
+// press sends the one form of a page.
+func (d *desk) press(c *http.Client, base, page string) (int, string) {
+	d.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		d.Fatal(err)
+	}
+	action, fields := "", url.Values{}
+	for n := range root.Descendants() {
+		at := map[string]string{}
+		for _, a := range n.Attr {
+			at[a.Key] = a.Val
+		}
+		switch n.Data {
+		case "form":
+			if action != "" || at["method"] != "post" {
+				d.Fatalf("a second form, or one that doesn't post: %v", at)
+			}
+			action = at["action"]
+		case "input":
+			fields.Set(at["name"], at["value"])
+		case "script":
+			d.Error("a script")
+		}
+	}
+	from, err := url.Parse(base)
+	if err != nil {
+		d.Fatal(err)
+	}
+	to, err := from.Parse(action)
+	if err != nil || action == "" {
+		d.Fatalf("no form, or one that leads nowhere (%v): %s", err, page)
+	}
+	return d.answer(c.PostForm(to.String(), fields))
+}
+
+// confirm goes from the link to GitHub's own button, which is not pressed yet.
+func (d *desk) confirm(c *http.Client) (page string) {
+	d.Helper()
+	code, page := d.get(c, d.page.Link())
+	if code != 200 {
+		d.Fatalf("the link answers %d: %s", code, page)
+	}
+	if code, page = d.press(c, d.at+"/setup", page); code != 200 {
+		d.Fatalf("GitHub answers %d: %s", code, page)
+	}
+	return page
+}
+
+// made waits for the end.
+func (d *desk) made() (*setup.Made, error) {
+	ctx, cancel := context.WithTimeout(d.Context(), time.Minute)
+	defer cancel()
+	return d.page.Wait(ctx)
+}
+
+func (d *desk) says(text string, words ...string) {
+	d.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			d.Errorf("%q is missing in %s", w, text)
+		}
+	}
+}
+
+// empty asserts that no file was left.
+func (d *desk) empty() {
+	d.Helper()
+	left, err := filepath.Glob(filepath.Join(d.dir, "*"))
+	if err != nil || len(left) > 0 {
+		d.Errorf("left in the folder: %v (%v)", left, err)
+	}
+}
+
+func TestTheWholeWay(t *testing.T) {
+	for _, c := range []struct{ name, prefix, org, form, public string }{
+		{"own account", "", "", "/settings/apps/new", "/apps/compat-test"},
+		{"organisation", "", "acme", "/organizations/acme/settings/apps/new", "/apps/compat-test"},
+		{"GitHub Enterprise Server", "/api/v3", "acme", "/organizations/acme/settings/apps/new", "/github-apps/compat-test"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := sit(t, c.prefix, c.org)
+			me := d.visitor()
+			code, page := d.get(me, d.page.Link())
+			if code != 200 {
+				t.Fatalf("the link answers %d", code)
+			}
+			d.says(page, d.gh.Web()+c.form, "https://compat.example.com/webhook", "checks", "the check run", "pull_request", "a new head", "Create the App on", filepath.Join(d.dir, setup.KeyFile))
+			if c.org != "" {
+				d.says(page, "<strong>acme</strong>")
+			}
+			code, page = d.press(me, d.at+"/setup", page)
+			if code != 200 {
+				t.Fatalf("GitHub answers %d: %s", code, page)
+			}
+			code, page = d.press(me, d.gh.Web(), page)
+			if code != 200 {
+				t.Fatalf("the way back answers %d: %s", code, page)
+			}
+			install := d.gh.Web() + c.public + "/installations/new"
+			d.says(page, "The App is there", "4711", install, "compat serve", setup.RequiredPage)
+			made, err := d.made()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made.ID != d.gh.AppID || made.Install.String() != install {
+				t.Errorf("made %+v", made)
+			}
+			g := d.gh.Registrations()[0]
+			if g.Organization != c.org || g.Manifest["public"] != false || len(g.Manifest["default_events"].([]any)) < 10 {
+				t.Errorf("registered %+v", g)
+			}
+			d.serves(made)
+		})
+	}
+}
+
+// serves reads the files as `compat serve` does.
+func (d *desk) serves(made *setup.Made) {
+	d.Helper()
+	for _, path := range []string{made.Key, made.Settings} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != 0o600 {
+			d.Errorf("%s: %v, %v; want a file for its owner alone", path, info.Mode(), err)
+		}
+	}
+	text, err := os.ReadFile(made.Settings)
+	if err != nil {
+		d.Fatal(err)
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			env[name] = value
+		}
+	}
+	s, err := config.FromEnv(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if err != nil {
+		d.Fatal(err)
+	}
+	if s.AppID != d.gh.AppID || len(s.WebhookSecrets) != 1 || string(s.WebhookSecrets[0]) != d.gh.Secret || string(s.PrivateKey) != d.gh.PEM() || s.API.String() != d.gh.URL() || s.PublicURL.String() != "https://compat.example.com" {
+		d.Errorf("the service reads %+v of %s", s, text)
+	}
+}
+
+func TestTheLinkWorksOnce(t *testing.T) {
+	d := sit(t, "", "")
+	link := d.page.Link()
+	me, other := d.visitor(), d.visitor()
+	for name, address := range map[string]string{"no token": d.at + "/setup", "a wrong token": d.at + "/setup?token=x", "a way back": d.at + "/setup/created?code=x&state=y"} {
+		if code, page := d.get(me, address); code != http.StatusForbidden || strings.Contains(page, "<form") {
+			t.Errorf("%s: %d %s", name, code, page)
+		}
+	}
+	if code, page := d.get(me, link); code != 200 || !strings.Contains(page, "<form") {
+		t.Fatalf("the link: %d %s", code, page)
+	}
+	code, page := d.get(other, link)
+	if code != http.StatusForbidden || strings.Contains(page, "<form") {
+		t.Errorf("the link in another browser: %d %s", code, page)
+	}
+	d.says(page, "was used before")
+	for name, address := range map[string]string{"a reload": d.at + "/setup", "the link once more": link} {
+		if code, page := d.get(me, address); code != 200 || !strings.Contains(page, "<form") {
+			t.Errorf("%s in the browser that opened it: %d %s", name, code, page)
+		}
+	}
+	r, err := me.Get(d.at + "/setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	policy := r.Header.Get("Content-Security-Policy")
+	d.says(policy, "default-src 'none'", "form-action "+d.gh.Web()+";", "frame-ancestors 'none'")
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "script") || r.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", r.Header)
+	}
+	d.empty()
+}
+
+// A name that was rebound to this machine is another origin to the browser, and has to be nothing here.
+func TestOtherHostNames(t *testing.T) {
+	d := sit(t, "", "")
+	for _, path := range []string{"/setup", strings.TrimPrefix(d.page.Link(), d.at)} {
+		r, err := http.NewRequest("GET", d.at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "evil.example:80"
+		if code, page := d.answer(http.DefaultClient.Do(r)); code != http.StatusMisdirectedRequest || strings.Contains(page, "<form") {
+			t.Errorf("%s answers %d %s", path, code, page)
+		}
+	}
+	if code, _ := d.get(d.visitor(), d.page.Link()); code != 200 {
+		t.Errorf("the token was spent: %d", code)
+	}
+}
+
+func TestWrongState(t *testing.T) {
+	d := sit(t, "", "")
+	me := d.visitor()
+	d.confirm(me)
+	state := d.gh.Registrations()[0].State
+	for name, query := range map[string]string{"none": "code=abc", "another": "code=abc&state=" + strings.Repeat("A", len(state)), "a part": "code=abc&state=" + state[:5]} {
+		code, page := d.get(me, d.at+"/setup/created?"+query)
+		if code != http.StatusForbidden {
+			t.Errorf("%s: %d", name, code)
+		}
+		d.says(page, "its state is another one", "Begin again")
+	}
+	stranger := d.visitor()
+	if code, page := d.get(stranger, d.at+"/setup/created?code=abc&state="+state); code != http.StatusForbidden {
+		t.Errorf("the right state in another browser: %d %s", code, page)
+	}
+	if code, page := d.get(me, d.at+"/setup/created?state="+state); code != http.StatusBadRequest {
+		t.Errorf("no code: %d %s", code, page)
+	}
+	for _, c := range d.gh.Calls() {
+		t.Errorf("GitHub was asked: %s", &c)
+	}
+	d.empty()
+	if code, page := d.get(me, d.at+"/setup"); code != 200 || !strings.Contains(page, "<form") {
+		t.Errorf("it can't be begun again: %d %s", code, page)
+	}
+}
+
+// A code that GitHub does not know, and one that it refused before.
+func TestCodesThatAreSpent(t *testing.T) {
+	d := sit(t, "", "acme")
+	me := d.visitor()
+	page := d.confirm(me)
+	state := d.gh.Registrations()[0].State
+	for _, code := range []string{"0123456789abcdef", "0123456789abcdef", "..%2f..", "a%20b"} {
+		status, page := d.get(me, d.at+"/setup/created?state="+state+"&code="+code)
+		if status < 400 {
+			t.Errorf("%s: %d", code, status)
+		}
+		d.says(page, "used before, or is older than an hour", d.gh.Web()+"/organizations/acme/settings/apps", "Begin again")
+	}
+	if n := len(d.gh.Calls()); n != 1 {
+		t.Errorf("GitHub was asked %d times, want once: %v", n, d.gh.Calls())
+	}
+	d.empty()
+	if code, page := d.press(me, d.gh.Web(), page); code != 200 {
+		t.Fatalf("the right code after wrong ones: %d %s", code, page)
+	}
+	if _, err := d.made(); err != nil {
+		t.Fatal(err)
+	}
+	replayed := d.gh.Registrations()[0]
+	code, again := d.get(me, d.at+"/setup/created?state="+state+"&code="+replayed.Code)
+	if code != http.StatusGone {
+		t.Errorf("the code once more: %d %s", code, again)
+	}
+	if n := len(d.gh.Calls()); n != 2 {
+		t.Errorf("GitHub was asked %d times, want twice", n)
+	}
+}
+
+// GitHub does not answer, or not with the App: the same answer of the browser works later.
+func TestGitHubFails(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault githubtest.Fault
+		says  string
+	}{
+		{"unreachable", githubtest.Fault{Cut: true}, "could not be asked"},
+		{"502", githubtest.Fault{Status: 502}, "GitHub answered 502"},
+		{"422", githubtest.Fault{Status: 422}, "GitHub answered 422"},
+		{"rate limit", githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}}, "GitHub answered 403"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := sit(t, "/api/v3", "")
+			d.gh.Fault("apps/create-from-manifest", 1, c.fault)
+			me := d.visitor()
+			code, page := d.press(me, d.gh.Web(), d.confirm(me))
+			if code != http.StatusBadGateway {
+				t.Errorf("answered %d", code)
+			}
+			d.says(page, c.says, "reload this page")
+			d.empty()
+			g := d.gh.Registrations()[0]
+			if code, page = d.get(me, d.at+"/setup/created?state="+g.State+"&code="+g.Code); code != 200 {
+				t.Fatalf("the reload answers %d: %s", code, page)
+			}
+			if _, err := d.made(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// GitHub gave the App away and the answer broke off: nothing can bring its secrets back, and the page says what to do.
+func TestAnswerIsLost(t *testing.T) {
+	d := sit(t, "", "")
+	d.gh.Fault("apps/create-from-manifest", 1, githubtest.Fault{Cut: true, After: true})
+	me := d.visitor()
+	code, page := d.press(me, d.gh.Web(), d.confirm(me))
+	if code != http.StatusBadGateway {
+		t.Errorf("answered %d", code)
+	}
+	d.says(page, "could not be asked")
+	g := d.gh.Registrations()[0]
+	code, page = d.get(me, d.at+"/setup/created?state="+g.State+"&code="+g.Code)
+	if code != http.StatusBadGateway {
+		t.Errorf("the reload answers %d", code)
+	}
+	d.says(page, "used before", "delete the App at "+d.gh.Web()+"/settings/apps")
+	d.empty()
+}
+
+func TestFilesAreNeverOverwritten(t *testing.T) {
+	for _, name := range []string{setup.KeyFile, setup.SettingsFile} {
+		t.Run(name, func(t *testing.T) {
+			d := sit(t, "", "")
+			me := d.visitor()
+			page := d.confirm(me)
+			mine := filepath.Join(d.dir, name)
+			elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+			if err := os.Symlink(elsewhere, mine); err != nil { // a link that leads nowhere yet is no way out of the folder either
+				t.Fatal(err)
+			}
+			if _, err := setup.New(setup.Options{Dir: d.dir}, "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), mine+" is there already") {
+				t.Errorf("begun: %v", err)
+			}
+			code, page := d.press(me, d.gh.Web(), page)
+			if code != http.StatusBadGateway {
+				t.Errorf("answered %d", code)
+			}
+			d.says(page, "is there already", "reload this page")
+			if n := len(d.gh.Calls()); n != 0 {
+				t.Error("the code was exchanged, with nowhere to put the key")
+			}
+			if _, err := os.Stat(elsewhere); err == nil {
+				t.Error("written where a link leads to")
+			}
+			if err := os.Remove(mine); err != nil {
+				t.Fatal(err)
+			}
+			d.empty()
+			g := d.gh.Registrations()[0]
+			if code, page := d.get(me, d.at+"/setup/created?state="+g.State+"&code="+g.Code); code != 200 {
+				t.Errorf("the reload answers %d: %s", code, page)
+			}
+		})
+	}
+}
+
+func TestFolderThatIsGone(t *testing.T) {
+	d := sit(t, "", "")
+	me := d.visitor()
+	page := d.confirm(me)
+	if err := os.Remove(d.dir); err != nil {
+		t.Fatal(err)
+	}
+	_, page = d.press(me, d.gh.Web(), page)
+	d.says(page, "can&#39;t be made: no such file or directory")
+	if n := len(d.gh.Calls()); n != 0 {
+		t.Error("the code was exchanged, with nowhere to put the key")
+	}
+}
+
+// The App is there, and what GitHub told of it can't be kept: that ends it, with what there is to do.
+func TestSecretsThatAreLost(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		app        *github.Registered
+		err        error
+	}{
+		{"an answer without a key", "GitHub answered without them; delete the App at", nil, &github.RegisterError{Status: 201}},
+		{"a secret that is two", "can&#39;t be told from the next one&#39;s; make a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a,b")}, nil},
+		{"a secret with a line end", "make a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a\nAPP_ID=2")}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := sit(t, "", "")
+			d.ask = func(context.Context, string) (*github.Registered, error) { return c.app, c.err }
+			me := d.visitor()
+			code, page := d.press(me, d.gh.Web(), d.confirm(me))
+			if code != http.StatusBadGateway {
+				t.Errorf("answered %d", code)
+			}
+			d.says(page, "its secrets are lost", c.says, d.gh.Web()+"/settings/apps")
+			if made, err := d.made(); made != nil || err == nil || !strings.Contains(err.Error(), "its secrets are lost") {
+				t.Errorf("ends with %+v, %v", made, err)
+			}
+			if code, page := d.get(me, d.at+"/setup"); code != http.StatusGone {
+				t.Errorf("goes on with %d %s", code, page)
+			}
+		})
+	}
+}
+
+// Whoever closes the page while GitHub is asked gets the App all the same.
+func TestPageIsClosedMeanwhile(t *testing.T) {
+	d := sit(t, "", "")
+	me := d.visitor()
+	d.confirm(me)
+	ctx, leave := context.WithCancel(t.Context())
+	d.ask = func(ctx context.Context, code string) (*github.Registered, error) {
+		leave()
+		return github.Register(ctx, github.Options{API: d.site.API}, d.site.Web, code)
+	}
+	g := d.code()
+	r, err := http.NewRequestWithContext(ctx, "GET", d.at+"/setup/created?"+g, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := me.Do(r); err == nil {
+		answer.Body.Close()
+	}
+	made, err := d.made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.serves(made)
+}
+
+// code presses GitHub's button for the newest registration and gives the query that GitHub sends back, without going there.
+func (d *desk) code() string {
+	d.Helper()
+	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := c.PostForm(d.gh.Web()+"/settings/apps/manifest", url.Values{"id": {"0"}, "name": {"compat"}})
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer r.Body.Close()
+	to, err := r.Location()
+	if err != nil {
+		d.Fatal(err)
+	}
+	return to.RawQuery
+}
