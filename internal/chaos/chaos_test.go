@@ -7,6 +7,7 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -59,9 +60,11 @@ func chaos(t *testing.T, redis *redistest.Server) {
 	defer gh.Close()
 	env := map[string]string{"APP_ID": fmt.Sprint(gh.AppID), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(), "COMPAT_LEASE": "2s", "COMPAT_WAIT": "10m", "COMPAT_WORKERS": "4"}
 	apps := []*app{newApp(t, env)}
-	if redis != nil {
+	if redis != nil { // one that only receives, and two that work
 		env["REDIS_URL"] = redis.URL
-		apps = []*app{newApp(t, env), newApp(t, env)}
+		web := maps.Clone(env)
+		web["COMPAT_WORKERS"] = "0"
+		apps = []*app{newApp(t, web), newApp(t, env), newApp(t, env)}
 	}
 	gh.Hook = "http://" + apps[0].addr + "/webhook"
 	for _, a := range apps {

@@ -3,6 +3,7 @@ package stories
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -275,7 +276,9 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	}
 	// How many jobs were claimed between the answer to each of them and its own claim.
 	waited, most := map[string]int{}, 0
+	came, longest := map[string]time.Time{}, time.Duration(0)
 	for line := range strings.Lines(s.app.log.String()) {
+		var at struct{ Time time.Time }
 		answered, claimed := strings.Contains(line, `"msg":"delivery"`), strings.Contains(line, `"msg":"job claimed"`)
 		for guid := range guids {
 			if !strings.Contains(line, guid) {
@@ -284,10 +287,13 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 				}
 				continue
 			}
+			if (answered || claimed) && json.Unmarshal([]byte(line), &at) != nil {
+				s.Errorf("the line %s is no JSON", line)
+			}
 			if answered {
-				waited[guid] = 0
+				waited[guid], came[guid] = 0, at.Time
 			} else if claimed {
-				most = max(most, waited[guid])
+				most, longest = max(most, waited[guid]), max(longest, at.Time.Sub(came[guid]))
 				delete(guids, guid)
 			}
 		}
@@ -299,7 +305,7 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	if most > 7 {
 		s.Errorf("a job waited for %d claims", most)
 	}
-	s.Logf("%d pushes to one repository; the others waited for %d claims at most", pushes, most)
+	s.Logf("%d pushes to one repository; the others waited for %d claims and %v at most", pushes, most, longest.Round(time.Millisecond))
 }
 
 // Bombs in all workers at once: each is refused for its limit, the service stays small, and what is no bomb is judged beside them.
