@@ -92,7 +92,7 @@ func TestRenamedWithoutAnEvent(t *testing.T) {
 }
 
 func TestRepositoryTakenAway(t *testing.T) {
-	s := tell(t, world{})
+	s := tell(t, world{wait: time.Hour}) // the sweeper's look at all heads, which calls too, is far away
 	other := s.newRepo(s.inst, "other")
 	p := s.Open()
 	s.Queued(p.HeadSHA)

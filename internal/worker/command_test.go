@@ -178,7 +178,7 @@ func TestRecheckOnPlatforms(t *testing.T) {
 }
 
 func TestCommandsInAReview(t *testing.T) {
-	s := start(t, time.Minute)
+	s := start(t, time.Hour)
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")

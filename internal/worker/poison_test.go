@@ -13,7 +13,7 @@ import (
 // A job that ends the process that works on it is tried three times. The fourth worker concludes its check with that reason, and it is dead: it doesn't go
 // round for ever. A new push is judged all the same.
 func TestJobThatEndsTheService(t *testing.T) {
-	s := start(t, time.Minute)
+	s := start(t, time.Minute, func(s *service) { s.lease = 5 * time.Second })
 	p := s.open("feature")
 	s.until(func() string {
 		if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
@@ -45,11 +45,11 @@ func TestJobThatEndsTheService(t *testing.T) {
 		}
 	}
 	s.up()
-	s.want(s.concluded(p.HeadSHA), "failure", "ended the service 3 times")
+	s.want(s.concluded(p.HeadSHA), "failure", "has ended the service")
 	s.once(p.HeadSHA)
 	s.until(func() string {
 		e, err := s.queue.Show(t.Context(), key)
-		if err != nil || e.State != queue.Dead || !strings.Contains(e.Reason, "ended the service 3 times") {
+		if err != nil || e.State != queue.Dead || !strings.Contains(e.Reason, "has ended the service") {
 			return fmt.Sprintf("the job is %+v, %v", e, err)
 		}
 		return ""
