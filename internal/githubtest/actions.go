@@ -140,14 +140,18 @@ func (s *Server) answerGate(r *request) (any, error) {
 		return nil, s.violation(r, "the gate of %s was answered before", environment)
 	case state == "rejected" && comment == "":
 		return nil, s.violation(r, "rejected without a reason")
+	case state == "" && g.State != "":
+		return nil, s.violation(r, "a report on the gate of %s, which was answered before", environment)
+	case state == "" && len(g.Reports) == maxGateReports:
+		return nil, s.violation(r, "more than %d reports on one gate", maxGateReports)
+	case state == "":
+		g.Reports = append(g.Reports, comment)
+		return &answer{status: http.StatusNoContent}, nil
 	}
-	if state != "" {
-		g.State = state
-		g.Answers++
-		if w.Status, w.Conclusion = "in_progress", ""; state == "rejected" {
-			w.Status, w.Conclusion = "completed", "failure"
-		}
+	g.State, g.Comments = state, append(g.Comments, comment)
+	g.Answers++
+	if w.Status, w.Conclusion = "in_progress", ""; state == "rejected" {
+		w.Status, w.Conclusion = "completed", "failure"
 	}
-	g.Comments = append(g.Comments, comment)
 	return &answer{status: http.StatusNoContent}, nil
 }

@@ -132,7 +132,7 @@ func (s *Server) pullJSON(p *Pull) object {
 		return object{"label": r.Owner.Login + ":" + ref, "ref": ref, "sha": sha, "user": r.Owner.json(), "repo": s.repoJSON(r)}
 	}
 	return object{"id": p.ID, "node_id": node("PR", p.ID), "number": p.Number, "state": p.State, "locked": false, "title": p.Title, "body": nil, "user": p.Author.json(),
-		"draft": p.Draft, "merged": p.Merged, "mergeable": nil, "merge_commit_sha": nil, "created_at": stamp(p.At), "updated_at": stamp(p.At),
+		"draft": p.Draft, "merged": p.Merged, "mergeable": nil, "merge_commit_sha": nil, "created_at": stamp(p.At), "updated_at": stamp(p.updated()),
 		"head": end(p.Head, p.HeadRef, p.HeadSHA), "base": end(p.Repo, p.BaseRef, p.BaseSHA), "author_association": "CONTRIBUTOR",
 		"url": s.repoURL(p.Repo, "/pulls/%d", p.Number), "html_url": fmt.Sprintf("https://github.test/%s/pull/%d", p.Repo.FullName(), p.Number)}
 }

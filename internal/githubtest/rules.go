@@ -18,6 +18,7 @@ const (
 	maxComment     = 65536 // characters
 	maxActions     = 3
 	maxGateComment = 1024
+	maxGateReports = 10
 )
 
 // checkName is the one name of compat's check runs: branch protection is set up with it.

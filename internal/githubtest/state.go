@@ -107,6 +107,7 @@ type Pull struct {
 	Threads []*Thread
 	Heads   []string // every head so far, the newest last
 	At      time.Time
+	Updated time.Time // of the last push; zero: none
 }
 
 // Review is a submitted review; its comments are in the pull request's threads.
@@ -249,7 +250,8 @@ type Gate struct {
 	Run         *Run
 	Environment string
 	Deployment  int64
-	State       string // "" waits, "approved" or "rejected"
-	Comments    []string
+	State       string   // "" waits, "approved" or "rejected"
+	Comments    []string // of the answers
 	Answers     int
+	Reports     []string // how it stands, before the answer
 }

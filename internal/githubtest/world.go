@@ -134,7 +134,18 @@ func (s *Server) Push(p *Pull, files map[string]string) string {
 	defer s.mu.Unlock()
 	p.HeadSHA = s.push(p.Head, p.HeadRef, files)
 	p.Heads = append(p.Heads, p.HeadSHA)
+	p.Updated = p.updated().Add(time.Second) // GitHub's stamps have seconds, and pushes here may be closer than those
+	if now := time.Now(); now.After(p.Updated) {
+		p.Updated = now
+	}
 	return p.HeadSHA
+}
+
+func (p *Pull) updated() time.Time {
+	if p.Updated.IsZero() {
+		return p.At
+	}
+	return p.Updated
 }
 
 // PullRun is a finished, successful workflow run on a pull request's head, with these artifacts.

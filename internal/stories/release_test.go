@@ -127,12 +127,26 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("the gate's own API fails", func(t *testing.T) {
 		s := tell(t, world{})
-		s.gh.Fault("actions/review-custom-gates-for-run", 2, githubtest.Fault{Status: 502})
+		s.gh.Fault("actions/review-custom-gates-for-run", 3, githubtest.Fault{Status: 502})
 		s.answered(s.gate("", wheels(cases.Clean("1.1.0"))), "approved")
 	})
 	t.Run("a callback elsewhere", func(t *testing.T) {
 		s := tell(t, world{})
 		s.answered(s.gate(s.gh.StorageURL(), wheels(cases.Clean("1.1.0"))), "approved") // storage wants no Authorization header
+	})
+}
+
+func TestGateTellsHowItStands(t *testing.T) {
+	s := tell(t, world{})
+	w := s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.1.0")))
+	s.gh.Do(func() { w.Status, w.Conclusion, w.HideLists = "in_progress", "", 4 })
+	g := s.gh.AddGate(w, "pypi")
+	s.Send("deployment_protection_rule", s.gh.GateEvent(g, ""))
+	s.answered(g, "approved")
+	s.gh.Do(func() {
+		if len(g.Reports) != 2 || !strings.Contains(plain(g.Reports[0]), "Waits for artifacts. The workflow run \"wheels\" isn't over") || !strings.Contains(g.Reports[1], "Judging") {
+			t.Errorf("reports %q, want one of the wait and one of the analysis", g.Reports)
+		}
 	})
 }
 

@@ -19,9 +19,17 @@ import (
 type gate struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
+	Told     string    `json:"told,omitempty"`   // the last report of how it stands
+	Tells    int       `json:"tells,omitempty"`  // how many there were
 	Answer   string    `json:"answer,omitempty"` // approved or rejected, once it is known
 	Comment  string    `json:"comment,omitempty"`
 	Given    bool      `json:"given,omitempty"` // GitHub has it
+}
+
+// waiting is the deployment that a gate stands before.
+type waiting struct {
+	Run         int64  `json:"run"`
+	Environment string `json:"environment"`
 }
 
 const (
@@ -32,10 +40,7 @@ const (
 // deployment answers a deployment protection rule, once: the run's artifacts pass or they don't. The base counts for nothing here, since what is deployed
 // meets users whatever the branch had before.
 func (t *task) deployment(ctx context.Context) (outcome, error) {
-	var event struct {
-		Run         int64  `json:"run"`
-		Environment string `json:"environment"`
-	}
+	var event waiting
 	if err := json.Unmarshal(t.job.Payload, &event); err != nil || event.Run == 0 {
 		return done, &unfit{"the job's payload is damaged"}
 	}
@@ -66,7 +71,7 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 		if t.lease.Doomed {
 			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses)}
 		}
-		if out, err := t.decideGate(ctx, g, event.Run); err != nil || g.Answer == "" {
+		if out, err := t.decideGate(ctx, g, event); err != nil || g.Answer == "" {
 			return out, err
 		}
 	}
@@ -74,7 +79,7 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 }
 
 // decideGate sets the gate's answer, or says when to look again.
-func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, error) {
+func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome, error) {
 	if g.Deadline.IsZero() {
 		g.Deadline = t.Now().Add(t.Config.Wait)
 	}
@@ -86,17 +91,23 @@ func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, err
 		g.Answer, g.Comment = rejected, fmt.Sprintf("The configuration is invalid: %s", mdsafe.Prose(problems[0].In(set.where)))
 		return done, t.saveGate(ctx, g)
 	}
-	found, err := t.Fetcher.Run(ctx, t.client, t.repo.Owner, t.repo.Name, run, set.repository.Artifacts...)
+	found, err := t.Fetcher.Run(ctx, t.client, t.repo.Owner, t.repo.Name, event.Run, set.repository.Artifacts...)
 	if err != nil {
 		return done, err
 	}
 	if found.State != artifact.Ready {
 		if left := g.Deadline.Sub(t.Now()); left > 0 {
 			g.Polls++
+			if err := t.report(ctx, g, event, "Waits for artifacts. "+found.Reason); err != nil {
+				return done, err
+			}
 			return later(min(left, time.Second<<min(g.Polls-1, 5), fastPoll), found.Reason), t.saveGate(ctx, g)
 		}
 		g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(found.Reason, "."))+"."
 		return done, t.saveGate(ctx, g)
+	}
+	if err := t.report(ctx, g, event, "Judging what the workflow run has built."); err != nil {
+		return done, err
 	}
 	j, err := t.analyze(ctx, found, set.repository, nil, nil)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
@@ -113,6 +124,28 @@ func (t *task) decideGate(ctx context.Context, g *gate, run int64) (outcome, err
 	}
 	g.Comment = gateComment(check.Title, j.report)
 	return done, t.saveGate(ctx, g)
+}
+
+// report says on the deployment's page how it stands, once for each thing there is to say and never oftener than GitHub takes it. It is noted before it is
+// said, so a crash may swallow a report and repeats none. That GitHub doesn't take it holds up no answer.
+func (t *task) report(ctx context.Context, g *gate, event waiting, text string) error {
+	if text == g.Told || g.Tells >= github.StatusReports {
+		return nil
+	}
+	g.Told, g.Tells = text, g.Tells+1
+	if err := t.saveGate(ctx, g); err != nil {
+		return err
+	}
+	if err := t.fence(ctx); err != nil {
+		return err
+	}
+	if err := t.client.ReviewDeployment(ctx, t.repo.Owner, t.repo.Name, event.Run, event.Environment, "", mdsafe.Prose(text)); err != nil {
+		if ctx.Err() != nil || github.Classify(err).Kind == github.After {
+			return err
+		}
+		t.Log.Info("GitHub took no report of how a deployment stands", "error", err)
+	}
+	return nil
 }
 
 // answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came between the call and our note of it.

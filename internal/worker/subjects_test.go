@@ -140,15 +140,15 @@ func TestReleaseWithoutAssets(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	s := start(t, 2*time.Second)
-	s.gh.Fault("actions/review-custom-gates-for-run", 2, githubtest.Fault{Status: 502})
+	s.gh.Fault("actions/review-custom-gates-for-run", 3, githubtest.Fault{Status: 502})
 	s.gh.BranchRun(s.repo, "main", bad("1.0.0")) // a gate doesn't care that the base has the finding
 	for _, c := range []struct {
-		name, want, word string
-		artifacts        []*githubtest.Artifact
+		name, want, word, report string
+		artifacts                []*githubtest.Artifact
 	}{
-		{"clean", "approved", "", []*githubtest.Artifact{clean("1.1.0")}},
-		{"bad", "rejected", "pow", []*githubtest.Artifact{bad("1.1.0")}},
-		{"nothing", "rejected", "artifact", nil},
+		{"clean", "approved", "", "", []*githubtest.Artifact{clean("1.1.0")}},
+		{"bad", "rejected", "pow", "Judging what the workflow run has built.", []*githubtest.Artifact{bad("1.1.0")}},
+		{"nothing", "rejected", "artifact", "Waits for artifacts. The workflow run kept no artifact.", nil},
 	} {
 		var sha string
 		s.gh.Do(func() { sha = s.repo.Branches["main"] })
@@ -166,6 +166,9 @@ func TestGates(t *testing.T) {
 			text := strings.Join(g.Comments, "\n")
 			if g.State != c.want || g.Answers != 1 || !strings.Contains(text, c.word) || utf8.RuneCountInString(text) > 1024 {
 				t.Errorf("%s: %s %d times: %s", c.name, g.State, g.Answers, text)
+			}
+			if strings.Join(g.Reports, "\n") != c.report { // one that fails is not repeated
+				t.Errorf("%s: reports %q, want %q", c.name, g.Reports, c.report)
 			}
 		})
 	}
