@@ -152,7 +152,7 @@ func (e envelope) pullJob(number int, sha, nonce string) (queue.Job, error) {
 	if number <= 0 {
 		return queue.Job{}, errors.New("the payload names no pull request")
 	}
-	j, err := e.subject("pull", fmt.Sprintf("pull/%d/%d", e.Repository.ID, number), sha, map[string]any{"number": number})
+	j, err := e.subject("pull", fmt.Sprintf("pull/%d/%d", e.Repository.ID, number), sha, pullPayload{Number: number})
 	j.Nonce = nonce
 	return j, err
 }

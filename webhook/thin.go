@@ -14,7 +14,8 @@ type fields map[string]fields
 // here stays zero.
 var used = members(
 	"action", "number", "installation.id", "repository.id", "repository.default_branch", "sender.login", "sender.type",
-	"pull_request.number", "pull_request.head.sha", "changes.base", "changes.default_branch",
+	"pull_request.number", "pull_request.head.sha", "pull_request.head.ref", "pull_request.head.repo.id", "pull_request.head.repo.full_name", "pull_request.base.ref", "pull_request.state",
+	"pull_request.updated_at", "changes.base", "changes.default_branch",
 	"ref", "deleted", "after", "commits.added", "commits.modified", "commits.removed",
 	"workflow_run.id", "workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
 	"workflow_run.pull_requests.number", "workflow_run.pull_requests.head.sha", "workflow_run.pull_requests.base.repo.id",

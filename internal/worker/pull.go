@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,19 +25,22 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return done, &unfit{"the job's key names no pull request"}
 	}
-	pr, _, err := t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number)
-	if notFound(err) {
-		return t.missing(nil)
-	}
-	if err != nil {
-		return done, fmt.Errorf("worker: read #%d: %w", number, err)
+	st := t.load()
+	pr, read := t.pushed(), time.Time{}
+	told := pr != nil
+	if !told {
+		if pr, _, err = t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number); notFound(err) {
+			return t.missing(nil)
+		}
+		if err != nil {
+			return done, fmt.Errorf("worker: read #%d: %w", number, err)
+		}
+		read = t.Now()
 	}
 	sha := pr.GetHead().GetSHA()
-	st := t.load()
 	st.Silent = st.Silent || st.Head == "" && t.job.Trigger == "pull_request.opened"
 	st.see(sha)
-	st.Base.Ref = pr.GetBase().GetRef()
-	read := t.Now()
+	st.Base.Ref, st.Updated = pr.GetBase().GetRef(), pr.GetUpdatedAt().Time
 	open := pr.GetState() == "open"
 	if err := t.cancelOthers(ctx, sha, open); err != nil {
 		return done, err
@@ -47,7 +51,7 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	if !open {
 		return done, nil
 	}
-	return t.judge(ctx, subject{
+	out, err := t.judge(ctx, subject{
 		sha: sha, name: fmt.Sprintf("#%d", number), base: st.Base, number: number,
 		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
 			return t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, c.Workflows), c.Artifacts)
@@ -64,6 +68,34 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 		},
 		accept: func(ctx context.Context) ([]accepted, error) { return t.inForce(ctx, t.job.Key) },
 	})
+	if told && refused(err) {
+		return later(time.Second, "GitHub doesn't show yet what its event told of"), t.save(ctx)
+	}
+	return out, err
+}
+
+// pushed is the pull request as the event of a push tells of it, where that is news: it is younger than all that is known, and nothing of it was tried.
+// nil: GitHub has to be asked.
+func (t *task) pushed() *gh.PullRequest {
+	var event struct {
+		Pushed *struct {
+			SHA     string    `json:"sha"`
+			Ref     string    `json:"ref"`
+			RepoID  int64     `json:"repo"`
+			Repo    string    `json:"name"`
+			Base    string    `json:"base"`
+			Updated time.Time `json:"updated"`
+		} `json:"pushed"`
+	}
+	if t.job.Trigger != "pull_request.synchronize" || len(t.job.Payload) == 0 || json.Unmarshal(t.job.Payload, &event) != nil {
+		return nil
+	}
+	p := event.Pushed
+	if p == nil || t.state.Updated.IsZero() || !p.Updated.After(t.state.Updated) || t.lease.Attempt > 1 || t.lease.Crashes > 0 {
+		return nil
+	}
+	return &gh.PullRequest{State: gh.String("open"), UpdatedAt: &gh.Timestamp{Time: p.Updated}, Base: &gh.PullRequestBranch{Ref: &p.Base},
+		Head: &gh.PullRequestBranch{SHA: &p.SHA, Ref: &p.Ref, Repo: &gh.Repository{ID: &p.RepoID, FullName: &p.Repo}}}
 }
 
 // headOf names the head of a pull request.

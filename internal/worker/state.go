@@ -27,6 +27,7 @@ type state struct {
 	Said     string           `json:"said,omitempty"`   // external id of the last verdict that is posted completely
 	Report   string           `json:"report,omitempty"` // id of the report page of Intent
 	Base     base             `json:"base,omitzero"`    // of a merge group
+	Updated  time.Time        `json:"updated,omitzero"` // of a pull request: when it had changed last, as GitHub says
 
 	Job     string    `json:"job,omitempty"`     // the job that polls
 	Polls   int       `json:"polls,omitempty"`   // how often it has looked
@@ -73,7 +74,7 @@ func (s *state) see(sha string) {
 	if s.Head == sha {
 		return
 	}
-	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Job: s.Job, blank: s.blank}
+	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Updated: s.Updated, Job: s.Job, blank: s.blank}
 }
 
 // ask notes that a person wants the head judged again, once for each nonce.
