@@ -55,12 +55,17 @@ type ReviewComment struct {
 	Fingerprint string // the same for the same advice on a later head, wherever the line has moved to
 }
 
+// Gap is a workflow of which there should be artifacts and are none.
+type Gap struct{ Workflow, Why string }
+
 // Input is what a Check is made of.
 type Input struct {
 	Report  *analyzer.Report  // nil when nothing could be judged; then Problem says why
 	Problem *Problem          // beside a Report it is ignored
 	Logs    *Logs             // what the logs of failed jobs say; nil: none failed
 	Partial []analyzer.Unread // artifacts that could not be fetched, where others were judged: they count as unread
+
+	Gaps []Gap // workflows whose artifacts are not among what was judged: that is said, and fails nothing
 
 	FailOn     string // "error" (also ""), "warning" or "never"
 	BaseName   string // branch that existing findings are on, "main"; "" when there is no base

@@ -61,7 +61,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 			out[fmt.Sprintf("review comment %d of %s", i, name)] = v.Body
 		}
 	}
-	pull := Render(Input{Report: r, Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}, Partial: unread(), DetailsURL: url, BaseName: next(), SHA: "0123456789abcdef"})
+	pull := Render(Input{Report: r, Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}, Partial: unread(), Gaps: []Gap{{Workflow: next(), Why: next()}}, DetailsURL: url, BaseName: next(), SHA: "0123456789abcdef"})
 	if len(pull.Review) == 0 || len(pull.Annotations) == 0 {
 		t.Error("no review comment or no annotation")
 	}

@@ -107,7 +107,7 @@ func later(b bool) int {
 
 // summary is the overview: the verdict, one line for each group, and everything that is no finding.
 func summary(in Input, s sorted, groups []*group) string {
-	head := lead(in, s) + "\n"
+	head := lead(in, s) + "\n" + gapList(in.Gaps)
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}
@@ -200,6 +200,25 @@ func lead(in Input, s sorted) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// gapList says of which workflows nothing was judged.
+func gapList(gaps []Gap) string {
+	if len(gaps) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n**A partial set**: these workflows keep artifacts on the base branch or are named in the configuration, and nothing of them was judged here.\n\n")
+	for _, g := range gaps[:min(len(gaps), maxGaps)] {
+		fmt.Fprintf(&b, "- %s %s\n", mdsafe.Code(g.Workflow, 100), mdsafe.Prose(g.Why))
+	}
+	if n := len(gaps) - maxGaps; n > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", n)
+	}
+	return b.String()
+}
+
+// maxGaps is far more than a repository has workflows that build.
+const maxGaps = 20
 
 func newer(in Input, s sorted) string {
 	if in.BaseName == "" {

@@ -135,6 +135,7 @@ func TestConclusion(t *testing.T) {
 		{"unread with never", Input{Report: unread, FailOn: "never"}, "action_required", false, false},
 		{"unread and an error", Input{Report: both}, "failure", false, true},
 		{"an artifact that was not fetched", Input{Report: of(), Partial: []analyzer.Unread{{Path: "wheels", Reason: "expired"}}}, "action_required", false, false},
+		{"a workflow that has kept nothing", Input{Report: of(), Gaps: []Gap{{"arm.yml", "has not run for this commit"}}}, "success", true, false},
 		{"unchecked", Input{Report: unchecked}, "action_required", false, false},
 		{"only other systems", Input{Report: skipped}, "success", true, false},
 		{"release of other systems", Input{Report: skipped, Release: true}, "neutral", true, false},

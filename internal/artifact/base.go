@@ -46,13 +46,13 @@ func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, 
 }
 
 // Ahead finds what Base will find for a head that leaves its branch at the commit sha. Waiting: there is no run of it yet, or one that isn't over. Empty: none
-// that succeeded kept artifacts.
-func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha string, want ...string) (*Found, error) {
+// that succeeded kept artifacts. ran are the newest successful runs of all workflows, whether they kept any or not.
+func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha string, want ...string) (found *Found, ran []Run, err error) {
 	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, any: true}
 	filter := github.RunFilter{Pages: 2, SHA: sha}
 	all, err := b.list(ctx, filter)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b.found.State, b.found.Reason = Waiting, "No workflow run of this commit yet."
 	for _, r := range all {
@@ -61,16 +61,19 @@ func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha 
 		}
 		if why := pending(r); why != "" {
 			b.found.State, b.found.Reason = Waiting, why
-			return b.found.seal(""), nil
+			return b.found.seal(""), nil, nil
 		}
 		b.found.State, b.found.Reason = "", ""
+		if r.Conclusion == "success" && !slices.ContainsFunc(ran, func(o Run) bool { return o.Path == r.Path }) {
+			ran = append(ran, r)
+		}
 	}
 	if b.found.State == "" {
 		if err := b.take(ctx, all, filter, baseEvents); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return b.found.seal("No successful run of this commit kept artifacts."), nil
+	return b.found.seal("No successful run of this commit kept artifacts."), ran, nil
 }
 
 // own says that the head of a run is of the repository that it runs in, and not of a fork.

@@ -39,6 +39,9 @@ func selected(r Run, workflows []string) bool {
 	return len(workflows) == 0 || matches(workflows, r.Path, fileName(r.Path), r.Name)
 }
 
+// Selects says whether an entry of workflows: in .github/compat.yml means the workflow of a run.
+func Selects(glob string, r Run) bool { return selected(r, []string{glob}) }
+
 // matches says whether any glob matches any of the names. A glob that can't be parsed is compared as text; configuration reports it.
 func matches(globs []string, names ...string) bool {
 	for _, g := range globs {

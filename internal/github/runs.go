@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Run is a workflow run; go-github v60 doesn't know its file.
@@ -22,6 +23,8 @@ type Run struct {
 	URL        string `json:"html_url"`   // for people
 	SHA        string `json:"head_sha"`
 	Branch     string `json:"head_branch"`
+
+	Created time.Time `json:"created_at"` // of the first attempt
 
 	// Where it runs and where its head comes from. HeadRepository is 0 and HeadName "" when that was deleted.
 	Repository     int64  `json:"-"`

@@ -56,9 +56,12 @@ func (t *task) ahead(ctx context.Context) (outcome, error) {
 	if err != nil || len(problems) > 0 {
 		return done, t.bearable(ctx, err)
 	}
-	found, err := t.Fetcher.Ahead(ctx, t.client, t.repo.Owner, t.repo.Name, sha, set.repository.Artifacts...)
+	found, ran, err := t.Fetcher.Ahead(ctx, t.client, t.repo.Owner, t.repo.Name, sha, set.repository.Artifacts...)
 	if err != nil {
 		return done, t.bearable(ctx, err)
+	}
+	if err := t.relearn(ctx, t.repo.DefaultBranch, ran, found); err != nil {
+		return done, err
 	}
 	if found.State != artifact.Ready {
 		t.Log.Debug("nothing of the default branch is judged ahead", "reason", found.Reason)

@@ -32,6 +32,7 @@ type state struct {
 	Job     string    `json:"job,omitempty"`     // the job that polls
 	Polls   int       `json:"polls,omitempty"`   // how often it has looked
 	Empty   time.Time `json:"empty,omitzero"`    // since when all runs are over and there is nothing
+	Gap     time.Time `json:"gap,omitzero"`      // since when a workflow is missing though all runs are over
 	Found   string    `json:"found,omitempty"`   // key of the last list of assets
 	FoundAt time.Time `json:"found_at,omitzero"` // since when it stands still
 

@@ -41,6 +41,7 @@ type subject struct {
 	find    func(ctx context.Context, c *config.Repository) (*artifact.Found, error)
 	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) // what the base has; nil: everything is new
 	current func(ctx context.Context) (bool, error)                                                        // false: there is a newer head; nil: there never is
+	fork    bool                                                                                           // its head is in another repository
 	number  int                                                                                            // of the pull request; 0: there is no conversation
 	release bool
 	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
@@ -129,7 +130,18 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 			return done, err
 		}
 	}
-	return t.verdict(ctx, s, run, ext, found, set, accepted)
+	gaps, late, err := t.gaps(ctx, s, set, found)
+	if err != nil {
+		return done, err
+	}
+	if late > 0 && st.Gap.IsZero() {
+		st.Gap = t.Now()
+	}
+	if left := min(late, runsLag-t.Now().Sub(st.Gap)); late > 0 && left > 0 {
+		st.Polls++
+		return later(min(left, time.Second<<min(st.Polls, 4)), fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why)), t.save(ctx)
+	}
+	return t.verdict(ctx, s, run, ext, found, set, accepted, gaps)
 }
 
 // posted says whether the check run of the verdict that an earlier try was posting is concluded. It then stands, whatever becomes of the job.

@@ -26,7 +26,7 @@ type verdict struct {
 }
 
 // verdict judges what was found and posts it.
-func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext string, found *artifact.Found, set configuration, accepted []accepted) (outcome, error) {
+func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext string, found *artifact.Found, set configuration, accepted []accepted, gaps []comment.Gap) (outcome, error) {
 	st := t.state
 	if st.Intent != ext {
 		st.Intent, st.Report = ext, newReportID()
@@ -53,7 +53,7 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 	if s.release { // which is compared with another release
 		j.base = ""
 	}
-	in := comment.Input{Advice: advice, Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
+	in := comment.Input{Advice: advice, Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, Gaps: gaps, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {

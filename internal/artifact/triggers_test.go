@@ -1,0 +1,51 @@
+package artifact
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRunsForPulls(t *testing.T) {
+	for _, c := range []struct {
+		text      string
+		own, fork bool
+	}{
+		{"on: pull_request", true, true},
+		{"on: [push, pull_request]", true, true},
+		{"on:\n  pull_request:\n", true, true},
+		{"on:\n  pull_request:\n    paths: ['src/**']\n", true, true},
+		{"on:\n  pull_request:\n    types: [labeled]\n", false, false},
+		{"on:\n  pull_request:\n    types: [labeled, synchronize]\n", true, true},
+		{"on:\n  pull_request_target:\n    branches: [main]\n", true, true},
+		{"on: push", true, false},
+		{"'on':\n  push:\n    branches: [main]\n", false, false},
+		{"on:\n  push:\n    tags: ['v*']\n  workflow_dispatch:\n", false, false},
+		{"on:\n  push:\n    paths-ignore: [docs]\n", true, false},
+		{"on:\n  schedule:\n    - cron: '0 0 * * *'\n", false, false},
+		{"on: {workflow_run: {workflows: [build], types: [completed]}}", false, false},
+		{"jobs: {}", false, false},
+		{"- on: push", false, false},
+		{"on: [", false, false},
+		{"", false, false},
+	} {
+		if own, fork := RunsForPulls(c.text, true), RunsForPulls(c.text, false); own != c.own || fork != c.fork {
+			t.Errorf("%q: %t for the repository's own branches and %t for forks, want %t and %t", c.text, own, fork, c.own, c.fork)
+		}
+	}
+}
+
+// Any text has an answer, and what runs for a fork's head runs for the repository's own branches too.
+func FuzzRunsForPulls(f *testing.F) {
+	f.Add("on: [push, pull_request]")
+	f.Add("on:\n  pull_request:\n    types: [labeled]\n")
+	f.Add("a: &a [*a]\non: *a\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		own, fork := RunsForPulls(text, true), RunsForPulls(text, false)
+		if fork && !own {
+			t.Error("runs for a fork's head alone")
+		}
+		if own && !strings.Contains(text, "pu") && !strings.Contains(text, "\\") { // an escape may hide the letters
+			t.Error("no event is named")
+		}
+	})
+}
