@@ -102,6 +102,15 @@ func want(p string, _ int64, head []byte) bool {
 	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p) || isWheelFile(p) || isDepends(p)
 }
 
+// skim leaves the machine code of objects out: nothing here looks at it.
+func skim(head []byte, _ int64) []unpack.Range {
+	var out []unpack.Range
+	for _, c := range elfobj.Code(head) {
+		out = append(out, unpack.Range{Start: c[0], End: c[1]})
+	}
+	return out
+}
+
 func isMetadata(p string) bool {
 	dir, file := path.Split(p)
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
@@ -123,7 +132,7 @@ func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
 				a.Members = append(a.Members, path)
 			}
 		}
-		walk := unpack.Options{Limits: o.Limits, SHA256: in.SHA256, Scratch: o.Scratch, List: list, Want: want, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
+		walk := unpack.Options{Limits: o.Limits, SHA256: in.SHA256, Scratch: o.Scratch, List: list, Want: want, Digest: digested, Skim: skim, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
 		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error {
 			o.progress("reading %s/%s", f.Package.Path, f.Path)
 			return r.file(of(f.Package), f)

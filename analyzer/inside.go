@@ -1,9 +1,8 @@
 package analyzer
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"io"
+	"encoding/hex"
 	"path"
 	"slices"
 	"strings"
@@ -53,16 +52,18 @@ func (m *members) object(path string, p *prepared) {
 	m.listed[path] = &prepared{size: p.size, digest: p.digest}
 }
 
-// digest is what RECORD should say of a file; "" for a large one, and where it can't be read.
+// digested tells whether a member's digest is compared with RECORD's.
+func digested(p *unpack.Package, size int64, head []byte) bool {
+	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest && strings.HasPrefix(string(head), "\x7fELF")
+}
+
+// digest is what RECORD should say of a file; "" for a large one.
 func digest(f *unpack.File) string {
-	if f.Size > maxDigest {
+	sum, err := hex.DecodeString(f.SHA256)
+	if err != nil || len(sum) == 0 {
 		return ""
 	}
-	h := sha256.New()
-	if n, err := io.Copy(h, io.NewSectionReader(f.Content, 0, f.Size)); err != nil || n != f.Size {
-		return ""
-	}
-	return "sha256=" + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+	return "sha256=" + base64.RawURLEncoding.EncodeToString(sum)
 }
 
 // inside compares what was gathered.

@@ -32,6 +32,13 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		last := int64(0)
+		for _, c := range Code(b[:min(len(b), 4096)]) {
+			if c[0] < last || c[1] <= c[0] {
+				t.Fatalf("code at %v behind %d", c, last)
+			}
+			last = c[1]
+		}
 		o, err := Read(bytes.NewReader(b), int64(len(b)))
 		again, err2 := Read(bytes.NewReader(b), int64(len(b)))
 		if !reflect.DeepEqual(o, again) || (err == nil) != (err2 == nil) {

@@ -55,7 +55,7 @@ func (w *walker) image(pkg *Package, r io.ReaderAt, size int64, f format, depth 
 		if err != nil {
 			return true, w.fate(pkg.Path, err)
 		}
-		content, inflated, _, err := w.inflateAll(&entry{size: -1, metered: true}, stream, w.own, nil, false)
+		content, inflated, _, err := w.inflateAll(&entry{size: -1, metered: true}, stream, w.own, nil, false, false)
 		end()
 		if err != nil {
 			return true, w.fate(pkg.Path, err)

@@ -30,6 +30,7 @@ type outcome struct {
 	err      error  // of reading it
 	file     *File  // to visit; nil: not wanted, or not to be had
 	content  Scratch
+	missed   bool  // Prepare read what had not been kept
 	inflated int64 // to be counted against the whole walk, if it is not yet
 }
 

@@ -77,6 +77,15 @@ type Options struct {
 	// Archives that are descended into are not asked for. With Workers it is called concurrently.
 	Want func(path string, size int64, head []byte) bool
 
+	// Digest asks for File.SHA256 of a wanted file, by its package, declared size and first bytes: hashing while it is inflated saves a second look
+	// at all of it. Nil asks for none.
+	Digest func(p *Package, size int64, head []byte) bool
+
+	// Skim tells which bytes of a wanted file Prepare has no use for, by its first bytes (up to 4096) and declared size: they are inflated and
+	// checked, and not kept. It is a guess: where Prepare reads such bytes after all, the file is inflated again in whole and prepared anew. The
+	// ranges are in order and don't overlap. It is asked for members of a zip only, and not without Prepare. Nil keeps everything.
+	Skim func(head []byte, size int64) []Range
+
 	// Prepare, where set, is called with each wanted file before it is visited, and its result is File.Prepared; Content is valid during Prepare
 	// only. It must depend on nothing but the file: with Workers it is called concurrently, in any order.
 	Prepare func(f *File) any
@@ -106,7 +115,8 @@ type File struct {
 	Size    int64       // true size in bytes
 	Content io.ReaderAt // valid during visit only; nil there where Prepare is set
 
-	Prepared any // what Prepare found
+	SHA256   string // hex, where Digest asked for it
+	Prepared any    // what Prepare found
 }
 
 // Problem is something that could not be read, or is not as an archive should be. Path is safe to show.

@@ -174,22 +174,29 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 		left := w.budget.bytes
 		return w.line.run(w, func(in *inflater) outcome {
 			mine := left
-			out := w.read(pkg, e, in, &mine)
+			out := w.finish(w.read(pkg, e, in, &mine, w.o.Skim != nil && w.o.Prepare != nil))
+			if out.missed {
+				mine = left
+				out = w.finish(w.read(pkg, e, in, &mine, false))
+			}
 			out.inflated = left - mine
-			return w.finish(out)
+			return out
 		})
 	}
 	// The next file of a stream can only be read when this one is; what it says can be found out meanwhile.
-	out := w.read(pkg, e, w.own, &w.budget.bytes)
+	out := w.read(pkg, e, w.own, &w.budget.bytes, false)
 	if out.file == nil {
 		return w.take(out)
 	}
 	return w.line.run(w, func(*inflater) outcome { return w.finish(out) })
 }
 
-// read inflates a file that is wanted.
-func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64) outcome {
+// read inflates a file that is wanted; skim: without what Options.Skim names.
+func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bool) outcome {
 	out := outcome{path: pkg.Path + "/" + e.path}
+	if e.taken != nil {
+		*e.taken = 0
+	}
 	rd, err := e.open(in)
 	var head []byte
 	if err == nil {
@@ -207,12 +214,13 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64) outcome
 		out.err = err
 		return out
 	}
-	content, size, _, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), in, left, false)
+	hashed := w.o.Digest != nil && w.o.Digest(pkg, e.size, head)
+	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), in, left, hashed, skim)
 	if err != nil {
 		out.err = err
 		return out
 	}
-	out.file = &File{Package: pkg, Path: e.path, Size: size, Content: content}
+	out.file = &File{Package: pkg, Path: e.path, Size: size, Content: content, SHA256: sum}
 	out.content = content
 	return out
 }
@@ -221,6 +229,8 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64) outcome
 func (w *walker) finish(out outcome) outcome {
 	if out.file != nil && w.o.Prepare != nil {
 		w.prepare(out.file)
+		s, ok := out.content.(*skimmed)
+		out.missed = ok && s.missed
 		out.file.Content = nil
 		out.content.Close()
 		out.content = nil
@@ -243,7 +253,7 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		w.problem(full, "it lies deeper than the limit of %d archives inside each other", w.budget.limits.Depth)
 		return nil
 	}
-	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), w.own, &w.budget.bytes, !part)
+	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), w.own, &w.budget.bytes, !part, false)
 	if err != nil {
 		return w.fate(full, err)
 	}
@@ -361,18 +371,26 @@ type scratchError struct{ err error }
 
 func (e *scratchError) Error() string { return e.err.Error() }
 
-// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless hashed.
-func (w *walker) inflateAll(e *entry, rd io.Reader, in *inflater, left *int64, hashed bool) (content Scratch, size int64, sum string, err error) {
+// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless hashed; skim: without what Options.Skim names.
+func (w *walker) inflateAll(e *entry, rd io.Reader, in *inflater, left *int64, hashed, skim bool) (content Scratch, size int64, sum string, err error) {
 	limits := w.budget.limits
 	if e.size > limits.FileBytes {
 		return nil, 0, "", &limitError{text: fmt.Sprintf("it declares %s, more than the limit of %s for one file", human(e.size), human(limits.FileBytes))}
 	}
+	m := &meter{limits: limits, left: left, packed: e.taken}
+	if e.metered {
+		m.left = &[]int64{math.MaxInt64}[0]
+	}
+	rd = metered{rd, m}
 	var sink io.Writer
 	if e.stored != nil {
 		content = inPlace{e.stored}
 	} else {
 		if content, err = w.scratch(e.size); err != nil {
 			return nil, 0, "", &scratchError{err}
+		}
+		if skim {
+			content, rd = w.skim(content, rd, e.size)
 		}
 		sink = content
 	}
@@ -384,14 +402,10 @@ func (w *walker) inflateAll(e *entry, rd io.Reader, in *inflater, left *int64, h
 	if hashed {
 		hashes = append(hashes, digest)
 	}
-	m := &meter{limits: limits, left: left, packed: e.taken}
-	if e.metered {
-		m.left = &[]int64{math.MaxInt64}[0]
-	}
 	if e.stored != nil && len(hashes) == 0 {
 		err = m.add(int(e.size))
 	} else {
-		err = w.pump(metered{rd, m}, sink, in.buf, hashes...)
+		err = w.pump(rd, sink, in.buf, hashes...)
 	}
 	if err == nil && e.verify != nil {
 		err = e.verify(m.got, crc.Sum32())

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	inMemory  = 8 << 20   // up to where memory is used: most extension modules are smaller, and a few of these at once are cheap
-	chunkSize = 128 << 10 // memory is taken in pieces, which go from file to file: a buffer that grows is copied again and again
+	inMemory  = 4 << 20         // up to where memory is used: most extension modules without their code are smaller, and a few of these at once are cheap
+	chunkSize = unpack.SkipUnit // memory is taken in pieces, which go from file to file: a buffer that grows is copied again and again
 )
 
 type chunk [chunkSize]byte
@@ -30,13 +30,14 @@ func In(dir string) func(size int64) (unpack.Scratch, error) {
 type scratch struct {
 	dir    string
 	pool   *sync.Pool // of *chunk
-	chunks []*chunk
-	size   int // in memory
+	chunks []*chunk   // nil: skipped
+	size   int64      // with what was skipped, as long as there is no file
+	kept   int        // bytes in memory
 	file   *os.File
 }
 
 func (s *scratch) Write(p []byte) (int, error) {
-	if s.file == nil && s.size+len(p) <= inMemory {
+	if s.file == nil && s.kept+len(p) <= inMemory {
 		s.keep(p)
 		return len(p), nil
 	}
@@ -59,9 +60,23 @@ func (s *scratch) keep(p []byte) {
 			s.chunks = append(s.chunks, s.pool.Get().(*chunk))
 		}
 		n := copy(s.chunks[len(s.chunks)-1][at:], p)
-		s.size += n
+		s.size += int64(n)
+		s.kept += n
 		p = p[n:]
 	}
+}
+
+// Skip implements unpack.Skipper. In a file it makes a hole.
+func (s *scratch) Skip(n int64) error {
+	if s.file == nil {
+		s.chunks = append(s.chunks, make([]*chunk, n/chunkSize)...)
+		s.size += n
+		return nil
+	}
+	if _, err := s.file.Seek(n, io.SeekCurrent); err != nil {
+		return fmt.Errorf("writing unpacked content: %w", err)
+	}
+	return nil
 }
 
 // spill moves what is in memory to a file.
@@ -74,12 +89,17 @@ func (s *scratch) spill() error {
 	if err := os.Remove(f.Name()); err != nil {
 		return err
 	}
-	for _, c := range s.chunks {
-		b := c[:min(s.size, chunkSize)]
-		if _, err := f.Write(b); err != nil {
+	for i, c := range s.chunks {
+		if c == nil {
+			continue
+		}
+		at := int64(i) * chunkSize
+		if _, err := f.WriteAt(c[:min(s.size-at, chunkSize)], at); err != nil {
 			return fmt.Errorf("writing unpacked content: %w", err)
 		}
-		s.size -= len(b)
+	}
+	if _, err := f.Seek(s.size, io.SeekStart); err != nil {
+		return fmt.Errorf("writing unpacked content: %w", err)
 	}
 	s.release()
 	return nil
@@ -88,9 +108,11 @@ func (s *scratch) spill() error {
 // release gives the memory back.
 func (s *scratch) release() {
 	for _, c := range s.chunks {
-		s.pool.Put(c)
+		if c != nil {
+			s.pool.Put(c)
+		}
 	}
-	s.chunks, s.size = nil, 0
+	s.chunks, s.size, s.kept = nil, 0, 0
 }
 
 func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
@@ -98,9 +120,12 @@ func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
 		return s.file.ReadAt(p, off)
 	}
 	n := 0
-	for n < len(p) && off < int64(s.size) {
+	for n < len(p) && off < s.size {
 		c := s.chunks[off/chunkSize]
-		end := min(int64(s.size)-off/chunkSize*chunkSize, chunkSize)
+		if c == nil {
+			return n, fmt.Errorf("unpacked content at %d was skipped", off)
+		}
+		end := min(s.size-off/chunkSize*chunkSize, chunkSize)
 		m := copy(p[n:], c[off%chunkSize:end])
 		n, off = n+m, off+int64(m)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/unpack"
 )
 
 func TestReadsWhatWasWritten(t *testing.T) {
@@ -48,5 +50,42 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+// TestSkip holds that what was written is where it was, in memory and in a file, however much was skipped between.
+func TestSkip(t *testing.T) {
+	for _, last := range []int{1, inMemory / 2, inMemory + 3} {
+		s, err := In(t.TempDir())(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := bytes.Repeat([]byte{1}, 2*chunkSize), bytes.Repeat([]byte{2}, last)
+		at := int64(len(first))
+		s.Write(first)
+		for range 2 {
+			if err := s.(unpack.Skipper).Skip(16 * chunkSize); err != nil {
+				t.Fatal(err)
+			}
+			at += 16 * chunkSize
+			if n, err := s.Write(second); n != last || err != nil {
+				t.Fatal(n, err)
+			}
+			got := make([]byte, last)
+			if _, err := s.ReadAt(got, at); err != nil && !errors.Is(err, io.EOF) || !bytes.Equal(got, second) {
+				t.Errorf("%d bytes behind what was skipped: %v", last, err)
+			}
+			if rest := chunkSize - last%chunkSize; rest < chunkSize { // to a whole unit
+				s.Write(make([]byte, rest))
+			}
+			at += (int64(last) + chunkSize - 1) / chunkSize * chunkSize
+		}
+		got := make([]byte, len(first))
+		if _, err := s.ReadAt(got, 0); err != nil || !bytes.Equal(got, first) {
+			t.Errorf("%d bytes before what was skipped: %v", last, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,94 @@
+package unpack
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Range is a part of a file, in bytes from its start; End is behind it.
+type Range struct{ Start, End int64 }
+
+// Skipper is a Scratch that can leave bytes out: what is skipped takes no room, and is never read.
+type Skipper interface {
+	Scratch
+	Skip(n int64) error // n is a multiple of SkipUnit, and so is what was written and skipped before
+}
+
+// SkipUnit is the size of the pieces, in bytes from the start of a file, that are kept or skipped.
+const SkipUnit = 64 << 10
+
+// skimHead is how much of a file Options.Skim sees: the program headers of nearly all objects.
+const skimHead = 4096
+
+// skim asks for what need not be kept of a file, and leaves that out of its Scratch.
+func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Reader) {
+	to, ok := content.(Skipper)
+	if !ok {
+		return content, rd
+	}
+	head := make([]byte, skimHead)
+	n, _ := io.ReadFull(rd, head) // an error comes again with the next read
+	rd = io.MultiReader(bytes.NewReader(head[:n]), rd)
+	var holes []Range
+	for _, h := range w.o.Skim(head[:n], size) {
+		if h.Start, h.End = (h.Start+SkipUnit-1)/SkipUnit*SkipUnit, h.End/SkipUnit*SkipUnit; h.Start < h.End {
+			holes = append(holes, h)
+		}
+	}
+	if len(holes) == 0 {
+		return content, rd
+	}
+	return &skimmed{Skipper: to, holes: holes}, rd
+}
+
+// skimmed is a file without some ranges of whole units. It remembers when one of them is asked for.
+type skimmed struct {
+	Skipper
+	holes  []Range // in order
+	done   int     // holes that have been skipped
+	at     int64   // bytes written and skipped
+	missed bool
+}
+
+var errSkipped = errors.New("this part of the file was not kept")
+
+func (s *skimmed) Write(p []byte) (int, error) {
+	all := len(p)
+	for len(p) > 0 {
+		n, hole := int64(len(p)), false
+		if s.done < len(s.holes) {
+			h := s.holes[s.done]
+			if hole = s.at >= h.Start; hole {
+				n = min(n, h.End-s.at)
+			} else {
+				n = min(n, h.Start-s.at)
+			}
+		}
+		if !hole {
+			if _, err := s.Skipper.Write(p[:n]); err != nil {
+				return 0, err
+			}
+		} else if s.at += n; s.at == s.holes[s.done].End {
+			if err := s.Skip(s.at - s.holes[s.done].Start); err != nil {
+				return 0, err
+			}
+			s.done++
+		}
+		if !hole {
+			s.at += n
+		}
+		p = p[n:]
+	}
+	return all, nil
+}
+
+func (s *skimmed) ReadAt(p []byte, off int64) (int, error) {
+	for _, h := range s.holes {
+		if off < h.End && off+int64(len(p)) > h.Start {
+			s.missed = true
+			return 0, errSkipped
+		}
+	}
+	return s.Skipper.ReadAt(p, off)
+}
