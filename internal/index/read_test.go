@@ -157,6 +157,20 @@ func TestHistoryFirst(t *testing.T) {
 	}
 }
 
+// What was spared is said as far as the index says how large its files are.
+func TestCostSaysWhatWasSpared(t *testing.T) {
+	for want, c := range map[string]Cost{
+		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in history":                                                                                                      {Requests: 1, Bytes: 500_000},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose 900.0 MB were not read":                                                                       {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2, Spared: 900_000_000},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose files were not read":                                                                          {Requests: 2, Bytes: 500_000, Recorded: 2},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose files were not read (865.0 MB, and those of which the index does not say how large they are)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
+	} {
+		if c.String() != want {
+			t.Errorf("%+v is %q, want %q", c, c.String(), want)
+		}
+	}
+}
+
 // An index that lies: the file is another one, has another size each time, or answers other ranges.
 func TestLies(t *testing.T) {
 	other := build(t, "other-1.0-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))

@@ -45,7 +45,10 @@ func (i *Index) Release(ctx context.Context, name, version string, on stack.On) 
 	if fits && i.recorded(files, name, version, on) {
 		if r, err := i.history.Release(ctx, name, version, on); err == nil {
 			i.meter.recorded.Add(1)
-			i.meter.spared.Add(best.size)
+			if best.size > 0 {
+				i.meter.spared.Add(best.size)
+				i.meter.sized.Add(1)
+			}
 			return r, nil
 		}
 	}
