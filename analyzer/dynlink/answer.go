@@ -9,6 +9,10 @@ type Answer struct {
 	Error           string           `json:"error,omitempty"` // why the loader gives up, in its own words; the lists are what it had said by then
 }
 
+func newAnswer() *Answer {
+	return &Answer{Objects: []LoadedObject{}, NotFound: []NotFound{}, MissingVersions: []MissingVersion{}, Undefined: []Undefined{}}
+}
+
 // LoadedObject is one object that is loaded, under the name that the loader prints.
 type LoadedObject struct {
 	Name     string `json:"name"`

@@ -50,11 +50,12 @@ var ordinarySegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSi
 
 // NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
 // the first loaded does. host is what the loading process already has, in its global scope but for Local. providers is shared among environments of the same libraries, copies of
-// them included; nil: it has its own.
+// them included, on one libc; nil: it has its own.
 func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
 	if providers == nil {
 		providers = NewProviders(asked.New(), libraries)
 	}
+	providers.musl = libc == "musl"
 	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, objects: map[*Library]*object{}, providers: providers,
 		place: make(map[*Library]int32, len(libraries))}
 	e.store = newStore(nil)
@@ -184,7 +185,7 @@ func (e *Environment) Load(root *Library) *Loading {
 		}
 	}
 	if e.Libc == "musl" { // errors are of reading files, and these libraries are read
-		_ = newMusl(r, e.musl, e.object).dependencies(r)
+		_ = newMusl(r, e.musl, e.object).dependencies(r, 0)
 	} else {
 		_ = e.glibc.dependencies(r, nil)
 	}

@@ -190,7 +190,7 @@ func (g *glibc) resolve(r *run) error {
 		return err
 	}
 	g.list(r)
-	if err := g.versions(r); err != nil {
+	if err := g.versions(r, r.all); err != nil {
 		return err
 	}
 	return g.relocate(r)
@@ -235,9 +235,12 @@ func (g *glibc) list(r *run) {
 	}
 }
 
-func (g *glibc) binds(r *run, w want) *loaded {
-	l, _ := r.first(w)
-	return l
+func (g *glibc) binds(r *run, w want, scopes [][]*loaded) *loaded {
+	l, _ := r.first(w, scopes)
+	if l == nil {
+		return nil
+	}
+	return r.unique(l, w)
 }
 
 // glibcRelocations are the types that elf_machine_rela knows (sysdeps/x86_64/dl-machine.h); on other machines every type counts as known.
@@ -258,9 +261,8 @@ func (g *glibc) relocate(r *run) error {
 	if r.bare && g.minor <= 40 {
 		for _, l := range r.scope {
 			for _, ref := range l.object.m.References {
-				if _, refused := r.first(wanted(l.object.m, ref)); refused != nil && l.foundBy != foundLoader {
-					return &failure{"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
-						l.shown + " needs " + string(l.object.m.Name(ref)) + " under a version, and " + refused.shown + " has no versions at all)"}
+				if _, refused := r.first(wanted(l.object.m, ref), [][]*loaded{r.scope}); refused != nil && l.foundBy != foundLoader {
+					return refusal(l, ref, refused)
 				}
 			}
 		}
@@ -270,4 +272,10 @@ func (g *glibc) relocate(r *run) error {
 		return &failure{r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" + strconv.FormatUint(uint64(bad), 16)}
 	}
 	return nil
+}
+
+// refusal is the assertion at which older loaders die.
+func refusal(l *loaded, ref elfobj.Reference, refused *loaded) error {
+	return &failure{"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
+		l.shown + " needs " + string(l.object.m.Name(ref)) + " under a version, and " + refused.shown + " has no versions at all)"}
 }

@@ -52,7 +52,11 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		r.name(l, name)
 		return l, nil
 	}
-	if text := g.segments(o, false); text != "" {
+	text = g.segments(o, false)
+	if r.opening && text == "" && o.damage == nil && o.m.Flags1&flag1NoOpen != 0 {
+		text = "shared object cannot be dlopen()ed"
+	}
+	if text != "" {
 		return nil, &failure{name + ": " + text}
 	}
 	if o.damage != nil {
@@ -95,10 +99,28 @@ type entry struct {
 	done  bool
 }
 
-// dependencies is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the object that names them.
+// dependencies makes the main program's search list.
 func (g *glibc) dependencies(r *run, preloads []*loaded) error {
+	list, err := g.searchList(r, r.main, preloads)
+	if err != nil {
+		return err
+	}
+	if g.minor <= 31 && list[0].l != r.main {
+		return g.fatal(r, "Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion `map->l_searchlist.r_list[0] == map' failed!")
+	}
+	for _, e := range list {
+		if !e.l.fake {
+			r.scope, r.order = append(r.scope, e.l), append(r.order, e)
+			e.l.object.bound.in = r.number
+		}
+	}
+	return nil
+}
+
+// searchList is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the object that names them.
+func (g *glibc) searchList(r *run, of *loaded, preloads []*loaded) ([]entry, error) {
 	list := make([]entry, 0, 64)
-	list = append(list, entry{l: r.main})
+	list = append(list, entry{l: of})
 	for _, p := range preloads {
 		p.reserved = true
 		list = append(list, entry{l: p})
@@ -121,16 +143,16 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 					if d.Kind == elfobj.Auxiliary {
 						continue
 					}
-					return g.fatal(r, l.shown+": empty dynamic string token substitution")
+					return nil, g.fatal(r, l.shown+": empty dynamic string token substitution")
 				}
 				name = expanded
 			}
-			dep, err := g.mapObject(r, name, l, true)
+			dep, err := g.mapObject(r, name, l, !r.opening)
 			if err != nil {
 				if d.Kind == elfobj.Auxiliary {
 					continue
 				}
-				return g.fatal(r, err.Error())
+				return nil, g.fatal(r, err.Error())
 			}
 			if dep.foundBy == foundLoader && !dep.reserved {
 				dep.by = l
@@ -158,16 +180,7 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 			}
 		}
 	}
-	if g.minor <= 31 && list[0].l != r.main {
-		return g.fatal(r, "Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion `map->l_searchlist.r_list[0] == map' failed!")
-	}
-	for _, e := range list {
-		if !e.l.fake {
-			r.scope, r.order = append(r.scope, e.l), append(r.order, e)
-			e.l.object.bound.in = r.number
-		}
-	}
-	return nil
+	return list, nil
 }
 
 // moveBefore puts an object before another one in the link map list.
@@ -178,7 +191,7 @@ func (r *run) moveBefore(l, before *loaded) {
 }
 
 func (g *glibc) fatal(r *run, text string) error {
-	if strings.HasPrefix(text, "Inconsistency") {
+	if r.opening || strings.HasPrefix(text, "Inconsistency") {
 		return &failure{text}
 	}
 	return &failure{r.main.shown + ": error while loading shared libraries: " + text}

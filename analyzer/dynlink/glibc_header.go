@@ -114,7 +114,7 @@ func (g *glibc) segments(o *object, main bool) string {
 }
 
 // Bits of DT_FLAGS_1.
-const flag1NoDefLib, flag1PIE = 0x800, 0x08000000
+const flag1NoOpen, flag1NoDefLib, flag1PIE = 0x40, 0x800, 0x08000000
 
 // pageSize is the smallest page of a machine's kernels.
 func pageSize(elfobj.Machine) uint64 { return 4096 }

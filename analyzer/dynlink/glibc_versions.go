@@ -7,10 +7,10 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that an object needs of a library must be one that it defines.
-func (g *glibc) versions(r *run) error {
+// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that some objects need of a library must be one that it defines.
+func (g *glibc) versions(r *run, of []*loaded) error {
 	cut := false
-	for _, l := range r.all {
+	for _, l := range of {
 		if l.fake || l.object == nil {
 			continue
 		}

@@ -36,8 +36,10 @@ func NewLinker(root Root) *Linker {
 type rules interface {
 	// resolve loads r.main, fills the answer and returns the error at which the loader gives up.
 	resolve(r *run) error
-	// binds finds the object of r.scope that satisfies a reference, nil where none does.
-	binds(r *run, w want) *loaded
+	// binds finds the first object that satisfies a reference, nil where none does.
+	binds(r *run, w want, scopes [][]*loaded) *loaded
+	// open is dlopen in a process that r.resolve has started. The error is what dlerror says.
+	open(r *run, name string, how Mode, by *loaded) error
 }
 
 // Resolve says what the loader does with a file. The path is one of the root; one without a leading "/" is below its "/".
@@ -47,8 +49,7 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 		l.loaders = map[string]*glibc{}
 	}
 	l.runs++
-	r := &run{store: l.store, linker: l, settings: s, number: l.runs, answer: &Answer{
-		Objects: []LoadedObject{}, NotFound: []NotFound{}, MissingVersions: []MissingVersion{}, Undefined: []Undefined{}}}
+	r := &run{store: l.store, linker: l, settings: s, number: l.runs, answer: newAnswer()}
 	l.last = r
 	r.asking = path
 	o, err := l.store.open(path)

@@ -1,6 +1,8 @@
 package dynlink
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +69,7 @@ func (u *musl) resolve(r *run) error {
 			u.load(r, name, nil, foundPreload, new([]string))
 		}
 	}
-	if err := u.dependencies(r); err != nil {
+	if err := u.dependencies(r, 0); err != nil {
 		return err
 	}
 	return u.relocate(r)
@@ -79,16 +81,24 @@ func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
 	if libc != nil {
 		u.self = &loaded{object: object(libc), path: libc.place(), shown: libc.place(), foundBy: foundLoader}
 	}
+	needed := map[string]bool{}
 	for _, l := range r.all[1:] {
-		u.answersTo(l)
+		for _, d := range l.object.m.Needed {
+			needed[d.Name] = true
+		}
+	}
+	for _, l := range r.all[1:] { // one that was opened by its path, and that none of the others needs, answers to no name
+		if name := path.Base(l.path); needed[name] || l.object.library.Kind == FromPlatform {
+			u.short[name] = cmp.Or(u.short[name], l)
+		}
 	}
 	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
 	return u
 }
 
-// dependencies is load_deps: breadth first.
-func (u *musl) dependencies(r *run) error {
-	for i := 0; i < len(r.scope); i++ {
+// dependencies is load_deps: breadth first, from a place in the scope on.
+func (u *musl) dependencies(r *run, from int) error {
+	for i := from; i < len(r.scope); i++ {
 		l := r.scope[i]
 		if l == u.self {
 			continue
@@ -98,7 +108,9 @@ func (u *musl) dependencies(r *run) error {
 				continue
 			}
 			var tried []string
-			if u.load(r, d.Name, l, "", &tried) == nil {
+			if dep := u.load(r, d.Name, l, "", &tried); dep != nil {
+				l.direct = append(l.direct, dep)
+			} else {
 				r.lost = append(r.lost, lost{d.Name, l})
 				if !r.missing[d.Name] {
 					r.missing[d.Name] = true
@@ -126,7 +138,7 @@ func (u *musl) relocate(r *run) error {
 		}
 		for _, ref := range m.References {
 			w := wanted(m, ref)
-			if ref.Weak && m.Definition(ref.Symbol).Undefined || u.binds(r, w) != nil {
+			if ref.Weak && m.Definition(ref.Symbol).Undefined || u.binds(r, w, [][]*loaded{r.scope}) != nil {
 				continue
 			}
 			r.answer.Undefined = append(r.answer.Undefined, Undefined{string(w.name), "", l.shown})
@@ -143,13 +155,15 @@ func (u *musl) relocate(r *run) error {
 }
 
 // binds is find_sym, and get_lfs64 where that finds nothing.
-func (u *musl) binds(r *run, w want) *loaded {
-	for _, l := range r.scope {
-		if l == r.main && w.class&elfobj.ClassCopy != 0 {
-			continue
-		}
-		if muslDefines(l.object.m, w) {
-			return l
+func (u *musl) binds(r *run, w want, scopes [][]*loaded) *loaded {
+	for _, scope := range scopes {
+		for _, l := range scope {
+			if l == r.main && w.class&elfobj.ClassCopy != 0 {
+				continue
+			}
+			if muslDefines(l.object.m, w) {
+				return l
+			}
 		}
 	}
 	if u.large {

@@ -1,6 +1,8 @@
 package dynlink
 
 import (
+	"slices"
+
 	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
@@ -14,6 +16,7 @@ type Providers struct {
 	rows   [][]row   // by number of the name: who has it, in order of tables
 	known  [][]int32 // by number of the question: the tables that provide it, nil where nobody asked yet
 	node   map[node]bool
+	musl   bool // versions do not matter, and hidden definitions are none
 
 	// of the scope under look
 	at     []int32 // by table: its first place in the scope, if mark says so
@@ -78,7 +81,8 @@ func (p *Providers) of(question int32) []int32 {
 		for j < len(rows) && rows[j].table == rows[i].table {
 			j++
 		}
-		if p.tables[rows[i].table].serves(q.Symbol, q.Version, rows[i:j]) {
+		t := p.tables[rows[i].table]
+		if p.musl && t.seen(q.Symbol, rows[i:j]) || !p.musl && t.serves(q.Symbol, q.Version, rows[i:j]) {
 			out = append(out, rows[i].table)
 		}
 		i = j
@@ -144,8 +148,17 @@ func (t *table) serves(_, version string, rows []row) bool {
 	})
 }
 
+func (t *table) seen(_ string, rows []row) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return !t.exports[r.export].Hidden })
+}
+
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {
 	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
 func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Binds(symbol, version) }
+
+func (p provided) seen(symbol string, _ []row) bool {
+	_, ok := p.l.Default(symbol)
+	return ok
+}

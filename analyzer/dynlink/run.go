@@ -30,6 +30,7 @@ type run struct {
 	missing map[string]bool
 	direct  []*object      // see near
 	hints   [hints]*object // who served the last reference of a hash; never the main program
+	opening bool           // the program runs, and opens a library
 	bare    bool           // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
 }
 
@@ -54,6 +55,11 @@ type loaded struct {
 	reserved bool                             // part of the search list
 	cut      uint16                           // version indexes from here on mean nothing, see versions; 0: all do
 	beyond   map[uint16]elfobj.IndexedVersion // what the loader reads there
+
+	list   []*loaded   // of one that was opened: its search list
+	scopes [][]*loaded // of a process: where its references were looked up
+	global bool        // of a process: part of the global scope
+	direct []*loaded   // of musl: what its needs led to
 
 	rpath, runpath         []string
 	rpathDone, runpathDone bool
@@ -183,6 +189,14 @@ func distinct[T comparable](in []T) []T {
 	return out
 }
 
+// scopesOf is where the references of an object are looked up.
+func (r *run) scopesOf(l *loaded) [][]*loaded {
+	if l.scopes != nil {
+		return l.scopes
+	}
+	return [][]*loaded{r.scope}
+}
+
 // reasons lists who refers to a symbol, in the order of loading, and who provides it.
 func (r *run) reasons(symbol string) []Reason {
 	var out []Reason
@@ -197,7 +211,7 @@ func (r *run) reasons(symbol string) []Reason {
 			}
 			w := wanted(m, ref)
 			reason := Reason{Object: l.shown, Version: w.version.Name, Weak: ref.Weak}
-			if p := r.rules.binds(r, w); p != nil {
+			if p := r.rules.binds(r, w, r.scopesOf(l)); p != nil {
 				reason.Provider, reason.Chain = p.shown, p.chain()
 			}
 			out = append(out, reason)

@@ -200,17 +200,19 @@ func (r *run) provider(w want, near []*object) *object {
 }
 
 // first finds who satisfies a reference, in the loader's order. refused is the object at which an older loader fails an assertion.
-func (r *run) first(w want) (provider, refused *loaded) {
-	for _, l := range r.scope {
-		if l == r.main && w.class&elfobj.ClassCopy != 0 {
-			continue
-		}
-		yes, bare := defines(l.object.m, w)
-		if bare && w.version.Library != "" && l.calledBy(w.version.Library) {
-			return nil, l
-		}
-		if yes {
-			return l, nil
+func (r *run) first(w want, scopes [][]*loaded) (provider, refused *loaded) {
+	for _, scope := range scopes {
+		for _, l := range scope {
+			if l == r.main && w.class&elfobj.ClassCopy != 0 {
+				continue
+			}
+			yes, bare := defines(l.object.m, w)
+			if bare && w.version.Library != "" && l.calledBy(w.version.Library) {
+				return nil, l
+			}
+			if yes {
+				return l, nil
+			}
 		}
 	}
 	return nil, nil

@@ -18,6 +18,8 @@ type Mapping struct {
 	Needed     []Dependency // DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the file
 	Flags1     uint64       // DT_FLAGS_1
 	RelR       bool         // DT_RELR
+	Symbolic   bool         // DT_SYMBOLIC or DF_SYMBOLIC: its own definitions come first
+	BindNow    bool         // DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW
 
 	HasVersym, HasVerdef bool
 	Versions             []IndexedVersion // by version index: what DT_VERSYM refers to
@@ -215,6 +217,9 @@ func (m *Mapping) describe(t *dynTags) error {
 		m.Needed = append(m.Needed, Dependency{d.kind, s})
 	}
 	m.Flags1, m.RelR = t.flags1, t.got(dtRelr)
+	flags := elf.DynFlag(t.low[elf.DT_FLAGS])
+	m.Symbolic = t.got(elf.DT_SYMBOLIC) || flags&elf.DF_SYMBOLIC != 0
+	m.BindNow = t.got(elf.DT_BIND_NOW) || flags&elf.DF_BIND_NOW != 0 || elf.DynFlag1(t.flags1)&elf.DF_1_NOW != 0
 	return nil
 }
 

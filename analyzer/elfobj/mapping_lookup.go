@@ -11,6 +11,7 @@ type Definition struct {
 	Value     bool   // st_value is not 0
 	Local     bool   // STB_LOCAL or another binding that no loader looks at
 	Unseen    bool   // STV_HIDDEN or STV_INTERNAL
+	Unique    bool   // STB_GNU_UNIQUE
 	Type      uint8  // STT_…
 	Index     uint16 // of DT_VERSYM, without the hidden bit; 0 where there is no such table
 	Hidden    bool   // the hidden bit
@@ -140,7 +141,7 @@ func (m *Mapping) Definition(s uint32) Definition {
 	d := Definition{
 		Undefined: shndx == 0, Absolute: elf.SectionIndex(shndx) == elf.SHN_ABS, Value: value,
 		Local:  bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique,
-		Unseen: vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL, Type: info & 15,
+		Unseen: vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL, Unique: bind == bindUnique, Type: info & 15,
 	}
 	if i := 2 * uint64(s); i+2 <= uint64(len(m.versym)) {
 		v := m.u16(m.versym[i:])

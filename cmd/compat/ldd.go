@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -16,7 +17,7 @@ import (
 // lddOptions are the flags of compat ldd.
 type lddOptions struct {
 	root, libraryPath, format, why string
-	preload                        []string
+	preload, open                  []string
 	tree                           bool
 }
 
@@ -29,6 +30,10 @@ func newLddCommand(env environment) *cobra.Command {
 'ldd -r' says in a chroot of --root with LD_BIND_NOW set, for any architecture, from the files alone. Each FILE is a path inside the root,
 and may be relative to the current folder where no root is given.
 
+With --open the program opens libraries once it has started, one after the other, as dlopen does: '--open /x/module.so' as Python opens an
+extension module (RTLD_NOW | RTLD_LOCAL), '--open global=libpython3.11.so.1.0' so that what comes later sees its symbols. Before the "=" stand
+global, lazy, deepbind or noload, joined by commas. A library that is opened sees the program's own libraries, what is global, and what it needs.
+
 Exit code 0, also where something is missing (as ldd), 1 where the loader itself gives up, 2 for wrong usage.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error { return ldd(env.Out, files, o) },
@@ -36,6 +41,7 @@ Exit code 0, also where something is missing (as ldd), 1 where the loader itself
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "/", "folder that counts as /: an unpacked image or a chroot")
 	f.StringArrayVar(&o.preload, "preload", nil, "object to load before all others, as LD_PRELOAD; repeat for several")
+	f.StringArrayVar(&o.open, "open", nil, "library that the program opens with dlopen, as [MODE=]NAME; repeat in the order of opening")
 	f.StringVar(&o.libraryPath, "library-path", "", "folders that are searched first, as LD_LIBRARY_PATH")
 	f.StringVar(&o.format, "format", "text", "text or json: one document for each FILE")
 	f.BoolVar(&o.tree, "tree", false, "show who needs what as a tree")
@@ -68,10 +74,22 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		if err != nil {
 			return err
 		}
-		a := linker.Resolve(asked, settings)
-		gaveUp = gaveUp || a.Error != ""
+		var a *dynlink.Answer
+		var opened []opening
+		why := linker.Why
+		if len(o.open) == 0 {
+			a = linker.Resolve(asked, settings)
+		} else {
+			var p *dynlink.Process
+			p, a = linker.Start(asked, settings)
+			why = p.Why
+			if opened, err = openAll(p, o); err != nil {
+				return err
+			}
+		}
+		gaveUp = gaveUp || a.Error != "" || slices.ContainsFunc(opened, func(x opening) bool { return x.Error != "" })
 		if o.format == "json" {
-			if err := enc.Encode(printable(a)); err != nil {
+			if err := enc.Encode(lddDocument{printable(a), opened}); err != nil {
 				return err
 			}
 			continue
@@ -84,10 +102,11 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		}
 		writeMissing(w, a)
 		if o.why != "" {
-			writeWhy(w, o.why, linker.Why(o.why))
+			writeWhy(w, o.why, why(o.why))
 			continue
 		}
 		writeObjects(w, asked, a, o.tree)
+		writeOpened(w, opened)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -141,10 +160,7 @@ func writeObjects(w io.Writer, root string, a *dynlink.Answer, tree bool) {
 	type entry struct{ path, text string }
 	below := map[string][]entry{}
 	for _, l := range a.Objects {
-		text := shown(l.Name) + " => " + shown(l.Path)
-		if l.Name == l.Path {
-			text = shown(l.Path)
-		}
+		text := found(l)
 		if !tree {
 			fmt.Fprintf(w, "\t%s\n", text)
 			continue

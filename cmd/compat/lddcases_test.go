@@ -20,6 +20,7 @@ import (
 // loaderCases are questions to a real loader and to compat about objects that are built for them.
 type loaderCases struct {
 	file     string // below testdata
+	libc     string // cases whose names begin with another one and ":" are left out
 	compiler string
 	install  string            // the package that has the compiler
 	loader   string            // path of the loader
@@ -43,6 +44,9 @@ func (c loaderCases) run(t *testing.T) {
 	t.Run("cases", func(t *testing.T) {
 		for _, story := range strings.Split(string(text), "\n== ")[1:] {
 			name, script, _ := strings.Cut(story, "\n")
+			if libc, _, ok := strings.Cut(name, ": "); ok && libc != c.libc {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				m := &loaderRoot{t: t, cases: c, dir: t.TempDir(), arch: map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]}
@@ -103,13 +107,16 @@ func (m *loaderRoot) write(path string, b []byte) {
 //	cache                     /etc/ld.so.cache, by ldconfig
 //	dyn PATH TAG NEWTAG       another tag for an entry of the dynamic section
 //	ldd [path=DIRS] [preload=LIST] FILE
+//	host PATH FLAGS... | CODE a program that does what "run" tells it
+//	caller PATH FLAGS... | CODE a library that calls dlopen for it
+//	run [path=DIRS] [preload=LIST] FILE STEP...
 func (m *loaderRoot) do(line string) {
 	m.t.Helper()
 	line = strings.ReplaceAll(line, "ARCH", m.arch)
 	words, code, _ := strings.Cut(line, " | ")
 	w := strings.Fields(words)
 	at := m.dir
-	if len(w) > 1 && w[0] != "ldd" {
+	if len(w) > 1 && w[0] != "ldd" && w[0] != "run" {
 		at = filepath.Join(m.dir, w[1])
 		m.check(os.MkdirAll(filepath.Dir(at), 0o755))
 	}
@@ -155,8 +162,14 @@ func (m *loaderRoot) do(line string) {
 		if out, err := exec.Command("/sbin/ldconfig", "-X", "-r", m.dir).CombinedOutput(); err != nil {
 			m.t.Fatalf("ldconfig: %v\n%s", err, out)
 		}
+	case "host":
+		m.compile(hostCode+code, append([]string{"-o", w[1]}, w[2:]...)...)
+	case "caller":
+		m.compile(callerCode+code, append([]string{"-shared", "-o", w[1]}, w[2:]...)...)
 	case "ldd":
 		m.ask(w[1:])
+	case "run":
+		m.open(w[1:])
 	default:
 		m.t.Fatalf("%s: no such command", line)
 	}
@@ -216,11 +229,9 @@ func (m *loaderRoot) retag(file, old, tag string) {
 	m.t.Fatalf("%s has no dynamic tag %s", file, old)
 }
 
-func (m *loaderRoot) ask(args []string) {
-	m.t.Helper()
-	var s dynlink.Settings
-	var env []string
-	for len(args) > 1 {
+// settings are the arguments before FILE.
+func (m *loaderRoot) settings(args []string) (s dynlink.Settings, env, rest []string) {
+	for ; len(args) > 1; args = args[1:] {
 		k, v, _ := strings.Cut(args[0], "=")
 		switch k {
 		case "path":
@@ -228,10 +239,15 @@ func (m *loaderRoot) ask(args []string) {
 		case "preload":
 			s.Preload, env = []string{v}, append(env, "LD_PRELOAD="+v)
 		default:
-			m.t.Fatalf("%s: no such setting", k)
+			return s, env, args
 		}
-		args = args[1:]
 	}
+	return s, env, args
+}
+
+func (m *loaderRoot) ask(args []string) {
+	m.t.Helper()
+	s, env, args := m.settings(args)
 	m.asked++
 	want := m.cases.real(m, args[0], env)
 	root, err := openRoot(m.dir)
