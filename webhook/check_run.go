@@ -5,9 +5,16 @@ import (
 	"strings"
 )
 
-// checkRun: somebody pressed Re-run, or one of our buttons, on a check run of ours.
+// checkName is the name of this App's check runs.
+const checkName = "compat"
+
+// checkRun: somebody pressed Re-run, or one of our buttons, on a check run of ours. Or a check run is concluded: of another App, under our name.
 func checkRun(e envelope, body []byte) (decision, error) {
-	if e.Action != "rerequested" && e.Action != "requested_action" {
+	switch e.Action {
+	case "rerequested", "requested_action":
+	case "created", "completed":
+		return namesake(e, body)
+	default:
 		return e.unused()
 	}
 	var p struct {
@@ -54,4 +61,33 @@ func subjectOf(external string, repository int64) (kind, key string, ok bool) {
 		return parts[0], key, hexadecimal(parts[2])
 	}
 	return "", "", false
+}
+
+// namesake tells of a check run of another App that has our name and passes: a branch whose required check names no App takes it for ours. A job of
+// GitHub Actions that is called so is enough.
+func namesake(e envelope, body []byte) (decision, error) {
+	var p struct {
+		CheckRun struct {
+			Name, Conclusion string
+			HeadSHA          string `json:"head_sha"`
+			App              struct {
+				ID   int64
+				Slug string
+			}
+		} `json:"check_run"`
+		Repository struct {
+			FullName string `json:"full_name"`
+		}
+	}
+	if err := read(body, &p); err != nil {
+		return decision{}, err
+	}
+	k := p.CheckRun
+	passes := k.Conclusion == "success" || k.Conclusion == "neutral" || k.Conclusion == "skipped"
+	if e.app == 0 || k.App.ID == e.app || k.Name != checkName || !passes {
+		return e.unused()
+	}
+	d, err := ignore("the App %.60q has concluded a check run named %s on %.64q of %.140q as %s: it passes for this App's wherever the required check names no App (docs/install.md)", k.App.Slug, checkName, k.HeadSHA, p.Repository.FullName, k.Conclusion)
+	d.namesake = true
+	return d, err
 }

@@ -11,9 +11,10 @@ import (
 
 // decision is what becomes of a delivery: jobs, or an installation whose jobs are dropped, or a reason to do nothing.
 type decision struct {
-	jobs    []queue.Job
-	drop    int64
-	ignored string
+	jobs     []queue.Job
+	drop     int64
+	ignored  string
+	namesake bool // ignored: another App has a check run of this App's name
 }
 
 func ignore(format string, a ...any) (decision, error) {

@@ -8,18 +8,20 @@ import (
 )
 
 type metrics struct {
-	answers *prometheus.CounterVec
-	seconds prometheus.Histogram
+	answers   *prometheus.CounterVec
+	seconds   prometheus.Histogram
+	namesakes prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_answers_total", Help: "Answers to deliveries."}, []string{"event", "status", "code"}),
 		// GitHub gives up after ten seconds.
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
+		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
+		namesakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_webhook_namesakes_total", Help: "Check runs of other Apps that have the name of this App's and pass."}),
 	}
 	m.answers.WithLabelValues("other", "refused", "401")
-	r.MustRegister(m.answers, m.seconds)
+	r.MustRegister(m.answers, m.seconds, m.namesakes)
 	return m
 }
 

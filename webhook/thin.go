@@ -19,7 +19,7 @@ var used = members(
 	"ref", "deleted", "after", "commits.added", "commits.modified", "commits.removed",
 	"workflow_run.id", "workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
 	"workflow_run.pull_requests.number", "workflow_run.pull_requests.head.sha", "workflow_run.pull_requests.base.repo.id",
-	"check_run.head_sha", "check_run.external_id", "check_run.app.id", "requested_action.identifier",
+	"check_run.head_sha", "check_run.external_id", "check_run.name", "check_run.conclusion", "check_run.app.id", "check_run.app.slug", "repository.full_name", "requested_action.identifier",
 	"check_run.pull_requests.number", "check_run.pull_requests.head.sha", "check_run.pull_requests.base.repo.id",
 	"check_suite.head_sha", "check_suite.app.id",
 	"check_suite.pull_requests.number", "check_suite.pull_requests.head.sha", "check_suite.pull_requests.base.repo.id",

@@ -85,6 +85,8 @@ type answer struct {
 	Status   string   `json:"status"` // queued, duplicate, ignored, refused or unavailable
 	Reason   string   `json:"reason,omitempty"`
 	Jobs     []string `json:"jobs,omitempty"`
+
+	namesake bool
 }
 
 func (s *server) hook(c *gin.Context) {
@@ -98,6 +100,9 @@ func (s *server) hook(c *gin.Context) {
 		c.Header("Retry-After", "5")
 	case code >= 400:
 		level, what = slog.LevelWarn, "delivery refused"
+	case a.namesake:
+		level, what = slog.LevelWarn, "another App's check run has the name of this App's"
+		s.metrics.namesakes.Inc()
 	}
 	s.Log.LogAttrs(c, level, what, slog.String("delivery", clean(guid)), slog.String("event", clean(event)), slog.String("status", a.Status), slog.Int("code", code),
 		slog.String("reason", a.Reason), slog.Int("jobs", len(a.Jobs)))
@@ -154,7 +159,7 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 		return http.StatusAccepted, a
 	}
 	if len(d.jobs) == 0 {
-		a.Status, a.Reason = "ignored", d.ignored
+		a.Status, a.Reason, a.namesake = "ignored", d.ignored, d.namesake
 		return http.StatusOK, a
 	}
 	for i := range d.jobs {

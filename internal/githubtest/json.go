@@ -194,10 +194,14 @@ func (s *Server) checkJSON(r *Repo, k *Check) object {
 		"details_url": k.DetailsURL, "started_at": stamp(k.Created), "completed_at": done, "url": s.repoURL(r, "/check-runs/%d", k.ID),
 		"html_url":    fmt.Sprintf("https://github.test/%s/runs/%d", r.FullName(), k.ID),
 		"output":      object{"title": orNull(k.Title), "summary": orNull(k.Summary), "text": orNull(k.Text), "annotations_count": len(k.Annotations), "annotations_url": s.repoURL(r, "/check-runs/%d/annotations", k.ID)},
-		"check_suite": object{"id": r.suites[k.SHA]}, "app": s.appRef(), "pull_requests": s.pullsOf(r, k.SHA)}
+		"check_suite": object{"id": r.suites[k.SHA]}, "app": s.appRef(k.App), "pull_requests": s.pullsOf(r, k.SHA)}
 }
 
-func (s *Server) appRef() object {
+// appRef is our App, or another one by its slug.
+func (s *Server) appRef(other string) object {
+	if other != "" {
+		return object{"id": 15368, "slug": other, "name": other, "node_id": node("A", 15368), "owner": s.bot.json()}
+	}
 	return object{"id": s.AppID, "slug": s.Slug, "name": "compat test", "node_id": node("A", s.AppID), "owner": s.bot.json()}
 }
 
@@ -209,7 +213,7 @@ func (s *Server) suiteJSON(r *Repo, sha string) object {
 		}
 	}
 	return object{"id": r.suites[sha], "node_id": node("CS", r.suites[sha]), "head_sha": sha, "head_branch": branch, "status": "completed", "conclusion": nil,
-		"before": nil, "after": sha, "app": s.appRef(), "pull_requests": s.pullsOf(r, sha), "repository": s.repoJSON(r), "latest_check_runs_count": 1, "created_at": stamp(time.Now()), "updated_at": stamp(time.Now()),
+		"before": nil, "after": sha, "app": s.appRef(""), "pull_requests": s.pullsOf(r, sha), "repository": s.repoJSON(r), "latest_check_runs_count": 1, "created_at": stamp(time.Now()), "updated_at": stamp(time.Now()),
 		"url": s.repoURL(r, "/check-suites/%d", r.suites[sha])}
 }
 
@@ -233,7 +237,7 @@ func (s *Server) via(u *User) any {
 	if u != s.bot {
 		return nil
 	}
-	return s.appRef()
+	return s.appRef("")
 }
 
 func (s *Server) reviewCommentJSON(p *Pull, t *Thread, c *Comment) object {

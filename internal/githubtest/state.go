@@ -151,6 +151,7 @@ type Check struct {
 	Batches     []int // annotations of each write that had any
 	Created     time.Time
 	Completed   time.Time
+	App         string // slug of another App that made it; "" for ours
 }
 
 // Annotation is one line of a check's report.

@@ -3,6 +3,10 @@ package setup_test
 import (
 	"encoding/json"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +106,46 @@ func TestQuote(t *testing.T) {
 		if got := setup.Quote(word); got != want {
 			t.Errorf("%q is written as %s, want %s", word, got, want)
 		}
+	}
+}
+
+// The page that everybody who makes an App is sent to says how the check is required from this App, in requests that name it and the App.
+func TestRequiredCheckNamesItsSource(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, anchor, _ := strings.Cut(strings.TrimPrefix(setup.RequiredPage, "https://github.com/compat-app/compat/blob/main/"), "#")
+	if path != "docs/install.md" || !strings.Contains(strings.ToLower(strings.ReplaceAll(string(data), " ", "-")), "\n##-"+anchor+"\n") {
+		t.Errorf("%s leads nowhere", setup.RequiredPage)
+	}
+	type check struct {
+		Context string
+		App     int `json:"app_id"`
+		Ruleset int `json:"integration_id"`
+	}
+	var named []check
+	for _, body := range regexp.MustCompile(`(?s)--input - <<'END'\n(.*?)\nEND\n`).FindAllSubmatch(data, -1) {
+		var request struct {
+			Checks []check
+			Rules  []struct {
+				Type       string
+				Parameters struct {
+					Checks []check `json:"required_status_checks"`
+				}
+			}
+		}
+		if err := json.Unmarshal(body[1], &request); err != nil {
+			t.Errorf("%s: %v", body[1], err)
+		}
+		named = append(named, request.Checks...)
+		for _, r := range request.Rules {
+			if r.Type == "required_status_checks" {
+				named = append(named, r.Parameters.Checks...)
+			}
+		}
+	}
+	if want := []check{{"compat", 0, 4711}, {"compat", 4711, 0}}; !slices.Equal(named, want) {
+		t.Errorf("the requests require %+v, want %+v", named, want)
 	}
 }

@@ -82,3 +82,38 @@ func TestOtherAppsChecksCostNothing(t *testing.T) {
 		s.Errorf("%d calls for another App's checks, the first %s", len(calls)-before, calls[before].String())
 	}
 }
+
+// A job of GitHub Actions is called compat and passes, as anybody's workflow may have it. GitHub tells of it, so it costs no call; the App's own check run
+// says what is wrong all the same, the other one is not touched or taken for it, and the operator can see it.
+func TestAnotherAppsCheckOfOurName(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	name := s.Queued(p.HeadSHA).Name
+	other := s.gh.AddCheck(s.repo, p.HeadSHA, "github-actions", name, "success")
+	d := s.Send("check_run", s.gh.CheckEvent(s.repo, other.ID, "completed", "", s.gh.User("maintainer")))
+	if d.Code != 200 || d.Text("status") != "ignored" {
+		s.Errorf("answered %d %s: a job is made of it", d.Code, d.Body)
+	}
+	eventually(s, func() string {
+		for line := range strings.Lines(s.app.log.String()) {
+			if strings.Contains(line, d.GUID) && strings.Contains(line, `"level":"WARN","msg":"another App's check run has the name of this App's"`) &&
+				strings.Contains(line, `App \"github-actions\" has concluded a check run named `+name+` on \"`+p.HeadSHA) && strings.Contains(line, "acme/widget") {
+				return ""
+			}
+		}
+		return "no line of the log tells of the other App's check run"
+	})
+	if _, page := s.app.get("/metrics"); !strings.Contains(page, "compat_webhook_namesakes_total 1\n") {
+		s.Error("no metric tells of it")
+	}
+	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	verdicts := s.Verdicts(p.HeadSHA)
+	s.Say(p.Number, "maintainer", "/compat recheck") // looks for the check runs that there are
+	s.want(s.Again(p.HeadSHA, verdicts), "failure")
+	s.gh.Do(func() {
+		if other.Conclusion != "success" || other.Title != "" || other.Verdicts != 0 {
+			s.Errorf("the other App's check run is written to: %+v", other)
+		}
+	})
+}
