@@ -52,7 +52,7 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 		return done, nil
 	}
 	out, err := t.judge(ctx, subject{
-		sha: sha, name: fmt.Sprintf("#%d", number), base: st.Base, number: number, fork: pr.GetHead().GetRepo().GetID() != t.repo.ID,
+		sha: sha, name: fmt.Sprintf("#%d", number), base: st.Base, number: number, fork: pr.GetHead().GetRepo().GetID() != t.repo.ID, origin: pr.GetHead().GetRepo().GetID(),
 		find: func(ctx context.Context, c *config.Repository) (*artifact.Found, error) {
 			return t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, c.Workflows), c.Artifacts)
 		},

@@ -42,6 +42,7 @@ type subject struct {
 	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) // what the base has; nil: everything is new
 	current func(ctx context.Context) (bool, error)                                                        // false: there is a newer head; nil: there never is
 	fork    bool                                                                                           // its head is in another repository
+	origin  int64                                                                                          // id of that repository; 0 where it is gone
 	number  int                                                                                            // of the pull request; 0: there is no conversation
 	release bool
 	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
@@ -140,6 +141,9 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	if left := min(late, runsLag-t.Now().Sub(st.Gap)); late > 0 && left > 0 {
 		st.Polls++
 		return later(min(left, time.Second<<min(st.Polls, 4)), fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why)), t.save(ctx)
+	}
+	if yields, err := t.yields(ctx, s); err != nil || yields {
+		return done, err
 	}
 	return t.verdict(ctx, s, run, ext, found, set, accepted, gaps)
 }
