@@ -128,12 +128,8 @@ func Lookup(name, arch string) (*Platform, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("platform %q: no platform is known on architecture %q, only on %s: %w", name, arch, strings.Join(Architectures(), ", "), ErrUnknown)
 	}
-	for _, p := range all {
-		for _, n := range append([]string{p.Name}, p.Aliases...) {
-			if n == base || n == base+"_"+arch {
-				return p, nil
-			}
-		}
+	if p := called(base, arch, all); p != nil {
+		return p, nil
 	}
 	if p := between(base, arch, all); p != nil {
 		return p, nil
@@ -141,5 +137,20 @@ func Lookup(name, arch string) (*Platform, error) {
 	if base == "linux" || base == "any" {
 		return nil, fmt.Errorf("platform %q promises no library at all: name the system it is meant for, such as %s: %w", name, strings.Join(nearest(base, arch), ", "), ErrUnknown)
 	}
+	if on := slices.DeleteFunc(Architectures(), func(a string) bool { return called(base, a, builtin(a)) == nil }); len(on) > 0 {
+		return nil, fmt.Errorf("platform %q is known on %s only; for %s there is none, or its packages could not be had. Near it there: %s: %w", name, strings.Join(on, ", "), arch, strings.Join(nearest(base, arch), ", "), ErrUnknown)
+	}
 	return nil, fmt.Errorf("platform %q is not known on %s. Near it: %s. Known there are %s: %w", name, arch, strings.Join(nearest(base, arch), ", "), summary(all), ErrUnknown)
+}
+
+// called finds a platform by one of its names.
+func called(name, arch string, among []*Platform) *Platform {
+	for _, p := range among {
+		for _, n := range append([]string{p.Name}, p.Aliases...) {
+			if n == name || n == name+"_"+arch {
+				return p
+			}
+		}
+	}
+	return nil
 }

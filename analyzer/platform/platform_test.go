@@ -143,6 +143,7 @@ func TestLookup(t *testing.T) {
 		{"debian7", "x86_64", "debian11"},
 		{"linux_x86_64", "", "promises no library"},
 		{"debian11", "sparc64", "x86_64"},
+		{"alpine3.17", "aarch64", "is known on x86_64 only; for aarch64"},
 		{"debian11", "", "debian11/x86_64"},
 		{"debian11/riscv64", "", "debian13"},
 		{strings.Repeat("a", 1<<20), "x86_64", "debian12"},

@@ -4,12 +4,11 @@
 //	go run ./internal/bench [-root DIR] [-files 500] [-rounds 3] COMPAT [WHEEL...]
 //
 // Of each wheel it measures a check, and a second one that finds what the first one said. Then it asks
-// about objects below /usr of a root: 500 of them in one process, the one that loads the most libraries, and all of them for the memory. `ldd -r` (in
+// about objects below /usr of a root: 500 of them in one process, the one of all that loads the most libraries, and 5,000 for the memory. `ldd -r` (in
 // a chroot where the root is another one, so as root), lddtree and libtree are measured where they are installed. Only `ldd -r` and compat resolve symbols.
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +77,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 	for i := range some {
 		some[i] = all[i*len(all)/n]
 	}
-	most, libraries, err := heaviest(compat, root, some)
+	most, libraries, err := heaviest(compat, root, all)
 	if err != nil {
 		return err
 	}
@@ -187,22 +186,30 @@ func run(t tool, files []string) (cost, error) {
 
 // heaviest is the file that loads the most libraries.
 func heaviest(compat, root string, files []string) (file string, libraries int, err error) {
-	out, err := exec.Command(compat, append([]string{"ldd", "--root", root, "--format", "json"}, files...)...).Output()
-	var ended *exec.ExitError
-	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() != 1) {
+	c := exec.Command(compat, append([]string{"ldd", "--root", root, "--format", "json"}, files...)...)
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
 		return "", 0, fmt.Errorf("run %s: %w", compat, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(out))
+	d := json.NewDecoder(out)
 	for _, f := range files {
-		var a struct{ Objects []json.RawMessage }
-		if err := d.Decode(&a); err != nil {
-			return "", 0, fmt.Errorf("read the answer of %s: %w", compat, err)
+		var a struct{ Objects []struct{} }
+		if err = d.Decode(&a); err != nil {
+			err = fmt.Errorf("read the answer of %s: %w", compat, err)
+			break
 		}
 		if len(a.Objects) > libraries {
 			file, libraries = f, len(a.Objects)
 		}
 	}
-	return file, libraries, nil
+	var ended *exec.ExitError
+	if e := c.Wait(); e != nil && (!errors.As(e, &ended) || ended.ExitCode() != 1) {
+		err = errors.Join(err, fmt.Errorf("run %s: %w", compat, e))
+	}
+	return file, libraries, err
 }
 
 // objects are the paths of programs and shared libraries below /usr of a root, of 64 bits and little endian.

@@ -48,7 +48,7 @@ has are known, and which symbol bears which version is read from another release
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.names, r.libc, r.contents, strings.ReplaceAll(strings.TrimSpace(r.archs), " ", ", "))
 	}
 	b.WriteString("\nBetween and above the policies PEP 600 allows any `manylinux_2_Y`: it is glibc 2.Y with, of everything else, what the policy below promises.\n")
-	b.WriteString("\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux that `analyzer/platform/data` names in its `column` lines; for the floors the compliance data of PEP 600 (mayeut/pep600_compliance).\n")
+	b.WriteString("\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux that `analyzer/platform/data` names in its `column` lines; for the floors the compliance data of PEP 600 (mayeut/pep600_compliance). Of Alpine 3.12 and 3.17 on aarch64 the mirrors have the index and not the packages.\n")
 	return b.String()
 }
 
