@@ -26,7 +26,7 @@ var (
 func symbols(arch string) *table.Set {
 	get, _ := sets.LoadOrStore(arch, sync.OnceValue(func() *table.Set {
 		if packed := file(arch); packed != nil {
-			return must(table.Decode(names(), packed))
+			return must(table.Decode(names, packed))
 		}
 		return &table.Set{Arch: arch}
 	}))

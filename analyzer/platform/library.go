@@ -26,9 +26,9 @@ type Library struct {
 	// python has. libgomp.so.1 of a distribution is one install away, so false.
 	Installed bool
 
-	rows   []table.Row // by name; nil where Known is false
-	column uint        // the bit of this platform in the rows
-	policy *rowFilter  // nil: everything in the column
+	table  *table.Library // nil where Known is false
+	column uint           // the bit of this platform in the rows
+	policy *rowFilter     // nil: everything in the column
 }
 
 // rowFilter is what a policy leaves of a library.
@@ -46,7 +46,7 @@ type Symbol struct {
 }
 
 func newLibrary(t *table.Library, column int, f *rowFilter) *Library {
-	l := &Library{SONAME: t.SONAME, Known: true, Needed: t.In[column].Needed, Package: t.Package, Installed: t.Base, rows: t.Rows, column: uint(column), policy: f}
+	l := &Library{SONAME: t.SONAME, Known: true, Needed: t.In[column].Needed, Package: t.Package, Installed: t.Base, table: t, column: uint(column), policy: f}
 	for _, v := range t.In[column].Nodes {
 		if f == nil || f.allowed[v] {
 			l.Versions = append(l.Versions, v)
@@ -139,7 +139,7 @@ func (l *Library) Symbols() iter.Seq2[string, string] {
 // ask Default for what a linker would take.
 func (l *Library) All() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
-		for _, r := range l.rows {
+		for _, r := range l.rows() {
 			if r.Present>>l.column&1 == 0 || !l.admits(r) {
 				continue
 			}
@@ -171,12 +171,21 @@ func (l *Library) named(symbol string) iter.Seq[table.Row] {
 }
 
 func (l *Library) search(symbol string) []table.Row {
-	i := sort.Search(len(l.rows), func(i int) bool { return l.rows[i].Name >= symbol })
+	rows := l.rows()
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Name >= symbol })
 	j := i
-	for j < len(l.rows) && l.rows[j].Name == symbol {
+	for j < len(rows) && rows[j].Name == symbol {
 		j++
 	}
-	return l.rows[i:j]
+	return rows[i:j]
+}
+
+// rows are by name; nil where Known is false.
+func (l *Library) rows() []table.Row {
+	if l.table == nil {
+		return nil
+	}
+	return must(l.table.Read())
 }
 
 func (l *Library) admits(r table.Row) bool {

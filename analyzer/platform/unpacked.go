@@ -45,7 +45,7 @@ func (p *Platform) ask(soname, by string) *Library {
 
 // ofObject is a library as a file of a system has it.
 func ofObject(soname string, o *elfobj.Object) *Library {
-	l := &Library{SONAME: soname, Known: true, Needed: o.Needed, Installed: true, rows: make([]table.Row, 0, len(o.Exports))}
+	l := &Library{SONAME: soname, Known: true, Needed: o.Needed, Installed: true, table: &table.Library{Rows: make([]table.Row, 0, len(o.Exports))}}
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
@@ -57,9 +57,9 @@ func ofObject(soname string, o *elfobj.Object) *Library {
 		if e.Hidden {
 			r.Hidden = 1
 		}
-		l.rows = append(l.rows, r)
+		l.table.Rows = append(l.table.Rows, r)
 	}
-	slices.SortFunc(l.rows, func(a, b table.Row) int {
+	slices.SortFunc(l.table.Rows, func(a, b table.Row) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), table.CompareNodes(a.Node, b.Node))
 	})
 	return l

@@ -45,7 +45,7 @@ var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 
 // inLibgcc tells whether libgcc.a has a symbol, as a hidden one. GCC 12 added half precision; it came to distributions with glibc 2.36.
 func inLibgcc(p *platform.Platform, name string) bool {
-	if !hiddenMembers()[p.Arch][name] {
+	if !strings.HasPrefix(name, "__") || !hiddenMembers()[p.Arch][name] { // all of them begin so, and hardly anything else that is asked for does
 		return false
 	}
 	return !older(p, "2.36") || p.Arch == "aarch64" || !strings.Contains(name, "hf") && name != "__extendsfdf2" && name != "__truncdfsf2"

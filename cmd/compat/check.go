@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -103,7 +102,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if broken != nil { // an unusable configuration is a result of its own: what was asked for could not be checked
 		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(checkMemory))
+	defer collect()()
 	in, base := inputs{stdin: env.In}, inputs{}
 	defer in.close()
 	defer base.close()

@@ -2,11 +2,13 @@ package table
 
 import (
 	"bytes"
-	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // Names reads the shared name list. The names share one backing string.
@@ -27,8 +29,8 @@ func Names(data []byte) ([]string, error) {
 	return names, nil
 }
 
-// Decode reads one architecture with the names that Names gave.
-func Decode(names []string, data []byte) (*Set, error) {
+// Decode reads one architecture; names gives what Names gave, and is called when rows are read.
+func Decode(names func() []string, data []byte) (*Set, error) {
 	text, err := expand(data)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table: %w", err)
@@ -45,17 +47,22 @@ func Decode(names []string, data []byte) (*Set, error) {
 }
 
 type decoder struct {
-	names []string
+	names func() []string
 	set   *Set
 	lib   *Library
-	codes []Row
+	codes *[]Row // of lib
 }
 
 func (d *decoder) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	f := strings.Fields(rest)
 	if word == "rows" {
-		return d.rows(rest)
+		if d.lib == nil {
+			return fmt.Errorf("rows before a library")
+		}
+		names, codes := d.names, d.codes
+		d.lib.read = func() ([]Row, error) { return rows(names(), *codes, rest) }
+		return nil
 	}
 	if d.lib == nil && (word == "in" || word == "code") {
 		return fmt.Errorf("%q before a library", word)
@@ -67,7 +74,7 @@ func (d *decoder) line(line string) error {
 		d.set.Columns = append(d.set.Columns, Column{Name: f[0], Glibc: f[1], From: f[2:]})
 	case word == "library" && len(f) == 3:
 		d.lib = &Library{SONAME: f[0], Package: f[1], Base: f[2] == "base", In: make([]Facts, len(d.set.Columns))}
-		d.codes = d.codes[:0]
+		d.codes = new([]Row)
 		d.set.Libraries = append(d.set.Libraries, d.lib)
 	case word == "in" && len(f) >= 3:
 		i, err := strconv.Atoi(f[0])
@@ -90,28 +97,28 @@ func (d *decoder) line(line string) error {
 		if err1 != nil || err2 != nil {
 			return fmt.Errorf("columns %q %q are no hexadecimal masks", f[2], f[3])
 		}
-		d.codes = append(d.codes, Row{Node: undash(f[0]), Kind: undash(f[1]), Present: uint16(present), Hidden: uint16(hidden)})
+		*d.codes = append(*d.codes, Row{Node: undash(f[0]), Kind: undash(f[1]), Present: uint16(present), Hidden: uint16(hidden)})
 	default:
 		return fmt.Errorf("unknown line %q", word)
 	}
 	return nil
 }
 
-// rows reads the "delta.code" words. Both are unsigned decimals.
-func (d *decoder) rows(text string) error {
-	if d.lib == nil {
-		return fmt.Errorf("rows before a library")
+// rows reads the "delta.code" words of a library. Both are unsigned decimals.
+func rows(names []string, codes []Row, text string) ([]Row, error) {
+	if text == "" {
+		return []Row{}, nil
 	}
-	d.lib.Rows = make([]Row, 0, strings.Count(text, "."))
+	out := make([]Row, 0, strings.Count(text, "."))
 	name, n, step := 0, 0, 0
 	flush := func() error {
 		name += step
-		if name >= len(d.names) || n >= len(d.codes) {
-			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, len(d.names), n, len(d.codes))
+		if name >= len(names) || n >= len(codes) {
+			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, len(names), n, len(codes))
 		}
-		r := d.codes[n]
-		r.Name = d.names[name]
-		d.lib.Rows = append(d.lib.Rows, r)
+		r := codes[n]
+		r.Name = names[name]
+		out = append(out, r)
 		return nil
 	}
 	for i := range len(text) {
@@ -122,17 +129,14 @@ func (d *decoder) rows(text string) error {
 			step, n = n, 0
 		case c == ' ':
 			if err := flush(); err != nil {
-				return err
+				return nil, err
 			}
 			n = 0
 		default:
-			return fmt.Errorf("row holds %q", c)
+			return nil, fmt.Errorf("row holds %q", c)
 		}
 	}
-	if text == "" {
-		return nil
-	}
-	return flush()
+	return out, flush()
 }
 
 func undash(s string) string {
@@ -148,6 +152,9 @@ func expand(data []byte) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
+	if len(data) > 4 {
+		b.Grow(int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20))) // the length of the text, which gzip ends with
+	}
 	if _, err := io.Copy(&b, r); err != nil {
 		return "", err
 	}

@@ -6,6 +6,8 @@
 // all architectures share, because names are most of the bytes and nearly the same everywhere.
 package table
 
+import "sync"
+
 // Set is one architecture.
 type Set struct {
 	Arch      string
@@ -26,7 +28,22 @@ type Library struct {
 	Package string // the distribution's package that brings it, in the newest column that has it
 	Base    bool   // part of a small image with python
 	In      []Facts
-	Rows    []Row // by name, then by version node, oldest first
+	Rows    []Row // by name, then by version node, oldest first; of a decoded library not before Read
+
+	once sync.Once
+	read func() ([]Row, error) // nil: Rows are there
+	err  error
+}
+
+// Read gives the rows. Those of a decoded library are decoded with the first call: of hundreds of libraries a check asks a few.
+func (l *Library) Read() ([]Row, error) {
+	l.once.Do(func() {
+		if l.read != nil {
+			l.Rows, l.err = l.read()
+			l.read = nil
+		}
+	})
+	return l.Rows, l.err
 }
 
 // Facts is what a library says of itself in one column. Absent: Present is false.

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -30,9 +31,14 @@ func TestRoundTrip(t *testing.T) {
 	if wantNames := []string{"adler32", "dlopen", "dlsym", "zzz"}; !reflect.DeepEqual(list, wantNames) {
 		t.Errorf("names %q, want %q", list, wantNames)
 	}
-	got, err := Decode(list, byArch["x86_64"])
+	got, err := Decode(func() []string { return list }, byArch["x86_64"])
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, l := range slices.Concat(got.Libraries, want.Libraries) {
+		if _, err := l.Read(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -49,7 +55,11 @@ func TestDecodeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode([]string{"a"}, data); err == nil {
+		set, err := Decode(func() []string { return []string{"a"} }, data)
+		if err == nil {
+			_, err = set.Libraries[0].Read()
+		}
+		if err == nil {
 			t.Errorf("%q was read without an error", text)
 		}
 	}

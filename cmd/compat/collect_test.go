@@ -1,0 +1,42 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, 600}, {1, 600}, {3 << 20, 600}, {4 << 20, 500}, {8 << 20, 200}, {12 << 20, 100}, {20 << 20, 100}, {24 << 20, 100}, {1 << 40, 100}} {
+		if got := pace(c.live); got != c.want {
+			t.Errorf("%d bytes may grow by %d%%, want %d%%", c.live, got, c.want)
+		}
+		if goal := c.live + c.live*uint64(pace(c.live))/100; c.live < collectFrom/2 && goal > collectFrom {
+			t.Errorf("%d bytes may grow to %d", c.live, goal)
+		}
+	}
+}
+
+// TestCollectEnds holds that a check leaves the collector as it was, whatever was collected meanwhile.
+func TestCollectEnds(t *testing.T) {
+	percent, limit := debug.SetGCPercent(77), debug.SetMemoryLimit(1<<40)
+	defer debug.SetGCPercent(percent)
+	defer debug.SetMemoryLimit(limit)
+	end := collect()
+	for range 3 {
+		runtime.GC()
+	}
+	end()
+	for range 3 {
+		runtime.GC()
+	}
+	if got := debug.SetGCPercent(77); got != 77 {
+		t.Errorf("the collector is left at %d%%", got)
+	}
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("the limit is left at %d", got)
+	}
+}
