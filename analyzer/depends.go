@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // condaIndex is where a conda package says what it depends on.
@@ -17,7 +17,7 @@ const condaIndex = "info/index.json"
 func isDepends(p string) bool { return p == unpack.DebianControl || p == condaIndex }
 
 // relation matches the name that begins each alternative of a relation: "libc6 (>= 2.36) | libc6.1" has two.
-var relation = regexp.MustCompile(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
+var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
 // depends reads the names of the packages that a deb's control file or a conda package's index asks for. What it recommends counts: a plug-in may need it.
 func depends(p string, text []byte) []string {

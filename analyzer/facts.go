@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Facts are what was read from one artifact, before anything is judged.
@@ -50,9 +50,9 @@ type Object struct {
 	stem   string // the path without what tells alternatives apart
 }
 
-var extensionSuffix = regexp.MustCompile(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)
+var extensionSuffix = lazyregexp.New(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)
 
-var variant = regexp.MustCompile(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
+var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 
 // newObject gathers what is asked of an object again and again.
 func newObject(path, format string, o *elfobj.Object) *Object {
@@ -82,10 +82,10 @@ type read struct {
 	skipped []Unread
 }
 
-var libraryName = regexp.MustCompile(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
+var libraryName = lazyregexp.New(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
 
 // sharedName matches what a library is called on Linux and not on systems whose files are skipped.
-var sharedName = regexp.MustCompile(`\.so(\.[0-9.]+)?$`)
+var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
 
 var foreign = map[string]string{
 	"MZ":               "PE, not judged",

@@ -1,11 +1,11 @@
 package analyzer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Host is the program that loads an object, and brings symbols that the object does not say where to find.
@@ -20,7 +20,7 @@ const (
 )
 
 // libraryFolder matches a library where the programs of a distribution look for one.
-var libraryFolder = regexp.MustCompile(`^(usr/(local/)?)?(lib|lib32|lib64|libx32)/([a-z0-9_]+-linux-(gnu|musl)[a-z0-9]*/)?[^/]+$`)
+var libraryFolder = lazyregexp.New(`^(usr/(local/)?)?(lib|lib32|lib64|libx32)/([a-z0-9_]+-linux-(gnu|musl)[a-z0-9]*/)?[^/]+$`)
 
 // hostOf guesses who loads an object, by its name and by what it exports for its host to find.
 func hostOf(o *Object) Host {
@@ -68,7 +68,7 @@ func (h Host) Brings(symbol string) bool {
 }
 
 // cpp matches the C++ API of V8 and Node.js, which changes with each NODE_MODULE_VERSION.
-var cpp = regexp.MustCompile(`^_Z(T[VIS])?NK?(2v8|4node|5cppgc)`)
+var cpp = lazyregexp.New(`^_Z(T[VIS])?NK?(2v8|4node|5cppgc)`)
 
 // Changes tells whether a symbol is one that some releases of the host export and others don't.
 func (h Host) Changes(symbol string) bool { return h == HostNode && cpp.MatchString(symbol) }
@@ -87,7 +87,7 @@ func android(o *elfobj.Object) bool {
 }
 
 // numberedLibc matches libc and libm by their numbers, which are 6 on Linux (6.1 on some machines), 1 and 2 on Solaris, 7 and 5 on FreeBSD, two numbers on OpenBSD.
-var numberedLibc = regexp.MustCompile(`^lib[cm]\.so\.[0-9.]+$`)
+var numberedLibc = lazyregexp.New(`^lib[cm]\.so\.[0-9.]+$`)
 
 // otherLibc is the C library of another system that an object needs, "" for none. EI_OSABI does not always tell.
 func otherLibc(o *elfobj.Object) string {

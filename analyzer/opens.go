@@ -3,10 +3,10 @@ package analyzer
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // maxConstants bounds how much of an object's constants is looked through for names of libraries, and maxOpened how many are kept.
@@ -16,7 +16,7 @@ const (
 )
 
 // soName is a string that stands alone among the constants and looks like what is given to dlopen.
-var soName = regexp.MustCompile(`^lib[A-Za-z0-9_+.-]{1,100}\.so(\.[0-9]+){0,4}$`)
+var soName = lazyregexp.New(`^lib[A-Za-z0-9_+.-]{1,100}\.so(\.[0-9]+){0,4}$`)
 
 var dotSO = []byte(".so")
 

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Anchor finds the source line that causes a finding: the requirement of a dependency, the build image or platform tag, the link
@@ -150,10 +150,10 @@ func requirement(name string) search {
 }
 
 var (
-	manyTag   = regexp.MustCompile(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
-	buildArg  = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-\w+-image\b`)
-	imageLine = regexp.MustCompile(`^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
-	runnerOS  = regexp.MustCompile(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
+	manyTag   = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
+	buildArg  = lazyregexp.New(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-\w+-image\b`)
+	imageLine = lazyregexp.New(`^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	runnerOS  = lazyregexp.New(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
 )
 
 // image looks for the platform that the artifact is built for or in.
@@ -194,7 +194,7 @@ func sameTag(tag, target string) bool {
 	return canonical(target) != "" && canonical(tag) == canonical(target)
 }
 
-var linkWords = regexp.MustCompile(`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`)
+var linkWords = lazyregexp.New(`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`)
 
 // linked looks for the command that links the object, or against the library; with any, one that links something else will do.
 func linked(f *analyzer.Finding, any bool) search {
@@ -244,8 +244,8 @@ func hasWord(line, word string) bool {
 }
 
 var (
-	wheelIndex = regexp.MustCompile(`(?i)--(?:extra-)?index-url|find-links|[/=](?:rocm|cu)\d`)
-	gpuSetting = regexp.MustCompile(`(?i)\b(?:cuda|rocm|hip)\w*\s*[:=]|find_package\s*\(\s*(?:cuda|hip|torch)|CUDAExtension|HIPExtension`)
+	wheelIndex = lazyregexp.New(`(?i)--(?:extra-)?index-url|find-links|[/=](?:rocm|cu)\d`)
+	gpuSetting = lazyregexp.New(`(?i)\b(?:cuda|rocm|hip)\w*\s*[:=]|find_package\s*\(\s*(?:cuda|hip|torch)|CUDAExtension|HIPExtension`)
 )
 
 // gpuStack looks for where CUDA, ROCm or torch is chosen.

@@ -2,8 +2,8 @@ package comment
 
 import (
 	"fmt"
-	"regexp"
 
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -15,7 +15,7 @@ type Peer struct {
 	DetailsURL string // "" when there is none
 }
 
-var pullName = regexp.MustCompile(`^#[0-9]{1,9}$`)
+var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 
 // Overruled is c where a peer's verdict is stricter: a commit has one check, whatever it is the head of, so the peer's conclusion and title
 // stand there and c's own words follow. What is said in a conversation stays as it is.

@@ -2,9 +2,9 @@ package comment
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -41,7 +41,7 @@ func (r Release) Text() string {
 	return out
 }
 
-var lastNumber = regexp.MustCompile(`^(.*?)([0-9]{1,9})$`)
+var lastNumber = lazyregexp.New(`^(.*?)([0-9]{1,9})$`)
 
 // next is the tag after one that ends in a number; "" for others.
 func next(tag string) string {

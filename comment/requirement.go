@@ -1,8 +1,9 @@
 package comment
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // req is a PEP 508 requirement found in a line; the numbers are byte offsets into that line.
@@ -17,13 +18,13 @@ type req struct {
 func normal(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
 
 var (
-	separators = regexp.MustCompile(`[-_.]+`)
-	nameRE     = regexp.MustCompile(`[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
-	extrasRE   = regexp.MustCompile(`^\s*\[[A-Za-z0-9._, -]*\]`)
-	specRE     = regexp.MustCompile(`^\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+)*`)
-	poetryRE   = regexp.MustCompile(`^["']?\s*=\s*(?:\{\s*(?:[a-z]+\s*=\s*(?:"[^"]*"|\[[^\]]*\]|true|false)\s*,\s*)*version\s*=\s*)?["']([^"'{}]*)["']`)
-	endRE      = regexp.MustCompile(`^\s*(?:$|["';,\\)\]}])`)
-	installRE  = regexp.MustCompile(`\b(?:pip3?|conda|mamba|poetry|pdm|uv)\b.*\b(?:install|add|create)\b|^\s*[A-Z_]*(?:REQUIRES|BEFORE_BUILD|BEFORE_ALL|DEPENDENCIES)\w*\s*[:=]`)
+	separators = lazyregexp.New(`[-_.]+`)
+	nameRE     = lazyregexp.New(`[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
+	extrasRE   = lazyregexp.New(`^\s*\[[A-Za-z0-9._, -]*\]`)
+	specRE     = lazyregexp.New(`^\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+)*`)
+	poetryRE   = lazyregexp.New(`^["']?\s*=\s*(?:\{\s*(?:[a-z]+\s*=\s*(?:"[^"]*"|\[[^\]]*\]|true|false)\s*,\s*)*version\s*=\s*)?["']([^"'{}]*)["']`)
+	endRE      = lazyregexp.New(`^\s*(?:$|["';,\\)\]}])`)
+	installRE  = lazyregexp.New(`\b(?:pip3?|conda|mamba|poetry|pdm|uv)\b.*\b(?:install|add|create)\b|^\s*[A-Z_]*(?:REQUIRES|BEFORE_BUILD|BEFORE_ALL|DEPENDENCIES)\w*\s*[:=]`)
 )
 
 // parseRequirement reads a requirement that stands alone, as a fix names it.

@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -108,7 +108,7 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 }
 
 // clauseRE is one version specifier with the white space in front of it, its operator, and its version.
-var clauseRE = regexp.MustCompile(`^(\s*)(===?|~=|!=|<=|>=|<|>)(\s*)([A-Za-z0-9._*+!-]+)$`)
+var clauseRE = lazyregexp.New(`^(\s*)(===?|~=|!=|<=|>=|<|>)(\s*)([A-Za-z0-9._*+!-]+)$`)
 
 // raise puts the fix's version specifier in place of the one that the line has for that package.
 func raise(text, requirement string, kind fileKind) (string, bool) {
@@ -159,12 +159,12 @@ func merge(old, fixed string) string {
 }
 
 var (
-	wholeTag = regexp.MustCompile(`(?:many|musl)linux(?:_\d+_\d+|1|2010|2014)`)
+	wholeTag = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|1|2010|2014)`)
 	// pulled is an image name that cibuildwheel or a container line can use for each of its architectures: the images that
 	// pypa/manylinux builds today. Others exist for single architectures only.
 	pulled = []string{"manylinux2014", "manylinux_2_28", "manylinux_2_34", "musllinux_1_2"}
-	imaged = regexp.MustCompile(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-\w+-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
-	tagged = regexp.MustCompile(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
+	imaged = lazyregexp.New(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-\w+-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
 // retag puts the fix's platform in place of the one that the line names; an architecture behind it stays.

@@ -3,13 +3,13 @@ package comment
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // thread is a conversation on the diff that our bot began.
@@ -36,7 +36,7 @@ type threadNode struct {
 }
 
 // fingerprintMarker is how the body of a review comment carries its fingerprint: at its beginning, before any name from outside.
-var fingerprintMarker = regexp.MustCompile(`^<!-- compat:thread ([0-9a-f]{8,64}) -->`)
+var fingerprintMarker = lazyregexp.New(`^<!-- compat:thread ([0-9a-f]{8,64}) -->`)
 
 // ours is the thread where our bot began it; nil: somebody else did.
 func (n threadNode) ours(p *Poster) *thread {

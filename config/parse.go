@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -63,7 +64,7 @@ func load(data []byte, doc *yaml.Node) (err error) {
 	return err
 }
 
-var comment = regexp.MustCompile(`(?m)^\s*(#.*|---\s*)$`)
+var comment = lazyregexp.New(`(?m)^\s*(#.*|---\s*)$`)
 
 func stripComments(data []byte) []byte { return comment.ReplaceAll(data, nil) }
 

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // callback is the path of the address that GitHub wants the answer at. Only the run's number is taken from it: the answer goes to the
 // configured API host, whatever host the payload names.
-var callback = regexp.MustCompile(`/actions/runs/([0-9]{1,18})/deployment_protection_rule$`)
+var callback = lazyregexp.New(`/actions/runs/([0-9]{1,18})/deployment_protection_rule$`)
 
 type deploymentPayload struct {
 	Run         int64  `json:"run"`

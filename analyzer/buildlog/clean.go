@@ -3,6 +3,8 @@ package buildlog
 import (
 	"bytes"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // plainText appends a line to dst without ANSI control sequences and operating system commands (ECMA-48: CSI, OSC).
@@ -72,9 +74,9 @@ func isTime(b []byte) bool {
 }
 
 var (
-	dockerStep = lazy(`^#\d+ \d+\.\d+ `)
+	dockerStep = lazyregexp.New(`^#\d+ \d+\.\d+ `)
 	// marks are GitHub's workflow commands before a message.
-	marks = lazy(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
+	marks = lazyregexp.New(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
 )
 
 // clean makes text of what is left: valid UTF-8 without control characters and such that turn the direction of writing.
@@ -96,7 +98,7 @@ func clean(b []byte) string {
 }
 
 // echoed lines repeat a message without being one: a command or a source line shown before it runs or fails.
-var echoed = lazy(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
+var echoed = lazyregexp.New(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
 
 // quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils' questions, which are meant to fail.
 func quoted(s string) bool {

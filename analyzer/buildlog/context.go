@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"strconv"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // reader is what is remembered between lines; all of it is bounded.
@@ -51,10 +53,10 @@ const near = 8
 var contextNeedles = []string{">>> referenced by", ">>> defined in", ">>>    ", "in function `", "In function `", "in function ‘", "The module '", "was compiled against a different Node.js", "##[group]", "##[endgroup]"}
 
 var (
-	referencedBy = lazy(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
-	inFunction   = lazy("^(.*): [Ii]n function [`‘']")
-	inSource     = lazy(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
-	theModule    = lazy(`The module '([^']+)'`)
+	referencedBy = lazyregexp.New(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
+	inFunction   = lazyregexp.New("^(.*): [Ii]n function [`‘']")
+	inSource     = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
+	theModule    = lazyregexp.New(`The module '([^']+)'`)
 )
 
 // line looks at one line that holds a needle; false ends the reading.

@@ -2,13 +2,15 @@ package buildlog
 
 import (
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // A file name as messages print it: a path, or a name with an ending that linkers and loaders deal with.
 var (
-	binary  = lazy(`\.(?:so|node|o|a|obj|oS|lo|os|rlib|rmeta|pyd|jnilib|dylib|bundle|dll|exe)(?:[.\-][0-9A-Za-z_.\-]+)?(?:\([^()\s]*\))?$`)
-	tool    = lazy(`^(?:[\w.+\-]*-)?(?:ld|ld\.(?:bfd|gold|lld|mold)|ld64\.lld|gold|lld|rust-lld|mold|wasm-ld|collect2|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|nvlink|nvcc|hipcc|ptxas)(?:-\d+)?(?:\.exe)?$`)
-	section = lazy(`:(?:\(\.[^()]*\)|\([^()]*\+0x[0-9a-f]+\)|[^:]*:function .*|function .*|\d+(?::\d+)?)$`)
+	binary  = lazyregexp.New(`\.(?:so|node|o|a|obj|oS|lo|os|rlib|rmeta|pyd|jnilib|dylib|bundle|dll|exe)(?:[.\-][0-9A-Za-z_.\-]+)?(?:\([^()\s]*\))?$`)
+	tool    = lazyregexp.New(`^(?:[\w.+\-]*-)?(?:ld|ld\.(?:bfd|gold|lld|mold)|ld64\.lld|gold|lld|rust-lld|mold|wasm-ld|collect2|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|nvlink|nvcc|hipcc|ptxas)(?:-\d+)?(?:\.exe)?$`)
+	section = lazyregexp.New(`:(?:\(\.[^()]*\)|\([^()]*\+0x[0-9a-f]+\)|[^:]*:function .*|function .*|\d+(?::\d+)?)$`)
 )
 
 // base is the last element of a path.

@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // plain is what may enter a command that somebody copies: no character of it means anything to a shell.
-var plain = lazy(`^[A-Za-z0-9_./+@=-]{1,200}$`)
+var plain = lazyregexp.New(`^[A-Za-z0-9_./+@=-]{1,200}$`)
 
 // command writes a command when every part of it from the log is a plain name; "" otherwise, and the title must do.
 func command(format string, parts ...string) string {

@@ -5,36 +5,37 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // owners are the libraries of the toolchain and the system that have a symbol, by the -l name. First match counts.
 var owners = []struct {
-	symbol *expression
+	symbol *lazyregexp.Regexp
 	name   string
 }{
-	{lazy(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
-	{lazy(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
-	{lazy(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
-	{lazy(`^__atomic_`), "atomic"},
-	{lazy(`^_gfortran`), "gfortran"},
-	{lazy(`^_ZGV[a-f]`), "mvec"},
-	{lazy(`^cblas_`), "cblas"},
-	{lazy(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
-	{lazy(`^(?:GOMP_|omp_)`), "gomp"},
-	{lazy(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
-	{lazy(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
-	{lazy(`^SSL_`), "ssl"},
-	{lazy(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
-	{lazy(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
-	{lazy(`^cublasLt`), "cublasLt"},
-	{lazy(`^(?:__)?nvJitLink`), "nvJitLink"},
-	{lazy(`^nvrtc`), "nvrtc"},
-	{lazy(`^cu[A-Z][a-z]`), "cuda"},
-	{lazy(`^nccl[A-Z]`), "nccl"},
-	{lazy(`^hip[A-Z]`), "amdhip64"},
+	{lazyregexp.New(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
+	{lazyregexp.New(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
+	{lazyregexp.New(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
+	{lazyregexp.New(`^__atomic_`), "atomic"},
+	{lazyregexp.New(`^_gfortran`), "gfortran"},
+	{lazyregexp.New(`^_ZGV[a-f]`), "mvec"},
+	{lazyregexp.New(`^cblas_`), "cblas"},
+	{lazyregexp.New(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
+	{lazyregexp.New(`^(?:GOMP_|omp_)`), "gomp"},
+	{lazyregexp.New(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
+	{lazyregexp.New(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
+	{lazyregexp.New(`^SSL_`), "ssl"},
+	{lazyregexp.New(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
+	{lazyregexp.New(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
+	{lazyregexp.New(`^cublasLt`), "cublasLt"},
+	{lazyregexp.New(`^(?:__)?nvJitLink`), "nvJitLink"},
+	{lazyregexp.New(`^nvrtc`), "nvrtc"},
+	{lazyregexp.New(`^cu[A-Z][a-z]`), "cuda"},
+	{lazyregexp.New(`^nccl[A-Z]`), "nccl"},
+	{lazyregexp.New(`^hip[A-Z]`), "amdhip64"},
 }
 
-var simpleOwner = lazy(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
+var simpleOwner = lazyregexp.New(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
 
 // owner is the -l name of the library that has a symbol, "" when that is not known.
 func owner(symbol string) string {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // glibcReleases are the systems that first had a glibc, for the versions that the manylinux images and the long-term releases draw lines at.
@@ -38,7 +39,7 @@ func glibcMinor(version string) int {
 	return n
 }
 
-var glibcNode = lazy(`^GLIBC_2\.(\d{1,4})(?:\.\d+)?$`)
+var glibcNode = lazyregexp.New(`^GLIBC_2\.(\d{1,4})(?:\.\d+)?$`)
 
 func glibcFixes(d *Diagnosis) []fix.Fix {
 	out := []fix.Fix{
@@ -182,6 +183,6 @@ func vendor(lib string) string {
 }
 
 // hashed is the mark that auditwheel leaves in the names of the libraries it bundles.
-var hashed = lazy(`-[0-9a-f]{8}\.so`)
+var hashed = lazyregexp.New(`-[0-9a-f]{8}\.so`)
 
 func ownCopy(library string) bool { return hashed.MatchString(base(library)) }

@@ -4,9 +4,10 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-var ofRelease = lazy(`_(1[1-9])_(\d{1,2})$`)
+var ofRelease = lazyregexp.New(`_(1[1-9])_(\d{1,2})$`)
 
 // gpuPackage is the package that has a CUDA library, given by its SONAME, and the requirement that a symbol of it asks for: nvJitLink's
 // names end in the release that brought them. Empty where neither is known.

@@ -2,6 +2,8 @@ package buildlog
 
 import (
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // linkerPatterns are GNU ld's and gold's, and what gcc, rustc, cgo, nvcc and hipcc pass on from them.
@@ -146,10 +148,10 @@ var linkerPatterns = []pattern{
 }
 
 var (
-	toolName   = lazy(`^\S*ld(?:\.\w+)?: `)
-	against    = lazy("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
-	relocation = lazy(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
-	names      = lazy("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
+	toolName   = lazyregexp.New(`^\S*ld(?:\.\w+)?: `)
+	against    = lazyregexp.New("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
+	relocation = lazyregexp.New(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
+	names      = lazyregexp.New("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
 )
 
 // symbolList takes a list of quoted symbols apart.
@@ -166,7 +168,7 @@ func symbolList(m *match) bool {
 	return true
 }
 
-var inObject = lazy(`^ in '([^']+)'`)
+var inObject = lazyregexp.New(`^ in '([^']+)'`)
 
 // notPIC: the symbol after "against", which may be a section, and the object before the relocation.
 func notPIC(m *match) bool {

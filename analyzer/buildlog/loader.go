@@ -2,6 +2,8 @@ package buildlog
 
 import (
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // loaderPatterns are ld.so's of glibc, alone or inside the exceptions of Python, Node, Java and others.
@@ -186,7 +188,7 @@ var loaderPatterns = []pattern{
 }
 
 // probe is a configure script's question.
-var probe = lazy(`(?i)^\s*(?:--|checking|looking|performing|determining|searching|testing|run-time dependency|library|program|compiler for)\b|^\s*-- | - not found|\.\.\. *not found|\bhint\b`)
+var probe = lazyregexp.New(`(?i)^\s*(?:--|checking|looking|performing|determining|searching|testing|run-time dependency|library|program|compiler for)\b|^\s*-- | - not found|\.\.\. *not found|\bhint\b`)
 
 // versionNotFound: quoted words are "not found" in many tools; a version node stands after the file that lacks it, or says who requires it, or
 // has a node's form.
@@ -201,7 +203,7 @@ func versionNotFound(m *match) bool {
 	return strings.Contains(f, ".so") && strings.Contains(m.line, "version ")
 }
 
-var nodeForm = lazy(`^(?:[A-Za-z][A-Za-z0-9]*_)+(?:[0-9][\w.\-]*|PRIVATE|ABI_\w+|MIT|[A-Z]+)$|\.so\.\d+$`)
+var nodeForm = lazyregexp.New(`^(?:[A-Za-z][A-Za-z0-9]*_)+(?:[0-9][\w.\-]*|PRIVATE|ABI_\w+|MIT|[A-Z]+)$|\.so\.\d+$`)
 
 // undefinedSymbol cuts what follows "undefined symbol:" into the symbol, its version, and ldd -r's object.
 func undefinedSymbol(m *match) bool {
@@ -224,7 +226,7 @@ func undefinedSymbol(m *match) bool {
 }
 
 var (
-	symbolVersion = lazy(`, version ([A-Za-z_][\w.+\-]*)`)
-	lddObject     = lazy(`\s\(([^()\s]*\.so[^()\s]*|\.{0,2}/[^()\s]+)\)\s*$`)
-	demangled     = lazy(`^(?:typeinfo|vtable|guard variable|non-virtual thunk|virtual thunk|construction vtable|VTT|TLS (?:init|wrapper) function) (?:name )?(?:for|to) `)
+	symbolVersion = lazyregexp.New(`, version ([A-Za-z_][\w.+\-]*)`)
+	lddObject     = lazyregexp.New(`\s\(([^()\s]*\.so[^()\s]*|\.{0,2}/[^()\s]+)\)\s*$`)
+	demangled     = lazyregexp.New(`^(?:typeinfo|vtable|guard variable|non-virtual thunk|virtual thunk|construction vtable|VTT|TLS (?:init|wrapper) function) (?:name )?(?:for|to) `)
 )

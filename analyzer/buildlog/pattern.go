@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // pattern is one form of message.
@@ -19,7 +21,7 @@ type pattern struct {
 	// example is a line that matches, near one that must give no diagnosis at all.
 	example, near string
 
-	re *expression
+	re *lazyregexp.Regexp
 }
 
 type stage int
@@ -65,7 +67,7 @@ func compile(families ...[]pattern) []*pattern {
 	var out []*pattern
 	for _, f := range families {
 		for i := range f {
-			f[i].re = lazy(f[i].expr)
+			f[i].re = lazyregexp.New(f[i].expr)
 			out = append(out, &f[i])
 		}
 	}
@@ -187,4 +189,4 @@ func splitVersion(s string) (name, version string) {
 	return strings.TrimRight(s[:i], "@"), s[i+1:]
 }
 
-var versionNode = lazy(`^[A-Za-z_][A-Za-z0-9_.+\-]*$`)
+var versionNode = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.+\-]*$`)

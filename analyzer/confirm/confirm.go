@@ -10,7 +10,6 @@ package confirm
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Witness collects what the objects show of each diagnosis. It serves one Check.
@@ -128,7 +128,7 @@ func (w *Witness) references(v *analyzer.View) map[int][]dynlink.Binding {
 	return out
 }
 
-var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+var identifier = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 
 // plain tells whether a symbol is printed as objects have it.
 func plain(symbol string) bool { return symbol != "" && identifier.FindString(symbol) == symbol }

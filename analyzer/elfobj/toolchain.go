@@ -1,9 +1,10 @@
 package elfobj
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Toolchain is what an object tells of how it was made. All of it is a hint: strip removes .comment, and a missing sign means nothing.
@@ -23,24 +24,24 @@ type Tool struct {
 // tools are the strings that compilers and linkers leave in .comment. The first group is the version.
 var tools = []struct {
 	name    string
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 }{
-	{"gcc", regexp.MustCompile(`^GCC: \(.*?\) ([0-9][0-9.]*)`)},
-	{"clang", regexp.MustCompile(`\bclang version ([0-9][0-9.]*)`)},
-	{"rustc", regexp.MustCompile(`^rustc version ([0-9][0-9.]*)`)},
-	{"lld", regexp.MustCompile(`^Linker: .*?LLD ([0-9][0-9.]*)`)},
-	{"mold", regexp.MustCompile(`^mold ([0-9][0-9.]*)`)},
-	{"ghc", regexp.MustCompile(`^GHC ([0-9][0-9.]*)`)},
-	{"ldc", regexp.MustCompile(`^ldc version ([0-9][0-9.]*)`)},
-	{"zig", regexp.MustCompile(`^zig ([0-9][0-9.]*)`)},
-	{"swift", regexp.MustCompile(`\bSwift version ([0-9][0-9.]*)`)},
-	{"icx", regexp.MustCompile(`^Intel\(R\) .*Compiler ([0-9][0-9.]*)`)},
+	{"gcc", lazyregexp.New(`^GCC: \(.*?\) ([0-9][0-9.]*)`)},
+	{"clang", lazyregexp.New(`\bclang version ([0-9][0-9.]*)`)},
+	{"rustc", lazyregexp.New(`^rustc version ([0-9][0-9.]*)`)},
+	{"lld", lazyregexp.New(`^Linker: .*?LLD ([0-9][0-9.]*)`)},
+	{"mold", lazyregexp.New(`^mold ([0-9][0-9.]*)`)},
+	{"ghc", lazyregexp.New(`^GHC ([0-9][0-9.]*)`)},
+	{"ldc", lazyregexp.New(`^ldc version ([0-9][0-9.]*)`)},
+	{"zig", lazyregexp.New(`^zig ([0-9][0-9.]*)`)},
+	{"swift", lazyregexp.New(`\bSwift version ([0-9][0-9.]*)`)},
+	{"icx", lazyregexp.New(`^Intel\(R\) .*Compiler ([0-9][0-9.]*)`)},
 }
 
 var (
-	gccMaker   = regexp.MustCompile(`^GCC: \((.*?)\) [0-9.]+(?: [0-9]{8})?(?: \((.*)\))?`)
-	clangMaker = regexp.MustCompile(`^(.*?)\s*clang version [0-9][0-9.]*(\S*)`)
-	rustHash   = regexp.MustCompile(`17h[0-9a-f]{16}E$`)
+	gccMaker   = lazyregexp.New(`^GCC: \((.*?)\) [0-9.]+(?: [0-9]{8})?(?: \((.*)\))?`)
+	clangMaker = lazyregexp.New(`^(.*?)\s*clang version [0-9][0-9.]*(\S*)`)
+	rustHash   = lazyregexp.New(`17h[0-9a-f]{16}E$`)
 )
 
 // tool takes one string of .comment apart.

@@ -2,8 +2,9 @@ package gpu
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib"; "-cuN" follows, N the CUDA release.
@@ -13,7 +14,7 @@ var nvidiaPackages = map[string]string{
 	"nccl": "nccl", "cudnn": "cudnn", "cufile": "cufile", "nvshmem_host": "nvshmem", "nvjpeg": "nvjpeg",
 }
 
-var sonameParts = regexp.MustCompile(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
+var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
 
 // Package is NVIDIA's package for Python that has a CUDA library, given by its SONAME: "nvidia-cublas-cu12" for libcublasLt.so.12. "" where none is known.
 func Package(soname string) string {

@@ -3,10 +3,11 @@ package pkgmeta
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Version is a version by PEP 440. The zero value is no version; ParseVersion makes one.
@@ -21,7 +22,7 @@ type Version struct {
 }
 
 // The pattern of PEP 440, appendix B. Matched against lower case.
-var versionPattern = regexp.MustCompile(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
+var versionPattern = lazyregexp.New(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]+)?)?` +
 	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]+)?)?` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]+)?)?` +

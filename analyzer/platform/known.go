@@ -1,8 +1,9 @@
 package platform
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // known are system libraries that no policy promises, with what brings them. A pattern is a library's name before ".so", where a last "*"
@@ -195,7 +196,7 @@ var ffmpegReleases = map[string]string{
 // rocmMajor are the libraries of ROCm whose SONAME version is ROCm's own.
 var rocmMajor = map[string]bool{"libamdhip64": true, "libhiprtc": true, "libhiprtc-builtins": true}
 
-var sonameParts = regexp.MustCompile(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9]*)$`)
+var sonameParts = lazyregexp.New(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9]*)$`)
 
 // Known says what brings a system library that no policy promises: Known("libcuda.so.1") is "the NVIDIA driver", Known("libavcodec.so.60")
 // "FFmpeg 6". ok is false for a library it has not heard of. It goes by name only.

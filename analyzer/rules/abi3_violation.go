@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var abi3Violation = &analyzer.Rule{
@@ -31,7 +31,7 @@ Not seen: fields of structures that the limited API hides, macros that were comp
 }
 
 // ofOnePython matches modules that only one version of Python loads.
-var ofOnePython = regexp.MustCompile(`\.(cpython|pypy|graalpy)-?[0-9][^/]*\.so$`)
+var ofOnePython = lazyregexp.New(`\.(cpython|pypy|graalpy)-?[0-9][^/]*\.so$`)
 
 func checkABI3(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {

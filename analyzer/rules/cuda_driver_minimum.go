@@ -2,10 +2,10 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var cudaDriverMinimum = &analyzer.Rule{
@@ -23,7 +23,7 @@ Not seen: a runtime that is linked in statically (most of nvcc's own output), an
 }
 
 // onDevice matches the libraries that talk to the driver; nvJitLink and NVRTC do without.
-var onDevice = regexp.MustCompile(`^lib(cudart|cublas|cublasLt)\.`)
+var onDevice = lazyregexp.New(`^lib(cudart|cublas|cublasLt)\.`)
 
 func checkCUDADriver(p *analyzer.Pass) {
 	told := map[string]bool{}

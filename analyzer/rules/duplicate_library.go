@@ -2,13 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var duplicateLibrary = &analyzer.Rule{
@@ -80,7 +80,7 @@ func checkDuplicates(p *analyzer.Pass) {
 }
 
 // graft is how auditwheel and delocate name what they copy into a wheel: libfoo-1a2b3c4d.so.1.
-var graft = regexp.MustCompile(`^(lib.+?)-[0-9a-f]{8}(\.so)(\.[0-9.]+)?$`)
+var graft = lazyregexp.New(`^(lib.+?)-[0-9a-f]{8}(\.so)(\.[0-9.]+)?$`)
 
 // grafted is the name that a copied library had, without its version; "" for a library that was not copied by such a tool.
 func grafted(soname string) string {
@@ -92,7 +92,7 @@ func grafted(soname string) string {
 }
 
 // processorFolder is where glibc looks first on processors that can run it.
-var processorFolder = regexp.MustCompile(`(^|/)(glibc-hwcaps/[^/]+|haswell|avx512_1)/`)
+var processorFolder = lazyregexp.New(`(^|/)(glibc-hwcaps/[^/]+|haswell|avx512_1)/`)
 
 // sameContent tells whether two objects are one as far as the loader can tell.
 func sameContent(a, b *analyzer.View) bool {

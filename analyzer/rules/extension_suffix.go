@@ -3,13 +3,13 @@ package rules
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var extensionSuffix = &analyzer.Rule{
@@ -31,7 +31,7 @@ Not seen: modules that are loaded in other ways than by import (ctypes, a loader
 }
 
 // moduleName takes a module's file apart: its name, the interpreter with its version ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the rest.
-var moduleName = regexp.MustCompile(`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))(-[A-Za-z0-9_-]+)?\.so$`)
+var moduleName = lazyregexp.New(`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))(-[A-Za-z0-9_-]+)?\.so$`)
 
 // module is a file that Python imports by its suffix.
 type module struct {

@@ -2,13 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var gpuStackMismatch = &analyzer.Rule{
@@ -28,13 +28,13 @@ Not seen: objects that open a GPU library by dlopen, and environments whose torc
 // gpuStack is one of the two, by what tells it apart.
 type gpuStack struct {
 	name    string
-	library *regexp.Regexp // a DT_NEEDED entry of it
-	core    string         // the library of torch that only this build has
+	library *lazyregexp.Regexp // a DT_NEEDED entry of it
+	core    string             // the library of torch that only this build has
 }
 
 var (
-	cuda = gpuStack{"CUDA", regexp.MustCompile(`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`), "libc10_cuda.so"}
-	rocm = gpuStack{"ROCm", regexp.MustCompile(`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`), "libc10_hip.so"}
+	cuda = gpuStack{"CUDA", lazyregexp.New(`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`), "libc10_cuda.so"}
+	rocm = gpuStack{"ROCm", lazyregexp.New(`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`), "libc10_hip.so"}
 )
 
 // torchStack says for which stack the torch beside the artifact is built; nil when it is for none or not known.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var libraryNotFound = &analyzer.Rule{
@@ -108,7 +108,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 }
 
 // libPython matches the library of a CPython that was built as one.
-var libPython = regexp.MustCompile(`^libpython([23])\.([0-9]+)[a-z]*\.so\.1\.0$`)
+var libPython = lazyregexp.New(`^libpython([23])\.([0-9]+)[a-z]*\.so\.1\.0$`)
 
 // ofInterpreter tells whether a library is the interpreter that a wheel's tag names.
 func ofInterpreter(p *analyzer.Pass, needed string) bool {

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // brings tells whether a release has a library under a name.
@@ -24,7 +24,7 @@ func brings(r *stack.Release, name string) bool {
 }
 
 // versioned matches the version that some projects put before the ending: libvtkCommonCore-9.3.so.
-var versioned = regexp.MustCompile(`-[0-9]+(\.[0-9]+)*$`)
+var versioned = lazyregexp.New(`-[0-9]+(\.[0-9]+)*$`)
 
 // stem is a library's name without its version: "libboost_python311.so" of "libboost_python311.so.1.82.0".
 func stem(soname string) string {

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // What docker save writes (manifest.json) and what the OCI image layout is (index.json, blobs/). Layers are tars that lie on each other: one
@@ -22,7 +23,7 @@ const (
 )
 
 // imageStart matches the name of the first file in the tar of an image, or of a folder before it, which no other kind of tar begins with.
-var imageStart = regexp.MustCompile(`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`)
+var imageStart = lazyregexp.New(`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`)
 
 // imageFile is an image's tar with the place of each of its files.
 type imageFile struct {

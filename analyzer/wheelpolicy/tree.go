@@ -2,11 +2,11 @@ package wheelpolicy
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // tree is an object with all that it needs, as auditwheel resolves it (lddtree.ldd).
@@ -41,7 +41,7 @@ const (
 )
 
 // libPython is never looked for: auditwheel wants it gone (LIBPYTHON_RE, with its unescaped dot).
-var libPython = regexp.MustCompile(`^libpython\d+\.\d+m?.so(\.\d)*\n?$`)
+var libPython = lazyregexp.New(`^libpython\d+\.\d+m?.so(\.\d)*\n?$`)
 
 // ldd resolves what an object needs.
 func (s *survey) ldd(at string, o *elfobj.Object) (*tree, error) {
@@ -130,7 +130,7 @@ func fits(a, b *elfobj.Object) bool {
 // root stands for the folder that the wheel is unpacked into. No path from outside can name it: it holds a NUL byte.
 const root = "/\x00"
 
-var origin = regexp.MustCompile(`\$(ORIGIN|\{ORIGIN\})`)
+var origin = lazyregexp.New(`\$(ORIGIN|\{ORIGIN\})`)
 
 // searchPaths are the folders of an object's RPATH and RUNPATH that exist in the wheel (parse_ld_paths). Where the latter has any, the former has none.
 func (s *survey) searchPaths(at string, o *elfobj.Object) (rpath, runpath []string) {

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // beside are the folders of a check that lie on this machine, or below its --root: those of LD_LIBRARY_PATH and a conda environment.
@@ -85,7 +85,7 @@ func (b beside) object(at string) *elfobj.Object {
 }
 
 // installed matches the name of a file in conda-meta: a package, its version and its build.
-var installed = regexp.MustCompile(`^(.+)-([^-]+)-[^-]+\.json$`)
+var installed = lazyregexp.New(`^(.+)-([^-]+)-[^-]+\.json$`)
 
 const maxCondaMeta = 64 << 20 // of one package; the longest lists have some 60,000 files, 20 MB
 

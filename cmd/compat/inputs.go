@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -87,7 +87,7 @@ func (in *inputs) standard() error {
 	return nil
 }
 
-var candidate = regexp.MustCompile(`(?i)\.(whl|egg|zip|pex|pyz|conda|deb|rpm|jar|aar|war|ear|7z|snap|appimage|tgz|tbz2?|txz|tzst|tar(\.[a-z0-9]+)?|node|so(\.[0-9A-Za-z_.]+)?)$`)
+var candidate = lazyregexp.New(`(?i)\.(whl|egg|zip|pex|pyz|conda|deb|rpm|jar|aar|war|ear|7z|snap|appimage|tgz|tbz2?|txz|tzst|tar(\.[a-z0-9]+)?|node|so(\.[0-9A-Za-z_.]+)?)$`)
 
 func (in *inputs) folder(root string) error {
 	before := len(in.list)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Set is what a download brought. Its files stay until Close.
@@ -122,7 +122,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 	return set, nil
 }
 
-var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var sha256Digest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // fetch brings one item into the cache and holds it there.
 func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum string, size int64, kept bool, err error) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
 
+	"github.com/compat-app/compat/internal/lazyregexp"
 	gh "github.com/google/go-github/v60/github"
 )
 
@@ -39,10 +39,10 @@ func (e *RegisterError) Error() string {
 const registerLimit = 30 * time.Second
 
 // codes are what GitHub makes: nothing in them has to be escaped in a path.
-var codes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+var codes = lazyregexp.New(`^[A-Za-z0-9_-]{1,200}$`)
 
 // slugs are GitHub's: lower-case letters, digits and hyphens.
-var slugs = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
+var slugs = lazyregexp.New(`^[A-Za-z0-9-]{1,100}$`)
 
 // Register exchanges the code of an App that somebody made from a manifest for the App's secrets: POST /app-manifests/{code}/conversions
 // (docs.github.com: registering a GitHub App from a manifest). web is the root of GitHub's pages. The request carries no credentials, and is sent

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -36,7 +37,7 @@ type kept struct {
 func newMemory() *memory { return &memory{order: list.New(), at: map[string]*list.Element{}} }
 
 // immutable are addresses whose answer never changes: a blob, or the tree of a commit, by its hash.
-var immutable = regexp.MustCompile(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
+var immutable = lazyregexp.New(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // conditional makes a GET that was answered before ask for news only; nil: it wasn't, or it isn't one to be kept. now is the answer where there can be
 // no news.

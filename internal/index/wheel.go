@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -118,8 +118,8 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 }
 
 var (
-	objectName   = regexp.MustCompile(`\.so(\.[0-9]+)*$`)
-	metadataName = regexp.MustCompile(`^[^/]+\.dist-info/METADATA$`)
+	objectName   = lazyregexp.New(`\.so(\.[0-9]+)*$`)
+	metadataName = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
 )
 
 // members reads the given members of a wheel: METADATA, and shared objects by their path.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -48,8 +49,8 @@ func loadScripts() (map[string]*redis.Script, error) {
 }
 
 var (
-	luaComment = regexp.MustCompile(`(?m)[ \t]*--.*$`)
-	luaLocal   = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
+	luaComment = lazyregexp.New(`(?m)[ \t]*--.*$`)
+	luaLocal   = lazyregexp.New(`(?m)^local (?:function )?(\w+)`)
 )
 
 // link puts those blocks of lib in front of a script that it uses, or that another such block does. Both without comments.

@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Names of the two files, in the folder of Options.Dir.
@@ -78,7 +78,7 @@ func cause(err error) error {
 }
 
 // secret is what a webhook's secret looks like; GitHub's are hexadecimal. A comma would make two of it.
-var secret = regexp.MustCompile(`^[!-+\--~]+$`)
+var secret = lazyregexp.New(`^[!-+\--~]+$`)
 
 // settings is the text of the settings file: what `compat serve` reads from its environment, for shells, systemd and containers.
 func settings(o Options, app *github.Registered, keyPath string) (string, error) {
@@ -98,7 +98,7 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
+var plain = lazyregexp.New(`^[A-Za-z0-9_./:@%+=-]+$`)
 
 // Quote writes a word as a shell reads it. A plain one stays as it is: not every reader of such files knows quotes.
 func Quote(s string) string {

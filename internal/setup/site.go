@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Site is a GitHub: github.com, a GitHub Enterprise Server, or a tenant of GHE.com.
@@ -93,7 +93,7 @@ func (s Site) form(org, state string) string {
 	return u.String()
 }
 
-var login = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+var login = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
 // CheckOrganization says what is wrong with the name of an organisation; "" is none.
 func CheckOrganization(org string) error {

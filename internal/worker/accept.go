@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -81,7 +81,7 @@ func (t *task) inForce(ctx context.Context, subject string) ([]accepted, error) 
 
 func (t *task) today() string { return t.Now().UTC().Format(time.DateOnly) }
 
-var acceptance = regexp.MustCompile(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
+var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
 // accept notes that the findings about a symbol, or of a rule, may stay, and has the pull request judged again.
 func (t *task) accept(ctx context.Context, r *request, arguments string) (reaction, error) {

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/report"
 )
 
@@ -18,7 +18,7 @@ type Blobs interface {
 }
 
 // reportID is exactly what newReportID makes. The id is compared as a string: another spelling of the same bytes is another id.
-var reportID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var reportID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 // ReportPage serves /reports/ID from the stored reports, and their style sheet. Whoever has the link may read: the id can't be guessed, and
 // the page asks browsers and caches to keep it to themselves.

@@ -16,11 +16,11 @@ import (
 	"maps"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v4"
 )
@@ -125,7 +125,7 @@ func (e *entry) extra(marker string) bool {
 		asked.MatchString(marker)
 }
 
-var asked = regexp.MustCompile(`\bin\s+(extras|dependency_groups)\b`)
+var asked = lazyregexp.New(`\bin\s+(extras|dependency_groups)\b`)
 
 func (e *entry) marker() string {
 	if e.Marker != "" {
