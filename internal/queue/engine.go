@@ -16,6 +16,10 @@ type engine struct{ redis *miniredis.Miniredis }
 // tick is how often the engine's clock for expiry moves on. What expires lives for days.
 const tick = 10 * time.Second
 
+// engineTimeout is how long an answer of the engine may take where the caller sets no limit. Nothing gets lost on the way within a process: what is late is a
+// machine that has too much to do, and no journal is unusable for that.
+const engineTimeout = time.Minute
+
 func (q *Queue) openEmbedded(ctx context.Context) error {
 	j, err := openJournal(q.o.Dir, q.o.ReadOnly)
 	if err != nil {
@@ -23,7 +27,9 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	}
 	e := &engine{redis: miniredis.NewMiniRedis()}
 	q.engine, q.journal = e, j
-	q.rdb = redis.NewClient(tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.dial() }}))
+	o := tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.dial() }})
+	o.ReadTimeout, o.WriteTimeout = engineTimeout, engineTimeout
+	q.rdb = redis.NewClient(o)
 	if err := q.restore(ctx); err != nil {
 		q.rdb.Close()
 		e.close()
