@@ -138,7 +138,7 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	if late > 0 && st.Gap.IsZero() {
 		st.Gap = t.Now()
 	}
-	if left := min(late, runsLag-t.Now().Sub(st.Gap)); late > 0 && left > 0 {
+	if left := min(late, min(runsLag, t.Config.Wait)-t.Now().Sub(st.Gap)); late > 0 && left > 0 {
 		st.Polls++
 		return later(min(left, time.Second<<min(st.Polls, 4)), fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why)), t.save(ctx)
 	}
