@@ -19,6 +19,7 @@ import (
 type index struct {
 	address string
 	only    *regexp.Regexp // of the file names of wheels that are read
+	heads   bool           // of large libraries the beginning only
 }
 
 // wheel is one file to read.

@@ -1,7 +1,7 @@
 // Command historygen makes the embedded provider history of analyzer/stack: which release of the packages that compiled Python packages
 // share a process with brings which libraries, and what those export.
 //
-//	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-again]
+//	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-heads] [-again]
 //
 // It reads a simple index (PEP 503) named by -index or PIP_INDEX_URL; there is no built-in address. Of each release it reads one wheel
 // per architecture: small ones whole, of others the zip directory, METADATA and each library by HTTP range. It is incremental: a
@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	address := flags.String("index", getenv("PIP_INDEX_URL"), "simple index to read (default: PIP_INDEX_URL)")
 	only := flags.String("packages", "", "read only these packages, comma separated, and leave the others as they are")
 	match := flags.String("wheels", "", "read only wheels whose file name matches this expression, and leave the others as they are")
+	heads := flags.Bool("heads", false, "read of every large library the beginning only, also of packages that are worth reading whole")
 	again := flags.Bool("again", false, "read wheels again that were read before")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	for n := range strings.SplitSeq(*only, ",") {
 		names[n] = n != ""
 	}
-	x := &index{address: strings.TrimSuffix(*address, "/"), only: pattern}
+	x := &index{address: strings.TrimSuffix(*address, "/"), only: pattern, heads: *heads}
 	for _, p := range packages {
 		if *only != "" && !names[p.name] {
 			continue
@@ -180,9 +181,9 @@ func (x *index) readAll(ctx context.Context, wheels []wheel, have map[string]his
 	return releases, nil
 }
 
-// complete tells whether every library of a release was read that its package is worth.
+// complete tells whether every library of a release is known as far as its package is worth it. What a head did not tell may be told by a later version of this program.
 func complete(r *historydata.Release, p pkg) bool {
-	return p.most() < whole || !slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool { return !l.Known })
+	return p.list || !slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool { return !l.Known })
 }
 
 // compareVersions orders versions as PEP 440 does; what is no version stands first.

@@ -81,20 +81,29 @@ func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library,
 	if w.list {
 		return historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}, nil
 	}
-	if f.CompressedSize64 > w.most() {
+	if f.CompressedSize64 > w.most() || x.heads && f.CompressedSize64 > mostRead {
 		return named(f)
 	}
-	l := historydata.Library{Path: installed(f.Name)}
+	l := described{historydata.Library{Path: installed(f.Name)}}
 	spool, err := far.inflate(f)
 	if err != nil {
-		return l, err
+		return l.Library, err
 	}
 	defer spool.Close()
 	o, err := elfobj.Read(spool, int64(f.UncompressedSize64))
 	if err != nil {
-		return l, err
+		return l.Library, err
 	}
-	l.Known, l.SONAME, l.Needed, l.RunPath = true, o.SONAME, o.Needed, cmp.Or(o.RunPath, o.RPath)
+	l.SONAME, l.Needed, l.RunPath = o.SONAME, o.Needed, cmp.Or(o.RunPath, o.RPath)
+	l.exports(o)
+	return l.Library, nil
+}
+
+// described is a library whose exports come to be known.
+type described struct{ historydata.Library }
+
+func (l *described) exports(o *elfobj.Object) {
+	l.Known = true
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
@@ -105,7 +114,6 @@ func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library,
 			l.Exports = append(l.Exports, historydata.Export{Name: e.Name, Version: e.Version, Kind: string(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
 		}
 	}
-	return l, nil
 }
 
 // importable leaves out what no other object can ask for: entities of unnamed namespaces, whose names carry a hash of their source file, and
