@@ -28,6 +28,8 @@ type environment struct {
 	requires []string              // Requires-Dist
 	with     []string              // what is installed beside it
 	packages analyzertest.Packages // every release that there is
+	path     []string              // folders of LD_LIBRARY_PATH
+	files    map[string]string     // in these, text form
 }
 
 // invent makes an environment in which things are likely not to fit.
@@ -102,6 +104,18 @@ func invent(r *rand.Rand) *environment {
 	if r.IntN(2) == 0 {
 		e.objects["pkg/libhelper.so"] = "elf x86_64\nsoname libhelper.so\nexport own_helper\nneeded libc.so.6\n"
 	}
+	if r.IntN(2) == 0 { // somebody else's libraries, which come first
+		e.files = map[string]string{}
+		for _, dir := range []string{"/opt/a", "/opt/b"}[:1+r.IntN(2)] {
+			e.path = append(e.path, dir)
+			p := r.IntN(n)
+			text := fmt.Sprintf("elf x86_64\nsoname libp%d.so.1\nneeded libc.so.6\nexport p%d_s0@@V\n", p, p)
+			if r.IntN(2) == 0 {
+				text += fmt.Sprintf("export p%d_s%d@@V\n", p, 1+r.IntN(4))
+			}
+			e.files[fmt.Sprintf("%s/libp%d.so.1", dir, p)] = text
+		}
+	}
 	e.packages["nvidia-cublas-cu12"] = []*stack.Release{{Name: "nvidia-cublas-cu12", Version: "12.1", Known: true, Libraries: []stack.Library{{Path: "nvidia/libcublas.so.12", SONAME: "libcublas.so.12", Known: true}}}}
 	return e
 }
@@ -140,7 +154,17 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 		t.Fatal(err)
 	}
 	in := analyzer.Input{Name: "invented-1.0-cp312-cp312-" + e.tag + "_x86_64.whl", Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
-	r, err := analyzer.New(rules.All()).Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages})
+	var folders []analyzer.Folder
+	for _, dir := range e.path {
+		folders = append(folders, analyzer.Folder{Path: dir, Open: func(file string) *elfobj.Object {
+			o, err := elfobj.Parse(e.files[dir+"/"+file])
+			if err != nil {
+				return nil
+			}
+			return o
+		}})
+	}
+	r, err := analyzer.New(rules.All()).Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages, LibraryPath: folders})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +176,7 @@ var (
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
 	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
+	takenOut   = regexp.MustCompile(`^Take (\S+) out of LD_LIBRARY_PATH$`)
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
 
@@ -175,6 +200,10 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 			c.requires = append(slices.DeleteFunc(c.requires, of(x.Requirement)), x.Requirement)
 		}
 	case fix.KindEnvironment:
+		if m := takenOut.FindStringSubmatch(x.Title); m != nil {
+			c.path = slices.DeleteFunc(slices.Clone(c.path), func(dir string) bool { return dir == m[1] })
+			break
+		}
 		all := quotedWord.FindAllStringSubmatch(x.Command, -1)
 		for i, m := range all {
 			if i == 0 && !slices.ContainsFunc(c.with, of(m[1])) {
@@ -230,6 +259,9 @@ func TestVerifiedFixesHelp(t *testing.T) {
 				}
 				done[key] = true
 				seen[x.Kind]++
+				if takenOut.MatchString(x.Title) {
+					seen["LD_LIBRARY_PATH"]++
+				}
 				for _, g := range after.check(t).Findings {
 					switch {
 					case g.Identity() == f.Identity():
@@ -242,7 +274,7 @@ func TestVerifiedFixesHelp(t *testing.T) {
 		}
 	}
 	t.Logf("fixes followed: %v", seen)
-	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf, fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency} {
+	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf, fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency, "LD_LIBRARY_PATH"} {
 		if seen[kind] < 3 {
 			t.Errorf("only %d fixes of kind %s came up", seen[kind], kind)
 		}

@@ -41,7 +41,7 @@ var packages = []pkg{
 	{name: "nvidia-cublas-cu12", upTo: whole},
 	{name: "nvidia-cublas"},
 	{name: "nvidia-cudnn-cu11"},
-	{name: "nvidia-cudnn-cu12"},
+	{name: "nvidia-cudnn-cu12", upTo: whole}, // patchelf moved its tables to the end, too
 	{name: "nvidia-cudnn-cu13"},
 	{name: "nvidia-cufft-cu11"},
 	{name: "nvidia-cufft-cu12", upTo: whole},
