@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v4"
 
@@ -226,5 +227,27 @@ func TestReadiness(t *testing.T) {
 	}
 	if err := ready.Ping(t.Context()); err == nil {
 		t.Error("ready with a closed queue")
+	}
+}
+
+// Redis's clock is two minutes ahead: GitHub would refuse what is signed here, or there.
+func TestReadinessLooksAtTheClock(t *testing.T) {
+	m := miniredis.RunT(t)
+	q, err := queue.Open(t.Context(), queue.Options{URL: "redis://" + m.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	ready, err := newReadiness(prometheus.NewRegistry(), q, []byte(testKey(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetTime(time.Now())
+	if err := ready.Ping(t.Context()); err != nil {
+		t.Errorf("with the same clock: %v", err)
+	}
+	m.SetTime(time.Now().Add(2 * time.Minute))
+	if err := ready.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "clock differs from the one of Redis by -") {
+		t.Errorf("with another clock: %v", err)
 	}
 }

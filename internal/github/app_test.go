@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -33,6 +34,26 @@ func TestTokensAreSharedAndCarried(t *testing.T) {
 	wait.Wait()
 	if h.issued != 4 {
 		t.Errorf("%d token requests for 4 installations", h.issued)
+	}
+}
+
+// A token that GitHub would still take for half a minute is not begun with any more; one that it takes for an hour is.
+func TestTokensAreRenewedEarly(t *testing.T) {
+	for life, want := range map[time.Duration]int{30 * time.Second: 3, time.Hour: 1} {
+		h := newHub(t)
+		h.life = life
+		h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, 200, map[string]any{"id": 1}) }
+		c := h.client()
+		for range 3 {
+			if _, _, err := c.Repositories.Get(t.Context(), "octo", "widget"); err != nil {
+				t.Error(err)
+			}
+		}
+		h.mu.Lock()
+		if h.issued != want {
+			t.Errorf("%d tokens that live %s for three calls, want %d", h.issued, life, want)
+		}
+		h.mu.Unlock()
 	}
 }
 
