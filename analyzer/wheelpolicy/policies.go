@@ -23,6 +23,7 @@ type policy struct {
 	rank      int             // higher runs on more systems; linux has 0
 	whitelist map[string]bool // libraries that may be needed from outside
 	platform  *platform.Platform
+	known     []answer // by number of a name: whether it is promised
 }
 
 // policies are those of one libc on one architecture.

@@ -10,6 +10,7 @@ import (
 // survey is what auditwheel gathers while it goes over RECORD (get_wheel_elfdata).
 type survey struct {
 	*Wheel
+	numbering
 	members map[string]bool // path of each file (true) and folder (false)
 	paths   []string        // of RECORD, up to the row that can't be read
 	torn    error           // why that row can't be

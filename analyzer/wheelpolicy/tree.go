@@ -22,6 +22,8 @@ type library struct {
 	path   string   // in the wheel; "" where it is not there
 	needed []string // its own
 	loader bool     // PT_INTERP, which auditwheel takes for found
+
+	numbers []int32 // of needed
 }
 
 func (l *library) found() bool { return l.path != "" || l.loader }

@@ -104,9 +104,9 @@ func (s *survey) conclude() (*Policy, error) {
 	}
 	// Objects that are needed by others are looked through too, though they count for nothing: auditwheel fails on those that it can't follow.
 	for _, t := range append(slices.Clone(s.modules), s.others...) {
-		root := slices.Contains(roots, t)
+		root, needs := slices.Contains(roots, t), s.enter(t)
 		for i, p := range ps.list {
-			libs, err := s.external(t, p)
+			libs, err := s.external(t, needs, p)
 			if err != nil {
 				return nil, err
 			}
