@@ -3,6 +3,7 @@ package dynlink
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
@@ -26,7 +27,7 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	case how.NoLoad && (l == nil || len(r.scope) > from):
 		return &failure{"Library " + name + " is not already loaded"}
 	case l == nil:
-		return &failure{"Error loading shared library " + name + ": No such file or directory"}
+		return &failure{"Error loading shared library " + name + u.why(r, name, r.main)}
 	}
 	if l == u.self {
 		r.scope = global
@@ -36,7 +37,8 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 		return err
 	}
 	if len(r.lost) > 0 {
-		return &failure{"Error loading shared library " + r.lost[0].name + ": No such file or directory (needed by " + r.lost[0].by.shown + ")"}
+		gone := r.lost[0]
+		return &failure{"Error loading shared library " + gone.name + u.why(r, gone.name, gone.by) + " (needed by " + gone.by.shown + ")"}
 	}
 	fresh := r.scope[from:]
 	all := global
@@ -57,6 +59,20 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 		r.scope = all
 	}
 	return nil
+}
+
+// why is what musl says of a library that it did not load.
+func (u *musl) why(r *run, name string, by *loaded) string {
+	var o *object
+	if strings.Contains(name, "/") {
+		o, _ = r.store.open(name)
+	} else {
+		o, _, _ = u.search(r, name, by, new([]string))
+	}
+	if o != nil {
+		return ": Exec format error"
+	}
+	return ": No such file or directory"
 }
 
 // below is what an object needs, breadth first (extend_bfs_deps).

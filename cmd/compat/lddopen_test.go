@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -158,11 +159,14 @@ func (e *imagined) environment() *dynlink.Environment {
 	return env
 }
 
+// aboutSymbols is what a process says of symbols and versions.
+var aboutSymbols = regexp.MustCompile("undefined symbol|symbol not found|version `")
+
 // says is what becomes of a plain step, in the words of the process. What an Environment does not know is not asked: how a name is found, and the other modes.
 func (e *imagined) says(step, really string) (text string, asked bool) {
 	how, name, _ := strings.Cut(step, "=")
 	root := e.libraries[name]
-	if root == nil || how != "now" && how != "now,global" || strings.Contains(really, "cannot ") || strings.Contains(really, "Error loading") {
+	if root == nil || how != "now" && how != "now,global" || really != "ok" && !aboutSymbols.MatchString(really) {
 		return "", false
 	}
 	env := e.environment()
