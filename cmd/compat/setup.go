@@ -89,18 +89,23 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 		return err
 	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }() // ends with Shutdown
 	fmt.Fprintf(env.Out, "Sign in to %s, then open this address in a browser on this machine. It works once, for an hour:\n\n  %s\n\n", site.Web, s.Link())
 
 	ctx, stop := context.WithTimeoutCause(ctx, setupLife, errors.New("nobody made the App within an hour; start compat setup again"))
 	defer stop()
+	ctx, broke := context.WithCancelCause(ctx)
+	served := make(chan struct{})
+	go func() { // ends with Shutdown
+		broke(server.Serve(listener))
+		close(served)
+	}()
 	made, err := s.Wait(ctx)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	if err := server.Shutdown(end); err == nil {
-		<-served
+	if err := server.Shutdown(end); err != nil {
+		_ = server.Close() // somebody keeps a request open
 	}
+	<-served
 	if errors.Is(err, context.Canceled) {
 		return errors.New("stopped before there was an App; what GitHub shows of one under its settings can be deleted there")
 	}

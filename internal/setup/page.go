@@ -76,7 +76,7 @@ func (s *Setup) done(w http.ResponseWriter, made *Made) {
 }
 
 func (s *Setup) show(w http.ResponseWriter, status int, v view) {
-	v.Style, v.Setup = template.CSS(style()), s
+	v.Style, v.Setup = template.CSS(style()), s //nolint:gosec // both style sheets are of the program itself
 	t, err := template.New("page").Parse(pageHTML)
 	var b bytes.Buffer
 	if err == nil {

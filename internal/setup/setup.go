@@ -153,7 +153,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	switch {
 	case same(token, s.token):
 		s.token, s.session = "", rand.Text()
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: pagePath, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: pagePath, HttpOnly: true, SameSite: http.SameSiteLaxMode}) //nolint:gosec // not Secure: the page is on this machine, without TLS
 	case s.mine(r): // back, or a reload
 	case s.token == "":
 		s.fail(w, http.StatusForbidden, "The link was used before, and works once; if that was not you, end compat setup and start it again.", false)
