@@ -56,17 +56,34 @@ func (e *EnvError) Error() string { return e.Variable + ": " + e.Problem }
 
 // FromEnv reads the service's settings; getenv is os.LookupEnv. The error is an *EnvError: the first variable that can't be used.
 func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
-	env := environment(func(name string) string {
+	env := trimmed(getenv)
+	return env.read(env.app, env.key, env.secrets)
+}
+
+// BeforeApp reads the settings of a service that has no App yet, and is told where it will be reached. nil and no error: an App is configured, in
+// part at least, or nobody said where.
+func BeforeApp(getenv func(string) (string, bool)) (*Service, error) {
+	env := trimmed(getenv)
+	if env("APP_ID") != "" || env("PRIVATE_KEY") != "" || env("PRIVATE_KEY_PATH") != "" || env("COMPAT_PUBLIC_URL") == "" {
+		return nil, nil
+	}
+	return env.read()
+}
+
+func trimmed(getenv func(string) (string, bool)) environment {
+	return func(name string) string {
 		v, set := getenv(name)
 		if !set {
 			return ""
 		}
 		return strings.TrimSpace(v)
-	})
+	}
+}
+
+// read makes a service of what these and the readers of everything but the App find.
+func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range []func(*Service) error{
-		env.app, env.key, env.secrets, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port,
-	} {
+	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port) {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -86,7 +103,7 @@ func bad(variable, format string, a ...any) error {
 func (env environment) app(s *Service) error {
 	v := env("APP_ID")
 	if v == "" {
-		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App with compat setup")
+		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App: with compat setup, or on the page /setup of compat serve once COMPAT_PUBLIC_URL is set")
 	}
 	id, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || id <= 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,10 @@ func newServeCommand(env environment) *cobra.Command {
 		Long: `Run the GitHub App: take webhooks in, judge the artifacts of pull requests, merge groups, releases and deployments, and post what was found.
 
 It is configured by the environment: APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH and WEBHOOK_SECRET are needed; GITHUB_API_URL, REDIS_URL (empty: an embedded queue),
-COMPAT_DATA, COMPAT_WORKERS, COMPAT_PUBLIC_URL, COMPAT_LEASE, COMPAT_WAIT, LOG_LEVEL, PIP_INDEX_URL and PORT have defaults.`,
+COMPAT_DATA, COMPAT_WORKERS, COMPAT_PUBLIC_URL, COMPAT_LEASE, COMPAT_WAIT, LOG_LEVEL, PIP_INDEX_URL and PORT have defaults.
+
+While no App is configured (neither APP_ID nor a private key is set) and COMPAT_PUBLIC_URL says where the service is reached, it shows the page /setup there, which makes the App
+as 'compat setup' does; the link is printed, the secrets are kept in COMPAT_DATA, and it ends then.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, addr, nil) },
 	}
@@ -54,13 +58,17 @@ func priorities() map[string]queue.Priority {
 
 // serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the one it is given.
 func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
+	if first, err := config.BeforeApp(env.Getenv); err != nil || first != nil {
+		if err != nil {
+			return err
+		}
+		return serveSetup(ctx, env, first, cmp.Or(addr, first.Addr))
+	}
 	service, err := config.FromEnv(env.Getenv)
 	if err != nil {
 		return err // one line that names the variable
 	}
-	if addr == "" {
-		addr = service.Addr
-	}
+	addr = cmp.Or(addr, service.Addr)
 	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
 	queue.LogClient(log)
 	metrics := prometheus.NewRegistry()

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat"
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/setup"
 )
@@ -59,7 +62,7 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	if f.url == "" {
 		f.url = get("COMPAT_PUBLIC_URL")
 	}
-	public, err := setup.ParsePublic(f.url)
+	public, err := setup.ParsePublic("--url", f.url)
 	if err != nil {
 		return err
 	}
@@ -70,10 +73,6 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	if err := setup.CheckOrganization(f.org); err != nil {
 		return err
 	}
-	manifest, err := setup.ParseManifest(compat.Manifest())
-	if err != nil {
-		return err
-	}
 	dir, err := filepath.Abs(f.out)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -82,17 +81,80 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	s, err := setup.New(setup.Options{Manifest: manifest, Site: site, Organization: f.org, Public: public, Dir: dir, Register: registering(site),
-		Failed: func(sentence string) { fmt.Fprintln(env.Err, "compat: "+sentence) }}, listener.Addr().String())
+	ctx, stop := context.WithTimeoutCause(ctx, setupLife, errors.New("nobody made the App within an hour; start compat setup again"))
+	defer stop()
+	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir}
+	err = offer(ctx, env, o, &url.URL{Scheme: "http", Host: listener.Addr().String()}, listener, "in a browser on this machine. It works once, for an hour", func(page http.Handler) http.Handler { return page })
+	if errors.Is(err, context.Canceled) {
+		return errors.New("stopped before there was an App; what GitHub shows of one under its settings can be deleted there")
+	}
+	return err
+}
+
+// serveSetup is `compat serve` while no App is configured: the page where the service will be, which ends when the App is there.
+func serveSetup(ctx context.Context, env environment, service *config.Service, addr string) error {
+	public, err := setup.ParsePublic("COMPAT_PUBLIC_URL", service.PublicURL.String())
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
-	fmt.Fprintf(env.Out, "Sign in to %s, then open this address in a browser on this machine. It works once, for an hour:\n\n  %s\n\n", site.Web, s.Link())
+	if public.Scheme != "https" {
+		return fmt.Errorf("COMPAT_PUBLIC_URL: %s is not https, and whoever listens on the way could take the App over while it is made; use https, or compat setup on this machine", public)
+	}
+	api, _ := env.Getenv("GITHUB_API_URL")
+	site, err := setup.ParseSite("", api)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(service.Data)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("COMPAT_DATA: %w", err)
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("--addr or PORT: %w", err)
+	}
+	err = offer(ctx, env, setup.Options{Site: site, Public: public, Dir: dir}, public, listener, "in a browser. It works once", unready)
+	if errors.Is(err, context.Canceled) {
+		return nil // asked to stop
+	}
+	return err
+}
 
-	ctx, stop := context.WithTimeoutCause(ctx, setupLife, errors.New("nobody made the App within an hour; start compat setup again"))
-	defer stop()
+// unready is a service that has no App yet: alive, and not ready.
+func unready(page http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /setup", page)
+	mux.Handle("GET /setup/", page)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	for _, pattern := range []string{"GET /readyz", "POST /webhook", "POST /api/github/webhooks"} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, "no App is configured; the page /setup makes one, with the link that compat serve printed", http.StatusServiceUnavailable)
+		})
+	}
+	return mux
+}
+
+// offer serves the page below root until the App is there, and says what comes next. how ends the sentence about the link; around is what is served
+// with the page. It closes the listener. The error is context.Canceled where ctx was.
+func offer(ctx context.Context, env environment, o setup.Options, root *url.URL, listener net.Listener, how string, around func(http.Handler) http.Handler) error {
+	defer listener.Close()
+	var err error
+	if o.Manifest, err = setup.ParseManifest(compat.Manifest()); err != nil {
+		return err
+	}
+	o.Register = registering(o.Site)
+	o.Failed = func(sentence string) { fmt.Fprintln(env.Err, "compat: "+sentence) }
+	s, err := setup.New(o, root)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: around(s), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	fmt.Fprintf(env.Out, "Sign in to %s, then open this address %s:\n\n  %s\n\n", o.Site.Web, how, s.Link())
+
 	ctx, broke := context.WithCancelCause(ctx)
 	served := make(chan struct{})
 	go func() { // ends with Shutdown
@@ -106,9 +168,6 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 		_ = server.Close() // somebody keeps a request open
 	}
 	<-served
-	if errors.Is(err, context.Canceled) {
-		return errors.New("stopped before there was an App; what GitHub shows of one under its settings can be deleted there")
-	}
 	if err != nil {
 		return err
 	}

@@ -34,9 +34,9 @@ func reserve(dir string) (*files, error) {
 		if err != nil {
 			f.drop()
 			if errors.Is(err, fs.ErrExist) {
-				return nil, fmt.Errorf("%s is there already, and nothing is overwritten; move it away, or give another folder with --out", path)
+				return nil, fmt.Errorf("%s is there already, and nothing is overwritten; move it away, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)", path)
 			}
-			return nil, fmt.Errorf("%s can't be made: %w; give a folder that can be written to with --out", path, cause(err))
+			return nil, fmt.Errorf("%s can't be made: %w; give a folder that can be written to (--out of compat setup, COMPAT_DATA of compat serve)", path, cause(err))
 		}
 		*x.to = file
 	}
@@ -86,7 +86,7 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 		return "", errors.New("GitHub's webhook secret holds characters that can't be told from the next one's")
 	}
 	lines := []string{
-		fmt.Sprintf("# The GitHub App %s of %s, as `compat setup` made it. Keep this file to yourself.", app.Slug, o.Site.Web),
+		fmt.Sprintf("# The GitHub App %s of %s, as compat made it. Keep this file to yourself.", app.Slug, o.Site.Web),
 		fmt.Sprintf("APP_ID=%d", app.ID),
 		"WEBHOOK_SECRET=" + Quote(string(app.WebhookSecret)),
 		"PRIVATE_KEY_PATH=" + Quote(keyPath),

@@ -35,7 +35,7 @@ type view struct {
 	Style template.CSS
 	*Setup
 	Problem  string
-	Again    bool // the page can be gone back to
+	Again    string // where the page begins; "": it can't be gone back to
 	Made     *Made
 	Steps    []Step
 	Action   string // of the form
@@ -53,7 +53,11 @@ func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again b
 	if s.Failed != nil {
 		s.Failed(sentence)
 	}
-	s.show(w, status, view{Problem: sentence, Again: again})
+	v := view{Problem: sentence}
+	if again {
+		v.Again = s.at(pagePath)
+	}
+	s.show(w, status, v)
 }
 
 func (s *Setup) form(w http.ResponseWriter) {

@@ -1,11 +1,12 @@
-// Package setup makes the GitHub App: a page on this machine that hands GitHub app.yml, and keeps the secrets that GitHub tells once.
+// Package setup makes the GitHub App: a page that hands GitHub app.yml, and keeps the secrets that GitHub tells once. `compat setup` shows it on this
+// machine, and `compat serve` where the service will be, while no App is configured.
 //
 // GitHub's side is its manifest flow (docs.github.com: registering a GitHub App from a manifest): the page posts the manifest to GitHub, where a
 // person confirms it; GitHub sends the browser back with a code, and the code is exchanged for the App's id, private key and webhook secret.
 //
 // What it guards against:
 //
-//   - another page or program on the machine: the first request needs the token of the link that New's caller printed, which works once, and from then
+//   - other people, pages and programs: the first request needs the token of the link that New's caller printed, which works once, and from then
 //     on the browser that brought it has the page to itself. Requests under another host name are refused (a name that was rebound to this machine);
 //
 //   - a code of somebody else's App: the browser has to bring back the state that went out with the form, compared in constant time;
@@ -14,7 +15,7 @@
 //
 //   - secrets that get out: they stand in the two files, which only their owner may read, and nowhere else. No page, error or log line holds one.
 //
-//     s, err := setup.New(setup.Options{…}, listener.Addr().String())
+//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host: listener.Addr().String()})
 //     fmt.Println(s.Link())
 //     http.Serve(listener, s)
 //     made, err := s.Wait(ctx)
@@ -29,6 +30,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/compat-app/compat/internal/github"
@@ -58,8 +60,8 @@ type Made struct {
 // Setup is the page, for one App. It is an http.Handler.
 type Setup struct {
 	Options
-	address string // host and port
-	mux     *http.ServeMux
+	root *url.URL // of the page, as browsers see it
+	mux  *http.ServeMux
 
 	mu      sync.Mutex
 	token   string // of the link; "" once it was used
@@ -82,15 +84,14 @@ const (
 	backPath = "/setup/created"
 )
 
-// New prepares the page for a listener on address, this machine's own. It returns an error, one sentence, if one of the files is there already or
-// can't be made.
-func New(o Options, address string) (*Setup, error) {
+// New prepares the page, which browsers reach below root. It returns an error, one sentence, if one of the files is there already or can't be made.
+func New(o Options, root *url.URL) (*Setup, error) {
 	f, err := reserve(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	f.drop()
-	s := &Setup{Options: o, address: address, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), used: map[string]bool{}, end: make(chan result, 1)}
+	s := &Setup{Options: o, root: root, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), used: map[string]bool{}, end: make(chan result, 1)}
 	s.mux.HandleFunc("GET "+pagePath, s.page)
 	s.mux.HandleFunc("GET "+backPath, s.back)
 	return s, nil
@@ -101,7 +102,7 @@ func (s *Setup) Link() string {
 	return s.at(pagePath) + "?" + url.Values{"token": {s.token}}.Encode()
 }
 
-func (s *Setup) at(path string) string { return "http://" + s.address + path }
+func (s *Setup) at(path string) string { return s.root.JoinPath(path).String() }
 
 // Wait returns when the App is there, when it is there but its secrets could not be kept, or when ctx ends.
 func (s *Setup) Wait(ctx context.Context) (*Made, error) {
@@ -120,7 +121,7 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "strict-origin") // a path never; GitHub wants to know where a form comes from
 	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Host != s.address {
+	if !strings.EqualFold(r.Host, s.root.Host) {
 		s.fail(w, http.StatusMisdirectedRequest, "This page is at "+s.at(pagePath)+" only; open the link as it was printed.", false)
 		return
 	}
@@ -136,11 +137,11 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mine(r) {
-		s.fail(w, http.StatusForbidden, "This page needs the link that compat setup printed.", false)
+		s.fail(w, http.StatusForbidden, "This page needs the link that compat printed where it was started.", false)
 		return
 	}
 	if s.over {
-		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat setup was started.", false)
+		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat was started.", false)
 		return
 	}
 	s.form(w)
@@ -153,16 +154,16 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	switch {
 	case same(token, s.token):
 		s.token, s.session = "", rand.Text()
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: pagePath, HttpOnly: true, SameSite: http.SameSiteLaxMode}) //nolint:gosec // not Secure: the page is on this machine, without TLS
+		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: s.root.JoinPath(pagePath).Path, HttpOnly: true, Secure: s.root.Scheme == "https", SameSite: http.SameSiteLaxMode}) //nolint:gosec // on this machine there is no TLS
 	case s.mine(r): // back, or a reload
 	case s.token == "":
-		s.fail(w, http.StatusForbidden, "The link was used before, and works once; if that was not you, end compat setup and start it again.", false)
+		s.fail(w, http.StatusForbidden, "The link was used before, and works once; if that was not you, end compat and start it again.", false)
 		return
 	default:
-		s.fail(w, http.StatusForbidden, "This is not the link that compat setup printed.", false)
+		s.fail(w, http.StatusForbidden, "This is not the link that compat printed where it was started.", false)
 		return
 	}
-	http.Redirect(w, r, pagePath, http.StatusSeeOther) // no token in the address bar, or in what the browser remembers
+	http.Redirect(w, r, s.at(pagePath), http.StatusSeeOther) // no token in the address bar, or in what the browser remembers
 }
 
 // cookie is Lax: it has to come back from GitHub with the browser.
@@ -187,10 +188,10 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	code := q.Get("code")
 	switch {
 	case !s.mine(r):
-		s.fail(w, http.StatusForbidden, "This answer of GitHub belongs into the browser that opened the link of compat setup.", false)
+		s.fail(w, http.StatusForbidden, "This answer of GitHub belongs into the browser that opened the link which compat printed.", false)
 		return
 	case s.over:
-		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat setup was started.", false)
+		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat was started.", false)
 		return
 	case !same(q.Get("state"), s.state):
 		s.fail(w, http.StatusForbidden, "This answer is not to the question that this page asked (its state is another one), so nothing was done with it; begin again.", true)
@@ -235,7 +236,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	case errors.As(err, &refused) && refused.Status == http.StatusCreated:
 		f.drop()
 		s.used[code] = true
-		return nil, fmt.Errorf("%w: GitHub answered without them; delete the App at %s and start compat setup again", errLost, s.apps())
+		return nil, fmt.Errorf("%w: GitHub answered without them; delete the App at %s and begin again", errLost, s.apps())
 	case errors.As(err, &refused):
 		f.drop()
 		return nil, fmt.Errorf("GitHub answered %d to the exchange of the code: %s; reload this page to try again, within an hour", refused.Status, refused.Message)
@@ -250,7 +251,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 		err = f.write(app.Key, text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; make a new private key and webhook secret for it at %s, or delete it there and start compat setup again", errLost, err, s.apps())
+		return nil, fmt.Errorf("%w: %w; make a new private key and webhook secret for it at %s, or delete it there and begin again", errLost, err, s.apps())
 	}
 	return made, nil
 }

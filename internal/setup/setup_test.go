@@ -96,7 +96,7 @@ func (d *desk) open(t *testing.T) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.said = append(d.said, sentence)
-		}}, server.Listener.Addr().String())
+		}}, &url.URL{Scheme: "http", Host: server.Listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 			if err := os.Symlink(elsewhere, mine); err != nil { // a link that leads nowhere yet is no way out of the folder either
 				t.Fatal(err)
 			}
-			if _, err := setup.New(setup.Options{Dir: d.dir}, "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), mine+" is there already") {
+			if _, err := setup.New(setup.Options{Dir: d.dir}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), mine+" is there already") {
 				t.Errorf("begun: %v", err)
 			}
 			code, page := d.press(me, d.gh.Web(), page)

@@ -103,18 +103,18 @@ func CheckOrganization(org string) error {
 	return nil
 }
 
-// ParsePublic reads the address under which GitHub reaches the service.
-func ParsePublic(address string) (*url.URL, error) {
+// ParsePublic reads the address under which GitHub reaches the service, the value of a flag or a variable.
+func ParsePublic(name, address string) (*url.URL, error) {
 	const hint = "the address under which GitHub reaches this service, as https://compat.example.com"
 	if address == "" {
-		return nil, fmt.Errorf("--url: is not given, and neither is COMPAT_PUBLIC_URL; set it to %s", hint)
+		return nil, fmt.Errorf("%s: is not given, and neither is COMPAT_PUBLIC_URL; set it to %s", name, hint)
 	}
-	u, err := config.Root("--url", address, hint)
+	u, err := config.Root(name, address, hint)
 	if err != nil {
 		return nil, err
 	}
 	if loopback(u.Hostname()) {
-		return nil, fmt.Errorf("--url: %s is reached from this machine only, and GitHub sends its events there; set it to %s", u, hint)
+		return nil, fmt.Errorf("%s: %s is reached from this machine only, and GitHub sends its events there; set it to %s", name, u, hint)
 	}
 	return u, nil
 }

@@ -52,7 +52,7 @@ func TestWhereEventsGo(t *testing.T) {
 		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not given", "http://localhost:8080": "from this machine only", "http://127.0.0.1": "from this machine only",
 		"http://[::1]:8080": "from this machine only", "http://0.0.0.0:8080": "from this machine only", "compat.example.com": "is not an address", "https://x/?a=b": "is not an address",
 	} {
-		u, err := setup.ParsePublic(address)
+		u, err := setup.ParsePublic("--url", address)
 		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) || problem != "" && (err == nil || !strings.Contains(err.Error(), problem) || !strings.HasPrefix(err.Error(), "--url: ")) {
 			t.Errorf("%q: %v, %v, want %q", address, u, err, problem)
 		}
