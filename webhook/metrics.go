@@ -10,6 +10,7 @@ import (
 type metrics struct {
 	answers   *prometheus.CounterVec
 	seconds   prometheus.Histogram
+	secrets   *prometheus.CounterVec
 	namesakes prometheus.Counter
 }
 
@@ -18,10 +19,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_answers_total", Help: "Answers to deliveries."}, []string{"event", "status", "code"}),
 		// GitHub gives up after ten seconds.
 		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
+		secrets:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_secret_total", Help: "Deliveries by the secret that they were signed with."}, []string{"secret"}),
 		namesakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_webhook_namesakes_total", Help: "Check runs of other Apps that have the name of this App's and pass."}),
 	}
 	m.answers.WithLabelValues("other", "refused", "401")
-	r.MustRegister(m.answers, m.seconds, m.namesakes)
+	m.secrets.WithLabelValues("1")
+	r.MustRegister(m.answers, m.seconds, m.secrets, m.namesakes)
 	return m
 }
 

@@ -23,17 +23,18 @@ func signature(header string) ([]byte, error) {
 	return mac, nil
 }
 
-// signed compares with every secret, so that the time taken tells nothing of which one fits. An empty secret fits nothing.
-func signed(body, mac []byte, secrets []config.Secret) bool {
-	ok := false
-	for _, secret := range secrets {
+// signed is which of the secrets fits, the first is 1, or 0. It compares with every one, so that the time taken tells nothing of which. An empty secret fits
+// nothing.
+func signed(body, mac []byte, secrets []config.Secret) int {
+	which := 0
+	for i, secret := range secrets {
 		h := hmac.New(sha256.New, secret)
 		h.Write(body)
 		if hmac.Equal(h.Sum(nil), mac) && len(secret) > 0 {
-			ok = true
+			which = i + 1
 		}
 	}
-	return ok
+	return which
 }
 
 // name tells whether a header has the form of an event's name or a GUID: short, and only characters that are safe in keys and logs.

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -45,6 +46,9 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // served at /metrics; nil = one with the webhook's own metrics
 	Report  http.Handler         // GET /reports/{id}; nil = 404
+
+	// Problems says what is wrong in a text of .github/compat.yml: PUT /validate; nil = 404.
+	Problems func(text []byte) []config.Problem
 }
 
 // New gives the HTTP surface of the service: /webhook (and /api/github/webhooks, as Probot has it), /healthz, /readyz, /metrics and
@@ -69,6 +73,9 @@ func New(o Options) http.Handler {
 	r.GET("/metrics", gin.WrapH(promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{})))
 	if o.Report != nil {
 		r.GET("/reports/:id", gin.WrapH(o.Report))
+	}
+	if o.Problems != nil {
+		r.PUT("/validate", s.validate)
 	}
 	return r
 }
@@ -130,9 +137,11 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	case err != nil:
 		return refused(http.StatusBadRequest, "the body could not be read")
 	}
-	if !signed(body, mac, s.Secrets) {
+	secret := signed(body, mac, s.Secrets)
+	if secret == 0 {
 		return refused(http.StatusUnauthorized, "the signature fits none of the secrets")
 	}
+	s.metrics.secrets.WithLabelValues(strconv.Itoa(secret)).Inc()
 	if !name(event) {
 		return refused(http.StatusBadRequest, "the header X-GitHub-Event is missing")
 	}

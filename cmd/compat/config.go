@@ -45,7 +45,7 @@ func checkConfigs(env environment, paths []string) error {
 		case err != nil:
 			return fmt.Errorf("%w; give the path of a readable file", err)
 		}
-		_, problems := config.ParseRepository(data, rules.IDs())
+		problems := configProblems(data)
 		for _, p := range problems {
 			fmt.Fprintln(env.Out, path+strings.TrimPrefix(p.String(), config.Path))
 		}
@@ -55,4 +55,10 @@ func checkConfigs(env environment, paths []string) error {
 		return exit{code: exitIncompatible}
 	}
 	return nil
+}
+
+// configProblems is what is wrong in a text of .github/compat.yml, for compat config check and PUT /validate.
+func configProblems(text []byte) []config.Problem {
+	_, problems := config.ParseRepository(text, rules.IDs())
+	return problems
 }

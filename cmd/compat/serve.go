@@ -118,7 +118,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
 	}
-	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: ready, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log)})
+	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: ready, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log), Problems: configProblems})
 	if listener == nil {
 		if listener, err = net.Listen("tcp", addr); err != nil {
 			return fmt.Errorf("--addr or PORT: %w", err)

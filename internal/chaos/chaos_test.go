@@ -33,7 +33,7 @@ type size struct {
 
 func sizes() size {
 	if os.Getenv("COMPAT_CHAOS") != "" {
-		return size{installations: 20, pulls: 500, noise: 16, every: 3 * time.Second, pace: 20 * time.Millisecond, patience: 8 * time.Minute}
+		return size{installations: 20, pulls: 500, noise: 20, every: 3 * time.Second, pace: 20 * time.Millisecond, patience: 8 * time.Minute}
 	}
 	return size{installations: 3, pulls: 12, noise: 4, every: time.Second, pace: 40 * time.Millisecond, patience: time.Minute}
 }

@@ -3,9 +3,11 @@ package stories
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +119,41 @@ func TestTwoSecrets(t *testing.T) {
 	s.gh.Do(func() { s.gh.Secret = "the-new-secret" })
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
+	_, metrics := s.app.get("/metrics")
+	for _, which := range []string{"1", "2"} {
+		if !regexp.MustCompile(`(?m)^compat_webhook_secret_total\{secret="` + which + `"\} [1-9]`).MatchString(metrics) {
+			t.Errorf("no delivery is counted for secret %s:\n%s", which, metrics)
+		}
+	}
+}
+
+// A configuration is tried before it is pushed, with the same words as at a terminal.
+func TestValidate(t *testing.T) {
+	s := tell(t, world{})
+	for _, c := range []struct {
+		text, want string
+		code       int
+	}{
+		{"fail_on: error\n", `{"valid":true,"problems":[]}`, 200},
+		{"python:\n  wiht: [torch]\n", ".github/compat.yml:2: python.wiht: ", 422},
+		{"rules: [", ".github/compat.yml:1: ", 422},
+		{strings.Repeat("# 64 KiB are too much\n", 4000), "at most 65536 are read", 422},
+		{strings.Repeat("#", 2<<20), "larger than 1 MiB", 413},
+	} {
+		q, err := http.NewRequest(http.MethodPut, s.app.url("/validate"), strings.NewReader(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil || r.StatusCode != c.code || !strings.Contains(string(body), c.want) {
+			t.Errorf("%.40q answers %d %s (%v), want %d and %s", c.text, r.StatusCode, body, err, c.code, c.want)
+		}
+	}
 }
 
 func TestPrivateKeyPath(t *testing.T) {
