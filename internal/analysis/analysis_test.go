@@ -293,7 +293,7 @@ func wait(t *testing.T, what string, f func() bool) {
 
 // Every option reaches the child.
 func TestOptionsAreCarried(t *testing.T) {
-	elsewhere := []string{"Base", "Source", "Scratch", "Progress", "Root"} // Root: the service has no folder of a user
+	elsewhere := []string{"Base", "Source", "Scratch", "Progress", "Root", "LibraryPath", "Conda"} // the last three: the service has no folders of a user
 	var o analyzer.Options
 	v := reflect.ValueOf(&o).Elem()
 	for i := range v.NumField() {

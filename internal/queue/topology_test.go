@@ -50,7 +50,11 @@ func TestSentinel(t *testing.T) {
 	q := mustOpen(t, Options{URL: sentinel.URL, Lease: time.Minute})
 	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
 	lease := claim(t, q, "a")
-	if n, err := direct.Wait(t.Context(), 1, patience).Result(); n != 1 || err != nil {
+	// WAIT waits for the writes of its own connection; those of the queue were before.
+	conn := direct.Conn()
+	defer conn.Close()
+	must(t, conn.Set(t.Context(), "after", "all", 0).Err())
+	if n, err := conn.Wait(t.Context(), 1, patience).Result(); n != 1 || err != nil {
 		t.Fatalf("%d replicas have it, %v", n, err)
 	}
 	master.Kill()

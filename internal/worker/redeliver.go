@@ -23,6 +23,9 @@ const (
 
 	// askedFor is how long an attempt is not asked about again by whoever leads next: its answer is on the way, or not listed yet.
 	askedFor = 10 * time.Minute
+
+	// unsureFor is how long an attempt rests whose question GitHub did not answer: nobody knows whether it sends it. By then its list tells.
+	unsureFor = 15 * time.Second
 )
 
 // cursorKey is where the time stands up to which every delivery has arrived.
@@ -35,13 +38,22 @@ const askedKey = "sweeper/asked"
 type question struct {
 	Attempt int64     `json:"attempt"`
 	At      time.Time `json:"at"`
+	Unsure  bool      `json:"unsure,omitempty"` // GitHub did not answer
+}
+
+func (q question) rests(now time.Time) bool {
+	if q.Unsure {
+		return now.Sub(q.At) <= unsureFor
+	}
+	return now.Sub(q.At) <= askedFor
 }
 
 // askAtOnce deliveries are asked for side by side, and noted together.
 const askAtOnce = 8
 
 // redeliver asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
-// this process lives, and each attempt by one process only; what compat refused itself, or has stored meanwhile, isn't asked for.
+// this process lives, and each attempt by one process only, unless GitHub did not answer; what compat refused itself, or has stored meanwhile, isn't
+// asked for.
 //
 // GitHub's list is read back to the oldest delivery that has yet to arrive, wherever that look was made.
 func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[string]bool) (time.Duration, error) {
@@ -64,6 +76,7 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 	}
 	settled := began.Add(-sweepOverlap)
 	slices.Reverse(failed) // the oldest first
+	next := sweepEvery
 	var ask []github.Delivery
 	for _, d := range failed {
 		// It may have come since GitHub made the list: sent again by hand, or asked for by the process that led before.
@@ -77,8 +90,11 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 		if d.At.Before(settled) {
 			settled = d.At
 		}
-		if !asked[d.GUID] && lately[d.GUID].Attempt != d.ID {
+		switch q := lately[d.GUID]; {
+		case q.Attempt != d.ID && !asked[d.GUID]:
 			ask = append(ask, d)
+		case q.Attempt == d.ID && q.Unsure:
+			next = unsureFor
 		}
 	}
 	for some := range slices.Chunk(ask, askAtOnce) {
@@ -88,10 +104,10 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 		errs := w.ask(ctx, some)
 		for i, d := range some {
 			if limited := (*github.LimitError)(nil); errors.As(errs[i], &limited) {
-				continue // of any other failure nobody knows whether GitHub sends it
+				continue
 			}
-			asked[d.GUID] = true
-			lately[d.GUID] = question{d.ID, w.Now()}
+			asked[d.GUID] = errs[i] == nil
+			lately[d.GUID] = question{d.ID, w.Now(), errs[i] != nil}
 		}
 		data, err := json.Marshal(lately)
 		if err != nil {
@@ -104,10 +120,10 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 	if settled.Before(since) {
 		settled = since
 	}
-	return sweepEvery, w.Queue.Put(ctx, cursorKey, []byte(settled.UTC().Format(time.RFC3339Nano)), sweepWindow)
+	return next, w.Queue.Put(ctx, cursorKey, []byte(settled.UTC().Format(time.RFC3339Nano)), sweepWindow)
 }
 
-// askedLately reads what was asked about in the last askedFor, by GUID.
+// askedLately reads what was asked about and rests, by GUID.
 func (w *Worker) askedLately(ctx context.Context) (map[string]question, error) {
 	lately := map[string]question{}
 	data, err := w.Queue.Get(ctx, askedKey)
@@ -117,7 +133,7 @@ func (w *Worker) askedLately(ctx context.Context) (map[string]question, error) {
 	if len(data) > 0 && json.Unmarshal(data, &lately) != nil {
 		clear(lately) // a note of another release; a delivery may be asked for once more
 	}
-	maps.DeleteFunc(lately, func(_ string, q question) bool { return w.Now().Sub(q.At) > askedFor })
+	maps.DeleteFunc(lately, func(_ string, q question) bool { return !q.rests(w.Now()) })
 	return lately, nil
 }
 

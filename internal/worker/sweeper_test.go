@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/compat-app/compat/internal/githubtest"
 )
 
 func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
@@ -98,6 +100,25 @@ func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
 	})
 	if n := s.calls("apps/redeliver-webhook-delivery"); n != 1 {
 		t.Errorf("asked for %d times, want once", n)
+	}
+}
+
+// GitHub breaks down over the question: the delivery is asked for again a little later, when GitHub's list shows no new attempt.
+func TestSweeperAsksAgainWhereGitHubDidNotAnswer(t *testing.T) {
+	s := start(t, time.Hour)
+	s.down()
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
+	s.gh.Fault("apps/redeliver-webhook-delivery", 1, githubtest.Fault{Status: http.StatusBadGateway})
+	s.up()
+	s.until(func() string {
+		if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
+			return "no check run"
+		}
+		return ""
+	})
+	if n := s.calls("apps/redeliver-webhook-delivery"); n != 2 {
+		t.Errorf("asked for %d times, want twice", n)
 	}
 }
 
