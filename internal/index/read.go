@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -20,6 +21,11 @@ func (i *Index) Read(ctx context.Context, r *stack.Release, on stack.On, worth f
 		return r, nil
 	}
 	best, _, _, err := i.choose(ctx, r.Name, r.Version, on)
+	if errors.Is(err, stack.ErrUnknown) {
+		if _, err := i.elsewhere(ctx, r.Name, r.Version, on, err); err == nil {
+			return r, nil // its files are not here
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -157,6 +157,31 @@ func TestHistoryFirst(t *testing.T) {
 	}
 }
 
+// Builds with a local version are on other indexes; what the history knows of them counts where no index has them, and nothing else of it.
+func TestLocalVersionsByTheHistory(t *testing.T) {
+	s := serve(t, large(t))
+	i := s.index(t, func(o *Options) { o.History = recorded{} })
+	without := s.index(t, func(*Options) {})
+	for name, source := range map[string]stack.Reader{"one": i, "two": Several{i, without}} {
+		r, err := source.Release(ctx, "demo", "1.0+rocm6.3", linux)
+		if err != nil || len(r.Libraries) != 1 {
+			t.Fatalf("%s: %+v, %v", name, r, err)
+		}
+		r.Libraries[0].Unread = true
+		if read, err := source.Read(ctx, r, linux, func(string) int64 { return 1 << 30 }); err != nil || len(read.Libraries) != 1 {
+			t.Errorf("%s: read %+v, %v", name, read, err)
+		}
+		for _, version := range []string{"9.0", "9.0.post1"} {
+			if r, err := source.Release(ctx, "demo", version, linux); !errors.Is(err, stack.ErrUnknown) {
+				t.Errorf("%s: %s is %+v, %v", name, version, r, err)
+			}
+		}
+	}
+	if r, err := without.Release(ctx, "demo", "1.0+rocm6.3", linux); !errors.Is(err, stack.ErrUnknown) {
+		t.Errorf("without a history: %+v, %v", r, err)
+	}
+}
+
 // What was spared is said as far as the index says how large its files are.
 func TestCostSaysWhatWasSpared(t *testing.T) {
 	for want, c := range map[string]Cost{

@@ -42,7 +42,7 @@ func (s Several) Release(ctx context.Context, name, version string, on stack.On)
 	var partly *stack.Release
 	var unknown error
 	for _, i := range s {
-		r, err := i.Release(ctx, name, version, on)
+		r, err := i.release(ctx, name, version, on)
 		switch {
 		case err == nil && r.Known:
 			return r, nil
@@ -54,10 +54,13 @@ func (s Several) Release(ctx context.Context, name, version string, on stack.On)
 			unknown = joined(unknown, err)
 		}
 	}
-	if partly != nil {
+	switch {
+	case partly != nil:
 		return partly, nil
+	case len(s) == 0:
+		return nil, unknown
 	}
-	return nil, unknown
+	return s[0].elsewhere(ctx, name, version, on, unknown)
 }
 
 // Read implements stack.Reader: the index that gave the release reads it.
@@ -67,7 +70,7 @@ func (s Several) Read(ctx context.Context, r *stack.Release, on stack.On, worth 
 	}
 	var unknown error
 	for _, i := range s {
-		had, err := i.Release(ctx, r.Name, r.Version, on)
+		had, err := i.release(ctx, r.Name, r.Version, on)
 		if err == nil && had.Known {
 			return i.Read(ctx, r, on, worth)
 		}
@@ -75,6 +78,11 @@ func (s Several) Read(ctx context.Context, r *stack.Release, on stack.On, worth 
 			return nil, err
 		}
 		unknown = joined(unknown, err)
+	}
+	if len(s) > 0 {
+		if _, err := s[0].elsewhere(ctx, r.Name, r.Version, on, unknown); err == nil {
+			return r, nil // nobody here has its files
+		}
 	}
 	return nil, unknown
 }

@@ -36,8 +36,30 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 // version is found too: who names it gets it. Its libraries are Unread, but for a release that the history describes.
 //
 // Where no wheel fits, but one for another system exists, Known is false and Requires is that one's. A version that exists as source only
-// is unknown here: what it would build is not to be foretold. Errors wrap stack.ErrUnknown or stack.ErrUnavailable.
+// is unknown here: what it would build is not to be foretold. A local version (2.7.0+rocm6.3) that the index doesn't have is as the history knows it:
+// such builds are published elsewhere. Errors wrap stack.ErrUnknown or stack.ErrUnavailable.
 func (i *Index) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	r, err := i.release(ctx, name, version, on)
+	if errors.Is(err, stack.ErrUnknown) {
+		return i.elsewhere(ctx, name, version, on, err)
+	}
+	return r, err
+}
+
+// elsewhere is a local version by the history, or else the error.
+func (i *Index) elsewhere(ctx context.Context, name, version string, on stack.On, unknown error) (*stack.Release, error) {
+	if v, err := pkgmeta.ParseVersion(version); err != nil || v.Local() == "" || i.history == nil {
+		return nil, unknown
+	}
+	r, err := i.history.Release(ctx, name, version, on)
+	if err != nil {
+		return nil, unknown
+	}
+	return r, nil
+}
+
+// release is Release, of what the index has.
+func (i *Index) release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
 	best, fits, files, err := i.choose(ctx, name, version, on)
 	if err != nil {
 		return nil, err
