@@ -90,13 +90,8 @@ func below(l *loaded) []*loaded {
 
 // deferrable tells whether all relocations that refer to a symbol are of the kinds that prepare_lazy leaves for later: calls, and addresses in the GOT.
 func (u *musl) deferrable(r *run, l *loaded, ref elfobj.Reference) bool {
-	f, err := r.store.root.Open(rooted(l.path))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	o, err := elfobj.Read(f, f.Size())
-	if err != nil {
+	o := ReadObject(r.store.root, rooted(l.path))
+	if o == nil {
 		return false
 	}
 	name := string(l.object.m.Name(ref))

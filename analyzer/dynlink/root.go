@@ -18,6 +18,20 @@ type Root interface {
 	Folder(path string) bool
 }
 
+// ReadObject reads a file of a root in whole; nil where there is none, or none that is an object.
+func ReadObject(root Root, path string) *elfobj.Object {
+	f, err := root.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	o, err := elfobj.Read(f, f.Size())
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
 // File is an open file. ReadAt of a folder fails.
 type File interface {
 	io.ReaderAt

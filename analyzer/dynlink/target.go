@@ -71,13 +71,8 @@ func (t *target) find(soname, by string) *elfobj.Object {
 	if o == nil || o.m == nil {
 		return nil
 	}
-	f, err := t.linker.store.root.Open(rooted(found))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	read, err := elfobj.Read(f, f.Size())
-	if err != nil {
+	read := ReadObject(t.linker.store.root, rooted(found))
+	if read == nil {
 		return nil
 	}
 	t.by[soname] = &loaded{object: o, path: found, shown: found, by: asks}

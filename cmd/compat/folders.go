@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -43,7 +44,7 @@ func besides(f checkFlags, o *analyzer.Options) error {
 			if err != nil {
 				return fmt.Errorf("--library-path: %w", err)
 			}
-			o.LibraryPath = append(o.LibraryPath, analyzer.Folder{Path: at, Open: func(file string) *elfobj.Object { return b.object(path.Join(at, file)) }})
+			o.LibraryPath = append(o.LibraryPath, analyzer.Folder{Path: at, Open: func(file string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, file)) }})
 		}
 	}
 	if f.conda != "" {
@@ -70,20 +71,6 @@ func (b beside) folder(dir string) (string, error) {
 	return at, nil
 }
 
-// object reads a file of the root; nil where there is none, or none that is an object.
-func (b beside) object(at string) *elfobj.Object {
-	f, err := b.root.Open(at)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	o, err := elfobj.Read(f, f.Size())
-	if err != nil {
-		return nil
-	}
-	return o
-}
-
 // installed matches the name of a file in conda-meta: a package, its version and its build.
 var installed = lazyregexp.New(`^(.+)-([^-]+)-[^-]+\.json$`)
 
@@ -103,7 +90,7 @@ func (b beside) conda(dir string) (*analyzer.Conda, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &analyzer.Conda{Path: at, Open: func(p string) *elfobj.Object { return b.object(path.Join(at, p)) }}
+	k := &analyzer.Conda{Path: at, Open: func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, p)) }}
 	packages := map[string]string{} // file in conda-meta -> NAME VERSION
 	for _, e := range entries {
 		m := installed.FindStringSubmatch(e.Name())

@@ -27,18 +27,10 @@ func (t *task) ahead(ctx context.Context) (outcome, error) {
 	var event struct {
 		Run int64 `json:"run"`
 	}
-	if len(t.job.Payload) > 0 {
-		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
-			return done, &unfit{"the job's payload is damaged"}
-		}
+	if err := t.event(&event); err != nil {
+		return done, err
 	}
-	l := looked{}
-	if len(t.lease.State) > 0 {
-		if err := json.Unmarshal(t.lease.State, &l); err != nil {
-			t.Log.Warn("the stored state of the default branch is damaged", "error", err)
-			l = looked{}
-		}
-	}
+	l := *stored[looked](t)
 	sha := t.job.SHA
 	if sha != l.SHA && event.Run != 0 && event.Run < l.Run {
 		t.Log.Debug("an older run of the default branch was run again; a newer one is judged")

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,10 +25,8 @@ func (t *task) commit(ctx context.Context) (outcome, error) {
 		HeadOwner  string   `json:"head_owner"`
 		HeadBranch string   `json:"head_branch"`
 	}
-	if len(t.job.Payload) > 0 {
-		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
-			return done, &unfit{"the job's payload is damaged"}
-		}
+	if err := t.event(&event); err != nil {
+		return done, err
 	}
 	if event.Ran { // before the jobs: whichever of them looks first has to see it
 		if err := t.Queue.Put(ctx, t.ranKey(sha), []byte("1"), ranTTL); err != nil {

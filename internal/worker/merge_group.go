@@ -3,7 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -19,10 +18,8 @@ func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
 		BaseSHA   string `json:"base_sha"`
 		Destroyed bool   `json:"destroyed"`
 	}
-	if len(t.job.Payload) > 0 {
-		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
-			return done, &unfit{"the job's payload is damaged"}
-		}
+	if err := t.event(&event); err != nil {
+		return done, err
 	}
 	sha := lastPart(t.job.Key)
 	st := t.load()

@@ -36,18 +36,10 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 	var event struct {
 		Settings bool `json:"settings"`
 	}
-	if len(t.job.Payload) > 0 {
-		if err := json.Unmarshal(t.job.Payload, &event); err != nil {
-			return done, &unfit{"the job's payload is damaged"}
-		}
+	if err := t.event(&event); err != nil {
+		return done, err
 	}
-	r := &refresh{}
-	if len(t.lease.State) > 0 {
-		if err := json.Unmarshal(t.lease.State, r); err != nil {
-			t.Log.Warn("the stored state of the default branch is damaged", "error", err)
-			r = &refresh{}
-		}
-	}
+	r := stored[refresh](t)
 	if slices.ContainsFunc(defaults, func(name string) bool { return strings.EqualFold(name, t.repo.Name) }) { // the configuration of the whole account may be another
 		if err := t.keepFor(ctx, inheritKey(t.job.Installation, t.repo.Owner), nil, time.Second); err != nil {
 			return done, err

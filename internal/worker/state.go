@@ -45,6 +45,26 @@ type base struct {
 	Pull int    `json:"pull,omitempty"` // of a merge group: the pull request that it merges
 }
 
+// event reads the few fields of the event that the job keeps; one that keeps none leaves to as it is.
+func (t *task) event(to any) error {
+	if len(t.job.Payload) > 0 && json.Unmarshal(t.job.Payload, to) != nil {
+		return &unfit{"the job's payload is damaged"}
+	}
+	return nil
+}
+
+// stored reads the state of a default branch. One that can't be read is none.
+func stored[T any](t *task) *T {
+	s := new(T)
+	if len(t.lease.State) > 0 {
+		if err := json.Unmarshal(t.lease.State, s); err != nil {
+			t.Log.Warn("the stored state of the default branch is damaged", "error", err)
+			return new(T)
+		}
+	}
+	return s
+}
+
 // load reads the state of the job's subject. A state that can't be read is none.
 func (t *task) load() *state {
 	s := &state{blank: true}
