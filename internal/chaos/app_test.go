@@ -2,13 +2,14 @@ package chaos
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/compat-app/compat/internal/loopback"
 )
 
 // binary is cmd/compat, built once by TestMain.
@@ -42,12 +43,8 @@ type app struct {
 
 func newApp(t *testing.T, env map[string]string) *app {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	a := &app{addr: l.Addr().String(), dir: t.TempDir()}
+	a := &app{addr: loopback.Addr(t), dir: t.TempDir()}
+	var err error
 	if a.log, err = os.Create(filepath.Join(a.dir, "log")); err != nil {
 		t.Fatal(err)
 	}

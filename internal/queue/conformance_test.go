@@ -689,7 +689,7 @@ func testDamaged(t *testing.T, q *Queue) {
 
 // All keys of a script are in one slot: a server of a Cluster refuses anything else from a script that declares what it keeps to.
 func TestRedisClusterSlot(t *testing.T) {
-	server := redistest.Start(t, "--cluster-enabled", "yes", "--appendfsync", "no")
+	server, _ := redistest.Node(t, "--appendfsync", "no")
 	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})
 	ctx := t.Context()
 	must(t, q.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())

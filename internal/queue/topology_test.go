@@ -11,12 +11,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/compat-app/compat/internal/loopback"
 	"github.com/compat-app/compat/internal/queue/redistest"
 )
 
@@ -71,17 +73,18 @@ func TestSentinel(t *testing.T) {
 // In a Cluster all keys of the queue are in one slot, wherever that is.
 func TestCluster(t *testing.T) {
 	var nodes []*redistest.Server
+	var buses []int
 	var clients []*redis.Client
 	for range 3 {
-		n := redistest.Start(t, "--cluster-enabled", "yes", "--appendfsync", "no")
-		nodes = append(nodes, n)
+		n, bus := redistest.Node(t, "--appendfsync", "no")
+		nodes, buses = append(nodes, n), append(buses, bus)
 		clients = append(clients, redis.NewClient(&redis.Options{Addr: n.Addr(), Protocol: 2}))
 		defer clients[len(clients)-1].Close()
 	}
 	for i, c := range clients {
 		must(t, c.ClusterAddSlotsRange(t.Context(), []int{0, 5461, 10923}[i], []int{5460, 10922, 16383}[i]).Err())
 		host, port, _ := strings.Cut(nodes[0].Addr(), ":")
-		must(t, c.ClusterMeet(t.Context(), host, port).Err())
+		must(t, c.Do(t.Context(), "CLUSTER", "MEET", host, port, buses[0]).Err())
 	}
 	for _, c := range clients {
 		until(t, "the cluster", func() bool {
@@ -157,10 +160,7 @@ func TestTLS(t *testing.T) {
 		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
 		return path
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	must(t, l.Close())
+	port := strconv.Itoa(loopback.Port(t))
 	cert := write("cert.pem", "CERTIFICATE", der)
 	server := redistest.Start(t, "--appendfsync", "no", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", write("key.pem", "PRIVATE KEY", secret), "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
 	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})

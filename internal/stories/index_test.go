@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/loopback"
 )
 
 // index is a package index of the simple kind (PEP 503). That GitHub's token is sent to it fails the story.
@@ -57,7 +58,7 @@ func TestCaseBByTheIndex(t *testing.T) {
 
 // An answer that depends on an index which does not answer is no pass.
 func TestIndexDown(t *testing.T) {
-	s := tell(t, world{env: map[string]string{"PIP_INDEX_URL": "http://" + freeAddr(t) + "/simple/"}})
+	s := tell(t, world{env: map[string]string{"PIP_INDEX_URL": "http://" + loopback.Addr(t) + "/simple/"}})
 	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
 	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
 	k := s.Concluded(p.HeadSHA)

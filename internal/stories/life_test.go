@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/internal/githubtest"
 	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/loopback"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/queue/redistest"
 )
@@ -88,7 +89,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 // replica is another process of the app, on the same Redis.
 func (s *story) replica() *app {
 	other := *s.app
-	other.addr, other.dir, other.env = freeAddr(s), s.TempDir(), maps.Clone(s.app.env)
+	other.addr, other.dir, other.env = loopback.Addr(s), s.TempDir(), maps.Clone(s.app.env)
 	other.env["COMPAT_DATA"] = other.dir
 	return &other
 }

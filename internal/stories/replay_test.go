@@ -106,7 +106,7 @@ var (
 	reportID = regexp.MustCompile(`/reports/[\w-]+`)
 	replyTo  = regexp.MustCompile(`compat:reply \d+`)
 	day      = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
-	loopback = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	appRoot  = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 )
 
 // snapshot is all that the App has left on GitHub, without what differs from one GitHub to the next.
@@ -150,7 +150,7 @@ func (r *replay) snapshot() string {
 	for sha, name := range r.names {
 		text = strings.NewReplacer(sha, name, sha[:12], name).Replace(text)
 	}
-	text = loopback.ReplaceAllString(reportID.ReplaceAllString(text, "/reports/ID"), "http://app")
+	text = appRoot.ReplaceAllString(reportID.ReplaceAllString(text, "/reports/ID"), "http://app")
 	return day.ReplaceAllString(replyTo.ReplaceAllString(text, "compat:reply N"), "TODAY")
 }
 

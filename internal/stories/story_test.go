@@ -27,6 +27,7 @@ import (
 	"github.com/compat-app/compat/internal/githubtest"
 	"github.com/compat-app/compat/internal/githubtest/cases"
 	"github.com/compat-app/compat/internal/githubtest/openapi"
+	"github.com/compat-app/compat/internal/loopback"
 	"github.com/compat-app/compat/internal/queue/redistest"
 )
 
@@ -107,7 +108,7 @@ func tell(t *testing.T, w world) *story {
 	}
 	s := &story{T: t, gh: gh}
 	dir := t.TempDir()
-	s.app = &app{t: t, addr: freeAddr(t), dir: dir, log: &output{}}
+	s.app = &app{t: t, addr: loopback.Addr(t), dir: dir, log: &output{}}
 	if w.wait == 0 {
 		w.wait = 30 * time.Second
 	}

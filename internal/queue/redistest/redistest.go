@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/internal/loopback"
 	"github.com/compat-app/compat/internal/needs"
 )
 
@@ -42,7 +43,7 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	path := needs.Program(t, cmp.Or(os.Getenv("COMPAT_REDIS_SERVER"), "redis-server"), "redis-server", "this test needs a real one")
 	s := &Server{t: t, path: path, dir: t.TempDir()}
-	s.port = freePort(t)
+	s.port = loopback.Port(t)
 	s.args = append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
@@ -51,6 +52,13 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Cleanup(s.Kill)
 	s.Start()
 	return s
+}
+
+// Node starts a server of a Cluster. bus is where the others meet it.
+func Node(t testing.TB, args ...string) (s *Server, bus int) {
+	t.Helper()
+	bus = loopback.Port(t) // its own choice, 10,000 above its port, may be another's
+	return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus)}, args...)...), bus
 }
 
 // Addr is where the server listens: host and port.
@@ -66,7 +74,7 @@ func (s *Server) Replica(args ...string) *Server {
 // master.
 func (s *Server) Sentinel(name string) *Server {
 	s.t.Helper()
-	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: freePort(s.t)}
+	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: loopback.Port(s.t)}
 	w.URL = "redis://" + w.Addr() + "/0?master_name=" + name
 	file := filepath.Join(w.dir, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 5000\n", w.port, w.dir, name, s.port)
@@ -138,15 +146,4 @@ func (s *Server) end(signal syscall.Signal) {
 	_ = s.cmd.Process.Signal(signal)
 	_ = s.cmd.Wait() // its exit code tells nothing more
 	s.cmd = nil
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
