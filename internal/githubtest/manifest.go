@@ -3,7 +3,6 @@ package githubtest
 import (
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -11,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // codeLife is how long the code of a new App can be exchanged for its secrets (docs.github.com: registering a GitHub App from a manifest).
@@ -47,8 +49,12 @@ func webPath(path string) bool {
 	return path == "/favicon.ico" || strings.HasPrefix(path, "/settings/apps/") || strings.HasPrefix(path, "/organizations/")
 }
 
-var newAppPage = template.Must(template.New("new").Parse(`<!doctype html><html lang="en"><title>Create GitHub App</title><h1>Create GitHub App</h1>
-<form method="post" action="/settings/apps/manifest"><input name="id" type="hidden" value="{{.ID}}"><input name="name" value="{{.Name}}"><button>Create GitHub App</button></form></html>`))
+// newAppPage is the form that a manifest leads to.
+func newAppPage(id int, name string) g.Node {
+	const title = "Create GitHub App"
+	return h.Doctype(h.HTML(h.Lang("en"), h.TitleEl(g.Text(title)), h.H1(g.Text(title)),
+		h.Form(h.Method("post"), h.Action("/settings/apps/manifest"), h.Input(h.Name("id"), h.Type("hidden"), h.Value(strconv.Itoa(id))), h.Input(h.Name("name"), h.Value(name)), h.Button(g.Text(title)))))
+}
 
 // serveWeb is the part of GitHub that a person sees: the page that takes a manifest, and its button.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +88,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	}
 	s.registrations = append(s.registrations, &Registration{Organization: org, Name: str(m, "name"), Manifest: m, State: r.URL.Query().Get("state")})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = newAppPage.Execute(w, map[string]any{"ID": len(s.registrations) - 1, "Name": str(m, "name")}) // whoever went away is not told
+	_ = newAppPage(len(s.registrations)-1, str(m, "name")).Render(w) // whoever went away is not told
 }
 
 func (s *Server) createApp(w http.ResponseWriter, r *http.Request) {

@@ -70,6 +70,7 @@ var never = []struct {
 }{
 	{"", []string{"debug/elf"}, []string{"analyzer/elfobj", "analyzer/abidiff"}, "only elfobj reads ELF bytes"},
 	{"analyzer/", []string{"os", "net", "net/http", "os/exec", "syscall", "github.com/google/go-github/v60/github"}, []string{"analyzer/analyzertest"}, "the analyzer opens no file, socket or process"},
+	{"", []string{"html/template", "text/template"}, nil, "a template calls methods by their names, so the linker would keep every method of every type: a third of the binary"},
 	{"webhook", []string{"net/http/httputil", "github.com/google/go-github/v60/github"}, nil, "the webhook makes no outbound call"},
 }
 

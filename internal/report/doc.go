@@ -2,7 +2,7 @@
 //
 // A writer only shows: it judges nothing, opens nothing, and the same report gives the same bytes. Names in a report come from
 // artifacts, so each writer makes them harmless for its reader: control characters are visible in a terminal, Markdown has them
-// in code spans, HTML is escaped by html/template and needs no script.
+// in code spans, HTML is built from escaped nodes and needs no script.
 //
 //	report.Text(os.Stdout, r, report.TextOptions{})
 package report

@@ -1,22 +1,19 @@
 package setup
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/compat-app/compat/internal/report"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
-
-//go:embed page.html
-var pageHTML string
 
 //go:embed style.css
 var ownStyle string
@@ -30,21 +27,6 @@ func (s *Setup) policy() string {
 	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action %s://%s; frame-ancestors 'none'", base64.StdEncoding.EncodeToString(sum[:]), s.Site.Web.Scheme, s.Site.Web.Host)
 }
 
-// view is what the page shows: a problem, the App that is there, or the form.
-type view struct {
-	Style template.CSS
-	*Setup
-	Problem  string
-	Again    string // where the page begins; "": it can't be gone back to
-	Made     *Made
-	Steps    []Step
-	Action   string // of the form
-	JSON     string // the manifest
-	Hook     string
-	Key      string
-	Settings string
-}
-
 func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again bool) {
 	sentence = strings.ToUpper(sentence[:1]) + sentence[1:]
 	if !strings.HasSuffix(sentence, ".") {
@@ -53,11 +35,11 @@ func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again b
 	if s.Failed != nil {
 		s.Failed(sentence)
 	}
-	v := view{Problem: sentence}
+	rows := []g.Node{h.P(h.Role("alert"), h.Class("problem"), g.Text(sentence))}
 	if again {
-		v.Again = s.at(pagePath)
+		rows = append(rows, h.P(h.A(h.Href(s.at(pagePath)), g.Text("Begin again"))))
 	}
-	s.show(w, status, v)
+	show(w, status, h.Header(h.H1(own)), h.Main(report.Rows(rows...)))
 }
 
 func (s *Setup) form(w http.ResponseWriter) {
@@ -72,27 +54,73 @@ func (s *Setup) form(w http.ResponseWriter) {
 		s.fail(w, http.StatusInternalServerError, err.Error(), false)
 		return
 	}
-	s.show(w, http.StatusOK, view{Action: s.Site.form(s.Organization, s.state), JSON: manifest, Hook: hook.String(), Key: filepath.Join(s.Dir, KeyFile), Settings: filepath.Join(s.Dir, SettingsFile)})
+	to, host := s.Site.Web.String(), s.Site.Web.Host
+	owner, installers := "your own account", "no other account can install it"
+	if s.Organization != "" {
+		owner = s.Organization
+	}
+	if s.Manifest.Public {
+		installers = "any account may install it"
+	}
+	show(w, http.StatusOK,
+		h.Header(report.Rows(
+			h.H1(own, g.Text(" A GitHub App of your own")),
+			h.P(g.Text(s.Manifest.Description+" It will belong to "), h.Strong(g.Text(owner)), g.Textf(" on %s, and %s.", host, installers)),
+		)),
+		h.Main(report.Rows(
+			h.Form(h.Method("post"), h.Action(s.Site.form(s.Organization, s.state)), report.Rows(
+				h.Input(h.Type("hidden"), h.Name("manifest"), h.Value(manifest)),
+				h.P(g.Text("Sign in to "), h.A(h.Href(to), h.Target("_blank"), h.Rel("noopener"), g.Text(host)),
+					g.Text(" first: GitHub forgets what it is sent by somebody who has to sign in. It then asks for a name, which has to be free, and sends you back here.")),
+				h.P(h.Button(g.Text("Create the App on "+host))),
+			)),
+			facts([2]string{"events go to", hook.String()}, [2]string{"private key", filepath.Join(s.Dir, KeyFile)}, [2]string{"settings", filepath.Join(s.Dir, SettingsFile)}),
+			h.H2(g.Text("What it may do")),
+			asks(s.Manifest.Permissions, "permission", "level", "what for"),
+			h.H2(g.Text("What it is told of")),
+			asks(s.Manifest.Events, "event", "what for"),
+		)))
 }
 
 func (s *Setup) done(w http.ResponseWriter, made *Made) {
-	s.show(w, http.StatusOK, view{Made: made, Steps: made.Next()})
+	show(w, http.StatusOK,
+		h.Header(report.Rows(
+			h.H1(own, g.Text(" "), h.Span(h.Class("compatible"), g.Text("The App is there"))),
+			h.P(h.Strong(g.Text(made.Name)), g.Textf(", id %d. Its secrets are in two files that only you can read; GitHub does not tell them again.", made.ID)),
+		)),
+		h.Main(report.Rows(
+			facts([2]string{"private key", made.Key}, [2]string{"settings", made.Settings}),
+			h.H2(g.Text("What comes next")),
+			h.Ol(h.Class("steps"), report.Rows(g.Map(made.Next(), Step.item)...)),
+			h.P(g.Text("This page can be closed.")),
+		)))
 }
 
-func (s *Setup) show(w http.ResponseWriter, status int, v view) {
-	v.Style, v.Setup = template.CSS(style()), s //nolint:gosec // both style sheets are of the program itself
-	t, err := template.New("page").Parse(pageHTML)
-	var b bytes.Buffer
-	if err == nil {
-		err = t.Execute(&b, v)
-	}
-	if err != nil {
-		http.Error(w, "The page can't be shown: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
+// own stands over every page.
+var own = h.Span(h.Class("tool"), g.Text("compat setup"))
+
+// facts are names with what they stand for.
+func facts(list ...[2]string) g.Node {
+	return h.Dl(report.Rows(g.Map(list, func(f [2]string) g.Node { return g.Group{h.Dt(g.Text(f[0])), h.Dd(h.Code(g.Text(f[1])))} })...))
+}
+
+// asks is what the App asks for, as a table.
+func asks(list []Ask, columns ...string) g.Node {
+	head := g.Map(columns, func(c string) g.Node { return h.Th(h.Scope("col"), g.Text(c)) })
+	rows := g.Map(list, func(a Ask) g.Node {
+		row := g.Group{h.Td(h.Code(g.Text(a.Name)))}
+		if a.Level != "" {
+			row = append(row, h.Td(g.Text(a.Level)))
+		}
+		return h.Tr(append(row, h.Td(g.Text(a.Why)))...)
+	})
+	return h.Table(report.Rows(h.THead(h.Tr(head...)), h.TBody(report.Rows(rows...))))
+}
+
+func show(w http.ResponseWriter, status int, body ...g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // whoever went away is not told
+	_ = report.PageOf("compat setup", h.StyleEl(g.Raw(style())), body...).Render(w) // whoever went away is not told
 }
 
 // Step is what there is to do once the App is there.
@@ -100,6 +128,17 @@ type Step struct {
 	What    string
 	Command string // "" for a step in the browser
 	Link    string // "" for a step at a terminal
+}
+
+func (s Step) item() g.Node {
+	what := g.Text(s.What)
+	if s.Link != "" {
+		what = h.A(h.Href(s.Link), what)
+	}
+	if s.Command == "" {
+		return h.Li(what)
+	}
+	return h.Li(what, g.Text("\n"), h.Pre(h.Code(g.Text(s.Command))))
 }
 
 // RequiredPage says how the check is made a required one.
