@@ -62,7 +62,7 @@ func names(t *testing.T) []string {
 			t.Error(err)
 		}
 	}()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		page := get(t, "http://"+listener.Addr().String()+"/metrics")
 		var found []string
 		for _, m := range regexp.MustCompile(`(?m)^# TYPE (compat_\S+)`).FindAllStringSubmatch(page, -1) {

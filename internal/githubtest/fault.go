@@ -86,8 +86,8 @@ func (s *Server) faulty(r *request, f *Fault) *answer {
 	return a
 }
 
-// grace is for requests that were on their way when the limit was told.
-const grace = time.Second
+// grace is for requests that were on their way when the limit was told, on a machine that has much else to do.
+const grace = 2 * time.Second
 
 func (s *Server) limited(r *request) *answer {
 	if r.inst == nil || r.inst.limit == nil || r.op.id == "rate-limit/get" || !r.call.At.Before(r.inst.limit.until) {

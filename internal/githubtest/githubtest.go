@@ -42,7 +42,7 @@ type Options struct {
 	TokenLife time.Duration
 }
 
-// Server is one GitHub with one App. AppID, Slug, BotLogin, Secret and Key are made by Start and stay; Hook and TokenLife may be
+// Server is one GitHub with one App. AppID, Slug, BotLogin, Secret and Key are made by Start and stay; Hook, TokenLife and Patience may be
 // changed before the App starts, or inside Do.
 type Server struct {
 	AppID     int64
@@ -52,6 +52,7 @@ type Server struct {
 	Key       *rsa.PrivateKey
 	Hook      string // the App's webhook address; "" makes deliveries fail
 	TokenLife time.Duration
+	Patience  time.Duration // with the App's answer to a delivery: ten seconds, as GitHub's; a test that a busy machine runs may have more
 
 	prefix   string
 	validate func(*http.Request, []byte) error
@@ -82,7 +83,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("githubtest: make the App's key: %w", err)
 	}
-	s := &Server{AppID: 4711, Slug: "compat-test", Secret: "hook-" + random(12), Key: key, TokenLife: o.TokenLife,
+	s := &Server{AppID: 4711, Slug: "compat-test", Secret: "hook-" + random(12), Key: key, TokenLife: o.TokenLife, Patience: 10 * time.Second,
 		prefix: o.Prefix, validate: o.Validate, last: 5_000_000, permissions: permissions, clientSecret: random(20),
 		users: map[string]*User{}, installs: map[int64]*Installation{}, repos: map[int64]*Repo{}, tokens: map[string]*token{}, links: map[string]*link{}}
 	if s.TokenLife == 0 {

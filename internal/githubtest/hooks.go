@@ -27,7 +27,7 @@ type Delivery struct {
 	At         time.Time
 	Took       time.Duration
 	Redelivery bool
-	Code       int // of the App's answer; 502 where it could not be reached, 504 after ten seconds
+	Code       int // of the App's answer; 502 where it could not be reached, 504 when it took too long
 	Header     http.Header
 	Body       []byte // of the App's answer
 
@@ -59,7 +59,7 @@ func NewGUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Send delivers an event to Hook, signed, under a new GUID, and waits for the answer. Like GitHub it gives up after ten seconds and never retries.
+// Send delivers an event to Hook, signed, under a new GUID, and waits for the answer. Like GitHub it gives up after a while and never retries.
 func (s *Server) Send(event string, payload map[string]any) *Delivery {
 	return s.SendAs(NewGUID(), event, payload)
 }
@@ -113,20 +113,24 @@ func (s *Server) Headers(d *Delivery) http.Header {
 
 func (s *Server) deliver(d *Delivery) *Delivery {
 	d.At = time.Now()
-	d.Code, d.Header, d.Body = Post(s.Hook, s.Headers(d), d.Payload)
+	d.Code, d.Header, d.Body = post(s.Hook, s.Headers(d), d.Payload, s.Patience)
 	d.Took = time.Since(d.At)
 	s.keep(d)
 	return d
 }
 
-// Post sends any body with any headers, as a stranger would; with "Expect: 100-continue" the body waits for the App to want it. The code is 502 where nobody answers, 504 after ten seconds.
+// Post sends any body with any headers, as a stranger would; with "Expect: 100-continue" the body waits for the App to want it. The code is 502 where nobody answers, 504 after a minute.
 func Post(url string, h http.Header, body []byte) (code int, header http.Header, answer []byte) {
+	return post(url, h, body, time.Minute)
+}
+
+func post(url string, h http.Header, body []byte, patience time.Duration) (code int, header http.Header, answer []byte) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return http.StatusBadGateway, nil, nil
 	}
 	req.Header = h
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 5 * time.Second}}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: patience}}
 	res, err := client.Do(req)
 	if err != nil {
 		if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
@@ -211,6 +215,6 @@ func (s *Server) redeliver(r *request) (any, error) {
 	}
 	again := *d
 	again.ID, again.Redelivery, again.Body, again.Header = s.id(), true, nil, nil
-	go s.deliver(&again) // ends with the App's answer, after ten seconds at the latest
+	go s.deliver(&again) // ends with the App's answer, or with its patience
 	return &answer{status: http.StatusAccepted, body: object{}}, nil
 }

@@ -280,7 +280,7 @@ func TestLimitForbidsCalls(t *testing.T) {
 		t.Errorf("limited: %d", got)
 	}
 	w.clean(t)
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(2200 * time.Millisecond)
 	if got := get(); got != 429 {
 		t.Errorf("in the limit: %d", got)
 	}

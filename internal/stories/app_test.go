@@ -145,7 +145,7 @@ func (a *app) get(path string) (code int, body string) {
 	if strings.HasPrefix(path, "/") {
 		url = a.url(path)
 	}
-	c := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := c.Get(url)
 	if err != nil {
 		return 0, ""

@@ -112,6 +112,7 @@ func TestRepositoryTakenAway(t *testing.T) {
 		}
 		return ""
 	})
+	s.quiet() // what was under way may have called until then
 	before := len(s.gh.Calls())
 	never(s, 2*time.Second, func() string {
 		for _, c := range s.gh.Calls()[before:] {

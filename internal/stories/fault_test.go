@@ -11,7 +11,7 @@ import (
 )
 
 // limit is a rate limit of some seconds that says when it ends, unless it is bare.
-const limit = 3 * time.Second
+const limit = 5 * time.Second // longer than githubtest's grace
 
 // A pull request with case A gets its verdict and its comment, once, whatever goes wrong on the way. That nothing is asked
 // during a limit is a rule of githubtest.
@@ -132,7 +132,7 @@ func (s *story) judgedElsewhere(p *githubtest.Pull) {
 // TestAcknowledgedBeforeGitHubAnswers: a delivery is answered though no call of GitHub's API is answered before GitHub gives up waiting for it.
 func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 	s := tell(t, world{})
-	s.gh.Fault("*", -1, githubtest.Fault{Delay: 15 * time.Second})
+	s.gh.Fault("*", -1, githubtest.Fault{Delay: 2 * patience})
 	p := s.Open()
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	for _, d := range s.gh.Deliveries() {

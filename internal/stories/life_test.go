@@ -140,7 +140,7 @@ func TestTerminateDrains(t *testing.T) {
 
 // SIGTERM while every worker has a job in hand: each is done or given back, nothing is counted against it, and the next process takes it up at once.
 func TestTerminateUnderLoad(t *testing.T) {
-	onBoth(t, world{env: map[string]string{"COMPAT_WORKERS": "4"}}, func(s *story, _ *redistest.Server) {
+	onBoth(t, world{env: map[string]string{"COMPAT_WORKERS": "4", "COMPAT_LEASE": "1m"}}, func(s *story, _ *redistest.Server) { // no busy machine loses such a lease
 		var pulls []*githubtest.Pull
 		var slow []*githubtest.Artifact
 		for i := range 10 {
@@ -348,7 +348,7 @@ func TestOneProcessSweeps(t *testing.T) {
 func TestInstallationEnds(t *testing.T) {
 	for _, action := range []string{"suspend", "deleted"} {
 		t.Run(action, func(t *testing.T) {
-			s := tell(t, world{})
+			s := tell(t, world{wait: time.Hour}) // the sweeper's look at all heads, which calls too, is far away
 			p := s.Open()
 			s.Queued(p.HeadSHA)
 			q := s.elsewhere()
@@ -356,11 +356,11 @@ func TestInstallationEnds(t *testing.T) {
 			if d.Code != 200 && d.Code != 202 {
 				s.Errorf("installation.%s: answered %d %s", action, d.Code, d.Body)
 			}
-			time.Sleep(1500 * time.Millisecond) // what was under way may end
-			quiet := time.Now()
+			s.quiet() // what was under way may have called until then
+			before := len(s.gh.Calls())
 			never(s, 3*time.Second, func() string {
-				for _, c := range s.gh.Calls() {
-					if c.Installation == s.inst.ID && c.At.After(quiet) {
+				for _, c := range s.gh.Calls()[before:] {
+					if c.Installation == s.inst.ID {
 						return "a call for an installation that is gone: " + c.String()
 					}
 				}

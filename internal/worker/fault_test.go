@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,14 @@ func TestWritesTookEffectButFailed(t *testing.T) {
 	s.once(p.HeadSHA)
 }
 
+// limit is longer than githubtest's grace.
+const limit = 5 * time.Second
+
 func TestLimits(t *testing.T) {
 	for name, f := range map[string]githubtest.Fault{
-		"primary":   {Status: 403, Limit: 3 * time.Second, Primary: true},
-		"secondary": {Status: 403, Limit: 3 * time.Second, RetryAfter: true},
-		"429":       {Status: 429, Limit: 3 * time.Second, RetryAfter: true},
+		"primary":   {Status: 403, Limit: limit, Primary: true},
+		"secondary": {Status: 403, Limit: limit, RetryAfter: true},
+		"429":       {Status: 429, Limit: limit, RetryAfter: true},
 	} {
 		for _, op := range []string{"checks/update", "actions/list-workflow-runs-for-repo", "issues/create-comment"} {
 			t.Run(name+" on "+strings.ReplaceAll(op, "/", " "), func(t *testing.T) {
@@ -145,7 +149,14 @@ func TestSuspended(t *testing.T) {
 		return ""
 	})
 	s.send("installation", s.gh.InstallationEvent(s.inst, "suspend"))
-	time.Sleep(1500 * time.Millisecond)
+	s.until(func() string { // what was under way ends
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if claimed, ended := strings.Count(s.log.String(), "job claimed"), strings.Count(s.log.String(), "job ended"); claimed != ended {
+			return fmt.Sprintf("%d jobs were claimed and %d have ended", claimed, ended)
+		}
+		return ""
+	})
 	before := len(s.gh.Calls())
 	time.Sleep(4 * time.Second)
 	for _, c := range s.gh.Calls()[before:] {

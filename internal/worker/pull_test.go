@@ -79,12 +79,14 @@ func TestNewHeadSupersedes(t *testing.T) {
 	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.finish(p, clean("1.2.0"))
 	s.want(s.concluded(p.HeadSHA), "success")
-	time.Sleep(2 * time.Second)
-	for _, k := range s.gh.Checks(s.repo, old) {
-		if k.Conclusion != "cancelled" {
-			t.Errorf("the superseded head: %s %q", k.Status, k.Conclusion)
+	s.until(func() string {
+		for _, k := range s.gh.Checks(s.repo, old) {
+			if k.Conclusion != "cancelled" {
+				return "the superseded head: " + k.Status + " " + k.Conclusion
+			}
 		}
-	}
+		return ""
+	})
 }
 
 func TestForkWhosePullRequestEventWasLost(t *testing.T) {

@@ -86,8 +86,9 @@ func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait, lease: time.Second}
+	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait, lease: time.Minute} // so long that no busy machine loses one; who ends gives its leases back
 	s.front = httptest.NewServer(s)
+	gh.Patience = time.Minute // a busy machine answers late
 	gh.Hook = s.front.URL + "/webhook"
 	s.inst = gh.Install("acme")
 	s.repo = gh.NewRepo(s.inst, "widget", map[string]string{"pyproject.toml": project, "README.md": "# widget\n"})
@@ -205,7 +206,7 @@ func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Commen
 func (s *service) until(what func() string) {
 	s.t.Helper()
 	var why string
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // a machine may be slow; what never happens is what fails
 		if why = what(); why == "" {
 			return
 		}
