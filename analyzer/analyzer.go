@@ -17,6 +17,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -104,7 +105,8 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 
 // run judges one list of inputs; fixes are tried only where they will be shown.
 func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, error) {
-	r, err := readAll(ctx, inputs, c.options)
+	names := elfobj.NewNames()
+	r, err := readAll(ctx, inputs, c.options, names)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
 	c.asked = map[string]*stack.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
-	c.names, c.first, c.shared = asked.New(), nil, shared{}
+	c.names, c.first, c.shared = asked.New(names), nil, shared{}
 	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
 	for _, f := range r.facts {
 		for _, o := range f.Objects {

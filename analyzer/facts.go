@@ -57,7 +57,7 @@ var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 // newObject gathers what is asked of an object again and again.
 func newObject(path, format string, o *elfobj.Object) *Object {
 	x := &Object{Path: path, Object: o,
-		module: extensionSuffix.MatchString(path) || slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool { return strings.HasPrefix(e.Name, "PyInit_") }),
+		module: extensionSuffix.MatchString(path) || o.Exports.Any(func(name string) bool { return strings.HasPrefix(name, "PyInit_") }),
 		stem:   variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
 		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM) && !libraryFolder.MatchString(path),
 	}
@@ -116,8 +116,9 @@ func isMetadata(p string) bool {
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-// readAll turns inputs into facts. Its error is that of ctx or of reading the input itself.
-func readAll(ctx context.Context, inputs []Input, o Options) (*read, error) {
+// readAll turns inputs into facts, with the names of all symbols among names. Its error is that of ctx or of reading the input itself.
+func readAll(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*read, error) {
+	prepare := func(f *unpack.File) any { return prepare(f, names) }
 	r := &read{}
 	for _, in := range inputs {
 		byPackage := map[*unpack.Package]*Facts{}

@@ -40,8 +40,8 @@ func hostOf(o *Object) Host {
 }
 
 func exports(o *Object, prefixes ...string) bool {
-	return slices.ContainsFunc(o.Exports, func(e elfobj.Export) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(e.Name, p) })
+	return o.Exports.Any(func(name string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 	})
 }
 

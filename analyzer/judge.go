@@ -429,17 +429,17 @@ func (c *check) brought(r *stack.Release) []*dynlink.Library {
 }
 
 // rebound is the object's imports, with those bound elsewhere that the scenario says.
-func rebound(v *View, s fix.Scenario) []elfobj.Import {
-	if len(s.Symver) == 0 {
+func rebound(v *View, s fix.Scenario) *elfobj.Imports {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.Symver)), func(r fix.Reference) bool { return r.Object == v.Path }) {
 		return v.Imports
 	}
-	out := slices.Clone(v.Imports)
+	out := v.Imports.List()
 	for i := range out {
 		if version, ok := s.Symver[fix.Reference{Object: v.Path, Symbol: out[i].Name, Version: out[i].Version}]; ok {
 			out[i].Version = version
 		}
 	}
-	return out
+	return elfobj.NewImports(out...)
 }
 
 // Alternatives tells whether two objects stand beside each other with names that differ in a version or a GPU stack only: one of

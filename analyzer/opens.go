@@ -22,7 +22,7 @@ var dotSO = []byte(".so")
 
 // readOpened lists the names of libraries among the constants of an object that calls dlopen, sorted. It goes by the section .rodata.
 func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
-	if !slices.ContainsFunc(o.Imports, func(i elfobj.Import) bool { return i.Name == "dlopen" || i.Name == "dlmopen" }) {
+	if !o.Imports.Any(func(name string) bool { return name == "dlopen" || name == "dlmopen" }) {
 		return nil
 	}
 	var out []string

@@ -39,8 +39,8 @@ type prepared struct {
 	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
 }
 
-// prepare reads a file. It is called from several goroutines and looks at nothing else.
-func prepare(f *unpack.File) any {
+// prepare reads a file, the names of an object's symbols among names. It is called from several goroutines and looks at nothing else.
+func prepare(f *unpack.File, names *elfobj.Names) any {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
 	switch {
@@ -57,7 +57,7 @@ func prepare(f *unpack.File) any {
 		p.depends = true
 		p.read(f, maxMetadata, false)
 	default:
-		p.binary(f)
+		p.binary(f, names)
 	}
 	return p
 }
@@ -71,7 +71,7 @@ func (p *prepared) read(f *unpack.File, limit int64, whole bool) {
 	p.text, p.err = io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, limit)))
 }
 
-func (p *prepared) binary(f *unpack.File) {
+func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	head := make([]byte, 512)
 	n, _ := f.Content.ReadAt(head, 0)
 	head = head[:n]
@@ -83,7 +83,7 @@ func (p *prepared) binary(f *unpack.File) {
 	}
 	text := string(head)
 	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
-	p.elf, p.err = elfobj.Read(f.Content, f.Size)
+	p.elf, p.err = elfobj.ReadAmong(names, f.Content, f.Size)
 	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
 		p.size, p.digest = f.Size, digest(f)
 	}

@@ -47,7 +47,7 @@ type View struct {
 	*Object
 	Library     *dynlink.Library
 	Loading     *dynlink.Loading
-	Bindings    []dynlink.Binding
+	Bindings    dynlink.Bindings
 	Missing     []string // its own DT_NEEDED entries that nothing answers
 	Host        Host     // the program that loads it
 	Alternative bool     // one of several objects of which one is picked at run time

@@ -40,11 +40,13 @@ func invent(r *rand.Rand) *environment {
 		name := fmt.Sprintf("p%d", p)
 		for v := range 1 + r.IntN(5) {
 			l := stack.Library{Path: name + "/lib" + name + ".so.1", SONAME: "lib" + name + ".so.1", Known: true, Versions: []string{"lib" + name + ".so.1", "V"}}
+			var exports []elfobj.Export
 			for s := range 5 {
 				if s == 0 || s <= v && r.IntN(6) > 0 || r.IntN(5) == 0 {
-					l.Exports = append(l.Exports, elfobj.Export{Name: fmt.Sprintf("%s_s%d", name, s), Version: "V", Kind: "func"})
+					exports = append(exports, elfobj.Export{Name: fmt.Sprintf("%s_s%d", name, s), Version: "V", Kind: "func"})
 				}
 			}
+			l.Exports = elfobj.NewExports(exports...)
 			if r.IntN(8) == 0 {
 				l.Path, l.SONAME = name+"/lib"+name+".so.2", "lib"+name+".so.2"
 			}

@@ -95,12 +95,12 @@ func cpython(tag string) int {
 func Of(o *elfobj.Object, static []elfobj.StaticSymbol) []Symbol {
 	gcc := slices.ContainsFunc(o.Comment, func(c string) bool { return strings.Contains(c, "GCC") })
 	var out []Symbol
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		if Names(i.Name) {
 			out = append(out, Symbol{i.Name, false})
 		}
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if Names(e.Name) {
 			out = append(out, Symbol{e.Name, e.Unique && gcc})
 		}

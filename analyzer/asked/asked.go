@@ -1,7 +1,7 @@
 // Package asked numbers what a set of objects imports, so that who defines a symbol is found once, and not again in each load, each link and each
 // trial of a fix: with hundreds of libraries, as in vtk's wheel, that is billions of questions.
 //
-//	names := asked.New()
+//	names := asked.New(elfobj.NewNames())
 //	for n, q := range names.Of(object.Imports, false) { … }  // q is the question that import n asks
 //	for _, hit := range names.In(other.Exports) { … }         // the exports that somebody asks for
 //
@@ -27,14 +27,16 @@ type Hit struct {
 	Export int32 // its place in the list
 }
 
-// Names numbers names and questions. Lists are known by where they lie and must not change. It is for one goroutine.
+// Names numbers names and questions. Lists are known by where they lie. It is for one goroutine.
 type Names struct {
 	Questions []Question
 
-	names   map[string]int32
-	numbers map[question]int32
+	kept    *elfobj.Names
+	numbers []int32 // by number in kept, +1; 0: nobody asks for it
+	count   int     // of the names that are asked for
+	known   map[question]int32
 	lists   map[list][]int32
-	hits    map[*elfobj.Export][]Hit
+	hits    map[*elfobj.Exports][]Hit
 }
 
 type question struct {
@@ -43,74 +45,87 @@ type question struct {
 }
 
 type list struct {
-	first *elfobj.Import
-	bare  bool
+	imports *elfobj.Imports
+	bare    bool
 }
 
-// New makes an empty numbering.
-func New() *Names {
-	return &Names{names: map[string]int32{}, numbers: map[question]int32{}, lists: map[list][]int32{}, hits: map[*elfobj.Export][]Hit{}}
+// New makes an empty numbering on top of a set of names, best the one that the objects were read among.
+func New(kept *elfobj.Names) *Names {
+	return &Names{kept: kept, known: map[question]int32{}, lists: map[list][]int32{}, hits: map[*elfobj.Exports][]Hit{}}
 }
 
 // Of gives the number of the question that each import asks; bare: without its version.
-func (n *Names) Of(imports []elfobj.Import, bare bool) []int32 {
-	if len(imports) == 0 {
+func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
+	if imports.Len() == 0 {
 		return nil
 	}
-	key := list{&imports[0], bare}
-	if known := n.lists[key]; len(known) >= len(imports) {
-		return known[:len(imports)]
+	key := list{imports, bare}
+	if known, ok := n.lists[key]; ok {
+		return known
 	}
-	out := make([]int32, len(imports))
-	for i := range imports {
-		version := imports[i].Version
+	out := make([]int32, imports.Len())
+	foreign := imports.Names() != n.kept
+	for i := range out {
+		name, version := imports.Asks(i)
+		if foreign {
+			name = n.kept.Add(imports.Names().Name(name))
+		}
 		if bare {
 			version = ""
 		}
-		out[i] = n.ask(imports[i].Name, version)
+		out[i] = n.ask(name, version)
 	}
 	n.lists[key] = out
 	return out
 }
 
-func (n *Names) ask(symbol, version string) int32 {
-	name, ok := n.names[symbol]
-	if !ok {
-		name = int32(len(n.names))
-		n.names[symbol] = name
+func (n *Names) ask(kept uint32, version string) int32 {
+	if more := int(kept) + 1 - len(n.numbers); more > 0 {
+		n.numbers = append(n.numbers, make([]int32, n.kept.Len()-len(n.numbers))...)
+	}
+	if n.numbers[kept] == 0 {
+		n.count++
+		n.numbers[kept] = int32(n.count)
 		clear(n.hits) // a name that nobody asked for before
 	}
-	key := question{name, version}
-	q, ok := n.numbers[key]
+	key := question{n.numbers[kept] - 1, version}
+	q, ok := n.known[key]
 	if !ok {
 		q = int32(len(n.Questions))
-		n.numbers[key] = q
-		n.Questions = append(n.Questions, Question{name, symbol, version})
+		n.known[key] = q
+		n.Questions = append(n.Questions, Question{key.name, n.kept.Name(kept), version})
 	}
 	return q
 }
 
 // In lists the exports that are asked for so far, in their order.
-func (n *Names) In(exports []elfobj.Export) []Hit {
-	if len(exports) == 0 {
+func (n *Names) In(exports *elfobj.Exports) []Hit {
+	if exports.Len() == 0 {
 		return nil
 	}
-	known, ok := n.hits[&exports[0]]
+	known, ok := n.hits[exports]
 	if !ok {
-		for i := range exports {
-			if name, asked := n.names[exports[i].Name]; asked {
-				known = append(known, Hit{name, int32(i)})
+		foreign := exports.Names() != n.kept
+		for i := range exports.Len() {
+			number := int32(-1)
+			if foreign {
+				number = n.Name(exports.Name(i))
+			} else if kept := exports.Number(i); int(kept) < len(n.numbers) {
+				number = n.numbers[kept] - 1
+			}
+			if number >= 0 {
+				known = append(known, Hit{number, int32(i)})
 			}
 		}
-		n.hits[&exports[0]] = known
+		n.hits[exports] = known
 	}
 	return known
 }
 
 // Name is the number of a name, -1 for one that nobody asks for.
 func (n *Names) Name(symbol string) int32 {
-	if name, ok := n.names[symbol]; ok {
-		return name
+	if kept, ok := n.kept.Find(symbol); ok && int(kept) < len(n.numbers) {
+		return n.numbers[kept] - 1
 	}
 	return -1
 }
@@ -123,11 +138,11 @@ func (n *Names) Each(symbols iter.Seq2[string, string], yield func(name int32)) 
 			continue
 		}
 		last = name
-		if number, ok := n.names[name]; ok {
+		if number := n.Name(name); number >= 0 {
 			yield(number)
 		}
 	}
 }
 
-// Len is how many names there are.
-func (n *Names) Len() int { return len(n.names) }
+// Len is how many names are asked for.
+func (n *Names) Len() int { return n.count }

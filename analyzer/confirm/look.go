@@ -88,9 +88,9 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		switch {
 		case b.Import.Weak:
 			out.why = fmt.Sprintf("%s refers to %s weakly, and no linker complains of that", v.Path, name)
-		case r.Problem(*b.Import) != nil:
+		case r.Problem(b.Import) != nil:
 			return evidence{state: bad, library: b.Import.Library, why: fmt.Sprintf("%s refers to %s, and GNU ld finds no definition", v.Path, name)}
-		case slices.Contains(r.Undecided, *b.Import):
+		case slices.Contains(r.Undecided, b.Import):
 			return evidence{state: open, why: fmt.Sprintf("%s refers to %s, and of a library that may have it only the name is known", v.Path, name)}
 		case circular(p, b):
 			return evidence{state: bad, always: true, library: b.Import.Library, why: fmt.Sprintf("%s refers to %s, and can be linked only where %s has that version", v.Path, name, b.Import.Library)}
@@ -149,7 +149,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 		return evidence{}, false
 	}
 	out.state, out.why = open, fmt.Sprintf("%s asks for %s of %s", v.Path, d.Version, out.library)
-	for _, b := range v.Bindings {
+	for b := range v.Bindings.All() {
 		if b.Import.Version != d.Version || b.Import.Library != out.library {
 			continue
 		}

@@ -1,6 +1,7 @@
 package dynlink
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -18,58 +19,122 @@ const (
 	WeakUndefined Outcome = "weak undefined" // nothing defines it, and that is no error
 )
 
+// outcomes are numbered in Bindings.
+var outcomes = [...]Outcome{Bound, Undecided, NoVersion, NoSymbol, WeakUndefined}
+
 // Binding is an import with what the loader would make of it.
 type Binding struct {
-	Import   *elfobj.Import
+	Import   elfobj.Import
 	Outcome  Outcome
 	Provider *Library // who defines it; of NoVersion and of a versioned NoSymbol the library that should have; else nil
 }
 
+// Bindings are those of an object's imports, in their order, in 4 bytes each.
+type Bindings struct {
+	imports *elfobj.Imports
+	scope   []*Library
+	rows    []uint32 // place of the provider in scope, +1; behind it 3 bits for the outcome
+	failed  []int32  // places of the rows that are not Bound
+}
+
+// Len is how many there are.
+func (b Bindings) Len() int { return len(b.rows) }
+
+// At is one of them, by the place of its import from 0.
+func (b Bindings) At(n int) Binding {
+	out := Binding{Import: b.imports.At(n), Outcome: outcomes[b.rows[n]&7]}
+	if provider := b.rows[n] >> 3; provider > 0 {
+		out.Provider = b.scope[provider-1]
+	}
+	return out
+}
+
+// All gives every one.
+func (b Bindings) All() iter.Seq[Binding] {
+	return func(yield func(Binding) bool) {
+		for n := range b.rows {
+			if !yield(b.At(n)) {
+				return
+			}
+		}
+	}
+}
+
+// Failed gives those that are not Bound.
+func (b Bindings) Failed() iter.Seq[Binding] {
+	return func(yield func(Binding) bool) {
+		for _, n := range b.failed {
+			if !yield(b.At(int(n))) {
+				return
+			}
+		}
+	}
+}
+
+// To gives those with a provider of a kind.
+func (b Bindings) To(kind Kind) iter.Seq[Binding] {
+	return func(yield func(Binding) bool) {
+		for n, row := range b.rows {
+			if row>>3 > 0 && b.scope[row>>3-1].Kind == kind && !yield(b.At(n)) {
+				return
+			}
+		}
+	}
+}
+
 // Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default). musl's loader (ldso/dynlink.c) ignores versions altogether.
-func (e *Environment) Bind(imports []elfobj.Import, scope []*Library) []Binding {
+func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
 	questions := p.names.Of(imports, musl)
 	p.enter(scope)
-	named := map[string]*Library{} // vn_file: the library whose version nodes are checked at load
+	named := map[string]int{} // vn_file: the place of the library whose version nodes are checked at load
 	var unknown []*Library
-	for _, l := range scope {
-		if name := l.Names()[0]; named[name] == nil {
-			named[name] = l
+	for k, l := range scope {
+		if _, twice := named[l.Names()[0]]; !twice {
+			named[l.Names()[0]] = k
 		}
 		if !l.Known {
 			unknown = append(unknown, l)
 		}
 	}
-	out := make([]Binding, len(imports))
-	for n := range imports {
-		i, b := &imports[n], &out[n]
-		b.Import = i
+	out := Bindings{imports: imports, scope: scope, rows: make([]uint32, imports.Len())}
+	for n := range out.rows {
+		i := imports.At(n)
+		provider, known := none, false
 		versioned := !musl && i.Version != ""
-		if !musl && i.Library != "" {
-			b.Provider = named[i.Library]
+		if k, ok := named[i.Library]; ok && !musl && i.Library != "" {
+			provider, known = k, scope[k].Known
 		}
-		known := b.Provider != nil && b.Provider.Known
-		if known && versioned && !p.hasVersion(b.Provider, i.Version) {
-			b.Outcome = NoVersion
+		if known && versioned && !p.hasVersion(scope[provider], i.Version) {
+			out.set(n, NoVersion, provider)
 			continue
 		}
 		if k := p.first(questions[n]); k >= 0 {
-			b.Outcome, b.Provider = Bound, scope[k]
+			out.set(n, Bound, k)
 			continue
 		}
 		switch {
 		case known && versioned && !i.Weak:
-			b.Outcome = NoSymbol // the node is that library's own, so no other one can bring the symbol
+			out.set(n, NoSymbol, provider) // the node is that library's own, so no other one can bring the symbol
 		case i.Weak:
-			b.Outcome = WeakUndefined
+			out.set(n, WeakUndefined, provider)
 		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.mayDefine(i.Name) }):
-			b.Outcome = Undecided
+			out.set(n, Undecided, provider)
 		default:
-			b.Outcome = NoSymbol
+			out.set(n, NoSymbol, provider)
 		}
 	}
 	return out
+}
+
+const none = -1
+
+func (b *Bindings) set(n int, o Outcome, provider int) {
+	b.rows[n] = uint32(provider+1)<<3 | uint32(slices.Index(outcomes[:], o))
+	if o != Bound {
+		b.failed = append(b.failed, int32(n))
+	}
 }
 
 // Of a library whose exports are not known while those of neighbouring releases are, a name counts as possible when it begins like one of theirs that far: symbols of one

@@ -89,7 +89,7 @@ func TestBind(t *testing.T) {
 				t.Fatal(err)
 			}
 			env := dynlink.NewEnvironment(c.libc, ls, nil, nil)
-			b := env.Bind(o.Imports, env.Load(ls[0]).Scope())[0]
+			b := env.Bind(o.Imports, env.Load(ls[0]).Scope()).At(0)
 			by := ""
 			if b.Provider != nil {
 				by = b.Provider.Path

@@ -53,7 +53,7 @@ var ordinarySegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSi
 // them included, on one libc; nil: it has its own.
 func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
 	if providers == nil {
-		providers = NewProviders(asked.New(), libraries)
+		providers = NewProviders(asked.New(elfobj.NewNames()), libraries)
 	}
 	providers.musl = libc == "musl"
 	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, objects: map[*Library]*object{}, providers: providers,

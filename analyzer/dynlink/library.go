@@ -2,7 +2,6 @@ package dynlink
 
 import (
 	"path"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -63,8 +62,8 @@ func (l *Library) Similar(name string) int {
 		return 0
 	}
 	best := 0
-	for i := range t.exports {
-		have := t.exports[i].Name
+	for i := range t.exports.Len() {
+		have := t.exports.Name(i)
 		n := 0
 		for n < len(have) && n < len(name) && have[n] == name[n] {
 			n++
@@ -103,7 +102,7 @@ func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
 // OfPackage makes a library of one that a release brings.
 func OfPackage(r *stack.Release, l *stack.Library) *Library {
 	out := &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions, l.OldestVersion())}
-	if !l.Known && len(l.Like) > 0 {
+	if !l.Known && l.Like.Len() > 0 {
 		out.symbols, out.alike = index(l.Like, nil, ""), true
 	}
 	return out
@@ -119,35 +118,26 @@ func nodes(o *elfobj.Object) []string {
 
 // table is what an object exports.
 type table struct {
-	exports  []elfobj.Export
+	exports  *elfobj.Exports
 	versions map[string]bool
 	oldest   string // the first node after the base: an unversioned reference binds to it though it is hidden
-	once     sync.Once
-	byName   map[string][]int32 // places in exports, made when a single name is asked for
 }
 
-func index(exports []elfobj.Export, versions []string, oldest string) *table {
+func index(exports *elfobj.Exports, versions []string, oldest string) *table {
 	t := &table{exports: exports, oldest: oldest, versions: make(map[string]bool, len(versions))}
 	for _, v := range versions {
 		t.versions[v] = true
 	}
-	for i := range exports {
-		if v := exports[i].Version; v != "" && !t.versions[v] {
-			t.versions[v] = true
-		}
+	for _, v := range exports.Versions() {
+		t.versions[v] = true
 	}
 	return t
 }
 
-func (t *table) named(name string) []int32 {
-	t.once.Do(func() { t.byName = elfobj.ByName(t.exports) })
-	return t.byName[name]
-}
-
 func (t *table) defines(name, version string) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
-		for _, i := range t.named(name) {
-			if !yield(t.exports[i].Offer(version, t.oldest)) {
+		for _, i := range t.exports.Named(name) {
+			if !yield(t.exports.Offer(int(i), version, t.oldest)) {
 				return
 			}
 		}
@@ -158,8 +148,8 @@ func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 ||
 
 func (t *table) versionsOf(name string) []string {
 	var vs []string
-	for _, i := range t.named(name) {
-		vs = append(vs, t.exports[i].Version)
+	for _, i := range t.exports.Named(name) {
+		vs = append(vs, t.exports.Version(int(i)))
 	}
 	return vs
 }

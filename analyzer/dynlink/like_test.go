@@ -11,10 +11,10 @@ import (
 // A library whose exports are not known may define everything; where its nearest releases are known, what they define and what begins alike.
 func TestBindToWhatIsLikeIt(t *testing.T) {
 	r := &stack.Release{Name: "torch", Version: "2.5.0", Known: true}
-	like := []elfobj.Export{{Name: "_ZN2at4cuda17getCurrentStreamEi"}, {Name: "cublasCreate_v2"}}
+	like := elfobj.NewExports(elfobj.Export{Name: "_ZN2at4cuda17getCurrentStreamEi"}, elfobj.Export{Name: "cublasCreate_v2"})
 	for _, c := range []struct {
 		symbol string
-		like   []elfobj.Export
+		like   *elfobj.Exports
 		want   dynlink.Outcome
 	}{
 		{"_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE", nil, dynlink.Undecided},
@@ -27,8 +27,8 @@ func TestBindToWhatIsLikeIt(t *testing.T) {
 	} {
 		l := dynlink.OfPackage(r, &stack.Library{Path: "torch/lib/libtorch_cuda.so", SONAME: "libtorch_cuda.so", Like: c.like})
 		e := dynlink.NewEnvironment("glibc", []*dynlink.Library{l}, nil, nil)
-		if got := e.Bind([]elfobj.Import{{Name: c.symbol}}, []*dynlink.Library{l})[0].Outcome; got != c.want {
-			t.Errorf("%s, like %d: %s, want %s", c.symbol, len(c.like), got, c.want)
+		if got := e.Bind(elfobj.NewImports(elfobj.Import{Name: c.symbol}), []*dynlink.Library{l}).At(0).Outcome; got != c.want {
+			t.Errorf("%s, like %d: %s, want %s", c.symbol, c.like.Len(), got, c.want)
 		}
 	}
 }

@@ -95,6 +95,10 @@ func (u *musl) deferrable(r *run, l *loaded, ref elfobj.Reference) bool {
 		return false
 	}
 	name := string(l.object.m.Name(ref))
-	i := slices.IndexFunc(o.Imports, func(i elfobj.Import) bool { return i.Name == name })
-	return i >= 0 && o.Imports[i].Relocs&^(elfobj.RelocJumpSlot|elfobj.RelocGlobDat) == 0
+	for _, i := range o.Imports.All() {
+		if i.Name == name {
+			return i.Relocs&^(elfobj.RelocJumpSlot|elfobj.RelocGlobDat) == 0
+		}
+	}
+	return false
 }

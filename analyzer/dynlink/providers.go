@@ -141,7 +141,7 @@ func (t *table) each(names *asked.Names, yield func(name, export int32)) {
 func (t *table) serves(_, version string, rows []row) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
-			if !yield(t.exports[r.export].Offer(version, t.oldest)) {
+			if !yield(t.exports.Offer(int(r.export), version, t.oldest)) {
 				return
 			}
 		}
@@ -149,7 +149,7 @@ func (t *table) serves(_, version string, rows []row) bool {
 }
 
 func (t *table) seen(_ string, rows []row) bool {
-	return slices.ContainsFunc(rows, func(r row) bool { return !t.exports[r.export].Hidden })
+	return slices.ContainsFunc(rows, func(r row) bool { return !t.exports.At(int(r.export)).Hidden })
 }
 
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {

@@ -74,11 +74,11 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
 			continue
 		}
-		kind, weak := kindOf(elf.ST_TYPE(s.Info)), bind == elf.STB_WEAK
+		kind, weak := kinds[elf.ST_TYPE(s.Info)], bind == elf.STB_WEAK
 		if s.Section == elf.SHN_UNDEF {
 			var own Import
-			if imports < len(o.Imports) {
-				own = o.Imports[imports]
+			if imports < o.Imports.Len() {
+				own = o.Imports.At(imports)
 			}
 			own.Relocs = 0
 			if want := (Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak, Kind: kind}); own != want {
@@ -89,8 +89,8 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 			continue
 		}
 		var own Export
-		if exports < len(o.Exports) {
-			own = o.Exports[exports]
+		if exports < o.Exports.Len() {
+			own = o.Exports.At(exports)
 		}
 		own.Relocs = 0
 		if want := (Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion && s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == bindUnique, Kind: kind, Size: s.Size}); own != want {
@@ -99,8 +99,8 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 		}
 		exports++
 	}
-	if imports != len(o.Imports) || exports != len(o.Exports) {
-		t.Errorf("%d imports and %d exports, debug/elf has %d and %d", len(o.Imports), len(o.Exports), imports, exports)
+	if imports != o.Imports.Len() || exports != o.Exports.Len() {
+		t.Errorf("%d imports and %d exports, debug/elf has %d and %d", o.Imports.Len(), o.Exports.Len(), imports, exports)
 	}
 }
 

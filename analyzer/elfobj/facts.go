@@ -24,12 +24,12 @@ func (o *Object) Lazy() bool {
 	if o.Flags&uint64(elf.DF_BIND_NOW) != 0 || o.Flags1&uint64(elf.DF_1_NOW) != 0 {
 		return false
 	}
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		if i.Relocs.Has(RelocJumpSlot) {
 			return true
 		}
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if e.Relocs.Has(RelocJumpSlot) {
 			return true
 		}

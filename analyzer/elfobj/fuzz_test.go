@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"errors"
 	"os"
-	"reflect"
 	"slices"
 	"testing"
 )
@@ -41,7 +40,7 @@ func FuzzRead(f *testing.F) {
 		}
 		o, err := Read(bytes.NewReader(b), int64(len(b)))
 		again, err2 := Read(bytes.NewReader(b), int64(len(b)))
-		if !reflect.DeepEqual(o, again) || (err == nil) != (err2 == nil) {
+		if !equal(o, again) || (err == nil) != (err2 == nil) {
 			t.Fatal("two answers for the same bytes")
 		}
 		if err != nil {
@@ -50,7 +49,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if n := len(o.Imports) + len(o.Exports); n > len(b)/16 {
+		if n := o.Imports.Len() + o.Exports.Len(); n > len(b)/16 {
 			t.Errorf("%d symbols in %d bytes", n, len(b))
 		}
 		if n := textSize(o); n > textFree+(textFactor+1)*len(b) {
@@ -74,10 +73,10 @@ func FuzzRead(f *testing.F) {
 // textSize is the length of all strings that a symbol can multiply.
 func textSize(o *Object) int {
 	n := 0
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		n += len(i.Name) + len(i.Version) + len(i.Library)
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		n += len(e.Name) + len(e.Version)
 	}
 	for _, v := range o.VersionNeeds {
@@ -152,7 +151,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, o.Text())
 		}
-		if !reflect.DeepEqual(o, again) {
+		if !equal(o, again) {
 			t.Fatalf("Parse(Text) differs\n%#v\n%#v\n%s", o, again, o.Text())
 		}
 		b, err := Write(o)

@@ -310,7 +310,7 @@ func TestHugeFile(t *testing.T) {
 	var o *Object
 	var err error
 	n := cost(func() { o, err = Read(io.NewSectionReader(sparse(k.b), 0, 400<<20), 400<<20) })
-	if err != nil || len(o.Imports) == 0 || n > 1<<20 {
+	if err != nil || o.Imports.Len() == 0 || n > 1<<20 {
 		t.Errorf("error %v, %d bytes allocated", err, n)
 	}
 }

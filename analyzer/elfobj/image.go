@@ -112,8 +112,14 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	return &names{b.String(), textFree + textFactor*n}, nil
 }
 
-// get is the string at off. The caller says in its error whose name it was.
+// get is a copy of the string at off, so that the table can go. The caller says in its error whose name it was.
 func (t *names) get(off uint64) (string, error) {
+	s, err := t.cut(off)
+	return strings.Clone(s), err
+}
+
+// cut is the string at off, a part of the table.
+func (t *names) cut(off uint64) (string, error) {
 	if off >= uint64(len(t.text)) {
 		return "", damaged("a name at byte %d of the string table, which has %d", off, len(t.text))
 	}

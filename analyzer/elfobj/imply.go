@@ -17,7 +17,7 @@ func (o *Object) implyVersions() {
 		i.defs[d.Name] = i.defs[d.Name] || !d.Base
 		base = base || d.Base
 	}
-	for _, m := range o.Imports {
+	for _, m := range o.Imports.All() {
 		switch {
 		case m.Version == "":
 		case m.Library == "":
@@ -26,7 +26,7 @@ func (o *Object) implyVersions() {
 			i.need(m.Library, m.Version)
 		}
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if e.Version != "" {
 			i.def(e.Version)
 		}
@@ -76,11 +76,11 @@ func (i *implier) def(name string) {
 }
 
 // implyRelocs gives the imports that say nothing of relocations those that Write makes.
-func (o *Object) implyRelocs() {
+func (o *Object) implyRelocs(imports []Import) {
 	usual := o.usualRelocs()
-	for i := range o.Imports {
-		if m := &o.Imports[i]; m.Relocs == 0 {
-			m.Relocs = usual(m.Kind)
+	for n := range imports {
+		if i := &imports[n]; i.Relocs == 0 {
+			i.Relocs = usual(i.Kind)
 		}
 	}
 }
@@ -121,12 +121,12 @@ func (o *Object) unrecorded() string {
 			records[versionKey{"", d.Name}], names[d.Name] = true, true
 		}
 	}
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		if i.Version != "" && !records[versionKey{i.Library, i.Version}] {
 			return i.Name + "@" + i.Version
 		}
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if !names[e.Version] {
 			return e.Name + "@" + e.Version
 		}

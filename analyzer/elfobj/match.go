@@ -51,9 +51,10 @@ func Serves(offers iter.Seq[Offer]) bool {
 	return defaults == 1
 }
 
-// Offer is the export for a reference; version "" is one without, oldest the object's OldestVersion.
-func (e *Export) Offer(version, oldest string) Offer {
-	return Offer{Same: e.Version == version, Bare: e.Version == "", Oldest: e.Version == oldest, Hidden: e.Hidden, Versioned: version != ""}
+// Offer is an export, by its place in the list, for a reference; version "" is one without, oldest the object's OldestVersion.
+func (l *Exports) Offer(n int, version, oldest string) Offer {
+	own := l.Version(n)
+	return Offer{Same: own == version, Bare: own == "", Oldest: own == oldest, Hidden: l.rows[n].hidden, Versioned: version != ""}
 }
 
 // OldestVersion is the first version node after the object's own name, "" where it has none.

@@ -24,8 +24,9 @@ func TestServes(t *testing.T) {
 		{"two defaults, asked for without", []Export{{Version: "V2"}, {Version: "V3"}}, "", false},
 	} {
 		offers := func(yield func(Offer) bool) {
+			exports := NewExports(c.exports...)
 			for i := range c.exports {
-				if !yield(c.exports[i].Offer(c.version, oldest)) {
+				if !yield(exports.Offer(i, c.version, oldest)) {
 					return
 				}
 			}

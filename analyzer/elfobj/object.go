@@ -18,8 +18,8 @@ type Object struct {
 	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, colon separated
 
 	Needed  []string `json:"needed"`  // DT_NEEDED in file order
-	Imports []Import `json:"imports"` // undefined dynamic symbols in table order
-	Exports []Export `json:"exports"` // defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
+	Imports *Imports `json:"imports"` // undefined dynamic symbols in table order
+	Exports *Exports `json:"exports"` // defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
 
 	VersionNeeds []VersionNeed `json:"version_needs"` // DT_VERNEED
 	VersionDefs  []VersionDef  `json:"version_defs"`  // DT_VERDEF
@@ -65,15 +65,6 @@ type Export struct {
 	Relocs  Relocs `json:"relocations,omitzero"` // uses of its own that the loader binds by name, so that another object's definition may come first
 	Kind    Kind   `json:"kind"`
 	Size    uint64 `json:"size,omitempty"`
-}
-
-// ByName maps each name to the places in a list of exports that have it, in their order.
-func ByName(exports []Export) map[string][]int32 {
-	places := make(map[string][]int32, len(exports))
-	for i := range exports {
-		places[exports[i].Name] = append(places[exports[i].Name], int32(i))
-	}
-	return places
 }
 
 // Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file" or "0x…".

@@ -12,7 +12,7 @@ import (
 
 // Parse reads the text form that the package comment describes. An error names the line.
 func Parse(text string) (*Object, error) {
-	p := &parser{o: &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}}
+	p := &parser{o: &Object{Needed: []string{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}}
 	n := 0
 	for s := range strings.Lines(text) {
 		n++
@@ -28,6 +28,8 @@ func Parse(text string) (*Object, error) {
 		return nil, fmt.Errorf("line %d: the text has no line, and the first one should be: elf x86_64", n)
 	}
 	o := p.o
+	o.implyRelocs(p.imports)
+	o.Imports, o.Exports = NewImports(p.imports...), NewExports(p.exports...)
 	if o.ExecStack == "" {
 		o.ExecStack = o.usualStack()
 	}
@@ -41,11 +43,10 @@ func Parse(text string) (*Object, error) {
 		o.HasVersym = p.versym == "yes"
 	}
 	o.readFlags()
-	o.implyRelocs()
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
 		return nil, errors.New("the object has no section headers, and comment and section stand only there")
 	}
-	if !o.Dynamic && (len(o.Needed)+len(o.Imports)+len(o.Exports)+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
+	if !o.Dynamic && (len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
 		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
 	}
 	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
@@ -62,9 +63,11 @@ func shorten(s string) string {
 }
 
 type parser struct {
-	o      *Object
-	exact  bool
-	versym string
+	o       *Object
+	imports []Import
+	exports []Export
+	exact   bool
+	versym  string
 }
 
 func (p *parser) line(s string) error {
@@ -228,7 +231,7 @@ func (p *parser) importLine(l *words) error {
 	if i.Relocs, err = l.relocs(); err != nil {
 		return err
 	}
-	p.o.Imports = append(p.o.Imports, i)
+	p.imports = append(p.imports, i)
 	return l.end()
 }
 
@@ -253,7 +256,7 @@ func (p *parser) exportLine(l *words) error {
 	if e.Relocs, err = l.relocs(); err == nil && (e.Relocs.Has(RelocNone) || l.rest != "") {
 		err = errors.New("after the symbol there can be only size=N and by=WAY,…;")
 	}
-	p.o.Exports = append(p.o.Exports, e)
+	p.exports = append(p.exports, e)
 	return err
 }
 

@@ -14,8 +14,11 @@ import (
 // error, with Dynamic false.
 //
 // Slices of the result are never nil for the fields that JSON always has.
-func Read(r io.ReaderAt, size int64) (*Object, error) {
-	o := &Object{Needed: []string{}, Imports: []Import{}, Exports: []Export{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "unsaid"}
+func Read(r io.ReaderAt, size int64) (*Object, error) { return ReadAmong(NewNames(), r, size) }
+
+// ReadAmong is Read for one of many objects, whose symbols' names are kept together.
+func ReadAmong(shared *Names, r io.ReaderAt, size int64) (*Object, error) {
+	o := &Object{Needed: []string{}, Imports: NewImports(), Exports: NewExports(), VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "unsaid"}
 	f, h, err := readHeader(r, size, o)
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readSymbols(m, d, t, v, o, secs); err != nil {
+	if err := readSymbols(m, d, t, v, o, secs, shared); err != nil {
 		return nil, err
 	}
 	return o, nil

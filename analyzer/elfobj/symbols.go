@@ -3,12 +3,14 @@ package elfobj
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 const versionHidden = 0x8000 // VERSYM_HIDDEN: the version is not the default one
 
-// readSymbols fills Imports and Exports.
-func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []section) error {
+// readSymbols fills Imports and Exports, with names of shared.
+func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []section, shared *Names) error {
 	if !d.has(elf.DT_SYMTAB) {
 		return nil
 	}
@@ -55,8 +57,8 @@ func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []
 	if err != nil {
 		return err
 	}
-	o.Imports, o.Exports = make([]Import, 0, imports), make([]Export, 0, exports)
-	return m.each(off, n*entry, entry, what, func(i uint64, b []byte) (bool, error) {
+	l := newSymbolLists(t, v, shared, imports, exports)
+	err = m.each(off, n*entry, entry, what, func(i uint64, b []byte) (bool, error) {
 		s := m.symbol(b)
 		if i == 0 || !s.bindable() {
 			return true, nil
@@ -65,12 +67,17 @@ func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []
 		if index != nil {
 			ndx = m.order.Uint16(index[2*i:])
 		}
-		err := s.add(o, t, v, ndx, uses.get(i))
+		err := l.add(&s, ndx, uses.get(i))
 		if err != nil {
 			err = of(fmt.Sprintf("symbol %d", i), err)
 		}
 		return true, err
 	})
+	if err != nil {
+		return err
+	}
+	o.Imports, o.Exports = l.numbered()
+	return nil
 }
 
 // symbol is one entry of the symbol table.
@@ -107,29 +114,75 @@ func (s *symbol) bindable() bool {
 	return (s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == bindUnique) && (s.vis == elf.STV_DEFAULT || s.vis == elf.STV_PROTECTED)
 }
 
-// add appends the symbol, whose version index is ndx, to the imports or exports of o.
-func (s *symbol) add(o *Object, t *names, v *versions, ndx uint16, uses Relocs) error {
-	name, err := t.get(s.name)
+// symbolLists gathers imports and exports.
+type symbolLists struct {
+	names    *names
+	versions *versions
+	spelled  uint64 // bytes of all names
+	imports  *Imports
+	exports  *Exports
+	number   map[version]uint32 // in the versions of imports
+	exported map[string]uint32  // in those of exports
+}
+
+func newSymbolLists(t *names, v *versions, shared *Names, imports, exports int) *symbolLists {
+	return &symbolLists{names: t, versions: v, number: map[version]uint32{{}: 0}, exported: map[string]uint32{"": 0},
+		imports: &Imports{names: shared, versions: []version{{}}, rows: make([]importRow, 0, imports)},
+		exports: &Exports{names: shared, versions: []string{""}, rows: make([]exportRow, 0, exports)}}
+}
+
+// add appends a symbol whose version index is ndx. Its name is where it begins in the string table until numbered is called.
+func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
+	name, err := l.names.cut(s.name)
 	if err != nil {
 		return err
 	}
-	ver, err := v.find(ndx&^versionHidden, s.defined())
+	ver, err := l.versions.find(ndx&^versionHidden, s.defined())
 	if err != nil {
 		return err
 	}
 	if ver.name == "" { // a record may have an empty name, and then there is nothing to ask for
 		ver.library = ""
 	}
-	if err := t.charge(uint64(len(ver.name) + len(ver.library))); err != nil {
+	if err := l.names.charge(uint64(len(ver.name) + len(ver.library))); err != nil {
 		return err
 	}
+	l.spelled += uint64(len(name))
 	weak := s.bind == elf.STB_WEAK
 	if s.defined() {
-		o.Exports = append(o.Exports, Export{name, ver.name, ndx&versionHidden != 0, weak, s.bind == bindUnique, uses &^ RelocNone, kindOf(s.typ), s.size})
-	} else {
-		o.Imports = append(o.Imports, Import{name, ver.name, ver.library, weak, uses, kindOf(s.typ)})
+		v, ok := l.exported[ver.name]
+		if !ok {
+			v = uint32(len(l.exports.versions))
+			l.exported[ver.name], l.exports.versions = v, append(l.exports.versions, ver.name)
+		}
+		l.exports.rows = append(l.exports.rows, exportRow{uint32(s.name), v, halves(s.size), uses &^ RelocNone, uint8(s.typ), ndx&versionHidden != 0, weak, s.bind == bindUnique})
+		return nil
 	}
+	v, ok := l.number[ver]
+	if !ok {
+		v = uint32(len(l.imports.versions))
+		l.number[ver], l.imports.versions = v, append(l.imports.versions, ver)
+	}
+	l.imports.rows = append(l.imports.rows, importRow{uint32(s.name), v, uses, uint8(s.typ), weak})
 	return nil
+}
+
+// numbered gives the lists, when all names are known to be good. Names that overlap are not copied: they may spell many times what the table holds.
+func (l *symbolLists) numbered() (*Imports, *Exports) {
+	clone := l.spelled <= uint64(len(l.names.text))
+	l.imports.names.fill(func(add func(string, bool) uint32) {
+		number := func(at uint32) uint32 {
+			text := l.names.text[at:]
+			return add(text[:strings.IndexByte(text, 0)], clone)
+		}
+		for n := range l.imports.rows {
+			l.imports.rows[n].name = number(l.imports.rows[n].name)
+		}
+		for n := range l.exports.rows {
+			l.exports.rows[n].name = number(l.exports.rows[n].name)
+		}
+	})
+	return l.imports, l.exports
 }
 
 // find gives the version of an index. 0 and 1 mean none. A defined symbol can use a needed version (a program's copy of
@@ -165,31 +218,13 @@ const (
 	IFunc  Kind = "ifunc"
 )
 
-// kinds is in the order of STT_; the number of "ifunc" is STT_GNU_IFUNC.
-var kinds = map[Kind]elf.SymType{NoType: elf.STT_NOTYPE, Data: elf.STT_OBJECT, Func: elf.STT_FUNC, "section": elf.STT_SECTION,
-	"file": elf.STT_FILE, "common": elf.STT_COMMON, TLS: elf.STT_TLS, IFunc: 10}
+// kinds is by the number of the type, STT_; the last is no type.
+var kinds = [...]Kind{elf.STT_NOTYPE: NoType, elf.STT_OBJECT: Data, elf.STT_FUNC: Func, elf.STT_SECTION: "section", elf.STT_FILE: "file", elf.STT_COMMON: "common",
+	elf.STT_TLS: TLS, 7: "0x7", 8: "0x8", 9: "0x9", elf.STT_GNU_IFUNC: IFunc, 11: "0xb", 12: "0xc", 13: "0xd", 14: "0xe", 15: "0xf", 16: ""}
 
-func kindOf(t elf.SymType) Kind {
-	switch t {
-	case elf.STT_NOTYPE:
-		return NoType
-	case elf.STT_OBJECT:
-		return Data
-	case elf.STT_FUNC:
-		return Func
-	case elf.STT_SECTION:
-		return "section"
-	case elf.STT_FILE:
-		return "file"
-	case elf.STT_COMMON:
-		return "common"
-	case elf.STT_TLS:
-		return TLS
-	case 10:
-		return IFunc
+func kindNumber(k Kind) uint8 {
+	if n := slices.Index(kinds[:], k); n >= 0 {
+		return uint8(n)
 	}
-	return unknownKinds[t&15]
+	return uint8(len(kinds) - 1)
 }
-
-// unknownKinds saves an allocation for each symbol of a type that has no name.
-var unknownKinds = [16]Kind{7: "0x7", 8: "0x8", 9: "0x9", 11: "0xb", 12: "0xc", 13: "0xd", 14: "0xe", 15: "0xf"}

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,14 +56,14 @@ func (o *Object) Text() string {
 	}
 	o.versionText(line)
 	usual := o.usualRelocs()
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		s := i.text()
 		if i.Relocs != 0 && i.Relocs != usual(i.Kind) {
 			s += " by=" + i.Relocs.String()
 		}
 		line("import %s", s)
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		line("export %s", e.text())
 	}
 	if o.Flags != 0 {
@@ -248,13 +249,5 @@ func isModifier(s string) bool {
 }
 
 func parseKind(s string) (Kind, bool) {
-	if _, ok := kinds[Kind(s)]; ok {
-		return Kind(s), true
-	}
-	for _, k := range unknownKinds {
-		if k != "" && s == string(k) {
-			return k, true
-		}
-	}
-	return "", false
+	return Kind(s), s != "" && slices.Contains(kinds[:], Kind(s))
 }

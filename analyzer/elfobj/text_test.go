@@ -16,7 +16,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: %v in\n%s", name, err, o.Text())
 			continue
 		}
-		if !reflect.DeepEqual(o, again) {
+		if !equal(o, again) {
 			t.Errorf("%s: Parse(Text) differs\n%#v\n%#v\n%s", name, o, again, o.Text())
 		}
 		if a, b := o.Text(), again.Text(); a != b {

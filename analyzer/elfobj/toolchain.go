@@ -102,8 +102,7 @@ func (o *Object) Toolchain() Toolchain {
 			slices.ContainsFunc(t.Tools, func(u Tool) bool { return slices.Contains(l.tools, u.Name) }) ||
 			slices.ContainsFunc(o.Sections, func(s Section) bool { return slices.Contains(l.sections, s.Name) }) ||
 			slices.ContainsFunc(o.Needed, func(n string) bool { return slices.Contains(l.needed, n) }) ||
-			slices.ContainsFunc(o.Imports, func(i Import) bool { return l.symbol(i.Name) }) ||
-			slices.ContainsFunc(o.Exports, func(e Export) bool { return l.symbol(e.Name) }) {
+			o.Imports.Any(l.symbol) || o.Exports.Any(l.symbol) {
 			t.Languages = append(t.Languages, l.name)
 		}
 	}

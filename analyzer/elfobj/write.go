@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf, readelf, linkers and
@@ -53,8 +52,9 @@ func complete(o *Object) *Object {
 		c.implyVersions()
 	}
 	c.HasVersym = c.HasVersym || c.impliedVersym()
-	c.Imports = slices.Clone(c.Imports)
-	c.implyRelocs()
+	imports := c.Imports.List()
+	c.implyRelocs(imports)
+	c.Imports = NewImports(imports...)
 	return &c
 }
 
@@ -119,10 +119,10 @@ func (w *writer) numberVersions() error {
 	if n > versionHidden {
 		return fmt.Errorf("%d version records; ELF has room for %d", n-2, versionHidden-2)
 	}
-	if !o.HasVersym && n > 2 && (len(o.Imports)+len(o.Exports) > 0) {
+	if !o.HasVersym && n > 2 && (o.Imports.Len()+o.Exports.Len() > 0) {
 		return fmt.Errorf("version records without DT_VERSYM")
 	}
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		k, ok := w.index[versionKey{i.Library, i.Version}]
 		if i.Version == "" {
 			k, ok = 1, true
@@ -132,7 +132,7 @@ func (w *writer) numberVersions() error {
 		}
 		w.importIndex = append(w.importIndex, k)
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		k, ok := w.index[versionKey{"", e.Version}]
 		if !ok {
 			k, ok = anyNeed[e.Version]

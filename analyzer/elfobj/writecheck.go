@@ -16,10 +16,10 @@ func (w *writer) check() error {
 	o := w.o
 	all := []string{o.Interp, o.SONAME, o.RPath, o.RunPath}
 	all = append(append(all, o.Needed...), o.Comment...)
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		all = append(all, i.Name, i.Version, i.Library)
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		all = append(all, e.Name, e.Version)
 	}
 	for _, n := range o.VersionNeeds {

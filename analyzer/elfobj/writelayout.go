@@ -45,7 +45,7 @@ func (w *writer) plan() {
 	w.split = len(w.parts)
 	if o.Dynamic {
 		var vars, tls uint64
-		for _, e := range o.Exports {
+		for _, e := range o.Exports.All() {
 			if e.Kind == TLS {
 				tls += room(e)
 			} else {

@@ -60,7 +60,7 @@ func (w *writer) numberRelocs() error {
 				continue
 			case w.o.relocType(way) == 0:
 				return fmt.Errorf("%s is relocated by %s, for which Write knows no type on %s", name, way, w.o.Arch())
-			case way == RelocCopy && symbol <= uint64(len(w.o.Imports)):
+			case way == RelocCopy && symbol <= uint64(w.o.Imports.Len()):
 				return fmt.Errorf("%s is relocated by copy, which needs a definition", name)
 			}
 			switch way {
@@ -80,13 +80,13 @@ func (w *writer) numberRelocs() error {
 	if !w.o.Dynamic {
 		return nil
 	}
-	for i, m := range w.o.Imports {
+	for i, m := range w.o.Imports.All() {
 		if err := add(uint64(1+i), m.Name, m.Relocs); err != nil {
 			return err
 		}
 	}
-	for i, e := range w.o.Exports {
-		if err := add(uint64(1+len(w.o.Imports)+i), e.Name, e.Relocs); err != nil {
+	for i, e := range w.o.Exports.All() {
+		if err := add(uint64(1+w.o.Imports.Len()+i), e.Name, e.Relocs); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (w *writer) relocs(list []reloc) []byte {
 		case RelocJumpSlot:
 			b.word(w.part(".got.plt").addr + w.f.wordSize()*r.slot)
 		case RelocCopy:
-			b.word(w.part(".bss").addr + w.rooms()[r.symbol-1-uint64(len(w.o.Imports))])
+			b.word(w.part(".bss").addr + w.rooms()[r.symbol-1-uint64(w.o.Imports.Len())])
 		default:
 			b.word(w.part(".got").addr + w.f.wordSize()*r.slot)
 		}

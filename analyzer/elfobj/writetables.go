@@ -64,21 +64,21 @@ func (w *writer) notes() []byte {
 // gnuHash is a table with one bucket, so that the symbols can keep their order.
 func (w *writer) gnuHash() []byte {
 	b := w.out()
-	first := uint32(1 + len(w.o.Imports))
+	first := uint32(1 + w.o.Imports.Len())
 	b.u32(1) // buckets
 	b.u32(first)
 	b.u32(1) // words of the bloom filter
 	b.u32(5) // its shift
-	if len(w.o.Exports) == 0 {
+	if w.o.Exports.Len() == 0 {
 		b.word(0)
 		b.u32(0)
 		return b.Bytes()
 	}
 	b.word(1<<64 - 1) // every name may be there
 	b.u32(first)
-	for i, e := range w.o.Exports {
+	for i, e := range w.o.Exports.All() {
 		h := gnuHash(e.Name) &^ 1
-		if i == len(w.o.Exports)-1 {
+		if i == w.o.Exports.Len()-1 {
 			h |= 1
 		}
 		b.u32(h)
@@ -125,12 +125,12 @@ func (w *writer) dynsym() []byte {
 		b.u16(shndx)
 	}
 	symbol("", elf.STB_LOCAL, NoType, 0, 0, 0)
-	for _, i := range w.o.Imports {
+	for _, i := range w.o.Imports.All() {
 		symbol(i.Name, bindOf(i.Weak, false), i.Kind, 0, 0, 0)
 	}
 	text, data, tls := w.part(".text"), w.part(".bss"), w.part(".tbss")
 	at := w.rooms()
-	for i, e := range w.o.Exports {
+	for i, e := range w.o.Exports.All() {
 		bind := bindOf(e.Weak, e.Unique)
 		switch e.Kind {
 		case TLS:
@@ -146,9 +146,9 @@ func (w *writer) dynsym() []byte {
 
 // rooms is where each exported variable lies in .bss or .tbss; 0 for a function.
 func (w *writer) rooms() []uint64 {
-	at := make([]uint64, len(w.o.Exports))
+	at := make([]uint64, w.o.Exports.Len())
 	var used, usedTLS uint64
-	for i, e := range w.o.Exports {
+	for i, e := range w.o.Exports.All() {
 		switch e.Kind {
 		case TLS:
 			at[i] = usedTLS
@@ -175,16 +175,12 @@ func bindOf(weak, unique bool) elf.SymBind {
 	return elf.STB_GLOBAL
 }
 
+// symType is the type of a kind; a symbol of none is a function.
 func symType(k Kind) elf.SymType {
-	if t, ok := kinds[k]; ok {
-		return t
+	if k == "" {
+		return elf.STT_FUNC
 	}
-	for t, u := range unknownKinds {
-		if u != "" && u == k {
-			return elf.SymType(t)
-		}
-	}
-	return elf.STT_FUNC
+	return elf.SymType(kindNumber(k))
 }
 
 func (w *writer) versym() []byte {

@@ -45,14 +45,14 @@ func (p *Platform) ask(soname, by string) *Library {
 
 // ofObject is a library as a file of a system has it.
 func ofObject(soname string, o *elfobj.Object) *Library {
-	l := &Library{SONAME: soname, Known: true, Needed: o.Needed, Installed: true, table: &table.Library{Rows: make([]table.Row, 0, len(o.Exports))}}
+	l := &Library{SONAME: soname, Known: true, Needed: o.Needed, Installed: true, table: &table.Library{Rows: make([]table.Row, 0, o.Exports.Len())}}
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
 		}
 	}
 	slices.SortStableFunc(l.Versions, table.CompareNodes)
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		r := table.Row{Name: e.Name, Node: e.Version, Kind: string(e.Kind), Present: 1}
 		if e.Hidden {
 			r.Hidden = 1

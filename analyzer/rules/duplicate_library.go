@@ -99,7 +99,7 @@ func sameContent(a, b *analyzer.View) bool {
 	if a.BuildID != "" && a.BuildID == b.BuildID {
 		return true
 	}
-	return a.BuildID == b.BuildID && slices.Equal(a.Exports, b.Exports) && slices.Equal(a.Needed, b.Needed)
+	return a.BuildID == b.BuildID && a.Exports.Equal(b.Exports) && slices.Equal(a.Needed, b.Needed)
 }
 
 // wanted tells whether an object needs a library by that name; what nobody needs is loaded by path.
@@ -110,13 +110,13 @@ func wanted(p *analyzer.Pass, soname string) bool {
 // torn finds an object that imports from one copy what the other lacks.
 func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import) {
 	for _, u := range p.Views {
-		for _, x := range u.Bindings {
+		for x := range u.Bindings.All() {
 			if x.Outcome != dynlink.Bound || x.Provider == nil {
 				continue
 			}
 			own, other := x.Provider == a.Library, x.Provider == b.Library
 			if own && !b.Library.Defines(x.Import.Name, x.Import.Version) || other && !a.Library.Defines(x.Import.Name, x.Import.Version) {
-				return u, *x.Import
+				return u, x.Import
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func checkExportedRuntime(p *analyzer.Pass) {
 			continue
 		}
 		var have []string
-		for _, e := range v.Exports {
+		for _, e := range v.Exports.All() {
 			if e.Kind != "notype" && slices.Contains(runtimeSymbols, e.Name) && !slices.Contains(have, e.Name) {
 				have = append(have, e.Name)
 			}
@@ -72,10 +72,10 @@ func caught(p *analyzer.Pass, v *analyzer.View) *analyzer.View {
 		if u == v || !slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool { return isRuntime(f.Library.SONAME) }) {
 			continue
 		}
-		if slices.ContainsFunc(u.Bindings, func(b dynlink.Binding) bool {
-			return b.Outcome == dynlink.Bound && b.Provider == v.Library && slices.Contains(runtimeSymbols, b.Import.Name)
-		}) {
-			return u
+		for b := range u.Bindings.To(v.Library.Kind) {
+			if b.Outcome == dynlink.Bound && b.Provider == v.Library && slices.Contains(runtimeSymbols, b.Import.Name) {
+				return u
+			}
 		}
 	}
 	return nil

@@ -71,18 +71,18 @@ func inBase(p *analyzer.Pass, v *analyzer.View) *analyzer.Object {
 // lostExports lists the names that one object exports and the other does not, in the order of the first.
 func lostExports(old, head *analyzer.Object) []string {
 	has := map[string]bool{}
-	for _, e := range head.Exports {
+	for _, e := range head.Exports.All() {
 		has[e.Name] = true
 	}
 	var lost []string
-	for _, e := range old.Exports {
+	for _, e := range old.Exports.All() {
 		if !has[e.Name] && !e.Weak && !slices.Contains(linkerNames, e.Name) {
 			has[e.Name] = true
 			lost = append(lost, e.Name)
 		}
 	}
 	return slices.DeleteFunc(lost, func(n string) bool {
-		return slices.ContainsFunc(old.Exports, func(e elfobj.Export) bool { return e.Name == n && e.Kind == "notype" && strings.HasPrefix(n, "_") })
+		return strings.HasPrefix(n, "_") && slices.ContainsFunc(old.Exports.Named(n), func(at int32) bool { return old.Exports.At(int(at)).Kind == elfobj.NoType })
 	})
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -120,9 +121,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 					return true
 				}
 			}
-			for _, e := range l.Exports {
-				delete(lost, e.Name)
-			}
+			maps.DeleteFunc(lost, func(name string, _ bool) bool { return len(l.Exports.Named(name)) > 0 })
 		}
 		return there && 2*len(lost) <= wanted // the others may be another package's; the trial decides
 	}), rebuild}

@@ -40,11 +40,11 @@ func checkSymbolVersion(p *analyzer.Pass) {
 		return said[n]
 	}
 	for _, v := range p.Views {
-		for _, b := range v.Bindings {
+		for b := range v.Bindings.Failed() {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
 				continue
 			}
-			i := *b.Import
+			i := b.Import
 			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...)}
 			older := b.Provider.VersionsOf(i.Name)
 			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(node{i.Library, i.Version}))
@@ -74,7 +74,7 @@ type node struct{ Library, Version string }
 // bareNodes are needed versions that no import carries, such as GLIBC_ABI_DT_RELR.
 func bareNodes(v *analyzer.View) []node {
 	carried := map[node]bool{}
-	for _, i := range v.Imports {
+	for _, i := range v.Imports.All() {
 		carried[node{i.Library, i.Version}] = true
 	}
 	var out []node
@@ -168,9 +168,9 @@ func imageFor(p *platform.Platform) string {
 // allVersions tells whether a platform has every versioned import that this one's libraries are asked for.
 func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 	for _, v := range p.Views {
-		for _, b := range v.Bindings {
-			i := *b.Import
-			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
+		for b := range v.Bindings.To(dynlink.FromPlatform) {
+			i := b.Import
+			if i.Version == "" {
 				continue
 			}
 			if l := q.Library(i.Library); l == nil || l.Known && !l.Has(i.Name, i.Version) && !anywhere(q, i) {

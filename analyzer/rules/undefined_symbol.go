@@ -105,7 +105,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 
 // moduleVersion says for which NODE_MODULE_VERSION an addon registers itself, "" where its exports do not tell (node.h, NODE_MODULE_INITIALIZER_BASE).
 func moduleVersion(v *analyzer.View) string {
-	for _, e := range v.Exports {
+	for _, e := range v.Exports.All() {
 		if n, ok := strings.CutPrefix(e.Name, "node_register_module_v"); ok && n != "" {
 			return fmt.Sprintf(" (NODE_MODULE_VERSION %s)", n)
 		}
@@ -134,7 +134,7 @@ func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 
 // undefined are the imports that nothing of the object's load defines.
 func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
-	return slices.DeleteFunc(slices.Clone(v.Bindings), func(b dynlink.Binding) bool {
+	return slices.DeleteFunc(slices.Collect(v.Bindings.Failed()), func(b dynlink.Binding) bool {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
 		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(p, v, b.Import.Name)
 	})

@@ -192,11 +192,11 @@ func convert(f *historydata.File, r *historydata.Release) *Release {
 			if err != nil {
 				panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
 			}
-			out.Libraries = append(out.Libraries, Library{Path: l.Path, SONAME: l.SONAME, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Like: like})
+			out.Libraries = append(out.Libraries, Library{Path: l.Path, SONAME: l.SONAME, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Like: elfobj.NewExports(like...)})
 			continue
 		}
 		c := Library{Path: l.Path, SONAME: l.SONAME, Known: l.Known, Needed: slices.Clone(l.Needed), RunPath: l.RunPath, Versions: slices.Clone(l.Versions)}
-		c.Exports = exported(exports)
+		c.Exports = elfobj.NewExports(exported(exports)...)
 		out.Libraries = append(out.Libraries, c)
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -41,7 +40,7 @@ func sonames(r *Release) []string {
 }
 
 func exports(l Library, name string) bool {
-	for _, e := range l.Exports {
+	for _, e := range l.Exports.All() {
 		if e.Name == name {
 			return true
 		}
@@ -111,13 +110,13 @@ func TestHistoryTorch(t *testing.T) {
 		}
 	}
 	if l := libraryOf(t, mustRelease(t, "torch", "2.7.0", x86), "libc10_cuda.so"); l.Path != "torch/lib/libc10_cuda.so" || !l.Known || !exports(l, "_ZN3c104cuda9SetDeviceEa") {
-		t.Errorf("libc10_cuda.so of torch 2.7.0: known %v, %d exports", l.Known, len(l.Exports))
+		t.Errorf("libc10_cuda.so of torch 2.7.0: known %v, %d exports", l.Known, l.Exports.Len())
 	}
 	// What changed from 2.5 to 2.6: c10::basic_string_view became that of the standard library.
 	for version, want := range map[string]bool{"2.5.1": true, "2.6.0": false} {
 		l := libraryOf(t, mustRelease(t, "torch", version, x86), "libtorch_cpu.so")
-		if got := slices.ContainsFunc(l.Exports, func(e elfobj.Export) bool { return strings.Contains(e.Name, "17basic_string_viewIcE") }); got != want || len(l.Exports) < 50000 {
-			t.Errorf("libtorch_cpu.so of torch %s has %d exports, some with c10::basic_string_view: %v", version, len(l.Exports), got)
+		if got := l.Exports.Any(func(name string) bool { return strings.Contains(name, "17basic_string_viewIcE") }); got != want || l.Exports.Len() < 50000 {
+			t.Errorf("libtorch_cpu.so of torch %s has %d exports, some with c10::basic_string_view: %v", version, l.Exports.Len(), got)
 		}
 	}
 }
@@ -249,12 +248,12 @@ func TestHistoryWhole(t *testing.T) {
 func TestHistoryLike(t *testing.T) {
 	l := libraryOf(t, mustRelease(t, "torch", "2.5.0", x86), "libtorch_cuda.so")
 	has := func(name string) bool {
-		return slices.ContainsFunc(l.Like, func(e elfobj.Export) bool { return e.Name == name })
+		return len(l.Like.Named(name)) > 0
 	}
-	if l.Known || len(l.Exports) > 0 || len(l.Like) < 1000 || has("_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE") {
-		t.Errorf("known %v, %d exports, like %d", l.Known, len(l.Exports), len(l.Like))
+	if l.Known || l.Exports.Len() > 0 || l.Like.Len() < 1000 || has("_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE") {
+		t.Errorf("known %v, %d exports, like %d", l.Known, l.Exports.Len(), l.Like.Len())
 	}
-	if l := libraryOf(t, mustRelease(t, "torch", "2.5.1", x86), "libtorch_cuda.so"); !l.Known || len(l.Like) > 0 {
-		t.Errorf("2.5.1: known %v, like %d", l.Known, len(l.Like))
+	if l := libraryOf(t, mustRelease(t, "torch", "2.5.1", x86), "libtorch_cuda.so"); !l.Known || l.Like.Len() > 0 {
+		t.Errorf("2.5.1: known %v, like %d", l.Known, l.Like.Len())
 	}
 }

@@ -60,9 +60,9 @@ type Library struct {
 	Needed   []string
 	RunPath  string
 	Versions []string        // version nodes it defines
-	Exports  []elfobj.Export // empty where Known is false
+	Exports  *elfobj.Exports // empty where Known is false
 	Known    bool            // false: what it exports is not known, so nothing may be concluded from an absence
-	Like     []elfobj.Export // where Known is false: what it exports in the nearest releases of which that is known
+	Like     *elfobj.Exports // where Known is false: what it exports in the nearest releases of which that is known
 	Unread   bool            // only its path is known so far, and a Reader would tell more
 }
 

@@ -158,8 +158,7 @@ func (s *System) imports(lib int32, way int) *served {
 		return e.ways[way]
 	}
 	w := &served{questions: s.names.Of(e.Imports, false)}
-	for n := range e.Imports {
-		i := &e.Imports[n]
+	for n, i := range e.Imports.All() {
 		switch way {
 		case linking:
 			if i.Weak || i.Version == "" && ofProgram(s.platform, i.Name) {

@@ -3,7 +3,6 @@ package staticlink
 import (
 	"path"
 	"slices"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -19,7 +18,7 @@ type Library struct {
 	RPath   string
 	RunPath string
 	Known   bool            // false: what it exports is not known, and nothing may be concluded from an absence
-	Imports []elfobj.Import // undefined symbols; nil for a library that is taken as sound: a platform's, a package's
+	Imports *elfobj.Imports // undefined symbols; nil for a library that is taken as sound: a platform's, a package's
 	System  bool            // it lies in a directory that every linker and loader searches
 
 	symbols symbols
@@ -81,27 +80,20 @@ func (l *Library) Binds(name, version string) bool { return l.symbols.binds(name
 // Versions are those under which a name is defined here, for the loader only or for linkers too; "" stands for none.
 func (l *Library) Versions(name string) []string { return l.symbols.versions(name) }
 
-// index looks exports up by name. It is built on the first question: most libraries of an artifact are never asked.
+// index looks exports up by name.
 type index struct {
-	exports []elfobj.Export
+	exports *elfobj.Exports
 	oldest  string // the first version node, to which the loader binds a reference without version
-	once    sync.Once
-	byName  map[string][]int32
-}
-
-func (x *index) named(name string) []int32 {
-	x.once.Do(func() { x.byName = elfobj.ByName(x.exports) })
-	return x.byName[name]
 }
 
 func (x *index) links(name, version string) bool {
-	return slices.ContainsFunc(x.named(name), func(i int32) bool { return x.linksAt(i, name, version) })
+	return slices.ContainsFunc(x.exports.Named(name), func(i int32) bool { return x.linksAt(i, name, version) })
 }
 
 func (x *index) kind(name, version string) elfobj.Kind {
-	for _, i := range x.named(name) {
+	for _, i := range x.exports.Named(name) {
 		if x.linksAt(i, name, version) {
-			return x.exports[i].Kind
+			return x.exports.At(int(i)).Kind
 		}
 	}
 	return ""
@@ -109,16 +101,16 @@ func (x *index) kind(name, version string) elfobj.Kind {
 
 func (x *index) versions(name string) []string {
 	var out []string
-	for _, i := range x.named(name) {
-		out = append(out, x.exports[i].Version)
+	for _, i := range x.exports.Named(name) {
+		out = append(out, x.exports.Version(int(i)))
 	}
 	return out
 }
 
 func (x *index) binds(name, version string) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
-		for _, i := range x.named(name) {
-			if !yield(x.exports[i].Offer(version, x.oldest)) {
+		for _, i := range x.exports.Named(name) {
+			if !yield(x.exports.Offer(int(i), version, x.oldest)) {
 				return
 			}
 		}
@@ -133,14 +125,14 @@ func (x *index) each(names *asked.Names, yield func(name, export int32)) {
 
 // linksAt follows bfd/elflink.c: name@@V enters the table as name and as name@V, name@V as itself only, and a definition without version as name.
 func (x *index) linksAt(export int32, _, version string) bool {
-	e := &x.exports[export]
+	e := x.exports.At(int(export))
 	return version == "" && !e.Hidden || version != "" && e.Version == version
 }
 
 func (x *index) bindsAmong(rows []row, _, version string) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
-			if !yield(x.exports[r.export].Offer(version, x.oldest)) {
+			if !yield(x.exports.Offer(int(r.export), version, x.oldest)) {
 				return
 			}
 		}

@@ -104,7 +104,7 @@ type link struct {
 
 // reference is an import of a library.
 type reference struct {
-	*elfobj.Import
+	elfobj.Import
 	by       *Library
 	question int32
 	hidden   string // the static library whose hidden symbol serves it, for want of a better one
@@ -135,7 +135,7 @@ func (l *link) add(lib *Library, keep bool) {
 		return
 	}
 	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
-	if len(lib.Imports) > 0 {
+	if lib.Imports.Len() > 0 {
 		w := l.imports(l.number[lib], linking)
 		l.refer(lib, slices.DeleteFunc(slices.Clone(w.strong), func(n int32) bool { return l.defined(w.questions[n]) }))
 	}
@@ -145,13 +145,13 @@ func (l *link) add(lib *Library, keep bool) {
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
-		if !l.served(reference{Import: &lib.Imports[n], by: lib, question: w.questions[n]}) {
+		if !l.served(reference{Import: lib.Imports.At(int(n)), by: lib, question: w.questions[n]}) {
 			open = append(open, n)
 		}
 	}
 	slices.Sort(open)
 	for _, n := range open {
-		l.open = append(l.open, reference{Import: &lib.Imports[n], by: lib, question: w.questions[n]})
+		l.open = append(l.open, reference{Import: lib.Imports.At(int(n)), by: lib, question: w.questions[n]})
 	}
 }
 
@@ -180,7 +180,7 @@ func (l *link) serves(x *Library, r reference) bool {
 	}
 	if r.Kind == "tls" {
 		if kind := x.symbols.kind(r.Name, r.Version); kind == "object" || kind == "func" {
-			l.report(Problem{Kind: TLSMismatch, Import: *r.Import, By: r.by, In: x.names()[0]})
+			l.report(Problem{Kind: TLSMismatch, Import: r.Import, By: r.by, In: x.names()[0]})
 		}
 	}
 	return true
@@ -275,7 +275,7 @@ func (l *link) follow() {
 	}
 	l.open = slices.DeleteFunc(l.open, l.served)
 	for _, lib := range l.read[of:] {
-		if len(lib.Imports) > 0 {
+		if lib.Imports.Len() > 0 {
 			l.refer(lib, l.unserved(l.number[lib], linking, l.has))
 		}
 	}
@@ -291,12 +291,12 @@ func (l *link) judge(of []*Library) {
 		case r.hidden != "":
 			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
 			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Questions[r.question].Name), func(d row) bool { return l.has[d.library] }) {
-				l.report(Problem{Kind: Hidden, Import: *r.Import, By: r.by, In: r.hidden})
+				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
 			}
-		case (unknown || absent) && l.undecided(*r.Import, unknown):
-			l.result.Undecided = append(l.result.Undecided, *r.Import)
+		case (unknown || absent) && l.undecided(r.Import, unknown):
+			l.result.Undecided = append(l.result.Undecided, r.Import)
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
-			l.report(Problem{Kind: Undefined, Import: *r.Import, By: r.by, Missing: l.missing(*r.Import)})
+			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
 		}
 	}
 }

@@ -40,18 +40,18 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 		}
 	}
 	for at, x := range scope {
-		if len(x.Imports) == 0 {
+		if x.Imports.Len() == 0 {
 			continue
 		}
 		number := s.number[x]
 		if unknown == len(scope) {
 			for _, k := range s.unserved(number, binding, has) {
-				undefined = append(undefined, x.Imports[k])
+				undefined = append(undefined, x.Imports.At(int(k)))
 			}
 		}
 		w := s.imports(number, binding)
 		for _, k := range w.closer {
-			i, n := x.Imports[k], unknown
+			i, n := x.Imports.At(int(k)), unknown
 			for _, y := range s.definers(w.questions[k], binding) {
 				if has[y] {
 					n = min(n, place[y])

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/asked"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -24,7 +25,7 @@ type System struct {
 // shared among systems of the same files, copies of them included; nil: it has its own. A system is for one goroutine.
 func NewSystem(p *platform.Platform, files []*Library, names *asked.Names) *System {
 	if names == nil {
-		names = asked.New()
+		names = asked.New(elfobj.NewNames())
 	}
 	s := &System{platform: p, own: map[string]*Library{}, byPath: map[string]*Library{}, byName: map[string][]*Library{},
 		answers: answers{names: names, number: make(map[*Library]int32, len(files)+len(p.Libraries()))}}

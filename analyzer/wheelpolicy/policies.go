@@ -160,7 +160,7 @@ func (ps *policies) blacklisted(o *elfobj.Object) []bool {
 	if len(by) == 0 {
 		return out
 	}
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		if !i.Weak {
 			for _, n := range by[i.Name] {
 				out[n] = true

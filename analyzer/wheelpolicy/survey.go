@@ -157,7 +157,7 @@ func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error
 		return false, ErrNoLibc
 	}
 	s.modules = append(s.modules, t)
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		switch {
 		case (i.Kind == elfobj.Func || i.Kind == elfobj.NoType) && (i.Name == "PyFPE_jbuf" || i.Name == "PyFPE_dummy" || i.Name == "PyFPE_counter"):
 			s.pyfpe = true
@@ -188,7 +188,7 @@ func (s *survey) need(o *elfobj.Object) {
 // pythonOf tells by its init function of which Python an object is a module, 2 or 3; 0 for no module (elf_is_python_extension).
 func pythonOf(path string, o *elfobj.Object) int {
 	name, _, _ := strings.Cut(base(path), ".")
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if e.Kind != elfobj.Func {
 			continue
 		}

@@ -175,7 +175,7 @@ func (e *imagined) says(step, really string) (text string, asked bool) {
 		if slices.Contains(e.process, f.Library) {
 			continue
 		}
-		for _, b := range env.Bind(e.objects[f.Library].Imports, loading.Scope()) {
+		for b := range env.Bind(e.objects[f.Library].Imports, loading.Scope()).All() {
 			switch object := "/" + f.Library.Path; {
 			case b.Import.Name == "dlopen":
 			case b.Outcome == dynlink.NoVersion:

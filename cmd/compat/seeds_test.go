@@ -185,8 +185,8 @@ func reduceWheels(t *testing.T, from, to string) {
 			}
 			o.Sections = nil
 			objects[name][f.Name] = o
-			if len(o.Exports) <= many {
-				for _, i := range o.Imports {
+			if o.Exports.Len() <= many {
+				for _, i := range o.Imports.All() {
 					imported[i.Name] = true
 				}
 			}
@@ -210,8 +210,8 @@ func reduceWheels(t *testing.T, from, to string) {
 		}
 		for _, member := range slices.Sorted(maps.Keys(objects[name])) {
 			o := objects[name][member]
-			if len(o.Exports) > many {
-				o.Exports = slices.DeleteFunc(o.Exports, func(e elfobj.Export) bool { return !imported[e.Name] })
+			if o.Exports.Len() > many {
+				o.Exports = elfobj.NewExports(slices.DeleteFunc(o.Exports.List(), func(e elfobj.Export) bool { return !imported[e.Name] })...)
 				o.Imports = nil
 			}
 			data, err := elfobj.Write(o)

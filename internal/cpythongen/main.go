@@ -104,7 +104,7 @@ func read(ctx context.Context, deb string) (names []string, err error) {
 		if err != nil {
 			return err
 		}
-		for _, e := range o.Exports {
+		for _, e := range o.Exports.All() {
 			if abi3.Names(e.Name) && !strings.HasPrefix(e.Name, "PyInit_") { // which modules are built in is each build's own affair
 				names = append(names, e.Name)
 			}

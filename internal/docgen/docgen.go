@@ -70,7 +70,7 @@ func Commands(root *cobra.Command) string {
 }
 
 // Schema is the JSON Schema (draft 2020-12) of a type as encoding/json writes it. Fields without omitempty or omitzero are required, and a pointer may be
-// null. A type with a MarshalJSON of its own says itself what it makes, by a method JSONSchema.
+// null. A type with a MarshalJSON of its own says itself what it makes, by a method JSONSchema, or of what it makes an array, by JSONItem.
 func Schema(title string, v any) string {
 	s := schema(reflect.TypeOf(v))
 	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", title
@@ -86,6 +86,9 @@ var text = reflect.TypeFor[encoding.TextMarshaler]()
 func schema(t reflect.Type) map[string]any {
 	if own, ok := reflect.Zero(t).Interface().(interface{ JSONSchema() map[string]any }); ok {
 		return own.JSONSchema()
+	}
+	if list, ok := reflect.Zero(t).Interface().(interface{ JSONItem() any }); ok {
+		return map[string]any{"type": "array", "items": schema(reflect.TypeOf(list.JSONItem()))}
 	}
 	if t.Implements(text) {
 		return map[string]any{"type": "string"}

@@ -24,7 +24,7 @@ import (
 func smallWheel(t *testing.T, name, requires string) []byte {
 	t.Helper()
 	library, err := elfobj.Write(&elfobj.Object{Class: 64, ByteOrder: "little", Machine: 62, Type: "ET_DYN", Dynamic: true, SONAME: "libtriton.so", Needed: []string{"libc.so.6"},
-		Exports: []elfobj.Export{{Name: "triton_run", Kind: "func"}, {Name: "_ZN12_GLOBAL__N_13runEv", Kind: "func"}}})
+		Exports: elfobj.NewExports(elfobj.Export{Name: "triton_run", Kind: "func"}, elfobj.Export{Name: "_ZN12_GLOBAL__N_13runEv", Kind: "func"})})
 	if err != nil {
 		t.Fatal(err)
 	}

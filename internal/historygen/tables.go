@@ -16,7 +16,7 @@ func fromHead(head []byte) (o *elfobj.Object, ok bool) {
 		return nil, false
 	}
 	o, err := elfobj.Read(bytes.NewReader(t.file(head)), int64(t.end+fileTail(t.count)))
-	return o, err == nil && len(o.Exports) > 0
+	return o, err == nil && o.Exports.Len() > 0
 }
 
 // tables are where things are in a head; a need or definition of 0 is absent.

@@ -27,7 +27,7 @@ func TestHeadsTellWhatFilesDo(t *testing.T) {
 			continue // a link to nothing
 		}
 		whole, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
-		if err != nil || len(whole.Exports) == 0 {
+		if err != nil || whole.Exports.Len() == 0 {
 			continue
 		}
 		head, ok := fromHead(data[:min(len(data), headMost)])
@@ -36,12 +36,12 @@ func TestHeadsTellWhatFilesDo(t *testing.T) {
 			continue
 		}
 		told++
-		same := slices.EqualFunc(head.Exports, whole.Exports, func(a, b elfobj.Export) bool {
+		same := slices.EqualFunc(head.Exports.List(), whole.Exports.List(), func(a, b elfobj.Export) bool {
 			a.Relocs, b.Relocs = 0, 0 // not in the head
 			return a == b
 		})
 		if !same || !slices.EqualFunc(head.VersionDefs, whole.VersionDefs, func(a, b elfobj.VersionDef) bool { return a.Name == b.Name && a.Base == b.Base }) {
-			t.Errorf("%s: its head tells %d exports, the file has %d", name, len(head.Exports), len(whole.Exports))
+			t.Errorf("%s: its head tells %d exports, the file has %d", name, head.Exports.Len(), whole.Exports.Len())
 		}
 	}
 	if told+silent > 0 && told < silent {
@@ -63,7 +63,7 @@ func FuzzFromHead(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, e := range o.Exports {
+		for _, e := range o.Exports.All() {
 			if !bytes.Contains(head, []byte(e.Name)) {
 				t.Errorf("%q is exported and not in the head", e.Name)
 			}

@@ -109,7 +109,7 @@ func (l *described) exports(o *elfobj.Object) {
 			l.Versions = append(l.Versions, d.Name)
 		}
 	}
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if importable(e.Name) {
 			l.Exports = append(l.Exports, historydata.Export{Name: e.Name, Version: e.Version, Kind: string(e.Kind), Hidden: e.Hidden, Weak: e.Weak, Unique: e.Unique})
 		}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
@@ -87,7 +88,7 @@ func TestRelease(t *testing.T) {
 		}
 		l := r.Libraries[0]
 		if l.Path != "demo/lib/libdemo.so.1" || l.SONAME != "libdemo.so.1" || !l.Known || l.Unread || l.RunPath != "$ORIGIN" || !slices.Equal(l.Needed, []string{"libc.so.6"}) || !slices.Equal(l.Versions, []string{"DEMO_1"}) ||
-			len(l.Exports) == 0 || !slices.ContainsFunc(l.Exports, func(e elfExport) bool { return e.Name == "demo_run" && e.Version == "DEMO_1" }) {
+			!slices.ContainsFunc(l.Exports.List(), func(e elfobj.Export) bool { return e.Name == "demo_run" && e.Version == "DEMO_1" }) {
 			t.Errorf("%s: %+v", way, l)
 		}
 		if l := r.Libraries[1]; l.Path != "demo/x.so" || !l.Known {

@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/stack"
 )
-
-type elfExport = elfobj.Export
 
 func TestPick(t *testing.T) {
 	for _, c := range []struct {

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/stack"
 )
 
@@ -351,8 +350,7 @@ func TestExportsThroughTheCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same := func(a, b elfobj.Export) bool { return a == b }
-	if a, b := got[0].Libraries[0], got[1].Libraries[0]; len(a.Exports) == 0 || !slices.EqualFunc(a.Exports, b.Exports, same) {
+	if a, b := got[0].Libraries[0], got[1].Libraries[0]; a.Exports.Len() == 0 || !a.Exports.Equal(b.Exports) {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 }

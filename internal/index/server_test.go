@@ -152,7 +152,7 @@ func (s *server) index(t *testing.T, change func(*Options)) *Index {
 func object(t *testing.T, soname, symbol, version string) []byte {
 	t.Helper()
 	data, err := elfobj.Write(&elfobj.Object{Class: 64, ByteOrder: "little", Machine: 62, Type: "ET_DYN", Dynamic: true, SONAME: soname, Needed: []string{"libc.so.6"}, RunPath: "$ORIGIN",
-		Exports:     []elfobj.Export{{Name: symbol, Version: version, Kind: "func"}},
+		Exports:     elfobj.NewExports(elfobj.Export{Name: symbol, Version: version, Kind: "func"}),
 		VersionDefs: []elfobj.VersionDef{{Name: soname, Base: true}, {Name: version}}, HasVersym: true})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 func object(soname string, exports ...elfobj.Export) *elfobj.Object {
-	return &elfobj.Object{SONAME: soname, Exports: exports}
+	return &elfobj.Object{SONAME: soname, Exports: elfobj.NewExports(exports...)}
 }
 
 func export(name, version string) elfobj.Export {

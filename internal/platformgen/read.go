@@ -113,7 +113,7 @@ func (b *builder) add(column int, pkg, file string, o *elfobj.Object) {
 		}
 	}
 	l.In[column] = facts
-	for _, e := range o.Exports {
+	for _, e := range o.Exports.All() {
 		if slices.ContainsFunc(o.VersionDefs, func(d elfobj.VersionDef) bool { return d.Name == e.Name }) {
 			continue // the marker symbol that linkers add for each version node
 		}

@@ -32,7 +32,7 @@ func (w Wheel) object(t *testing.T) *elfobj.Object {
 }
 
 func imports(o *elfobj.Object) (out []string) {
-	for _, i := range o.Imports {
+	for _, i := range o.Imports.All() {
 		out = append(out, i.Name+"@"+i.Version)
 	}
 	return out
@@ -60,7 +60,7 @@ func TestObjectsHaveTheFactsOfTheirCases(t *testing.T) {
 	if !slices.Equal(d.Needed, []string{"libc.so.6"}) || !slices.Contains(imports(d), "dlopen@") {
 		t.Errorf("D imports %q, needs %q", imports(d), d.Needed)
 	}
-	if n := len(Many("1", 60).object(t).Imports); n != 60 {
+	if n := Many("1", 60).object(t).Imports.Len(); n != 60 {
 		t.Errorf("Many imports %d", n)
 	}
 }
