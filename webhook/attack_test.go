@@ -86,9 +86,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 			res.Body.Close()
 			answers <- res.StatusCode
 		}()
-		if _, err := w.Write(make([]byte, 2*usualBody)); err != nil {
-			t.Error(err)
-		}
+		_, _ = w.Write(make([]byte, 2*usualBody)) // of the one that is refused, less may be taken
 	}
 	for range largeBodies {
 		send()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,12 @@ func TestMain(m *testing.M) {
 			for all := [][]byte{}; len(all) < 1<<20; time.Sleep(10 * time.Millisecond) {
 				all = append(all, bytes.Repeat([]byte{1}, 16<<20))
 			}
+		})
+	case "sit":
+		serveWith(func() {
+			all := bytes.Repeat([]byte{1}, heavy+32<<20)
+			defer runtime.KeepAlive(all)
+			select {}
 		})
 	case "gulp":
 		serveWith(func() { fmt.Fprintln(os.Stderr, len(bytes.Repeat([]byte{1}, 8<<30))) })
@@ -219,11 +226,15 @@ func TestFailures(t *testing.T) {
 }
 
 func TestRisky(t *testing.T) {
-	r := runner(t, "eat")
-	r.Memory = 800 << 20
+	r := runner(t, "sit")
+	r.Memory = 2 << 30
 	calls := 0
-	_, _, err := r.Check(t.Context(), nil, analyzer.Options{}, nil, func() { calls++ })
-	if f := (*Failure)(nil); !errors.As(err, &f) || calls != 1 {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err := r.Check(ctx, nil, analyzer.Options{}, nil, func() {
+		calls++
+		time.AfterFunc(4*look, cancel) // for what would be told twice
+	})
+	if !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 }

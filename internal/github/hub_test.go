@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v4"
+
+	"github.com/compat-app/compat/internal/loopback"
 )
 
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -52,7 +54,7 @@ type hub struct {
 
 func newHub(t *testing.T) *hub {
 	h := &hub{t: t, tokens: map[string]string{}, life: time.Hour}
-	h.api = httptest.NewServer(http.HandlerFunc(h.serve))
+	h.api = loopback.Server(t, http.HandlerFunc(h.serve))
 	h.storage = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || r.Header.Get("Referer") != "" {
 			t.Errorf("storage host got credentials or an address: %v", r.Header)
@@ -60,7 +62,6 @@ func newHub(t *testing.T) *hub {
 		h.note("storage " + r.URL.Path)
 		h.deliver(w, r)
 	}))
-	t.Cleanup(h.api.Close)
 	t.Cleanup(h.storage.Close)
 	return h
 }

@@ -75,7 +75,7 @@ func TestLimitSilencesOneInstallation(t *testing.T) {
 	if !errors.As(err, &l) || l.Installation != 1 || l.Until.Before(start.Add(time.Minute)) || l.Until.After(time.Now().Add(61*time.Second)) {
 		t.Fatalf("bare 429: %v", err)
 	}
-	if f := Classify(err); f.Kind != After || f.After < 59*time.Second || f.After > time.Minute {
+	if f := Classify(err); f.Kind != After || f.After <= 0 || f.After > time.Minute {
 		t.Errorf("%+v", f)
 	}
 	limited = false

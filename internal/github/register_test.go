@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/internal/loopback"
 )
 
 // What Register makes of GitHub's answers. None of its errors holds the code, and none of its requests credentials.
@@ -82,13 +84,8 @@ func TestRegister(t *testing.T) {
 }
 
 func TestRegisterUnreachable(t *testing.T) {
-	s := httptest.NewServer(nil)
-	web, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	_, err = Register(t.Context(), Options{API: web}, web, "c0de0123456789")
+	web := &url.URL{Scheme: "http", Host: loopback.Addr(t)}
+	_, err := Register(t.Context(), Options{API: web}, web, "c0de0123456789")
 	if err == nil || errors.Is(err, ErrCode) || strings.Contains(err.Error(), "c0de") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}

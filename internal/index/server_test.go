@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/loopback"
 )
 
 // wheel is one file of a served project.
@@ -45,8 +46,7 @@ type server struct {
 
 func serve(t *testing.T, wheels map[string][]wheel) *server {
 	s := &server{wheels: wheels, json: true, beside: true}
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
+	s.Server = loopback.Server(t, s)
 	return s
 }
 

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"testing"
@@ -22,6 +24,19 @@ const lowest = 10000
 func Addr(t testing.TB) string {
 	t.Helper()
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t)))
+}
+
+// Server is a server at an Addr, which ends with the test at the latest. Who calls it after it was closed reaches nobody.
+func Server(t testing.TB, h http.Handler) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("tcp", Addr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
 }
 
 // Port is the port of an Addr.

@@ -542,7 +542,7 @@ func testBlobs(t *testing.T, q *Queue) {
 	if got, err := q.Get(ctx, "report/1"); err != nil || !bytes.Equal(got, value) {
 		t.Errorf("get: %q %v", got, err)
 	}
-	must(t, q.Put(ctx, "report/1", []byte("newer"), 30*time.Millisecond))
+	must(t, q.Put(ctx, "report/1", []byte("newer"), time.Hour))
 	if got, _ := q.Get(ctx, "report/1"); string(got) != "newer" {
 		t.Errorf("get: %q", got)
 	}
@@ -562,6 +562,7 @@ func testBlobs(t *testing.T, q *Queue) {
 	if err := q.Put(ctx, "k", nil, 0); err == nil {
 		t.Error("a value without time to live was taken")
 	}
+	must(t, q.Put(ctx, "report/1", []byte("newest"), 30*time.Millisecond))
 	time.Sleep(40 * time.Millisecond)
 	if got, err := q.Get(ctx, "report/1"); got != nil || err != nil {
 		t.Errorf("an expired value: %q %v", got, err)
@@ -609,16 +610,26 @@ func testMany(t *testing.T, q *Queue) {
 	var mu sync.Mutex
 	running := map[string]bool{}
 	last := map[string]string{}
+	sent := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
 			for {
+				over := false
+				select {
+				case <-sent:
+					over = true
+				default:
+				}
 				l, err := q.Claim(t.Context(), 400*time.Millisecond)
 				if err != nil {
 					t.Error(err)
 				}
-				if l == nil {
+				if l == nil && (over || err != nil) {
 					return
+				}
+				if l == nil {
+					continue
 				}
 				mu.Lock()
 				if running[l.Job.Key] {
@@ -641,6 +652,7 @@ func testMany(t *testing.T, q *Queue) {
 		key := i % keys
 		enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", key), Installation: int64(key % 3), SHA: fmt.Sprint(i)})
 	}
+	close(sent)
 	wg.Wait()
 	for key := range keys {
 		want := fmt.Sprint(deliveries - keys + key)
