@@ -42,6 +42,7 @@ type check struct {
 	options  Options
 	source   stack.Source
 	with     []pkgmeta.Requirement
+	origins  map[string]Origin // of those, by how they are written
 	facts    []*Facts
 	base     []*Facts        // of the base, while the head is judged
 	demand   *demand         // in front of source, where that is to be asked for no more than is needed; nil: it is not
@@ -66,7 +67,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	if source == nil {
 		source = stack.History()
 	}
-	c := &check{rules: a.rules, options: o, deep: map[*Facts]bool{}}
+	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*Facts]bool{}}
 	if c.demand = newDemand(source, o); c.demand != nil {
 		c.source = c.demand
 	} else {
@@ -78,6 +79,9 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("requirement %q can't be read: %w", w, err)
 		}
 		c.with = append(c.with, q)
+		if from, ok := o.Origins[w]; ok {
+			c.origins[q.Raw] = from
+		}
 	}
 	for _, p := range o.First {
 		if pkgmeta.Normalize(p) == "" {
@@ -157,7 +161,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 			return err
 		}
 		report.target(g.platform, sets)
-		report.gaps(f, sets, c.options.NoIndex, all)
+		c.gaps(report, f, all)
 		var fresh []judged
 		for _, x := range all {
 			id := x.Identity()

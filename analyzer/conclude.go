@@ -2,7 +2,6 @@ package analyzer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,35 +27,15 @@ func (r *Report) target(p *platform.Platform, sets []*stack.Set) {
 	}
 }
 
-// gaps says which packages could not be looked up, where something is missing that they may bring. A source that could not be asked spoils the verdict; a
-// package that it does not know is told.
-func (r *Report) gaps(f *Facts, sets []*stack.Set, noIndex bool, found []judged) {
-	for _, s := range sets {
-		if u := s.Unavailable(); u != nil {
-			r.addUnread(Unread{f.Path, fmt.Sprintf("package %s could not be looked up, and the answer depends on it: %v", u.Requirement, u.Err)})
-		}
-		var names []string
-		for _, u := range s.Unlooked {
-			if u.Direct && errors.Is(u.Err, stack.ErrUnknown) {
-				names = append(names, u.Package)
-			}
-		}
-		if len(names) == 0 || len(found) == 0 {
-			continue
-		}
-		note := "could not look up " + strings.Join(names, ", ") + ": no such package or version in the index"
-		if noIndex {
-			note = "could not look up " + strings.Join(names, ", ") + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL"
-		}
-		if !slices.Contains(r.Notes, note) {
-			r.Notes = append(r.Notes, note)
-		}
-	}
-}
-
 func (r *Report) addUnread(u Unread) {
 	if !slices.Contains(r.Unread, u) {
 		r.Unread = append(r.Unread, u)
+	}
+}
+
+func (r *Report) addNote(text string) {
+	if !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
 	}
 }
 

@@ -43,16 +43,17 @@ type scene struct {
 
 // act is one set of packages beside the artifact.
 type act struct {
-	set    *stack.Set
-	views  []*View
-	of     map[*Object]*View
-	first  []*dynlink.Library           // what is imported before the artifact
-	local  map[*dynlink.Library]bool    // of that, what others don't see
-	users  map[*dynlink.Library][]*View // whose load brings a library in
-	path   []string                     // folders of LD_LIBRARY_PATH
-	kept   map[*View]*View              // views whose load is as without the fix, by what they were then
-	linker *linker
-	found  map[*Rule][]judged // of rules that didn't ask what a linker says
+	set      *stack.Set
+	platform *platform.Platform
+	views    []*View
+	of       map[*Object]*View
+	first    []*dynlink.Library           // what is imported before the artifact
+	local    map[*dynlink.Library]bool    // of that, what others don't see
+	users    map[*dynlink.Library][]*View // whose load brings a library in
+	path     []string                     // folders of LD_LIBRARY_PATH
+	kept     map[*View]*View              // views whose load is as without the fix, by what they were then
+	linker   *linker
+	found    map[*Rule][]judged // of rules that didn't ask what a linker says
 }
 
 // without is the act without a fix that a scene in the same world begins from; nil where there is none.
@@ -241,7 +242,7 @@ func equal(a, b *stack.Set) bool {
 
 // act loads and binds every object of the platform's architecture. What a fix does not touch is taken from without.
 func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenario, without *act) *act {
-	a := &act{set: set, of: map[*Object]*View{}, users: map[*dynlink.Library][]*View{}, kept: map[*View]*View{}, found: map[*Rule][]judged{}}
+	a := &act{set: set, platform: p, of: map[*Object]*View{}, users: map[*dynlink.Library][]*View{}, kept: map[*View]*View{}, found: map[*Rule][]judged{}}
 	var libraries []*dynlink.Library
 	edited := map[*dynlink.Library]bool{} // as they are without the fix
 	for _, o := range f.Objects {

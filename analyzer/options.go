@@ -31,9 +31,11 @@ type Options struct {
 	// NoHistory: nothing is taken from the embedded history, not even which packages may bring a library.
 	NoHistory bool
 	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
-	First     []string // packages whose libraries are loaded before everything else
-	GPU       GPU      // what the artifact is for, as the user says
-	Link      bool     // link findings of every library are errors
+	// Origins says where requirements of With stand, by their text; what is not in it was given by itself, as with --with.
+	Origins map[string]Origin
+	First   []string // packages whose libraries are loaded before everything else
+	GPU     GPU      // what the artifact is for, as the user says
+	Link    bool     // link findings of every library are errors
 
 	Base    []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
 	NoFixes bool    // no fix is looked for: only what is wrong is asked
@@ -49,6 +51,24 @@ type Options struct {
 	Version string // of the tool, for the report
 
 	Progress func(text string) `json:"-"` // told what goes on, for a person; nil: nobody
+}
+
+// Origin is where a requirement stands.
+type Origin struct {
+	File string // as it is shown
+	Line int    // from 1; 0 unknown
+	Lock bool   // the file is a lock file: what is given otherwise may take the place of its pins
+}
+
+// String is FILE:LINE; "--with" of the zero value.
+func (o Origin) String() string {
+	switch {
+	case o.File == "":
+		return "--with"
+	case o.Line == 0:
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
 // GPU says which accelerators the artifacts are for. The zero value says nothing.

@@ -39,7 +39,7 @@ type Report struct {
 	Unread    []Unread   `json:"unread"`
 	Skipped   []Unread   `json:"skipped"`
 	Accepted  []Accepted `json:"accepted,omitempty"` // findings that the configuration accepts; they count for nothing
-	Notes     []string   `json:"notes,omitempty"`    // what could not be looked up, and how to make it possible; one sentence each
+	Notes     []string   `json:"notes,omitempty"`    // what could not be looked up, and how to make it possible, and what of the packages that were given does not fit together; one sentence each
 }
 
 // NewReport is an empty report, with the lists that JSON shows.

@@ -118,7 +118,7 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 		"workflows": p.strings(&c.Workflows),
 		"platforms": p.strings(&c.Platforms),
 		"python": p.section(map[string]field{
-			"with": p.strings(&c.Python.With),
+			"with": p.numbered(&c.Python.With, &c.Python.At),
 			"lock": p.strings(&c.Python.Lock),
 		}),
 		"gpu": p.section(map[string]field{
@@ -208,6 +208,16 @@ func (p *parser) strings(to *[]string) field {
 			if s, ok := p.text(item, fmt.Sprintf("%s[%d]", key, i)); ok {
 				*to = append(*to, s)
 			}
+		}
+	}
+}
+
+// numbered is strings, with the line of each.
+func (p *parser) numbered(to *[]string, lines *[]int) field {
+	return func(n *yaml.Node, key string) {
+		p.strings(to)(n, key)
+		for _, item := range n.Content {
+			*lines = append(*lines, p.clamp(item.Line))
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Repository struct {
 // Python says what is installed beside the artifacts.
 type Python struct {
 	With []string // requirements, as "torch==2.7.0"; they replace what the artifacts declare
+	At   []int    // the lines of With, from 1
 	Lock []string // paths of lock files in the repository
 }
 

@@ -25,11 +25,19 @@ type Set struct {
 	Releases  []*Release // in the order they were reached: what the user gave, what the artifact declares, what those require
 	Conflicts []Conflict
 	Unlooked  []Unlooked
+	Given     map[string]string // by package, the requirement of the user's that counts, as it was written
+	Replaced  []Replaced
+}
+
+// Replaced is a requirement of the user's that a later one of the same package took the place of, and that the chosen release does not meet.
+type Replaced struct {
+	Package  string
+	Was, Now string // as they were written
 }
 
 // Conflict is a requirement that the chosen release does not meet.
 type Conflict struct {
-	By          string // NAME==VERSION, or "the artifact"
+	By          string // NAME==VERSION, Artifact or User
 	Requirement string // as NAMESPEC
 	Package     string
 	Chosen      string // the version that was chosen all the same
@@ -50,8 +58,11 @@ type wish struct {
 	rank int // 0 the user, 1 the artifact, 2 a package: a lower rank wins over a higher one's
 }
 
-// Artifact is the name by which the artifact stands in conflicts.
-const Artifact = "the artifact"
+// Names by which those who are no package stand in conflicts.
+const (
+	Artifact = "the artifact"
+	User     = "the user"
+)
 
 // Resolve picks one release for every package that with and requires ask for, and for what those require in turn: the
 // lowest or the highest version that meets every wish. Where no version meets them all, what the user gave wins over what the artifact
@@ -85,10 +96,11 @@ func resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta
 		if ok, err := q.Applies(env); err != nil || !ok {
 			continue // a lock file has a pin for each system
 		}
-		if _, again := r.wishes[q.Name]; again {
+		if before, again := r.wishes[q.Name]; again {
+			r.replaced = append(r.replaced, before...)
 			r.wishes[q.Name] = nil
 		}
-		r.add(env, nil, wish{q, "the user", 0})
+		r.add(env, nil, wish{q, User, 0})
 		if lean != nil {
 			r.due[q.Name] = true
 		}
@@ -150,6 +162,7 @@ type resolver struct {
 	extras   map[string][]string
 	chosen   map[string]*Release
 	unlooked map[string]error
+	replaced []wish          // of the user
 	due      map[string]bool // in a lean resolution, the packages that are looked up; nil: all
 }
 
@@ -302,9 +315,12 @@ func exact(w wish) (string, bool) {
 }
 
 func (r *resolver) set() *Set {
-	s := &Set{}
+	s := &Set{Given: map[string]string{}}
 	for _, name := range r.order {
 		ws := r.wishes[name]
+		if len(ws) > 0 && ws[0].rank == 0 {
+			s.Given[name] = ws[0].Raw
+		}
 		if err := r.unlooked[name]; err != nil && len(ws) > 0 {
 			s.Unlooked = append(s.Unlooked, Unlooked{Package: name, Requirement: ws[0].Name + ws[0].Spec, Direct: ws[0].rank < 2, Err: err})
 		}
@@ -320,6 +336,11 @@ func (r *resolver) set() *Set {
 		for _, w := range ws {
 			if !meets(v, []wish{w}, 2) {
 				s.Conflicts = append(s.Conflicts, Conflict{By: w.by, Requirement: w.Name + w.Spec, Package: name, Chosen: rel.Version})
+			}
+		}
+		for _, w := range r.replaced {
+			if w.Name == name && !meets(v, []wish{w}, 2) {
+				s.Replaced = append(s.Replaced, Replaced{Package: name, Was: w.Raw, Now: s.Given[name]})
 			}
 		}
 	}

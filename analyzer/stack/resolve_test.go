@@ -81,7 +81,7 @@ down !
 `
 
 func TestResolve(t *testing.T) {
-	for _, c := range []struct{ name, with, requires, low, high, conflicts, unlooked string }{
+	for _, c := range []struct{ name, with, requires, low, high, conflicts, unlooked, replaced string }{
 		{name: "both ends of a range", requires: "jit>=12.8", low: "jit==12.8.61", high: "jit==12.9.41"},
 		{name: "no pre-release unless it is asked for", requires: "jit>=12.10.0rc1", low: "jit==12.10.0rc1", high: "jit==12.10.0rc1"},
 		{name: "a package's pin narrows the artifact's range", with: "torch==2.7.0", requires: "jit>=12.8", low: "torch==2.7.0 jit==12.8.93", high: "torch==2.7.0 jit==12.8.93"},
@@ -89,7 +89,9 @@ func TestResolve(t *testing.T) {
 			conflicts: "torch==2.7.0 wants jit==12.8.93"},
 		{name: "what the user gives wins over all", with: "torch==2.7.0 jit==12.8.61", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.8.61", high: "torch==2.7.0 jit==12.8.61",
 			conflicts: "the artifact wants jit>=12.9; torch==2.7.0 wants jit==12.8.93"},
-		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9", low: "jit==12.9.41", high: "jit==12.9.41"},
+		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9", low: "jit==12.9.41", high: "jit==12.9.41",
+			replaced: "jit==12.8.61 by jit>=12.9"},
+		{name: "what the later one agrees with is not told", with: "jit>=12.9 jit==12.9.41", low: "jit==12.9.41", high: "jit==12.9.41"},
 		{name: "a local version need not be listed", with: "torch==2.4.0+rocm6.1", low: "torch==2.4.0+rocm6.1", high: "torch==2.4.0+rocm6.1"},
 		{name: "markers and extras", requires: "torch==2.9.0", low: "torch==2.9.0 cuda==1.0 jit==12.9.41", high: "torch==2.9.0 cuda==1.0 jit==12.9.41"},
 		{name: "the other end has other requirements", requires: "torch>=2.6,<2.9", low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
@@ -110,7 +112,13 @@ func TestResolve(t *testing.T) {
 				if got := releases(set); got != want {
 					t.Errorf("%s: %s, want %s", end, got, want)
 				}
-				var conflicts, unlooked []string
+				var conflicts, unlooked, replaced []string
+				for _, x := range set.Replaced {
+					replaced = append(replaced, x.Was+" by "+x.Now)
+				}
+				if got := strings.Join(replaced, "; "); got != c.replaced {
+					t.Errorf("%s: replaced %q, want %q", end, got, c.replaced)
+				}
 				for _, x := range set.Conflicts {
 					conflicts = append(conflicts, x.By+" wants "+x.Requirement)
 				}

@@ -215,8 +215,9 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		o.Platforms = f.platforms
 	}
 	if len(f.with) > 0 {
-		o.With = f.with
+		o.With, o.Origins = f.with, nil
 	}
+	var locked []string
 	for _, path := range append(f.lock, c.Python.Lock...) {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -226,8 +227,9 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		if err != nil {
 			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
 		}
-		o.With = append(pins, o.With...)
+		locked = append(locked, settings.Locked(path, pins, &o)...)
 	}
+	o.With = append(locked, o.With...)
 	if f.failOn == "" {
 		f.failOn = c.FailOn
 	}

@@ -200,3 +200,44 @@ func TestBadIndexes(t *testing.T) {
 		}
 	}
 }
+
+// What the user gives is judged beside the artifact, or said why not, with the place where it stands.
+func TestGivenPackages(t *testing.T) {
+	jit := func(version string) []byte { return jitWheel(t, version, "__nvJitLinkGetErrorLogSize_12_9") }
+	server := httptest.NewServer(&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
+		"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jit("12.9.86"), "nvidia_nvjitlink_cu12-12.9.41-py3-none-manylinux2014_x86_64.whl": jit("12.9.41"),
+		"nvidia_nvjitlink_cu12-12.9.79-py3-none-win_amd64.whl": jit("12.9.79")}}})
+	defer server.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const name = "nvidia-nvjitlink-cu12=="
+	lock, other := write("requirements.txt", "# made by hand\n"+name+"99\n"), write("uv.lock", "[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.9.41\"\n")
+	config := write("compat.yml", "python:\n  with:\n    - "+name+"98\n")
+	widget := madeWheel(t, "widget", "1.0", []string{"nvidia-nvjitlink-cu12>=12.9.80"}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
+	for _, c := range []struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		{[]string{"--with", name + "12.9.86"}, 0, "compatible"},
+		{[]string{"--with", name + "99"}, exitUsage, `==99 \(--with\) could not be looked up, and the answer depends on it, because nothing at hand brings libnvJitLink.so.12: .*has no version 99; give a version that exists`},
+		{[]string{"--lock", lock}, exitUsage, `==99 \(\S+requirements.txt:2\) could not be looked up`},
+		{[]string{"--config", config}, exitUsage, `==98 \(.github/compat.yml:3\) could not be looked up`},
+		{[]string{"--with", name + "12.9.79"}, exitUsage, `which libraries nvidia-nvjitlink-cu12==12.9.79 \(--with\) brings is not known, and the answer depends on it.*: no wheel of it fits Python 3.12 on x86_64`},
+		{[]string{"--lock", lock, "--lock", other}, exitUsage, `==99 \(\S+requirements.txt:2\) and nvidia-nvjitlink-cu12==12.9.41 \(\S+uv.lock:1\) contradict each other, and the answer depends on it`},
+		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0, `==12.9.86 \(--with\) was taken in place of nvidia-nvjitlink-cu12==99 \(\S+requirements.txt:2\)`},
+		{[]string{"--with", name + "12.9.41"}, 0, `==12.9.41 \(--with\) is not what the artifact requires \(nvidia-nvjitlink-cu12>=12.9.80\): pip refuses to install both`},
+		{[]string{"--with", "typo==1"}, 0, `could not look up typo: no such package or version in the index`},
+	} {
+		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple", c.flags...)
+		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil {
+			t.Errorf("%q: exit %d, want %d and %q\n%s%s", c.flags, code, c.code, c.want, out, errs)
+		}
+	}
+}

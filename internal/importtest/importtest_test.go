@@ -51,7 +51,7 @@ var floors = map[string][]string{
 	"internal/report":          {"analyzer", "analyzer/fix", "internal/mdsafe"},
 	"internal/scratch":         {"analyzer/unpack"},
 	"internal/analysis":        {"analyzer/...", "internal/scratch"},
-	"internal/settings":        {"analyzer", "config"},
+	"internal/settings":        {"analyzer", "analyzer/stack/lockfile", "config"},
 	"internal/worker": {"analyzer/...", "comment", "config", "internal/artifact", "internal/github", "internal/index", "internal/analysis", "internal/queue", "internal/report", "internal/scratch", "internal/settings",
 		"internal/mdsafe"},
 	"internal/setup":          {"config", "internal/github", "internal/report"},

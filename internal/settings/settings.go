@@ -3,6 +3,7 @@ package settings
 
 import (
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/config"
 )
 
@@ -10,6 +11,13 @@ import (
 func Apply(c *config.Repository, o *analyzer.Options) {
 	o.Platforms = c.Platforms
 	o.With = c.Python.With
+	for i, w := range c.Python.With {
+		at := analyzer.Origin{File: config.Path}
+		if i < len(c.Python.At) {
+			at.Line = c.Python.At[i]
+		}
+		from(o, w, at)
+	}
 	o.GPU = analyzer.GPU{Stack: c.GPU.Stack, Archs: c.GPU.Archs}
 	if len(c.Rules) > 0 {
 		o.Rules = make(map[string]analyzer.Severity, len(c.Rules))
@@ -19,6 +27,26 @@ func Apply(c *config.Repository, o *analyzer.Options) {
 	}
 	for _, a := range c.Accept {
 		o.Accept = append(o.Accept, analyzer.Accept{Rule: a.Rule, Symbol: a.Symbol, Object: a.Object, Because: a.Because, Until: a.Until})
+	}
+}
+
+// Locked is the requirements of a lock file, whose origin it puts into options.
+func Locked(file string, pins []lockfile.Pin, o *analyzer.Options) []string {
+	var out []string
+	for _, p := range pins {
+		from(o, p.Requirement, analyzer.Origin{File: file, Line: p.Line, Lock: true})
+		out = append(out, p.Requirement)
+	}
+	return out
+}
+
+// from notes where a requirement stands; what was given goes before what is locked.
+func from(o *analyzer.Options, requirement string, at analyzer.Origin) {
+	if o.Origins == nil {
+		o.Origins = map[string]analyzer.Origin{}
+	}
+	if known, ok := o.Origins[requirement]; !ok || known.Lock {
+		o.Origins[requirement] = at
 	}
 }
 

@@ -116,8 +116,7 @@ func (t *task) options(ctx context.Context, found *artifact.Found, c *config.Rep
 	if t.state != nil {
 		o.Also = t.state.Also
 	}
-	locked, err := t.locked(ctx, found, c.Python.Lock)
-	o.With = append(locked, o.With...)
+	err := t.locked(ctx, found, c.Python.Lock, &o)
 	return o, err
 }
 

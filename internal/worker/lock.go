@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/settings"
 )
 
-// locked reads the pins of the lock files that the configuration names, as they are at the commit that is judged. Errors are badOptions where a
+// locked adds the pins of the lock files that the configuration names to options, as they are at the commit that is judged. Errors are badOptions where a
 // file isn't there or can't be read as a lock file.
-func (t *task) locked(ctx context.Context, found *artifact.Found, paths []string) ([]string, error) {
+func (t *task) locked(ctx context.Context, found *artifact.Found, paths []string, o *analyzer.Options) error {
 	var all []string
 	for _, path := range paths {
 		sha := t.job.SHA
@@ -22,16 +24,17 @@ func (t *task) locked(ctx context.Context, found *artifact.Found, paths []string
 		}
 		text, there, err := t.content(ctx, sha, path)
 		if err != nil {
-			return nil, fmt.Errorf("worker: read a lock file: %w", err)
+			return fmt.Errorf("worker: read a lock file: %w", err)
 		}
 		if !there {
-			return nil, &badOptions{fmt.Errorf("python.lock: %q is not in the commit that is judged; correct the path", path)}
+			return &badOptions{fmt.Errorf("python.lock: %q is not in the commit that is judged; correct the path", path)}
 		}
 		some, err := lockfile.Pins(path, []byte(text))
 		if err != nil {
-			return nil, &badOptions{fmt.Errorf("python.lock: %q: %w", path, err)}
+			return &badOptions{fmt.Errorf("python.lock: %q: %w", path, err)}
 		}
-		all = append(all, some...)
+		all = append(all, settings.Locked(path, some, o)...)
 	}
-	return all, nil
+	o.With = append(all, o.With...)
+	return nil
 }

@@ -1,6 +1,6 @@
 // Package lockfile reads which versions a lock file pins.
 //
-//	pins, err := lockfile.Pins("uv.lock", data) // "torch==2.7.0", "triton==3.3.0; sys_platform == 'linux'"
+//	pins, err := lockfile.Pins("uv.lock", data) // {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
 //
 // The format is told by the file's name: requirements.txt and its kin (pip's "Requirements File Format"), uv.lock, poetry.lock, pdm.lock,
 // pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml and environment.yml (of both, what pip installs). Packages that are no release of an index (editable ones,
@@ -10,6 +10,7 @@
 package lockfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +29,14 @@ import (
 // maxSize bounds a lock file: those of the largest applications, with their hashes, have some 5 MB.
 const maxSize = 32 << 20
 
-// Pins reads a lock file. The result is a list of NAME==VERSION requirements, with markers where the file has them, in the file's order. The error names
-// what is wrong and, for text formats, the line; an unknown format is read as requirements.txt.
-func Pins(name string, data []byte) ([]string, error) {
+// Pin is one version that a lock file pins.
+type Pin struct {
+	Requirement string // NAME==VERSION, with a marker where the file has one
+	Line        int    // where it stands, from 1; 0 in a format that does not tell
+}
+
+// Pins reads a lock file, in its order. The error names what is wrong and, for text formats, the line; an unknown format is read as requirements.txt.
+func Pins(name string, data []byte) ([]Pin, error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("it has more than %d MiB; no lock file is that large", maxSize>>20)
 	}
@@ -68,7 +74,7 @@ type entry struct {
 	Dir      map[string]any `toml:"directory"`          // PEP 751
 }
 
-func tables(data []byte, key string) ([]string, error) {
+func tables(data []byte, key string) ([]Pin, error) {
 	var file map[string]any
 	if err := toml.Unmarshal(data, &file); err != nil {
 		return nil, tomlError(err)
@@ -84,19 +90,37 @@ func tables(data []byte, key string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its [[%s]] tables can't be read: %w", key, err)
 	}
-	var out []string
-	for _, e := range lock[key] {
+	var out []Pin
+	at := headers(data, key)
+	for i, e := range lock[key] {
 		marker := e.marker()
 		if e.Version == "" || e.Optional || e.local() || e.extra(marker) {
 			continue
 		}
-		pin, err := pin(e.Name, e.Version, marker)
+		s, err := pin(e.Name, e.Version, marker)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, pin)
+		p := Pin{Requirement: s}
+		if len(at) == len(lock[key]) {
+			p.Line = at[i]
+		}
+		out = append(out, p)
 	}
 	return out, nil
+}
+
+// headers are the lines of the headers [[key]].
+func headers(data []byte, key string) []int {
+	var out []int
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if strings.TrimSpace(string(line)) == "[["+key+"]]" {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func tomlError(err error) error {
@@ -157,7 +181,7 @@ func pin(name, version, marker string) (string, error) {
 }
 
 // pipfile reads the default section of a Pipfile.lock.
-func pipfile(data []byte) ([]string, error) {
+func pipfile(data []byte) ([]Pin, error) {
 	var lock struct {
 		Default map[string]struct {
 			Version string `json:"version"`
@@ -167,7 +191,7 @@ func pipfile(data []byte) ([]string, error) {
 	if err := json.Unmarshal(data, &lock); err != nil {
 		return nil, fmt.Errorf("not a Pipfile.lock: %w", err)
 	}
-	var out []string
+	var out []Pin
 	for _, name := range slices.Sorted(maps.Keys(lock.Default)) {
 		p := lock.Default[name]
 		version, ok := strings.CutPrefix(p.Version, "==")
@@ -178,7 +202,7 @@ func pipfile(data []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s)
+		out = append(out, Pin{Requirement: s})
 	}
 	return out, nil
 }
@@ -187,7 +211,7 @@ func pipfile(data []byte) ([]string, error) {
 var errConda = errors.New("it pins conda packages only, which are not looked up; give the pip requirements")
 
 // environment reads the pip section of a conda environment file.
-func environment(data []byte) ([]string, error) {
+func environment(data []byte) ([]Pin, error) {
 	var file struct {
 		Dependencies []any `yaml:"dependencies"`
 	}
@@ -207,11 +231,15 @@ func environment(data []byte) ([]string, error) {
 	if len(lines) == 0 {
 		return nil, errConda
 	}
-	return requirements(strings.Join(lines, "\n"))
+	pins, err := requirements(strings.Join(lines, "\n"))
+	for i := range pins {
+		pins[i].Line = 0 // of the list, and not of the file
+	}
+	return pins, err
 }
 
 // condaLock reads what pip installs on Linux of the unified lock file of conda-lock, version 1.
-func condaLock(data []byte) ([]string, error) {
+func condaLock(data []byte) ([]Pin, error) {
 	var file struct {
 		Package []struct {
 			Name     string `yaml:"name"`
@@ -230,7 +258,7 @@ func condaLock(data []byte) ([]string, error) {
 		return nil, errors.New("it has no list of packages, so it is no such lock file")
 	}
 	machines := map[string]string{"linux-64": "x86_64", "linux-aarch64": "aarch64", "linux-ppc64le": "ppc64le"}
-	var out []string
+	var out []Pin
 	for _, p := range file.Package {
 		machine := machines[p.Platform]
 		if p.Manager != "pip" || machine == "" || p.Optional || strings.HasPrefix(p.URL, "git+") || p.Category != "" && p.Category != "main" {
@@ -240,7 +268,7 @@ func condaLock(data []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s)
+		out = append(out, Pin{Requirement: s})
 	}
 	if len(out) == 0 {
 		return nil, errConda
@@ -249,8 +277,8 @@ func condaLock(data []byte) ([]string, error) {
 }
 
 // requirements reads the NAME==VERSION lines of requirements and constraints files; lines that pin nothing are left out.
-func requirements(text string) ([]string, error) {
-	var out []string
+func requirements(text string) ([]Pin, error) {
+	var out []Pin
 	n := 0
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
 		n++
@@ -268,9 +296,9 @@ func requirements(text string) ([]string, error) {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}
 		if strings.HasPrefix(q.Spec, "==") {
-			out = append(out, q.Raw)
+			out = append(out, Pin{q.Raw, at})
 		} else if s, ok := ofWheel(line, q); ok {
-			out = append(out, s)
+			out = append(out, Pin{s, at})
 		}
 	}
 	return out, nil

@@ -1,6 +1,8 @@
 package lockfile_test
 
 import (
+	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +25,15 @@ func TestPins(t *testing.T) {
 				t.Fatalf("behind %s stands %s", lock.Name, want.Name)
 			}
 			pins, err := lockfile.Pins(lock.Name, lock.Data)
-			got := strings.Join(pins, "\n")
+			var lines []string
+			for _, p := range pins {
+				line := p.Requirement
+				if p.Line > 0 {
+					line = fmt.Sprintf("%d: %s", p.Line, line)
+				}
+				lines = append(lines, line)
+			}
+			got := strings.Join(lines, "\n")
 			if err != nil {
 				got = "error: " + err.Error()
 			}
@@ -52,8 +62,11 @@ func FuzzPins(f *testing.F) {
 			return
 		}
 		for _, p := range pins {
-			if q, err := pkgmeta.ParseRequirement(p); err != nil || !strings.HasPrefix(q.Spec, "==") {
-				t.Fatalf("%q of %s is no pin: %v", p, name, err)
+			if q, err := pkgmeta.ParseRequirement(p.Requirement); err != nil || !strings.HasPrefix(q.Spec, "==") {
+				t.Fatalf("%q of %s is no pin: %v", p.Requirement, name, err)
+			}
+			if lines := bytes.Count(data, []byte("\n")) + 1; p.Line < 0 || p.Line > lines {
+				t.Fatalf("%q stands in line %d of %d of %s", p.Requirement, p.Line, lines, name)
 			}
 		}
 	})
