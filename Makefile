@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint vuln docs data demo chaos attack replay screens bench model scale
+.PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -37,6 +37,10 @@ scale: ## What enqueue and claim cost Redis beside 1,000,000 waiting jobs (long)
 
 conformance: ## Real packages of every kind of archive, from their registries, beside what libarchive reads (fetches)
 	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/conformance
+
+tools: ## Fetch and build what make lint runs
+	go run $(STATICCHECK) -version
+	go run $(GOLANGCI) version
 
 lint: ## staticcheck and golangci-lint
 	go run $(STATICCHECK) ./...
