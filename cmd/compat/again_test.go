@@ -14,13 +14,9 @@ import (
 func checked(t *testing.T, home string, args ...string) (printed string, code int, again bool) {
 	t.Helper()
 	var out, errs bytes.Buffer
+	vars := map[string]string{"HOME": home, "PIP_CONFIG_FILE": os.DevNull}
 	code = run(context.Background(), append([]string{"check", "--verbose", "--format", "json"}, args...), environment{
-		Getenv: func(name string) (string, bool) {
-			if name == "HOME" {
-				return home, true
-			}
-			return "", false
-		}, In: strings.NewReader(""), Out: &out, Err: &errs})
+		Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs})
 	return out.String(), code, strings.Contains(errs.String(), "--no-cache judges anew")
 }
 

@@ -118,7 +118,7 @@ func checkWheel(t *testing.T, wheel []byte, data, indexURL string, args ...strin
 	if err := os.WriteFile(file, wheel, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	vars := map[string]string{"COMPAT_DATA": data, "PIP_INDEX_URL": indexURL}
+	vars := map[string]string{"COMPAT_DATA": data, "PIP_INDEX_URL": indexURL, "PIP_CONFIG_FILE": os.DevNull}
 	var stdout, stderr bytes.Buffer
 	env := environment{Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok }, In: strings.NewReader(""), Out: &stdout, Err: &stderr}
 	code = run(context.Background(), append(append([]string{"check", "--verbose"}, args...), file), env)

@@ -100,7 +100,10 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 			args = append(args, "--platform", p)
 		}
 		var out, errs bytes.Buffer
-		env := environment{Getenv: func(n string) (string, bool) { v, ok := map[string]string{"COMPAT_DATA": data}[n]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs}
+		env := environment{Getenv: func(n string) (string, bool) {
+			v, ok := map[string]string{"COMPAT_DATA": data, "PIP_CONFIG_FILE": os.DevNull}[n]
+			return v, ok
+		}, In: strings.NewReader(""), Out: &out, Err: &errs}
 		code := run(context.Background(), append(args, filepath.Join(folder, c.wheel)), env)
 		var r analyzer.Report
 		if err := json.Unmarshal(out.Bytes(), &r); err != nil || code != 0 {
