@@ -29,20 +29,23 @@ type Hit struct {
 
 // Names numbers names and questions. Lists are known by where they lie. It is for one goroutine.
 type Names struct {
-	Questions []Question
-
-	kept    *elfobj.Names
-	numbers []int32 // by number in kept, +1; 0: nobody asks for it
-	count   int     // of the names that are asked for
-	known   map[question]int32
-	lists   map[list][]int32
-	hits    map[*elfobj.Exports][]Hit
+	kept      *elfobj.Names
+	numbers   []int32 // by number in kept, +1; 0: nobody asks for it
+	questions []question
+	first     []int32 // by number of the name: the first question about it
+	more      map[nameVersion]int32
+	versions  []string // of questions
+	version   map[string]int32
+	lists     map[list][]int32
+	hits      map[*elfobj.Exports][]Hit
 }
 
 type question struct {
-	name    int32
-	version string
+	kept uint32
+	nameVersion
 }
+
+type nameVersion struct{ name, version int32 }
 
 type list struct {
 	imports *elfobj.Imports
@@ -51,7 +54,17 @@ type list struct {
 
 // New makes an empty numbering on top of a set of names, best the one that the objects were read among.
 func New(kept *elfobj.Names) *Names {
-	return &Names{kept: kept, known: map[question]int32{}, lists: map[list][]int32{}, hits: map[*elfobj.Exports][]Hit{}}
+	return &Names{kept: kept, more: map[nameVersion]int32{}, version: map[string]int32{}, lists: map[list][]int32{}, hits: map[*elfobj.Exports][]Hit{}}
+}
+
+// Len is how many names are asked for, and Questions how many questions there are; their numbers are below it.
+func (n *Names) Len() int       { return len(n.first) }
+func (n *Names) Questions() int { return len(n.questions) }
+
+// Question is what a number asks.
+func (n *Names) Question(number int32) Question {
+	q := &n.questions[number]
+	return Question{q.name, n.kept.Name(q.kept), n.versions[q.version]}
 }
 
 // Of gives the number of the question that each import asks; bare: without its version.
@@ -80,22 +93,32 @@ func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
 }
 
 func (n *Names) ask(kept uint32, version string) int32 {
-	if more := int(kept) + 1 - len(n.numbers); more > 0 {
+	if len(n.numbers) < n.kept.Len() {
 		n.numbers = append(n.numbers, make([]int32, n.kept.Len()-len(n.numbers))...)
 	}
+	v, ok := n.version[version]
+	if !ok {
+		v = int32(len(n.versions))
+		n.version[version], n.versions = v, append(n.versions, version)
+	}
+	if name := n.numbers[kept] - 1; name >= 0 && n.questions[n.first[name]].version == v {
+		return n.first[name]
+	}
+	number := int32(len(n.questions))
 	if n.numbers[kept] == 0 {
-		n.count++
-		n.numbers[kept] = int32(n.count)
+		n.first = append(n.first, number)
+		n.numbers[kept] = int32(len(n.first))
 		clear(n.hits) // a name that nobody asked for before
 	}
-	key := question{n.numbers[kept] - 1, version}
-	q, ok := n.known[key]
-	if !ok {
-		q = int32(len(n.Questions))
-		n.known[key] = q
-		n.Questions = append(n.Questions, Question{key.name, n.kept.Name(kept), version})
+	key := nameVersion{n.numbers[kept] - 1, v}
+	if number != n.first[key.name] {
+		if known, ok := n.more[key]; ok {
+			return known
+		}
+		n.more[key] = number
 	}
-	return q
+	n.questions = append(n.questions, question{kept, key})
+	return number
 }
 
 // In lists the exports that are asked for so far, in their order.
@@ -143,6 +166,3 @@ func (n *Names) Each(symbols iter.Seq2[string, string], yield func(name int32)) 
 		}
 	}
 }
-
-// Len is how many names are asked for.
-func (n *Names) Len() int { return n.count }

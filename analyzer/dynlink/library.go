@@ -42,8 +42,8 @@ type symbols interface {
 	versionsOf(name string) []string
 
 	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
-	serves(symbol, version string, of []row) bool            // defines, of the rows that each gave for the symbol
-	seen(symbol string, of []row) bool                       // the same by musl's find_sym, which knows no versions and passes over hidden definitions
+	serves(symbol, version string, of []asked.Row) bool      // defines, of the rows that each gave for the symbol
+	seen(symbol string, of []asked.Row) bool                 // the same by musl's find_sym, which knows no versions and passes over hidden definitions
 }
 
 // Defines tells whether a reference name@version binds here. An unversioned reference has version "".

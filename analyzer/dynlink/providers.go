@@ -10,22 +10,20 @@ import (
 // Providers remembers which of some libraries provides what objects ask for. Libraries that are copies of each other, with other needs or paths, count as one. It
 // is for one goroutine.
 type Providers struct {
-	names  *asked.Names
-	tables []symbols
-	number map[symbols]int32
-	rows   [][]row   // by number of the name: who has it, in order of tables
-	known  [][]int32 // by number of the question: the tables that provide it, nil where nobody asked yet
-	node   map[node]bool
-	musl   bool // versions do not matter, and hidden definitions are none
+	names    *asked.Names
+	tables   []symbols
+	number   map[symbols]int32
+	rows     asked.Rows
+	known    asked.Answers // the tables that provide what a question asks for
+	gathered int           // names that rows were gathered for; -1: gather anew
+	node     map[node]bool
+	musl     bool // versions do not matter, and hidden definitions are none
 
 	// of the scope under look
 	at     []int32 // by table: its first place in the scope, if mark says so
 	mark   []int32
 	marked int32
 }
-
-// row is a definition of a name.
-type row struct{ table, export int32 }
 
 type node struct {
 	table   int32
@@ -50,45 +48,37 @@ func (p *Providers) table(s symbols) int32 {
 		p.number[s] = n
 		p.tables = append(p.tables, s)
 		p.at, p.mark = append(p.at, 0), append(p.mark, 0)
-		p.rows = nil // gathered anew
+		p.gathered = -1
 	}
 	return n
 }
 
 func (p *Providers) gather() {
-	if len(p.rows) == p.names.Len() {
+	if p.gathered == p.names.Len() {
 		return
 	}
-	p.rows, p.known = make([][]row, p.names.Len()), nil
-	for n, s := range p.tables {
-		s.each(p.names, func(name, export int32) { p.rows[name] = append(p.rows[name], row{int32(n), export}) })
-	}
+	p.gathered, p.known = p.names.Len(), asked.Answers{}
+	p.rows = p.names.Gather(len(p.tables), func(table int32, yield func(name, export int32)) { p.tables[table].each(p.names, yield) })
 }
 
 // of lists the tables that provide what a question asks for.
 func (p *Providers) of(question int32) []int32 {
-	if len(p.known) < len(p.names.Questions) {
-		p.known = append(p.known, make([][]int32, len(p.names.Questions)-len(p.known))...)
-	}
-	if p.known[question] != nil {
-		return p.known[question]
-	}
-	q := p.names.Questions[question]
-	out := []int32{}
-	rows := p.rows[q.Name]
-	for i := 0; i < len(rows); {
-		j := i + 1
-		for j < len(rows) && rows[j].table == rows[i].table {
-			j++
+	return p.known.Of(question, func(out []int32) []int32 {
+		q := p.names.Question(question)
+		rows := p.rows.Of(q.Name)
+		for i := 0; i < len(rows); {
+			j := i + 1
+			for j < len(rows) && rows[j].Table == rows[i].Table {
+				j++
+			}
+			t := p.tables[rows[i].Table]
+			if p.musl && t.seen(q.Symbol, rows[i:j]) || !p.musl && t.serves(q.Symbol, q.Version, rows[i:j]) {
+				out = append(out, rows[i].Table)
+			}
+			i = j
 		}
-		t := p.tables[rows[i].table]
-		if p.musl && t.seen(q.Symbol, rows[i:j]) || !p.musl && t.serves(q.Symbol, q.Version, rows[i:j]) {
-			out = append(out, rows[i].table)
-		}
-		i = j
-	}
-	p.known[question] = out
-	return out
+		return out
+	})
 }
 
 // enter takes in a scope: of, by a table's number, the first place that it has there.
@@ -138,27 +128,29 @@ func (t *table) each(names *asked.Names, yield func(name, export int32)) {
 	}
 }
 
-func (t *table) serves(_, version string, rows []row) bool {
+func (t *table) serves(_, version string, rows []asked.Row) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
-			if !yield(t.exports.Offer(int(r.export), version, t.oldest)) {
+			if !yield(t.exports.Offer(int(r.Export), version, t.oldest)) {
 				return
 			}
 		}
 	})
 }
 
-func (t *table) seen(_ string, rows []row) bool {
-	return slices.ContainsFunc(rows, func(r row) bool { return !t.exports.At(int(r.export)).Hidden })
+func (t *table) seen(_ string, rows []asked.Row) bool {
+	return slices.ContainsFunc(rows, func(r asked.Row) bool { return !t.exports.At(int(r.Export)).Hidden })
 }
 
 func (p provided) each(names *asked.Names, yield func(name, export int32)) {
 	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
-func (p provided) serves(symbol, version string, _ []row) bool { return p.l.Binds(symbol, version) }
+func (p provided) serves(symbol, version string, _ []asked.Row) bool {
+	return p.l.Binds(symbol, version)
+}
 
-func (p provided) seen(symbol string, _ []row) bool {
+func (p provided) seen(symbol string, _ []asked.Row) bool {
 	_, ok := p.l.Default(symbol)
 	return ok
 }

@@ -107,9 +107,9 @@ func (s *System) of(name int32) []row {
 
 // definers lists who defines what a question asks for.
 func (s *System) definers(question int32, way int) []int32 {
-	q := s.names.Questions[question]
+	q := s.names.Question(question)
 	rows := s.of(q.Name)
-	if more := len(s.names.Questions) - len(s.known[way]); more > 0 {
+	if more := s.names.Questions() - len(s.known[way]); more > 0 {
 		s.known[way] = append(s.known[way], make([][]int32, more)...)
 	}
 	if known := s.known[way][question]; known != nil {

@@ -290,7 +290,7 @@ func (l *link) judge(of []*Library) {
 		case !slices.Contains(of, r.by):
 		case r.hidden != "":
 			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
-			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Questions[r.question].Name), func(d row) bool { return l.has[d.library] }) {
+			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Question(r.question).Name), func(d row) bool { return l.has[d.library] }) {
 				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
 			}
 		case (unknown || absent) && l.undecided(r.Import, unknown):
