@@ -54,7 +54,7 @@ type check struct {
 	linkable map[any][]*staticlink.Library // of an *Object or a *stack.Release
 	names    *asked.Names                  // what the objects import
 	first    *scene                        // of the artifact at hand, without a fix
-	shared   shared
+	shared   map[sharing]*dynlink.Providers
 	alone    stack.Set // no packages
 	system   map[*platform.Platform][]*dynlink.Library
 	files    map[string]*dynlink.Files // of LD_LIBRARY_PATH and the conda environment, by architecture
@@ -118,7 +118,7 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
 	c.asked = map[string]*stack.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
-	c.names, c.first, c.shared = asked.New(names), nil, shared{}
+	c.names, c.first, c.shared = asked.New(names), nil, map[sharing]*dynlink.Providers{}
 	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
 	for _, f := range r.facts {
 		for _, o := range f.Objects {
@@ -156,7 +156,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 	for _, g := range goals {
 		c.options.progress("judging %s on %s", f.Path, g.platform.Name)
 		s := fix.Scenario{Platform: platformKey(g.platform)}
-		all, sets, err := c.judge(ctx, f, g, s)
+		all, sets, err := c.judge(ctx, f, g, s, nil)
 		if err != nil {
 			return err
 		}

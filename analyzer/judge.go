@@ -22,13 +22,17 @@ type judged struct {
 
 // judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once, as it is at the end where it is worse. As long as nothing is wrong
 // it is enough to look up the packages that bring what is needed; for an error, and what mends it, all of them count.
-func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
-	out, sets, err := c.judgeOnce(ctx, f, g, s)
-	if err == nil && c.demand != nil && !c.deep[f] && slices.ContainsFunc(out, func(x judged) bool { return x.Severity == Error }) {
+//
+// A scenario is given up, and nil returned, as soon as hopeless is true of a finding; nil: never.
+func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario, hopeless func(*Finding) bool) ([]judged, []*stack.Set, error) {
+	if c.demand != nil && !c.deep[f] {
+		out, sets, err := c.judgeOnce(ctx, f, g, s, nil)
+		if err != nil || !slices.ContainsFunc(out, func(x judged) bool { return x.Severity == Error }) {
+			return out, sets, err
+		}
 		c.deep[f] = true
-		return c.judgeOnce(ctx, f, g, s)
 	}
-	return out, sets, err
+	return c.judgeOnce(ctx, f, g, s, hopeless)
 }
 
 // scene is what one artifact looks like in one scenario, as far as programs that are linked against it don't matter: judged in another scenario that differs in
@@ -78,6 +82,9 @@ func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*s
 		return nil, err
 	}
 	x := &scene{facts: f, platform: g.platform, key: key, sets: sets}
+	if !g.trial {
+		c.first = x
+	}
 	for _, set := range sets {
 		without := c.without(f, g, set)
 		a := c.act(f, g.platform, set, s, without)
@@ -87,13 +94,10 @@ func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*s
 		}
 		x.acts = append(x.acts, a)
 	}
-	if !g.trial {
-		c.first = x
-	}
 	return x, nil
 }
 
-func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario) ([]judged, []*stack.Set, error) {
+func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario, hopeless func(*Finding) bool) ([]judged, []*stack.Set, error) {
 	var out []judged
 	seen := map[string]int{} // where in out
 	x, err := c.scene(ctx, f, g, s)
@@ -103,23 +107,30 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario)
 	world := c.world(ctx, f, g)
 	for n, a := range x.acts {
 		linking := newLinking(a.linker, s)
-		for _, rule := range c.rules {
+		found := map[*Rule][]judged{}
+		for _, rule := range c.order(hopeless != nil) {
 			if ctx.Err() != nil {
 				return nil, nil, ctx.Err()
 			}
-			found, known := a.found[rule]
-			if !known {
+			known, ok := a.found[rule]
+			if !ok {
 				linking.asked = false
 				pass := &Pass{Facts: f, Platform: g.platform, Stack: x.sets[n], Views: a.views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
 				pass.emit = func(x *Finding, candidates []fix.Candidate) {
-					found = append(found, judged{Finding: x, candidates: candidates})
+					known = append(known, judged{Finding: x, candidates: candidates})
 				}
 				rule.Check(pass)
 				if !linking.asked {
-					a.found[rule] = found
+					a.found[rule] = known
 				}
 			}
-			for _, x := range found {
+			found[rule] = known
+			if hopeless != nil && slices.ContainsFunc(known, func(x judged) bool { return hopeless(x.Finding) }) {
+				return nil, nil, ctx.Err()
+			}
+		}
+		for _, rule := range c.rules {
+			for _, x := range found[rule] {
 				id := x.Identity()
 				at, again := seen[id]
 				if !again {
@@ -134,6 +145,22 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario)
 		}
 	}
 	return out, x.sets, ctx.Err()
+}
+
+// order is the order in which rules are asked; quick: those first that may soon say enough.
+func (c *check) order(quick bool) []*Rule {
+	if !quick {
+		return c.rules
+	}
+	return slices.SortedStableFunc(slices.Values(c.rules), func(a, b *Rule) int {
+		switch {
+		case a.Quick == b.Quick:
+			return 0
+		case a.Quick:
+			return -1
+		}
+		return 1
+	})
 }
 
 // world is what rules may ask of other packages while they look at an artifact on a platform.
@@ -311,16 +338,17 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 	}
 	for _, v := range a.views {
 		v.Alternative = slices.ContainsFunc(stems[v.stem], func(u *View) bool { return Alternatives(v, u) })
-		imports := rebound(v, s)
 		if a.sameScope(v, without) && len(s.Symver) == 0 {
-			v.Bindings = a.kept[v].Bindings
+			v.bound = a.kept[v].bound
 			continue
 		}
-		var others []*dynlink.Loading
-		for _, u := range a.users[v.Library] {
-			others = append(others, u.Loading)
-		}
-		v.Bindings = environment(HostNone).Bind(imports, dynlink.Union(v.Loading, others))
+		v.bound = &bound{bind: func() dynlink.Bindings {
+			var others []*dynlink.Loading
+			for _, u := range a.users[v.Library] {
+				others = append(others, u.Loading)
+			}
+			return environment(HostNone).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
+		}}
 	}
 	return a
 }
@@ -388,18 +416,23 @@ func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*
 
 // providers are shared by all scenarios with the same libraries.
 func (c *check) providers(f *Facts, p *platform.Platform, set *stack.Set, libraries []*dynlink.Library) *dynlink.Providers {
-	if k := c.shared; k.providers == nil || k.facts != f || k.platform != p || k.set != set {
-		c.shared = shared{facts: f, platform: p, set: set, providers: dynlink.NewProviders(c.names, libraries)}
+	world := sharing{f, p, set}
+	known, ok := c.shared[world]
+	if !ok {
+		maps.DeleteFunc(c.shared, func(old sharing, _ *dynlink.Providers) bool { // a world in which a fix was tried is hardly tried again
+			return old.facts != c.first.facts || old.platform != c.first.platform || !slices.Contains(c.first.sets, old.set)
+		})
+		known = dynlink.NewProviders(c.names, libraries)
+		c.shared[world] = known
 	}
-	return c.shared.providers
+	return known
 }
 
-// shared is what the scenarios of one artifact on one platform beside one set of packages have in common.
-type shared struct {
-	facts     *Facts
-	platform  *platform.Platform
-	set       *stack.Set
-	providers *dynlink.Providers
+// sharing is what the scenarios of one artifact on one platform beside one set of packages have in common.
+type sharing struct {
+	facts    *Facts
+	platform *platform.Platform
+	set      *stack.Set
 }
 
 // library indexes an object once for all scenarios.

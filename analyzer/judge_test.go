@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 func TestJudgingEndsWithItsContext(t *testing.T) {
@@ -32,5 +34,52 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 	}
 	if len(ran) != 1 || ran[0] != "first" {
 		t.Errorf("rules that ran: %v, want only the one that was at work", ran)
+	}
+}
+
+// TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further, whatever it mends.
+func TestFailedTrialEndsEarly(t *testing.T) {
+	o, err := elfobj.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elfobj.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, severity := range []analyzer.Severity{analyzer.Warning, analyzer.Note} {
+		var ran []string
+		report := func(p *analyzer.Pass, s analyzer.Severity, fixes ...fix.Candidate) {
+			p.Report(analyzer.Finding{Object: "libx.so.1", Severity: s}, fixes...)
+		}
+		rules := []*analyzer.Rule{
+			{ID: "mended", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+				if p.Trial {
+					ran = append(ran, "mended")
+					return
+				}
+				report(p, analyzer.Error, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "another system"}, Change: fix.Retag{Platform: "debian12"}})
+			}},
+			{ID: "broken", Quick: true, Check: func(p *analyzer.Pass) {
+				if p.Trial {
+					ran = append(ran, "broken")
+					report(p, severity)
+				}
+			}},
+		}
+		r, err := analyzer.New(rules).Check(t.Context(), []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))}}, analyzer.Options{Platforms: []string{"debian11"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, offered := []string{"broken"}, 0
+		if severity == analyzer.Note {
+			want, offered = []string{"broken", "mended"}, 1
+		}
+		if !slices.Equal(ran, want) {
+			t.Errorf("the fix makes a %s: rules that looked at it: %v, want %v", severity, ran, want)
+		}
+		if len(r.Findings) != 1 || len(r.Findings[0].Fixes) != offered {
+			t.Errorf("the fix makes a %s: findings %+v, want one with %d fixes", severity, r.Findings, offered)
+		}
 	}
 }

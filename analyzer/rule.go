@@ -20,6 +20,7 @@ type Rule struct {
 	Doc        string   // Markdown: what it means, why it fails, what to do, and what the rule misses
 	References []string // specifications and documentation, as "title: address or file"
 	Check      func(*Pass)
+	Quick      bool // it looks at no symbol, so that while a fix is tried it is asked before those that do
 }
 
 // Pass is one rule's look at one artifact on one platform beside one set of packages.
@@ -47,10 +48,25 @@ type View struct {
 	*Object
 	Library     *dynlink.Library
 	Loading     *dynlink.Loading
-	Bindings    dynlink.Bindings
 	Missing     []string // its own DT_NEEDED entries that nothing answers
 	Host        Host     // the program that loads it
 	Alternative bool     // one of several objects of which one is picked at run time
+
+	bound *bound
+}
+
+// bound is what an object's imports are bound to, found out when a rule first asks: a fix that fails is often known by its libraries alone.
+type bound struct {
+	bind     func() dynlink.Bindings // nil: done
+	bindings dynlink.Bindings
+}
+
+// Bindings are the object's imports with what the loader makes of them.
+func (v *View) Bindings() dynlink.Bindings {
+	if b := v.bound; b.bind != nil {
+		b.bindings, b.bind = b.bind(), nil
+	}
+	return v.bound.bindings
 }
 
 // Report adds a finding. Rule, artifact, target, severity (unless set), package and the demangled name are filled in here.

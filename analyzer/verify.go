@@ -36,9 +36,10 @@ type tries struct {
 
 // trial is the outcome of one changed world.
 type trial struct {
-	found []judged
-	left  map[string]bool // their identities
-	sets  []*stack.Set
+	found  []judged
+	left   map[string]bool // their identities
+	sets   []*stack.Set
+	failed bool // something broke that no finding is worth, and the rest was not looked at
 }
 
 // try judges the artifact again with each candidate fix applied, and gives the fresh findings those that helped. A fix that can't be
@@ -69,7 +70,7 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 				x.Fixes = append(x.Fixes, offer)
 				continue
 			}
-			w, err := t.run(candidate.Change.Apply(s))
+			w, err := t.fix(candidate.Change.Apply(s))
 			switch {
 			case err != nil:
 				return err
@@ -93,6 +94,18 @@ func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all [
 
 // run judges the artifact in a changed world, nil when enough worlds were judged.
 func (t *tries) run(s fix.Scenario) (*trial, error) {
+	w, err := t.judge(s, nil)
+	if err == nil && w != nil && w.failed {
+		delete(t.known, s.Key())
+		return t.judge(s, nil)
+	}
+	return w, err
+}
+
+// fix does the same as far as it takes to know whether the change mends anything.
+func (t *tries) fix(s fix.Scenario) (*trial, error) { return t.judge(s, t.breaks) }
+
+func (t *tries) judge(s fix.Scenario, hopeless func(*Finding) bool) (*trial, error) {
 	w := t.known[s.Key()]
 	if w != nil || len(t.known) >= t.most || len(t.known)*len(t.facts.Objects) >= maxWork {
 		return w, nil
@@ -106,11 +119,11 @@ func (t *tries) run(s fix.Scenario) (*trial, error) {
 		}
 		g.platform = p
 	}
-	found, sets, err := t.check.judge(t.ctx, t.facts, g, s)
+	found, sets, err := t.check.judge(t.ctx, t.facts, g, s, hopeless)
 	if err != nil {
 		return nil, err
 	}
-	w = &trial{found: found, left: map[string]bool{}, sets: sets}
+	w = &trial{found: found, left: map[string]bool{}, sets: sets, failed: sets == nil}
 	for _, x := range found {
 		w.left[x.Identity()] = true
 	}
@@ -122,9 +135,19 @@ func (t *tries) run(s fix.Scenario) (*trial, error) {
 // of the system is no finding of the artifact: it is told as a cost. Nor is it new that a program can't be linked for want of a symbol, when the linker now misses it for
 // another reason.
 func (t *tries) mends(w *trial, x judged) bool {
-	return !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
-		return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem() && (x.linkKey() != "" || f.linkKey() == "" || !t.unlinked[f.linkKey()])
+	return !w.failed && !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
+		return t.breaks(f.Finding) || x.linkKey() != "" && t.fresh(f.Finding)
 	})
+}
+
+// fresh tells whether a finding of a changed world was not there before, and counts.
+func (t *tries) fresh(f *Finding) bool {
+	return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem()
+}
+
+// breaks tells whether a finding of a changed world is one for which no other is worth being mended.
+func (t *tries) breaks(f *Finding) bool {
+	return t.fresh(f) && (f.linkKey() == "" || !t.unlinked[f.linkKey()])
 }
 
 // linkKey is the object and the symbol of a finding about linking against the object, "" of any other.

@@ -106,7 +106,7 @@ func (w *Witness) references(v *analyzer.View) map[int][]dynlink.Binding {
 			out[i] = append(out[i], b)
 		}
 	}
-	for b := range v.Bindings.All() {
+	for b := range v.Bindings().All() {
 		for _, i := range w.bySymbol[b.Import.Name] {
 			add(i, b)
 		}

@@ -149,7 +149,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 		return evidence{}, false
 	}
 	out.state, out.why = open, fmt.Sprintf("%s asks for %s of %s", v.Path, d.Version, out.library)
-	for b := range v.Bindings.All() {
+	for b := range v.Bindings().All() {
 		if b.Import.Version != d.Version || b.Import.Library != out.library {
 			continue
 		}

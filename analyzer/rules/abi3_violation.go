@@ -44,7 +44,7 @@ func checkABI3(p *analyzer.Pass) {
 			continue
 		}
 		whole := allKnown(v)
-		for b := range v.Bindings.All() {
+		for b := range v.Bindings().All() {
 			name := b.Import.Name
 			added, stable := abi3.Added(name)
 			if !abi3.Names(name) || b.Import.Weak || strings.HasPrefix(name, "PyInit_") || stable && added <= minor || !stable && !whole || ownOf(p, b) {

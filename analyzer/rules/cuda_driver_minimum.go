@@ -2,10 +2,11 @@ package rules
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/gpu"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var cudaDriverMinimum = &analyzer.Rule{
@@ -22,16 +23,19 @@ Not seen: a runtime that is linked in statically (most of nvcc's own output), an
 	Check:      checkCUDADriver,
 }
 
-// onDevice matches the libraries that talk to the driver; nvJitLink and NVRTC do without.
-var onDevice = lazyregexp.New(`^lib(cudart|cublas|cublasLt)\.`)
+// onDevice are the libraries that talk to the driver; nvJitLink and NVRTC do without.
+var onDevice = []string{"libcudart", "libcublas", "libcublasLt"}
 
 func checkCUDADriver(p *analyzer.Pass) {
 	told := map[string]bool{}
 	for _, v := range p.Views {
 		for _, n := range v.Needed {
+			if stem, _, _ := strings.Cut(n, "."); !slices.Contains(onDevice, stem) || v.Alternative {
+				continue
+			}
 			major := gpu.Major(n)
 			driver := gpu.Driver(major)
-			if !onDevice.MatchString(n) || driver == "" || told[major] || v.Alternative {
+			if driver == "" || told[major] {
 				continue
 			}
 			told[major] = true

@@ -110,7 +110,7 @@ func wanted(p *analyzer.Pass, soname string) bool {
 // torn finds an object that imports from one copy what the other lacks.
 func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import) {
 	for _, u := range p.Views {
-		for x := range u.Bindings.All() {
+		for x := range u.Bindings().All() {
 			if x.Outcome != dynlink.Bound || x.Provider == nil {
 				continue
 			}

@@ -27,9 +27,15 @@ Not seen: a runtime whose symbols are hidden (that is right), and copies in othe
 	Check:      checkExportedRuntime,
 }
 
-// runtimeSymbols are defined by a C++ or unwinding runtime, and by nothing else.
-var runtimeSymbols = []string{"__cxa_throw", "__cxa_begin_catch", "__cxa_allocate_exception", "__cxa_get_globals", "__gxx_personality_v0", "__dynamic_cast", "_Unwind_RaiseException", "_Unwind_Resume", "_ZSt4cout",
-	"_ZNSt8ios_base4InitC1Ev", "_ZSt9terminatev"}
+// ofRuntime tells of a symbol whether a C++ or unwinding runtime defines it, and nothing else does. Every export of an artifact is asked for.
+func ofRuntime(symbol string) bool {
+	switch symbol {
+	case "__cxa_throw", "__cxa_begin_catch", "__cxa_allocate_exception", "__cxa_get_globals", "__gxx_personality_v0", "__dynamic_cast", "_Unwind_RaiseException", "_Unwind_Resume", "_ZSt4cout",
+		"_ZNSt8ios_base4InitC1Ev", "_ZSt9terminatev":
+		return true
+	}
+	return false
+}
 
 // runtimeStems are the libraries that are such a runtime.
 var runtimeStems = []string{"libstdc++", "libc++", "libc++abi", "libgcc_s", "libunwind", "libsupc++", "libcxxrt"}
@@ -41,7 +47,7 @@ func checkExportedRuntime(p *analyzer.Pass) {
 		}
 		var have []string
 		for _, e := range v.Exports.All() {
-			if e.Kind != "notype" && slices.Contains(runtimeSymbols, e.Name) && !slices.Contains(have, e.Name) {
+			if ofRuntime(e.Name) && e.Kind != "notype" && !slices.Contains(have, e.Name) {
 				have = append(have, e.Name)
 			}
 		}
@@ -72,8 +78,8 @@ func caught(p *analyzer.Pass, v *analyzer.View) *analyzer.View {
 		if u == v || !slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool { return isRuntime(f.Library.SONAME) }) {
 			continue
 		}
-		for b := range u.Bindings.To(v.Library.Kind) {
-			if b.Outcome == dynlink.Bound && b.Provider == v.Library && slices.Contains(runtimeSymbols, b.Import.Name) {
+		for b := range u.Bindings().To(v.Library.Kind) {
+			if b.Outcome == dynlink.Bound && b.Provider == v.Library && ofRuntime(b.Import.Name) {
 				return u
 			}
 		}

@@ -29,6 +29,7 @@ the packages that a deb, rpm or conda package depends on bring, by their names (
 To mend it, bundle the library (auditwheel repair), declare the package that brings it, or drop the dependency.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
+	Quick:      true,
 }
 
 func checkLibraryNotFound(p *analyzer.Pass) {

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// ofHost tells whether the program that loads the object brings a symbol.
-func ofHost(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
-	if !v.Host.Brings(symbol) {
-		return false
+// ofHost tells of a symbol whether the program that loads the object brings it.
+func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
+	release := sync.OnceValue(func() string { return pythonOf(p, v) })
+	return func(symbol string) bool {
+		return v.Host.Brings(symbol) && (release() == "" || slices.Contains(cpython.Releases(symbol), release()))
 	}
-	r := pythonOf(p, v)
-	return r == "" || slices.Contains(cpython.Releases(symbol), r)
 }
 
 // pythonOf is the release of CPython that loads an object, "3.11": by the file name of a module, else by the wheel's tag. It is "" where that is not

@@ -33,9 +33,9 @@ Not seen: folders that nobody named; variants for a CPU (glibc-hwcaps) in them.`
 func checkSymbolInFolder(p *analyzer.Pass) {
 	told := map[*dynlink.Library]bool{}
 	for _, v := range p.Views {
-		for b := range v.Bindings.Failed() {
+		for b := range v.Bindings().Failed() {
 			l := b.Provider
-			if l == nil || l.Kind != dynlink.FromFolder || b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
+			if l == nil || l.Kind != dynlink.FromFolder {
 				continue
 			}
 			what := "lacks it"

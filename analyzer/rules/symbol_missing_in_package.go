@@ -37,7 +37,7 @@ type lack struct {
 func checkSymbolInPackage(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		var lacks []*lack
-		for b := range v.Bindings.Failed() {
+		for b := range v.Bindings().Failed() {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPackage || b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -31,7 +32,7 @@ Not seen: symbols that are looked up with dlsym, and versions that only another 
 }
 
 func checkSymbolVersion(p *analyzer.Pass) {
-	retag := retagging(p)
+	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
 	said := map[node]string{} // a library of thousands of imports has a few nodes
 	came := func(n node) string {
 		if _, ok := said[n]; !ok {
@@ -40,7 +41,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 		return said[n]
 	}
 	for _, v := range p.Views {
-		for b := range v.Bindings.Failed() {
+		for b := range v.Bindings().Failed() {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
 				continue
 			}
@@ -56,14 +57,14 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				f.Severity = analyzer.Warning
 				f.Message += "; no system that is still supported is that old, but the tag says more than is true"
 			}
-			p.Report(f, slices.Concat(retag, symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
+			p.Report(f, slices.Concat(retag(), symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
 		}
 		for _, n := range bareNodes(v) {
 			if l := p.Platform.Library(n.Library); l == nil || !l.Known || l.HasVersion(n.Version) {
 				continue
 			}
 			p.Report(analyzer.Finding{Object: v.Path, Version: n.Version, Library: n.Library, Chain: []string{v.Path, n.Library},
-				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(n))}, slices.Concat(retag, packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
+				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(n))}, slices.Concat(retag(), packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
 		}
 	}
 }
@@ -75,7 +76,9 @@ type node struct{ Library, Version string }
 func bareNodes(v *analyzer.View) []node {
 	carried := map[node]bool{}
 	for _, i := range v.Imports.All() {
-		carried[node{i.Library, i.Version}] = true
+		if i.Library != "" || i.Version != "" {
+			carried[node{i.Library, i.Version}] = true
+		}
 	}
 	var out []node
 	for _, need := range v.VersionNeeds {
@@ -168,7 +171,7 @@ func imageFor(p *platform.Platform) string {
 // allVersions tells whether a platform has every versioned import that this one's libraries are asked for.
 func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 	for _, v := range p.Views {
-		for b := range v.Bindings.To(dynlink.FromPlatform) {
+		for b := range v.Bindings().To(dynlink.FromPlatform) {
 			i := b.Import
 			if i.Version == "" {
 				continue

@@ -134,10 +134,15 @@ func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 
 // undefined are the imports that nothing of the object's load defines.
 func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
-	return slices.DeleteFunc(slices.Collect(v.Bindings.Failed()), func(b dynlink.Binding) bool {
+	var out []dynlink.Binding
+	ofHost := ofHost(p, v)
+	for b := range v.Bindings().Failed() {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
-		return !(b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) || ofHost(p, v, b.Import.Name)
-	})
+		if (b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) && !ofHost(b.Import.Name) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // minSimilar is how much of a mangled name has to agree with those of a library before it is held to be that library's: _ZN8Shiboken and a little more.

@@ -38,7 +38,7 @@ func checkVersionNeed(p *analyzer.Pass) {
 			named := func(l *dynlink.Library) bool { return slices.Contains(l.Names(), need.Library) }
 			told := func(b dynlink.Binding) bool { return b.Outcome == dynlink.NoSymbol && b.Import.Library == need.Library }
 			listed := slices.Contains(v.Needed, need.Library) || slices.Contains(v.Library.Needed, need.Library)
-			if need.Library == "" || listed || slices.ContainsFunc(scopeOf(p, v), named) || slices.ContainsFunc(slices.Collect(v.Bindings.Failed()), told) {
+			if need.Library == "" || listed || slices.ContainsFunc(scopeOf(p, v), named) || slices.ContainsFunc(slices.Collect(v.Bindings().Failed()), told) {
 				continue
 			}
 			f := analyzer.Finding{Object: v.Path, Library: need.Library, Chain: []string{v.Path, need.Library}}
