@@ -22,22 +22,24 @@ type linker struct {
 
 	system *staticlink.System
 	of     map[*View]*staticlink.Library
-	given  []*staticlink.Library                      // all objects that were given: the artifact's and its siblings'
-	plain  map[*staticlink.Library]*staticlink.Result // what GNU ld says without flags
+	given  []*staticlink.Library                         // all objects that were given: the artifact's and its siblings'
+	users  map[*staticlink.Library][]*staticlink.Library // of these, who lists another one
+	plain  map[*staticlink.Library]*staticlink.Result    // what GNU ld says without flags
 }
 
 // linking is what linkers make of it with the link line of a scenario.
 type linking struct {
 	*linker
 	line    fix.Scenario
-	asked   bool // a rule asked
+	key     string // of line
+	asked   bool   // a rule asked
 	results map[linkKey]*staticlink.Result
 	left    map[*View][]staticlink.Problem // LinkLeft in this scenario, which every link rule asks for
 	started map[linkKey]*started
 }
 
 func newLinking(l *linker, s fix.Scenario) *linking {
-	return &linking{linker: l, line: s, results: map[linkKey]*staticlink.Result{}, left: map[*View][]staticlink.Problem{}, started: map[linkKey]*started{}}
+	return &linking{linker: l, line: s, key: s.Key(), results: map[linkKey]*staticlink.Result{}, left: map[*View][]staticlink.Problem{}, started: map[linkKey]*started{}}
 }
 
 // started is what became of a linked program when the loader ran it.
@@ -56,7 +58,7 @@ func (k *linking) build() {
 	if k.system != nil {
 		return
 	}
-	k.of, k.plain = map[*View]*staticlink.Library{}, map[*staticlink.Library]*staticlink.Result{}
+	k.of, k.plain, k.users = map[*View]*staticlink.Library{}, map[*staticlink.Library]*staticlink.Result{}, map[*staticlink.Library][]*staticlink.Library{}
 	same := map[*staticlink.Library]bool{} // as without the fix
 	for _, v := range k.act.views {
 		if old := k.untouched(v); old != nil {
@@ -86,9 +88,10 @@ func (k *linking) build() {
 		files = append(files, k.check.linkable[r]...)
 	}
 	k.system = staticlink.NewSystem(k.platform, files, k.check.names)
-	if k.before == nil {
+	if k.before == nil || k.before.system == nil {
 		return
 	}
+	k.system.Share(k.before.system)
 	own := map[*staticlink.Library]bool{}
 	for _, l := range k.before.of {
 		own[l] = true
@@ -160,14 +163,14 @@ func lineOf(s fix.Scenario) staticlink.Line {
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	k := p.linking
 	k.build()
-	own := s.Key() == k.line.Key()
+	own := s.Key() == k.key
 	if out, ok := k.left[v]; ok && own {
 		return out
 	}
 	lib := k.of[v]
 	without := k.without(lib)
 	out := slices.Clip(without.Problems)
-	if s.Key() != s.Unlinked().Key() {
+	if !s.Plain() {
 		r := k.system.Link(staticlink.GNU, lib, lineOf(s))
 		out = slices.Clip(r.Problems)
 		if len(without.Problems) > 0 {
@@ -218,14 +221,26 @@ type LinkUser struct {
 func (p *Pass) LinkUsers(v *View) []LinkUser {
 	own := p.Linkable(v)
 	var users []LinkUser
-	for _, u := range p.linking.given {
-		if u == own || !slices.ContainsFunc(u.Needed, own.AnswersTo) {
-			continue
-		}
+	for _, u := range p.linking.needing(own) {
 		if r := p.linking.link(staticlink.GNU, u); r.Reads(own) {
 			users = append(users, LinkUser{u, r})
 		}
 	}
+	return users
+}
+
+// needing are the given libraries that list a name to which another one answers, in the order in which they were given.
+func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
+	if users, ok := k.users[own]; ok {
+		return users
+	}
+	var users []*staticlink.Library
+	for _, u := range k.given {
+		if u != own && slices.ContainsFunc(u.Needed, own.AnswersTo) {
+			users = append(users, u)
+		}
+	}
+	k.users[own] = users
 	return users
 }
 

@@ -32,6 +32,11 @@ func (s Scenario) Unlinked() Scenario {
 	return s
 }
 
+// Plain tells whether the link line is plain.
+func (s Scenario) Plain() bool {
+	return len(s.Link) == 0 && len(s.LinkLast) == 0 && len(s.RPathLink) == 0 && !s.AllowShlibUndefined
+}
+
 // Reference names an import of an object.
 type Reference struct{ Object, Symbol, Version string }
 

@@ -14,9 +14,14 @@ type answers struct {
 	names   *asked.Names
 	number  map[*Library]int32
 	entries []entry // by number
+	*definitions
+}
 
+// definitions are who defines what, by the libraries' exports and imports alone: systems in which only needs and paths differ share them.
+type definitions struct {
 	rows  [][]row      // by number of the name: who has it under any version, in order of entries
 	known [2][][]int32 // by way and number of the question: who defines it, nil where nobody asked yet
+	ways  [][2]*served // by number of the library
 }
 
 // entry is a library of a system.
@@ -25,7 +30,6 @@ type entry struct {
 	needs    []int32 // numbers of its DT_NEEDED entries
 	answers  []int32 // numbers of the names to which it answers
 	resolved []int32 // by place in needs: whom a plain line finds; none, or unasked
-	ways     [2]*served
 }
 
 const (
@@ -47,6 +51,7 @@ type served struct {
 	questions []int32 // by import
 	strong    []int32 // the imports that somebody has to define, without those that need a closer look
 	closer    []int32 // those: the kind or the place of the definition matters
+	early     []int32 // strong ones that decide, before all is read, which of gcc's own libraries GNU ld takes
 	uses      []int32 // libraries that served the strong ones
 	open      []int32 // strong ones that nobody served
 	ok        bool    // uses and open are there
@@ -64,7 +69,7 @@ func (s *System) take(libraries ...*Library) {
 	byBase := map[string][]int32{}
 	for n := range s.entries {
 		e := &s.entries[n]
-		e.needs, e.answers, e.ways = make([]int32, 0, len(e.Needed)), nil, [2]*served{}
+		e.needs, e.answers = make([]int32, 0, len(e.Needed)), nil
 		for _, name := range e.Needed {
 			k, ok := needed[name]
 			if !ok {
@@ -84,7 +89,16 @@ func (s *System) take(libraries ...*Library) {
 			e.answers = append(e.answers, k)
 		}
 	}
-	s.needed, s.rows, s.known = len(needed), nil, [2][][]int32{}
+	s.needed, s.definitions = len(needed), &definitions{ways: make([][2]*served, len(s.entries))}
+}
+
+// Share takes over what another system found out of who defines what, where only needs and paths differ between them.
+func (s *System) Share(other *System) {
+	if s.platform == other.platform && s.names == other.names && slices.EqualFunc(s.entries, other.entries, func(a, b entry) bool {
+		return a.symbols == b.symbols && a.SONAME == b.SONAME && a.plain == b.plain && a.Imports == b.Imports
+	}) {
+		s.definitions = other.definitions
+	}
 }
 
 // learn takes in a library that is not there yet.
@@ -153,11 +167,12 @@ func (s *System) oneServes(own []row, way int, name, version string) bool {
 
 // imports sorts the imports of a library for one way to ask.
 func (s *System) imports(lib int32, way int) *served {
-	e := &s.entries[lib]
-	if e.ways[way] != nil {
-		return e.ways[way]
+	if w := s.ways[lib][way]; w != nil {
+		return w
 	}
+	e := &s.entries[lib]
 	w := &served{questions: s.names.Of(e.Imports, false)}
+	wanted := s.gccs()
 	for n, i := range e.Imports.All() {
 		switch way {
 		case linking:
@@ -167,6 +182,9 @@ func (s *System) imports(lib int32, way int) *served {
 			if i.Kind == "tls" {
 				w.closer = append(w.closer, int32(n))
 				continue
+			}
+			if slices.ContainsFunc(s.definers(w.questions[n], linking), func(d int32) bool { return slices.Contains(wanted, d) }) || i.Version == "" && inArchives(s.platform, i.Name) {
+				w.early = append(w.early, int32(n))
 			}
 		case binding:
 			if i.Weak || i.Version == "" && (i.Name == "main" || i.Name == "_start") {
@@ -182,8 +200,19 @@ func (s *System) imports(lib int32, way int) *served {
 		}
 		w.strong = append(w.strong, int32(n))
 	}
-	e.ways[way] = w
+	s.ways[lib][way] = w
 	return w
+}
+
+// gccs are the libraries that gcc and the linker scripts of glibc put on a line as needed.
+func (s *System) gccs() []int32 {
+	var out []int32
+	for _, soname := range []string{"libgcc_s.so.1", "libmvec.so.1", s.platform.Loader()} {
+		if l := s.provided(soname); l != nil {
+			out = append(out, s.number[l])
+		}
+	}
+	return out
 }
 
 // unserved lists the strong imports of a library that nothing of a set defines, those that need a closer look left out.

@@ -58,7 +58,12 @@ var (
 )
 
 func inNonshared(p *platform.Platform, name string) bool {
-	return slices.Contains(alwaysNonshared, name) || older(p, "2.33") && slices.Contains(oldNonshared, name)
+	return slices.Contains(alwaysNonshared, name) || slices.Contains(oldNonshared, name) && older(p, "2.33")
+}
+
+// inArchives tells whether one of them has a symbol. No C++ name is among theirs.
+func inArchives(p *platform.Platform, name string) bool {
+	return !strings.HasPrefix(name, "_Z") && (inLibgcc(p, name) || inNonshared(p, name) || inStartFiles(p, name))
 }
 
 func inStartFiles(_ *platform.Platform, name string) bool {

@@ -97,7 +97,8 @@ type link struct {
 	read     []*Library            // whose symbols are in the table
 	has      []bool                // the same, by number
 	answered []bool                // by number of a name: something that was read answers to it
-	open     []reference           // strong references that nothing read so far defines
+	open     []reference           // strong references that nothing read so far defines; until all is read only those that matter before, but for whole
+	whole    bool                  // the line has libraries that only a look at all references keeps or drops
 	from     map[*Library]*Library // who needs a library that was read for that
 	result   *Result
 }
@@ -106,8 +107,15 @@ type link struct {
 type reference struct {
 	elfobj.Import
 	by       *Library
+	at       int32 // its place among the library's imports
 	question int32
 	hidden   string // the static library whose hidden symbol serves it, for want of a better one
+}
+
+// place is where a reference comes from.
+type place struct {
+	by *Library
+	at int32
 }
 
 // reads puts a library into the table, without a look at what it refers to, and tells whether it is new.
@@ -137,7 +145,11 @@ func (l *link) add(lib *Library, keep bool) {
 	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
 	if lib.Imports.Len() > 0 {
 		w := l.imports(l.number[lib], linking)
-		l.refer(lib, slices.DeleteFunc(slices.Clone(w.strong), func(n int32) bool { return l.defined(w.questions[n]) }))
+		strong := w.strong
+		if !l.whole {
+			strong = w.early
+		}
+		l.refer(lib, slices.DeleteFunc(slices.Clone(strong), func(n int32) bool { return l.defined(w.questions[n]) }))
 	}
 }
 
@@ -145,13 +157,19 @@ func (l *link) add(lib *Library, keep bool) {
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
-		if !l.served(reference{Import: lib.Imports.At(int(n)), by: lib, question: w.questions[n]}) {
+		if !l.served(reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n]}) {
 			open = append(open, n)
 		}
 	}
+	l.leave(lib, open, nil)
+}
+
+// leave adds open references, by their places; hidden has those that a static library serves.
+func (l *link) leave(lib *Library, open []int32, hidden map[place]string) {
+	w := l.imports(l.number[lib], linking)
 	slices.Sort(open)
 	for _, n := range open {
-		l.open = append(l.open, reference{Import: lib.Imports.At(int(n)), by: lib, question: w.questions[n]})
+		l.open = append(l.open, reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n], hidden: hidden[place{lib, n}]})
 	}
 }
 
@@ -188,6 +206,7 @@ func (l *link) serves(x *Library, r reference) bool {
 
 // gnu is GNU ld: the line from left to right, then what the libraries need.
 func (l *link) gnu(lib *Library) {
+	l.whole = slices.ContainsFunc(l.line.After, func(n Named) bool { return n.AsNeeded })
 	for _, n := range l.expand(l.line.Before) {
 		if !n.AsNeeded { // nothing is undefined yet, so that --as-needed drops all
 			l.add(n.library, true)
@@ -273,10 +292,27 @@ func (l *link) follow() {
 			}
 		}
 	}
-	l.open = slices.DeleteFunc(l.open, l.served)
-	for _, lib := range l.read[of:] {
-		if lib.Imports.Len() > 0 {
-			l.refer(lib, l.unserved(l.number[lib], linking, l.has))
+	hidden := map[place]string{}
+	closer := map[*Library][]int32{}
+	for _, r := range l.open {
+		switch {
+		case r.Kind == "tls" && !l.served(r):
+			closer[r.by] = append(closer[r.by], r.at)
+			hidden[place{r.by, r.at}] = r.hidden
+		case r.hidden != "":
+			hidden[place{r.by, r.at}] = r.hidden
+		}
+	}
+	l.open = nil
+	for n, lib := range l.read {
+		if lib.Imports.Len() == 0 {
+			continue
+		}
+		open := l.unserved(l.number[lib], linking, l.has)
+		if n < of {
+			l.leave(lib, append(open, closer[lib]...), hidden)
+		} else {
+			l.refer(lib, open)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import "slices"
 
 // other is gold, lld or mold: all that the line names is in the table, what --as-needed guards too; nothing is followed.
 func (l *link) other(by Linker, lib *Library) {
+	l.whole = true
 	for _, n := range l.expand(l.line.Before) {
 		l.add(n.library, !n.AsNeeded)
 	}
