@@ -60,6 +60,7 @@ func TestSentinel(t *testing.T) {
 		t.Fatalf("%d replicas have it, %v", n, err)
 	}
 	master.Kill()
+	must(t, asked.Set(t.Context(), "compat", "down-after-milliseconds", "1000").Err())
 	until(t, "another master", func() bool { return q.Ping(t.Context()) == nil })
 	if r := enqueue(t, q, "g1", Job{Key: "a", Installation: 1}); !r.Duplicate {
 		t.Error("the delivery is forgotten")

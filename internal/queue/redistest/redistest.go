@@ -54,11 +54,11 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Node starts a server of a Cluster. bus is where the others meet it.
+// Node starts a server of a Cluster, which nobody there takes for dead because it is slow. bus is where the others meet it.
 func Node(t testing.TB, args ...string) (s *Server, bus int) {
 	t.Helper()
 	bus = loopback.Port(t) // its own choice, 10,000 above its port, may be another's
-	return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus)}, args...)...), bus
+	return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "600000", "--cluster-port", strconv.Itoa(bus)}, args...)...), bus
 }
 
 // Addr is where the server listens: host and port.
@@ -70,14 +70,14 @@ func (s *Server) Replica(args ...string) *Server {
 	return Start(s.t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(s.port)}, args...)...)
 }
 
-// Sentinel starts a sentinel that calls this server name, and alone decides after a second of silence that a replica takes its place. Its URL finds the
-// master.
+// Sentinel starts a sentinel that calls this server name, and alone decides that a replica takes its place: after an hour of silence, as a busy machine
+// is silent too. SENTINEL SET makes it less, once the server is dead. Its URL finds the master.
 func (s *Server) Sentinel(name string) *Server {
 	s.t.Helper()
 	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: loopback.Port(s.t)}
 	w.URL = "redis://" + w.Addr() + "/0?master_name=" + name
 	file := filepath.Join(w.dir, "sentinel.conf")
-	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 5000\n", w.port, w.dir, name, s.port)
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 3600000\nsentinel failover-timeout %[3]s 5000\n", w.port, w.dir, name, s.port)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
