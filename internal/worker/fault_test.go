@@ -148,6 +148,12 @@ func TestSuspended(t *testing.T) {
 		}
 		return ""
 	})
+	s.until(func() string { // the sweeper's first look, which calls too, is over; the next one will not see the installation
+		if at, err := s.queue.Get(t.Context(), "sweeper/reconciled"); err != nil || at == nil {
+			return "the heads are not looked at"
+		}
+		return ""
+	})
 	s.send("installation", s.gh.InstallationEvent(s.inst, "suspend"))
 	s.until(func() string { // what was under way ends
 		s.mu.Lock()

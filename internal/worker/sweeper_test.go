@@ -134,7 +134,7 @@ func (s *service) forget() {
 
 // Nothing is left in the queue, and no event will come: open heads get their verdict all the same, in the run that was left open.
 func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
-	s := start(t, 20*time.Second)
+	s := start(t, time.Minute)
 	stuck := s.open("stuck")
 	s.until(func() string {
 		if len(s.gh.Checks(s.repo, stuck.HeadSHA)) == 0 {
