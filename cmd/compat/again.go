@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -15,8 +11,8 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// again is what an earlier check of the same files with the same settings said, by the same program. A key holds the SHA-256 of each file in whole: a zip's own checksums
-// can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next, and so may what lies in other folders.
+// again is what an earlier check of the same files with the same settings said, by the same program. A key holds the SHA-256 of each file in whole (see digests): a zip's own
+// checksums can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next, and so may what lies in other folders.
 type again struct {
 	cache index.Cache // nil: nothing is kept
 	key   string
@@ -29,14 +25,15 @@ const (
 )
 
 // earlier finds the place of a check, and tells the analyzer the digests that this takes.
-func earlier(env environment, f checkFlags, o analyzer.Options, failOn analyzer.Severity, inputs ...[]analyzer.Input) (again, error) {
+func earlier(ctx context.Context, env environment, f checkFlags, o analyzer.Options, failOn analyzer.Severity, inputs ...[]analyzer.Input) (again, error) {
 	if f.noCache || !o.NoIndex || o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
 		return again{}, nil
 	}
 	// A write that fails loses a shortcut and no answer.
-	cache := diskCache(env, "checks", slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	cache, known := diskCache(env, "checks", log), digests{diskCache(env, "digests", log), time.Now}
 	exe, err := os.Executable()
-	if err != nil || cache == nil {
+	if err != nil || cache == nil || known.cache == nil {
 		return again{}, nil //nolint:nilerr // the check is made without the shortcut
 	}
 	program, err := os.Stat(exe)
@@ -47,11 +44,9 @@ func earlier(env environment, f checkFlags, o analyzer.Options, failOn analyzer.
 	files := make([][]file, len(inputs))
 	for i, list := range inputs {
 		for n := range list {
-			sum := sha256.New()
-			if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(list[n].Content, 0, list[n].Size), make([]byte, 256<<10)); err != nil {
+			if list[n].SHA256, err = known.of(ctx, list[n]); err != nil {
 				return again{}, nil //nolint:nilerr // the analyzer says what can't be read
 			}
-			list[n].SHA256 = hex.EncodeToString(sum.Sum(nil))
 			files[i] = append(files[i], file{list[n].Name, list[n].SHA256})
 		}
 	}
@@ -59,17 +54,17 @@ func earlier(env environment, f checkFlags, o analyzer.Options, failOn analyzer.
 	return again{cache, string(key)}, err
 }
 
-// take gives what was printed, and the exit code. What is damaged counts as absent.
+// take gives what was printed, and the exit code.
 func (a again) take(ctx context.Context) (printed []byte, code int, ok bool) {
 	if a.cache == nil {
 		return nil, 0, false
 	}
 	value, err := a.cache.Get(ctx, a.key)
-	if err != nil || len(value) < sha256.Size+1 {
+	if err != nil {
 		return nil, 0, false
 	}
-	body := value[sha256.Size:]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], value[:sha256.Size]) {
+	body, ok := unsealed(value)
+	if !ok {
 		return nil, 0, false
 	}
 	return body[1:], int(body[0]), true
@@ -80,7 +75,5 @@ func (a again) keep(ctx context.Context, printed []byte, code int) {
 	if a.cache == nil {
 		return
 	}
-	body := append([]byte{byte(code)}, printed...)
-	sum := sha256.Sum256(body)
-	_ = a.cache.Put(ctx, a.key, append(sum[:], body...), againKept) // it is only slower then
+	_ = a.cache.Put(ctx, a.key, sealed(append([]byte{byte(code)}, printed...)), againKept) // it is only slower then
 }

@@ -122,7 +122,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return err
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
-	before, err := earlier(env, f, o, failOn, in.list, base.list)
+	before, err := earlier(ctx, env, f, o, failOn, in.list, base.list)
 	if err != nil {
 		return err
 	}
