@@ -24,7 +24,7 @@ func TestEmbedded(t *testing.T) {
 }
 
 func TestRedis(t *testing.T) {
-	server := redistest.Start(t, "--appendfsync", "no") // what a crash leaves is crash_test.go's
+	server := redistest.Start(t) // what a crash leaves is crash_test.go's
 	testQueue(t, func(t *testing.T, o Options) *Queue {
 		o.URL = server.URL
 		q := mustOpen(t, o)
@@ -701,7 +701,7 @@ func testDamaged(t *testing.T, q *Queue) {
 
 // All keys of a script are in one slot: a server of a Cluster refuses anything else from a script that declares what it keeps to.
 func TestRedisClusterSlot(t *testing.T) {
-	server, _ := redistest.Node(t, "--appendfsync", "no")
+	server, _ := redistest.Node(t)
 	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})
 	ctx := t.Context()
 	must(t, q.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())

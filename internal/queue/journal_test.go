@@ -265,7 +265,7 @@ func TestInspect(t *testing.T) {
 		must(t, err)
 		q.inspect(t.Context()) // the queue's own may not have come to it
 		must(t, q.Close())
-		if len(test.want) == 0 && logged.Len() > 0 {
+		if len(test.want) == 0 && strings.Contains(logged.String(), "may lose jobs") {
 			t.Errorf("%v: logged %s", test.args, logged.String())
 		}
 		for _, want := range test.want {

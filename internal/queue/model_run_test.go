@@ -36,7 +36,7 @@ func TestModelEmbedded(t *testing.T) {
 }
 
 func TestModelRedis(t *testing.T) {
-	server := redistest.Start(t, "--appendfsync", "no")
+	server := redistest.Start(t)
 	open := func(o Options) *Queue {
 		o.URL = server.URL
 		q, err := Open(t.Context(), o)

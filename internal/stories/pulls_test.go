@@ -148,7 +148,7 @@ func TestPushWhileAnalysing(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	old, slow := p.HeadSHA, wheels(cases.CaseA("1.1.0"))
-	slow.Slow = 4 * time.Second
+	slow.Slow = 30 * time.Second // far more than it takes to be superseded
 	s.Finish(p, slow)
 	eventually(s, func() string {
 		if s.downloads(&slow.Blob) == 0 {

@@ -66,7 +66,7 @@ func TestNewHeadSupersedes(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	old, slow := p.HeadSHA, bad("1.1.0")
-	slow.Slow = 2 * time.Second
+	slow.Slow = 30 * time.Second // far more than it takes to be superseded
 	s.finish(p, slow)
 	s.until(func() string {
 		n := 0

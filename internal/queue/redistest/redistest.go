@@ -1,5 +1,5 @@
 // Package redistest runs a real redis-server for a test: on a port of its own on loopback, with its append-only file in a folder of the
-// test, synced at every write. The test may kill it and start it again.
+// test. The test may kill it and start it again: the file is written before each answer, and the machine, which would have to sync it, lives on.
 //
 //	server := redistest.Start(t)
 //	q, err := queue.Open(ctx, queue.Options{URL: server.URL})
@@ -46,7 +46,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s.port = loopback.Port(t)
 	s.args = append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
-		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+		"--appendonly", "yes", "--appendfsync", "no", "--maxmemory-policy", "noeviction",
 	}, args...)
 	s.URL = "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) + "/0"
 	t.Cleanup(s.Kill)
