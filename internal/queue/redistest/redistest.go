@@ -47,6 +47,7 @@ func Start(t testing.TB, args ...string) *Server {
 	s.args = append([]string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "no", "--maxmemory-policy", "noeviction",
+		"--repl-diskless-sync-delay", "0",
 	}, args...)
 	s.URL = "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) + "/0"
 	t.Cleanup(s.Kill)
@@ -64,10 +65,10 @@ func Node(t testing.TB, args ...string) (s *Server, bus int) {
 // Addr is where the server listens: host and port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Replica starts a server that copies this one.
+// Replica starts a server that copies this one. It keeps no file: after a copy it would have a process of its own write one, which outlives a kill.
 func (s *Server) Replica(args ...string) *Server {
 	s.t.Helper()
-	return Start(s.t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(s.port)}, args...)...)
+	return Start(s.t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(s.port), "--appendonly", "no"}, args...)...)
 }
 
 // Sentinel starts a sentinel that calls this server name, and alone decides that a replica takes its place: after an hour of silence, as a busy machine
