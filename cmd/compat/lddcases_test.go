@@ -93,7 +93,15 @@ func (m *loaderRoot) check(err error) {
 
 func (m *loaderRoot) write(path string, b []byte) {
 	m.check(os.MkdirAll(filepath.Join(m.dir, filepath.Dir(path)), 0o755))
-	m.check(os.WriteFile(filepath.Join(m.dir, path), b, 0o755))
+	m.save(filepath.Join(m.dir, path), b)
+}
+
+// save writes a file while no process is started: one that is would have it open for writing too until it runs its own program, and what is open for
+// writing can't be executed (ETXTBSY).
+func (m *loaderRoot) save(file string, b []byte) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	m.check(os.WriteFile(file, b, 0o755))
 }
 
 // do runs one line of a case. ARCH in it is the name of the architecture.
@@ -201,7 +209,7 @@ func (m *loaderRoot) put(file, offset, hex string) {
 		m.check(err)
 		b[int(off)+i/2] = byte(v)
 	}
-	m.check(os.WriteFile(file, b, 0o755))
+	m.save(file, b)
 }
 
 // retag changes the tag of the first entry with that tag.
@@ -221,7 +229,7 @@ func (m *loaderRoot) retag(file, old, tag string) {
 		for d := b[binary.LittleEndian.Uint64(p[8:]):]; binary.LittleEndian.Uint64(d) != 0; d = d[16:] {
 			if binary.LittleEndian.Uint64(d) == from {
 				binary.LittleEndian.PutUint64(d, to)
-				m.check(os.WriteFile(file, b, 0o755))
+				m.save(file, b)
 				return
 			}
 		}
