@@ -1,25 +1,28 @@
 package platform
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
-	"encoding/json"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-//go:embed data/*.gz
-var data embed.FS
+var (
+	//go:embed data/*.gz
+	data embed.FS
+
+	// As text: every check reads them, and what is not read stays on the disk.
+	//go:embed data/names.txt
+	nameList string
+	//go:embed data/policies.txt
+	policyList string
+)
 
 // embedded data that does not decode is a broken build, so reading it panics; a test reads all of it.
 var (
-	names    = sync.OnceValue(func() []string { return must(table.Names(file("names"))) })
-	policies = sync.OnceValue(decodePolicies)
-	sets     sync.Map // architecture -> func() *table.Set
+	names = sync.OnceValue(func() *table.Names { return table.NewNames(nameList) })
+	sets  sync.Map // architecture -> func() *table.Set
 )
 
 // symbols is the symbol table of one architecture; empty for one that was not read.
@@ -31,15 +34,6 @@ func symbols(arch string) *table.Set {
 		return &table.Set{Arch: arch}
 	}))
 	return get.(func() *table.Set)()
-}
-
-func decodePolicies() []*policy {
-	r := must(gzip.NewReader(bytes.NewReader(file("policies"))))
-	var list []*policy
-	if err := json.Unmarshal(must(io.ReadAll(r)), &list); err != nil {
-		panic(fmt.Errorf("embedded policies: %w", err))
-	}
-	return list
 }
 
 // file gives an embedded file, nil where there is none.

@@ -122,7 +122,7 @@ func (d *distribution) on(arch string) *Platform {
 	case d.floors == nil || !slices.Contains(strings.Fields(d.archs), arch) || !reaches(s, d.libc):
 		return nil
 	}
-	p.column, p.cut = "", d.cut(p, s)
+	p.column, p.below = "", d
 	return p
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
 // ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that architecture.
@@ -25,21 +27,15 @@ func builtin(arch string) []*Platform {
 // platforms has a maker for each architecture that a policy names.
 var platforms = sync.OnceValue(func() map[string]func() []*Platform {
 	byArch := map[string]func() []*Platform{}
-	for _, q := range policies() {
-		for _, arch := range q.architectures() {
-			if byArch[arch] == nil {
-				byArch[arch] = sync.OnceValue(func() []*Platform { return platformsOn(arch) })
-			}
-		}
+	for _, arch := range table.PolicyArchitectures(policyList) {
+		byArch[arch] = sync.OnceValue(func() []*Platform { return platformsOn(arch) })
 	}
 	return byArch
 })
 
 func platformsOn(arch string) (list []*Platform) {
-	for _, q := range policies() {
-		if q.Versions[arch] == nil {
-			continue
-		}
+	for _, known := range must(table.DecodePolicies(policyList, arch)) {
+		q := (*policy)(known)
 		libc, version, _ := strings.Cut(q.Name, "_")
 		p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q, cut: q}
 		if libc == "musllinux" {

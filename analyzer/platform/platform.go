@@ -46,8 +46,9 @@ type Platform struct {
 	Note string
 
 	policy *policy                                // nil for a distribution
-	cut    *policy                                // what a table is cut down to: the policy, or the floors of a distribution that was not read; nil: it is a column
-	column string                                 // of the symbol table; "" where cut is set, which chooses by library
+	cut    *policy                                // what a table is cut down to: the policy, or the floors of below; nil: it is a column
+	below  *distribution                          // that was not read, and is what cut leaves; else nil
+	column string                                 // of the symbol table; "" where cut or below is set, which choose by library
 	named  []string                               // libraries that it has though the column lacks them
 	find   func(soname, by string) *elfobj.Object // of a System; else nil
 
@@ -122,6 +123,9 @@ func (p *Platform) build() {
 		return
 	}
 	s := symbols(p.table())
+	if p.below != nil {
+		p.cut = p.below.cut(p, s)
+	}
 	if p.cut == nil {
 		for _, t := range s.Libraries {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {

@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -9,15 +8,7 @@ import (
 )
 
 // policy is one entry of auditwheel's policy files, or the floors of a distribution in the same form.
-type policy struct {
-	Name     string   `json:"name"`
-	Aliases  []string `json:"aliases"`
-	Priority int      `json:"priority"`
-	// Versions: architecture, then family ("GLIBCXX"), then the allowed nodes without the family ("3.4.19").
-	Versions  map[string]map[string][]string `json:"symbol_versions"`
-	Whitelist []string                       `json:"lib_whitelist"`
-	Blacklist map[string][]string            `json:"blacklist"`
-}
+type policy table.Policy
 
 // Priority is auditwheel's rank of a policy: higher runs on more systems. 0 for a distribution.
 func (p *Platform) Priority() int {
@@ -184,9 +175,6 @@ func (q *policy) nodes(arch, family string) []string {
 	slices.SortFunc(list, table.CompareNodes)
 	return list
 }
-
-// architectures of the policy, sorted.
-func (q *policy) architectures() []string { return slices.Sorted(maps.Keys(q.Versions)) }
 
 // muslArch is the architecture in the name of musl's own library.
 func muslArch(arch string) string {

@@ -7,7 +7,7 @@
 //
 //	platformgen -out DIR [-cache DIR] [-auditwheel FILE.whl]
 //
-// The same packages always give the same bytes. What it read is written at the top of data/names.gz and in the column lines
+// The same packages always give the same bytes. What it read is written at the top of data/names.txt and in the column lines
 // of each architecture.
 package main
 
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"names.gz": names, "policies.gz": policies}
+	files := map[string][]byte{"names.txt": names, "policies.txt": policies}
 	for arch, data := range byArch {
 		files[arch+".gz"] = data
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// readPolicies repacks auditwheel's two Linux policy files as one gzip JSON array, and names the version they are of.
+// readPolicies repacks auditwheel's two Linux policy files as one list, and names the version they are of.
 func readPolicies(ctx context.Context, wheel, cache string) (data []byte, version string, err error) {
 	if wheel == "" {
 		dir, err := os.MkdirTemp("", "platformgen")
@@ -36,7 +36,7 @@ func readPolicies(ctx context.Context, wheel, cache string) (data []byte, versio
 		return nil, "", err
 	}
 	defer z.Close()
-	all := []any{}
+	var all []*table.Policy
 	for _, name := range []string{"manylinux", "musllinux"} {
 		f, err := z.Open("auditwheel/policy/" + name + "-policy.json")
 		if err != nil {
@@ -46,34 +46,19 @@ func readPolicies(ctx context.Context, wheel, cache string) (data []byte, versio
 		if err != nil {
 			return nil, "", err
 		}
-		var policies []map[string]any
+		var policies []*table.Policy
 		if err := json.Unmarshal(text, &policies); err != nil {
 			return nil, "", fmt.Errorf("%s: %w", name, err)
 		}
 		for _, p := range policies {
-			if p["name"] != "linux" { // promises nothing
+			if p.Name != "linux" { // promises nothing
 				all = append(all, p)
 			}
 		}
-	}
-	text, err := json.Marshal(all) // map keys come out sorted
-	if err != nil {
-		return nil, "", err
-	}
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, "", err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, "", err
-	}
-	if err := w.Close(); err != nil {
-		return nil, "", err
 	}
 	parts := strings.Split(filepath.Base(wheel), "-")
 	if len(parts) < 2 {
 		return nil, "", fmt.Errorf("%s is not named like a wheel", filepath.Base(wheel))
 	}
-	return b.Bytes(), "auditwheel " + parts[1], nil
+	return table.EncodePolicies(all), "auditwheel " + parts[1], nil
 }

@@ -11,26 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Names reads the shared name list. The names share one backing string.
-func Names(data []byte) ([]string, error) {
-	text, err := expand(data)
-	if err != nil {
-		return nil, fmt.Errorf("symbol names: %w", err)
-	}
-	for strings.HasPrefix(text, "#") {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	names := make([]string, 0, strings.Count(text, "\n"))
-	for len(text) > 0 {
-		var n string
-		n, text, _ = strings.Cut(text, "\n")
-		names = append(names, n)
-	}
-	return names, nil
-}
-
-// Decode reads one architecture; names gives what Names gave, and is called when rows are read.
-func Decode(names func() []string, data []byte) (*Set, error) {
+// Decode reads one architecture; names gives the shared names, and is called when rows are read.
+func Decode(names func() *Names, data []byte) (*Set, error) {
 	text, err := expand(data)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table: %w", err)
@@ -47,7 +29,7 @@ func Decode(names func() []string, data []byte) (*Set, error) {
 }
 
 type decoder struct {
-	names func() []string
+	names func() *Names
 	set   *Set
 	lib   *Library
 	codes *[]Row // of lib
@@ -55,7 +37,6 @@ type decoder struct {
 
 func (d *decoder) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
-	f := strings.Fields(rest)
 	if word == "rows" {
 		if d.lib == nil {
 			return fmt.Errorf("rows before a library")
@@ -64,6 +45,7 @@ func (d *decoder) line(line string) error {
 		d.lib.read = func() ([]Row, error) { return rows(names(), *codes, rest) }
 		return nil
 	}
+	f := strings.Fields(rest)
 	if d.lib == nil && (word == "in" || word == "code") {
 		return fmt.Errorf("%q before a library", word)
 	}
@@ -105,7 +87,7 @@ func (d *decoder) line(line string) error {
 }
 
 // rows reads the "delta.code" words of a library. Both are unsigned decimals.
-func rows(names []string, codes []Row, text string) ([]Row, error) {
+func rows(names *Names, codes []Row, text string) ([]Row, error) {
 	if text == "" {
 		return []Row{}, nil
 	}
@@ -113,11 +95,11 @@ func rows(names []string, codes []Row, text string) ([]Row, error) {
 	name, n, step := 0, 0, 0
 	flush := func() error {
 		name += step
-		if name >= len(names) || n >= len(codes) {
-			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, len(names), n, len(codes))
+		if name >= names.Len() || n >= len(codes) {
+			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, names.Len(), n, len(codes))
 		}
 		r := codes[n]
-		r.Name = names[name]
+		r.Name = names.At(name)
 		out = append(out, r)
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Encode writes the sets: the shared name list and one file per architecture, each gzip. The same sets always give the
+// Encode writes the sets: the shared name list as text, and one gzip file per architecture. The same sets always give the
 // same bytes. header lines are written as comments at the top of the name list.
 func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byte, err error) {
 	seen := map[string]bool{}
@@ -33,16 +33,13 @@ func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byt
 		id[n] = i
 		b.WriteString(n + "\n")
 	}
-	if names, err = compress(b.String()); err != nil {
-		return nil, nil, err
-	}
 	byArch = map[string][]byte{}
 	for _, s := range sets {
 		if byArch[s.Arch], err = compress(encodeSet(s, id)); err != nil {
 			return nil, nil, err
 		}
 	}
-	return names, byArch, nil
+	return []byte(b.String()), byArch, nil
 }
 
 // encodeSet writes lines of space-separated words. Rows of a library are one line of "delta.code" words: the step in the name list

@@ -24,14 +24,13 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := Names(names)
-	if err != nil {
-		t.Fatal(err)
+	list := NewNames(string(names))
+	for i, want := range []string{"adler32", "dlopen", "dlsym", "zzz"} {
+		if i >= list.Len() || list.At(i) != want {
+			t.Fatalf("name %d of %d is not %s in\n%s", i, list.Len(), want, names)
+		}
 	}
-	if wantNames := []string{"adler32", "dlopen", "dlsym", "zzz"}; !reflect.DeepEqual(list, wantNames) {
-		t.Errorf("names %q, want %q", list, wantNames)
-	}
-	got, err := Decode(func() []string { return list }, byArch["x86_64"])
+	got, err := Decode(func() *Names { return list }, byArch["x86_64"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestDecodeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := Decode(func() []string { return []string{"a"} }, data)
+		set, err := Decode(func() *Names { return NewNames("a\n") }, data)
 		if err == nil {
 			_, err = set.Libraries[0].Read()
 		}
@@ -65,6 +64,37 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	if _, err := Decode(nil, []byte("not gzip")); err == nil {
 		t.Error("bytes that are no gzip were read without an error")
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	old := &Policy{Name: "manylinux_2_5", Priority: 100, Aliases: []string{"manylinux1"}, Whitelist: []string{"libc.so.6", "libm.so.6"}, Blacklist: map[string][]string{"libz.so.1": {"_dist_code", "bi_windup"}},
+		Versions: map[string]map[string][]string{"i686": {"GLIBC": {"2.0"}}, "x86_64": {"GLIBC": {"2.2.5", "2.3"}, "GCC": {}}}}
+	musl := &Policy{Name: "musllinux_1_2", Priority: 90, Aliases: []string{}, Whitelist: []string{"libc.so"}, Blacklist: map[string][]string{}, Versions: map[string]map[string][]string{"x86_64": {}}}
+	text := string(EncodePolicies([]*Policy{old, musl}))
+	if got := PolicyArchitectures(text); !slices.Equal(got, []string{"i686", "x86_64"}) {
+		t.Errorf("architectures %q", got)
+	}
+	only := *old
+	only.Versions = map[string]map[string][]string{"x86_64": old.Versions["x86_64"]}
+	for arch, want := range map[string][]*Policy{"x86_64": {&only, musl}, "s390x": {}} {
+		got, err := DecodePolicies(text, arch)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v\n%s\ngot  %+v\nwant %+v", arch, err, text, got, want)
+		}
+	}
+	for _, text := range []string{"libraries a", "policy a", "policy a b", "policy a 1\nversions x86_64 GLIBC 2.0", "policy a 1\nwhat"} {
+		if got, err := DecodePolicies(text, "x86_64"); err == nil {
+			t.Errorf("%q was read without an error: %+v", text, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "# only a header": 0, "# header\n": 0, "a\n": 1, "# h\n# h\na\n\nb\ncut off": 3} {
+		if got := NewNames(text); got.Len() != want || want == 3 && got.At(0)+","+got.At(1)+","+got.At(2) != "a,,b" {
+			t.Errorf("%q has %d names, want %d", text, got.Len(), want)
+		}
 	}
 }
 
