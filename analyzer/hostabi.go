@@ -25,9 +25,10 @@ var (
 // readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no section headers.
 func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
 	found := map[NumPyBuild]bool{}
-	scan := func(r io.Reader) {
+	scan := func(off, size int64) {
 		const overlap = 64
-		block := make([]byte, overlap+256<<10)
+		r := io.NewSectionReader(r, off, size)
+		block := make([]byte, overlap+min(size, 256<<10))
 		kept := 0
 		for {
 			n, err := io.ReadFull(r, block[kept:])
@@ -44,11 +45,11 @@ func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
 	for _, s := range o.Sections {
 		if s.Name == ".rodata" || s.Name == ".rodata.str1.1" || s.Name == ".rodata.str1.8" {
 			named = true
-			scan(io.NewSectionReader(r, int64(s.Offset), int64(s.Size)))
+			scan(int64(s.Offset), int64(s.Size))
 		}
 	}
 	if !named {
-		scan(io.NewSectionReader(r, 0, size))
+		scan(0, size)
 	}
 	switch {
 	case found[NumPy2]:

@@ -13,6 +13,7 @@ type file struct {
 	size  uint64
 	wide  bool // ELFCLASS64
 	order binary.ByteOrder
+	chunk []byte // for each
 }
 
 // has tells whether n bytes at off lie inside the file.
@@ -33,7 +34,14 @@ func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 // each reads n bytes at off in few large reads and gives them to yield as entries of the given size, until yield says
 // stop. A rest that is smaller than an entry is left out. yield must not keep the entry.
 func (f *file) each(off, n, entry uint64, what string, yield func(i uint64, b []byte) (more bool, err error)) error {
-	chunk := make([]byte, min(n/entry, max(chunkSize/entry, 1))*entry)
+	chunk := f.chunk // a yield that reads something else by each takes another
+	f.chunk = nil
+	if need := int(min(n/entry, max(chunkSize/entry, 1)) * entry); need > len(chunk) {
+		chunk = make([]byte, need)
+	} else {
+		chunk = chunk[:need]
+	}
+	defer func() { f.chunk = chunk[:cap(chunk)] }()
 	for i := uint64(0); i < n/entry; {
 		b := chunk[:min(uint64(len(chunk)), (n/entry-i)*entry)]
 		at := off + i*entry

@@ -19,9 +19,10 @@ type answers struct {
 
 // definitions are who defines what, by the libraries' exports and imports alone: systems in which only needs and paths differ share them.
 type definitions struct {
-	rows  [][]row      // by number of the name: who has it under any version, in order of entries
-	known [2][][]int32 // by way and number of the question: who defines it, nil where nobody asked yet
-	ways  [][2]*served // by number of the library
+	rows     asked.Rows       // who has a name under any version, in order of entries
+	gathered int              // names that rows were gathered for
+	known    [2]asked.Answers // by way: who defines what a question asks for
+	ways     [][2]*served     // by number of the library
 }
 
 // entry is a library of a system.
@@ -36,9 +37,6 @@ const (
 	none    = -1
 	unasked = -2
 )
-
-// row is a definition of a name; export is 0 of a platform's library.
-type row struct{ library, export int32 }
 
 // The two ways to ask; see symbols.
 const (
@@ -108,43 +106,40 @@ func (s *System) learn(l *Library) {
 	}
 }
 
-// of lists the rows of a name.
-func (s *System) of(name int32) []row {
-	if len(s.rows) != s.names.Len() {
-		s.rows, s.known = make([][]row, s.names.Len()), [2][][]int32{}
-		for n := range s.entries {
-			s.entries[n].symbols.each(s.names, func(name, export int32) { s.rows[name] = append(s.rows[name], row{int32(n), export}) })
-		}
+// gather takes in what is asked for meanwhile.
+func (s *System) gather() {
+	if s.gathered != s.names.Len() {
+		s.gathered, s.known = s.names.Len(), [2]asked.Answers{}
+		s.rows = s.names.Gather(len(s.entries), func(table int32, yield func(name, export int32)) { s.entries[table].symbols.each(s.names, yield) })
 	}
-	return s.rows[name]
+}
+
+// of lists the rows of a name.
+func (s *System) of(name int32) []asked.Row {
+	s.gather()
+	return s.rows.Of(name)
 }
 
 // definers lists who defines what a question asks for.
 func (s *System) definers(question int32, way int) []int32 {
-	q := s.names.Question(question)
-	rows := s.of(q.Name)
-	if more := s.names.Questions() - len(s.known[way]); more > 0 {
-		s.known[way] = append(s.known[way], make([][]int32, more)...)
-	}
-	if known := s.known[way][question]; known != nil {
-		return known
-	}
-	out := []int32{}
-	for lib, own := range byLibrary(rows) {
-		if s.oneServes(own, way, q.Symbol, q.Version) {
-			out = append(out, lib)
+	s.gather()
+	return s.known[way].Of(question, func(out []int32) []int32 {
+		q := s.names.Question(question)
+		for lib, own := range byLibrary(s.rows.Of(q.Name)) {
+			if s.oneServes(own, way, q.Symbol, q.Version) {
+				out = append(out, lib)
+			}
 		}
-	}
-	s.known[way][question] = out
-	return out
+		return out
+	})
 }
 
 // byLibrary gives the rows of each library.
-func byLibrary(rows []row) iter.Seq2[int32, []row] {
-	return func(yield func(int32, []row) bool) {
+func byLibrary(rows []asked.Row) iter.Seq2[int32, []asked.Row] {
+	return func(yield func(int32, []asked.Row) bool) {
 		for len(rows) > 0 {
-			lib := rows[0].library
-			n := slices.IndexFunc(rows, func(r row) bool { return r.library != lib })
+			lib := rows[0].Table
+			n := slices.IndexFunc(rows, func(r asked.Row) bool { return r.Table != lib })
 			if n < 0 {
 				n = len(rows)
 			}
@@ -157,12 +152,12 @@ func byLibrary(rows []row) iter.Seq2[int32, []row] {
 }
 
 // oneServes tells whether one of a library's rows of a name serves a reference to it.
-func (s *System) oneServes(own []row, way int, name, version string) bool {
-	x := s.entries[own[0].library].symbols
+func (s *System) oneServes(own []asked.Row, way int, name, version string) bool {
+	x := s.entries[own[0].Table].symbols
 	if way == binding {
 		return x.bindsAmong(own, name, version)
 	}
-	return slices.ContainsFunc(own, func(r row) bool { return x.linksAt(r.export, name, version) })
+	return slices.ContainsFunc(own, func(r asked.Row) bool { return x.linksAt(r.Export, name, version) })
 }
 
 // imports sorts the imports of a library for one way to ask.

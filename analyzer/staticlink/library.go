@@ -34,7 +34,7 @@ type symbols interface {
 
 	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
 	linksAt(export int32, name, version string) bool         // links, by that export
-	bindsAmong(rows []row, name, version string) bool        // binds, by the rows that each gave for the name
+	bindsAmong(rows []asked.Row, name, version string) bool  // binds, by the rows that each gave for the name
 }
 
 // FromObject reads an object of an artifact.
@@ -129,10 +129,10 @@ func (x *index) linksAt(export int32, _, version string) bool {
 	return version == "" && !e.Hidden || version != "" && e.Version == version
 }
 
-func (x *index) bindsAmong(rows []row, _, version string) bool {
+func (x *index) bindsAmong(rows []asked.Row, _, version string) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
-			if !yield(x.exports.Offer(int(r.export), version, x.oldest)) {
+			if !yield(x.exports.Offer(int(r.Export), version, x.oldest)) {
 				return
 			}
 		}
@@ -172,4 +172,4 @@ func (p provided) each(names *asked.Names, yield func(name, export int32)) {
 
 func (p provided) linksAt(_ int32, name, version string) bool { return p.links(name, version) }
 
-func (p provided) bindsAmong(_ []row, name, version string) bool { return p.binds(name, version) }
+func (p provided) bindsAmong(_ []asked.Row, name, version string) bool { return p.binds(name, version) }

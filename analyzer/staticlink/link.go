@@ -3,6 +3,7 @@ package staticlink
 import (
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -326,7 +327,7 @@ func (l *link) judge(of []*Library) {
 		case !slices.Contains(of, r.by):
 		case r.hidden != "":
 			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
-			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Question(r.question).Name), func(d row) bool { return l.has[d.library] }) {
+			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Question(r.question).Name), func(d asked.Row) bool { return l.has[d.Table] }) {
 				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
 			}
 		case (unknown || absent) && l.undecided(r.Import, unknown):
