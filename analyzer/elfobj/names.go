@@ -66,7 +66,7 @@ func (n *Names) fill(f func(add func(name string, clone bool) uint32)) {
 }
 
 func (n *Names) add(name string, clone bool) uint32 {
-	if 4*(len(n.all)+1) > 3*len(n.slots) {
+	if 8*(len(n.all)+1) > 7*len(n.slots) {
 		n.slots = make([]uint32, max(16, 2*len(n.slots)))
 		for i, s := range n.all {
 			n.slots[n.slot(s)] = uint32(i) + 1

@@ -10,7 +10,7 @@ import (
 // When a check collects: not before the heap has collectFrom bytes, which small files never reach, and from then on when it has grown by collectPercent.
 const (
 	collectFrom    = 24 << 20
-	collectPercent = 50
+	collectPercent = 35
 )
 
 // collect sets the collector's pace for a check, until end is called. checkMemory stays where it begins to work as hard as it can.
