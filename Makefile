@@ -14,8 +14,8 @@ build: ## The binary, static, at ./compat
 
 test: ## Every test, with the race detector, on an embedded queue and on real redis-servers
 	go vet ./...
-	$(GOTEST) -race -timeout 20m ./...
-	COMPAT_STORIES=redis $(GOTEST) -race -timeout 20m -count=1 ./internal/stories
+	$(GOTEST) -race -timeout 40m ./...
+	COMPAT_STORIES=redis $(GOTEST) -race -timeout 40m -count=1 ./internal/stories
 
 chaos: ## 10,000 deliveries for 500 pull requests, processes and Redis killed all the time, embedded and on Redis (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/chaos
