@@ -29,18 +29,18 @@ func TestFind(t *testing.T) {
 		want              string
 	}{
 		{"nothing", "", "PIP_CONFIG_FILE=/dev/null", ""},
-		{"chosen over everything", "https://chosen.example.com", "PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com PIP_CONFIG_FILE=" + own, "https://chosen.example.com"},
-		{"the file", "", "PIP_CONFIG_FILE=" + own, "https://install.example.com/simple https://one.example.com/simple https://two.example.com/simple"},
-		{"the environment over the file", "", "PIP_CONFIG_FILE=" + own + " PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com", "https://pip.example.com https://x.example.com"},
+		{"chosen over everything", "https://chosen.example.com", "PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com PIP_CONFIG_FILE=OWN", "https://chosen.example.com"},
+		{"the file", "", "PIP_CONFIG_FILE=OWN", "https://install.example.com/simple https://one.example.com/simple https://two.example.com/simple"},
+		{"the environment over the file", "", "PIP_CONFIG_FILE=OWN PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com", "https://pip.example.com https://x.example.com"},
 		{"uv", "", "PIP_CONFIG_FILE=/dev/null UV_DEFAULT_INDEX=named=https://uv.example.com/?a=b UV_INDEX=torch=https://torch.example.com UV_EXTRA_INDEX_URL=https://torch.example.com", "https://uv.example.com/?a=b https://torch.example.com"},
 		{"no index", "", "PIP_NO_INDEX=1 PIP_CONFIG_FILE=/dev/null PIP_INDEX_URL=https://pip.example.com", ""},
-		{"no index in the file", "", "PIP_CONFIG_FILE=" + none, ""},
+		{"no index in the file", "", "PIP_CONFIG_FILE=NONE", ""},
 		{"only an extra one", "", "PIP_CONFIG_FILE=/dev/null PIP_EXTRA_INDEX_URL=https://x.example.com", "https://x.example.com"},
 	} {
 		env := map[string]string{"HOME": home}
 		for _, v := range strings.Fields(c.env) {
 			name, value, _ := strings.Cut(v, "=")
-			env[name] = value
+			env[name] = strings.NewReplacer("OWN", own, "NONE", none).Replace(value) // a folder may have spaces in its name
 		}
 		got, err := Find(c.chosen, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil || strings.Join(got.URLs, " ") != c.want || got.Netrc != filepath.Join(home, ".netrc") {

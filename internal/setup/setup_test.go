@@ -267,6 +267,9 @@ func (d *desk) serves(made *setup.Made) {
 	env := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			if quoted, ok := strings.CutPrefix(value, "'"); ok { // as a folder with a space in its name is
+				value = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+			}
 			env[name] = value
 		}
 	}
