@@ -3,7 +3,9 @@ package github
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -36,10 +38,16 @@ func (a *App) Installations(ctx context.Context) ([]Installed, error) {
 	}
 }
 
-// OpenRepositories lists the repositories of the installation that may have an open pull request: not archived, and with an open issue, as
-// GitHub counts pull requests too. It reads the first 3,000.
-func (c *Client) OpenRepositories(ctx context.Context) ([]Repository, error) {
-	var out []Repository
+// Listed is a repository as the list of an installation has it.
+type Listed struct {
+	Repository
+	Open   bool      // it may have an open pull request: it has an open issue, as GitHub counts pull requests too
+	Pushed time.Time // when something was pushed last; zero: not said
+}
+
+// ListRepositories lists the repositories of the installation that are not archived. It reads the first 3,000.
+func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
+	var out []Listed
 	o := &gh.ListOptions{PerPage: perPage}
 	for range mostPages {
 		some, resp, err := c.Apps.ListRepos(ctx, o)
@@ -47,10 +55,13 @@ func (c *Client) OpenRepositories(ctx context.Context) ([]Repository, error) {
 			return nil, fmt.Errorf("github: list the installation's repositories: %w", err)
 		}
 		for _, r := range some.Repositories {
-			if r.GetArchived() || r.OpenIssuesCount != nil && *r.OpenIssuesCount == 0 || r.GetOwner().GetLogin() == "" {
+			if r.GetArchived() || r.GetOwner().GetLogin() == "" {
 				continue
 			}
-			out = append(out, Repository{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate()})
+			out = append(out, Listed{
+				Repository: Repository{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate()},
+				Open:       r.OpenIssuesCount == nil || *r.OpenIssuesCount > 0, Pushed: r.GetPushedAt().Time,
+			})
 		}
 		if resp.NextPage <= o.Page {
 			break
@@ -89,4 +100,52 @@ func (c *Client) Concluded(ctx context.Context, owner, repo, sha string, app int
 		return false, fmt.Errorf("github: check runs of %.12s: %w", sha, err)
 	}
 	return len(list.CheckRuns) > 0 && !slices.ContainsFunc(list.CheckRuns, func(r *gh.CheckRun) bool { return r.GetStatus() != "completed" }), nil
+}
+
+// groupBranches begins the names of the branches that GitHub makes for the groups of a merge queue; each is there while its group waits.
+const groupBranches = "heads/gh-readonly-queue"
+
+// Group is a merge group that waits: its branch, as refs/heads/gh-readonly-queue/BASE/pr-N-SHA, and its head.
+type Group struct {
+	Ref, SHA string
+}
+
+// Groups lists the merge groups that wait in a repository.
+func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error) {
+	refs, resp, err := c.Git.ListMatchingRefs(ctx, owner, repo, &gh.ReferenceListOptions{Ref: groupBranches})
+	if resp != nil && resp.StatusCode == http.StatusConflict { // nothing was ever pushed to it
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("github: merge groups of %s/%s: %w", owner, repo, err)
+	}
+	var out []Group
+	for _, r := range refs {
+		if strings.HasPrefix(r.GetRef(), "refs/"+groupBranches+"/") {
+			out = append(out, Group{r.GetRef(), r.GetObject().GetSHA()})
+		}
+	}
+	return out, nil
+}
+
+// newest is how many releases of a repository are looked at.
+const newest = 10
+
+// Releases lists the newest releases of a repository that were made or published after a time; of drafts those that have assets.
+func (c *Client) Releases(ctx context.Context, owner, repo string, since time.Time) ([]*Release, error) {
+	all, err := c.releases(ctx, owner, repo, newest)
+	return slices.DeleteFunc(all, func(r *Release) bool {
+		return !r.CreatedAt.After(since) && !r.PublishedAt.After(since) || r.Draft && len(r.Assets) == 0
+	}), err
+}
+
+// Told says whether a commit, or what refs/tags/… or refs/heads/… names, has a concluded check run of the App with an external id that begins so.
+func (c *Client) Told(ctx context.Context, owner, repo, ref string, app int64, begin string) (bool, error) {
+	list, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, repo, ref, &gh.ListCheckRunsOptions{AppID: gh.Int64(app), Filter: gh.String("all"), ListOptions: gh.ListOptions{PerPage: perPage}})
+	if err != nil {
+		return false, fmt.Errorf("github: check runs of %s: %w", ref, err)
+	}
+	return slices.ContainsFunc(list.CheckRuns, func(r *gh.CheckRun) bool {
+		return r.GetStatus() == "completed" && strings.HasPrefix(r.GetExternalID(), begin)
+	}), nil
 }

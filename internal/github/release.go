@@ -38,13 +38,9 @@ func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) 
 // ReleaseBefore is the newest release that was published before another one; of a draft, the newest that is published. nil: there is none among the newest
 // hundred.
 func (c *Client) ReleaseBefore(ctx context.Context, owner, repo string, than *Release) (*Release, error) {
-	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases?per_page=%d", url.PathEscape(owner), url.PathEscape(repo), perPage), nil)
+	all, err := c.releases(ctx, owner, repo, perPage)
 	if err != nil {
-		return nil, fmt.Errorf("github: list releases: %w", err)
-	}
-	var all []*Release
-	if _, err := c.Do(ctx, req, &all); err != nil {
-		return nil, fmt.Errorf("github: list releases: %w", err)
+		return nil, err
 	}
 	var best *Release
 	for _, r := range all {
@@ -56,4 +52,17 @@ func (c *Client) ReleaseBefore(ctx context.Context, owner, repo string, than *Re
 		}
 	}
 	return best, nil
+}
+
+// releases lists the newest releases, at most a hundred.
+func (c *Client) releases(ctx context.Context, owner, repo string, most int) ([]*Release, error) {
+	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases?per_page=%d", url.PathEscape(owner), url.PathEscape(repo), most), nil)
+	if err != nil {
+		return nil, fmt.Errorf("github: list releases: %w", err)
+	}
+	var all []*Release
+	if _, err := c.Do(ctx, req, &all); err != nil {
+		return nil, fmt.Errorf("github: list releases: %w", err)
+	}
+	return all, nil
 }

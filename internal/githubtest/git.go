@@ -124,3 +124,19 @@ func lines(s string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
+
+// matchingRefs lists the branches and tags whose full names begin so.
+func (s *Server) matchingRefs(r *request) (any, error) {
+	out := []any{}
+	list := func(kind string, refs map[string]string) {
+		for _, name := range sorted(refs) {
+			if full := kind + "/" + name; strings.HasPrefix(full, r.PathValue("ref")) {
+				out = append(out, object{"ref": "refs/" + full, "node_id": "REF_" + full, "url": s.repoURL(r.repo, "/git/refs/%s", full),
+					"object": object{"type": "commit", "sha": refs[name], "url": s.repoURL(r.repo, "/git/commits/%s", refs[name])}})
+			}
+		}
+	}
+	list("heads", r.repo.Branches)
+	list("tags", r.repo.Tags)
+	return out, nil
+}

@@ -38,6 +38,7 @@ var operations = []*operation{
 	{"GET", "/repos/{owner}/{repo}/git/ref/{ref...}", "git/get-ref", "contents:read", (*Server).getRef},
 	{"GET", "/repos/{owner}/{repo}/git/tags/{tag_sha}", "git/get-tag", "contents:read", (*Server).getTag},
 	{"GET", "/repos/{owner}/{repo}/compare/{basehead...}", "repos/compare-commits-with-basehead", "contents:read", (*Server).compare},
+	{"GET", "/repos/{owner}/{repo}/git/matching-refs/{ref...}", "git/list-matching-refs", "contents:read", (*Server).matchingRefs},
 	{"GET", "/repos/{owner}/{repo}/branches/{branch...}", "repos/get-branch", "contents:read", (*Server).getBranch},
 	{"GET", "/repos/{owner}/{repo}/commits", "repos/list-commits", "contents:read", (*Server).listCommits},
 	{"GET", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "repos/list-pull-requests-associated-with-commit", "pull_requests:read", (*Server).commitPulls},

@@ -27,10 +27,10 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind", "outcome"}),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_stage_seconds", Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
 			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"stage"}),
-		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads for those without a check."}, []string{"for", "outcome"}),
+		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads, merge groups and new releases for those without a check."}, []string{"for", "outcome"}),
 		artifacts:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_artifact_cache_total", Help: "Artifacts that a job needed, by whether their bytes were here already."}, []string{"result"}),
 		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
-		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads without a concluded check and without a job that were given one."}),
+		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads, merge groups and releases without a concluded check and without a job that were given one."}),
 	}
 	for kind := range kinds {
 		m.jobs.WithLabelValues(kind, "done")

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	gh "github.com/google/go-github/v60/github"
-
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/queue"
 )
@@ -29,7 +27,7 @@ const (
 // reconciledKey is where the time of the last look at all heads stands.
 const reconciledKey = "sweeper/reconciled"
 
-// reconcile looks at the open pull requests of every installation, and gives each a job whose head has no concluded check, or one of ours that is
+// reconcile looks at the open pull requests, waiting merge groups and newest releases of every installation, and gives each a job whose head has no concluded check, or one of ours that is
 // stuck, though the queue has no job that will see to it: its memory was lost, or an event was and nothing asks for it any more.
 //
 // It is made once in the time that a check may wait for its artifacts (COMPAT_WAIT), whoever leads; a head that was lost is concluded after twice that.
@@ -70,7 +68,7 @@ func (w *Worker) reconcileInstallation(ctx context.Context, i github.Installed, 
 	if err != nil {
 		return err
 	}
-	repos, err := client.OpenRepositories(ctx)
+	repos, err := client.ListRepositories(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,41 +76,70 @@ func (w *Worker) reconcileInstallation(ctx context.Context, i github.Installed, 
 	if i.Since.After(since) {
 		since = i.Since
 	}
-	asked := 0
+	s := &survey{Worker: w, installation: i.ID, client: client, term: term, since: since}
 	for _, r := range repos {
-		pulls, err := client.OpenPulls(ctx, r.Owner, r.Name, since)
+		if r.Open {
+			if err := s.pulls(ctx, r.Repository); err != nil {
+				return err
+			}
+		}
+	}
+	return s.pushed(ctx, repos)
+}
+
+// survey is one look at an installation.
+type survey struct {
+	*Worker
+	installation int64
+	client       *github.Client
+	term         *queue.Term
+	since        time.Time
+	asked        int // heads that GitHub was asked about
+}
+
+// lost is a subject of which the queue may know nothing.
+type lost struct {
+	kind, key string
+	sha       string // "": any verdict of the subject's counts
+	payload   any
+}
+
+// pulls looks at the open pull requests of a repository.
+func (s *survey) pulls(ctx context.Context, r github.Repository) error {
+	pulls, err := s.client.OpenPulls(ctx, r.Owner, r.Name, s.since)
+	if err != nil {
+		return err
+	}
+	for _, p := range pulls {
+		sha := p.GetHead().GetSHA()
+		err := s.consider(ctx, r, lost{"pull", fmt.Sprintf("pull/%d/%d", r.ID, p.GetNumber()), sha, map[string]int{"number": p.GetNumber()}}, func() (bool, error) {
+			return s.client.Concluded(ctx, r.Owner, r.Name, sha, s.App.ID())
+		})
 		if err != nil {
 			return err
-		}
-		for _, p := range pulls {
-			key := fmt.Sprintf("pull/%d/%d", r.ID, p.GetNumber())
-			if known, err := w.attended(ctx, key, p.GetHead().GetSHA()); err != nil || known {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if asked++; asked > reconcileMost {
-				return fmt.Errorf("worker: more than %d heads are not known", reconcileMost)
-			}
-			if concluded, err := client.Concluded(ctx, r.Owner, r.Name, p.GetHead().GetSHA(), w.App.ID()); err != nil || concluded {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if err := term.Check(ctx); err != nil {
-				return err
-			}
-			if err := w.revive(ctx, i.ID, r.ID, key, p); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// attended says whether a pull request's head needs no look: a job is about it, or its verdict is known here.
+// consider gives a subject a job that the queue does not know of and of which GitHub has no verdict.
+func (s *survey) consider(ctx context.Context, r github.Repository, l lost, told func() (bool, error)) error {
+	if known, err := s.attended(ctx, l.key, l.sha); err != nil || known {
+		return err
+	}
+	if s.asked++; s.asked > reconcileMost {
+		return fmt.Errorf("worker: more than %d heads are not known", reconcileMost)
+	}
+	if known, err := told(); err != nil || known {
+		return err
+	}
+	if err := s.term.Check(ctx); err != nil {
+		return err
+	}
+	return s.revive(ctx, r.ID, l)
+}
+
+// attended says whether a subject's head needs no look: a job is about it, or its verdict is known here. "": a verdict on any head.
 func (w *Worker) attended(ctx context.Context, key, sha string) (bool, error) {
 	e, err := w.Queue.Show(ctx, key)
 	if err == nil && e.State != queue.Dead {
@@ -126,20 +153,23 @@ func (w *Worker) attended(ctx context.Context, key, sha string) (bool, error) {
 		return false, err
 	}
 	var s standing
-	return json.Unmarshal(data, &s) == nil && s.SHA == sha && s.Conclusion != "", nil
+	return json.Unmarshal(data, &s) == nil && (sha == "" || s.SHA == sha) && s.Conclusion != "", nil
 }
 
-// revive gives a pull request a job. Nobody waits for it: whoever did has pushed again, or given up.
-func (w *Worker) revive(ctx context.Context, installation, repository int64, key string, p *gh.PullRequest) error {
-	payload := fmt.Appendf(nil, `{"number":%d}`, p.GetNumber())
-	job := queue.Job{
-		Key: key, Kind: "pull", Installation: installation, Repository: repository, SHA: p.GetHead().GetSHA(),
-		Trigger: "sweeper", Payload: payload, Priority: queue.Background, Received: w.Now().UTC(),
+// revive gives a subject a job. Hardly anybody waits for it: whoever did has pushed again, or given up.
+func (s *survey) revive(ctx context.Context, repository int64, l lost) error {
+	payload, err := json.Marshal(l.payload)
+	if err != nil {
+		return fmt.Errorf("worker: write a job: %w", err)
 	}
-	if _, err := w.Queue.Enqueue(ctx, "", job); err != nil {
+	job := queue.Job{
+		Key: l.key, Kind: l.kind, Installation: s.installation, Repository: repository, SHA: l.sha,
+		Trigger: "sweeper", Payload: payload, Priority: queue.Background, Received: s.Now().UTC(),
+	}
+	if _, err := s.Queue.Enqueue(ctx, "", job); err != nil {
 		return err
 	}
-	w.metrics.revived.Inc()
-	w.Log.Info("an open head has no concluded check and no job; it gets one", "job", key, "installation", installation, "repository", repository, "sha", job.SHA)
+	s.metrics.revived.Inc()
+	s.Log.Info("an open head has no concluded check and no job; it gets one", "job", l.key, "installation", s.installation, "repository", repository, "sha", job.SHA)
 	return nil
 }

@@ -162,3 +162,35 @@ func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 		t.Errorf("%d check runs on a pull request that is closed", n)
 	}
 }
+
+// The same of merge groups that wait and of releases, which no list of pull requests has; what has a verdict, or waits for nobody, is left alone.
+func TestSweeperFindsGroupsAndReleasesThatNobodyKnows(t *testing.T) {
+	s := start(t, 20*time.Second)
+	p := s.open("feature")
+	released := s.tagged("v1.0.0")
+	old := s.gh.AddRelease(s.repo, "v1.0.0", asset("1.0.0", "pow@GLIBC_2.29"))
+	s.send("release", s.gh.ReleaseEvent(s.repo, old, "published"))
+	s.want(s.concluded(released), "failure", "pow")
+	s.down()
+	// Their events were lost, and GitHub doesn't list them any more.
+	group := s.gh.Commit(s.repo, githubtest.GroupBranch(p), map[string]string{"a.py": "x = 1\n"})
+	s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: githubtest.GroupBranch(p), SHA: group, Event: "merge_group", Artifacts: []*githubtest.Artifact{bad("1.1.0")}})
+	other := s.gh.Commit(s.repo, "gh-readonly-queues", map[string]string{"a.py": "x = 2\n"})
+	silent := s.tagged("v1.0.1")
+	s.gh.AddRelease(s.repo, "v1.0.1", asset("1.0.1", "pow@GLIBC_2.29"))
+	ancient := s.tagged("v0.1.0")
+	l := s.gh.AddRelease(s.repo, "v0.1.0", asset("0.1.0", "pow@GLIBC_2.29"))
+	draft := s.gh.AddRelease(s.repo, "v2.0.0")
+	s.gh.Do(func() { l.At, draft.Draft = time.Now().AddDate(0, -1, 0), true })
+	s.forget()
+	s.want(s.concluded(group), "failure", "pow")
+	s.once(group)
+	s.want(s.concluded(silent), "failure", "pow")
+	s.once(silent)
+	s.once(released)
+	for _, sha := range []string{other, ancient} {
+		if n := len(s.gh.Checks(s.repo, sha)); n != 0 {
+			t.Errorf("%d check runs on %s, which waits for nobody", n, sha)
+		}
+	}
+}
