@@ -68,7 +68,7 @@ func (c *check) unmet(r *Report, f *Facts, a *act) (told []string) {
 	}
 	pins, why = nil, ""
 	for _, rel := range a.set.Releases {
-		if raw := a.set.Given[rel.Name]; raw != "" && !rel.Known && depends(rel.Name) {
+		if raw := a.set.Given[rel.Name]; raw != "" && !rel.Known && exact(f) && depends(rel.Name) {
 			pins = append(pins, c.origin(raw))
 		}
 	}
@@ -79,12 +79,19 @@ func (c *check) unmet(r *Report, f *Facts, a *act) (told []string) {
 	return told
 }
 
-// wants is a library that is needed, that nothing at hand brings, and that a package may of which nothing is known; "" where there is none. What a driver, a system
-// package or the interpreter brings is no package's, unless it is known to have brought it.
+// exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for which a package beside it need not have a wheel.
+func exact(f *Facts) bool {
+	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
+		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
+	})
+}
+
+// wants is a library that is needed, that nothing at hand brings, and that a package may of which nothing is known; "" where there is none. What a driver or a system
+// package brings, and what another package needs of the system, is no package's, unless it is known to have brought it; and nor is the interpreter.
 func (c *check) wants(a *act, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
-			if _, bySystem := platform.Known(m.Name); bySystem {
+			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
 				brings := gpu.Package(m.Name) == name
 				if !brings && !c.options.NoHistory {
 					brings, _ = stack.History().Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })
