@@ -393,3 +393,18 @@ func BenchmarkProcess(b *testing.B) {
 		}
 	})
 }
+
+// broken is a source that panics.
+type broken struct{ stack.Source }
+
+func (broken) Versions(context.Context, string) ([]string, error) {
+	panic("a page that nobody thought of")
+}
+
+// A panic over what an index sends is one answer that could not be had, and not the service's end.
+func TestAnswerOfABrokenSource(t *testing.T) {
+	q := &question{ID: 3, subject: subject{Name: "torch"}}
+	if s := answer(t.Context(), broken{}, q); s == nil || s.ID != 3 || !errors.Is(s.err(), stack.ErrUnavailable) {
+		t.Errorf("answered %+v", s)
+	}
+}

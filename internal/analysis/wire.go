@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -79,8 +80,13 @@ func newRequest(inputs []analyzer.Input, o analyzer.Options, scratch string, mem
 }
 
 // answer puts a child's question to the source.
-func answer(ctx context.Context, source answerer, q *question) *solution {
-	s := &solution{ID: q.ID}
+func answer(ctx context.Context, source answerer, q *question) (s *solution) {
+	s = &solution{ID: q.ID}
+	defer func() {
+		if r := recover(); r != nil { // what an index sends is anybody's: it takes down nothing but its own answer
+			s = &solution{ID: q.ID, Error: fmt.Sprintf("compat itself failed while it read what the index has of %s: %v", q.Name, r)}
+		}
+	}()
 	if source == nil {
 		s.Error = "no package index was configured"
 		return s

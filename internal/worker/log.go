@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -64,12 +65,15 @@ func (t *task) logs(ctx context.Context, runs []artifact.Run) (*comment.Logs, er
 
 // readLog adds what one job's log says.
 func (t *task) readLog(ctx context.Context, j *github.Job, out *comment.Logs, said map[string]int) error {
-	var sink logSink
+	sink := logSink{log: t.Log}
 	sink.begin()
 	err := t.client.JobLog(ctx, t.repo.Owner, t.repo.Name, j.ID, &sink)
 	result, readErr := sink.end()
 	seen := comment.LogJob{Name: j.Name, URL: j.URL, Limit: result.Limit}
+	own := (*ownFault)(nil)
 	switch {
+	case errors.As(readErr, &own):
+		return readErr
 	case errors.Is(err, errLogEnough):
 		if sink.left == 0 {
 			seen.Limit = fmt.Sprintf("only the first %d MiB of its log were read", maxLogBytes>>20)
@@ -194,6 +198,7 @@ var errLogEnough = errors.New("enough of the log was read")
 // logSink feeds a download to buildlog as it comes, and keeps nothing of it. A download that starts over is read anew. The zero value is begun with begin, and end waits for its one
 // goroutine.
 type logSink struct {
+	log    *slog.Logger
 	pipe   *io.PipeWriter
 	done   chan struct{}
 	result buildlog.Result
@@ -206,6 +211,12 @@ func (s *logSink) begin() {
 	s.pipe, s.done, s.left = to, make(chan struct{}), maxLogBytes
 	go func() {
 		defer close(s.done)
+		defer func() {
+			if e := recovered(s.log, recover()); e != nil {
+				s.err = e
+				from.CloseWithError(errLogEnough)
+			}
+		}()
 		s.result, s.err = buildlog.Read(from)
 		from.CloseWithError(errLogEnough) // it may have stopped at a bound
 	}()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ c.so: undefined symbol: without_time
 
 // TestLogSink: what starts over is read anew, and what is more than enough ends the download.
 func TestLogSink(t *testing.T) {
-	var s logSink
+	s := logSink{log: slog.New(slog.DiscardHandler)}
 	s.begin()
 	if _, err := s.Write([]byte("a.so: undefined symbol: of_a_try_that_broke\n")); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -168,7 +169,14 @@ func (w *Worker) abandon(ctx context.Context, t *task, reason string) {
 		defer close(beating)
 		w.beat(ctx, t.lease, end)
 	}()
-	err := t.giveUp(ctx, reason)
+	err := func() (err error) {
+		defer func() {
+			if e := recovered(t.Log, recover()); e != nil {
+				err = e
+			}
+		}()
+		return t.giveUp(ctx, reason)
+	}()
 	end(nil)
 	<-beating
 	if err != nil {
@@ -176,12 +184,21 @@ func (w *Worker) abandon(ctx context.Context, t *task, reason string) {
 	}
 }
 
+// recovered is the error that a panic is to the one job, or look, in which it happened, with its place in the log; nil for none. What the panic was about stays out of
+// everything but the log.
+func recovered(log *slog.Logger, r any) error {
+	if r == nil {
+		return nil
+	}
+	log.Error("panic in a job", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	return &ownFault{errors.New("worker: panic; the log has its place")}
+}
+
 // handle runs the job's kind; a panic is an error of that one job.
 func (t *task) handle(ctx context.Context) (out outcome, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			t.Log.Error("panic in a job", "panic", r, "stack", string(debug.Stack()))
-			out, err = done, &ownFault{fmt.Errorf("worker: panic: %v", r)}
+		if e := recovered(t.Log, recover()); e != nil {
+			out, err = done, e
 		}
 	}()
 	if f := local[t.job.Kind]; f != nil {

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/githubtest"
@@ -39,6 +41,13 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// inProcess judges in the test's process.
+type inProcess struct{ *analyzer.Analyzer }
+
+func (p inProcess) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	return analysis.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
+}
+
 // service is the whole line, from the webhook to what is posted, on a GitHub of the test's own.
 type service struct {
 	t     *testing.T
@@ -49,6 +58,8 @@ type service struct {
 	wait  time.Duration
 	lease time.Duration
 	tries int // of a failing job; 0: as many as ever
+	// checker is put in the place of the worker's own; nil: none.
+	checker func(worker.Checker) worker.Checker
 
 	front *httptest.Server // stays while the service behind it is stopped and started
 	mu    sync.Mutex
@@ -140,7 +151,11 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w, err := worker.New(worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log, Now: s.now})
+	o := worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log, Now: s.now}
+	if s.checker != nil {
+		o.Checker = s.checker(inProcess{o.Analyzer})
+	}
+	w, err := worker.New(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (w *Worker) sweep(ctx context.Context) {
 func (w *Worker) look(ctx context.Context, term *queue.Term, what string, look look) {
 	again := sweepAgain
 	for ctx.Err() == nil {
-		pause, err := look(ctx, term)
+		pause, err := w.once(ctx, term, look)
 		if ctx.Err() != nil {
 			return
 		}
@@ -59,4 +59,14 @@ func (w *Worker) look(ctx context.Context, term *queue.Term, what string, look l
 		}
 		sleep(ctx, pause)
 	}
+}
+
+// once looks once; a panic is a look that failed.
+func (w *Worker) once(ctx context.Context, term *queue.Term, look look) (pause time.Duration, err error) {
+	defer func() {
+		if e := recovered(w.Log, recover()); e != nil {
+			err = e
+		}
+	}()
+	return look(ctx, term)
 }
