@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Folder is a folder of the system with libraries in it, of which a platform knows nothing: a CUDA toolkit's.
@@ -144,13 +145,10 @@ func (t *tries) folders(fresh []judged) error {
 			x.Message += fmt.Sprintf("; it fails with %s in LD_LIBRARY_PATH, and works without", f.Path)
 			offer := fix.Fix{Kind: fix.KindEnvironment, Title: "Take " + f.Path + " out of LD_LIBRARY_PATH", Command: "unset LD_LIBRARY_PATH", Verified: true, Cost: t.cost(w)}
 			if left := t.check.libraryPath(change.Apply(t.scenario)); len(left) > 0 {
-				offer.Command = "export LD_LIBRARY_PATH=" + shell(strings.Join(left, ":"))
+				offer.Command = "export LD_LIBRARY_PATH=" + shellword.Quote(strings.Join(left, ":"))
 			}
 			x.Fixes = append(x.Fixes, offer)
 		}
 	}
 	return nil
 }
-
-// shell quotes a word for a POSIX shell.
-func shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

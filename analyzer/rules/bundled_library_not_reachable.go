@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var bundledLibraryNotReachable = &analyzer.Rule{
@@ -49,7 +50,7 @@ func checkReachable(p *analyzer.Pass) {
 			}
 			var fixes []fix.Candidate
 			if to := runPath(v, path.Dir(l.Path)); to != "" {
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Give it a path to the library", Command: "patchelf --set-rpath '" + to + "' " + quoted(v.Path)},
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Give it a path to the library", Command: "patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)},
 					Change: fix.SetRunPath{Object: v.Path, RunPath: to}})
 			}
 			p.Report(f, fixes...)

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/staticlink"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // linkPlan is one set of flags, and one edit of the object, that mends all of a link that flags can mend.
@@ -107,7 +108,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 			edit = append(edit, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
 		}
 		if l.runPath != "" { // patchelf 0.12 forgets one of two edits
-			commands = append(commands, "patchelf --set-rpath '"+l.runPath+"' "+quoted(l.view.Path))
+			commands = append(commands, "patchelf --set-rpath "+shellword.Quote(l.runPath)+" "+quoted(l.view.Path))
 			edit = append(edit, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
 			title = "Let the library say where it finds what it needs, for the linker and the loader"
 		}

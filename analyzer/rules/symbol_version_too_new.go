@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var symbolVersionTooNew = &analyzer.Rule{
@@ -213,10 +214,4 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 }
 
 // quoted is a file name as a shell argument; only its last part, which is what the user has at hand.
-func quoted(p string) string {
-	p = p[strings.LastIndex(p, "/")+1:]
-	if strings.ContainsAny(p, " '\"$`\\&|;<>()*?[]#~!\n\t") {
-		return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
-	}
-	return p
-}
+func quoted(p string) string { return shellword.Quote(p[strings.LastIndex(p, "/")+1:]) }

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var undefinedSymbol = &analyzer.Rule{
@@ -188,7 +189,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 	c := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}}
 	if to := runPath(v, path.Dir(l.Path)); p.Facts.Kind == "wheel" && to != "" && !leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path)) { // patchelf 0.12 forgets one of two edits
 		c.Fix.Title = "Add the DT_NEEDED entry, and a path to the library"
-		c.Fix.Command += " && patchelf --set-rpath '" + to + "' " + quoted(v.Path)
+		c.Fix.Command += " && patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
 	return c

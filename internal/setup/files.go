@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Names of the two files, in the folder of Options.Dir.
@@ -88,22 +89,12 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 	lines := []string{
 		fmt.Sprintf("# The GitHub App %s of %s, as compat made it. Keep this file to yourself.", app.Slug, o.Site.Web),
 		fmt.Sprintf("APP_ID=%d", app.ID),
-		"WEBHOOK_SECRET=" + Quote(string(app.WebhookSecret)),
-		"PRIVATE_KEY_PATH=" + Quote(keyPath),
-		"COMPAT_PUBLIC_URL=" + Quote(o.Public.String()),
+		"WEBHOOK_SECRET=" + shellword.Quote(string(app.WebhookSecret)),
+		"PRIVATE_KEY_PATH=" + shellword.Quote(keyPath),
+		"COMPAT_PUBLIC_URL=" + shellword.Quote(o.Public.String()),
 	}
 	if api := o.Site.API.String(); api != config.DefaultAPI {
-		lines = append(lines, "GITHUB_API_URL="+Quote(api))
+		lines = append(lines, "GITHUB_API_URL="+shellword.Quote(api))
 	}
 	return strings.Join(lines, "\n") + "\n", nil
-}
-
-var plain = lazyregexp.New(`^[A-Za-z0-9_./:@%+=-]+$`)
-
-// Quote writes a word as a shell reads it. A plain one stays as it is: not every reader of such files knows quotes.
-func Quote(s string) string {
-	if plain.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

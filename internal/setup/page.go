@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/internal/report"
+	"github.com/compat-app/compat/internal/shellword"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -147,7 +148,7 @@ const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/instal
 // Next is what there is to do, in this order.
 func (m *Made) Next() []Step {
 	return []Step{
-		{What: "Run the service with these settings", Command: "set -a; . " + Quote(m.Settings) + "; set +a; compat serve"},
+		{What: "Run the service with these settings", Command: "set -a; . " + shellword.Quote(m.Settings) + "; set +a; compat serve"},
 		{What: "Install the App on the repositories whose artifacts it is to check", Link: m.Install.String()},
 		{What: fmt.Sprintf("Make the check compat a required one, with this App (id %d) as its source", m.ID), Link: RequiredPage},
 	}

@@ -101,14 +101,6 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	for word, want := range map[string]string{"/etc/compat/compat.env": "/etc/compat/compat.env", "/srv/my app/it's": `'/srv/my app/it'\''s'`, "a$b": "'a$b'", "": "''"} {
-		if got := setup.Quote(word); got != want {
-			t.Errorf("%q is written as %s, want %s", word, got, want)
-		}
-	}
-}
-
 // The page that everybody who makes an App is sent to says how the check is required from this App, in requests that name it and the App.
 func TestRequiredCheckNamesItsSource(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
