@@ -117,6 +117,15 @@ type Unread struct {
 	Reason string `json:"reason"`
 }
 
+// Files counts the files that some are about: one may be there for several reasons.
+func Files(us []Unread) int {
+	paths := map[string]bool{}
+	for _, u := range us {
+		paths[u.Path] = true
+	}
+	return len(paths)
+}
+
 // Accepted is a finding that the configuration accepts, and why.
 type Accepted struct {
 	Finding Finding `json:"finding"`

@@ -15,11 +15,11 @@ func title(in Input, s sorted) string {
 	case len(s.fresh) > 0:
 		t = headline(s.fresh[0]) + " (" + counts(s.fresh) + ")"
 		if len(s.unread) > 0 {
-			t += "; " + count(len(s.unread), "file") + " not read"
+			t += "; " + count(analyzer.Files(s.unread), "file") + " not read"
 		}
 	case len(s.unread) > 0:
 		t = "Could not read " + mdsafe.Plain(s.unread[0].Path, 80) + ": " + mdsafe.Plain(s.unread[0].Reason, 100)
-		if n := len(s.unread) - 1; n > 0 {
+		if n := analyzer.Files(s.unread) - 1; n > 0 {
 			t += " (and " + count(n, "more file") + ")"
 		}
 	case in.Report.Verdict == analyzer.Unchecked:

@@ -170,7 +170,7 @@ func Summary(r *analyzer.Report) string {
 	if n := len(r.Accepted); n > 0 {
 		parts = append(parts, plural(n, "accepted finding"))
 	}
-	if n := len(r.Unread); n > 0 {
+	if n := analyzer.Files(r.Unread); n > 0 {
 		parts = append(parts, plural(n, "file")+" not read")
 	}
 	if len(parts) == 0 {
