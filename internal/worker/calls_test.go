@@ -149,6 +149,9 @@ func counted(all []githubtest.Call) (calls, news int, told string) {
 		if c.Installation == 0 || slices.Contains([]string{"actions/download-artifact", "git/get-tree", "git/get-blob"}, c.Op) {
 			continue
 		}
+		if c.Op == "repos/get" && c.Status == 304 { // what is known of a repository is asked for again after two minutes, which a slow machine may take
+			continue
+		}
 		calls++
 		if c.Status != 304 {
 			news++
