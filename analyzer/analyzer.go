@@ -45,6 +45,7 @@ type check struct {
 	origins  map[string]Origin // of those, by how they are written
 	facts    []*Facts
 	base     []*Facts        // of the base, while the head is judged
+	prefix   *prefix         // the packages of the conda environment; nil: there is none
 	demand   *demand         // in front of source, where that is to be asked for no more than is needed; nil: it is not
 	deep     map[*Facts]bool // for these, every package is looked up
 	resolved map[string]*stack.Set
@@ -68,6 +69,10 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		source = stack.History()
 	}
 	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*Facts]bool{}}
+	if o.Conda != nil {
+		c.prefix = newPrefix(source, o.Conda)
+		source = c.prefix
+	}
 	if c.demand = newDemand(source, o); c.demand != nil {
 		c.source = c.demand
 	} else {
@@ -84,8 +89,12 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		}
 	}
 	for _, p := range o.First {
-		if pkgmeta.Normalize(p) == "" {
+		name := pkgmeta.Normalize(p)
+		if name == "" {
 			return nil, fmt.Errorf("%q is no package name", p)
+		}
+		if c.prefix != nil && c.prefix.version(name) != "" && !given(c.with, name) {
+			c.with = append(c.with, pkgmeta.Requirement{Name: name, Raw: name}) // it is imported from there
 		}
 	}
 	var base *Report

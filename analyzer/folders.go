@@ -25,7 +25,11 @@ type Conda struct {
 	Site  string                           // site-packages below it: "lib/python3.12/site-packages"; "" where there is no Python
 	RPath []string                         // folders of its python's DT_RPATH below it: "lib"
 	Open  func(path string) *elfobj.Object // a file below it; nil where there is none that can be read
-	Owner func(path string) string         // the conda package that brought a file, as NAME VERSION; "" where none says so
+	// DistInfo are the names of the *.dist-info folders in Site: the packages for Python that are installed. Those that the artifact asks for are beside it in the version
+	// that is there, where that meets what it asks.
+	DistInfo []string
+	Text     func(path string) []byte // a file below it; nil where there is none, or one of more than some megabytes
+	Owner    func(path string) string // the conda package that brought a file, as NAME VERSION; "" where none says so
 }
 
 // site is where wheels are installed, below the conda environment; "" where there is none.

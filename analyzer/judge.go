@@ -217,7 +217,11 @@ func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requir
 	if s, ok := c.resolved[key]; ok {
 		return s, nil
 	}
-	s, err := stack.ResolveLean(ctx, c.source, on(f, arch), with, requires, end, lean)
+	var installed func(name string) string
+	if c.prefix != nil {
+		installed = c.prefix.version
+	}
+	s, err := stack.ResolveLean(ctx, c.source, on(f, arch), with, requires, end, lean, installed)
 	if err != nil {
 		return s, err
 	}

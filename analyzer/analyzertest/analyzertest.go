@@ -12,7 +12,7 @@
 //	in/PATH                    a loose object in text form
 //	base/…                     the same for the base
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
-//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12; "conda/owners" says who brought files: PATH NAME VERSION, a line each
+//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" says who brought files: PATH NAME VERSION, a line each
 //	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
 //	want                       the report, as Format writes it
 //

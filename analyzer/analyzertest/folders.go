@@ -13,12 +13,22 @@ import (
 type folders struct {
 	options *analyzer.Options
 	files   map[string]*elfobj.Object // by kind and path
+	texts   map[string][]byte         // of the conda environment
 }
 
 func (f *folders) add(kind, name string, data []byte) error {
 	if kind == "conda" && f.options.Conda == nil {
 		f.options.Conda = &analyzer.Conda{Path: "/opt/conda", Site: "lib/python3.12/site-packages", RPath: []string{"lib"}, Owner: func(string) string { return "" },
-			Open: func(p string) *elfobj.Object { return f.files["conda/"+p] }}
+			Open: func(p string) *elfobj.Object { return f.files["conda/"+p] }, Text: func(p string) []byte { return f.texts[p] }}
+	}
+	if dir, _ := path.Split(name); kind == "conda" && strings.HasSuffix(dir, ".dist-info/") {
+		if f.texts == nil {
+			f.texts = map[string][]byte{}
+		}
+		if f.texts[name] = data; !slices.Contains(f.options.Conda.DistInfo, path.Base(dir)) {
+			f.options.Conda.DistInfo = append(f.options.Conda.DistInfo, path.Base(dir))
+		}
+		return nil
 	}
 	if kind == "conda" && name == "owners" {
 		owners := map[string]string{}

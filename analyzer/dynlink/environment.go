@@ -35,7 +35,6 @@ type Environment struct {
 	store   *store
 	glibc   *glibc
 	loads   int
-	run     *run // of the last load, whose memory the next one takes
 
 	providers *Providers
 	place     map[*Library]int32 // of each library given
@@ -175,13 +174,9 @@ func (l *Loading) Has(x *Library) bool {
 
 // Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the process opens as Python opens a module.
 func (e *Environment) Load(root *Library) *Loading {
-	const usual = 64
+	const usual = 16
 	e.loads++
-	if e.run == nil {
-		e.run = &run{store: e.store, answer: &Answer{}, lent: e.lend}
-	}
-	r := e.run
-	r.number, r.scope, r.order, r.lost = e.loads, r.scope[:0], r.order[:0], nil
+	r := &run{store: e.store, number: e.loads, answer: &Answer{}, lent: e.lend}
 	r.start(e.object(root), root.place(), usual)
 	r.libPath, r.program = folders(e.LibraryPath), folders(e.ProgramPath)
 	for _, h := range e.host {

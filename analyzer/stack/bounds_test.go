@@ -107,7 +107,7 @@ func TestResolveLean(t *testing.T) {
 			Brings: func(name string, _ *stack.Set) (bool, bool) {
 				return name == "known" || name == "deep", name != "far" && name != "other"
 			},
-		})
+		}, nil)
 		slices.Sort(source.asked)
 		sorted := slices.Sorted(slices.Values(want))
 		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.asked, sorted) {

@@ -69,7 +69,7 @@ const (
 // declares, and that over what packages require; the rest are Conflicts. A later requirement of with replaces an earlier one of the same package.
 // The error is only ever that of ctx.
 func Resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End) (*Set, error) {
-	return resolve(ctx, source, on, with, requires, end, nil)
+	return resolve(ctx, source, on, with, requires, end, nil, nil)
 }
 
 // Lean says which packages a resolution can do without.
@@ -82,13 +82,15 @@ type Lean struct {
 
 // ResolveLean is Resolve for a source that costs: what the user gave is looked up, and of other packages no more than are needed, those first of which it is
 // known that they bring what is wanted. What the others require is not heeded.
-func ResolveLean(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean) (*Set, error) {
-	return resolve(ctx, source, on, with, requires, end, lean)
+//
+// installed says which version of a package is there already, "" for none: it is taken at either end where it meets every wish, and replaced as by pip elsewhere. nil: nothing is.
+func ResolveLean(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean, installed func(name string) string) (*Set, error) {
+	return resolve(ctx, source, on, with, requires, end, lean, installed)
 }
 
-func resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean) (*Set, error) {
+func resolve(ctx context.Context, source Source, on On, with, requires []pkgmeta.Requirement, end End, lean *Lean, installed func(name string) string) (*Set, error) {
 	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
-	r := resolver{source: source, on: on, end: end, wishes: map[string][]wish{}, extras: map[string][]string{}, chosen: map[string]*Release{}}
+	r := resolver{source: source, on: on, end: end, installed: installed, wishes: map[string][]wish{}, extras: map[string][]string{}, chosen: map[string]*Release{}}
 	if lean != nil {
 		r.due = map[string]bool{}
 	}
@@ -154,16 +156,17 @@ func (r *resolver) next(lean *Lean) string {
 }
 
 type resolver struct {
-	source   Source
-	on       On
-	end      End
-	order    []string
-	wishes   map[string][]wish
-	extras   map[string][]string
-	chosen   map[string]*Release
-	unlooked map[string]error
-	replaced []wish          // of the user
-	due      map[string]bool // in a lean resolution, the packages that are looked up; nil: all
+	source    Source
+	on        On
+	end       End
+	order     []string
+	wishes    map[string][]wish
+	extras    map[string][]string
+	chosen    map[string]*Release
+	unlooked  map[string]error
+	installed func(name string) string // nil: nothing is
+	replaced  []wish                   // of the user
+	due       map[string]bool          // in a lean resolution, the packages that are looked up; nil: all
 }
 
 // add keeps a wish whose marker applies; it reports whether it is new.
@@ -251,6 +254,11 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 	for _, w := range ws {
 		if v, ok := exact(w); ok && w.rank == 0 {
 			return v, nil // what the user pins need not be listed anywhere: local versions such as +rocm6.3 are not
+		}
+	}
+	if r.installed != nil {
+		if v, err := pkgmeta.ParseVersion(r.installed(name)); err == nil && meets(v, ws, 2) {
+			return v.String(), nil
 		}
 	}
 	listed, err := r.source.Versions(ctx, name)

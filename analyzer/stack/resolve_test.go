@@ -212,3 +212,25 @@ func TestBetween(t *testing.T) {
 		}
 	}
 }
+
+// What is installed is taken at both ends, where it meets what is asked of it.
+func TestResolveInstalled(t *testing.T) {
+	installed := func(name string) string { return map[string]string{"jit": "12.8.93"}[name] }
+	for _, c := range []struct{ with, requires, want string }{
+		{"", "jit>=12.8", "jit==12.8.93"},
+		{"", "jit>=12.9", "jit==12.9.41"},
+		{"jit==12.8.61", "jit", "jit==12.8.61"},
+		{"torch==2.8.0", "jit>=12.8", "torch==2.8.0 jit==12.9.41"},
+		{"torch==2.7.0", "jit", "torch==2.7.0 jit==12.8.93"},
+	} {
+		for _, end := range []stack.End{stack.Lowest, stack.Highest} {
+			set, err := stack.ResolveLean(t.Context(), parse(index), stack.On{Python: "3.12", Arch: "x86_64"}, requirements(t, c.with), requirements(t, c.requires), end, nil, installed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := releases(set); got != c.want {
+				t.Errorf("%s beside %q, %s: %s, want %s", c.requires, c.with, end, got, c.want)
+			}
+		}
+	}
+}

@@ -73,7 +73,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated")
 	flags.StringVar(&f.root, "root", "", "judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path")
 	flags.StringArrayVar(&f.libraryPath, "library-path", nil, "folders that LD_LIBRARY_PATH names where it is loaded, separated by colons: a CUDA toolkit's lib64; may be repeated")
-	flags.StringVar(&f.conda, "conda-prefix", "", "judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders")
+	flags.StringVar(&f.conda, "conda-prefix", "", "judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders, and the packages installed there are those beside it")
 	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
 	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")

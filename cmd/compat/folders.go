@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -106,9 +107,38 @@ func (b beside) conda(dir string) (*analyzer.Conda, error) {
 			}
 		}
 	}
+	k.Text = func(p string) []byte { return b.text(path.Join(at, p)) }
+	if k.Site != "" {
+		list, err := os.ReadDir(filepath.Join(b.root.dir, at, k.Site))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".dist-info") {
+				k.DistInfo = append(k.DistInfo, e.Name())
+			}
+		}
+	}
 	owners := sync.OnceValue(func() map[string]string { return condaFiles(meta, packages) })
 	k.Owner = func(p string) string { return owners()[p] }
 	return k, nil
+}
+
+// text is a file of the root; nil where there is none, or one that is too long.
+func (b beside) text(at string) []byte {
+	f, err := b.root.Open(at)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if f.Folder() || f.Size() > maxCondaMeta {
+		return nil
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // below are the folders that a DT_RPATH of a program in bin names, as paths in the environment; others are left out.

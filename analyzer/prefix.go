@@ -1,0 +1,132 @@
+package analyzer
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/stack"
+)
+
+// prefix is a source that has the packages of a conda environment, as they lie there, before those of another source. It is for one goroutine.
+type prefix struct {
+	stack.Source
+	conda    *Conda
+	folders  map[string]string // name of a package -> its dist-info folder
+	releases map[string]*stack.Release
+	read     map[string]stack.Library // by path
+}
+
+var _ stack.Reader = (*prefix)(nil)
+
+func newPrefix(source stack.Source, k *Conda) *prefix {
+	p := &prefix{Source: source, conda: k, folders: map[string]string{}, releases: map[string]*stack.Release{}, read: map[string]stack.Library{}}
+	for _, f := range k.DistInfo {
+		if name, _, ok := strings.Cut(strings.TrimSuffix(f, ".dist-info"), "-"); ok {
+			p.folders[pkgmeta.Normalize(name)] = f
+		}
+	}
+	return p
+}
+
+// installed is a package as the environment has it; nil where it has none that can be read.
+func (p *prefix) installed(name string) *stack.Release {
+	folder := p.folders[name]
+	if r, ok := p.releases[name]; ok || folder == "" {
+		return r
+	}
+	r := p.describe(name, path.Join(p.conda.Site, folder))
+	p.releases[name] = r
+	return r
+}
+
+func (p *prefix) describe(name, at string) *stack.Release {
+	meta, err := pkgmeta.ParseMetadata(p.conda.Text(path.Join(at, "METADATA")))
+	if err != nil {
+		return nil
+	}
+	version, err := pkgmeta.ParseVersion(meta.Version)
+	if err != nil {
+		return nil
+	}
+	r := &stack.Release{Name: name, Version: version.String(), Requires: meta.Requires}
+	record := p.conda.Text(path.Join(at, "RECORD"))
+	if record == nil {
+		return r
+	}
+	err = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
+		if file := path.Clean(row.Path); strings.Contains(path.Base(file), ".so") && !path.IsAbs(file) && !strings.HasPrefix(file, "../") {
+			r.Libraries = append(r.Libraries, stack.Library{Path: file, Unread: true})
+		}
+		return true
+	})
+	r.Known = err == nil
+	return r
+}
+
+// version is the version of a package that the environment has; "" for none.
+func (p *prefix) version(name string) string {
+	if r := p.installed(name); r != nil {
+		return r.Version
+	}
+	return ""
+}
+
+// Versions implements stack.Source.
+func (p *prefix) Versions(ctx context.Context, name string) ([]string, error) {
+	versions, err := p.Source.Versions(ctx, name)
+	if v := p.version(name); v != "" && ctx.Err() == nil {
+		return append(slices.Clone(versions), v), nil
+	}
+	return versions, err
+}
+
+// Release implements stack.Source.
+func (p *prefix) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+	if p.version(name) == version {
+		return p.installed(name), nil
+	}
+	return p.Source.Release(ctx, name, version, on)
+}
+
+// Read implements stack.Reader.
+func (p *prefix) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+	if p.version(r.Name) != r.Version {
+		if source, ok := p.Source.(stack.Reader); ok {
+			return source.Read(ctx, r, on, worth)
+		}
+		return r, nil
+	}
+	out := *r
+	out.Libraries = slices.Clone(r.Libraries)
+	for i, l := range out.Libraries {
+		if l.Unread && worth(l.Path) > 0 {
+			out.Libraries[i] = p.library(l.Path)
+		}
+	}
+	return &out, nil
+}
+
+// library is a file of a package, read; one that can't be is known by its name alone.
+func (p *prefix) library(file string) stack.Library {
+	l, ok := p.read[file]
+	if ok {
+		return l
+	}
+	l.Path = file
+	if o := p.conda.Open(path.Join(p.conda.Site, file)); o != nil && o.Dynamic {
+		l.SONAME, l.Needed, l.RunPath, l.Exports, l.Known = o.SONAME, o.Needed, o.RunPath, o.Exports, true
+		if l.RunPath == "" {
+			l.RunPath = o.RPath
+		}
+		for _, d := range o.VersionDefs {
+			if !d.Base {
+				l.Versions = append(l.Versions, d.Name)
+			}
+		}
+	}
+	p.read[file] = l
+	return l
+}
