@@ -220,8 +220,13 @@ func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Commen
 // until polls until what returns "", and fails with its last word.
 func (s *service) until(what func() string) {
 	s.t.Helper()
+	s.within(3*time.Minute, what)
+}
+
+func (s *service) within(patience time.Duration, what func() string) {
+	s.t.Helper()
 	var why string
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // a machine may be slow; what never happens is what fails
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // a machine may be slow; what never happens is what fails
 		if why = what(); why == "" {
 			return
 		}
