@@ -88,12 +88,9 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	p := e.providers
 	questions := p.names.Of(imports, musl)
 	p.enter(scope)
-	named := map[string]int{} // vn_file: the place of the library whose version nodes are checked at load
+	named := firsts{scope: scope, places: map[string]int{}} // vn_file: the library whose version nodes are checked at load
 	var unknown []*Library
-	for k, l := range scope {
-		if _, twice := named[l.Names()[0]]; !twice {
-			named[l.Names()[0]] = k
-		}
+	for _, l := range scope {
 		if !l.Known {
 			unknown = append(unknown, l)
 		}
@@ -103,8 +100,10 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		i := imports.At(n)
 		provider, known := none, false
 		versioned := !musl && i.Version != ""
-		if k, ok := named[i.Library]; ok && !musl && i.Library != "" {
-			provider, known = k, scope[k].Known
+		if !musl && i.Library != "" {
+			if provider = named.place(i.Library); provider != none {
+				known = scope[provider].Known
+			}
 		}
 		if known && versioned && !p.hasVersion(scope[provider], i.Version) {
 			out.set(n, NoVersion, provider)
@@ -129,6 +128,33 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 }
 
 const none = -1
+
+// firsts finds libraries of a scope by name. Most objects have versions of a handful of libraries.
+type firsts struct {
+	scope  []*Library
+	places map[string]int // of the first with a name, none where there is none
+	whole  bool           // all are in places
+}
+
+func (n *firsts) place(library string) int {
+	const few = 16
+	if k, ok := n.places[library]; ok {
+		return k
+	}
+	if n.whole {
+		return none
+	}
+	if len(n.places) == few {
+		for k, l := range slices.Backward(n.scope) {
+			n.places[l.name()] = k
+		}
+		n.whole = true
+		return n.place(library)
+	}
+	k := slices.IndexFunc(n.scope, func(l *Library) bool { return l.name() == library })
+	n.places[library] = k
+	return k
+}
 
 func (b *Bindings) set(n int, o Outcome, provider int) {
 	b.rows[n] = uint32(provider+1)<<3 | uint32(slices.Index(outcomes[:], o))

@@ -82,6 +82,14 @@ func (l *Library) Names() []string {
 	return []string{l.SONAME, base}
 }
 
+// name is the first of them.
+func (l *Library) name() string {
+	if l.SONAME != "" {
+		return l.SONAME
+	}
+	return path.Base(l.Path)
+}
+
 // FromObject makes a library of an object of the artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
 	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o), o.OldestVersion())}
