@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // lowest port given: below it are those of well-known services.
@@ -33,7 +34,7 @@ func Server(t testing.TB, h http.Handler) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}}
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
