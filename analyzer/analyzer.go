@@ -170,7 +170,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 			return err
 		}
 		report.target(g.platform, sets)
-		c.gaps(report, f, all)
+		c.gaps(ctx, report, f, all)
 		var fresh []judged
 		for _, x := range all {
 			id := x.Identity()

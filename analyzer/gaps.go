@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,12 +16,12 @@ import (
 
 // gaps says what could not be looked up of the packages beside an artifact, where the answer depends on it. It spoils the verdict when a source could not be asked, and when
 // it is what the user gave: a pinned version that nobody has, or two that contradict each other. A package of the artifact's own requirements that no source knows is told.
-func (c *check) gaps(r *Report, f *Facts, found []judged) {
+func (c *check) gaps(ctx context.Context, r *Report, f *Facts, found []judged) {
 	for _, a := range c.first.acts {
 		if u := a.set.Unavailable(); u != nil {
 			r.addUnread(Unread{f.Path, fmt.Sprintf("package %s could not be looked up, and the answer depends on it: %v", u.Requirement, u.Err)})
 		}
-		told := c.unmet(r, f, a)
+		told := c.unmet(ctx, r, f, a)
 		c.contradictions(r, f, a)
 		c.outside(r, a.set)
 		var names []string
@@ -39,8 +40,9 @@ func (c *check) gaps(r *Report, f *Facts, found []judged) {
 	}
 }
 
-// unmet spoils the verdict where the answer depends on what the user gave and nobody has; it returns which packages these are.
-func (c *check) unmet(r *Report, f *Facts, a *act) (told []string) {
+// unmet spoils the verdict where the answer depends on what the user gave and nobody has; it returns which packages these are. Without an index only a package counts of
+// which other versions are known: of one that the history does not hold it is told that an index was not named.
+func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []string) {
 	first := func(name string) bool {
 		return slices.ContainsFunc(c.options.First, func(n string) bool { return pkgmeta.Normalize(n) == name })
 	}
@@ -55,7 +57,7 @@ func (c *check) unmet(r *Report, f *Facts, a *act) (told []string) {
 	var pins []string
 	var err error
 	for _, u := range a.set.Unlooked {
-		if raw := a.set.Given[u.Package]; raw != "" && errors.Is(u.Err, stack.ErrUnknown) && depends(u.Package) {
+		if raw := a.set.Given[u.Package]; raw != "" && errors.Is(u.Err, stack.ErrUnknown) && (!c.options.NoIndex || c.holds(ctx, u.Package)) && depends(u.Package) {
 			told, pins, err = append(told, u.Package), append(pins, c.origin(raw)), u.Err
 		}
 	}
@@ -77,6 +79,12 @@ func (c *check) unmet(r *Report, f *Facts, a *act) (told []string) {
 		r.addUnread(Unread{f.Path, fmt.Sprintf("which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one", some(pins), why, on.Python, on.Arch)})
 	}
 	return told
+}
+
+// holds tells whether the source knows a package in any version.
+func (c *check) holds(ctx context.Context, name string) bool {
+	versions, err := c.source.Versions(ctx, name)
+	return err == nil && len(versions) > 0
 }
 
 // exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for which a package beside it need not have a wheel.
