@@ -18,8 +18,9 @@ const (
 
 // The names under which a module imports the table (numpy/core/code_generators/generate_numpy_api.py, import_array).
 var (
-	numpyOld = []byte("numpy.core._multiarray_umath")
-	numpyNew = []byte("numpy._core")
+	numpyAny = []byte("numpy.") // both begin so
+	numpyOld = []byte("core._multiarray_umath")
+	numpyNew = []byte("_core")
 )
 
 // readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no section headers.
@@ -28,17 +29,20 @@ func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
 	scan := func(off, size int64) {
 		const overlap = 64
 		r := io.NewSectionReader(r, off, size)
-		block := make([]byte, overlap+min(size, 256<<10))
+		block := make([]byte, overlap+min(max(size, 0), 256<<10))
 		kept := 0
 		for {
 			n, err := io.ReadFull(r, block[kept:])
 			text := block[:kept+n]
-			found[NumPy1] = found[NumPy1] || bytes.Contains(text, numpyOld)
-			found[NumPy2] = found[NumPy2] || bytes.Contains(text, numpyNew)
+			for at := bytes.Index(text, numpyAny); at >= 0; at = bytes.Index(text, numpyAny) {
+				text = text[at+len(numpyAny):]
+				found[NumPy1] = found[NumPy1] || bytes.HasPrefix(text, numpyOld)
+				found[NumPy2] = found[NumPy2] || bytes.HasPrefix(text, numpyNew)
+			}
 			if err != nil {
 				return
 			}
-			kept = copy(block, text[len(text)-overlap:])
+			kept = copy(block, block[len(block)-overlap:])
 		}
 	}
 	named := false

@@ -35,6 +35,7 @@ type Environment struct {
 	store   *store
 	glibc   *glibc
 	loads   int
+	run     *run // of the last load, whose memory the next one takes
 
 	providers *Providers
 	place     map[*Library]int32 // of each library given
@@ -174,9 +175,13 @@ func (l *Loading) Has(x *Library) bool {
 
 // Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the process opens as Python opens a module.
 func (e *Environment) Load(root *Library) *Loading {
-	const usual = 16
+	const usual = 64
 	e.loads++
-	r := &run{store: e.store, number: e.loads, answer: &Answer{}, lent: e.lend}
+	if e.run == nil {
+		e.run = &run{store: e.store, answer: &Answer{}, lent: e.lend}
+	}
+	r := e.run
+	r.number, r.scope, r.order, r.lost = e.loads, r.scope[:0], r.order[:0], nil
 	r.start(e.object(root), root.place(), usual)
 	r.libPath, r.program = folders(e.LibraryPath), folders(e.ProgramPath)
 	for _, h := range e.host {

@@ -61,6 +61,7 @@ type object struct {
 	bound   bindings
 	other   *object  // read by another head: see like
 	library *Library // of an Environment, which has no files; else nil
+	again   *loaded  // of an Environment: what it was in an earlier load, to be what it is in the next one
 }
 
 // span is the range of addresses that an object of fixed addresses takes.

@@ -77,12 +77,19 @@ func (l *loaded) calledBy(name string) bool {
 	return false
 }
 
-// start puts the main program into a fresh load of about so many objects.
+// start puts the main program into a fresh load of about so many objects. What is left of an earlier load is cleared away.
 func (r *run) start(o *object, asked string, size int) {
-	r.known, r.asked = make(map[string]*loaded, size), make(map[string]*loaded, size)
-	r.byFile, r.missing = make(map[*object]*loaded, size), map[string]bool{}
+	if r.known == nil {
+		r.known, r.asked = make(map[string]*loaded, size), make(map[string]*loaded, size)
+		r.byFile, r.missing = make(map[*object]*loaded, size), map[string]bool{}
+		r.all = make([]*loaded, 0, size)
+	}
+	clear(r.known)
+	clear(r.asked)
+	clear(r.byFile)
+	clear(r.missing)
 	r.main = &loaded{object: o, shown: asked, origin: origin(asked), reserved: true}
-	r.all = append(make([]*loaded, 0, size), r.main)
+	r.all = append(r.all[:0], r.main)
 	r.byFile[o] = r.main
 	r.name(r.main, "")
 	r.name(r.main, asked)
@@ -93,7 +100,14 @@ func (r *run) start(o *object, asked string, size int) {
 
 // add puts a new object into the load.
 func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded {
-	l := &loaded{object: o, path: found, shown: found, by: by, foundBy: how}
+	l := o.again
+	if l == nil || l.path != found {
+		l = &loaded{object: o}
+	}
+	*l = loaded{object: o, path: found, shown: found, by: by, foundBy: how, names: l.names[:0], origin: l.origin, rpath: l.rpath, runpath: l.runpath, rpathDone: l.rpathDone, runpathDone: l.runpathDone}
+	if o.library != nil {
+		o.again = l
+	}
 	r.all = append(r.all, l)
 	r.byFile[o] = l
 	r.name(l, name)

@@ -188,15 +188,17 @@ func (s *survey) need(o *elfobj.Object) {
 // pythonOf tells by its init function of which Python an object is a module, 2 or 3; 0 for no module (elf_is_python_extension).
 func pythonOf(path string, o *elfobj.Object) int {
 	name, _, _ := strings.Cut(base(path), ".")
-	for _, e := range o.Exports.All() {
-		if e.Kind != elfobj.Func {
-			continue
-		}
-		switch e.Name {
-		case "PyInit_" + name:
-			return 3
-		case "init" + name, "_cffi_pypyinit_" + name:
-			return 2
+	three, two, pypy := "PyInit_"+name, "init"+name, "_cffi_pypyinit_"+name
+	for n := range o.Exports.Len() {
+		switch o.Exports.Name(n) {
+		case three:
+			if o.Exports.At(n).Kind == elfobj.Func {
+				return 3
+			}
+		case two, pypy:
+			if o.Exports.At(n).Kind == elfobj.Func {
+				return 2
+			}
 		}
 	}
 	return 0

@@ -7,7 +7,7 @@ import (
 
 const (
 	literalBits  = 11 // looked up at once; longer codes take a second look
-	distanceBits = 8
+	distanceBits = 9
 	metaBits     = 7 // of the code for code lengths, whose codes are not longer
 
 	maxCode      = 15

@@ -5,16 +5,18 @@ import (
 	"io"
 )
 
-// decode reads a block's symbols until it ends or the output is full. What the loop touches all the time is held in variables of its own.
+// decode reads a block's symbols until it ends or the output is full. What the loop touches all the time is held in variables of its own, and the buffers are arrays, whose
+// lengths take no register.
 func (r *Reader) decode() error {
 	const (
 		literalMask  = 1<<literalBits - 1
 		distanceMask = 1<<distanceBits - 1
 	)
-	in, out, o := r.in, r.out, r.made
+	in, out, o := (*[inSize + padding]byte)(r.in), (*[outSize]byte)(r.out), r.made
 	bits, count, pos := r.bits, r.count, r.pos
 	literals, distances := &r.literals, &r.distances
 	literalMore, distanceMore := r.literalMore, r.distanceMore
+	enough := r.have - lookahead
 	leave := func(err error) error {
 		r.bits, r.count, r.pos, r.made = bits, count, pos, o
 		if err == nil && r.ended() {
@@ -23,12 +25,12 @@ func (r *Reader) decode() error {
 		return err
 	}
 	for o <= outSize-slack {
-		if r.have-pos < lookahead {
+		if pos > enough {
 			r.bits, r.count, r.pos, r.made = bits, count, pos, o
 			if err := r.fill(); err != nil {
 				return err
 			}
-			pos = r.pos
+			pos, enough = r.pos, r.have-lookahead
 		}
 		bits |= binary.LittleEndian.Uint64(in[pos:]) << (count & 63)
 		pos += int((63 - count) >> 3)
@@ -108,8 +110,16 @@ func (r *Reader) decode() error {
 
 		from, to := o-back, o+length
 		switch {
+		case back >= 16:
+			for { // up to 15 bytes too many, which are written again; most matches take one turn
+				*(*[16]byte)(out[o:]) = *(*[16]byte)(out[from:])
+				if o, from = o+16, from+16; o >= to {
+					break
+				}
+			}
+			o = to
 		case back >= 8:
-			for o < to { // up to 7 bytes too many, which are written again
+			for o < to {
 				binary.LittleEndian.PutUint64(out[o:], binary.LittleEndian.Uint64(out[from:]))
 				o, from = o+8, from+8
 			}
