@@ -468,7 +468,11 @@ func (c *check) brought(r *stack.Release) []*dynlink.Library {
 
 // rebound is the object's imports, with those bound elsewhere that the scenario says.
 func rebound(v *View, s fix.Scenario) *elfobj.Imports {
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.Symver)), func(r fix.Reference) bool { return r.Object == v.Path }) {
+	other := false
+	for r := range s.Symver {
+		other = other || r.Object == v.Path
+	}
+	if !other {
 		return v.Imports
 	}
 	out := v.Imports.List()

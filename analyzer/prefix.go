@@ -112,21 +112,9 @@ func (p *prefix) Read(ctx context.Context, r *stack.Release, on stack.On, worth 
 // library is a file of a package, read; one that can't be is known by its name alone.
 func (p *prefix) library(file string) stack.Library {
 	l, ok := p.read[file]
-	if ok {
-		return l
+	if !ok {
+		l = stack.Described(file, p.conda.Open(path.Join(p.conda.Site, file)))
+		p.read[file] = l
 	}
-	l.Path = file
-	if o := p.conda.Open(path.Join(p.conda.Site, file)); o != nil && o.Dynamic {
-		l.SONAME, l.Needed, l.RunPath, l.Exports, l.Known = o.SONAME, o.Needed, o.RunPath, o.Exports, true
-		if l.RunPath == "" {
-			l.RunPath = o.RPath
-		}
-		for _, d := range o.VersionDefs {
-			if !d.Base {
-				l.Versions = append(l.Versions, d.Name)
-			}
-		}
-	}
-	p.read[file] = l
 	return l
 }

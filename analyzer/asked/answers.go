@@ -1,6 +1,9 @@
 package asked
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Row is an export of one of some tables.
 type Row struct{ Table, Export int32 }
@@ -38,6 +41,23 @@ func (n *Names) Gather(tables int, each func(table int32, yield func(name, expor
 
 // Of lists the rows of a name.
 func (r *Rows) Of(name int32) []Row { return r.rows[r.from[name]:r.from[name+1]] }
+
+// ByTable gives the rows of each table, by its number, of rows as Of lists them.
+func ByTable(rows []Row) iter.Seq2[int32, []Row] {
+	return func(yield func(int32, []Row) bool) {
+		for len(rows) > 0 {
+			table := rows[0].Table
+			n := slices.IndexFunc(rows, func(r Row) bool { return r.Table != table })
+			if n < 0 {
+				n = len(rows)
+			}
+			if !yield(table, rows[:n]) {
+				return
+			}
+			rows = rows[n:]
+		}
+	}
+}
 
 // Answers remember numbers of tables for each question, of which nearly all have none or one.
 type Answers struct {

@@ -57,9 +57,8 @@ func New(kept *elfobj.Names) *Names {
 	return &Names{kept: kept, more: map[nameVersion]int32{}, version: map[string]int32{}, lists: map[list][]int32{}, hits: map[*elfobj.Exports][]Hit{}}
 }
 
-// Len is how many names are asked for, and Questions how many questions there are; their numbers are below it.
-func (n *Names) Len() int       { return len(n.first) }
-func (n *Names) Questions() int { return len(n.questions) }
+// Len is how many names are asked for; their numbers are below it.
+func (n *Names) Len() int { return len(n.first) }
 
 // Question is what a number asks.
 func (n *Names) Question(number int32) Question {

@@ -37,9 +37,6 @@ type Bindings struct {
 	failed  []int32  // places of the rows that are not Bound
 }
 
-// Len is how many there are.
-func (b Bindings) Len() int { return len(b.rows) }
-
 // At is one of them, by the place of its import from 0.
 func (b Bindings) At(n int) Binding {
 	out := Binding{Import: b.imports.At(n), Outcome: outcomes[b.rows[n]&7]}

@@ -65,17 +65,10 @@ func (p *Providers) gather() {
 func (p *Providers) of(question int32) []int32 {
 	return p.known.Of(question, func(out []int32) []int32 {
 		q := p.names.Question(question)
-		rows := p.rows.Of(q.Name)
-		for i := 0; i < len(rows); {
-			j := i + 1
-			for j < len(rows) && rows[j].Table == rows[i].Table {
-				j++
+		for n, own := range asked.ByTable(p.rows.Of(q.Name)) {
+			if t := p.tables[n]; p.musl && t.seen(q.Symbol, own) || !p.musl && t.serves(q.Symbol, q.Version, own) {
+				out = append(out, n)
 			}
-			t := p.tables[rows[i].Table]
-			if p.musl && t.seen(q.Symbol, rows[i:j]) || !p.musl && t.serves(q.Symbol, q.Version, rows[i:j]) {
-				out = append(out, rows[i].Table)
-			}
-			i = j
 		}
 		return out
 	})

@@ -103,3 +103,23 @@ func (n *Names) clone(name string) string {
 	n.text.WriteString(name)
 	return n.text.String()[start:]
 }
+
+// numbered gives values numbers in the order in which they first come; the zero value has 0.
+type numbered[T comparable] struct {
+	list   []T
+	number map[T]uint32
+}
+
+func newNumbered[T comparable]() *numbered[T] {
+	var zero T
+	return &numbered[T]{list: []T{zero}, number: map[T]uint32{zero: 0}}
+}
+
+func (n *numbered[T]) of(value T) uint32 {
+	number, ok := n.number[value]
+	if !ok {
+		number = uint32(len(n.list))
+		n.number[value], n.list = number, append(n.list, value)
+	}
+	return number
+}

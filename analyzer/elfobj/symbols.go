@@ -121,14 +121,13 @@ type symbolLists struct {
 	spelled  uint64 // bytes of all names
 	imports  *Imports
 	exports  *Exports
-	number   map[version]uint32 // in the versions of imports
-	exported map[string]uint32  // in those of exports
+	imported *numbered[version] // versions of imports
+	exported *numbered[string]  // those of exports
 }
 
 func newSymbolLists(t *names, v *versions, shared *Names, imports, exports int) *symbolLists {
-	return &symbolLists{names: t, versions: v, number: map[version]uint32{{}: 0}, exported: map[string]uint32{"": 0},
-		imports: &Imports{names: shared, versions: []version{{}}, rows: make([]importRow, 0, imports)},
-		exports: &Exports{names: shared, versions: []string{""}, rows: make([]exportRow, 0, exports)}}
+	return &symbolLists{names: t, versions: v, imported: newNumbered[version](), exported: newNumbered[string](),
+		imports: &Imports{names: shared, rows: make([]importRow, 0, imports)}, exports: &Exports{names: shared, rows: make([]exportRow, 0, exports)}}
 }
 
 // add appends a symbol whose version index is ndx. Its name is where it begins in the string table until numbered is called.
@@ -150,26 +149,17 @@ func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	l.spelled += uint64(len(name))
 	weak := s.bind == elf.STB_WEAK
 	if s.defined() {
-		v, ok := l.exported[ver.name]
-		if !ok {
-			v = uint32(len(l.exports.versions))
-			l.exported[ver.name], l.exports.versions = v, append(l.exports.versions, ver.name)
-		}
-		l.exports.rows = append(l.exports.rows, exportRow{uint32(s.name), v, halves(s.size), uses &^ RelocNone, uint8(s.typ), ndx&versionHidden != 0, weak, s.bind == bindUnique})
+		l.exports.rows = append(l.exports.rows, exportRow{uint32(s.name), l.exported.of(ver.name), halves(s.size), uses &^ RelocNone, uint8(s.typ), ndx&versionHidden != 0, weak, s.bind == bindUnique})
 		return nil
 	}
-	v, ok := l.number[ver]
-	if !ok {
-		v = uint32(len(l.imports.versions))
-		l.number[ver], l.imports.versions = v, append(l.imports.versions, ver)
-	}
-	l.imports.rows = append(l.imports.rows, importRow{uint32(s.name), v, uses, uint8(s.typ), weak})
+	l.imports.rows = append(l.imports.rows, importRow{uint32(s.name), l.imported.of(ver), uses, uint8(s.typ), weak})
 	return nil
 }
 
 // numbered gives the lists, when all names are known to be good. Names that overlap are not copied: they may spell many times what the table holds.
 func (l *symbolLists) numbered() (*Imports, *Exports) {
 	clone := l.spelled <= uint64(len(l.names.text))
+	l.imports.versions, l.exports.versions = l.imported.list, l.exported.list
 	l.imports.names.fill(func(add func(string, bool) uint32) {
 		number := func(at uint32) uint32 {
 			text := l.names.text[at:]

@@ -66,6 +66,24 @@ type Library struct {
 	Unread   bool            // only its path is known so far, and a Reader would tell more
 }
 
+// Described is a library as its file is, by where it lies inside site-packages. Of nil, and of an object that no loader loads, only the path is known.
+func Described(path string, o *elfobj.Object) Library {
+	l := Library{Path: path}
+	if o == nil || !o.Dynamic {
+		return l
+	}
+	l.SONAME, l.Needed, l.RunPath, l.Exports, l.Known = o.SONAME, o.Needed, o.RunPath, o.Exports, true
+	if l.RunPath == "" {
+		l.RunPath = o.RPath
+	}
+	for _, d := range o.VersionDefs {
+		if !d.Base {
+			l.Versions = append(l.Versions, d.Name)
+		}
+	}
+	return l
+}
+
 // OldestVersion is the first version node after the library's own name, "" where it has none.
 func (l *Library) OldestVersion() string {
 	if len(l.Versions) > 1 {

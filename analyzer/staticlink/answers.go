@@ -1,7 +1,6 @@
 package staticlink
 
 import (
-	"iter"
 	"path"
 	"slices"
 
@@ -125,30 +124,13 @@ func (s *System) definers(question int32, way int) []int32 {
 	s.gather()
 	return s.known[way].Of(question, func(out []int32) []int32 {
 		q := s.names.Question(question)
-		for lib, own := range byLibrary(s.rows.Of(q.Name)) {
+		for lib, own := range asked.ByTable(s.rows.Of(q.Name)) {
 			if s.oneServes(own, way, q.Symbol, q.Version) {
 				out = append(out, lib)
 			}
 		}
 		return out
 	})
-}
-
-// byLibrary gives the rows of each library.
-func byLibrary(rows []asked.Row) iter.Seq2[int32, []asked.Row] {
-	return func(yield func(int32, []asked.Row) bool) {
-		for len(rows) > 0 {
-			lib := rows[0].Table
-			n := slices.IndexFunc(rows, func(r asked.Row) bool { return r.Table != lib })
-			if n < 0 {
-				n = len(rows)
-			}
-			if !yield(lib, rows[:n]) {
-				return
-			}
-			rows = rows[n:]
-		}
-	}
 }
 
 // oneServes tells whether one of a library's rows of a name serves a reference to it.
@@ -245,7 +227,7 @@ func (s *System) Definer(name string, among []*Library) *Library {
 	}
 	for _, way := range []int{linking, binding} {
 		best := -1
-		for lib, own := range byLibrary(s.of(number)) {
+		for lib, own := range asked.ByTable(s.of(number)) {
 			if s.oneServes(own, way, name, "") {
 				if k := slices.Index(among, s.entries[lib].Library); k >= 0 && (best < 0 || k < best) {
 					best = k

@@ -176,21 +176,11 @@ func (i *Index) members(ctx context.Context, f file, w *content, wanted []unpack
 
 // library reads one object; what is no readable ELF file is known by its name alone.
 func library(m *unpack.File) stack.Library {
-	l := stack.Library{Path: installed(m.Path)}
 	o, err := elfobj.Read(m.Content, m.Size)
-	if err != nil || !o.Dynamic {
-		return l
+	if err != nil {
+		o = nil
 	}
-	l.SONAME, l.Needed, l.RunPath, l.Exports, l.Known = o.SONAME, o.Needed, o.RunPath, o.Exports, true
-	if l.RunPath == "" {
-		l.RunPath = o.RPath
-	}
-	for _, d := range o.VersionDefs {
-		if !d.Base {
-			l.Versions = append(l.Versions, d.Name)
-		}
-	}
-	return l
+	return stack.Described(installed(m.Path), o)
 }
 
 // installed is where a member lands in site-packages: "x-1.data/platlib/a.so" and purelib without their two folders (PEP 427, "The .data
