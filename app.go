@@ -1,4 +1,5 @@
-// Package compat holds what the GitHub App asks GitHub for, as data: app.yml, which `compat setup` makes an App from.
+// Package compat holds what the GitHub App asks GitHub for, as data: app.yml, which `compat setup`
+// makes an App from.
 package compat
 
 import (

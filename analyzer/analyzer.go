@@ -1,13 +1,14 @@
-// Package analyzer turns bytes into findings: which symbol of which object will not resolve where, why, and what to change.
+// Package analyzer turns bytes into findings: which symbol of which object will not resolve where,
+// why, and what to change.
 //
 //	report, err := analyzer.New(rules.All()).Check(ctx, inputs, analyzer.Options{})
 //
-// The way is unpack -> facts -> environment -> bind -> rules -> fixes (each tried by judging again) -> Report. Check opens no file, socket
-// or clock and runs nothing from an artifact: same bytes, same settings, same report. What it needs to know of other packages it asks a
-// stack.Source.
+// The way is unpack -> facts -> environment -> bind -> rules -> fixes (each tried by judging again)
+// -> Report. Check opens no file, socket or clock and runs nothing from an artifact: same bytes,
+// same settings, same report. What it needs to know of other packages it asks a packages.Source.
 //
-// Everything it reads is data of an attacker. elfobj bounds every table by the file's size, unpack bounds every archive, and what could not
-// be read is in Report.Unread and spoils the verdict.
+// Everything it reads is data of an attacker. elfobj bounds every table by the file's size, unpack
+// bounds every archive, and what could not be read is in Report.Unread and spoils the verdict.
 package analyzer
 
 import (
@@ -15,14 +16,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/staticlink"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
 // Analyzer judges artifacts by a list of rules. It is safe for concurrent use.
@@ -38,35 +39,37 @@ func (a *Analyzer) Rules() []*Rule { return a.rules }
 
 // check is one run of Check.
 type check struct {
-	rules    []*Rule
-	options  Options
-	source   stack.Source
-	with     []pkgmeta.Requirement
-	origins  map[string]Origin // of those, by how they are written
-	facts    []*Facts
-	base     []*Facts        // of the base, while the head is judged
-	prefix   *prefix         // the packages of the conda environment; nil: there is none
-	demand   *demand         // in front of source, where that is to be asked for no more than is needed; nil: it is not
+	rules   []*Rule
+	options Options
+	source  packages.Source
+	with    []pkgmeta.Requirement
+	origins map[string]Origin // of those, by how they are written
+	facts   []*Facts
+	base    []*Facts // of the base, while the head is judged
+	prefix  *prefix  // the packages of the conda environment; nil: there is none
+	// in front of source, where that is to be asked for no more than is needed; nil: it is not
+	demand   *demand
 	deep     map[*Facts]bool // for these, every package is looked up
-	resolved map[string]*stack.Set
+	resolved map[string]*packages.Set
 	indexed  map[*Object]*dynlink.Library
-	packages map[*stack.Release][]*dynlink.Library
-	asked    map[string]*stack.Release
-	linkable map[any][]*staticlink.Library // of an *Object or a *stack.Release
-	names    *asked.Names                  // what the objects import
+	packages map[*packages.Release][]*dynlink.Library
+	asked    map[string]*packages.Release
+	linkable map[any][]*staticlink.Library // of an *Object or a *packages.Release
+	names    *symindex.Names               // what the objects import
 	first    *scene                        // of the artifact at hand, without a fix
 	shared   map[sharing]*dynlink.Providers
-	alone    stack.Set // no packages
+	alone    packages.Set // no packages
 	system   map[*platform.Platform][]*dynlink.Library
-	files    map[string]*dynlink.Files // of LD_LIBRARY_PATH and the conda environment, by architecture
+	// of LD_LIBRARY_PATH and the conda environment, by architecture
+	files map[string]*dynlink.Files
 }
 
-// Check judges inputs that see each other. It returns an error for unusable options (unknown platform, requirement that is none), and when ctx ends; damage
-// in an input is part of the report.
+// Check judges inputs that see each other. It returns an error for unusable options (unknown
+// platform, requirement that is none), and when ctx ends; damage in an input is part of the report.
 func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	source := o.Source
 	if source == nil {
-		source = stack.History()
+		source = packages.History()
 	}
 	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*Facts]bool{}}
 	if o.Conda != nil {
@@ -94,7 +97,10 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("%q is no package name", p)
 		}
 		if c.prefix != nil && c.prefix.version(name) != "" && !given(c.with, name) {
-			c.with = append(c.with, pkgmeta.Requirement{Name: name, Raw: name}) // it is imported from there
+			c.with = append(
+				c.with,
+				pkgmeta.Requirement{Name: name, Raw: name},
+			) // it is imported from there
 		}
 	}
 	var base *Report
@@ -124,10 +130,10 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 		return nil, err
 	}
 	c.facts = r.facts
-	c.resolved, c.indexed, c.packages = map[string]*stack.Set{}, map[*Object]*dynlink.Library{}, map[*stack.Release][]*dynlink.Library{}
-	c.asked = map[string]*stack.Release{}
+	c.resolved, c.indexed, c.packages = map[string]*packages.Set{}, map[*Object]*dynlink.Library{}, map[*packages.Release][]*dynlink.Library{}
+	c.asked = map[string]*packages.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
-	c.names, c.first, c.shared = asked.New(names), nil, map[sharing]*dynlink.Providers{}
+	c.names, c.first, c.shared = symindex.New(names), nil, map[sharing]*dynlink.Providers{}
 	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
 	for _, f := range r.facts {
 		for _, o := range f.Objects {
@@ -158,7 +164,10 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 		report.Skipped = append(report.Skipped, Unread{f.Path, why})
 	}
 	if len(goals) == 0 {
-		report.Unread = append(report.Unread, Unread{f.Path, "no built-in platform has its architecture; give one with --platform"})
+		report.Unread = append(
+			report.Unread,
+			Unread{f.Path, "no built-in platform has its architecture; give one with --platform"},
+		)
 	}
 	first := map[string]*Finding{}
 	var order []*Finding
@@ -201,7 +210,12 @@ func platformKey(p *platform.Platform) string { return p.Name + "/" + p.Arch }
 func describe(f *Facts) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}
 	if f.Wheel != nil {
-		a.Wheel = &Wheel{Name: f.Wheel.Name, Version: f.Wheel.Version, Policy: f.Policy, ABI3: f.ABI3}
+		a.Wheel = &Wheel{
+			Name:    f.Wheel.Name,
+			Version: f.Wheel.Version,
+			Policy:  f.Policy,
+			ABI3:    f.ABI3,
+		}
 		for _, t := range f.Wheel.Tags {
 			a.Wheel.Tags = append(a.Wheel.Tags, t.Python+"-"+t.ABI+"-"+t.Platform)
 		}

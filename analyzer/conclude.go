@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // target adds a platform to the report, or the packages beside it to the one that is there.
-func (r *Report) target(p *platform.Platform, sets []*stack.Set) {
+func (r *Report) target(p *platform.Platform, sets []*packages.Set) {
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
 		i = len(r.Targets)
@@ -48,7 +48,12 @@ func alsoOn(names []string) string {
 	case len(names) <= shown:
 		return "; the same on " + strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("; the same on %s and %d more platforms up to %s", strings.Join(names[:shown], ", "), len(names)-shown, names[len(names)-1])
+	return fmt.Sprintf(
+		"; the same on %s and %d more platforms up to %s",
+		strings.Join(names[:shown], ", "),
+		len(names)-shown,
+		names[len(names)-1],
+	)
 }
 
 // MarkExisting clears New on the findings whose identity is among these, the base's.
@@ -81,7 +86,10 @@ func (c *check) conclude(r *Report) {
 			continue
 		}
 		if a := c.accepted(&f); a != nil {
-			r.Accepted = append(r.Accepted, Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By})
+			r.Accepted = append(
+				r.Accepted,
+				Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By},
+			)
 			continue
 		}
 		kept = append(kept, f)
@@ -91,8 +99,17 @@ func (c *check) conclude(r *Report) {
 		if n := rank(b.Severity) - rank(a.Severity); n != 0 {
 			return n
 		}
-		return cmp.Or(strings.Compare(a.Artifact, b.Artifact), strings.Compare(a.Object, b.Object), strings.Compare(a.Rule, b.Rule),
-			strings.Compare(a.Library, b.Library), strings.Compare(a.Version, b.Version), strings.Compare(a.Symbol, b.Symbol))
+		return cmp.Or(
+			strings.Compare(a.Artifact, b.Artifact),
+			strings.Compare(a.Object, b.Object),
+			strings.Compare(a.Rule, b.Rule),
+			strings.Compare(
+				a.Library,
+				b.Library,
+			),
+			strings.Compare(a.Version, b.Version),
+			strings.Compare(a.Symbol, b.Symbol),
+		)
 	})
 	r.retarget()
 	r.Verdict = r.verdict()
@@ -127,19 +144,26 @@ func (r *Report) verdict() Verdict {
 	return Compatible
 }
 
-// Fails tells whether a new finding is at or above a severity; "" counts as Error, and nothing fails at Off.
+// Fails tells whether a new finding is at or above a severity; "" counts as Error, and nothing
+// fails at Off.
 func (r *Report) Fails(on Severity) bool {
 	if on == "" {
 		on = Error
 	}
-	return on != Off && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.New && rank(f.Severity) >= rank(on) })
+	return on != Off &&
+		slices.ContainsFunc(
+			r.Findings,
+			func(f Finding) bool { return f.New && rank(f.Severity) >= rank(on) },
+		)
 }
 
 func (c *check) accepted(f *Finding) *Accept {
 	for i := range c.options.Accept {
 		a := &c.options.Accept[i]
 		switch {
-		case a.Rule != "" && a.Rule != f.Rule, a.Symbol != "" && a.Symbol != f.Symbol, a.Object != "" && a.Object != f.Object,
+		case a.Rule != "" && a.Rule != f.Rule,
+			a.Symbol != "" && a.Symbol != f.Symbol,
+			a.Object != "" && a.Object != f.Object,
 			a.Finding != "" && a.Finding != f.Identity():
 		case a.Until != "" && c.options.Today > a.Until:
 		default:

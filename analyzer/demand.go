@@ -8,22 +8,24 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// What one library is worth in transfer. One that the artifact itself lists has to have its symbols; of one that only another library needs, its own needs
-// matter at most, and without them the answer is hardly ever another.
+// What one library is worth in transfer. One that the artifact itself lists has to have its
+// symbols; of one that only another library needs, its own needs matter at most, and without them
+// the answer is hardly ever another.
 const (
 	worthDirect   = 512 << 20
 	worthIndirect = 16 << 20
 )
 
-// demand is a Reader in front of which stands what is wanted of it: the names in DT_NEEDED that neither the artifacts nor the platform have, those that the
-// libraries read for them need in turn, and all of the packages that are imported first.
+// demand is a Reader in front of which stands what is wanted of it: the names in DT_NEEDED that
+// neither the artifacts nor the platform have, those that the libraries read for them need in turn,
+// and all of the packages that are imported first.
 type demand struct {
-	stack.Reader
+	packages.Reader
 	once   *once
 	direct map[string]bool // stems; true: a driver or a system package may bring it
 	wanted map[string]bool // stems; they only grow
@@ -31,16 +33,25 @@ type demand struct {
 	blind  bool // the built-in history is not asked
 }
 
-// newDemand asks source for what is wanted only, where it can be asked so. nil: it tells everything at once.
-func newDemand(source stack.Source, o Options) *demand {
-	r, ok := source.(stack.Reader)
+// newDemand asks source for what is wanted only, where it can be asked so. nil: it tells everything
+// at once.
+func newDemand(source packages.Source, o Options) *demand {
+	r, ok := source.(packages.Reader)
 	if !ok {
 		return nil
 	}
-	return &demand{Reader: r, once: newOnce(r), direct: map[string]bool{}, wanted: map[string]bool{}, first: o.First, blind: o.NoHistory}
+	return &demand{
+		Reader: r,
+		once:   newOnce(r),
+		direct: map[string]bool{},
+		wanted: map[string]bool{},
+		first:  o.First,
+		blind:  o.NoHistory,
+	}
 }
 
-// stem is a library's file name or SONAME without what comes after ".so": a wheel may have one without the version that the other has.
+// stem is a library's file name or SONAME without what comes after ".so": a wheel may have one
+// without the version that the other has.
 func stem(name string) string {
 	before, _, _ := strings.Cut(path.Base(name), ".so")
 	return before
@@ -65,8 +76,12 @@ func (d *demand) want(f *Facts, p *platform.Platform, s fix.Scenario) {
 	}
 }
 
-// Release implements stack.Source.
-func (d *demand) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+// Release implements packages.Source.
+func (d *demand) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
 	r, err := d.once.Release(ctx, name, version, on)
 	if err != nil {
 		return nil, err
@@ -79,8 +94,15 @@ func (d *demand) Release(ctx context.Context, name, version string, on stack.On)
 }
 
 // read reads the wanted libraries of a release, and those that they need in it.
-func (d *demand) read(ctx context.Context, r *stack.Release, on stack.On) (*stack.Release, error) {
-	first := slices.ContainsFunc(d.first, func(n string) bool { return pkgmeta.Normalize(n) == r.Name })
+func (d *demand) read(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.On,
+) (*packages.Release, error) {
+	first := slices.ContainsFunc(
+		d.first,
+		func(n string) bool { return pkgmeta.Normalize(n) == r.Name },
+	)
 	worth := func(path string) int64 {
 		_, direct := d.direct[stem(path)]
 		switch {
@@ -110,14 +132,22 @@ func (d *demand) read(ctx context.Context, r *stack.Release, on stack.On) (*stac
 	}
 }
 
-// complete reads in a set what its packages want of each other. A package that can't be read is one that could not be looked up.
-func (d *demand) complete(ctx context.Context, set *stack.Set, on stack.On) {
+// complete reads in a set what its packages want of each other. A package that can't be read is one
+// that could not be looked up.
+func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On) {
 	for before := -1; before != len(d.wanted); {
 		before = len(d.wanted)
 		for i, r := range set.Releases {
 			read, err := d.read(ctx, r, on)
 			if err != nil {
-				set.Unlooked = append(set.Unlooked, stack.Unlooked{Package: r.Name, Requirement: r.Name + "==" + r.Version, Err: err})
+				set.Unlooked = append(
+					set.Unlooked,
+					packages.Unlooked{
+						Package:     r.Name,
+						Requirement: r.Name + "==" + r.Version,
+						Err:         err,
+					},
+				)
 				continue
 			}
 			set.Releases[i] = read
@@ -125,15 +155,16 @@ func (d *demand) complete(ctx context.Context, set *stack.Set, on stack.On) {
 	}
 }
 
-// lean is how to resolve no more packages than are needed: each costs at least a page of the index. Until everything that is wanted is found, those that
-// the built-in history says bring some of it come first, and those of which it says that they never did are left out.
-func (d *demand) lean(f *Facts, p *platform.Platform) *stack.Lean {
+// lean is how to resolve no more packages than are needed: each costs at least a page of the index.
+// Until everything that is wanted is found, those that the built-in history says bring some of it
+// come first, and those of which it says that they never did are left out.
+func (d *demand) lean(f *Facts, p *platform.Platform) *packages.Lean {
 	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
 		return nil // which numpy there is matters without any library of it
 	}
 	own := ownNames(f)
-	return &stack.Lean{
-		Enough: func(s *stack.Set) bool {
+	return &packages.Lean{
+		Enough: func(s *packages.Set) bool {
 			for _, bySystem := range d.missing(s, own, p) {
 				if !bySystem {
 					return false
@@ -141,12 +172,12 @@ func (d *demand) lean(f *Facts, p *platform.Platform) *stack.Lean {
 			}
 			return true
 		},
-		Brings: func(name string, s *stack.Set) (bool, bool) {
+		Brings: func(name string, s *packages.Set) (bool, bool) {
 			if d.blind {
 				return false, false
 			}
 			missing := d.missing(s, own, p)
-			return stack.History().Brings(name, func(file string) bool {
+			return packages.History().Brings(name, func(file string) bool {
 				_, ok := missing[stem(file)]
 				return ok
 			})
@@ -154,8 +185,13 @@ func (d *demand) lean(f *Facts, p *platform.Platform) *stack.Lean {
 	}
 }
 
-// missing are the wanted stems that the packages of a set don't bring; true: a driver or a system package may.
-func (d *demand) missing(s *stack.Set, own map[string]bool, p *platform.Platform) map[string]bool {
+// missing are the wanted stems that the packages of a set don't bring; true: a driver or a system
+// package may.
+func (d *demand) missing(
+	s *packages.Set,
+	own map[string]bool,
+	p *platform.Platform,
+) map[string]bool {
 	out := map[string]bool{}
 	need := func(names []string) {
 		for _, n := range names {

@@ -20,17 +20,20 @@ import (
 
 // Facts are what was read from one artifact, before anything is judged.
 type Facts struct {
-	Path     string
-	SHA256   string
-	Kind     string   // "wheel", "archive" or "object"
-	Format   string   // of unpack.FormatDeb and the others; "" for an object
-	Depends  []string // what a deb, rpm or conda package says that it needs: names of packages, of an rpm capabilities
+	Path   string
+	SHA256 string
+	Kind   string // "wheel", "archive" or "object"
+	Format string // of unpack.FormatDeb and the others; "" for an object
+	// what a deb, rpm or conda package says that it needs: names of packages, of an rpm
+	// capabilities
+	Depends  []string
 	Wheel    *pkgmeta.WheelName
 	Metadata *pkgmeta.Metadata // nil where there is none or it could not be read
 	Objects  []*Object
-	Policy   *wheelpolicy.Policy // auditwheel's verdict; nil for what is no wheel or not named like one
-	ABI3     *abi3.Result        // abi3audit's; nil for a wheel without such a tag
-	Inside   *Inside             // what a wheel says of its members; nil for what is none
+	// auditwheel's verdict; nil for what is no wheel or not named like one
+	Policy *wheelpolicy.Policy
+	ABI3   *abi3.Result // abi3audit's; nil for a wheel without such a tag
+	Inside *Inside      // what a wheel says of its members; nil for what is none
 
 	audit *audit // while it is read
 	conda bool   // it has an index of a conda package
@@ -57,19 +60,26 @@ var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 // newObject gathers what is asked of an object again and again.
 func newObject(path, format string, o *elfobj.Object) *Object {
 	x := &Object{Path: path, Object: o,
-		module: extensionSuffix.MatchString(path) || o.Exports.Any(func(name string) bool { return strings.HasPrefix(name, "PyInit_") }),
-		stem:   variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
-		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM) && !libraryFolder.MatchString(path),
+		module: extensionSuffix.MatchString(path) ||
+			o.Exports.Any(func(name string) bool { return strings.HasPrefix(name, "PyInit_") }),
+		stem: variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
+		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM) &&
+			!libraryFolder.MatchString(path),
 	}
 	x.host = hostOf(x)
 	return x
 }
 
-// Public tells whether programs may link against the object: a lib*.so with a SONAME that is no module of an interpreter, no copy of
-// another project's library in a wheel's X.libs, and in a distribution's package lies where programs look for libraries.
+// Public tells whether programs may link against the object: a lib*.so with a SONAME that is no
+// module of an interpreter, no copy of another project's library in a wheel's X.libs, and in a
+// distribution's package lies where programs look for libraries.
 func (o *Object) Public() bool {
 	base := path.Base(o.Path)
-	return o.SONAME != "" && strings.HasPrefix(base, "lib") && o.host != HostPython && o.host != HostNode && o.host != HostJava && !o.inside && !strings.Contains(o.Path, ".libs/")
+	return o.SONAME != "" && strings.HasPrefix(base, "lib") && o.host != HostPython &&
+		o.host != HostNode &&
+		o.host != HostJava &&
+		!o.inside &&
+		!strings.Contains(o.Path, ".libs/")
 }
 
 // Extension tells whether the object is a module that Python imports.
@@ -99,7 +109,11 @@ var foreign = map[string]string{
 
 // want asks for what the analyzer reads: objects by content or by name, and a wheel's own metadata.
 func want(p string, _ int64, head []byte) bool {
-	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) || isMetadata(p) || isRecord(p) || isWheelFile(p) || isDepends(p)
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) ||
+		isMetadata(p) ||
+		isRecord(p) ||
+		isWheelFile(p) ||
+		isDepends(p)
 }
 
 // skim leaves the machine code of objects out: nothing here looks at it.
@@ -116,7 +130,8 @@ func isMetadata(p string) bool {
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-// readAll turns inputs into facts, with the names of all symbols among names. Its error is that of ctx or of reading the input itself.
+// readAll turns inputs into facts, with the names of all symbols among names. Its error is that of
+// ctx or of reading the input itself.
 func readAll(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*read, error) {
 	prepare := func(f *unpack.File) any { return prepare(f, names) }
 	r := &read{}
@@ -133,11 +148,28 @@ func readAll(ctx context.Context, inputs []Input, o Options, names *elfobj.Names
 				a.Members = append(a.Members, path)
 			}
 		}
-		walk := unpack.Options{Limits: o.Limits, SHA256: in.SHA256, Scratch: o.Scratch, List: list, Want: want, Digest: digested, Skim: skim, Prepare: prepare, Workers: runtime.GOMAXPROCS(0)}
-		packages, problems, err := unpack.Walk(ctx, in.Name, in.Content, in.Size, walk, func(f *unpack.File) error {
-			o.progress("reading %s/%s", f.Package.Path, f.Path)
-			return r.file(of(f.Package), f)
-		})
+		walk := unpack.Options{
+			Limits:  o.Limits,
+			SHA256:  in.SHA256,
+			Scratch: o.Scratch,
+			List:    list,
+			Want:    want,
+			Digest:  digested,
+			Skim:    skim,
+			Prepare: prepare,
+			Workers: runtime.GOMAXPROCS(0),
+		}
+		packages, problems, err := unpack.Walk(
+			ctx,
+			in.Name,
+			in.Content,
+			in.Size,
+			walk,
+			func(f *unpack.File) error {
+				o.progress("reading %s/%s", f.Package.Path, f.Path)
+				return r.file(of(f.Package), f)
+			},
+		)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -149,8 +181,13 @@ func readAll(ctx context.Context, inputs []Input, o Options, names *elfobj.Names
 	return r, nil
 }
 
-// packages completes the facts of what Walk found. An archive without objects of its own is only a wrapper and no artifact.
-func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Package]*Facts, problems []unpack.Problem) {
+// packages completes the facts of what Walk found. An archive without objects of its own is only a
+// wrapper and no artifact.
+func (r *read) packages(
+	packages []*unpack.Package,
+	byPackage map[*unpack.Package]*Facts,
+	problems []unpack.Problem,
+) {
 	for _, p := range packages {
 		f := byPackage[p]
 		if f == nil {
@@ -163,21 +200,34 @@ func (r *read) packages(packages []*unpack.Package, byPackage map[*unpack.Packag
 		f.Depends = append(f.Depends, p.Requires...)
 		if p.Kind == "wheel" {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
-				r.unread = append(r.unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
+				r.unread = append(
+					r.unread,
+					Unread{p.Path, "the file name is not a wheel's: " + err.Error()},
+				)
 			}
 			if f.audit.lacksMetadata() {
-				r.unread = append(r.unread, Unread{p.Path, "it has a dist-info folder without METADATA, so nothing tells what it requires, and pip refuses it"})
+				r.unread = append(
+					r.unread,
+					Unread{
+						p.Path,
+						"it has a dist-info folder without METADATA, so nothing tells what it requires, and pip refuses it",
+					},
+				)
 			}
 			f.finish(problems)
 		} else if len(f.Objects) == 0 {
 			continue
 		}
-		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(
+			f.Objects,
+			func(a, b *Object) int { return strings.Compare(a.Path, b.Path) },
+		)
 		r.facts = append(r.facts, f)
 	}
 }
 
-// metadata reads a wheel's METADATA; a requirement in it that is none is told, for a package may hang on it.
+// metadata reads a wheel's METADATA; a requirement in it that is none is told, for a package may
+// hang on it.
 func (r *read) metadata(facts *Facts, p *prepared, at string) {
 	err := p.err
 	if err == nil {
@@ -215,7 +265,10 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 		return nil
 	case p.foreign != "":
 		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {
-			r.unread = append(r.unread, Unread{at, "it is named like a Linux library and is none: " + p.foreign})
+			r.unread = append(
+				r.unread,
+				Unread{at, "it is named like a Linux library and is none: " + p.foreign},
+			)
 		} else {
 			r.skipped = append(r.skipped, Unread{at, p.foreign})
 		}
@@ -231,7 +284,10 @@ func (r *read) file(facts *Facts, f *unpack.File) error {
 		r.skipped = append(r.skipped, Unread{at, p.skip})
 	default:
 		if p.gpuErr != nil {
-			r.unread = append(r.unread, Unread{at, "the GPU code in it could not be read: " + p.gpuErr.Error()})
+			r.unread = append(
+				r.unread,
+				Unread{at, "the GPU code in it could not be read: " + p.gpuErr.Error()},
+			)
 		}
 		facts.Objects = append(facts.Objects, p.object)
 	}

@@ -12,24 +12,32 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// Folder is a folder of the system with libraries in it, of which a platform knows nothing: a CUDA toolkit's.
+// Folder is a folder of the system with libraries in it, of which a platform knows nothing: a CUDA
+// toolkit's.
 type Folder struct {
-	Path string                           // absolute, as it is shown
-	Open func(file string) *elfobj.Object // one of its files; nil where there is none that can be read
+	Path string // absolute, as it is shown
+	// one of its files; nil where there is none that can be read
+	Open func(file string) *elfobj.Object
 }
 
-// Conda is a conda environment: a folder below which Python, its packages and their libraries lie. Its python was linked with a DT_RPATH, which serves everything
-// that is loaded and has no DT_RUNPATH of its own.
+// Conda is a conda environment: a folder below which Python, its packages and their libraries lie.
+// Its python was linked with a DT_RPATH, which serves everything that is loaded and has no
+// DT_RUNPATH of its own.
 type Conda struct {
-	Path  string                           // absolute, as it is shown
-	Site  string                           // site-packages below it: "lib/python3.12/site-packages"; "" where there is no Python
-	RPath []string                         // folders of its python's DT_RPATH below it: "lib"
-	Open  func(path string) *elfobj.Object // a file below it; nil where there is none that can be read
-	// DistInfo are the names of the *.dist-info folders in Site: the packages for Python that are installed. Those that the artifact asks for are beside it in the version
-	// that is there, where that meets what it asks.
+	Path string // absolute, as it is shown
+	// site-packages below it: "lib/python3.12/site-packages"; "" where there is no Python
+	Site  string
+	RPath []string // folders of its python's DT_RPATH below it: "lib"
+	// a file below it; nil where there is none that can be read
+	Open func(path string) *elfobj.Object
+	// DistInfo are the names of the *.dist-info folders in Site: the packages for Python that are
+	// installed. Those that the artifact asks for are beside it in the version that is there, where
+	// that meets what it asks.
 	DistInfo []string
-	Text     func(path string) []byte // a file below it; nil where there is none, or one of more than some megabytes
-	Owner    func(path string) string // the conda package that brought a file, as NAME VERSION; "" where none says so
+	// a file below it; nil where there is none, or one of more than some megabytes
+	Text func(path string) []byte
+	// the conda package that brought a file, as NAME VERSION; "" where none says so
+	Owner func(path string) string
 }
 
 // site is where wheels are installed, below the conda environment; "" where there is none.
@@ -72,7 +80,8 @@ func (c *check) filesFor(arch string) *dynlink.Files {
 	return c.files[arch]
 }
 
-// file is the library at a path: of LD_LIBRARY_PATH, or below the conda environment as if that were "/". The loader passes over a file for another machine.
+// file is the library at a path: of LD_LIBRARY_PATH, or below the conda environment as if that were
+// "/". The loader passes over a file for another machine.
 func (c *check) file(p, arch string) *dynlink.Library {
 	of := func(o *elfobj.Object, shown string) *dynlink.Library {
 		if o == nil || o.Arch() != arch {
@@ -101,7 +110,8 @@ func (c *check) file(p, arch string) *dynlink.Library {
 	return l
 }
 
-// nearby are libraries of the folders that some libraries lead to by their names, and those by which they need others in turn.
+// nearby are libraries of the folders that some libraries lead to by their names, and those by
+// which they need others in turn.
 func (c *check) nearby(libraries []*dynlink.Library, arch string) []*dynlink.Library {
 	var dirs []string
 	for _, f := range c.options.LibraryPath {
@@ -130,7 +140,8 @@ func (c *check) nearby(libraries []*dynlink.Library, arch string) []*dynlink.Lib
 	return out
 }
 
-// folders tells of each finding whether it is there only because a folder is in LD_LIBRARY_PATH, and offers to take that out.
+// folders tells of each finding whether it is there only because a folder is in LD_LIBRARY_PATH,
+// and offers to take that out.
 func (t *tries) folders(fresh []judged) error {
 	for _, f := range t.check.options.LibraryPath {
 		if !slices.ContainsFunc(fresh, func(x judged) bool { return x.Severity != Note }) {
@@ -146,8 +157,17 @@ func (t *tries) folders(fresh []judged) error {
 			if x.Severity == Note || !t.mends(w, x) {
 				continue
 			}
-			x.Message += fmt.Sprintf("; it fails with %s in LD_LIBRARY_PATH, and works without", f.Path)
-			offer := fix.Fix{Kind: fix.KindEnvironment, Title: "Take " + f.Path + " out of LD_LIBRARY_PATH", Command: "unset LD_LIBRARY_PATH", Verified: true, Cost: t.cost(w)}
+			x.Message += fmt.Sprintf(
+				"; it fails with %s in LD_LIBRARY_PATH, and works without",
+				f.Path,
+			)
+			offer := fix.Fix{
+				Kind:     fix.KindEnvironment,
+				Title:    "Take " + f.Path + " out of LD_LIBRARY_PATH",
+				Command:  "unset LD_LIBRARY_PATH",
+				Verified: true,
+				Cost:     t.cost(w),
+			}
 			if left := t.check.libraryPath(change.Apply(t.scenario)); len(left) > 0 {
 				offer.Command = "export LD_LIBRARY_PATH=" + shellword.Quote(strings.Join(left, ":"))
 			}

@@ -9,42 +9,61 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// gaps says what could not be looked up of the packages beside an artifact, where the answer depends on it. It spoils the verdict when a source could not be asked, and when
-// it is what the user gave: a pinned version that nobody has, or two that contradict each other. A package of the artifact's own requirements that no source knows is told.
+// gaps says what could not be looked up of the packages beside an artifact, where the answer
+// depends on it. It spoils the verdict when a source could not be asked, and when it is what the
+// user gave: a pinned version that nobody has, or two that contradict each other. A package of the
+// artifact's own requirements that no source knows is told.
 func (c *check) gaps(ctx context.Context, r *Report, f *Facts, found []judged) {
 	for _, a := range c.first.acts {
 		if u := a.set.Unavailable(); u != nil {
-			r.addUnread(Unread{f.Path, fmt.Sprintf("package %s could not be looked up, and the answer depends on it: %v", u.Requirement, u.Err)})
+			r.addUnread(
+				Unread{
+					f.Path,
+					fmt.Sprintf(
+						"package %s could not be looked up, and the answer depends on it: %v",
+						u.Requirement,
+						u.Err,
+					),
+				},
+			)
 		}
 		told := c.unmet(ctx, r, f, a)
 		c.contradictions(r, f, a)
 		c.outside(r, a.set)
 		var names []string
 		for _, u := range a.set.Unlooked {
-			if u.Direct && errors.Is(u.Err, stack.ErrUnknown) && !slices.Contains(told, u.Package) && (len(found) > 0 || a.set.Given[u.Package] != "" && !c.options.NoIndex) {
+			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
+				!slices.Contains(told, u.Package) &&
+				(len(found) > 0 || a.set.Given[u.Package] != "" && !c.options.NoIndex) {
 				names = append(names, u.Package)
 			}
 		}
 		switch list := some(names); {
 		case len(names) == 0:
 		case c.options.NoIndex:
-			r.addNote("could not look up " + list + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL")
+			r.addNote(
+				"could not look up " + list + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL",
+			)
 		default:
 			r.addNote("could not look up " + list + ": no such package or version in the index")
 		}
 	}
 }
 
-// unmet spoils the verdict where the answer depends on what the user gave and nobody has; it returns which packages these are. Without an index only a package counts of
-// which other versions are known: of one that the history does not hold it is told that an index was not named.
+// unmet spoils the verdict where the answer depends on what the user gave and nobody has; it
+// returns which packages these are. Without an index only a package counts of which other versions
+// are known: of one that the history does not hold it is told that an index was not named.
 func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []string) {
 	first := func(name string) bool {
-		return slices.ContainsFunc(c.options.First, func(n string) bool { return pkgmeta.Normalize(n) == name })
+		return slices.ContainsFunc(
+			c.options.First,
+			func(n string) bool { return pkgmeta.Normalize(n) == name },
+		)
 	}
 	why := ""
 	depends := func(name string) bool {
@@ -57,16 +76,37 @@ func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []
 	var pins []string
 	var err error
 	for _, u := range a.set.Unlooked {
-		if raw := a.set.Given[u.Package]; raw != "" && errors.Is(u.Err, stack.ErrUnknown) && (!c.options.NoIndex || c.holds(ctx, u.Package)) && depends(u.Package) {
+		if raw := a.set.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
+			(!c.options.NoIndex || c.holds(ctx, u.Package)) &&
+			depends(u.Package) {
 			told, pins, err = append(told, u.Package), append(pins, c.origin(raw)), u.Err
 		}
 	}
 	switch {
 	case len(pins) == 0:
 	case c.options.NoIndex:
-		r.addUnread(Unread{f.Path, fmt.Sprintf("%s could not be looked up, and the answer depends on it%s: it is not in the embedded history; name a package index with --index-url or PIP_INDEX_URL", some(pins), why)})
+		r.addUnread(
+			Unread{
+				f.Path,
+				fmt.Sprintf(
+					"%s could not be looked up, and the answer depends on it%s: it is not in the embedded history; name a package index with --index-url or PIP_INDEX_URL",
+					some(pins),
+					why,
+				),
+			},
+		)
 	default:
-		r.addUnread(Unread{f.Path, fmt.Sprintf("%s could not be looked up, and the answer depends on it%s: %v; give a version that exists, or the index that has it", some(pins), why, err)})
+		r.addUnread(
+			Unread{
+				f.Path,
+				fmt.Sprintf(
+					"%s could not be looked up, and the answer depends on it%s: %v; give a version that exists, or the index that has it",
+					some(pins),
+					why,
+					err,
+				),
+			},
+		)
 	}
 	pins, why = nil, ""
 	for _, rel := range a.set.Releases {
@@ -76,7 +116,18 @@ func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []
 	}
 	if len(pins) > 0 {
 		on := on(f, a.platform.Arch)
-		r.addUnread(Unread{f.Path, fmt.Sprintf("which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one", some(pins), why, on.Python, on.Arch)})
+		r.addUnread(
+			Unread{
+				f.Path,
+				fmt.Sprintf(
+					"which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one",
+					some(pins),
+					why,
+					on.Python,
+					on.Arch,
+				),
+			},
+		)
 	}
 	return told
 }
@@ -87,22 +138,26 @@ func (c *check) holds(ctx context.Context, name string) bool {
 	return err == nil && len(versions) > 0
 }
 
-// exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for which a package beside it need not have a wheel.
+// exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for
+// which a package beside it need not have a wheel.
 func exact(f *Facts) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
 	})
 }
 
-// wants is a library that is needed, that nothing at hand brings, and that a package may of which nothing is known; "" where there is none. What a driver or a system
-// package brings, and what another package needs of the system, is no package's, unless it is known to have brought it; and nor is the interpreter.
+// wants is a library that is needed, that nothing at hand brings, and that a package may of which
+// nothing is known; "" where there is none. What a driver or a system package brings, and what
+// another package needs of the system, is no package's, unless it is known to have brought it; and
+// nor is the interpreter.
 func (c *check) wants(a *act, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
 				brings := gpu.Package(m.Name) == name
 				if !brings && !c.options.NoHistory {
-					brings, _ = stack.History().Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })
+					brings, _ = packages.History().
+						Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })
 				}
 				if !brings {
 					continue
@@ -116,8 +171,9 @@ func (c *check) wants(a *act, name string) string {
 	return ""
 }
 
-// contradictions tells of requirements of the user's that are not met because a later one took their place. What is given beside a lock file is meant to; of two lock
-// files, or two requirements that were given, nobody knows which is meant.
+// contradictions tells of requirements of the user's that are not met because a later one took
+// their place. What is given beside a lock file is meant to; of two lock files, or two requirements
+// that were given, nobody knows which is meant.
 func (c *check) contradictions(r *Report, f *Facts, a *act) {
 	for _, x := range a.set.Replaced {
 		was, now := c.origin(x.Was), c.origin(x.Now)
@@ -125,14 +181,24 @@ func (c *check) contradictions(r *Report, f *Facts, a *act) {
 		case c.origins[x.Was].Lock && !c.origins[x.Now].Lock:
 			r.addNote(now + " was taken in place of " + was)
 		case a.dependsOn(x.Package) || c.wants(a, x.Package) != "":
-			r.addUnread(Unread{f.Path, fmt.Sprintf("%s and %s contradict each other, and the answer depends on it: the latter was taken; leave one of them out", was, now)})
+			r.addUnread(
+				Unread{
+					f.Path,
+					fmt.Sprintf(
+						"%s and %s contradict each other, and the answer depends on it: the latter was taken; leave one of them out",
+						was,
+						now,
+					),
+				},
+			)
 		default:
 			r.addNote(was + " and " + now + " contradict each other: the latter was taken")
 		}
 	}
 }
 
-// dependsOn tells whether an object loads a library of a package, or of one that it requires in turn, or was built against it where no library shows that.
+// dependsOn tells whether an object loads a library of a package, or of one that it requires in
+// turn, or was built against it where no library shows that.
 func (a *act) dependsOn(name string) bool {
 	reached := []string{name}
 	for i := 0; i < len(reached); i++ {
@@ -149,7 +215,8 @@ func (a *act) dependsOn(name string) bool {
 			return true
 		}
 		for _, x := range v.Loading.Found {
-			if of, _, _ := strings.Cut(x.Library.Origin, "=="); x.Library.Kind == dynlink.FromPackage && slices.Contains(reached, of) {
+			if of, _, _ := strings.Cut(x.Library.Origin, "=="); x.Library.Kind == dynlink.FromPackage &&
+				slices.Contains(reached, of) {
 				return true
 			}
 		}
@@ -160,19 +227,29 @@ func (a *act) dependsOn(name string) bool {
 	})
 }
 
-// outside tells of what the user gave that somebody beside it does not admit: the user's word counts, and no installer would install both.
-func (c *check) outside(r *Report, s *stack.Set) {
+// outside tells of what the user gave that somebody beside it does not admit: the user's word
+// counts, and no installer would install both.
+func (c *check) outside(r *Report, s *packages.Set) {
 	for _, x := range s.Conflicts {
 		raw := s.Given[x.Package]
 		q, err := pkgmeta.ParseRequirement(raw)
-		if raw == "" || err != nil || x.By == stack.User {
+		if raw == "" || err != nil || x.By == packages.User {
 			continue
 		}
 		spec, err := pkgmeta.ParseSpec(q.Spec)
-		if _, pinned := spec.Pin(); err != nil || x.By != stack.Artifact && !pinned {
+		if _, pinned := spec.Pin(); err != nil || x.By != packages.Artifact && !pinned {
 			continue
 		}
-		r.addNote(fmt.Sprintf("%s is not what %s requires (%s): pip refuses to install both, and it was judged beside %s==%s all the same", c.origin(raw), x.By, x.Requirement, x.Package, x.Chosen))
+		r.addNote(
+			fmt.Sprintf(
+				"%s is not what %s requires (%s): pip refuses to install both, and it was judged beside %s==%s all the same",
+				c.origin(raw),
+				x.By,
+				x.Requirement,
+				x.Package,
+				x.Chosen,
+			),
+		)
 	}
 }
 

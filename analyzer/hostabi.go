@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// NumPyBuild says against which NumPy a module was built, as far as its strings tell; no symbol does, for the C-API is a table that is fetched at import.
+// NumPyBuild says against which NumPy a module was built, as far as its strings tell; no symbol
+// does, for the C-API is a table that is fetched at import.
 type NumPyBuild string
 
 const (
@@ -16,14 +17,16 @@ const (
 	NumPy2       NumPyBuild = "2" // knows numpy._core too: works with both
 )
 
-// The names under which a module imports the table (numpy/core/code_generators/generate_numpy_api.py, import_array).
+// The names under which a module imports the table
+// (numpy/core/code_generators/generate_numpy_api.py, import_array).
 var (
 	numpyAny = []byte("numpy.") // both begin so
 	numpyOld = []byte("core._multiarray_umath")
 	numpyNew = []byte("_core")
 )
 
-// readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no section headers.
+// readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no
+// section headers.
 func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
 	found := map[NumPyBuild]bool{}
 	scan := func(off, size int64) {

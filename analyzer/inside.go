@@ -25,8 +25,9 @@ type Inside struct {
 	Changed  []string // ELF members of another size or digest than RECORD says, sorted
 }
 
-// maxDigest is the largest object whose digest is compared; of larger ones only the size is. The archive's own checksums are checked for all, and a digest
-// of everything would cost a fifth of the time that unpacking takes.
+// maxDigest is the largest object whose digest is compared; of larger ones only the size is. The
+// archive's own checksums are checked for all, and a digest of everything would cost a fifth of the
+// time that unpacking takes.
 const maxDigest = 4 << 20
 
 // maxNames bounds the names that are kept of a list that can be long.
@@ -54,7 +55,8 @@ func (m *members) object(path string, p *prepared) {
 
 // digested tells whether a member's digest is compared with RECORD's.
 func digested(p *unpack.Package, size int64, head []byte) bool {
-	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest && strings.HasPrefix(string(head), "\x7fELF")
+	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest &&
+		strings.HasPrefix(string(head), "\x7fELF")
 }
 
 // digest is what RECORD should say of a file; "" for a large one.
@@ -72,7 +74,8 @@ func (a *audit) inside() *Inside {
 	have := map[string]bool{}
 	for _, m := range a.Members {
 		have[m] = true
-		if dir, _, ok := strings.Cut(m, "/"); ok && strings.HasSuffix(dir, ".dist-info") && !slices.Contains(in.DistInfo, dir) {
+		if dir, _, ok := strings.Cut(m, "/"); ok && strings.HasSuffix(dir, ".dist-info") &&
+			!slices.Contains(in.DistInfo, dir) {
 			in.DistInfo = append(in.DistInfo, dir)
 		}
 	}
@@ -101,7 +104,9 @@ func (a *audit) inside() *Inside {
 			return true
 		}
 		listed[p] = true
-		if r.Size >= 0 && r.Size != m.size || m.digest != "" && strings.HasPrefix(r.Hash, "sha256=") && strings.TrimRight(r.Hash, "=") != m.digest {
+		if r.Size >= 0 && r.Size != m.size ||
+			m.digest != "" && strings.HasPrefix(r.Hash, "sha256=") &&
+				strings.TrimRight(r.Hash, "=") != m.digest {
 			in.Changed = append(in.Changed, p)
 		}
 		return true

@@ -8,9 +8,9 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // judged is a finding with the fixes to try.
@@ -20,14 +20,23 @@ type judged struct {
 	beside     [2]bool // at which end of the declared ranges it shows; of one set only the first
 }
 
-// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and returns each finding once, as it is at the end where it is worse. As long as nothing is wrong
-// it is enough to look up the packages that bring what is needed; for an error, and what mends it, all of them count.
+// judge runs every rule over one artifact in one scenario, at both ends of the declared ranges, and
+// returns each finding once, as it is at the end where it is worse. As long as nothing is wrong it
+// is enough to look up the packages that bring what is needed; for an error, and what mends it, all
+// of them count.
 //
 // A scenario is given up, and nil returned, as soon as hopeless is true of a finding; nil: never.
-func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario, hopeless func(*Finding) bool) ([]judged, []*stack.Set, error) {
+func (c *check) judge(
+	ctx context.Context,
+	f *Facts,
+	g goal,
+	s fix.Scenario,
+	hopeless func(*Finding) bool,
+) ([]judged, []*packages.Set, error) {
 	if c.demand != nil && !c.deep[f] {
 		out, sets, err := c.judgeOnce(ctx, f, g, s, nil)
-		if err != nil || !slices.ContainsFunc(out, func(x judged) bool { return x.Severity == Error }) {
+		if err != nil ||
+			!slices.ContainsFunc(out, func(x judged) bool { return x.Severity == Error }) {
 			return out, sets, err
 		}
 		c.deep[f] = true
@@ -35,19 +44,20 @@ func (c *check) judge(ctx context.Context, f *Facts, g goal, s fix.Scenario, hop
 	return c.judgeOnce(ctx, f, g, s, hopeless)
 }
 
-// scene is what one artifact looks like in one scenario, as far as programs that are linked against it don't matter: judged in another scenario that differs in
-// their link line only, nothing else has to be looked at again.
+// scene is what one artifact looks like in one scenario, as far as programs that are linked against
+// it don't matter: judged in another scenario that differs in their link line only, nothing else
+// has to be looked at again.
 type scene struct {
 	facts    *Facts
 	platform *platform.Platform
 	key      string // of the scenario without the link line
-	sets     []*stack.Set
+	sets     []*packages.Set
 	acts     []*act // one for each set
 }
 
 // act is one set of packages beside the artifact.
 type act struct {
-	set      *stack.Set
+	set      *packages.Set
 	platform *platform.Platform
 	views    []*View
 	of       map[*Object]*View
@@ -55,13 +65,15 @@ type act struct {
 	local    map[*dynlink.Library]bool    // of that, what others don't see
 	users    map[*dynlink.Library][]*View // whose load brings a library in
 	path     []string                     // folders of LD_LIBRARY_PATH
-	kept     map[*View]*View              // views whose load is as without the fix, by what they were then
-	linker   *linker
-	found    map[*Rule][]judged // of rules that didn't ask what a linker says
+	// views whose load is as without the fix, by what they were then
+	kept   map[*View]*View
+	linker *linker
+	found  map[*Rule][]judged // of rules that didn't ask what a linker says
 }
 
-// without is the act without a fix that a scene in the same world begins from; nil where there is none.
-func (c *check) without(f *Facts, g goal, set *stack.Set) *act {
+// without is the act without a fix that a scene in the same world begins from; nil where there is
+// none.
+func (c *check) without(f *Facts, g goal, set *packages.Set) *act {
 	if !g.trial || c.first == nil || c.first.facts != f || c.first.platform != g.platform {
 		return nil
 	}
@@ -71,10 +83,12 @@ func (c *check) without(f *Facts, g goal, set *stack.Set) *act {
 	return nil
 }
 
-// scene looks at the artifact in a scenario, or takes the one that was looked at first, without a fix.
+// scene looks at the artifact in a scenario, or takes the one that was looked at first, without a
+// fix.
 func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*scene, error) {
 	key := s.Unlinked().Key()
-	if b := c.first; g.trial && b != nil && b.facts == f && b.platform == g.platform && b.key == key {
+	if b := c.first; g.trial && b != nil && b.facts == f && b.platform == g.platform &&
+		b.key == key {
 		return b, nil
 	}
 	sets, err := c.stacks(ctx, f, g.platform, s)
@@ -97,7 +111,13 @@ func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*s
 	return x, nil
 }
 
-func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario, hopeless func(*Finding) bool) ([]judged, []*stack.Set, error) {
+func (c *check) judgeOnce(
+	ctx context.Context,
+	f *Facts,
+	g goal,
+	s fix.Scenario,
+	hopeless func(*Finding) bool,
+) ([]judged, []*packages.Set, error) {
 	var out []judged
 	seen := map[string]int{} // where in out
 	x, err := c.scene(ctx, f, g, s)
@@ -115,7 +135,22 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario,
 			known, ok := a.found[rule]
 			if !ok {
 				linking.asked = false
-				pass := &Pass{Facts: f, Platform: g.platform, Stack: x.sets[n], Views: a.views, Scenario: s, Asked: g.asked, Trial: g.trial, GPU: c.options.GPU, Link: c.options.Link, World: world, Base: c.base, given: c.with, linking: linking, rule: rule}
+				pass := &Pass{
+					Facts:    f,
+					Platform: g.platform,
+					Stack:    x.sets[n],
+					Views:    a.views,
+					Scenario: s,
+					Asked:    g.asked,
+					Trial:    g.trial,
+					GPU:      c.options.GPU,
+					Link:     c.options.Link,
+					World:    world,
+					Base:     c.base,
+					given:    c.with,
+					linking:  linking,
+					rule:     rule,
+				}
 				pass.emit = func(x *Finding, candidates []fix.Candidate) {
 					known = append(known, judged{Finding: x, candidates: candidates})
 				}
@@ -125,7 +160,8 @@ func (c *check) judgeOnce(ctx context.Context, f *Facts, g goal, s fix.Scenario,
 				}
 			}
 			found[rule] = known
-			if hopeless != nil && slices.ContainsFunc(known, func(x judged) bool { return hopeless(x.Finding) }) {
+			if hopeless != nil &&
+				slices.ContainsFunc(known, func(x judged) bool { return hopeless(x.Finding) }) {
 				return nil, nil, ctx.Err()
 			}
 		}
@@ -168,8 +204,14 @@ func (c *check) world(ctx context.Context, f *Facts, g goal) *World {
 	return &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch), asked: c.asked}
 }
 
-// stacks resolves the packages beside the artifact: one set, or two where the ends of the ranges differ.
-func (c *check) stacks(ctx context.Context, f *Facts, p *platform.Platform, s fix.Scenario) ([]*stack.Set, error) {
+// stacks resolves the packages beside the artifact: one set, or two where the ends of the ranges
+// differ.
+func (c *check) stacks(
+	ctx context.Context,
+	f *Facts,
+	p *platform.Platform,
+	s fix.Scenario,
+) ([]*packages.Set, error) {
 	with := c.with
 	for _, w := range s.With {
 		q, err := pkgmeta.ParseRequirement(w)
@@ -183,27 +225,34 @@ func (c *check) stacks(ctx context.Context, f *Facts, p *platform.Platform, s fi
 		return nil, err
 	}
 	if len(with) == 0 && (len(requires) == 0 || selfContained(f, p)) {
-		return []*stack.Set{&c.alone}, nil
+		return []*packages.Set{&c.alone}, nil
 	}
-	var lean *stack.Lean
+	var lean *packages.Lean
 	if c.demand != nil {
 		c.demand.want(f, p, s)
 		if !c.deep[f] {
 			lean = c.demand.lean(f, p)
 		}
 	}
-	low, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Lowest, lean)
+	low, err := c.resolve(ctx, f, p.Arch, with, requires, packages.Lowest, lean)
 	if err != nil {
 		return nil, err
 	}
-	high, err := c.resolve(ctx, f, p.Arch, with, requires, stack.Highest, lean)
+	high, err := c.resolve(ctx, f, p.Arch, with, requires, packages.Highest, lean)
 	if err != nil || equal(low, high) {
-		return []*stack.Set{low}, err
+		return []*packages.Set{low}, err
 	}
-	return []*stack.Set{low, high}, nil
+	return []*packages.Set{low, high}, nil
 }
 
-func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requires []pkgmeta.Requirement, end stack.End, lean *stack.Lean) (*stack.Set, error) {
+func (c *check) resolve(
+	ctx context.Context,
+	f *Facts,
+	arch string,
+	with, requires []pkgmeta.Requirement,
+	end packages.End,
+	lean *packages.Lean,
+) (*packages.Set, error) {
 	key := arch + "|" + on(f, arch).Python + "|" + string(end)
 	for _, q := range with {
 		key += "|with " + q.Raw
@@ -221,7 +270,7 @@ func (c *check) resolve(ctx context.Context, f *Facts, arch string, with, requir
 	if c.prefix != nil {
 		installed = c.prefix.version
 	}
-	s, err := stack.ResolveLean(ctx, c.source, on(f, arch), with, requires, end, lean, installed)
+	s, err := packages.ResolveLean(ctx, c.source, on(f, arch), with, requires, end, lean, installed)
 	if err != nil {
 		return s, err
 	}
@@ -243,12 +292,16 @@ func requirements(f *Facts, s fix.Scenario) ([]pkgmeta.Requirement, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(slices.DeleteFunc(out, func(o pkgmeta.Requirement) bool { return o.Name == q.Name }), q)
+		out = append(
+			slices.DeleteFunc(out, func(o pkgmeta.Requirement) bool { return o.Name == q.Name }),
+			q,
+		)
 	}
 	return out, nil
 }
 
-// selfContained tells whether everything the objects need is in the artifact or on the platform, so that no other package matters.
+// selfContained tells whether everything the objects need is in the artifact or on the platform, so
+// that no other package matters.
 func selfContained(f *Facts, p *platform.Platform) bool {
 	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
 		return false
@@ -267,13 +320,31 @@ func selfContained(f *Facts, p *platform.Platform) bool {
 	return true
 }
 
-func equal(a, b *stack.Set) bool {
-	return slices.EqualFunc(a.Releases, b.Releases, func(x, y *stack.Release) bool { return x.Name == y.Name && x.Version == y.Version })
+func equal(a, b *packages.Set) bool {
+	return slices.EqualFunc(
+		a.Releases,
+		b.Releases,
+		func(x, y *packages.Release) bool { return x.Name == y.Name && x.Version == y.Version },
+	)
 }
 
-// act loads and binds every object of the platform's architecture. What a fix does not touch is taken from without.
-func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenario, without *act) *act {
-	a := &act{set: set, platform: p, of: map[*Object]*View{}, users: map[*dynlink.Library][]*View{}, kept: map[*View]*View{}, found: map[*Rule][]judged{}}
+// act loads and binds every object of the platform's architecture. What a fix does not touch is
+// taken from without.
+func (c *check) act(
+	f *Facts,
+	p *platform.Platform,
+	set *packages.Set,
+	s fix.Scenario,
+	without *act,
+) *act {
+	a := &act{
+		set:      set,
+		platform: p,
+		of:       map[*Object]*View{},
+		users:    map[*dynlink.Library][]*View{},
+		kept:     map[*View]*View{},
+		found:    map[*Rule][]judged{},
+	}
 	var libraries []*dynlink.Library
 	edited := map[*dynlink.Library]bool{} // as they are without the fix
 	for _, o := range f.Objects {
@@ -315,14 +386,19 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 	}
 	a.first, a.local = before.loaded(libraries)
 	a.path = c.libraryPath(s)
-	if without != nil && !(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local) && slices.Equal(a.path, without.path)) {
+	if without != nil &&
+		!(slices.Equal(a.first, without.first) && maps.Equal(a.local, without.local) && slices.Equal(a.path, without.path)) {
 		without = nil
 	}
 	provided := c.provided(p, libraries)
 	libraries = append(libraries, provided...)
 	environment := c.environments(f, p, set, libraries, provided, a)
 	for _, v := range a.views {
-		if old := without.view(v.Object); old != nil && !slices.ContainsFunc(old.Loading.Found, func(x dynlink.Found) bool { return edited[x.Library] }) {
+		if old := without.view(v.Object); old != nil &&
+			!slices.ContainsFunc(
+				old.Loading.Found,
+				func(x dynlink.Found) bool { return edited[x.Library] },
+			) {
 			v.Loading, v.Missing, a.kept[v] = old.Loading, old.Missing, old
 		} else {
 			v.Loading = environment(v.Host).Load(v.Library)
@@ -341,7 +417,10 @@ func (c *check) act(f *Facts, p *platform.Platform, set *stack.Set, s fix.Scenar
 		stems[v.stem] = append(stems[v.stem], v)
 	}
 	for _, v := range a.views {
-		v.Alternative = slices.ContainsFunc(stems[v.stem], func(u *View) bool { return Alternatives(v, u) })
+		v.Alternative = slices.ContainsFunc(
+			stems[v.stem],
+			func(u *View) bool { return Alternatives(v, u) },
+		)
 		if a.sameScope(v, without) && len(s.Symver) == 0 {
 			v.bound = a.kept[v].bound
 			continue
@@ -365,16 +444,27 @@ func (a *act) view(o *Object) *View {
 	return a.of[o]
 }
 
-// sameScope tells whether the symbols of an object are looked up in the same libraries as without the fix.
+// sameScope tells whether the symbols of an object are looked up in the same libraries as without
+// the fix.
 func (a *act) sameScope(v *View, without *act) bool {
 	if a.kept[v] == nil {
 		return false
 	}
-	return slices.EqualFunc(a.users[v.Library], without.users[v.Library], func(now, then *View) bool { return a.kept[now] == then })
+	return slices.EqualFunc(
+		a.users[v.Library],
+		without.users[v.Library],
+		func(now, then *View) bool { return a.kept[now] == then },
+	)
 }
 
 // environments makes what each host loads from.
-func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, libraries, provided []*dynlink.Library, a *act) func(Host) *dynlink.Environment {
+func (c *check) environments(
+	f *Facts,
+	p *platform.Platform,
+	set *packages.Set,
+	libraries, provided []*dynlink.Library,
+	a *act,
+) func(Host) *dynlink.Environment {
 	hosted := map[Host]*dynlink.Environment{}
 	return func(h Host) *dynlink.Environment {
 		if loaded[h] == nil {
@@ -387,7 +477,12 @@ func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, lib
 					process = append(process, provided[i])
 				}
 			}
-			hosted[h] = dynlink.NewEnvironment(p.Libc, libraries, append(process, a.first...), c.providers(f, p, set, libraries))
+			hosted[h] = dynlink.NewEnvironment(
+				p.Libc,
+				libraries,
+				append(process, a.first...),
+				c.providers(f, p, set, libraries),
+			)
 			hosted[h].Local = a.local
 			c.reach(hosted[h], h, p.Arch, a.path)
 		}
@@ -395,8 +490,8 @@ func (c *check) environments(f *Facts, p *platform.Platform, set *stack.Set, lib
 	}
 }
 
-// provided are the libraries of a platform. An unpacked system lists what it was asked for, so it is asked for what these libraries need; what it
-// lists later comes behind.
+// provided are the libraries of a platform. An unpacked system lists what it was asked for, so it
+// is asked for what these libraries need; what it lists later comes behind.
 func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*dynlink.Library {
 	ls, ok := c.system[p]
 	if ok && p.Kind != platform.System {
@@ -419,24 +514,35 @@ func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*
 }
 
 // providers are shared by all scenarios with the same libraries.
-func (c *check) providers(f *Facts, p *platform.Platform, set *stack.Set, libraries []*dynlink.Library) *dynlink.Providers {
+func (c *check) providers(
+	f *Facts,
+	p *platform.Platform,
+	set *packages.Set,
+	libraries []*dynlink.Library,
+) *dynlink.Providers {
 	world := sharing{f, p, set}
 	known, ok := c.shared[world]
 	if !ok {
-		maps.DeleteFunc(c.shared, func(old sharing, _ *dynlink.Providers) bool { // a world in which a fix was tried is hardly tried again
-			return old.facts != c.first.facts || old.platform != c.first.platform || !slices.Contains(c.first.sets, old.set)
-		})
+		maps.DeleteFunc(
+			c.shared,
+			// a world in which a fix was tried is hardly tried again
+			func(old sharing, _ *dynlink.Providers) bool {
+				return old.facts != c.first.facts || old.platform != c.first.platform ||
+					!slices.Contains(c.first.sets, old.set)
+			},
+		)
 		known = dynlink.NewProviders(c.names, libraries)
 		c.shared[world] = known
 	}
 	return known
 }
 
-// sharing is what the scenarios of one artifact on one platform beside one set of packages have in common.
+// sharing is what the scenarios of one artifact on one platform beside one set of packages have in
+// common.
 type sharing struct {
 	facts    *Facts
 	platform *platform.Platform
-	set      *stack.Set
+	set      *packages.Set
 }
 
 // library indexes an object once for all scenarios.
@@ -453,7 +559,7 @@ func (c *check) library(f *Facts, o *Object) *dynlink.Library {
 }
 
 // brought indexes a release's libraries once for all scenarios.
-func (c *check) brought(r *stack.Release) []*dynlink.Library {
+func (c *check) brought(r *packages.Release) []*dynlink.Library {
 	ls, ok := c.packages[r]
 	if !ok {
 		for i := range r.Libraries {
@@ -484,8 +590,8 @@ func rebound(v *View, s fix.Scenario) *elfobj.Imports {
 	return elfobj.NewImports(out...)
 }
 
-// Alternatives tells whether two objects stand beside each other with names that differ in a version or a GPU stack only: one of
-// them is picked at run time.
+// Alternatives tells whether two objects stand beside each other with names that differ in a
+// version or a GPU stack only: one of them is picked at run time.
 func Alternatives(a, b *View) bool {
 	return a.stem == b.stem && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
 }

@@ -25,10 +25,20 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	var ran []string
 	rule := func(id string, check func()) *analyzer.Rule {
-		return &analyzer.Rule{ID: id, Severity: analyzer.Error, Check: func(*analyzer.Pass) { ran = append(ran, id); check() }}
+		return &analyzer.Rule{
+			ID:       id,
+			Severity: analyzer.Error,
+			Check:    func(*analyzer.Pass) { ran = append(ran, id); check() },
+		}
 	}
 	a := analyzer.New([]*analyzer.Rule{rule("first", cancel), rule("second", func() {})})
-	_, err = a.Check(ctx, []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))}}, analyzer.Options{})
+	_, err = a.Check(
+		ctx,
+		[]analyzer.Input{
+			{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
+		},
+		analyzer.Options{},
+	)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want the context's", err)
 	}
@@ -37,7 +47,8 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further, whatever it mends.
+// TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further,
+// whatever it mends.
 func TestFailedTrialEndsEarly(t *testing.T) {
 	o, err := elfobj.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
@@ -58,7 +69,14 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 					ran = append(ran, "mended")
 					return
 				}
-				report(p, analyzer.Error, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "another system"}, Change: fix.Retag{Platform: "debian12"}})
+				report(
+					p,
+					analyzer.Error,
+					fix.Candidate{
+						Fix:    fix.Fix{Kind: fix.KindRebuild, Title: "another system"},
+						Change: fix.Retag{Platform: "debian12"},
+					},
+				)
 			}},
 			{ID: "broken", Quick: true, Check: func(p *analyzer.Pass) {
 				if p.Trial {
@@ -67,7 +85,8 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 				}
 			}},
 		}
-		r, err := analyzer.New(rules).Check(t.Context(), []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))}}, analyzer.Options{Platforms: []string{"debian11"}})
+		r, err := analyzer.New(rules).
+			Check(t.Context(), []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))}}, analyzer.Options{Platforms: []string{"debian11"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,10 +95,20 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 			want, offered = []string{"broken", "mended"}, 1
 		}
 		if !slices.Equal(ran, want) {
-			t.Errorf("the fix makes a %s: rules that looked at it: %v, want %v", severity, ran, want)
+			t.Errorf(
+				"the fix makes a %s: rules that looked at it: %v, want %v",
+				severity,
+				ran,
+				want,
+			)
 		}
 		if len(r.Findings) != 1 || len(r.Findings[0].Fixes) != offered {
-			t.Errorf("the fix makes a %s: findings %+v, want one with %d fixes", severity, r.Findings, offered)
+			t.Errorf(
+				"the fix makes a %s: findings %+v, want one with %d fixes",
+				severity,
+				r.Findings,
+				offered,
+			)
 		}
 	}
 }

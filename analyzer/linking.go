@@ -5,26 +5,28 @@ import (
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linker is what a static linker finds of one artifact, whatever the link line says. It is built when a rule first asks.
+// linker is what a static linker finds of one artifact, whatever the link line says. It is built
+// when a rule first asks.
 type linker struct {
 	check    *check
 	facts    *Facts
 	platform *platform.Platform
-	set      *stack.Set
+	set      *packages.Set
 	act      *act
 	scenario fix.Scenario // its link line does not matter
 	before   *linker      // of the same world without a fix; nil: there is none
 
 	system *staticlink.System
 	of     map[*View]*staticlink.Library
-	given  []*staticlink.Library                         // all objects that were given: the artifact's and its siblings'
-	users  map[*staticlink.Library][]*staticlink.Library // of these, who lists another one
-	plain  map[*staticlink.Library]*staticlink.Result    // what GNU ld says without flags
+	// all objects that were given: the artifact's and its siblings'
+	given []*staticlink.Library
+	users map[*staticlink.Library][]*staticlink.Library // of these, who lists another one
+	plain map[*staticlink.Library]*staticlink.Result    // what GNU ld says without flags
 }
 
 // linking is what linkers make of it with the link line of a scenario.
@@ -34,12 +36,20 @@ type linking struct {
 	key     string // of line
 	asked   bool   // a rule asked
 	results map[linkKey]*staticlink.Result
-	left    map[*View][]staticlink.Problem // LinkLeft in this scenario, which every link rule asks for
+	// LinkLeft in this scenario, which every link rule asks for
+	left    map[*View][]staticlink.Problem
 	started map[linkKey]*started
 }
 
 func newLinking(l *linker, s fix.Scenario) *linking {
-	return &linking{linker: l, line: s, key: s.Key(), results: map[linkKey]*staticlink.Result{}, left: map[*View][]staticlink.Problem{}, started: map[linkKey]*started{}}
+	return &linking{
+		linker:  l,
+		line:    s,
+		key:     s.Key(),
+		results: map[linkKey]*staticlink.Result{},
+		left:    map[*View][]staticlink.Problem{},
+		started: map[linkKey]*started{},
+	}
 }
 
 // started is what became of a linked program when the loader ran it.
@@ -67,7 +77,10 @@ func (k *linking) build() {
 			continue
 		}
 		l := *k.check.object(v.Object)
-		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(v, k.scenario)
+		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(
+			v,
+			k.scenario,
+		)
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}
@@ -82,7 +95,10 @@ func (k *linking) build() {
 	for _, r := range k.set.Releases {
 		if k.check.linkable[r] == nil {
 			for i := range r.Libraries {
-				k.check.linkable[r] = append(k.check.linkable[r], staticlink.FromPackage(&r.Libraries[i]))
+				k.check.linkable[r] = append(
+					k.check.linkable[r],
+					staticlink.FromPackage(&r.Libraries[i]),
+				)
 			}
 		}
 		files = append(files, k.check.linkable[r]...)
@@ -103,9 +119,12 @@ func (k *linking) build() {
 	}
 }
 
-// untouched is an object as it was without the fix; nil where that is not known, or where the fix edits it.
+// untouched is an object as it was without the fix; nil where that is not known, or where the fix
+// edits it.
 func (k *linking) untouched(v *View) *staticlink.Library {
-	if k.before == nil || k.before.system == nil || v.Library != k.check.library(k.facts, v.Object) || len(k.scenario.Symver) > 0 {
+	if k.before == nil || k.before.system == nil ||
+		v.Library != k.check.library(k.facts, v.Object) ||
+		len(k.scenario.Symver) > 0 {
 		return nil
 	}
 	return k.before.of[k.before.act.of[v.Object]]
@@ -146,7 +165,10 @@ func (k *linking) start(by staticlink.Linker, l *staticlink.Library) *started {
 
 func (k *linking) run(r *staticlink.Result) *started {
 	missing, undefined := k.system.Run(r.Needed)
-	s := &started{missing: len(missing) > 0, undefined: make(map[elfobj.Import]bool, len(undefined))}
+	s := &started{
+		missing:   len(missing) > 0,
+		undefined: make(map[elfobj.Import]bool, len(undefined)),
+	}
 	for _, i := range undefined {
 		s.undefined[i] = true
 	}
@@ -155,11 +177,16 @@ func (k *linking) run(r *staticlink.Result) *started {
 
 // lineOf is the link line of a scenario.
 func lineOf(s fix.Scenario) staticlink.Line {
-	return staticlink.Line{Before: staticlink.Kept(s.Link...), After: staticlink.Kept(s.LinkLast...), RPathLink: s.RPathLink, AllowUndefined: s.AllowShlibUndefined}
+	return staticlink.Line{
+		Before:         staticlink.Kept(s.Link...),
+		After:          staticlink.Kept(s.LinkLast...),
+		RPathLink:      s.RPathLink,
+		AllowUndefined: s.AllowShlibUndefined,
+	}
 }
 
-// LinkLeft links a program against the object with the flags of a scenario, and runs it: what GNU ld refuses, and of what it refuses without these
-// flags that which the program then dies of.
+// LinkLeft links a program against the object with the flags of a scenario, and runs it: what GNU
+// ld refuses, and of what it refuses without these flags that which the program then dies of.
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	k := p.linking
 	k.build()
@@ -188,7 +215,8 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	return out
 }
 
-// LinkSystem is where programs are linked: the platform, with everything that was given and the packages beside it.
+// LinkSystem is where programs are linked: the platform, with everything that was given and the
+// packages beside it.
 func (p *Pass) LinkSystem() *staticlink.System {
 	p.linking.build()
 	return p.linking.system
@@ -205,13 +233,15 @@ func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 	return p.linking.link(by, p.Linkable(v))
 }
 
-// LinkedStarts tells whether the program that a linker makes of a link against the object starts, as far as its libraries and one reference go.
+// LinkedStarts tells whether the program that a linker makes of a link against the object starts,
+// as far as its libraries and one reference go.
 func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
 	s := p.linking.start(by, p.Linkable(v))
 	return !s.missing && !s.undefined[i]
 }
 
-// LinkUser is a given library that needs another by name, with what GNU ld says when a program is linked against it.
+// LinkUser is a given library that needs another by name, with what GNU ld says when a program is
+// linked against it.
 type LinkUser struct {
 	Library *staticlink.Library
 	Result  *staticlink.Result
@@ -229,7 +259,8 @@ func (p *Pass) LinkUsers(v *View) []LinkUser {
 	return users
 }
 
-// needing are the given libraries that list a name to which another one answers, in the order in which they were given.
+// needing are the given libraries that list a name to which another one answers, in the order in
+// which they were given.
 func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	if users, ok := k.users[own]; ok {
 		return users
@@ -244,7 +275,8 @@ func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	return users
 }
 
-// LinkDefiner is the first given library that defines a name, wherever it lies: one to which a linker binds, else one to which the loader does; nil where none does.
+// LinkDefiner is the first given library that defines a name, wherever it lies: one to which a
+// linker binds, else one to which the loader does; nil where none does.
 func (p *Pass) LinkDefiner(name string) *staticlink.Library {
 	p.linking.build()
 	return p.linking.system.Definer(name, p.linking.given)

@@ -3,26 +3,31 @@ package analyzer
 import (
 	"context"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// once asks a source for each release only once in a check: a release of torch has 80,000 symbols. It is for one goroutine.
+// once asks a source for each release only once in a check: a release of torch has 80,000 symbols.
+// It is for one goroutine.
 type once struct {
-	stack.Source
-	releases map[releaseKey]*stack.Release
+	packages.Source
+	releases map[releaseKey]*packages.Release
 }
 
 type releaseKey struct {
 	name, version string
-	on            stack.On
+	on            packages.On
 }
 
-func newOnce(source stack.Source) *once {
-	return &once{source, map[releaseKey]*stack.Release{}}
+func newOnce(source packages.Source) *once {
+	return &once{source, map[releaseKey]*packages.Release{}}
 }
 
-// Release implements stack.Source.
-func (o *once) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+// Release implements packages.Source.
+func (o *once) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
 	key := releaseKey{name, version, on}
 	if r := o.releases[key]; r != nil {
 		return r, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// maxConstants bounds how much of an object's constants is looked through for names of libraries, and maxOpened how many are kept.
+// maxConstants bounds how much of an object's constants is looked through for names of libraries,
+// and maxOpened how many are kept.
 const (
 	maxConstants = 8 << 20
 	maxOpened    = 64
@@ -20,7 +21,8 @@ var soName = lazyregexp.New(`^lib[A-Za-z0-9_+.-]{1,100}\.so(\.[0-9]+){0,4}$`)
 
 var dotSO = []byte(".so")
 
-// readOpened lists the names of libraries among the constants of an object that calls dlopen, sorted. It goes by the section .rodata.
+// readOpened lists the names of libraries among the constants of an object that calls dlopen,
+// sorted. It goes by the section .rodata.
 func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
 	if !o.Imports.Any(func(name string) bool { return name == "dlopen" || name == "dlmopen" }) {
 		return nil
@@ -45,7 +47,8 @@ func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
 			if n < 0 {
 				break
 			}
-			if text := b[start : i+n]; len(text) < 128 && soName.Match(text) && !slices.Contains(out, string(text)) {
+			if text := b[start : i+n]; len(text) < 128 && soName.Match(text) &&
+				!slices.Contains(out, string(text)) {
 				out = append(out, string(text))
 			}
 			at = i + n + 1

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
@@ -17,21 +17,24 @@ type Input struct {
 	SHA256  string // hex, where it is known; "": it is computed
 }
 
-// Options are the settings of one analysis. The zero value judges each artifact against its own tag, what it declares, and itself. Its JSON leaves out
-// what isn't plain data.
+// Options are the settings of one analysis. The zero value judges each artifact against its own
+// tag, what it declares, and itself. Its JSON leaves out what isn't plain data.
 type Options struct {
 	Platforms []string // judge against these instead of what the artifact claims
 	Also      []string // judge against these as well
-	// Root is an unpacked system to judge against, on an architecture, as one of Platforms. It returns an error where it is none of that architecture. nil: none.
+	// Root is an unpacked system to judge against, on an architecture, as one of Platforms. It
+	// returns an error where it is none of that architecture. nil: none.
 	Root func(arch string) (*platform.Platform, error) `json:"-"`
 	// LibraryPath are the folders of LD_LIBRARY_PATH where the artifact is loaded.
 	LibraryPath []Folder `json:"-"`
 	// Conda is the conda environment that the artifact is installed into; nil: none.
 	Conda *Conda `json:"-"`
-	// NoHistory: nothing is taken from the embedded history, not even which packages may bring a library.
+	// NoHistory: nothing is taken from the embedded history, not even which packages may bring a
+	// library.
 	NoHistory bool
 	With      []string // requirements beside the artifact, PEP 508; they win over what it declares
-	// Origins says where requirements of With stand, by their text; what is not in it was given by itself, as with --with.
+	// Origins says where requirements of With stand, by their text; what is not in it was given by
+	// itself, as with --with.
 	Origins map[string]Origin
 	First   []string // packages whose libraries are loaded before everything else
 	GPU     GPU      // what the artifact is for, as the user says
@@ -42,10 +45,12 @@ type Options struct {
 
 	Rules  map[string]Severity // severity by rule id; Off silences it
 	Accept []Accept            // findings that count for nothing
-	Today  string              // YYYY-MM-DD, against which Accept.Until is held; "" holds against nothing
+	// YYYY-MM-DD, against which Accept.Until is held; "" holds against nothing
+	Today string
 
-	Source  stack.Source                             `json:"-"` // what is known of other packages; nil: the embedded history
-	NoIndex bool                                     // say in Notes that no package index was configured
+	Source packages.Source `json:"-"` // what is known of other packages; nil: the embedded history
+	// say in Notes that no package index was configured
+	NoIndex bool
 	Scratch func(size int64) (unpack.Scratch, error) `json:"-"`
 	Limits  unpack.Limits
 	Version string // of the tool, for the report
@@ -77,7 +82,8 @@ type GPU struct {
 	Archs []string // each has to run: "sm_86", "gfx90a"
 }
 
-// Accept names findings that somebody decided to live with. An empty Rule, Symbol or Object means any.
+// Accept names findings that somebody decided to live with. An empty Rule, Symbol or Object means
+// any.
 type Accept struct {
 	Rule    string
 	Symbol  string

@@ -6,23 +6,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// prefix is a source that has the packages of a conda environment, as they lie there, before those of another source. It is for one goroutine.
+// prefix is a source that has the packages of a conda environment, as they lie there, before those
+// of another source. It is for one goroutine.
 type prefix struct {
-	stack.Source
+	packages.Source
 	conda    *Conda
 	folders  map[string]string // name of a package -> its dist-info folder
-	releases map[string]*stack.Release
-	read     map[string]stack.Library // by path
+	releases map[string]*packages.Release
+	read     map[string]packages.Library // by path
 }
 
-var _ stack.Reader = (*prefix)(nil)
+var _ packages.Reader = (*prefix)(nil)
 
-func newPrefix(source stack.Source, k *Conda) *prefix {
-	p := &prefix{Source: source, conda: k, folders: map[string]string{}, releases: map[string]*stack.Release{}, read: map[string]stack.Library{}}
+func newPrefix(source packages.Source, k *Conda) *prefix {
+	p := &prefix{
+		Source:   source,
+		conda:    k,
+		folders:  map[string]string{},
+		releases: map[string]*packages.Release{},
+		read:     map[string]packages.Library{},
+	}
 	for _, f := range k.DistInfo {
 		if name, _, ok := strings.Cut(strings.TrimSuffix(f, ".dist-info"), "-"); ok {
 			p.folders[pkgmeta.Normalize(name)] = f
@@ -32,7 +39,7 @@ func newPrefix(source stack.Source, k *Conda) *prefix {
 }
 
 // installed is a package as the environment has it; nil where it has none that can be read.
-func (p *prefix) installed(name string) *stack.Release {
+func (p *prefix) installed(name string) *packages.Release {
 	folder := p.folders[name]
 	if r, ok := p.releases[name]; ok || folder == "" {
 		return r
@@ -42,7 +49,7 @@ func (p *prefix) installed(name string) *stack.Release {
 	return r
 }
 
-func (p *prefix) describe(name, at string) *stack.Release {
+func (p *prefix) describe(name, at string) *packages.Release {
 	meta, err := pkgmeta.ParseMetadata(p.conda.Text(path.Join(at, "METADATA")))
 	if err != nil {
 		return nil
@@ -51,14 +58,16 @@ func (p *prefix) describe(name, at string) *stack.Release {
 	if err != nil {
 		return nil
 	}
-	r := &stack.Release{Name: name, Version: version.String(), Requires: meta.Requires}
+	r := &packages.Release{Name: name, Version: version.String(), Requires: meta.Requires}
 	record := p.conda.Text(path.Join(at, "RECORD"))
 	if record == nil {
 		return r
 	}
 	err = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
-		if file := path.Clean(row.Path); strings.Contains(path.Base(file), ".so") && !path.IsAbs(file) && !strings.HasPrefix(file, "../") {
-			r.Libraries = append(r.Libraries, stack.Library{Path: file, Unread: true})
+		if file := path.Clean(row.Path); strings.Contains(path.Base(file), ".so") &&
+			!path.IsAbs(file) &&
+			!strings.HasPrefix(file, "../") {
+			r.Libraries = append(r.Libraries, packages.Library{Path: file, Unread: true})
 		}
 		return true
 	})
@@ -74,7 +83,7 @@ func (p *prefix) version(name string) string {
 	return ""
 }
 
-// Versions implements stack.Source.
+// Versions implements packages.Source.
 func (p *prefix) Versions(ctx context.Context, name string) ([]string, error) {
 	versions, err := p.Source.Versions(ctx, name)
 	if v := p.version(name); v != "" && ctx.Err() == nil {
@@ -83,18 +92,27 @@ func (p *prefix) Versions(ctx context.Context, name string) ([]string, error) {
 	return versions, err
 }
 
-// Release implements stack.Source.
-func (p *prefix) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+// Release implements packages.Source.
+func (p *prefix) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
 	if p.version(name) == version {
 		return p.installed(name), nil
 	}
 	return p.Source.Release(ctx, name, version, on)
 }
 
-// Read implements stack.Reader.
-func (p *prefix) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+// Read implements packages.Reader.
+func (p *prefix) Read(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.On,
+	worth func(path string) int64,
+) (*packages.Release, error) {
 	if p.version(r.Name) != r.Version {
-		if source, ok := p.Source.(stack.Reader); ok {
+		if source, ok := p.Source.(packages.Reader); ok {
 			return source.Read(ctx, r, on, worth)
 		}
 		return r, nil
@@ -110,10 +128,10 @@ func (p *prefix) Read(ctx context.Context, r *stack.Release, on stack.On, worth 
 }
 
 // library is a file of a package, read; one that can't be is known by its name alone.
-func (p *prefix) library(file string) stack.Library {
+func (p *prefix) library(file string) packages.Library {
 	l, ok := p.read[file]
 	if !ok {
-		l = stack.Described(file, p.conda.Open(path.Join(p.conda.Site, file)))
+		l = packages.Described(file, p.conda.Open(path.Join(p.conda.Site, file)))
 		p.read[file] = l
 	}
 	return l

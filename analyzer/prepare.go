@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	maxMetadata = 4 << 20  // METADATA: the longest on the public index carry a README of some 100 KB
+	// METADATA: the longest on the public index carry a README of some 100 KB
+	maxMetadata = 4 << 20
 	maxRecord   = 64 << 20 // RECORD: the longest have some 20,000 rows, 3 MB
 )
 
@@ -39,7 +40,8 @@ type prepared struct {
 	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
 }
 
-// prepare reads a file, the names of an object's symbols among names. It is called from several goroutines and looks at nothing else.
+// prepare reads a file, the names of an object's symbols among names. It is called from several
+// goroutines and looks at nothing else.
 func prepare(f *unpack.File, names *elfobj.Names) any {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
@@ -82,16 +84,22 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 		}
 	}
 	text := string(head)
-	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") || strings.HasPrefix(text, "GROUP")
+	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") ||
+		strings.HasPrefix(text, "GROUP")
 	p.elf, p.err = elfobj.ReadAmong(names, f.Content, f.Size)
 	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
 		p.size, p.digest = f.Size, digest(f)
 	}
-	p.unreadable = wheelpolicy.Unreadable(head[:min(n, wheelpolicy.HeaderSize)], f.Size, p.err != nil)
+	p.unreadable = wheelpolicy.Unreadable(
+		head[:min(n, wheelpolicy.HeaderSize)],
+		f.Size,
+		p.err != nil,
+	)
 	if p.err != nil {
 		return
 	}
-	if f.Package.Kind == unpack.KindWheel && strings.HasSuffix(f.Path, ".so") && strings.Contains(path.Base(f.Package.Path), "abi3") {
+	if f.Package.Kind == unpack.KindWheel && strings.HasSuffix(f.Path, ".so") &&
+		strings.Contains(path.Base(f.Package.Path), "abi3") {
 		static, err := elfobj.StaticSymbols(f.Content, f.Size, abi3.Prefixes...)
 		if err != nil { // .symtab only adds what the loader never looks at
 			static = nil

@@ -6,38 +6,41 @@ import (
 	"sort"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// Range says where in the declared range of a package's versions a finding begins or ends, when one end of the range shows it and the other does not. The
-// versions between are bisected, so it holds as far as the finding changes once.
+// Range says where in the declared range of a package's versions a finding begins or ends, when one
+// end of the range shows it and the other does not. The versions between are bisected, so it holds
+// as far as the finding changes once.
 type Range struct {
-	Package     string    `json:"package"`
-	Requirement string    `json:"requirement"` // as it is declared; the name alone where only another package's requirement brings it
-	Lowest      string    `json:"lowest"`      // version that exists
-	Highest     string    `json:"highest"`
-	Fails       stack.End `json:"fails"`  // the end that shows the finding
-	Before      string    `json:"before"` // the last version that is as the lowest
-	First       string    `json:"first"`  // the first version that is as the highest
+	Package     string       `json:"package"`
+	Requirement string       `json:"requirement"` // as it is declared; the name alone where only another package's requirement brings it
+	Lowest      string       `json:"lowest"`      // version that exists
+	Highest     string       `json:"highest"`
+	Fails       packages.End `json:"fails"`  // the end that shows the finding
+	Before      string       `json:"before"` // the last version that is as the lowest
+	First       string       `json:"first"`  // the first version that is as the highest
 }
 
 // String ends a finding's message.
 func (r *Range) String() string {
 	with, without := r.First+" and later", r.Before+" and before"
-	if r.Fails == stack.Lowest {
+	if r.Fails == packages.Lowest {
 		with, without = without, with
 	}
 	return fmt.Sprintf("; of %s it concerns %s, not %s", r.Requirement, with, without)
 }
 
 const (
-	maxRangeTrials = 24 // more worlds than the fixes had; a bisection of a thousand versions takes 10
-	maxSuspects    = 4  // packages that are held to decide
+	// more worlds than the fixes had; a bisection of a thousand versions takes 10
+	maxRangeTrials = 24
+	maxSuspects    = 4 // packages that are held to decide
 )
 
-// ranges finds for each finding that one end of the declared ranges shows alone which package decides, and at which version.
-func (t *tries) ranges(sets []*stack.Set, fresh []judged) error {
+// ranges finds for each finding that one end of the declared ranges shows alone which package
+// decides, and at which version.
+func (t *tries) ranges(sets []*packages.Set, fresh []judged) error {
 	if len(sets) < 2 {
 		return nil
 	}
@@ -51,11 +54,14 @@ func (t *tries) ranges(sets []*stack.Set, fresh []judged) error {
 			return err
 		}
 		if r == nil {
-			end := stack.Highest
+			end := packages.Highest
 			if x.beside[0] {
-				end = stack.Lowest
+				end = packages.Lowest
 			}
-			x.Message += fmt.Sprintf("; it shows beside the %s versions of what is declared, not beside the others", end)
+			x.Message += fmt.Sprintf(
+				"; it shows beside the %s versions of what is declared, not beside the others",
+				end,
+			)
 			continue
 		}
 		x.Range = r
@@ -65,10 +71,10 @@ func (t *tries) ranges(sets []*stack.Set, fresh []judged) error {
 }
 
 // rangeOf is nil where no single package decides, or where too much was tried.
-func (t *tries) rangeOf(x judged, low, high *stack.Set) (*Range, error) {
-	bad, good, fails := high, low, stack.Highest
+func (t *tries) rangeOf(x judged, low, high *packages.Set) (*Range, error) {
+	bad, good, fails := high, low, packages.Highest
 	if x.beside[0] {
-		bad, good, fails = low, high, stack.Lowest
+		bad, good, fails = low, high, packages.Lowest
 	}
 	suspects := 0
 	for _, at := range bad.Releases {
@@ -82,15 +88,29 @@ func (t *tries) rangeOf(x judged, low, high *stack.Set) (*Range, error) {
 			return nil, err
 		}
 		if !left {
-			return t.bisect(x, at.Name, low.Release(at.Name).Version, high.Release(at.Name).Version, fails)
+			return t.bisect(
+				x,
+				at.Name,
+				low.Release(at.Name).Version,
+				high.Release(at.Name).Version,
+				fails,
+			)
 		}
 	}
 	return nil, nil
 }
 
-// shows tells whether a finding is there beside one version of a package. known is false where that can't be told, or enough was tried.
+// shows tells whether a finding is there beside one version of a package. known is false where that
+// can't be told, or enough was tried.
 func (t *tries) shows(x judged, name, version string) (left, known bool, err error) {
-	w, err := t.run(fix.Pin{Requirement: name + "==" + version, Direct: !given(t.check.with, name)}.Apply(t.scenario))
+	w, err := t.run(
+		fix.Pin{
+			Requirement: name + "==" + version,
+			Direct:      !given(t.check.with, name),
+		}.Apply(
+			t.scenario,
+		),
+	)
 	if err != nil || w == nil {
 		return false, false, err
 	}
@@ -102,10 +122,11 @@ func (t *tries) shows(x judged, name, version string) (left, known bool, err err
 	return w.left[x.Identity()], true, nil
 }
 
-func (t *tries) bisect(x judged, name, lowest, highest string, fails stack.End) (*Range, error) {
+func (t *tries) bisect(x judged, name, lowest, highest string, fails packages.End) (*Range, error) {
 	listed, err := t.world.source.Versions(t.ctx, name)
 	if err != nil {
-		return nil, t.ctx.Err() //nolint:nilerr // what the source can't say is no error of the check
+		// what the source can't say is no error of the check
+		return nil, t.ctx.Err() //nolint:nilerr
 	}
 	from, errFrom := pkgmeta.ParseVersion(lowest)
 	to, errTo := pkgmeta.ParseVersion(highest)
@@ -113,9 +134,10 @@ func (t *tries) bisect(x judged, name, lowest, highest string, fails stack.End) 
 		return nil, nil //nolint:nilerr // nothing lies between what are no versions
 	}
 	requirement, spec := t.declared(name)
-	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool {
+	versions := slices.DeleteFunc(packages.Sorted(listed), func(v pkgmeta.Version) bool {
 		end := v.Compare(from) == 0 || v.Compare(to) == 0
-		return v.Compare(from) < 0 || v.Compare(to) > 0 || !end && (v.IsPreRelease() || !spec.Admits(v))
+		return v.Compare(from) < 0 || v.Compare(to) > 0 ||
+			!end && (v.IsPreRelease() || !spec.Admits(v))
 	})
 	if len(versions) < 2 {
 		return nil, nil
@@ -127,15 +149,24 @@ func (t *tries) bisect(x judged, name, lowest, highest string, fails stack.End) 
 		if e != nil {
 			err = e
 		}
-		return left == (fails == stack.Highest)
+		return left == (fails == packages.Highest)
 	})
 	if err != nil || unknown {
 		return nil, err
 	}
-	return &Range{Package: name, Requirement: requirement, Lowest: lowest, Highest: highest, Fails: fails, Before: versions[first-1].String(), First: versions[first].String()}, nil
+	return &Range{
+		Package:     name,
+		Requirement: requirement,
+		Lowest:      lowest,
+		Highest:     highest,
+		Fails:       fails,
+		Before:      versions[first-1].String(),
+		First:       versions[first].String(),
+	}, nil
 }
 
-// declared is the requirement of the user or the artifact on a package; its name and a range without bounds where there is none.
+// declared is the requirement of the user or the artifact on a package; its name and a range
+// without bounds where there is none.
 func (t *tries) declared(name string) (requirement string, spec pkgmeta.Spec) {
 	all := slices.Clone(t.check.with)
 	if t.facts.Metadata != nil {

@@ -76,12 +76,14 @@ type Wheel struct {
 	Version  string   `json:"version"`
 	Tags     []string `json:"tags"` // expanded, python-abi-platform
 	Requires []string `json:"requires,omitempty"`
-	// Policy is auditwheel's verdict, and ABI3 abi3audit's; null for a wheel without an abi3 tag. What those do not see is a finding.
+	// Policy is auditwheel's verdict, and ABI3 abi3audit's; null for a wheel without an abi3 tag.
+	// What those do not see is a finding.
 	Policy *wheelpolicy.Policy `json:"policy"`
 	ABI3   *abi3.Result        `json:"abi3"`
 }
 
-// Finding is one thing that does not work, or may not. Two findings are the same thing (in base and head) when Identity is equal.
+// Finding is one thing that does not work, or may not. Two findings are the same thing (in base and
+// head) when Identity is equal.
 type Finding struct {
 	Rule       string    `json:"rule"`
 	Severity   Severity  `json:"severity"`
@@ -106,12 +108,14 @@ type Finding struct {
 // Besides marks a finding about a file of another package that is loaded with the artifact's.
 func (f *Finding) Besides() { f.besides = true }
 
-// Identity tells whether two findings are the same one: it leaves out the artifact's file name, which carries a version.
+// Identity tells whether two findings are the same one: it leaves out the artifact's file name,
+// which carries a version.
 func (f *Finding) Identity() string {
 	return f.Rule + "\x00" + f.Object + "\x00" + f.Symbol + "\x00" + f.Version + "\x00" + f.Library
 }
 
-// Unread is something that should have been judged and could not be, or (in Skipped) that compat does not judge.
+// Unread is something that should have been judged and could not be, or (in Skipped) that compat
+// does not judge.
 type Unread struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`

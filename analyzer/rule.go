@@ -6,36 +6,40 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder, doc page and JSON value.
+// Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder,
+// doc page and JSON value.
 type Rule struct {
-	ID         string
-	Title      string   // what is wrong, half a sentence
-	Severity   Severity // the usual one; a finding may carry a lower one
-	Doc        string   // Markdown: what it means, why it fails, what to do, and what the rule misses
+	ID       string
+	Title    string   // what is wrong, half a sentence
+	Severity Severity // the usual one; a finding may carry a lower one
+	// Markdown: what it means, why it fails, what to do, and what the rule misses
+	Doc        string
 	References []string // specifications and documentation, as "title: address or file"
 	Check      func(*Pass)
-	Quick      bool // it looks at no symbol, so that while a fix is tried it is asked before those that do
+	// it looks at no symbol, so that while a fix is tried it is asked before those that do
+	Quick bool
 }
 
 // Pass is one rule's look at one artifact on one platform beside one set of packages.
 type Pass struct {
 	Facts    *Facts
 	Platform *platform.Platform
-	Stack    *stack.Set
+	Stack    *packages.Set
 	Views    []*View
 	Scenario fix.Scenario
 	Asked    bool // the user named the platform
-	Trial    bool // a fix is applied, to see what is left: a fix without Search need not be reported
-	GPU      GPU  // what the artifact is for, as the user says
-	Link     bool // every library is judged as one to link against
-	World    *World
-	Base     []*Facts // what the base branch has; nil where there is none
+	// a fix is applied, to see what is left: a fix without Search need not be reported
+	Trial bool
+	GPU   GPU  // what the artifact is for, as the user says
+	Link  bool // every library is judged as one to link against
+	World *World
+	Base  []*Facts // what the base branch has; nil where there is none
 
 	given   []pkgmeta.Requirement
 	linking *linking
@@ -55,7 +59,8 @@ type View struct {
 	bound *bound
 }
 
-// bound is what an object's imports are bound to, found out when a rule first asks: a fix that fails is often known by its libraries alone.
+// bound is what an object's imports are bound to, found out when a rule first asks: a fix that
+// fails is often known by its libraries alone.
 type bound struct {
 	bind     func() dynlink.Bindings // nil: done
 	bindings dynlink.Bindings
@@ -69,7 +74,8 @@ func (v *View) Bindings() dynlink.Bindings {
 	return v.bound.bindings
 }
 
-// Report adds a finding. Rule, artifact, target, severity (unless set), package and the demangled name are filled in here.
+// Report adds a finding. Rule, artifact, target, severity (unless set), package and the demangled
+// name are filled in here.
 func (p *Pass) Report(f Finding, fixes ...fix.Candidate) {
 	f.Rule = p.rule.ID
 	if f.Severity == "" {
@@ -99,7 +105,8 @@ const maxMangled = 4 << 10
 
 // Demangle gives the C++ or Rust name of a symbol, "" where it is not mangled.
 func Demangle(symbol string) string {
-	if len(symbol) > maxMangled || !(strings.HasPrefix(symbol, "_Z") || strings.HasPrefix(symbol, "_R")) {
+	if len(symbol) > maxMangled ||
+		!(strings.HasPrefix(symbol, "_Z") || strings.HasPrefix(symbol, "_R")) {
 		return ""
 	}
 	s, err := demangle.ToString(symbol, demangle.NoClones)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // span is a row of versions, each of which looks as if it helped: versions[low] to versions[high].
@@ -21,8 +21,9 @@ type ladder struct {
 	good     func(i int) bool
 }
 
-// probes are the distances at which other versions are asked for on each side of the one at fault: each may be a download. What is near is looked at one by one, and
-// behind the first good one further off a bisection finds the nearest.
+// probes are the distances at which other versions are asked for on each side of the one at fault:
+// each may be a download. What is near is looked at one by one, and behind the first good one
+// further off a bisection finds the nearest.
 var probes = []int{1, 2, 3, 4, 8, 16, 32}
 
 // newLadder lists the final versions of a package with the one at fault among them.
@@ -35,16 +36,21 @@ func (w *World) newLadder(name, from string, good func(version string) bool) (*l
 	if err != nil {
 		return nil, false
 	}
-	versions := slices.DeleteFunc(stack.Sorted(listed), func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) == 0 })
+	versions := slices.DeleteFunc(
+		packages.Sorted(listed),
+		func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) == 0 },
+	)
 	here, _ := slices.BinarySearchFunc(versions, at, pkgmeta.Version.Compare)
 	l := &ladder{versions: slices.Insert(versions, here, at), here: here}
 	l.good = func(i int) bool { return i != here && good(l.versions[i].String()) }
 	return l, true
 }
 
-// spans finds the nearest row of good versions on each side, the nearer one first. It asks for few versions, since each may be a download: the neighbours; then the
-// newest one, and where that is good the first good one by bisection however far it lies, for symbols are rarely taken away; then those further off, side by side. A
-// row is followed to the newest version, or as far as its minor release goes.
+// spans finds the nearest row of good versions on each side, the nearer one first. It asks for few
+// versions, since each may be a download: the neighbours; then the newest one, and where that is
+// good the first good one by bisection however far it lies, for symbols are rarely taken away; then
+// those further off, side by side. A row is followed to the newest version, or as far as its minor
+// release goes.
 func (l *ladder) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
@@ -54,15 +60,24 @@ func (l *ladder) spans() []span {
 			nearer = probes[n-1]
 		}
 		if d := min(probes[n], last-l.here); above < 0 && d > nearer && l.good(l.here+d) {
-			above = l.here + nearer + 1 + sort.Search(d-nearer-1, func(i int) bool { return l.good(l.here + nearer + 1 + i) })
+			above = l.here + nearer + 1 + sort.Search(
+				d-nearer-1,
+				func(i int) bool { return l.good(l.here + nearer + 1 + i) },
+			)
 		}
 		if d := min(probes[n], l.here); below < 0 && d > nearer && l.good(l.here-d) {
-			below = l.here - nearer - 1 - sort.Search(d-nearer-1, func(i int) bool { return l.good(l.here - nearer - 1 - i) })
+			below = l.here - nearer - 1 - sort.Search(
+				d-nearer-1,
+				func(i int) bool { return l.good(l.here - nearer - 1 - i) },
+			)
 		}
 	}
 	look(0)
 	if above < 0 && below < 0 && last > l.here+1 && l.good(last) {
-		above = l.here + 2 + sort.Search(last-l.here-2, func(i int) bool { return l.good(l.here + 2 + i) })
+		above = l.here + 2 + sort.Search(
+			last-l.here-2,
+			func(i int) bool { return l.good(l.here + 2 + i) },
+		)
 	}
 	for n := 1; n < len(probes) && below < 0 && (above < 0 || probes[n] < above-l.here); n++ {
 		look(n)
@@ -82,7 +97,8 @@ func (l *ladder) spans() []span {
 	return out
 }
 
-// reach is the last good version in a direction, as far as its minor release goes: found by bisection where that is not good to its end.
+// reach is the last good version in a direction, as far as its minor release goes: found by
+// bisection where that is not good to its end.
 func (l *ladder) reach(i, step int) int {
 	end := l.minor(i, step)
 	if l.good(end) {
@@ -106,7 +122,8 @@ func (l *ladder) distance(s span) int {
 	return l.here - s.high
 }
 
-// specs writes a span as requirements, each narrower than the one before: all of it, the nearest version's major and minor release, that version alone.
+// specs writes a span as requirements, each narrower than the one before: all of it, the nearest
+// version's major and minor release, that version alone.
 func (l *ladder) specs(s span) []string {
 	nearest := s.low
 	if s.low < l.here {
@@ -135,7 +152,7 @@ func (l *ladder) between(s span) string {
 	if s.high+1 < len(l.versions) {
 		beyond = l.versions[s.high+1].String()
 	}
-	return stack.Between(below, l.versions[s.low].String(), l.versions[s.high].String(), beyond)
+	return packages.Between(below, l.versions[s.low].String(), l.versions[s.high].String(), beyond)
 }
 
 func samePrefix(a, b pkgmeta.Version, n int) bool {
@@ -143,8 +160,9 @@ func samePrefix(a, b pkgmeta.Version, n int) bool {
 	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
 }
 
-// search finds the smallest change of a package's version that removes a finding, tries it, and writes the fixes: the change alone and, where it breaks a
-// requirement of somebody else, one with the others that have to move with it.
+// search finds the smallest change of a package's version that removes a finding, tries it, and
+// writes the fixes: the change alone and, where it breaks a requirement of somebody else, one with
+// the others that have to move with it.
 func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 	l, ok := t.world.newLadder(q.Package, q.From, q.Good)
 	if !ok {
@@ -160,7 +178,12 @@ func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 			if err != nil || w == nil {
 				return nil, err
 			}
-			offer := fix.Fix{Kind: fix.KindPin, Title: "Pin " + want, Command: want, Requirement: want}
+			offer := fix.Fix{
+				Kind:        fix.KindPin,
+				Title:       "Pin " + want,
+				Command:     want,
+				Requirement: want,
+			}
 			alone := t.mends(w, x)
 			if alone {
 				offer.Verified, offer.Cost = true, t.cost(w)
@@ -192,8 +215,9 @@ func (t *tries) search(x judged, q *fix.Search) ([]fix.Fix, error) {
 	return nil, nil
 }
 
-// behind says what a changed world shows that could not be seen before, because the object lacked a whole library: the change is right, and not enough. "" where the
-// finding is still there, or something else broke.
+// behind says what a changed world shows that could not be seen before, because the object lacked a
+// whole library: the change is right, and not enough. "" where the finding is still there, or
+// something else broke.
 func (t *tries) behind(w *trial, x judged) string {
 	if w.left[x.Identity()] {
 		return ""
@@ -205,7 +229,10 @@ func (t *tries) behind(w *trial, x judged) string {
 		case f.Symbol == "" || !t.hidden[f.Object]:
 			return ""
 		case first == "":
-			first = "not enough by itself: then " + Versioned(f.Symbol, f.Version) + " of " + f.Object + " is not found"
+			first = "not enough by itself: then " + Versioned(
+				f.Symbol,
+				f.Version,
+			) + " of " + f.Object + " is not found"
 		}
 	}
 	return first
@@ -214,10 +241,17 @@ func (t *tries) behind(w *trial, x judged) string {
 // maxTogether bounds how many packages one fix moves.
 const maxTogether = 6
 
-// together moves other packages along with one that was changed: those that the change requires in another version, those whose requirement stands against it
-// (the nearest version without that), and those in which the changed world finds something broken. What is required is taken as it is written, or else at its lowest
-// version, for which the one that requires it was built. nil where neither mends the finding.
-func (t *tries) together(x judged, name, want string, changed fix.Scenario, w *trial) (*fix.Fix, error) {
+// together moves other packages along with one that was changed: those that the change requires in
+// another version, those whose requirement stands against it (the nearest version without that),
+// and those in which the changed world finds something broken. What is required is taken as it is
+// written, or else at its lowest version, for which the one that requires it was built. nil where
+// neither mends the finding.
+func (t *tries) together(
+	x judged,
+	name, want string,
+	changed fix.Scenario,
+	w *trial,
+) (*fix.Fix, error) {
 	for _, lowest := range []bool{false, true} {
 		offer, err := t.moving(x, name, want, changed, w, lowest)
 		if offer != nil || err != nil {
@@ -227,7 +261,13 @@ func (t *tries) together(x judged, name, want string, changed fix.Scenario, w *t
 	return nil, nil
 }
 
-func (t *tries) moving(x judged, name, want string, changed fix.Scenario, w *trial, lowest bool) (*fix.Fix, error) {
+func (t *tries) moving(
+	x judged,
+	name, want string,
+	changed fix.Scenario,
+	w *trial,
+	lowest bool,
+) (*fix.Fix, error) {
 	moved := []string{want}
 	names := map[string]bool{name: true}
 	for w != nil && len(moved) < maxTogether {
@@ -246,17 +286,26 @@ func (t *tries) moving(x judged, name, want string, changed fix.Scenario, w *tri
 			return nil, err
 		}
 	}
-	if w == nil || len(moved) == 1 || !t.mends(w, x) || len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
+	if w == nil || len(moved) == 1 || !t.mends(w, x) ||
+		len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
 		return nil, nil
 	}
 	command := "pip install"
 	for _, m := range moved {
 		command += " '" + m + "'"
 	}
-	return &fix.Fix{Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(moved, ", "), Command: command, Requirement: want, Verified: true, Cost: t.cost(w)}, nil
+	return &fix.Fix{
+		Kind:        fix.KindEnvironment,
+		Title:       "Change together: " + strings.Join(moved, ", "),
+		Command:     command,
+		Requirement: want,
+		Verified:    true,
+		Cost:        t.cost(w),
+	}, nil
 }
 
-// lowest narrows a requirement to the lowest version that it admits; the requirement itself where none is known.
+// lowest narrows a requirement to the lowest version that it admits; the requirement itself where
+// none is known.
 func (w *World) lowest(name, requirement string) string {
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
@@ -267,7 +316,7 @@ func (w *World) lowest(name, requirement string) string {
 	if err != nil || listErr != nil {
 		return requirement
 	}
-	for _, v := range stack.Sorted(listed) {
+	for _, v := range packages.Sorted(listed) {
 		if s.Contains(v) {
 			return name + "==" + v.String()
 		}
@@ -275,7 +324,8 @@ func (w *World) lowest(name, requirement string) string {
 	return requirement
 }
 
-// follow names the next package that has to move in a changed world, and the requirement on it. "" where nothing more can be done.
+// follow names the next package that has to move in a changed world, and the requirement on it. ""
+// where nothing more can be done.
 func (t *tries) follow(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
@@ -285,7 +335,7 @@ func (t *tries) follow(w *trial, moved map[string]bool) (name, requirement strin
 			case moved[by] && !moved[c.Package]:
 				return c.Package, c.Requirement
 			case moved[c.Package] && !moved[by] && version != "":
-				if spec, ok := t.world.nearest(by, version, func(r *stack.Release) bool { return !stands(r, c.Package, c.Chosen) }); ok {
+				if spec, ok := t.world.nearest(by, version, func(r *packages.Release) bool { return !stands(r, c.Package, c.Chosen) }); ok {
 					return by, by + spec
 				}
 			}
@@ -312,7 +362,7 @@ func (t *tries) follow(w *trial, moved map[string]bool) (name, requirement strin
 }
 
 // stands tells whether a release's requirements refuse a version of a package.
-func stands(r *stack.Release, name, version string) bool {
+func stands(r *packages.Release, name, version string) bool {
 	v, err := pkgmeta.ParseVersion(version)
 	if err != nil {
 		return false
@@ -323,9 +373,17 @@ func stands(r *stack.Release, name, version string) bool {
 	})
 }
 
-// nearest is the narrow requirement on the versions of a package around the nearest one that good accepts.
-func (w *World) nearest(name, version string, good func(*stack.Release) bool) (spec string, ok bool) {
-	l, ok := w.newLadder(name, version, func(v string) bool { r := w.release(name, v); return r != nil && good(r) })
+// nearest is the narrow requirement on the versions of a package around the nearest one that good
+// accepts.
+func (w *World) nearest(
+	name, version string,
+	good func(*packages.Release) bool,
+) (spec string, ok bool) {
+	l, ok := w.newLadder(
+		name,
+		version,
+		func(v string) bool { r := w.release(name, v); return r != nil && good(r) },
+	)
 	if !ok {
 		return "", false
 	}
@@ -343,7 +401,13 @@ func deadlock(w *trial, known []string, name, spec string) string {
 			if c.Package != name || slices.Contains(known, conflictText(c)) {
 				continue
 			}
-			return fmt.Sprintf("; %s%s, which it takes, and %s, which %s requires, cannot hold together", name, spec, c.Requirement, c.By)
+			return fmt.Sprintf(
+				"; %s%s, which it takes, and %s, which %s requires, cannot hold together",
+				name,
+				spec,
+				c.Requirement,
+				c.By,
+			)
 		}
 	}
 	return ""

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // shelf is a source of versions of one package.
@@ -15,11 +15,12 @@ type shelf []string
 
 func (s shelf) Versions(context.Context, string) ([]string, error) { return s, nil }
 
-func (s shelf) Release(context.Context, string, string, stack.On) (*stack.Release, error) {
-	return nil, stack.ErrUnknown
+func (s shelf) Release(context.Context, string, string, packages.On) (*packages.Release, error) {
+	return nil, packages.ErrUnknown
 }
 
-// The nearest good versions are found on both sides, near ones and far ones, and few versions are asked for.
+// The nearest good versions are found on both sides, near ones and far ones, and few versions are
+// asked for.
 func TestLadder(t *testing.T) {
 	var hundred shelf
 	for n := range 100 {
@@ -70,7 +71,10 @@ func TestLadder(t *testing.T) {
 				t.Fatal(err)
 			}
 			nearest := func(s pkgmeta.Spec) string {
-				all := slices.DeleteFunc(stack.Sorted(hundred), func(v pkgmeta.Version) bool { return !s.Contains(v) })
+				all := slices.DeleteFunc(
+					packages.Sorted(hundred),
+					func(v pkgmeta.Version) bool { return !s.Contains(v) },
+				)
 				if c.want[i][0] == '<' {
 					slices.Reverse(all)
 				}

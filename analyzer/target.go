@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 // goal is a platform that an artifact is judged against.
@@ -17,9 +17,10 @@ type goal struct {
 	trial    bool // a fix is applied
 }
 
-// goals picks the platforms of an artifact: those asked for, else its own tag's, else every built-in one that has all the versions it asks for; and those asked for
-// beside them.
-// A platform that was asked for and that one architecture of several does not have leaves that one out: skipped says so.
+// goals picks the platforms of an artifact: those asked for, else its own tag's, else every
+// built-in one that has all the versions it asks for; and those asked for beside them. A platform
+// that was asked for and that one architecture of several does not have leaves that one out:
+// skipped says so.
 func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
@@ -29,13 +30,22 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 		for _, name := range slices.Concat(o.Platforms, o.Also) {
 			p, err := platform.Lookup(name, arch)
 			if err != nil {
-				if !slices.ContainsFunc(archs, func(a string) bool { _, err := platform.Lookup(name, a); return err == nil }) {
+				if !slices.ContainsFunc(
+					archs,
+					func(a string) bool { _, err := platform.Lookup(name, a); return err == nil },
+				) {
 					return nil, nil, err
 				}
-				skipped = append(skipped, fmt.Sprintf("its objects for %s, because %s is not known there", arch, name))
+				skipped = append(
+					skipped,
+					fmt.Sprintf("its objects for %s, because %s is not known there", arch, name),
+				)
 				continue
 			}
-			if !slices.ContainsFunc(out, func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch }) {
+			if !slices.ContainsFunc(
+				out,
+				func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch },
+			) {
 				out = append(out, goal{platform: p, asked: true})
 			}
 		}
@@ -47,7 +57,10 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 			case len(archs) == 1:
 				return nil, nil, err
 			default:
-				skipped = append(skipped, fmt.Sprintf("its objects for %s on the root: %v", arch, err))
+				skipped = append(
+					skipped,
+					fmt.Sprintf("its objects for %s on the root: %v", arch, err),
+				)
 			}
 		}
 	}
@@ -79,14 +92,16 @@ func unasked(f *Facts, arch string) []goal {
 	return out
 }
 
-// claimed is the oldest platform among the wheel's tags for an architecture: pip installs the wheel there. nil when no tag names one.
+// claimed is the oldest platform among the wheel's tags for an architecture: pip installs the wheel
+// there. nil when no tag names one.
 func claimed(f *Facts, arch string) *platform.Platform {
 	if f.Wheel == nil {
 		return nil
 	}
 	var oldest *platform.Platform
 	for _, t := range f.Wheel.Tags {
-		if !strings.HasPrefix(t.Platform, "manylinux") && !strings.HasPrefix(t.Platform, "musllinux") {
+		if !strings.HasPrefix(t.Platform, "manylinux") &&
+			!strings.HasPrefix(t.Platform, "musllinux") {
 			continue
 		}
 		p, err := platform.Lookup(t.Platform, arch)
@@ -100,16 +115,19 @@ func claimed(f *Facts, arch string) *platform.Platform {
 	return oldest
 }
 
-// oldestLiving is the glibc of the oldest platform that anybody still supports: CentOS 7 and its like, manylinux2014.
+// oldestLiving is the glibc of the oldest platform that anybody still supports: CentOS 7 and its
+// like, manylinux2014.
 const oldestLiving = "2.17"
 
-// Extinct tells whether a platform is older than every system that is still supported (manylinux1 and manylinux2010). What fails on
-// those only is a warning where a tag names them, and nothing is judged against them unasked.
+// Extinct tells whether a platform is older than every system that is still supported (manylinux1
+// and manylinux2010). What fails on those only is a warning where a tag names them, and nothing is
+// judged against them unasked.
 func Extinct(p *platform.Platform) bool {
 	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestLiving)
 }
 
-// OlderRelease tells whether one release of a libc or of CPython ("2.17", "3.9") comes before another; false when either is none.
+// OlderRelease tells whether one release of a libc or of CPython ("2.17", "3.9") comes before
+// another; false when either is none.
 func OlderRelease(a, b string) bool {
 	x, errX := ordinal(a)
 	y, errY := ordinal(b)
@@ -143,10 +161,15 @@ func architectures(f *Facts) []string {
 
 // Tagged tells whether a wheel's tags name an architecture.
 func (f *Facts) Tagged(arch string) bool {
-	return f.Wheel != nil && slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) })
+	return f.Wheel != nil &&
+		slices.ContainsFunc(
+			f.Wheel.Tags,
+			func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) },
+		)
 }
 
-// libcs are those that the objects of one architecture were linked with; glibc where they don't say.
+// libcs are those that the objects of one architecture were linked with; glibc where they don't
+// say.
 func libcs(f *Facts, arch string) []string {
 	var glibc, musl bool
 	for _, o := range f.Objects {
@@ -164,7 +187,8 @@ func libcs(f *Facts, arch string) []string {
 	return []string{"glibc"}
 }
 
-// hasVersions tells whether a platform has every version that the objects ask of libraries it provides.
+// hasVersions tells whether a platform has every version that the objects ask of libraries it
+// provides.
 func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
 	for _, o := range f.Objects {
 		if o.Arch() != arch || elsewhereOnly(f, o, p.Libc) {
@@ -186,7 +210,7 @@ func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
 }
 
 // on is the interpreter a wheel is for; where its tags leave that open, a current one.
-func on(f *Facts, arch string) stack.On {
+func on(f *Facts, arch string) packages.On {
 	python := "3.12"
 	if f.Wheel != nil {
 		for _, t := range f.Wheel.Tags {
@@ -195,5 +219,5 @@ func on(f *Facts, arch string) stack.On {
 			}
 		}
 	}
-	return stack.On{Python: python, Arch: arch}
+	return packages.On{Python: python, Arch: arch}
 }

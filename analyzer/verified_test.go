@@ -13,15 +13,16 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/analyzertest"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/rules"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/test/analyzertest"
 )
 
-// environment is a wheel with what is beside it, as files and requirements: what a user has, and can change.
+// environment is a wheel with what is beside it, as files and requirements: what a user has, and
+// can change.
 type environment struct {
 	tag      string
 	objects  map[string]string     // path in the wheel -> text form
@@ -34,26 +35,50 @@ type environment struct {
 
 // invent makes an environment in which things are likely not to fit.
 func invent(r *rand.Rand) *environment {
-	e := &environment{tag: []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)], objects: map[string]string{}, packages: analyzertest.Packages{}}
+	e := &environment{
+		tag:      []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)],
+		objects:  map[string]string{},
+		packages: analyzertest.Packages{},
+	}
 	n := 2 + r.IntN(2)
 	for p := range n {
 		name := fmt.Sprintf("p%d", p)
 		for v := range 1 + r.IntN(5) {
-			l := stack.Library{Path: name + "/lib" + name + ".so.1", SONAME: "lib" + name + ".so.1", Known: true, Versions: []string{"lib" + name + ".so.1", "V"}}
+			l := packages.Library{
+				Path:     name + "/lib" + name + ".so.1",
+				SONAME:   "lib" + name + ".so.1",
+				Known:    true,
+				Versions: []string{"lib" + name + ".so.1", "V"},
+			}
 			var exports []elfobj.Export
 			for s := range 5 {
 				if s == 0 || s <= v && r.IntN(6) > 0 || r.IntN(5) == 0 {
-					exports = append(exports, elfobj.Export{Name: fmt.Sprintf("%s_s%d", name, s), Version: "V", Kind: "func"})
+					exports = append(
+						exports,
+						elfobj.Export{
+							Name:    fmt.Sprintf("%s_s%d", name, s),
+							Version: "V",
+							Kind:    "func",
+						},
+					)
 				}
 			}
 			l.Exports = elfobj.NewExports(exports...)
 			if r.IntN(8) == 0 {
 				l.Path, l.SONAME = name+"/lib"+name+".so.2", "lib"+name+".so.2"
 			}
-			rel := &stack.Release{Name: name, Version: fmt.Sprintf("%d.%d", 1+v/3, v%3), Known: true, Libraries: []stack.Library{l}}
-			if below := fmt.Sprintf("p%d", p-1); p > 0 && len(e.packages[below]) > 0 && r.IntN(2) == 0 {
+			rel := &packages.Release{
+				Name:      name,
+				Version:   fmt.Sprintf("%d.%d", 1+v/3, v%3),
+				Known:     true,
+				Libraries: []packages.Library{l},
+			}
+			if below := fmt.Sprintf("p%d", p-1); p > 0 && len(e.packages[below]) > 0 &&
+				r.IntN(2) == 0 {
 				pin := e.packages[below][r.IntN(len(e.packages[below]))].Version
-				q, err := pkgmeta.ParseRequirement(below + []string{"==", ">=", "<="}[r.IntN(3)] + pin)
+				q, err := pkgmeta.ParseRequirement(
+					below + []string{"==", ">=", "<="}[r.IntN(3)] + pin,
+				)
 				if err != nil {
 					panic(err)
 				}
@@ -95,13 +120,19 @@ func invent(r *rand.Rand) *environment {
 				add(line)
 			}
 		}
-		if slices.ContainsFunc(text, func(l string) bool { return strings.HasSuffix(l, "libm.so.6") }) {
+		if slices.ContainsFunc(
+			text,
+			func(l string) bool { return strings.HasSuffix(l, "libm.so.6") },
+		) {
 			add("needed libm.so.6")
 		}
 		if r.IntN(8) == 0 {
 			add("needed libcublas.so.12")
 		}
-		e.objects[fmt.Sprintf("pkg/_m%d.cpython-312-x86_64-linux-gnu.so", o)] = strings.Join(text, "\n") + "\n"
+		e.objects[fmt.Sprintf("pkg/_m%d.cpython-312-x86_64-linux-gnu.so", o)] = strings.Join(
+			text,
+			"\n",
+		) + "\n"
 	}
 	if r.IntN(2) == 0 {
 		e.objects["pkg/libhelper.so"] = "elf x86_64\nsoname libhelper.so\nexport own_helper\nneeded libc.so.6\n"
@@ -111,14 +142,27 @@ func invent(r *rand.Rand) *environment {
 		for _, dir := range []string{"/opt/a", "/opt/b"}[:1+r.IntN(2)] {
 			e.path = append(e.path, dir)
 			p := r.IntN(n)
-			text := fmt.Sprintf("elf x86_64\nsoname libp%d.so.1\nneeded libc.so.6\nexport p%d_s0@@V\n", p, p)
+			text := fmt.Sprintf(
+				"elf x86_64\nsoname libp%d.so.1\nneeded libc.so.6\nexport p%d_s0@@V\n",
+				p,
+				p,
+			)
 			if r.IntN(2) == 0 {
 				text += fmt.Sprintf("export p%d_s%d@@V\n", p, 1+r.IntN(4))
 			}
 			e.files[fmt.Sprintf("%s/libp%d.so.1", dir, p)] = text
 		}
 	}
-	e.packages["nvidia-cublas-cu12"] = []*stack.Release{{Name: "nvidia-cublas-cu12", Version: "12.1", Known: true, Libraries: []stack.Library{{Path: "nvidia/libcublas.so.12", SONAME: "libcublas.so.12", Known: true}}}}
+	e.packages["nvidia-cublas-cu12"] = []*packages.Release{
+		{
+			Name:    "nvidia-cublas-cu12",
+			Version: "12.1",
+			Known:   true,
+			Libraries: []packages.Library{
+				{Path: "nvidia/libcublas.so.12", SONAME: "libcublas.so.12", Known: true},
+			},
+		},
+	}
 	return e
 }
 
@@ -155,18 +199,26 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	in := analyzer.Input{Name: "invented-1.0-cp312-cp312-" + e.tag + "_x86_64.whl", Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
+	in := analyzer.Input{
+		Name:    "invented-1.0-cp312-cp312-" + e.tag + "_x86_64.whl",
+		Content: bytes.NewReader(b.Bytes()),
+		Size:    int64(b.Len()),
+	}
 	var folders []analyzer.Folder
 	for _, dir := range e.path {
-		folders = append(folders, analyzer.Folder{Path: dir, Open: func(file string) *elfobj.Object {
-			o, err := elfobj.Parse(e.files[dir+"/"+file])
-			if err != nil {
-				return nil
-			}
-			return o
-		}})
+		folders = append(
+			folders,
+			analyzer.Folder{Path: dir, Open: func(file string) *elfobj.Object {
+				o, err := elfobj.Parse(e.files[dir+"/"+file])
+				if err != nil {
+					return nil
+				}
+				return o
+			}},
+		)
 	}
-	r, err := analyzer.New(rules.All()).Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages, LibraryPath: folders})
+	r, err := analyzer.New(rules.All()).
+		Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages, LibraryPath: folders})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +234,18 @@ var (
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
 
-// follow does what a fix says, as a user would who reads it: a requirement is written into METADATA or installed, an object is edited, the file is renamed.
-// ok is false for a fix that is no edit of these files (flags for those who link against a library).
+// follow does what a fix says, as a user would who reads it: a requirement is written into METADATA
+// or installed, an object is edited, the file is renamed. ok is false for a fix that is no edit of
+// these files (flags for those who link against a library).
 func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environment, ok bool) {
 	c := *e
-	c.objects, c.requires, c.with = maps.Clone(e.objects), slices.Clone(e.requires), slices.Clone(e.with)
+	c.objects, c.requires, c.with = maps.Clone(
+		e.objects,
+	), slices.Clone(
+		e.requires,
+	), slices.Clone(
+		e.with,
+	)
 	name := func(requirement string) string {
 		return strings.FieldsFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~", r) })[0]
 	}
@@ -203,7 +262,10 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		}
 	case fix.KindEnvironment:
 		if m := takenOut.FindStringSubmatch(x.Title); m != nil {
-			c.path = slices.DeleteFunc(slices.Clone(c.path), func(dir string) bool { return dir == m[1] })
+			c.path = slices.DeleteFunc(
+				slices.Clone(c.path),
+				func(dir string) bool { return dir == m[1] },
+			)
 			break
 		}
 		all := quotedWord.FindAllStringSubmatch(x.Command, -1)
@@ -218,7 +280,12 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		c.tag = newTag.FindStringSubmatch(x.Command)[1]
 	case fix.KindSymver:
 		m := symverLine.FindStringSubmatch(x.Command)
-		c.objects[f.Object] = strings.Replace(c.objects[f.Object], "import "+m[1]+"@"+f.Version+" ", "import "+m[1]+"@"+m[2]+" ", 1)
+		c.objects[f.Object] = strings.Replace(
+			c.objects[f.Object],
+			"import "+m[1]+"@"+f.Version+" ",
+			"import "+m[1]+"@"+m[2]+" ",
+			1,
+		)
 	case fix.KindPatchelf:
 		for command := range strings.SplitSeq(x.Command, " && ") {
 			if m := addNeeded.FindStringSubmatch(command); m != nil {
@@ -238,8 +305,9 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 	return &c, true
 }
 
-// TestVerifiedFixesHelp holds the promise of the word "verified" in invented environments: when the change is made for real, in the files and the requirements, and
-// everything is judged again from the start, the finding is gone and no other one came.
+// TestVerifiedFixesHelp holds the promise of the word "verified" in invented environments: when the
+// change is made for real, in the files and the requirements, and everything is judged again from
+// the start, the finding is gone and no other one came.
 func TestVerifiedFixesHelp(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(150) {
@@ -267,9 +335,24 @@ func TestVerifiedFixesHelp(t *testing.T) {
 				for _, g := range after.check(t).Findings {
 					switch {
 					case g.Identity() == f.Identity():
-						t.Errorf("seed %d: %s: %q (%s) does not remove %q", seed, f.Rule, x.Title, x.Command, f.Message)
+						t.Errorf(
+							"seed %d: %s: %q (%s) does not remove %q",
+							seed,
+							f.Rule,
+							x.Title,
+							x.Command,
+							f.Message,
+						)
 					case !slices.Contains(had, g.Identity()) && g.Severity != analyzer.Note:
-						t.Errorf("seed %d: %s: %q (%s) removes %q and adds %q", seed, f.Rule, x.Title, x.Command, f.Message, g.Message)
+						t.Errorf(
+							"seed %d: %s: %q (%s) removes %q and adds %q",
+							seed,
+							f.Rule,
+							x.Title,
+							x.Command,
+							f.Message,
+							g.Message,
+						)
 					}
 				}
 			}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// An artifact is judged again in at most maxTrials different worlds, and fewer where it has many objects: maxWork bounds how many objects are judged in all
-// trials together (about ten seconds). What is not tried any more is offered as unverified.
+// An artifact is judged again in at most maxTrials different worlds, and fewer where it has many
+// objects: maxWork bounds how many objects are judged in all trials together (about ten seconds).
+// What is not tried any more is offered as unverified.
 const (
 	maxTrials = 64
 	maxWork   = 1500
@@ -20,16 +21,18 @@ const (
 
 // tries judges one artifact on one platform again and again, each time with a fix applied.
 type tries struct {
-	ctx       context.Context
-	check     *check
-	facts     *Facts
-	goal      goal
-	scenario  fix.Scenario
-	world     *World
-	before    map[string]bool // identities of the findings that are there without a fix
-	hidden    map[string]bool // objects that lack a whole library, so that their symbols could not be judged
-	unlinked  map[string]bool // objects with a symbol of theirs that a linker does not resolve without a fix
-	conflicts []string        // of the packages that are beside it without a fix
+	ctx      context.Context
+	check    *check
+	facts    *Facts
+	goal     goal
+	scenario fix.Scenario
+	world    *World
+	before   map[string]bool // identities of the findings that are there without a fix
+	// objects that lack a whole library, so that their symbols could not be judged
+	hidden map[string]bool
+	// objects with a symbol of theirs that a linker does not resolve without a fix
+	unlinked  map[string]bool
+	conflicts []string // of the packages that are beside it without a fix
 	known     map[string]*trial
 	most      int // trials
 }
@@ -38,14 +41,36 @@ type tries struct {
 type trial struct {
 	found  []judged
 	left   map[string]bool // their identities
-	sets   []*stack.Set
+	sets   []*packages.Set
 	failed bool // something broke that no finding is worth, and the rest was not looked at
 }
 
-// try judges the artifact again with each candidate fix applied, and gives the fresh findings those that helped. A fix that can't be
-// applied in the model is offered as unverified; one that fails is not offered.
-func (c *check) try(ctx context.Context, f *Facts, g goal, s fix.Scenario, all []judged, sets []*stack.Set, fresh []judged) error {
-	t := &tries{ctx: ctx, check: c, facts: f, goal: g, scenario: s, world: c.world(ctx, f, g), before: map[string]bool{}, hidden: map[string]bool{}, unlinked: map[string]bool{}, conflicts: conflicts(sets), known: map[string]*trial{}, most: maxTrials}
+// try judges the artifact again with each candidate fix applied, and gives the fresh findings those
+// that helped. A fix that can't be applied in the model is offered as unverified; one that fails is
+// not offered.
+func (c *check) try(
+	ctx context.Context,
+	f *Facts,
+	g goal,
+	s fix.Scenario,
+	all []judged,
+	sets []*packages.Set,
+	fresh []judged,
+) error {
+	t := &tries{
+		ctx:       ctx,
+		check:     c,
+		facts:     f,
+		goal:      g,
+		scenario:  s,
+		world:     c.world(ctx, f, g),
+		before:    map[string]bool{},
+		hidden:    map[string]bool{},
+		unlinked:  map[string]bool{},
+		conflicts: conflicts(sets),
+		known:     map[string]*trial{},
+		most:      maxTrials,
+	}
 	for _, x := range all {
 		t.before[x.Identity()] = true
 		t.unlinked[x.linkKey()] = true
@@ -131,9 +156,10 @@ func (t *tries) judge(s fix.Scenario, hopeless func(*Finding) bool) (*trial, err
 	return w, nil
 }
 
-// mends tells whether a changed world is without the finding, and without any error or warning that was not there before. What only the libraries of other packages ask
-// of the system is no finding of the artifact: it is told as a cost. Nor is it new that a program can't be linked for want of a symbol, when the linker now misses it for
-// another reason.
+// mends tells whether a changed world is without the finding, and without any error or warning that
+// was not there before. What only the libraries of other packages ask of the system is no finding
+// of the artifact: it is told as a cost. Nor is it new that a program can't be linked for want of a
+// symbol, when the linker now misses it for another reason.
 func (t *tries) mends(w *trial, x judged) bool {
 	return !w.failed && !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
 		return t.breaks(f.Finding) || x.linkKey() != "" && t.fresh(f.Finding)
@@ -145,12 +171,14 @@ func (t *tries) fresh(f *Finding) bool {
 	return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem()
 }
 
-// breaks tells whether a finding of a changed world is one for which no other is worth being mended.
+// breaks tells whether a finding of a changed world is one for which no other is worth being
+// mended.
 func (t *tries) breaks(f *Finding) bool {
 	return t.fresh(f) && (f.linkKey() == "" || !t.unlinked[f.linkKey()])
 }
 
-// linkKey is the object and the symbol of a finding about linking against the object, "" of any other.
+// linkKey is the object and the symbol of a finding about linking against the object, "" of any
+// other.
 func (f *Finding) linkKey() string {
 	if !strings.HasPrefix(f.Rule, "link-") || f.Symbol == "" {
 		return ""
@@ -158,14 +186,18 @@ func (f *Finding) linkKey() string {
 	return f.Object + "\x00" + f.Symbol
 }
 
-// asksSystem tells whether a finding is only that a library of another package needs one that the system has to bring.
+// asksSystem tells whether a finding is only that a library of another package needs one that the
+// system has to bring.
 func (f *Finding) asksSystem() bool { return f.besides && f.Severity != Error }
 
-// cost says what a changed world gives up: requirements that are no longer met, and what the system has to bring now.
+// cost says what a changed world gives up: requirements that are no longer met, and what the system
+// has to bring now.
 func (t *tries) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {
-		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); f.asksSystem() && !t.before[f.Identity()] && !slices.Contains(out, text) {
+		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); f.asksSystem() &&
+			!t.before[f.Identity()] &&
+			!slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
@@ -173,7 +205,7 @@ func (t *tries) cost(w *trial) []string {
 }
 
 // conflicts writes what the chosen releases don't meet.
-func conflicts(sets []*stack.Set) []string {
+func conflicts(sets []*packages.Set) []string {
 	var out []string
 	for _, s := range sets {
 		for _, x := range s.Conflicts {
@@ -185,13 +217,16 @@ func conflicts(sets []*stack.Set) []string {
 	return out
 }
 
-func conflictText(x stack.Conflict) string {
-	if x.By == stack.Artifact {
+func conflictText(x packages.Conflict) string {
+	if x.By == packages.Artifact {
 		return "conflicts with the artifact's own requirement " + x.Requirement
 	}
 	return "conflicts with " + x.By + ", which requires " + x.Requirement
 }
 
 func newConflicts(now, known []string) []string {
-	return slices.DeleteFunc(slices.Clone(now), func(s string) bool { return slices.Contains(known, s) })
+	return slices.DeleteFunc(
+		slices.Clone(now),
+		func(s string) bool { return slices.Contains(known, s) },
+	)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
-// audit is what auditwheel and abi3audit look at in a wheel, gathered while it is read: every ELF file, also those that compat itself does not judge.
+// audit is what auditwheel and abi3audit look at in a wheel, gathered while it is read: every ELF
+// file, also those that compat itself does not judge.
 type audit struct {
 	wheelpolicy.Wheel
 	members
@@ -25,7 +26,9 @@ func newFacts(p *unpack.Package) *Facts {
 	if p.Kind != unpack.KindWheel {
 		return f
 	}
-	f.audit = &audit{Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}}}
+	f.audit = &audit{
+		Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}},
+	}
 	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {
 		f.Wheel = &w
 		for _, t := range w.Tags {

@@ -12,9 +12,9 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Anchor finds the source line that causes a finding: the requirement of a dependency, the build image or platform tag, the link
-// command, the package index. Where no line can be told it is the first line of the best fitting file. ok is false only when
-// there is no file with a line in it.
+// Anchor finds the source line that causes a finding: the requirement of a dependency, the build
+// image or platform tag, the link command, the package index. Where no line can be told it is the
+// first line of the best fitting file. ok is false only when there is no file with a line in it.
 func Anchor(f *analyzer.Finding, files map[string]string) (file string, line int, ok bool) {
 	for _, search := range searches(f) {
 		if file, line = search(files); line > 0 {
@@ -73,16 +73,23 @@ func aboutLibc(f *analyzer.Finding) bool {
 	return false
 }
 
-// scan visits the lines of files of some kinds, a comment taken off each, and keeps the one with the highest score; 0 is none.
-// Among equals the file that comes first in the order of kinds wins, then the one nearest to the root, then the first line.
-func scan(files map[string]string, kinds []fileKind, score func(kind fileKind, section, line string) int) (string, int) {
+// scan visits the lines of files of some kinds, a comment taken off each, and keeps the one with
+// the highest score; 0 is none. Among equals the file that comes first in the order of kinds wins,
+// then the one nearest to the root, then the first line.
+func scan(
+	files map[string]string,
+	kinds []fileKind,
+	score func(kind fileKind, section, line string) int,
+) (string, int) {
 	best, bestFile, bestLine := 0, "", 0
 	for _, p := range inOrder(files, kinds) {
 		section := ""
 		toml := path.Ext(p) == ".toml"
 		for i, l := range lines(files[p]) {
 			l = code(l)
-			if t := strings.TrimSpace(l); toml && strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") && !strings.ContainsAny(t, `"'`) {
+			if t := strings.TrimSpace(l); toml && strings.HasPrefix(t, "[") &&
+				strings.HasSuffix(t, "]") &&
+				!strings.ContainsAny(t, `"'`) {
 				section = strings.Trim(t, "[] ")
 			}
 			if s := score(kindOf(p), section, l); s > best {
@@ -94,7 +101,10 @@ func scan(files map[string]string, kinds []fileKind, score func(kind fileKind, s
 }
 
 func inOrder(files map[string]string, kinds []fileKind) []string {
-	ps := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(p string) bool { return !slices.Contains(kinds, kindOf(p)) })
+	ps := slices.DeleteFunc(
+		slices.Collect(maps.Keys(files)),
+		func(p string) bool { return !slices.Contains(kinds, kindOf(p)) },
+	)
 	slices.SortFunc(ps, func(a, b string) int {
 		return cmp.Or(
 			slices.Index(kinds, kindOf(a))-slices.Index(kinds, kindOf(b)),
@@ -113,7 +123,8 @@ func lines(content string) []string {
 	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 }
 
-// code is a line without its comment. A "#" counts outside quotes, at the start or behind white space.
+// code is a line without its comment. A "#" counts outside quotes, at the start or behind white
+// space.
 func code(l string) string {
 	quote := byte(0)
 	for i := range len(l) {
@@ -134,24 +145,30 @@ func code(l string) string {
 // requirement looks for the line that requires a package.
 func requirement(name string) search {
 	return func(files map[string]string) (string, int) {
-		return scan(files, []fileKind{projectPy, pinned, imageFile, workflowYML}, func(kind fileKind, section, line string) int {
-			r, ok := findRequirement(line, name, kind)
-			switch {
-			case !ok:
-				return 0
-			case section == "build-system": // what it is built with; what it runs with says more
-				return 1
-			case r.spec == "":
-				return 2
-			}
-			return 3
-		})
+		return scan(
+			files,
+			[]fileKind{projectPy, pinned, imageFile, workflowYML},
+			func(kind fileKind, section, line string) int {
+				r, ok := findRequirement(line, name, kind)
+				switch {
+				case !ok:
+					return 0
+				case section == "build-system": // what it is built with; what it runs with says more
+					return 1
+				case r.spec == "":
+					return 2
+				}
+				return 3
+			},
+		)
 	}
 }
 
 var (
-	manyTag   = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
-	buildArg  = lazyregexp.New(`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-\w+-image\b`)
+	manyTag  = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
+	buildArg = lazyregexp.New(
+		`CIBW_(?:MANYLINUX|MUSLLINUX)|AUDITWHEEL_PLAT|--plat\b|plat[-_]name|linux-\w+-image\b`,
+	)
 	imageLine = lazyregexp.New(`^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
 	runnerOS  = lazyregexp.New(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
 )
@@ -159,30 +176,39 @@ var (
 // image looks for the platform that the artifact is built for or in.
 func image(target string) search {
 	return func(files map[string]string) (string, int) {
-		return scan(files, []fileKind{projectPy, workflowYML, imageFile, pinned}, func(kind fileKind, _, line string) int {
-			tag := manyTag.FindString(line)
-			switch {
-			case tag != "" && target != "" && sameTag(tag, target):
-				return 6
-			case tag != "":
-				return 5
-			case buildArg.MatchString(line):
-				return 4
-			case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
-				return 3
-			case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
-				return 2
-			case kind == workflowYML && runnerOS.MatchString(line):
-				return 1
-			}
-			return 0
-		})
+		return scan(
+			files,
+			[]fileKind{projectPy, workflowYML, imageFile, pinned},
+			func(kind fileKind, _, line string) int {
+				tag := manyTag.FindString(line)
+				switch {
+				case tag != "" && target != "" && sameTag(tag, target):
+					return 6
+				case tag != "":
+					return 5
+				case buildArg.MatchString(line):
+					return 4
+				case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
+					return 3
+				case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
+					return 2
+				case kind == workflowYML && runnerOS.MatchString(line):
+					return 1
+				}
+				return 0
+			},
+		)
 	}
 }
 
-var aliases = map[string]string{"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12", "manylinux2014": "manylinux_2_17"} // PEP 600
+var aliases = map[string]string{
+	"manylinux1":    "manylinux_2_5",
+	"manylinux2010": "manylinux_2_12",
+	"manylinux2014": "manylinux_2_17",
+} // PEP 600
 
-// sameTag says whether a tag without architecture is the platform of a target: manylinux2014 of manylinux_2_17_x86_64.
+// sameTag says whether a tag without architecture is the platform of a target: manylinux2014 of
+// manylinux_2_17_x86_64.
 func sameTag(tag, target string) bool {
 	canonical := func(t string) string {
 		t = manyTag.FindString(t)
@@ -194,26 +220,34 @@ func sameTag(tag, target string) bool {
 	return canonical(target) != "" && canonical(tag) == canonical(target)
 }
 
-var linkWords = lazyregexp.New(`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`)
+var linkWords = lazyregexp.New(
+	`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`,
+)
 
-// linked looks for the command that links the object, or against the library; with any, one that links something else will do.
+// linked looks for the command that links the object, or against the library; with any, one that
+// links something else will do.
 func linked(f *analyzer.Finding, any bool) search {
 	stems := distinct([]string{stem(f.Object), stem(f.Library)})
 	return func(files map[string]string) (string, int) {
-		return scan(files, []fileKind{native, projectPy, imageFile, workflowYML}, func(kind fileKind, _, line string) int {
-			if kind == native && strings.HasPrefix(strings.TrimSpace(line), "//") || !linkWords.MatchString(line) {
-				return 0
-			}
-			for i, s := range stems {
-				if hasWord(line, s) {
-					return 4 - i
+		return scan(
+			files,
+			[]fileKind{native, projectPy, imageFile, workflowYML},
+			func(kind fileKind, _, line string) int {
+				if kind == native && strings.HasPrefix(strings.TrimSpace(line), "//") ||
+					!linkWords.MatchString(line) {
+					return 0
 				}
-			}
-			if any && (kind == native || strings.Contains(line, "extra_link_args")) {
-				return 1
-			}
-			return 0
-		})
+				for i, s := range stems {
+					if hasWord(line, s) {
+						return 4 - i
+					}
+				}
+				if any && (kind == native || strings.Contains(line, "extra_link_args")) {
+					return 1
+				}
+				return 0
+			},
+		)
 	}
 }
 
@@ -235,7 +269,8 @@ func hasWord(line, word string) bool {
 		}
 		i += from
 		end := i + len(word)
-		before := i == 0 || !nameByte(line[i-1]) || strings.HasSuffix(line[:i], "-l") || strings.HasSuffix(line[:i], "lib")
+		before := i == 0 || !nameByte(line[i-1]) || strings.HasSuffix(line[:i], "-l") ||
+			strings.HasSuffix(line[:i], "lib")
 		if before && (end == len(line) || !nameByte(line[end])) {
 			return true
 		}
@@ -245,30 +280,39 @@ func hasWord(line, word string) bool {
 
 var (
 	wheelIndex = lazyregexp.New(`(?i)--(?:extra-)?index-url|find-links|[/=](?:rocm|cu)\d`)
-	gpuSetting = lazyregexp.New(`(?i)\b(?:cuda|rocm|hip)\w*\s*[:=]|find_package\s*\(\s*(?:cuda|hip|torch)|CUDAExtension|HIPExtension`)
+	gpuSetting = lazyregexp.New(
+		`(?i)\b(?:cuda|rocm|hip)\w*\s*[:=]|find_package\s*\(\s*(?:cuda|hip|torch)|CUDAExtension|HIPExtension`,
+	)
 )
 
 // gpuStack looks for where CUDA, ROCm or torch is chosen.
 func gpuStack(files map[string]string) (string, int) {
-	return scan(files, []fileKind{projectPy, pinned, workflowYML, imageFile, native}, func(kind fileKind, _, line string) int {
-		_, torch := findRequirement(line, "torch", kind)
-		switch {
-		case wheelIndex.MatchString(line) && strings.Contains(line, "torch"):
-			return 4
-		case torch:
-			return 3
-		case wheelIndex.MatchString(line):
-			return 2
-		case gpuSetting.MatchString(line):
-			return 1
-		}
-		return 0
-	})
+	return scan(
+		files,
+		[]fileKind{projectPy, pinned, workflowYML, imageFile, native},
+		func(kind fileKind, _, line string) int {
+			_, torch := findRequirement(line, "torch", kind)
+			switch {
+			case wheelIndex.MatchString(line) && strings.Contains(line, "torch"):
+				return 4
+			case torch:
+				return 3
+			case wheelIndex.MatchString(line):
+				return 2
+			case gpuSetting.MatchString(line):
+				return 1
+			}
+			return 0
+		},
+	)
 }
 
 // fallback is the first line of the file that says most about how the artifact comes to be.
 func fallback(files map[string]string) (string, int, bool) {
-	ps := inOrder(files, []fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind})
+	ps := inOrder(
+		files,
+		[]fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind},
+	)
 	for _, p := range ps {
 		if files[p] != "" {
 			return p, 1, true

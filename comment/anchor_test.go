@@ -57,12 +57,40 @@ func TestAnchor(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	paths := []string{"src/x.py", "third_party/y/CMakeLists.txt", "tests/requirements.txt", "README.md", "pyproject.toml", "requirements/base.txt", "docs/x.md", "cmake/CMakeLists.txt", ".github/workflows/w.yml", ".github/workflows/w.sh", "Dockerfile.build", "requirements-dev.txt", "setup.py", "recipe/meta.yaml"}
-	want := []string{"pyproject.toml", "setup.py", "requirements-dev.txt", "Dockerfile.build", ".github/workflows/w.yml", "README.md", "recipe/meta.yaml", "requirements/base.txt", "cmake/CMakeLists.txt"}
+	paths := []string{
+		"src/x.py",
+		"third_party/y/CMakeLists.txt",
+		"tests/requirements.txt",
+		"README.md",
+		"pyproject.toml",
+		"requirements/base.txt",
+		"docs/x.md",
+		"cmake/CMakeLists.txt",
+		".github/workflows/w.yml",
+		".github/workflows/w.sh",
+		"Dockerfile.build",
+		"requirements-dev.txt",
+		"setup.py",
+		"recipe/meta.yaml",
+	}
+	want := []string{
+		"pyproject.toml",
+		"setup.py",
+		"requirements-dev.txt",
+		"Dockerfile.build",
+		".github/workflows/w.yml",
+		"README.md",
+		"recipe/meta.yaml",
+		"requirements/base.txt",
+		"cmake/CMakeLists.txt",
+	}
 	if got := Candidates(paths); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := Candidates([]string{"logo.png", "src/a.c", "z.h"}); !slices.Equal(got, []string{"z.h"}) {
+	if got := Candidates([]string{"logo.png", "src/a.c", "z.h"}); !slices.Equal(
+		got,
+		[]string{"z.h"},
+	) {
 		t.Errorf("a tree without candidates: %q", got)
 	}
 	var many []string
@@ -79,8 +107,16 @@ func TestCandidates(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	pin := fix.Fix{Kind: fix.KindPin, Requirement: "nvidia-nvjitlink-cu12>=12.9"}
-	tag := fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_28_x86_64", Command: "wheel tags --platform-tag manylinux_2_28_x86_64 x-manylinux2014_x86_64.whl"}
-	image := fix.Fix{Kind: fix.KindImage, Title: "Build in the manylinux2014 image", Command: "quay.io/pypa/manylinux2014_x86_64"}
+	tag := fix.Fix{
+		Kind:    fix.KindPlatformTag,
+		Title:   "Tag the wheel manylinux_2_28_x86_64",
+		Command: "wheel tags --platform-tag manylinux_2_28_x86_64 x-manylinux2014_x86_64.whl",
+	}
+	image := fix.Fix{
+		Kind:    fix.KindImage,
+		Title:   "Build in the manylinux2014 image",
+		Command: "quay.io/pypa/manylinux2014_x86_64",
+	}
 	newer := fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_31_x86_64"}
 	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg", ".github/workflows/w.yml", "Dockerfile"
 	for _, c := range []struct {
@@ -119,7 +155,8 @@ func TestEdit(t *testing.T) {
 		{toml, tag, `manylinux-x86_64-image = "manylinux2014"`, `manylinux-x86_64-image = "manylinux_2_28"`},
 		{yml, tag, `      run: auditwheel repair --plat manylinux2014_x86_64 dist/*.whl`, `      run: auditwheel repair --plat manylinux_2_28_x86_64 dist/*.whl`},
 		{docker, image, `FROM quay.io/pypa/manylinux_2_34_x86_64`, `FROM quay.io/pypa/manylinux2014_x86_64`},
-		{yml, newer, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""}, // there is no such image
+		// there is no such image
+		{yml, newer, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, image, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, tag, `          CIBW_BUILD: "*manylinux2014*"`, ""},
 		{yml, tag, `   image: [manylinux2014, manylinux_2_34]`, ""},
@@ -149,7 +186,9 @@ func TestReviewOnlyOnLinesOfTheDiff(t *testing.T) {
 	if len(again) != 1 || strings.Contains(again[0].Body, "\r") {
 		t.Errorf("with CRLF: %+v", again)
 	}
-	if got := Render(Input{Report: of(old(nvjitlink())), Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}}).Review; len(got) != 0 {
+	if got := Render(Input{Report: of(old(nvjitlink())), Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}}).Review; len(
+		got,
+	) != 0 {
 		t.Errorf("an existing finding gets a suggestion: %+v", got)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// annotations hang the new errors and warnings on the lines that cause them: one for each rule, object and line.
+// annotations hang the new errors and warnings on the lines that cause them: one for each rule,
+// object and line.
 func annotations(in Input, groups []*group) []Annotation {
 	type place struct {
 		rule, object, path string
@@ -52,13 +53,19 @@ func annotation(file string, line int, groups []*group) Annotation {
 			break
 		}
 		lines = append(lines, oneLine(g, 30))
-		raw = append(raw, strings.Join(distinct(append([]string{g.Version, g.Library}, g.symbols...)), " "))
+		raw = append(
+			raw,
+			strings.Join(distinct(append([]string{g.Version, g.Library}, g.symbols...)), " "),
+		)
 	}
 	for i, x := range first.fixes {
 		if i == 3 {
 			break
 		}
-		lines = append(lines, "Fix: "+mdsafe.Prose(x.Title, append(names(first.Finding), x.Requirement)...))
+		lines = append(
+			lines,
+			"Fix: "+mdsafe.Prose(x.Title, append(names(first.Finding), x.Requirement)...),
+		)
 		if x.Command != "" {
 			raw = append(raw, x.Command)
 		}

@@ -12,12 +12,14 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Spot is what an answer belongs to: a comment with a command, or a button that somebody pressed on a check run.
+// Spot is what an answer belongs to: a comment with a command, or a button that somebody pressed on
+// a check run.
 type Spot struct {
-	Number  int    // the pull request
-	Comment int64  // 0: a button
-	Thread  int64  // of a comment on the diff: the first one of its conversation, which the answer goes into
-	Press   string // of a button: tells one press from another
+	Number  int   // the pull request
+	Comment int64 // 0: a button
+	// of a comment on the diff: the first one of its conversation, which the answer goes into
+	Thread int64
+	Press  string // of a button: tells one press from another
 }
 
 // marker begins the reply to a spot, so that it is found again.
@@ -29,8 +31,8 @@ func (s Spot) marker() string {
 	return "<!-- compat:reply " + name + " -->"
 }
 
-// React puts a reaction ("eyes", "+1", "-1", "confused") on the comment of a spot. GitHub keeps one of a kind for each user. A button has none, and a
-// comment that is gone needs none.
+// React puts a reaction ("eyes", "+1", "-1", "confused") on the comment of a spot. GitHub keeps one
+// of a kind for each user. A button has none, and a comment that is gone needs none.
 func (p *Poster) React(ctx context.Context, at Spot, content string) error {
 	if at.Comment == 0 {
 		return nil
@@ -49,7 +51,8 @@ func (p *Poster) React(ctx context.Context, at Spot, content string) error {
 	return err
 }
 
-// Reply answers at a spot, once: a reply to the same one that is there already is enough. body is Markdown of ours.
+// Reply answers at a spot, once: a reply to the same one that is there already is enough. body is
+// Markdown of ours.
 func (p *Poster) Reply(ctx context.Context, at Spot, body string) error {
 	there := func() (found bool, err error) {
 		err = p.said(ctx, at, func(by *gh.User, text string) bool {
@@ -66,25 +69,48 @@ func (p *Poster) Reply(ctx context.Context, at Spot, body string) error {
 		if at.Thread != 0 {
 			return p.Client.ReplyInThread(ctx, p.Owner, p.Repo, at.Number, at.Thread, full)
 		}
-		_, _, err := p.Client.Issues.CreateComment(ctx, p.Owner, p.Repo, at.Number, &gh.IssueComment{Body: &full})
+		_, _, err := p.Client.Issues.CreateComment(
+			ctx,
+			p.Owner,
+			p.Repo,
+			at.Number,
+			&gh.IssueComment{Body: &full},
+		)
 		return err
 	}, there)
 }
 
-// said calls visit for the comments among which the reply to a spot would be, oldest first, until it says that it is done.
-func (p *Poster) said(ctx context.Context, at Spot, visit func(by *gh.User, text string) bool) error {
+// said calls visit for the comments among which the reply to a spot would be, oldest first, until
+// it says that it is done.
+func (p *Poster) said(
+	ctx context.Context,
+	at Spot,
+	visit func(by *gh.User, text string) bool,
+) error {
 	for page := 1; page != 0; {
 		next := 0
 		err := p.read(fmt.Sprintf("list comments of #%d", at.Number), func() error {
 			list := gh.ListOptions{PerPage: 100, Page: page}
 			if at.Thread != 0 {
-				all, resp, err := p.Client.PullRequests.ListComments(ctx, p.Owner, p.Repo, at.Number, &gh.PullRequestListCommentsOptions{ListOptions: list})
+				all, resp, err := p.Client.PullRequests.ListComments(
+					ctx,
+					p.Owner,
+					p.Repo,
+					at.Number,
+					&gh.PullRequestListCommentsOptions{ListOptions: list},
+				)
 				if err == nil && !visited(all, visit) {
 					next = resp.NextPage
 				}
 				return err
 			}
-			all, resp, err := p.Client.Issues.ListComments(ctx, p.Owner, p.Repo, at.Number, &gh.IssueListCommentsOptions{ListOptions: list})
+			all, resp, err := p.Client.Issues.ListComments(
+				ctx,
+				p.Owner,
+				p.Repo,
+				at.Number,
+				&gh.IssueListCommentsOptions{ListOptions: list},
+			)
 			if err == nil && !visited(all, visit) {
 				next = resp.NextPage
 			}

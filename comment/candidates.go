@@ -10,12 +10,14 @@ import (
 type fileKind int
 
 const (
-	noKind      fileKind = iota
-	projectPy            // pyproject.toml, setup.py, setup.cfg: requirements, link arguments, cibuildwheel's settings
-	pinned               // requirements*.txt, environment.yml, conda recipes
-	native               // CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: how it is linked
-	imageFile            // Dockerfile*
-	workflowYML          // .github/workflows/*
+	noKind fileKind = iota
+	// pyproject.toml, setup.py, setup.cfg: requirements, link arguments, cibuildwheel's settings
+	projectPy
+	pinned // requirements*.txt, environment.yml, conda recipes
+	// CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: how it is linked
+	native
+	imageFile   // Dockerfile*
+	workflowYML // .github/workflows/*
 	readme
 )
 
@@ -25,10 +27,18 @@ func kindOf(p string) fileKind {
 	switch {
 	case name == "pyproject.toml", name == "setup.py", name == "setup.cfg":
 		return projectPy
-	case ext == ".txt" && strings.Contains(name, "requirements"), ext == ".txt" && path.Base(path.Dir(p)) == "requirements",
-		name == "meta.yaml", name == "recipe.yaml", name == "environment.yml", name == "environment.yaml":
+	case ext == ".txt" && strings.Contains(name, "requirements"),
+		ext == ".txt" && path.Base(path.Dir(p)) == "requirements",
+		name == "meta.yaml",
+		name == "recipe.yaml",
+		name == "environment.yml",
+		name == "environment.yaml":
 		return pinned
-	case name == "cmakelists.txt", name == "meson.build", name == "cargo.toml", name == "build.rs", name == "makefile":
+	case name == "cmakelists.txt",
+		name == "meson.build",
+		name == "cargo.toml",
+		name == "build.rs",
+		name == "makefile":
 		return native
 	case strings.HasPrefix(name, "dockerfile"), ext == ".dockerfile":
 		return imageFile
@@ -43,8 +53,9 @@ func kindOf(p string) fileKind {
 // maxCandidates bounds the files that are fetched for one verdict: each is a request.
 const maxCandidates = 20
 
-// Candidates chooses from the paths of the head's tree those whose content Render should be given: the ones that may hold the
-// line which causes a finding, the most telling first, and where there is none of them one other file to point at.
+// Candidates chooses from the paths of the head's tree those whose content Render should be given:
+// the ones that may hold the line which causes a finding, the most telling first, and where there
+// is none of them one other file to point at.
 func Candidates(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -86,11 +97,24 @@ func boring(p string) int {
 	return 1
 }
 
-// foreign says that a file belongs to something that was copied into the repository, or to its tests.
+// foreign says that a file belongs to something that was copied into the repository, or to its
+// tests.
 func foreign(p string) bool {
 	for part := range strings.SplitSeq(strings.ToLower(path.Dir(p)), "/") {
 		switch part {
-		case "third_party", "third-party", "thirdparty", "vendor", "vendored", "node_modules", "external", "submodules", "test", "tests", "testdata", "examples", "site-packages":
+		case "third_party",
+			"third-party",
+			"thirdparty",
+			"vendor",
+			"vendored",
+			"node_modules",
+			"external",
+			"submodules",
+			"test",
+			"tests",
+			"testdata",
+			"examples",
+			"site-packages":
 			return true
 		}
 	}
@@ -99,7 +123,26 @@ func foreign(p string) bool {
 
 func textual(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
-	case ".md", ".rst", ".txt", ".toml", ".yml", ".yaml", ".json", ".py", ".c", ".h", ".cc", ".cpp", ".cu", ".rs", ".go", ".sh", ".cfg", ".cmake", ".js", ".ts":
+	case ".md",
+		".rst",
+		".txt",
+		".toml",
+		".yml",
+		".yaml",
+		".json",
+		".py",
+		".c",
+		".h",
+		".cc",
+		".cpp",
+		".cu",
+		".rs",
+		".go",
+		".sh",
+		".cfg",
+		".cmake",
+		".js",
+		".ts":
 		return true
 	}
 	return false

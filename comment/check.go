@@ -2,7 +2,8 @@ package comment
 
 import "github.com/compat-app/compat/analyzer"
 
-// Check is everything that would be said on GitHub about one head. It is plain data: Render makes it, Poster posts it.
+// Check is everything that would be said on GitHub about one head. It is plain data: Render makes
+// it, Poster posts it.
 type Check struct {
 	Conclusion  string // GitHub's word: success, failure, neutral, action_required, cancelled
 	Title       string // plain text, at most 255 characters
@@ -11,13 +12,18 @@ type Check struct {
 	Annotations []Annotation
 	Actions     []Action
 	Review      []ReviewComment // only lines of the diff, only with a suggestion
-	Sticky      string          // body of the summary comment; "" when nothing may be said in the conversation, not even in an existing comment
-	Create      bool            // there is reason to write that comment where none exists; false only updates one
-	Mute        bool            // the repository wants no words in the conversation, and what stands there is left as it is
-	Clean       bool            // nothing new was found and nothing was left unread
+	// body of the summary comment; "" when nothing may be said in the conversation, not even in an
+	// existing comment
+	Sticky string
+	// there is reason to write that comment where none exists; false only updates one
+	Create bool
+	// the repository wants no words in the conversation, and what stands there is left as it is
+	Mute  bool
+	Clean bool // nothing new was found and nothing was left unread
 }
 
-// Annotation is a note on lines of a file that exists at the head. Texts are plain, with names in backticks.
+// Annotation is a note on lines of a file that exists at the head. Texts are plain, with names in
+// backticks.
 type Annotation struct {
 	Path               string
 	StartLine, EndLine int // 1-based, inclusive
@@ -34,7 +40,8 @@ const (
 	LevelNotice  = "notice"
 )
 
-// Action is a button on the check run. GitHub sends its identifier back in check_run.requested_action.
+// Action is a button on the check run. GitHub sends its identifier back in
+// check_run.requested_action.
 type Action struct {
 	Label, Description, Identifier string
 }
@@ -48,11 +55,12 @@ const (
 
 // ReviewComment hangs on a line on the right side of the diff.
 type ReviewComment struct {
-	Path        string
-	Line        int
-	StartLine   int    // 0: one line
-	Body        string // Markdown with a suggestion and the hidden fingerprint
-	Fingerprint string // the same for the same advice on a later head, wherever the line has moved to
+	Path      string
+	Line      int
+	StartLine int    // 0: one line
+	Body      string // Markdown with a suggestion and the hidden fingerprint
+	// the same for the same advice on a later head, wherever the line has moved to
+	Fingerprint string
 }
 
 // Gap is a workflow of which there should be artifacts and are none.
@@ -60,12 +68,14 @@ type Gap struct{ Workflow, Why string }
 
 // Input is what a Check is made of.
 type Input struct {
-	Report  *analyzer.Report  // nil when nothing could be judged; then Problem says why
-	Problem *Problem          // beside a Report it is ignored
-	Logs    *Logs             // what the logs of failed jobs say; nil: none failed
-	Partial []analyzer.Unread // artifacts that could not be fetched, where others were judged: they count as unread
+	Report  *analyzer.Report // nil when nothing could be judged; then Problem says why
+	Problem *Problem         // beside a Report it is ignored
+	Logs    *Logs            // what the logs of failed jobs say; nil: none failed
+	// artifacts that could not be fetched, where others were judged: they count as unread
+	Partial []analyzer.Unread
 
-	Gaps []Gap // workflows whose artifacts are not among what was judged: that is said, and fails nothing
+	// workflows whose artifacts are not among what was judged: that is said, and fails nothing
+	Gaps []Gap
 
 	FailOn     string // "error" (also ""), "warning" or "never"
 	BaseName   string // branch that existing findings are on, "main"; "" when there is no base
@@ -75,6 +85,7 @@ type Input struct {
 	Release    bool   // a release: having nothing to judge is neutral and not success
 	Converse   bool   // a pull request: there is a conversation that buttons are answered in
 
-	Files map[string]string // path to content at the head, of Candidates and at least one other file; nil: no annotations
-	Diff  Diff              // nil: no review comments
+	// path to content at the head, of Candidates and at least one other file; nil: no annotations
+	Files map[string]string
+	Diff  Diff // nil: no review comments
 }

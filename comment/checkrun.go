@@ -10,8 +10,9 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Check runs. One analysis has one external id, and one external id ends with one completed run. Annotations are appended by
-// every update, so a run that carries the annotations of one analysis never gets those of another.
+// Check runs. One analysis has one external id, and one external id ends with one completed run.
+// Annotations are appended by every update, so a run that carries the annotations of one analysis
+// never gets those of another.
 
 const (
 	statusCompleted  = "completed"
@@ -21,7 +22,12 @@ const (
 
 // runs lists our check runs on a commit, the newest first.
 func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
-	opts := &gh.ListCheckRunsOptions{CheckName: gh.String(checkName), Filter: gh.String("all"), AppID: gh.Int64(p.AppID), ListOptions: gh.ListOptions{PerPage: 100}}
+	opts := &gh.ListCheckRunsOptions{
+		CheckName:   gh.String(checkName),
+		Filter:      gh.String("all"),
+		AppID:       gh.Int64(p.AppID),
+		ListOptions: gh.ListOptions{PerPage: 100},
+	}
 	var out []*gh.CheckRun
 	for {
 		var page *gh.ListCheckRunsResults
@@ -43,21 +49,34 @@ func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 		}
 		opts.Page = resp.NextPage
 	}
-	slices.SortFunc(out, func(a, b *gh.CheckRun) int { return int(min(max(b.GetID()-a.GetID(), -1), 1)) })
+	slices.SortFunc(
+		out,
+		func(a, b *gh.CheckRun) int { return int(min(max(b.GetID()-a.GetID(), -1), 1)) },
+	)
 	return out, nil
 }
 
 // Run is a check run as far as its caller knows it. The zero value is none that is known.
 type Run struct {
-	ID    int64
-	Alone bool // it is open and without annotations, and no other run of ours on its commit is open: GitHub needn't be asked
+	ID int64
+	// it is open and without annotations, and no other run of ours on its commit is open: GitHub
+	// needn't be asked
+	Alone bool
 }
 
-// Start makes sure that there is an open run on the commit and returns it: one that is open already, or a new one. When the
-// analysis of externalID is concluded already, that run is returned and nothing is written. fresh says that none of ours is open on the commit:
-// then it makes one without a look.
-func (p *Poster) Start(ctx context.Context, sha, externalID, detailsURL, title, summary string, fresh bool) (Run, error) {
-	out := &gh.CheckRunOutput{Title: gh.String(mdsafe.Cut(title, maxTitle)), Summary: gh.String(summary)}
+// Start makes sure that there is an open run on the commit and returns it: one that is open
+// already, or a new one. When the analysis of externalID is concluded already, that run is returned
+// and nothing is written. fresh says that none of ours is open on the commit: then it makes one
+// without a look.
+func (p *Poster) Start(
+	ctx context.Context,
+	sha, externalID, detailsURL, title, summary string,
+	fresh bool,
+) (Run, error) {
+	out := &gh.CheckRunOutput{
+		Title:   gh.String(mdsafe.Cut(title, maxTitle)),
+		Summary: gh.String(summary),
+	}
 	if !fresh {
 		runs, err := p.runs(ctx, sha)
 		if err != nil {
@@ -71,22 +90,54 @@ func (p *Poster) Start(ctx context.Context, sha, externalID, detailsURL, title, 
 				continue
 			}
 			id := r.GetID()
-			if r.GetExternalID() == externalID && r.GetStatus() == statusInProgress && r.GetOutput().GetTitle() == title && r.GetOutput().GetSummary() == summary {
+			if r.GetExternalID() == externalID && r.GetStatus() == statusInProgress &&
+				r.GetOutput().GetTitle() == title &&
+				r.GetOutput().GetSummary() == summary {
 				return Run{ID: id}, nil
 			}
-			return Run{ID: id}, p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out},
-				func(now *gh.CheckRun) bool {
-					return now.GetExternalID() == externalID && now.GetOutput().GetTitle() == title
-				})
+			return Run{
+					ID: id,
+				}, p.update(
+					ctx,
+					id,
+					gh.UpdateCheckRunOptions{
+						Name:       checkName,
+						Status:     gh.String(statusInProgress),
+						ExternalID: gh.String(externalID),
+						DetailsURL: optional(detailsURL),
+						Output:     out,
+					},
+					func(now *gh.CheckRun) bool {
+						return now.GetExternalID() == externalID &&
+							now.GetOutput().GetTitle() == title
+					},
+				)
 		}
 	}
-	id, clean, err := p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: out})
+	id, clean, err := p.create(
+		ctx,
+		gh.CreateCheckRunOptions{
+			Name:       checkName,
+			HeadSHA:    sha,
+			Status:     gh.String(statusInProgress),
+			ExternalID: gh.String(externalID),
+			DetailsURL: optional(detailsURL),
+			Output:     out,
+		},
+	)
 	return Run{ID: id, Alone: clean && fresh}, err
 }
 
-// Conclude writes a Check on the commit, once: where a run of this externalID is completed already it changes nothing and
-// returns that run. run is what Start returned, zero when it was not called. Other open runs of ours on the commit are closed.
-func (p *Poster) Conclude(ctx context.Context, sha string, run Run, externalID, detailsURL string, c Check) (int64, error) {
+// Conclude writes a Check on the commit, once: where a run of this externalID is completed already
+// it changes nothing and returns that run. run is what Start returned, zero when it was not called.
+// Other open runs of ours on the commit are closed.
+func (p *Poster) Conclude(
+	ctx context.Context,
+	sha string,
+	run Run,
+	externalID, detailsURL string,
+	c Check,
+) (int64, error) {
 	if run.Alone {
 		return run.ID, p.finish(ctx, run.ID, 0, externalID, detailsURL, c)
 	}
@@ -112,8 +163,21 @@ func (p *Poster) Conclude(ctx context.Context, sha string, run Run, externalID, 
 	}
 	id := target.GetID()
 	if id == 0 && len(c.Annotations) <= annotationsPerCall {
-		id, _, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusCompleted), Conclusion: gh.String(c.Conclusion), ExternalID: gh.String(externalID),
-			DetailsURL: optional(detailsURL), Output: output(c, c.Annotations), Actions: actions(c)})
+		id, _, err = p.create(
+			ctx,
+			gh.CreateCheckRunOptions{
+				Name:       checkName,
+				HeadSHA:    sha,
+				Status:     gh.String(statusCompleted),
+				Conclusion: gh.String(c.Conclusion),
+				ExternalID: gh.String(externalID),
+				DetailsURL: optional(
+					detailsURL,
+				),
+				Output:  output(c, c.Annotations),
+				Actions: actions(c),
+			},
+		)
 		return id, err
 	}
 	if id == 0 {
@@ -126,17 +190,37 @@ func (p *Poster) Conclude(ctx context.Context, sha string, run Run, externalID, 
 }
 
 // finish writes a Check on an open run that has the first from of its annotations already.
-func (p *Poster) finish(ctx context.Context, id int64, from int, externalID, detailsURL string, c Check) error {
-	batches := slices.Collect(slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall))
+func (p *Poster) finish(
+	ctx context.Context,
+	id int64,
+	from int,
+	externalID, detailsURL string,
+	c Check,
+) error {
+	batches := slices.Collect(
+		slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall),
+	)
 	if len(batches) == 0 {
 		batches = [][]Annotation{nil}
 	}
 	for i, batch := range batches {
 		from += len(batch)
-		o := gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID), DetailsURL: optional(detailsURL), Output: output(c, batch)}
+		o := gh.UpdateCheckRunOptions{
+			Name:       checkName,
+			Status:     gh.String(statusInProgress),
+			ExternalID: gh.String(externalID),
+			DetailsURL: optional(detailsURL),
+			Output:     output(c, batch),
+		}
 		took := func(now *gh.CheckRun) bool { return now.GetOutput().GetAnnotationsCount() >= from }
 		if i == len(batches)-1 {
-			o.Status, o.Conclusion, o.Actions = gh.String(statusCompleted), gh.String(c.Conclusion), actions(c)
+			o.Status, o.Conclusion, o.Actions = gh.String(
+				statusCompleted,
+			), gh.String(
+				c.Conclusion,
+			), actions(
+				c,
+			)
 			took = func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted }
 		}
 		if err := p.update(ctx, id, o, took); err != nil {
@@ -152,7 +236,8 @@ func (p *Poster) Concluded(ctx context.Context, sha, externalID string) (bool, e
 	return concluded(runs, externalID) != nil, err
 }
 
-// CancelHead closes every open run of ours on a commit: it was superseded. run is the one that the caller knows of.
+// CancelHead closes every open run of ours on a commit: it was superseded. run is the one that the
+// caller knows of.
 func (p *Poster) CancelHead(ctx context.Context, sha string, run Run) error {
 	if run.Alone {
 		return p.close(ctx, run.ID, "")
@@ -166,12 +251,30 @@ func (p *Poster) CancelHead(ctx context.Context, sha string, run Run) error {
 
 func (p *Poster) close(ctx context.Context, id int64, externalID string) error {
 	s := Superseded()
-	return p.update(ctx, id, gh.UpdateCheckRunOptions{Name: checkName, Status: gh.String(statusCompleted), Conclusion: gh.String(s.Conclusion), ExternalID: optional(externalID),
-		Output: &gh.CheckRunOutput{Title: gh.String(s.Title), Summary: gh.String(s.Summary)}}, func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted })
+	return p.update(
+		ctx,
+		id,
+		gh.UpdateCheckRunOptions{
+			Name:       checkName,
+			Status:     gh.String(statusCompleted),
+			Conclusion: gh.String(s.Conclusion),
+			ExternalID: optional(externalID),
+			Output: &gh.CheckRunOutput{
+				Title:   gh.String(s.Title),
+				Summary: gh.String(s.Summary),
+			},
+		},
+		func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted },
+	)
 }
 
 // closeOthers ends the open runs that are not the one; name gives their external ids from then on.
-func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int64, name func(*gh.CheckRun) string) error {
+func (p *Poster) closeOthers(
+	ctx context.Context,
+	runs []*gh.CheckRun,
+	keep int64,
+	name func(*gh.CheckRun) string,
+) error {
 	for _, r := range runs {
 		if r.GetStatus() != statusCompleted && r.GetID() != keep {
 			if err := p.close(ctx, r.GetID(), name(r)); err != nil {
@@ -186,7 +289,10 @@ func (p *Poster) closeOthers(ctx context.Context, runs []*gh.CheckRun, keep int6
 func twice(*gh.CheckRun) string { return duplicate }
 
 // create makes a run. clean is false where GitHub's answer was lost: there may be two.
-func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (id int64, clean bool, err error) {
+func (p *Poster) create(
+	ctx context.Context,
+	o gh.CreateCheckRunOptions,
+) (id int64, clean bool, err error) {
 	clean = true
 	err = p.write(ctx, "create the check run", func() error {
 		r, _, err := p.Client.Checks.CreateCheckRun(ctx, p.Owner, p.Repo, o)
@@ -196,7 +302,8 @@ func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (id int
 		clean = false
 		runs, err := p.runs(ctx, o.HeadSHA)
 		for _, r := range runs {
-			if r.GetExternalID() == *o.ExternalID && (r.GetStatus() == statusCompleted) == (*o.Status == statusCompleted) {
+			if r.GetExternalID() == *o.ExternalID &&
+				(r.GetStatus() == statusCompleted) == (*o.Status == statusCompleted) {
 				id = r.GetID()
 				return true, nil
 			}
@@ -206,7 +313,12 @@ func (p *Poster) create(ctx context.Context, o gh.CreateCheckRunOptions) (id int
 	return id, clean, err
 }
 
-func (p *Poster) update(ctx context.Context, id int64, o gh.UpdateCheckRunOptions, took func(*gh.CheckRun) bool) error {
+func (p *Poster) update(
+	ctx context.Context,
+	id int64,
+	o gh.UpdateCheckRunOptions,
+	took func(*gh.CheckRun) bool,
+) error {
 	return p.write(ctx, "update the check run", func() error {
 		_, _, err := p.Client.Checks.UpdateCheckRun(ctx, p.Owner, p.Repo, id, o)
 		return err
@@ -220,8 +332,14 @@ func (p *Poster) update(ctx context.Context, id int64, o gh.UpdateCheckRunOption
 	})
 }
 
-// resume says how many of the Check's annotations an interrupted call has left on the run, -1 when others are on it.
-func (p *Poster) resume(ctx context.Context, r *gh.CheckRun, externalID string, c Check) (int, error) {
+// resume says how many of the Check's annotations an interrupted call has left on the run, -1 when
+// others are on it.
+func (p *Poster) resume(
+	ctx context.Context,
+	r *gh.CheckRun,
+	externalID string,
+	c Check,
+) (int, error) {
 	if stale(r, externalID) || r.GetOutput().GetAnnotationsCount() > len(c.Annotations) {
 		return -1, nil
 	}
@@ -231,14 +349,22 @@ func (p *Poster) resume(ctx context.Context, r *gh.CheckRun, externalID string, 
 		var page []*gh.CheckRunAnnotation
 		var resp *gh.Response
 		err := p.read("list annotations", func() (err error) {
-			page, resp, err = p.Client.Checks.ListCheckRunAnnotations(ctx, p.Owner, p.Repo, r.GetID(), opts)
+			page, resp, err = p.Client.Checks.ListCheckRunAnnotations(
+				ctx,
+				p.Owner,
+				p.Repo,
+				r.GetID(),
+				opts,
+			)
 			return err
 		})
 		if err != nil {
 			return 0, err
 		}
 		for _, a := range page {
-			if n == len(c.Annotations) || a.GetPath() != c.Annotations[n].Path || a.GetStartLine() != c.Annotations[n].StartLine || a.GetTitle() != c.Annotations[n].Title {
+			if n == len(c.Annotations) || a.GetPath() != c.Annotations[n].Path ||
+				a.GetStartLine() != c.Annotations[n].StartLine ||
+				a.GetTitle() != c.Annotations[n].Title {
 				return -1, nil
 			}
 			n++
@@ -258,14 +384,16 @@ func stale(r *gh.CheckRun, externalID string) bool {
 // concluded finds the completed run of an analysis. A cancelled one is none: a head may come back.
 func concluded(runs []*gh.CheckRun, externalID string) *gh.CheckRun {
 	for _, r := range runs {
-		if r.GetExternalID() == externalID && r.GetStatus() == statusCompleted && r.GetConclusion() != "cancelled" {
+		if r.GetExternalID() == externalID && r.GetStatus() == statusCompleted &&
+			r.GetConclusion() != "cancelled" {
 			return r
 		}
 	}
 	return nil
 }
 
-// pick chooses the open run to conclude: the named one, one of this analysis, any. nil when there is none.
+// pick chooses the open run to conclude: the named one, one of this analysis, any. nil when there
+// is none.
 func pick(runs []*gh.CheckRun, id int64, externalID string) *gh.CheckRun {
 	var best *gh.CheckRun
 	for _, r := range runs {
@@ -281,17 +409,40 @@ func pick(runs []*gh.CheckRun, id int64, externalID string) *gh.CheckRun {
 }
 
 func output(c Check, annotations []Annotation) *gh.CheckRunOutput {
-	o := &gh.CheckRunOutput{Title: gh.String(c.Title), Summary: gh.String(c.Summary), Text: optional(c.Text)}
+	o := &gh.CheckRunOutput{
+		Title:   gh.String(c.Title),
+		Summary: gh.String(c.Summary),
+		Text:    optional(c.Text),
+	}
 	for _, a := range annotations {
-		o.Annotations = append(o.Annotations, &gh.CheckRunAnnotation{Path: gh.String(a.Path), StartLine: gh.Int(a.StartLine), EndLine: gh.Int(a.EndLine), AnnotationLevel: gh.String(a.Level),
-			Title: optional(a.Title), Message: gh.String(a.Message), RawDetails: optional(a.RawDetails)})
+		o.Annotations = append(
+			o.Annotations,
+			&gh.CheckRunAnnotation{
+				Path:            gh.String(a.Path),
+				StartLine:       gh.Int(a.StartLine),
+				EndLine:         gh.Int(a.EndLine),
+				AnnotationLevel: gh.String(a.Level),
+				Title: optional(
+					a.Title,
+				),
+				Message:    gh.String(a.Message),
+				RawDetails: optional(a.RawDetails),
+			},
+		)
 	}
 	return o
 }
 
 func actions(c Check) (out []*gh.CheckRunAction) {
 	for _, a := range c.Actions[:min(len(c.Actions), maxActions)] {
-		out = append(out, &gh.CheckRunAction{Label: mdsafe.Cut(a.Label, maxActionLabel), Description: mdsafe.Cut(a.Description, maxActionText), Identifier: a.Identifier})
+		out = append(
+			out,
+			&gh.CheckRunAction{
+				Label:       mdsafe.Cut(a.Label, maxActionLabel),
+				Description: mdsafe.Cut(a.Description, maxActionText),
+				Identifier:  a.Identifier,
+			},
+		)
 	}
 	return out
 }
@@ -306,5 +457,11 @@ func optional(s string) *string {
 
 // String tells a Check in a line, for logs and dry runs.
 func (c Check) String() string {
-	return fmt.Sprintf("%s: %s (%s, %s)", c.Conclusion, c.Title, count(len(c.Annotations), "annotation"), count(len(c.Review), "suggestion"))
+	return fmt.Sprintf(
+		"%s: %s (%s, %s)",
+		c.Conclusion,
+		c.Title,
+		count(len(c.Annotations), "annotation"),
+		count(len(c.Review), "suggestion"),
+	)
 }

@@ -10,8 +10,9 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Talk is what our bot says in one pull request: a review, answers to its own threads, and one summary comment. It reads the conversation once,
-// when a step needs it; each step may be repeated after a crash.
+// Talk is what our bot says in one pull request: a review, answers to its own threads, and one
+// summary comment. It reads the conversation once, when a step needs it; each step may be repeated
+// after a crash.
 type Talk struct {
 	p       *Poster
 	number  int
@@ -27,7 +28,8 @@ type said struct {
 	body string
 }
 
-// Talk begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't read.
+// Talk begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't
+// read.
 func (p *Poster) Talk(number int, silent bool) *Talk {
 	return &Talk{p: p, number: number, known: silent}
 }
@@ -76,20 +78,34 @@ func (t *Talk) read(ctx context.Context) error {
 			} `json:"repository"`
 		}
 		err := t.p.read(fmt.Sprintf("read the conversation of #%d", t.number), func() error {
-			return t.p.Client.GraphQL(ctx, conversationQuery, map[string]any{"owner": t.p.Owner, "name": t.p.Repo, "number": t.number, "threads": threads, "comments": comments}, &page)
+			return t.p.Client.GraphQL(
+				ctx,
+				conversationQuery,
+				map[string]any{
+					"owner":    t.p.Owner,
+					"name":     t.p.Repo,
+					"number":   t.number,
+					"threads":  threads,
+					"comments": comments,
+				},
+				&page,
+			)
 		})
 		if err != nil {
 			return err
 		}
 		pull := page.Repository.PullRequest
 		for _, n := range pull.ReviewThreads.Nodes {
-			if own := n.ours(t.p); own != nil && !slices.ContainsFunc(t.threads, func(o thread) bool { return o.id == own.id }) {
+			if own := n.ours(t.p); own != nil &&
+				!slices.ContainsFunc(t.threads, func(o thread) bool { return o.id == own.id }) {
 				t.threads = append(t.threads, *own)
 			}
 		}
 		for _, c := range pull.Comments.Nodes {
 			id, err := strconv.ParseInt(c.Number, 10, 64)
-			if err != nil || c.IsMinimized || !c.Author.is(t.p) || !strings.HasPrefix(c.Body, Marker) || slices.ContainsFunc(t.sticky, func(o said) bool { return o.id == id }) {
+			if err != nil || c.IsMinimized || !c.Author.is(t.p) ||
+				!strings.HasPrefix(c.Body, Marker) ||
+				slices.ContainsFunc(t.sticky, func(o said) bool { return o.id == id }) {
 				continue
 			}
 			t.sticky = append(t.sticky, said{id, c.ID, c.Body})
@@ -99,7 +115,8 @@ func (t *Talk) read(ctx context.Context) error {
 			info   pageInfo
 			cursor **string
 		}{{pull.ReviewThreads.PageInfo, &threads}, {pull.Comments.PageInfo, &comments}} {
-			if end := list.info.EndCursor; end != "" { // the list that is at its end gives an empty page next
+			// the list that is at its end gives an empty page next
+			if end := list.info.EndCursor; end != "" {
 				*list.cursor = &end
 			}
 			more = more || list.info.HasNextPage
@@ -117,15 +134,17 @@ func (t *Talk) again(ctx context.Context) error {
 	return t.read(ctx)
 }
 
-// is tells whether somebody is our bot. GraphQL says the login of a bot without "[bot]", and a person may have that name: the type tells.
+// is tells whether somebody is our bot. GraphQL says the login of a bot without "[bot]", and a
+// person may have that name: the type tells.
 func (a *actor) is(p *Poster) bool {
 	login, isBot := strings.CutSuffix(p.Bot, "[bot]")
 	return a != nil && a.Login == login && (!isBot || a.Type == "Bot")
 }
 
-// Sticky writes the summary comment of the pull request: the newest one that our bot wrote, that begins with the marker (a name quoted further
-// down may look like it), and that is not minimised; earlier ones, which a race has left, are minimised.
-// Where there is none it makes one if create is set. body is left as it is when nothing changed; "" does nothing.
+// Sticky writes the summary comment of the pull request: the newest one that our bot wrote, that
+// begins with the marker (a name quoted further down may look like it), and that is not minimised;
+// earlier ones, which a race has left, are minimised. Where there is none it makes one if create is
+// set. body is left as it is when nothing changed; "" does nothing.
 func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 	if body == "" {
 		return nil
@@ -138,7 +157,13 @@ func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 			return nil
 		}
 		return t.p.write(ctx, fmt.Sprintf("comment on #%d", t.number), func() error {
-			_, _, err := t.p.Client.Issues.CreateComment(ctx, t.p.Owner, t.p.Repo, t.number, &gh.IssueComment{Body: &body})
+			_, _, err := t.p.Client.Issues.CreateComment(
+				ctx,
+				t.p.Owner,
+				t.p.Repo,
+				t.number,
+				&gh.IssueComment{Body: &body},
+			)
 			return err
 		}, func() (bool, error) {
 			err := t.again(ctx)
@@ -147,7 +172,8 @@ func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 	}
 	last := len(t.sticky) - 1
 	for _, c := range t.sticky[:last] {
-		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation, map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil && !refused(err) {
+		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation, map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil &&
+			!refused(err) {
 			return err
 		}
 	}
@@ -155,7 +181,13 @@ func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
 		return nil
 	}
 	return t.p.write(ctx, fmt.Sprintf("edit the comment on #%d", t.number), func() error {
-		_, _, err := t.p.Client.Issues.EditComment(ctx, t.p.Owner, t.p.Repo, t.sticky[last].id, &gh.IssueComment{Body: &body})
+		_, _, err := t.p.Client.Issues.EditComment(
+			ctx,
+			t.p.Owner,
+			t.p.Repo,
+			t.sticky[last].id,
+			&gh.IssueComment{Body: &body},
+		)
 		return err
 	}, func() (bool, error) { return false, nil }) // the same edit twice is one edit
 }
@@ -165,7 +197,8 @@ type pageInfo struct {
 	EndCursor   string `json:"endCursor"`
 }
 
-// same compares comment bodies as GitHub stores them: with its line ends and without white space at the end.
+// same compares comment bodies as GitHub stores them: with its line ends and without white space at
+// the end.
 func same(a, b string) bool {
 	norm := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return norm(a) == norm(b)

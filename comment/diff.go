@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// DiffFile is one entry of GitHub's "List pull requests files". Patch is empty for binary and for very large changes.
+// DiffFile is one entry of GitHub's "List pull requests files". Patch is empty for binary and for
+// very large changes.
 type DiffFile struct {
 	Path  string
 	Patch string // hunks without file headers
 }
 
-// Diff tells which lines of the head's files stand in the pull request's diff: path, then line, then the hunk's number from 1.
-// GitHub takes a review comment only on such a line, and a comment over several lines only within one hunk.
+// Diff tells which lines of the head's files stand in the pull request's diff: path, then line,
+// then the hunk's number from 1. GitHub takes a review comment only on such a line, and a comment
+// over several lines only within one hunk.
 type Diff map[string]map[int]int
 
 // Has says whether a line on the right side is part of the diff.
@@ -53,7 +55,8 @@ func rightLines(patch string) map[int]int {
 	return lines
 }
 
-// hunkHeader reads "@@ -1,7 +1,8 @@ context": the first line on the right and how many follow. left 0 when it is no header.
+// hunkHeader reads "@@ -1,7 +1,8 @@ context": the first line on the right and how many follow. left
+// 0 when it is no header.
 func hunkHeader(l string) (at, left int, ok bool) {
 	rest, ok := strings.CutPrefix(l, "@@ -")
 	if !ok {

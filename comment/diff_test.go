@@ -10,7 +10,10 @@ import (
 
 func TestParseDiff(t *testing.T) {
 	d := ParseDiff([]DiffFile{
-		{"a.txt", "@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 @@\n+new\n\\ No newline at end of file"},
+		{
+			"a.txt",
+			"@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 @@\n+new\n\\ No newline at end of file",
+		},
 		{"binary.so", ""},
 		{"bad", "@@ nonsense\n+x"},
 		{"minus.sql", "@@ -0,0 +1,2 @@\n+-- comment\n+@@ -9 +9 @@"},
@@ -39,7 +42,8 @@ func FuzzParseDiff(f *testing.F) {
 			}
 		}
 		files, _, err := gitdiff.Parse(strings.NewReader("--- a/f\n+++ b/f\n" + patch))
-		if err != nil || len(files) != 1 || strings.Contains(patch, "\ndiff --git") || strings.Contains(patch, "\n--- ") {
+		if err != nil || len(files) != 1 || strings.Contains(patch, "\ndiff --git") ||
+			strings.Contains(patch, "\n--- ") {
 			return
 		}
 		want := map[int]bool{}

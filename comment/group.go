@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// group is what one paragraph tells: the findings of one rule on one object that miss the same version of the same library.
+// group is what one paragraph tells: the findings of one rule on one object that miss the same
+// version of the same library.
 type group struct {
 	*analyzer.Finding // the first; what the others share
 	symbols           []string
@@ -23,7 +24,8 @@ type groupKey struct {
 	fresh                          bool
 }
 
-// grouped keeps the report's order, worst first; a finding that several artifacts share (one wheel per Python) counts once.
+// grouped keeps the report's order, worst first; a finding that several artifacts share (one wheel
+// per Python) counts once.
 func grouped(findings []*analyzer.Finding) []*group {
 	var out []*group
 	byKey := map[groupKey]*group{}
@@ -58,7 +60,8 @@ func (g *group) add(f *analyzer.Finding) {
 			break
 		}
 		if !slices.ContainsFunc(g.fixes, func(y fix.Fix) bool {
-			return x.Kind == y.Kind && x.Title == y.Title && x.Command == y.Command && x.Requirement == y.Requirement
+			return x.Kind == y.Kind && x.Title == y.Title && x.Command == y.Command &&
+				x.Requirement == y.Requirement
 		}) {
 			g.fixes = append(g.fixes, x)
 		}
@@ -75,7 +78,8 @@ func distinct(ss []string) []string {
 	})
 }
 
-// sorted is a report as it is told: each finding once, the new ones apart from those that the base has.
+// sorted is a report as it is told: each finding once, the new ones apart from those that the base
+// has.
 type sorted struct {
 	fresh, existing []*analyzer.Finding
 	accepted        []analyzer.Accepted

@@ -8,7 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
+	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
 var judge = hostiletest.Judge{
@@ -18,7 +18,8 @@ var judge = hostiletest.Judge{
 	Lang:  []string{"suggestion"},
 }
 
-// dead checks with a second reader that Markdown holds nothing but text, code, and what Render itself puts there.
+// dead checks with a second reader that Markdown holds nothing but text, code, and what Render
+// itself puts there.
 func dead(t *testing.T, what, markdown string) {
 	t.Helper()
 	if alive := judge.Alive(markdown); alive != "" {
@@ -26,21 +27,47 @@ func dead(t *testing.T, what, markdown string) {
 	}
 }
 
-// surfaces renders everything that can hold a name, with names from next. The keys say where it is shown.
+// surfaces renders everything that can hold a name, with names from next. The keys say where it is
+// shown.
 func surfaces(t *testing.T, next func() string) map[string]string {
 	t.Helper()
 	finding := func() analyzer.Finding {
 		symbol, version, object, by := next(), next(), "a/"+next(), next()
-		return analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: next(), Artifact: next() + ".whl", Object: object, Symbol: symbol, Demangled: next() + "()", Version: version, Library: next(), ProvidedBy: &by,
-			Message: next() + ": " + object + " needs " + symbol + "@" + version + ", not there. " + next(), Chain: []string{object, next()}, Package: next(),
-			Fixes: []fix.Fix{{Kind: fix.KindPin, Title: "Pin " + next(), Command: next() + "\n" + next(), Requirement: next(), Cost: []string{"conflicts with " + next()}}, {Kind: fix.KindSource, Title: next()}}}
+		return analyzer.Finding{
+			Rule:       "symbol-version-too-new",
+			Severity:   analyzer.Error,
+			New:        true,
+			Target:     next(),
+			Artifact:   next() + ".whl",
+			Object:     object,
+			Symbol:     symbol,
+			Demangled:  next() + "()",
+			Version:    version,
+			Library:    next(),
+			ProvidedBy: &by,
+			Message:    next() + ": " + object + " needs " + symbol + "@" + version + ", not there. " + next(),
+			Chain:      []string{object, next()},
+			Package:    next(),
+			Fixes: []fix.Fix{
+				{
+					Kind:        fix.KindPin,
+					Title:       "Pin " + next(),
+					Command:     next() + "\n" + next(),
+					Requirement: next(),
+					Cost:        []string{"conflicts with " + next()},
+				},
+				{Kind: fix.KindSource, Title: next()},
+			},
+		}
 	}
 	unread := func() []analyzer.Unread {
 		return []analyzer.Unread{{Path: next(), Reason: next() + " is cut, " + next()}}
 	}
 	r := of(finding(), old(finding()))
 	r.Unread, r.Skipped, r.Notes = unread(), unread(), []string{next(), "about " + next()}
-	r.Accepted = []analyzer.Accepted{{Finding: finding(), Because: next(), By: "@" + next(), Until: next()}}
+	r.Accepted = []analyzer.Accepted{
+		{Finding: finding(), Because: next(), By: "@" + next(), Until: next()},
+	}
 	r.Targets[0].Name, r.Targets[0].With = next(), []string{next()}
 	r.Artifacts[0].Path = next()
 	pin := nvjitlink()
@@ -61,13 +88,33 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 			out[fmt.Sprintf("review comment %d of %s", i, name)] = v.Body
 		}
 	}
-	pull := Render(Input{Report: r, Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}, Partial: unread(), Gaps: []Gap{{Workflow: next(), Why: next()}}, DetailsURL: url, BaseName: next(), SHA: "0123456789abcdef"})
+	pull := Render(
+		Input{
+			Report:     r,
+			Files:      widget,
+			Diff:       Diff{"pyproject.toml": {8: 1}},
+			Partial:    unread(),
+			Gaps:       []Gap{{Workflow: next(), Why: next()}},
+			DetailsURL: url,
+			BaseName:   next(),
+			SHA:        "0123456789abcdef",
+		},
+	)
 	if len(pull.Review) == 0 || len(pull.Annotations) == 0 {
 		t.Error("no review comment or no annotation")
 	}
 	add("a pull request", pull)
-	add("a release", Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}))
-	add("a shared head", Overruled(Render(Input{Report: of(), BaseName: next()}), Peer{Name: "release " + next(), Conclusion: "failure", Title: next(), DetailsURL: url}))
+	add(
+		"a release",
+		Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}),
+	)
+	add(
+		"a shared head",
+		Overruled(
+			Render(Input{Report: of(), BaseName: next()}),
+			Peer{Name: "release " + next(), Conclusion: "failure", Title: next(), DetailsURL: url},
+		),
+	)
 	nothingNew := of(old(finding()))
 	nothingNew.Accepted = r.Accepted
 	add("nothing new", Render(Input{Report: nothingNew, BaseName: next()}))
@@ -85,17 +132,49 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	}
 	log := logLine(next())
 	log.Job, log.Object, log.Library, log.Version, log.Message = next(), next(), next(), next(), next()
-	log.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + next(), Command: next() + "\n" + next()}}
-	logs := &Logs{Lines: []LogLine{log}, Jobs: []LogJob{{Name: next(), URL: log.URL, Gone: true}, {Name: next(), Limit: next()}}}
+	log.Fixes = []fix.Fix{
+		{Kind: fix.KindSource, Title: "Add " + next(), Command: next() + "\n" + next()},
+	}
+	logs := &Logs{
+		Lines: []LogLine{log},
+		Jobs:  []LogJob{{Name: next(), URL: log.URL, Gone: true}, {Name: next(), Limit: next()}},
+	}
 	add("a failed build", Render(Input{Problem: NoArtifacts(nil), Logs: logs}))
 
 	out["a reply to explain"], _ = Explain(r.Findings[0].Symbol, r, nil, next(), url)
 	out["a reply to explain of nothing"], _ = Explain(next(), nil, nil, next(), url)
 	out["a reply to the button Explain"] = ExplainNew(r, url)
-	out["a reply about a platform"], out["a reply about nothing to accept"], out["a reply about an old head"] = NoPlatform(next(), next()), NothingToAccept(next(), next(), true), Outdated(next())
+	out["a reply about a platform"], out["a reply about nothing to accept"], out["a reply about an old head"] = NoPlatform(
+		next(),
+		next(),
+	), NothingToAccept(
+		next(),
+		next(),
+		true,
+	), Outdated(
+		next(),
+	)
 	out["a reply to explain of a log"], _ = ExplainLogs("", logs)
-	out["a reply to status"] = Status(Standing{SHA: next(), Conclusion: "failure", Title: next(), DetailsURL: url, Doing: next(), Accepted: []Taken{{What: next(), Because: next(), By: next(), On: "2026-01-01", Until: next()}}})
-	out["a reply to an unknown command"], out["a refusal"], out["a reply without a reason"] = Unknown(next(), ""), NotPermitted(next()), NeedsReason(next())
+	out["a reply to status"] = Status(
+		Standing{
+			SHA:        next(),
+			Conclusion: "failure",
+			Title:      next(),
+			DetailsURL: url,
+			Doing:      next(),
+			Accepted: []Taken{
+				{What: next(), Because: next(), By: next(), On: "2026-01-01", Until: next()},
+			},
+		},
+	)
+	out["a reply to an unknown command"], out["a refusal"], out["a reply without a reason"] = Unknown(
+		next(),
+		"",
+	), NotPermitted(
+		next(),
+	), NeedsReason(
+		next(),
+	)
 	return out
 }
 
@@ -111,7 +190,8 @@ func judged(t *testing.T, all map[string]string) {
 			if alive := hostiletest.AlivePlain(s); alive != "" {
 				t.Errorf("%s has %s: %q", what, alive, s)
 			}
-		case strings.HasPrefix(what, "the title of"), strings.HasPrefix(what, "the details"): // plain text, which GitHub shows as it is
+		case strings.HasPrefix(what, "the title of"),
+			strings.HasPrefix(what, "the details"): // plain text, which GitHub shows as it is
 			if hidden := hostiletest.Hidden(s); hidden != "" {
 				t.Errorf("%s has %s: %q", what, hidden, s)
 			}
@@ -144,8 +224,16 @@ func TestHostileNamesBreakNothing(t *testing.T) {
 	judged(t, plain)
 	for _, name := range []string{"```", "~~~", "\n\n# heading", "\r\n> quote", "\n- item", "</details>", "<!--", "|a|b|\n|-|-|", "\n    code", "`\n\n```\n", "x\n===\n", "\u2028- item"} {
 		for what, s := range surfaces(t, func() string { return name }) {
-			if !strings.Contains(what, "title") && !strings.Contains(what, "details") && hostiletest.Shape(s) != hostiletest.Shape(plain[what]) {
-				t.Errorf("%q breaks %s:\n%s\ninstead of\n%s\n%s", name, what, hostiletest.Shape(s), hostiletest.Shape(plain[what]), s)
+			if !strings.Contains(what, "title") && !strings.Contains(what, "details") &&
+				hostiletest.Shape(s) != hostiletest.Shape(plain[what]) {
+				t.Errorf(
+					"%q breaks %s:\n%s\ninstead of\n%s\n%s",
+					name,
+					what,
+					hostiletest.Shape(s),
+					hostiletest.Shape(plain[what]),
+					s,
+				)
 			}
 		}
 	}

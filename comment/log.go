@@ -76,18 +76,37 @@ func logNotes(l *Logs) string {
 		}
 		switch {
 		case j.Gone:
-			lines = append(lines, fmt.Sprintf("- %s: its log has expired, GitHub no longer keeps it\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"- %s: its log has expired, GitHub no longer keeps it\n",
+					toLog(mdsafe.Code(j.Name, 100), j.URL),
+				),
+			)
 		case j.Limit != "":
-			lines = append(lines, fmt.Sprintf("- %s: %s\n", toLog(mdsafe.Code(j.Name, 100), j.URL), mdsafe.Prose(j.Limit)))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"- %s: %s\n",
+					toLog(mdsafe.Code(j.Name, 100), j.URL),
+					mdsafe.Prose(j.Limit),
+				),
+			)
 		case !said && len(l.Lines) == 0:
-			lines = append(lines, fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
+			lines = append(
+				lines,
+				fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)),
+			)
 		}
 	}
 	if n := len(lines) - logJobs; n > 0 {
 		lines = append(lines[:logJobs], fmt.Sprintf("- and %s more\n", count(n, "job")))
 	}
 	if l.More > 0 {
-		lines = append(lines, fmt.Sprintf("- %s more failed; their logs were not read\n", count(l.More, "job")))
+		lines = append(
+			lines,
+			fmt.Sprintf("- %s more failed; their logs were not read\n", count(l.More, "job")),
+		)
 	}
 	if len(lines) == 0 {
 		return ""
@@ -95,11 +114,15 @@ func logNotes(l *Logs) string {
 	return "\n" + strings.Join(lines, "")
 }
 
-// logGroup puts together what one thing does to several symbols: the class, the object, and what the artifacts say of it.
+// logGroup puts together what one thing does to several symbols: the class, the object, and what
+// the artifacts say of it.
 func logGroup(lines []LogLine) (out [][]LogLine) {
 	at := map[string]int{}
 	for _, l := range lines {
-		key := strings.Join([]string{l.Class, baseName(l.Object), baseName(l.Library), l.Job, verdictOf(l)}, "\x00")
+		key := strings.Join(
+			[]string{l.Class, baseName(l.Object), baseName(l.Library), l.Job, verdictOf(l)},
+			"\x00",
+		)
 		if l.Symbol == "" {
 			key += "\x00" + l.Version
 		}
@@ -139,20 +162,36 @@ func logBlock(g []LogLine) string {
 	}
 	b.WriteString("\n")
 	if symbols := logSymbolsOf(g); len(symbols) > 0 {
-		fmt.Fprintf(&b, "- %s: %s\n", count(len(symbols), "symbol"), mdsafe.Codes(symbols, logSymbols, 200))
+		fmt.Fprintf(
+			&b,
+			"- %s: %s\n",
+			count(len(symbols), "symbol"),
+			mdsafe.Codes(symbols, logSymbols, 200),
+		)
 	}
 	if first.Cause != buildlog.CauseUnknown {
 		fmt.Fprintf(&b, "- look at the %s (%s)\n", first.Cause, mdsafe.Code(first.Class, 0))
 	}
 	if a := first.Analysis; a != nil {
-		fmt.Fprintf(&b, "- the artifacts: **%s**. %s\n", a.Verdict, mdsafe.Prose(mdsafe.Cut(a.Why, 600), append(known, a.Object, a.Library)...))
+		fmt.Fprintf(
+			&b,
+			"- the artifacts: **%s**. %s\n",
+			a.Verdict,
+			mdsafe.Prose(mdsafe.Cut(a.Why, 600), append(known, a.Object, a.Library)...),
+		)
 	}
 	for _, f := range first.Fixes[:min(len(first.Fixes), logFixes)] {
 		mark := ""
 		if f.Verified {
 			mark = ", verified"
 		}
-		fmt.Fprintf(&b, "\n**Fix** (%s%s): %s\n", mdsafe.Code(f.Kind, 40), mark, mdsafe.Prose(mdsafe.Cut(f.Title, 400), known...))
+		fmt.Fprintf(
+			&b,
+			"\n**Fix** (%s%s): %s\n",
+			mdsafe.Code(f.Kind, 40),
+			mark,
+			mdsafe.Prose(mdsafe.Cut(f.Title, 400), known...),
+		)
 		if f.Command != "" {
 			b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(f.Command, 1000)))
 		}
@@ -176,13 +215,16 @@ func logSymbolsOf(g []LogLine) (out []string) {
 
 // logNames are the outside strings in a diagnosis' sentences.
 func logNames(l LogLine) []string {
-	return distinct([]string{l.Object, baseName(l.Object), l.Library, baseName(l.Library), l.Symbol, l.Version})
+	return distinct(
+		[]string{l.Object, baseName(l.Object), l.Library, baseName(l.Library), l.Symbol, l.Version},
+	)
 }
 
 // toLog makes a link of a safe text. The address is GitHub's own; what is none is left out.
 func toLog(text, address string) string {
 	u, err := neturl.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(address, "()<>[]\\` \t\r\n\"'") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+		strings.ContainsAny(address, "()<>[]\\` \t\r\n\"'") {
 		return text
 	}
 	return "[" + text + "](" + u.String() + ")"

@@ -7,20 +7,45 @@ import (
 
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
+	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
 func logLine(symbol string) LogLine {
-	return LogLine{Job: "build", URL: "https://github.test/acme/widget/actions/runs/1/job/2#step:3:4", Diagnosis: buildlog.Diagnosis{Line: 12, Class: "link-undefined-symbol", Rule: "ld-undefined-reference",
-		Symbol: symbol, Object: "/usr/lib/libcufile.so", Library: "libdl.so.2", Cause: buildlog.CauseBuild, Message: "libcufile.so: nothing on the link line has the symbol (symbol " + symbol + ", library libdl.so.2)",
-		Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Link with -ldl", Command: `LDFLAGS="-Wl,--no-as-needed -ldl"`}}}}
+	return LogLine{
+		Job: "build",
+		URL: "https://github.test/acme/widget/actions/runs/1/job/2#step:3:4",
+		Diagnosis: buildlog.Diagnosis{
+			Line:    12,
+			Class:   "link-undefined-symbol",
+			Rule:    "ld-undefined-reference",
+			Symbol:  symbol,
+			Object:  "/usr/lib/libcufile.so",
+			Library: "libdl.so.2",
+			Cause:   buildlog.CauseBuild,
+			Message: "libcufile.so: nothing on the link line has the symbol (symbol " + symbol + ", library libdl.so.2)",
+			Fixes: []fix.Fix{
+				{
+					Kind:    fix.KindLinkFlag,
+					Title:   "Link with -ldl",
+					Command: `LDFLAGS="-Wl,--no-as-needed -ldl"`,
+				},
+			},
+		},
+	}
 }
 
-// TestLogs: symbols of one object are one paragraph, the title names the first, and the conclusion is the problem's.
+// TestLogs: symbols of one object are one paragraph, the title names the first, and the conclusion
+// is the problem's.
 func TestLogs(t *testing.T) {
-	logs := &Logs{Lines: []LogLine{logLine("dlopen"), logLine("dlsym")}, Jobs: []LogJob{{Name: "build"}}, More: 2}
+	logs := &Logs{
+		Lines: []LogLine{logLine("dlopen"), logLine("dlsym")},
+		Jobs:  []LogJob{{Name: "build"}},
+		More:  2,
+	}
 	c := Render(Input{Problem: NoArtifacts(nil), Logs: logs, SHA: "0123456789abcdef"})
-	if c.Conclusion != "failure" || !strings.Contains(c.Title, "dlopen") || !strings.Contains(c.Title, "(and 1 more)") || c.Create {
+	if c.Conclusion != "failure" || !strings.Contains(c.Title, "dlopen") ||
+		!strings.Contains(c.Title, "(and 1 more)") ||
+		c.Create {
 		t.Errorf("%s %q, create %t", c.Conclusion, c.Title, c.Create)
 	}
 	for _, want := range []string{"[line 12](https://github.test/acme/widget/actions/runs/1/job/2#step:3:4), [12](", "2 symbols: `dlopen`, `dlsym`", "2 jobs more failed", "-Wl,--no-as-needed -ldl"} {
@@ -44,17 +69,29 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestHostileLogsAreDead, whatever stands in the log and in the name of the job; and they stay within GitHub's sizes.
+// TestHostileLogsAreDead, whatever stands in the log and in the name of the job; and they stay
+// within GitHub's sizes.
 func TestHostileLogsAreDead(t *testing.T) {
 	for _, h := range []string{"`@octocat", "</code>@octocat", "[link](http://evil.test)", "a\n\n# heading\n@octocat", "<!-- compat:report -->", "--> #1", strings.Repeat("`@a ", hostiletest.Long/4)} {
 		l := logLine(h)
 		l.Job, l.Object, l.Library, l.Version = h, "a/"+h, h, h
 		l.Message = h + ": nothing has it (symbol " + h + ", version " + h + ", library " + h + ")"
 		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h, Command: h + "\n" + h}}
-		l.Analysis = &buildlog.Analysis{Verdict: buildlog.Undecided, Why: "a/" + h + " was given, and " + h + " can't be told", Object: "a/" + h, Library: h}
+		l.Analysis = &buildlog.Analysis{
+			Verdict: buildlog.Undecided,
+			Why:     "a/" + h + " was given, and " + h + " can't be told",
+			Object:  "a/" + h,
+			Library: h,
+		}
 		odd := l
 		odd.Symbol, odd.URL = h+"2", "javascript:alert(1)"
-		logs := &Logs{Lines: []LogLine{l, odd}, Jobs: []LogJob{{Name: h, URL: l.URL, Gone: true}, {Name: h, URL: "data:" + h, Limit: "cut at " + h}}}
+		logs := &Logs{
+			Lines: []LogLine{l, odd},
+			Jobs: []LogJob{
+				{Name: h, URL: l.URL, Gone: true},
+				{Name: h, URL: "data:" + h, Limit: "cut at " + h},
+			},
+		}
 		c := Render(Input{Problem: NoArtifacts(nil), Logs: logs})
 		reply, _ := ExplainLogs("", logs)
 		for what, text := range map[string]string{"the summary": c.Summary, "the comment": c.Sticky, "the reply": reply} {
@@ -71,13 +108,25 @@ func TestManyLogsFit(t *testing.T) {
 	for i := range 400 {
 		l := logLine(fmt.Sprintf("symbol_%d_%s", i, strings.Repeat("x", 2000)))
 		l.Object = fmt.Sprintf("lib%d.so", i%100)
-		logs.Lines, logs.Jobs = append(logs.Lines, l), append(logs.Jobs, LogJob{Name: fmt.Sprint("job ", i), Limit: "cut"})
+		logs.Lines, logs.Jobs = append(
+			logs.Lines,
+			l,
+		), append(
+			logs.Jobs,
+			LogJob{Name: fmt.Sprint("job ", i), Limit: "cut"},
+		)
 	}
 	c := Render(Input{Problem: NoArtifacts(nil), Logs: logs})
 	if len(c.Summary) > maxOutput || len(c.Sticky) > maxBody || len([]rune(c.Title)) > maxTitle {
-		t.Errorf("summary %d bytes, comment %d, title %d", len(c.Summary), len(c.Sticky), len(c.Title))
+		t.Errorf(
+			"summary %d bytes, comment %d, title %d",
+			len(c.Summary),
+			len(c.Sticky),
+			len(c.Title),
+		)
 	}
-	if !strings.Contains(c.Summary, "more in the log") || !strings.Contains(c.Summary, "250 jobs more failed") {
+	if !strings.Contains(c.Summary, "more in the log") ||
+		!strings.Contains(c.Summary, "250 jobs more failed") {
 		t.Errorf("what is left out is not counted:\n%s", c.Summary)
 	}
 }

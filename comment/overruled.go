@@ -17,15 +17,21 @@ type Peer struct {
 
 var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 
-// Overruled is c where a peer's verdict is stricter: a commit has one check, whatever it is the head of, so the peer's conclusion and title
-// stand there and c's own words follow. What is said in a conversation stays as it is.
+// Overruled is c where a peer's verdict is stricter: a commit has one check, whatever it is the
+// head of, so the peer's conclusion and title stand there and c's own words follow. What is said in
+// a conversation stays as it is.
 func Overruled(c Check, by Peer) Check {
 	name, shown := mdsafe.Plain(by.Name, maxTitle), mdsafe.Code(by.Name, maxTitle)
 	if pullName.MatchString(by.Name) { // a reference, which GitHub links
 		name, shown = by.Name, by.Name
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, maxTitle)
-	head := fmt.Sprintf("This commit is also the head of %s, and a commit has one check: the strictest verdict stands.\n\nThe verdict on %s: **%s**\n", shown, shown, mdsafe.Prose(by.Title))
+	head := fmt.Sprintf(
+		"This commit is also the head of %s, and a commit has one check: the strictest verdict stands.\n\nThe verdict on %s: **%s**\n",
+		shown,
+		shown,
+		mdsafe.Prose(by.Title),
+	)
 	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "Its report")
 	own := fmt.Sprintf("\n### By itself: %s\n\n", mdsafe.Prose(c.Title))
 	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, maxTitle)

@@ -9,18 +9,21 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Poster puts Checks on commits and words on pull requests of one repository. Every method may be called again after a crash or
-// an error: it first looks for what an earlier call has done. A call that GitHub answers with an error that may pass (502, a
-// broken connection) is tried again after a look; a limit is returned at once, for the caller to wait.
+// Poster puts Checks on commits and words on pull requests of one repository. Every method may be
+// called again after a crash or an error: it first looks for what an earlier call has done. A call
+// that GitHub answers with an error that may pass (502, a broken connection) is tried again after a
+// look; a limit is returned at once, for the caller to wait.
 //
 // All fields but Fence and Log must be set.
 type Poster struct {
 	Client      *github.Client
 	Owner, Repo string
-	Bot         string                      // our own login as REST says it, "compat-app[bot]": only its comments are ours
-	AppID       int64                       // only its check runs are ours
-	Fence       func(context.Context) error // called before each write; an error (the lease is lost) ends the work; nil: no fence
-	Log         *slog.Logger
+	// our own login as REST says it, "compat-app[bot]": only its comments are ours
+	Bot   string
+	AppID int64 // only its check runs are ours
+	// called before each write; an error (the lease is lost) ends the work; nil: no fence
+	Fence func(context.Context) error
+	Log   *slog.Logger
 }
 
 func (p *Poster) log() *slog.Logger {
@@ -30,7 +33,8 @@ func (p *Poster) log() *slog.Logger {
 	return p.Log
 }
 
-// pauses between the tries of one write. Longer outages are the queue's: it gives the job back and takes it again.
+// pauses between the tries of one write. Longer outages are the queue's: it gives the job back and
+// takes it again.
 var pauses = [...]time.Duration{300 * time.Millisecond, 1200 * time.Millisecond}
 
 // read names what was read in the error. The client repeats reads by itself.
@@ -41,8 +45,14 @@ func (p *Poster) read(what string, get func() error) error {
 	return nil
 }
 
-// write calls do behind the fence. After an error that may hide a success it looks: done says that the write took effect.
-func (p *Poster) write(ctx context.Context, what string, do func() error, done func() (bool, error)) error {
+// write calls do behind the fence. After an error that may hide a success it looks: done says that
+// the write took effect.
+func (p *Poster) write(
+	ctx context.Context,
+	what string,
+	do func() error,
+	done func() (bool, error),
+) error {
 	for i := 0; ; i++ {
 		if p.Fence != nil {
 			if err := p.Fence(ctx); err != nil {
@@ -56,7 +66,8 @@ func (p *Poster) write(ctx context.Context, what string, do func() error, done f
 		if !passing(ctx, err) {
 			return fmt.Errorf("%s in %s/%s: %w", what, p.Owner, p.Repo, err)
 		}
-		p.log().Warn("a write may have failed; looking before another try", "what", what, "error", err)
+		p.log().
+			Warn("a write may have failed; looking before another try", "what", what, "error", err)
 		if err := pause(ctx, pauses[min(i, len(pauses)-1)]); err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/github"
-	"github.com/compat-app/compat/internal/githubtest"
-	"github.com/compat-app/compat/internal/githubtest/openapi"
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
 // scene is a pull request on a GitHub of our own, and a Poster for its repository.
@@ -32,8 +32,21 @@ func stage(t *testing.T) *scene {
 	}
 	t.Cleanup(s.Close)
 	inst := s.Install("acme")
-	repo := s.NewRepo(inst, "widget", map[string]string{"pyproject.toml": strings.ReplaceAll(pyproject, "12.8", "12.7"), "README.md": "# widget\n"})
-	pull := s.OpenPull(repo, repo, "feature", s.User("maintainer"), map[string]string{"pyproject.toml": pyproject})
+	repo := s.NewRepo(
+		inst,
+		"widget",
+		map[string]string{
+			"pyproject.toml": strings.ReplaceAll(pyproject, "12.8", "12.7"),
+			"README.md":      "# widget\n",
+		},
+	)
+	pull := s.OpenPull(
+		repo,
+		repo,
+		"feature",
+		s.User("maintainer"),
+		map[string]string{"pyproject.toml": pyproject},
+	)
 	api, err := neturl.Parse(s.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +59,19 @@ func stage(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &scene{gh: s, repo: repo, pull: pull, t: t, Poster: &Poster{Client: client, Owner: "acme", Repo: "widget", Bot: s.BotLogin, AppID: s.AppID}}
+	x := &scene{
+		gh:   s,
+		repo: repo,
+		pull: pull,
+		t:    t,
+		Poster: &Poster{
+			Client: client,
+			Owner:  "acme",
+			Repo:   "widget",
+			Bot:    s.BotLogin,
+			AppID:  s.AppID,
+		},
+	}
 	t.Cleanup(func() {
 		for _, v := range s.Violations() {
 			t.Errorf("GitHub objects: %s", v)
@@ -67,7 +92,17 @@ func (s *scene) checks() (out []string) {
 	s.gh.Do(func() {
 		for _, k := range s.repo.Checks {
 			if k.SHA == s.pull.HeadSHA {
-				out = append(out, fmt.Sprintf("%s/%s %s %d %d", k.Status, k.Conclusion, k.ExternalID, len(k.Annotations), k.Verdicts))
+				out = append(
+					out,
+					fmt.Sprintf(
+						"%s/%s %s %d %d",
+						k.Status,
+						k.Conclusion,
+						k.ExternalID,
+						len(k.Annotations),
+						k.Verdicts,
+					),
+				)
 			}
 		}
 	})
@@ -98,7 +133,17 @@ func (s *scene) comments() (out []string) {
 func many(n int) Check {
 	c := Check{Conclusion: "failure", Title: "bad", Summary: "bad", Actions: recheck()}
 	for i := range n {
-		c.Annotations = append(c.Annotations, Annotation{Path: "pyproject.toml", StartLine: 1 + i%8, EndLine: 1 + i%8, Level: LevelFailure, Title: "t" + fmt.Sprint(i), Message: "m"})
+		c.Annotations = append(
+			c.Annotations,
+			Annotation{
+				Path:      "pyproject.toml",
+				StartLine: 1 + i%8,
+				EndLine:   1 + i%8,
+				Level:     LevelFailure,
+				Title:     "t" + fmt.Sprint(i),
+				Message:   "m",
+			},
+		)
 	}
 	return c
 }
@@ -112,7 +157,8 @@ func TestCheckRunLife(t *testing.T) {
 	sha := s.pull.HeadSHA
 	id, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts", false)
 	s.ok(err)
-	if same, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts", false); err != nil || same != id {
+	if same, err := s.Start(ctx, sha, "k1", url, "Waiting", "for artifacts", false); err != nil ||
+		same != id {
 		t.Fatalf("a second start: run %v, %v; want %v", same, err, id)
 	}
 	s.want("in_progress/ k1 0 0")
@@ -171,7 +217,8 @@ func badAnswers(t *testing.T, f githubtest.Fault, n int) {
 	s.want(fmt.Sprintf("completed/failure k1 %d 1", n), "completed/failure k2 5 1")
 }
 
-// A crash between two batches: the next try goes on where the first stopped. Another analysis does not inherit the annotations.
+// A crash between two batches: the next try goes on where the first stopped. Another analysis does
+// not inherit the annotations.
 func TestCheckRunAfterCrash(t *testing.T) {
 	ctx := context.Background()
 	errCrash := errors.New("lease lost")
@@ -186,7 +233,10 @@ func TestCheckRunAfterCrash(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(120)); !errors.Is(err, errCrash) {
+		if _, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(120)); !errors.Is(
+			err,
+			errCrash,
+		) {
 			t.Fatalf("the fence's error is lost: %v", err)
 		}
 		s.want("in_progress/ k1 50 0")
@@ -271,7 +321,12 @@ func TestReplyAndReact(t *testing.T) {
 	n := s.pull.Number
 	var ids []int64
 	for range 2 {
-		c := s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), "/compat explain <!-- compat:reply 1 -->")
+		c := s.gh.AddComment(
+			s.repo,
+			n,
+			s.gh.User("maintainer"),
+			"/compat explain <!-- compat:reply 1 -->",
+		)
 		ids = append(ids, c.ID)
 	}
 	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker), "")
@@ -297,8 +352,21 @@ func TestReviewAndResolve(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	n, sha := s.pull.Number, s.pull.HeadSHA
-	diff := ParseDiff([]DiffFile{{"pyproject.toml", "@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]"}})
-	c := Render(Input{Report: of(nvjitlink()), Files: map[string]string{"pyproject.toml": pyproject}, Diff: diff})
+	diff := ParseDiff(
+		[]DiffFile{
+			{
+				"pyproject.toml",
+				"@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]",
+			},
+		},
+	)
+	c := Render(
+		Input{
+			Report: of(nvjitlink()),
+			Files:  map[string]string{"pyproject.toml": pyproject},
+			Diff:   diff,
+		},
+	)
 	if len(c.Review) != 1 {
 		t.Fatalf("%d suggestions", len(c.Review))
 	}
@@ -310,7 +378,14 @@ func TestReviewAndResolve(t *testing.T) {
 		var b strings.Builder
 		s.gh.Do(func() {
 			for _, th := range s.pull.Threads {
-				fmt.Fprintf(&b, "%s:%d resolved=%v comments=%d;", th.Path, th.Line, th.Resolved, len(th.Comments))
+				fmt.Fprintf(
+					&b,
+					"%s:%d resolved=%v comments=%d;",
+					th.Path,
+					th.Line,
+					th.Resolved,
+					len(th.Comments),
+				)
 			}
 		})
 		return b.String()
@@ -337,7 +412,11 @@ func TestReviewAndResolve(t *testing.T) {
 
 func TestLimitIsReturned(t *testing.T) {
 	s := stage(t)
-	s.gh.Fault("checks/list-for-ref", 1, githubtest.Fault{Status: 429, Header: map[string][]string{"Retry-After": {"7"}}})
+	s.gh.Fault(
+		"checks/list-for-ref",
+		1,
+		githubtest.Fault{Status: 429, Header: map[string][]string{"Retry-After": {"7"}}},
+	)
 	_, err := s.Conclude(context.Background(), s.pull.HeadSHA, Run{}, "k", url, many(1))
 	if f := github.Classify(err); f.Kind != github.After {
 		t.Errorf("a limit comes back as %v (%v)", f.Kind, err)
@@ -356,7 +435,15 @@ func TestRenderedChecksArePosted(t *testing.T) {
 		r.Findings = append(r.Findings, f)
 	}
 	r.Verdict = analyzer.Incompatible
-	c := Render(Input{Report: r, Files: map[string]string{"pyproject.toml": pyproject}, Diff: Diff{"pyproject.toml": {8: 1}}, DetailsURL: url, SHA: s.pull.HeadSHA})
+	c := Render(
+		Input{
+			Report:     r,
+			Files:      map[string]string{"pyproject.toml": pyproject},
+			Diff:       Diff{"pyproject.toml": {8: 1}},
+			DetailsURL: url,
+			SHA:        s.pull.HeadSHA,
+		},
+	)
 	_, err := s.Conclude(ctx, s.pull.HeadSHA, Run{}, "k", url, c)
 	s.ok(err)
 	s.ok(s.Talk(s.pull.Number, false).Sticky(ctx, c.Sticky, c.Create))
@@ -384,7 +471,10 @@ func TestRunsThatAreAlone(t *testing.T) {
 			ops = append(ops, c.Op)
 		}
 	}
-	if want := []string{"checks/create", "checks/update", "checks/update", "checks/create", "checks/update"}; !slices.Equal(ops, want) {
+	if want := []string{"checks/create", "checks/update", "checks/update", "checks/create", "checks/update"}; !slices.Equal(
+		ops,
+		want,
+	) {
 		t.Errorf("calls %v, want %v", ops, want)
 	}
 	s.gh.Fault("checks/create", 1, hidden)
@@ -412,7 +502,10 @@ func TestEarlierSummariesAreMinimised(t *testing.T) {
 			got = append(got, strings.TrimPrefix(c.Body, Marker+"\n")+c.Minimized)
 		}
 	})
-	if want := []string{"### compat: 0\nDUPLICATE", "### compat: 1\nDUPLICATE", "new"}; !slices.Equal(got, want) {
+	if want := []string{"### compat: 0\nDUPLICATE", "### compat: 1\nDUPLICATE", "new"}; !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("comments %q, want %q", got, want)
 	}
 	before := len(s.gh.Calls())

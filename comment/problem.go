@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Problem is why there is no report: what is shown instead. Its texts are safe already; make one with the functions below.
+// Problem is why there is no report: what is shown instead. Its texts are safe already; make one
+// with the functions below.
 type Problem struct {
 	Conclusion  string
 	Title       string // plain text
@@ -28,15 +29,19 @@ type ConfigError struct {
 	Message string
 }
 
-// ConfigInvalid says that the configuration can't be used: that of the base branch, or with "REPOSITORY:" before path that of another repository. headLines is how many lines the file has at the head,
-// 0 where it is not there: then nothing is annotated.
+// ConfigInvalid says that the configuration can't be used: that of the base branch, or with
+// "REPOSITORY:" before path that of another repository. headLines is how many lines the file has at
+// the head, 0 where it is not there: then nothing is annotated.
 func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 	const most = 50
 	p := &Problem{Conclusion: "action_required", NoRecheck: false}
 	var b strings.Builder
 	source, correct := "The configuration on the base branch", "Correct it on the base branch"
 	if owner, _, other := strings.Cut(path, ":"); other {
-		source, correct = "The configuration that "+mdsafe.Code(owner, 200)+" gives all repositories", "Correct it there"
+		source, correct = "The configuration that "+mdsafe.Code(
+			owner,
+			200,
+		)+" gives all repositories", "Correct it there"
 	}
 	fmt.Fprintf(&b, "%s can't be used, so nothing was judged.\n\n", source)
 	for i, e := range errs {
@@ -56,8 +61,11 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 		fmt.Fprintf(&b, ": %s\n", message)
 		if headLines > 0 {
 			line := min(max(e.Line, 1), headLines)
-			p.Annotations = append(p.Annotations, Annotation{Path: path, StartLine: line, EndLine: line, Level: LevelFailure,
-				Title: mdsafe.Plain("compat: configuration", maxTitle), Message: message})
+			p.Annotations = append(
+				p.Annotations,
+				Annotation{Path: path, StartLine: line, EndLine: line, Level: LevelFailure,
+					Title: mdsafe.Plain("compat: configuration", maxTitle), Message: message},
+			)
 		}
 	}
 	b.WriteString("\n" + correct + ", then press Re-check.\n")
@@ -71,18 +79,28 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 		}
 		p.Title = fmt.Sprintf("%s is invalid: %s", path, mdsafe.Plain(what, 120))
 		if e.Line > 0 {
-			p.Title = fmt.Sprintf("%s is invalid at line %d: %s", path, e.Line, mdsafe.Plain(what, 120))
+			p.Title = fmt.Sprintf(
+				"%s is invalid at line %d: %s",
+				path,
+				e.Line,
+				mdsafe.Plain(what, 120),
+			)
 		}
 	}
 	return p
 }
 
-// Unjudged says that the artifacts can't be judged: expired, unreadable, over a limit, with a digest that does not match. reason
-// is a sentence without a period, from us or from an error: "the artifact has expired".
+// Unjudged says that the artifacts can't be judged: expired, unreadable, over a limit, with a
+// digest that does not match. reason is a sentence without a period, from us or from an error: "the
+// artifact has expired".
 func Unjudged(name, reason string) *Problem {
 	p := &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180)}
 	if name != "" {
-		p.Summary = fmt.Sprintf("Could not check %s: %s.\n", mdsafe.Code(name, 200), mdsafe.Prose(reason, name))
+		p.Summary = fmt.Sprintf(
+			"Could not check %s: %s.\n",
+			mdsafe.Code(name, 200),
+			mdsafe.Prose(reason, name),
+		)
 	} else {
 		p.Summary = fmt.Sprintf("Could not check: %s.\n", mdsafe.Prose(reason))
 	}
@@ -90,22 +108,33 @@ func Unjudged(name, reason string) *Problem {
 	return p
 }
 
-// Deadline says that no artifacts came within the wait. waiting is what was waited for, a clause of ours: "no workflow run of this
-// commit has uploaded an artifact".
+// Deadline says that no artifacts came within the wait. waiting is what was waited for, a clause of
+// ours: "no workflow run of this commit has uploaded an artifact".
 func Deadline(wait time.Duration, waiting string) *Problem {
 	return &Problem{Conclusion: "failure",
 		Title: fmt.Sprintf("Could not check: no artifacts after %s", span(wait)),
-		Summary: fmt.Sprintf("compat waited %s: %s. Without artifacts nothing can be judged, so this does not pass.\n\n"+
-			"It looks at what a workflow uploads with %s. When a run of this commit ends later, its artifacts are judged all the same.\n",
-			span(wait), mdsafe.Prose(waiting), mdsafe.Code("actions/upload-artifact", 0))}
+		Summary: fmt.Sprintf(
+			"compat waited %s: %s. Without artifacts nothing can be judged, so this does not pass.\n\n"+
+				"It looks at what a workflow uploads with %s. When a run of this commit ends later, its artifacts are judged all the same.\n",
+			span(wait),
+			mdsafe.Prose(waiting),
+			mdsafe.Code("actions/upload-artifact", 0),
+		)}
 }
 
-// NoArtifacts says that all workflow runs ended and left nothing. want are the configured artifact name patterns.
+// NoArtifacts says that all workflow runs ended and left nothing. want are the configured artifact
+// name patterns.
 func NoArtifacts(want []string) *Problem {
-	p := &Problem{Conclusion: "failure", Title: "Could not check: the workflow runs left no artifact",
-		Summary: "The workflow runs of this commit have ended and left no artifact that compat could judge, so this does not pass.\n"}
+	p := &Problem{
+		Conclusion: "failure",
+		Title:      "Could not check: the workflow runs left no artifact",
+		Summary:    "The workflow runs of this commit have ended and left no artifact that compat could judge, so this does not pass.\n",
+	}
 	if len(want) > 0 {
-		p.Summary += fmt.Sprintf("\nThe configuration asks for artifacts named %s.\n", mdsafe.Codes(want, 10, 100))
+		p.Summary += fmt.Sprintf(
+			"\nThe configuration asks for artifacts named %s.\n",
+			mdsafe.Codes(want, 10, 100),
+		)
 	}
 	return p
 }
@@ -118,14 +147,23 @@ func NothingToCheck() *Problem {
 
 // Superseded closes the check of a head that a newer one has replaced.
 func Superseded() *Problem {
-	return &Problem{Conclusion: "cancelled", Title: "Superseded by a newer commit", Silent: true, NoRecheck: true,
-		Summary: "A newer commit was pushed; it has its own check.\n"}
+	return &Problem{
+		Conclusion: "cancelled",
+		Title:      "Superseded by a newer commit",
+		Silent:     true,
+		NoRecheck:  true,
+		Summary:    "A newer commit was pushed; it has its own check.\n",
+	}
 }
 
-// Failed says that compat itself could not do its work. reason is for the reader, without internals.
+// Failed says that compat itself could not do its work. reason is for the reader, without
+// internals.
 func Failed(reason string) *Problem {
 	return &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180),
-		Summary: fmt.Sprintf("Could not check: %s.\n\nNothing was judged, so this does not pass. Press Re-check to try again.\n", mdsafe.Prose(reason))}
+		Summary: fmt.Sprintf(
+			"Could not check: %s.\n\nNothing was judged, so this does not pass. Press Re-check to try again.\n",
+			mdsafe.Prose(reason),
+		)}
 }
 
 // span writes a duration without its zero parts: "6 hours", "90 seconds".

@@ -28,7 +28,10 @@ func (r Release) Text() string {
 	case r.Draft:
 		out = "This is a draft: nobody has it yet, and its assets can still be replaced.\n"
 	case r.Immutable && next(r.Tag) != "":
-		out = fmt.Sprintf("This release is immutable: its assets can't be replaced. Publish a new version, %s for instance; a draft of it is checked before anybody gets it.\n", mdsafe.Code(next(r.Tag), 100))
+		out = fmt.Sprintf(
+			"This release is immutable: its assets can't be replaced. Publish a new version, %s for instance; a draft of it is checked before anybody gets it.\n",
+			mdsafe.Code(next(r.Tag), 100),
+		)
 	case r.Immutable:
 		out = "This release is immutable: its assets can't be replaced. Publish a new version; a draft of it is checked before anybody gets it.\n"
 	}
@@ -36,7 +39,13 @@ func (r Release) Text() string {
 		if out != "" {
 			out += "\n"
 		}
-		out += fmt.Sprintf("Of %s, %d %s in %s already.\n", count(r.Findings, "finding"), r.Old, map[bool]string{true: "was", false: "were"}[r.Old == 1], mdsafe.Code(r.Before, 100))
+		out += fmt.Sprintf(
+			"Of %s, %d %s in %s already.\n",
+			count(r.Findings, "finding"),
+			r.Old,
+			map[bool]string{true: "was", false: "were"}[r.Old == 1],
+			mdsafe.Code(r.Before, 100),
+		)
 	}
 	return out
 }

@@ -22,11 +22,22 @@ const url = "https://compat.test/reports/abc"
 func TestRenderGolden(t *testing.T) {
 	diff := Diff{"pyproject.toml": {8: 1}}
 	accepted := of()
-	accepted.Accepted = []analyzer.Accepted{{Finding: needs("pow", "GLIBC_2.29", "libm.so.6"), Because: "the wheel only goes to AlmaLinux 9", By: "@maintainer", Until: "2999-01-01"}}
+	accepted.Accepted = []analyzer.Accepted{
+		{
+			Finding: needs("pow", "GLIBC_2.29", "libm.so.6"),
+			Because: "the wheel only goes to AlmaLinux 9",
+			By:      "@maintainer",
+			Until:   "2999-01-01",
+		},
+	}
 	unread := of(needs("pow", "GLIBC_2.29", "libm.so.6"))
-	unread.Unread = []analyzer.Unread{{Path: "widget/cut.so", Reason: "the dynamic section lies behind the end of the file"}}
+	unread.Unread = []analyzer.Unread{
+		{Path: "widget/cut.so", Reason: "the dynamic section lies behind the end of the file"},
+	}
 	unread.Skipped = []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not judged"}}
-	unread.Notes = []string{"torch 2.7.0 could not be looked up: no package index is set; name one with PIP_INDEX_URL."}
+	unread.Notes = []string{
+		"torch 2.7.0 could not be looked up: no package index is set; name one with PIP_INDEX_URL.",
+	}
 	for name, in := range map[string]Input{
 		"case-a":    {Report: caseA()},
 		"case-b":    {Report: of(nvjitlink()), Diff: diff, BaseName: "main"},
@@ -56,7 +67,11 @@ func TestRenderGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(got) != string(want) {
-				t.Errorf("%s differs; go test ./comment -update writes it anew. Now:\n%s", file, got)
+				t.Errorf(
+					"%s differs; go test ./comment -update writes it anew. Now:\n%s",
+					file,
+					got,
+				)
 			}
 		})
 	}
@@ -64,7 +79,16 @@ func TestRenderGolden(t *testing.T) {
 
 // tell is a Check as files.
 func tell(c Check) *txtar.Archive {
-	a := &txtar.Archive{Comment: fmt.Appendf(nil, "%s\nclean %v, create %v, %d actions\n\n", c.String(), c.Clean, c.Create, len(c.Actions))}
+	a := &txtar.Archive{
+		Comment: fmt.Appendf(
+			nil,
+			"%s\nclean %v, create %v, %d actions\n\n",
+			c.String(),
+			c.Clean,
+			c.Create,
+			len(c.Actions),
+		),
+	}
 	add := func(name, text string) {
 		if text != "" {
 			a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
@@ -73,7 +97,10 @@ func tell(c Check) *txtar.Archive {
 	add("summary", c.Summary)
 	add("text", c.Text)
 	for _, n := range c.Annotations {
-		add(fmt.Sprintf("annotation %s:%d %s %s", n.Path, n.StartLine, n.Level, n.Title), n.Message+"\n--\n"+n.RawDetails)
+		add(
+			fmt.Sprintf("annotation %s:%d %s %s", n.Path, n.StartLine, n.Level, n.Title),
+			n.Message+"\n--\n"+n.RawDetails,
+		)
 	}
 	for _, r := range c.Review {
 		add(fmt.Sprintf("review %s:%d", r.Path, r.Line), r.Body)
@@ -100,8 +127,19 @@ func within(t *testing.T, c Check) {
 		t.Errorf("%d actions, %d annotations", len(c.Actions), len(c.Annotations))
 	}
 	for _, a := range c.Annotations {
-		if a.StartLine < 1 || a.EndLine < a.StartLine || a.Message == "" || len(a.Message) > maxRaw || len(a.RawDetails) > maxRaw || utf8.RuneCountInString(a.Title) > maxTitle || a.Path == "" {
-			t.Errorf("annotation %s:%d: title %d, message %d, raw %d bytes", a.Path, a.StartLine, len(a.Title), len(a.Message), len(a.RawDetails))
+		if a.StartLine < 1 || a.EndLine < a.StartLine || a.Message == "" ||
+			len(a.Message) > maxRaw ||
+			len(a.RawDetails) > maxRaw ||
+			utf8.RuneCountInString(a.Title) > maxTitle ||
+			a.Path == "" {
+			t.Errorf(
+				"annotation %s:%d: title %d, message %d, raw %d bytes",
+				a.Path,
+				a.StartLine,
+				len(a.Title),
+				len(a.Message),
+				len(a.RawDetails),
+			)
 		}
 	}
 }
@@ -115,7 +153,9 @@ func TestConclusion(t *testing.T) {
 	unchecked := of()
 	unchecked.Verdict, unchecked.Notes = analyzer.Unchecked, []string{"the index did not answer"}
 	skipped := of()
-	skipped.Artifacts[0].Objects, skipped.Skipped = 0, []analyzer.Unread{{Path: "x.dll", Reason: "PE"}}
+	skipped.Artifacts[0].Objects, skipped.Skipped = 0, []analyzer.Unread{
+		{Path: "x.dll", Reason: "PE"},
+	}
 	for _, c := range []struct {
 		name   string
 		in     Input
@@ -147,7 +187,16 @@ func TestConclusion(t *testing.T) {
 		got := Render(c.in)
 		within(t, got)
 		if got.Conclusion != c.want || got.Clean != c.clean || got.Create != c.create {
-			t.Errorf("%s: %s, clean %v, create %v; want %s, %v, %v", c.name, got.Conclusion, got.Clean, got.Create, c.want, c.clean, c.create)
+			t.Errorf(
+				"%s: %s, clean %v, create %v; want %s, %v, %v",
+				c.name,
+				got.Conclusion,
+				got.Clean,
+				got.Create,
+				c.want,
+				c.clean,
+				c.create,
+			)
 		}
 	}
 	if c := Render(Input{Problem: Superseded()}); c.Sticky != "" || len(c.Actions) != 0 {
@@ -155,7 +204,8 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
-// A report of any size keeps to the limits, names what it can of the worst rule, and counts the rest.
+// A report of any size keeps to the limits, names what it can of the worst rule, and counts the
+// rest.
 func TestHugeReports(t *testing.T) {
 	objects, symbols := of(), of()
 	for i := range 3000 {
@@ -169,7 +219,13 @@ func TestHugeReports(t *testing.T) {
 	long.Findings[0].Message = strings.Repeat("a`b ", 100_000)
 	long.Findings[0].Fixes[0].Command = strings.Repeat("`", 300_000)
 	for i := range 100 {
-		long.Unread = append(long.Unread, analyzer.Unread{Path: strings.Repeat("\x01", 9000) + fmt.Sprint(i), Reason: strings.Repeat("@x ", 9000)})
+		long.Unread = append(
+			long.Unread,
+			analyzer.Unread{
+				Path:   strings.Repeat("\x01", 9000) + fmt.Sprint(i),
+				Reason: strings.Repeat("@x ", 9000),
+			},
+		)
 	}
 	for name, r := range map[string]*analyzer.Report{"objects": objects, "symbols": symbols, "long": long} {
 		c := Render(Input{Report: r, Files: widget, DetailsURL: url})
@@ -178,7 +234,8 @@ func TestHugeReports(t *testing.T) {
 			t.Errorf("%s: the title does not count: %s", name, c.Title)
 		}
 		for part, s := range map[string]string{"summary": c.Summary, "text": c.Text, "sticky": c.Sticky} {
-			if name != "long" && !strings.Contains(s, " more") || !strings.Contains(s, url) && part != "text" {
+			if name != "long" && !strings.Contains(s, " more") ||
+				!strings.Contains(s, url) && part != "text" {
 				t.Errorf("%s: the %s does not say how many more there are and where", name, part)
 			}
 			if what := unbalanced(s); what != "" {

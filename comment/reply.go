@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Texts that answer a /compat command, as Markdown for Poster.Reply. What a user typed is outside text like any other.
+// Texts that answer a /compat command, as Markdown for Poster.Reply. What a user typed is outside
+// text like any other.
 
 // Help lists the commands.
 func Help() string {
@@ -23,10 +24,15 @@ func Help() string {
 
 // NothingToExplain answers an explain without a word behind it where no build has failed.
 func NothingToExplain() string {
-	return fmt.Sprintf("No workflow run of this head has failed. Say what to explain: %s or %s.\n", mdsafe.Code("/compat explain SYMBOL", 0), mdsafe.Code("/compat explain RULE", 0))
+	return fmt.Sprintf(
+		"No workflow run of this head has failed. Say what to explain: %s or %s.\n",
+		mdsafe.Code("/compat explain SYMBOL", 0),
+		mdsafe.Code("/compat explain RULE", 0),
+	)
 }
 
-// Unknown answers a command that does not exist. meant is the one that was probably meant; "" when none is near.
+// Unknown answers a command that does not exist. meant is the one that was probably meant; "" when
+// none is near.
 func Unknown(command, meant string) string {
 	said := fmt.Sprintf("There is no command %s.", mdsafe.Code(command, 60))
 	if meant != "" {
@@ -37,16 +43,26 @@ func Unknown(command, meant string) string {
 
 // NotPermitted answers a command of somebody who may not give it.
 func NotPermitted(command string) string {
-	return fmt.Sprintf("%s is for people with write access to this repository.\n", mdsafe.Code("/compat "+command, 60))
+	return fmt.Sprintf(
+		"%s is for people with write access to this repository.\n",
+		mdsafe.Code("/compat "+command, 60),
+	)
 }
 
-// NeedsReason answers an accept that says no reason. what is the symbol or rule; "" when not even that was said.
+// NeedsReason answers an accept that says no reason. what is the symbol or rule; "" when not even
+// that was said.
 func NeedsReason(what string) string {
 	if what == "" {
 		what = "SYMBOL"
 	}
-	return fmt.Sprintf("Nothing was accepted: a reason is missing. Write %s, with %s behind it where it is not for ever.\n",
-		mdsafe.Code("/compat accept "+what+" because TEXT", 200), mdsafe.Code("until YYYY-MM-DD", 0))
+	return fmt.Sprintf(
+		"Nothing was accepted: a reason is missing. Write %s, with %s behind it where it is not for ever.\n",
+		mdsafe.Code(
+			"/compat accept "+what+" because TEXT",
+			200,
+		),
+		mdsafe.Code("until YYYY-MM-DD", 0),
+	)
 }
 
 // RuleText is what compat says of a rule; the worker takes it from analyzer/rules.
@@ -57,22 +73,35 @@ type RuleText struct {
 // maxExplained is how many groups one explanation tells.
 const maxExplained = 5
 
-// NoPlatform answers a recheck that names a platform which there is not. meant is the one that was probably meant; "" when none is near.
+// NoPlatform answers a recheck that names a platform which there is not. meant is the one that was
+// probably meant; "" when none is near.
 func NoPlatform(name, meant string) string {
-	return fmt.Sprintf("There is no platform %s.%s Nothing was judged again.\n", mdsafe.Code(name, 60), didYouMean(meant))
+	return fmt.Sprintf(
+		"There is no platform %s.%s Nothing was judged again.\n",
+		mdsafe.Code(name, 60),
+		didYouMean(meant),
+	)
 }
 
-// NothingToAccept answers an accept or unaccept of something that the last report doesn't have. meant is what was probably meant.
+// NothingToAccept answers an accept or unaccept of something that the last report doesn't have.
+// meant is what was probably meant.
 func NothingToAccept(what, meant string, reported bool) string {
 	if !reported {
 		return "There is no report on this pull request yet. What is accepted has to be in one: wait for the verdict.\n"
 	}
-	return fmt.Sprintf("No finding of the last report is about %s, so nothing was accepted.%s\n", mdsafe.Code(what, 200), didYouMean(meant))
+	return fmt.Sprintf(
+		"No finding of the last report is about %s, so nothing was accepted.%s\n",
+		mdsafe.Code(what, 200),
+		didYouMean(meant),
+	)
 }
 
 // Outdated answers a button of a check run that is not the newest head's.
 func Outdated(sha string) string {
-	return fmt.Sprintf("The button was that of %s, and there is a newer verdict by now. Nothing was accepted.\n", mdsafe.Code(sha[:min(len(sha), 12)], 0))
+	return fmt.Sprintf(
+		"The button was that of %s, and there is a newer verdict by now. Nothing was accepted.\n",
+		mdsafe.Code(sha[:min(len(sha), 12)], 0),
+	)
 }
 
 func didYouMean(what string) string {
@@ -89,7 +118,11 @@ func ExplainNew(r *analyzer.Report, detailsURL string) string {
 	if len(groups) == 0 {
 		return "The last report has nothing new to explain.\n" + link(in, "\n", "The full report")
 	}
-	return mdsafe.Join(append(told(in, groups), link(in, "\n", "The full report")), maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })
+	return mdsafe.Join(
+		append(told(in, groups), link(in, "\n", "The full report")),
+		maxBody/2,
+		func(int) string { return "\nThe rest is in the report.\n" },
+	)
 }
 
 // told are the blocks of the first groups, and how many there are more.
@@ -102,14 +135,28 @@ func told(in Input, groups []*group) (blocks []string) {
 	return append(blocks, leftOut(in, groups, len(groups)-most))
 }
 
-// Explain tells the findings about a symbol, library, object or rule: what, where, why, and each fix. rule is the rule of that name,
-// nil when what is none; r may be nil when the head has no report yet; meant is what was probably meant where there is nothing of that name. found is
-// false where there was nothing to tell.
-func Explain(what string, r *analyzer.Report, rule *RuleText, meant, detailsURL string) (text string, found bool) {
+// Explain tells the findings about a symbol, library, object or rule: what, where, why, and each
+// fix. rule is the rule of that name, nil when what is none; r may be nil when the head has no
+// report yet; meant is what was probably meant where there is nothing of that name. found is false
+// where there was nothing to tell.
+func Explain(
+	what string,
+	r *analyzer.Report,
+	rule *RuleText,
+	meant, detailsURL string,
+) (text string, found bool) {
 	in := Input{Report: r, DetailsURL: detailsURL}
 	var blocks []string
 	if rule != nil {
-		blocks = append(blocks, fmt.Sprintf("#### %s: %s\n\n%s\n", mdsafe.Code(rule.ID, 80), mdsafe.Prose(rule.Title), strings.TrimSpace(rule.Doc)))
+		blocks = append(
+			blocks,
+			fmt.Sprintf(
+				"#### %s: %s\n\n%s\n",
+				mdsafe.Code(rule.ID, 80),
+				mdsafe.Prose(rule.Title),
+				strings.TrimSpace(rule.Doc),
+			),
+		)
 	}
 	var groups []*group
 	if r != nil {
@@ -129,16 +176,31 @@ func Explain(what string, r *analyzer.Report, rule *RuleText, meant, detailsURL 
 	case len(groups) > 0:
 		blocks = append(blocks, told(in, groups)...)
 	case r == nil:
-		blocks = append(blocks, fmt.Sprintf("\nThere is no report on this head yet, so nothing can be said of %s in it.%s\n", mdsafe.Code(what, 200), hint))
+		blocks = append(
+			blocks,
+			fmt.Sprintf(
+				"\nThere is no report on this head yet, so nothing can be said of %s in it.%s\n",
+				mdsafe.Code(what, 200),
+				hint,
+			),
+		)
 	default:
-		blocks = append(blocks, fmt.Sprintf("\nNo finding of this head is about %s.%s\n", mdsafe.Code(what, 200), hint))
+		blocks = append(
+			blocks,
+			fmt.Sprintf("\nNo finding of this head is about %s.%s\n", mdsafe.Code(what, 200), hint),
+		)
 	}
 	blocks = append(blocks, link(in, "\n", "The full report"))
-	text = mdsafe.Join(blocks, maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })
+	text = mdsafe.Join(
+		blocks,
+		maxBody/2,
+		func(int) string { return "\nThe rest is in the report.\n" },
+	)
 	return text, rule != nil || len(groups) > 0
 }
 
-// about says whether a finding is what a person means by a word: its symbol with or without version, its rule, library or object.
+// about says whether a finding is what a person means by a word: its symbol with or without
+// version, its rule, library or object.
 func about(f *analyzer.Finding, what string) bool {
 	if what == "" {
 		return false

@@ -8,8 +8,9 @@ import (
 
 // req is a PEP 508 requirement found in a line; the numbers are byte offsets into that line.
 type req struct {
-	name, spec       string
-	specAt, specEnd  int  // the version specifiers with the white space between them; equal where there are none
+	name, spec string
+	// the version specifiers with the white space between them; equal where there are none
+	specAt, specEnd  int
 	poetry           bool // name = "^1.2": the specifier is a string of its own
 	url, hash, paren bool // name @ URL; pinned by hash; name (>=1)
 }
@@ -21,10 +22,16 @@ var (
 	separators = lazyregexp.New(`[-_.]+`)
 	nameRE     = lazyregexp.New(`[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
 	extrasRE   = lazyregexp.New(`^\s*\[[A-Za-z0-9._, -]*\]`)
-	specRE     = lazyregexp.New(`^\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+)*`)
-	poetryRE   = lazyregexp.New(`^["']?\s*=\s*(?:\{\s*(?:[a-z]+\s*=\s*(?:"[^"]*"|\[[^\]]*\]|true|false)\s*,\s*)*version\s*=\s*)?["']([^"'{}]*)["']`)
-	endRE      = lazyregexp.New(`^\s*(?:$|["';,\\)\]}])`)
-	installRE  = lazyregexp.New(`\b(?:pip3?|conda|mamba|poetry|pdm|uv)\b.*\b(?:install|add|create)\b|^\s*[A-Z_]*(?:REQUIRES|BEFORE_BUILD|BEFORE_ALL|DEPENDENCIES)\w*\s*[:=]`)
+	specRE     = lazyregexp.New(
+		`^\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+(?:\s*,\s*(?:===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9._*+!-]+)*`,
+	)
+	poetryRE = lazyregexp.New(
+		`^["']?\s*=\s*(?:\{\s*(?:[a-z]+\s*=\s*(?:"[^"]*"|\[[^\]]*\]|true|false)\s*,\s*)*version\s*=\s*)?["']([^"'{}]*)["']`,
+	)
+	endRE     = lazyregexp.New(`^\s*(?:$|["';,\\)\]}])`)
+	installRE = lazyregexp.New(
+		`\b(?:pip3?|conda|mamba|poetry|pdm|uv)\b.*\b(?:install|add|create)\b|^\s*[A-Z_]*(?:REQUIRES|BEFORE_BUILD|BEFORE_ALL|DEPENDENCIES)\w*\s*[:=]`,
+	)
 )
 
 // parseRequirement reads a requirement that stands alone, as a fix names it.
@@ -40,7 +47,8 @@ func parseRequirement(s string) (req, bool) {
 func findRequirement(line, name string, kind fileKind) (req, bool) {
 	want := normal(name)
 	key := strings.TrimSpace(line)
-	for _, own := range []string{"name", "description", "keywords", "title"} { // the project's own words
+	// the project's own words
+	for _, own := range []string{"name", "description", "keywords", "title"} {
 		if k, _, ok := strings.Cut(key, "="); ok && strings.TrimSpace(k) == own {
 			return req{}, false
 		}
@@ -63,7 +71,10 @@ func requirementAt(line string, from, to int, kind fileKind) (req, bool) {
 		before = line[from-1]
 	}
 	quoted := before == '"' || before == '\''
-	if before != 0 && !quoted && before != ' ' && before != '\t' && before != '=' && before != '[' && before != '(' && before != ',' {
+	if before != 0 && !quoted && before != ' ' && before != '\t' && before != '=' &&
+		before != '[' &&
+		before != '(' &&
+		before != ',' {
 		return req{}, false
 	}
 	rest := line[to:]
@@ -77,7 +88,10 @@ func requirementAt(line string, from, to int, kind fileKind) (req, bool) {
 	skip := len(extrasRE.FindString(rest))
 	rest = rest[skip:]
 	r.specAt, r.specEnd = to+skip, to+skip
-	if open := strings.TrimLeft(rest, " \t"); strings.HasPrefix(open, "(") { // the old form: name (>=1.2)
+	if open := strings.TrimLeft(rest, " \t"); strings.HasPrefix(
+		open,
+		"(",
+	) { // the old form: name (>=1.2)
 		inner := open[1:]
 		m := specRE.FindString(inner)
 		if m == "" || !strings.HasPrefix(strings.TrimLeft(inner[len(m):], " \t"), ")") {
@@ -106,7 +120,8 @@ func requirementAt(line string, from, to int, kind fileKind) (req, bool) {
 	}
 	switch kind { // a word in a program or a script is no requirement yet
 	case projectPy:
-		return r, quoted || m != "" || onlyName && !strings.Contains(line, "=") && strings.HasPrefix(line, " ")
+		return r, quoted || m != "" ||
+			onlyName && !strings.Contains(line, "=") && strings.HasPrefix(line, " ")
 	case imageFile, workflowYML:
 		return r, m != "" || r.url || installRE.MatchString(line)
 	}

@@ -43,7 +43,15 @@ func Status(s Standing) string {
 		if a.Until != "" {
 			until = ", until " + mdsafe.Prose(a.Until)
 		}
-		fmt.Fprintf(&b, "- %s because %s (%s, %s%s)\n", mdsafe.Code(a.What, 200), mdsafe.Prose(a.Because), mdsafe.Code(a.By, 60), mdsafe.Prose(a.On), until)
+		fmt.Fprintf(
+			&b,
+			"- %s because %s (%s, %s%s)\n",
+			mdsafe.Code(a.What, 200),
+			mdsafe.Prose(a.Because),
+			mdsafe.Code(a.By, 60),
+			mdsafe.Prose(a.On),
+			until,
+		)
 	}
 	return b.String()
 }

@@ -14,10 +14,12 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxLine is the longest line that a suggestion rewrites, in bytes: a longer one is generated or hostile.
+// maxLine is the longest line that a suggestion rewrites, in bytes: a longer one is generated or
+// hostile.
 const maxLine = 1000
 
-// review are the suggestions: one for each line of the diff that causes a new finding and that a fix can rewrite.
+// review are the suggestions: one for each line of the diff that causes a new finding and that a
+// fix can rewrite.
 func review(in Input, groups []*group) []ReviewComment {
 	type place struct {
 		path string
@@ -77,7 +79,12 @@ func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
 				mark = "verified"
 			}
 			known := append(names(g.Finding), x.Requirement)
-			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...), mark)
+			fmt.Fprintf(
+				&b,
+				"%s (%s).",
+				mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...),
+				mark,
+			)
 			for i, cost := range x.Cost {
 				if i == 3 {
 					break
@@ -92,9 +99,9 @@ func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
 	return ReviewComment{}, false
 }
 
-// Edit applies a fix to one line of a source file, where the fix is a change of that line. It changes only what the fix
-// changes: quotes, commas, indentation, extras, environment marker and comment stay. ok is false when the fix is nothing that
-// this line says, or says already.
+// Edit applies a fix to one line of a source file, where the fix is a change of that line. It
+// changes only what the fix changes: quotes, commas, indentation, extras, environment marker and
+// comment stay. ok is false when the fix is nothing that this line says, or says already.
 func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	text := code(line)
 	comment := line[len(text):]
@@ -107,7 +114,8 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	return text + comment, ok && text+comment != line
 }
 
-// clauseRE is one version specifier with the white space in front of it, its operator, and its version.
+// clauseRE is one version specifier with the white space in front of it, its operator, and its
+// version.
 var clauseRE = lazyregexp.New(`^(\s*)(===?|~=|!=|<=|>=|<|>)(\s*)([A-Za-z0-9._*+!-]+)$`)
 
 // raise puts the fix's version specifier in place of the one that the line has for that package.
@@ -120,11 +128,15 @@ func raise(text, requirement string, kind fileKind) (string, bool) {
 	if !ok || have.url || have.hash {
 		return "", false
 	}
-	return text[:have.specAt] + merge(text[have.specAt:have.specEnd], want.spec) + text[have.specEnd:], true
+	return text[:have.specAt] + merge(
+		text[have.specAt:have.specEnd],
+		want.spec,
+	) + text[have.specEnd:], true
 }
 
-// merge raises the lower bound of a specifier and keeps its other clauses, as long as they leave anything over the new bound.
-// A fix that is more than one lower bound, and a specifier in another notation (Poetry's caret), are replaced whole.
+// merge raises the lower bound of a specifier and keeps its other clauses, as long as they leave
+// anything over the new bound. A fix that is more than one lower bound, and a specifier in another
+// notation (Poetry's caret), are replaced whole.
 func merge(old, fixed string) string {
 	lower := clauseRE.FindStringSubmatch(fixed)
 	if lower == nil || lower[2] != ">=" {
@@ -160,14 +172,18 @@ func merge(old, fixed string) string {
 
 var (
 	wholeTag = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|1|2010|2014)`)
-	// pulled is an image name that cibuildwheel or a container line can use for each of its architectures: the images that
-	// pypa/manylinux builds today. Others exist for single architectures only.
+	// pulled is an image name that cibuildwheel or a container line can use for each of its
+	// architectures: the images that pypa/manylinux builds today. Others exist for single
+	// architectures only.
 	pulled = []string{"manylinux2014", "manylinux_2_28", "manylinux_2_34", "musllinux_1_2"}
-	imaged = lazyregexp.New(`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-\w+-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`)
+	imaged = lazyregexp.New(
+		`CIBW_(?:MANYLINUX|MUSLLINUX)|linux-\w+-image\b|quay\.io/pypa/|^\s*(?:-\s*)?(?:container|image)\s*:|^\s*FROM\s`,
+	)
 	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
-// retag puts the fix's platform in place of the one that the line names; an architecture behind it stays.
+// retag puts the fix's platform in place of the one that the line names; an architecture behind it
+// stays.
 func retag(text string, x fix.Fix) (string, bool) {
 	tag := wholeTag.FindString(x.Title)
 	if x.Kind == fix.KindImage || tag == "" {
@@ -179,7 +195,8 @@ func retag(text string, x fix.Fix) (string, bool) {
 	}
 	isImage := imaged.MatchString(text)
 	switch {
-	case isImage && !slices.Contains(pulled, tag), !isImage && (x.Kind == fix.KindImage || !tagged.MatchString(text)):
+	case isImage && !slices.Contains(pulled, tag),
+		!isImage && (x.Kind == fix.KindImage || !tagged.MatchString(text)):
 		return "", false
 	}
 	first := text[at[0][0]:at[0][1]]

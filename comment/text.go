@@ -9,11 +9,21 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// The paragraphs that the check run and the summary comment are made of. Each is a whole Markdown block.
+// The paragraphs that the check run and the summary comment are made of. Each is a whole Markdown
+// block.
 
 // names are the outside strings that a finding's sentences hold.
 func names(f *analyzer.Finding) []string {
-	ns := []string{f.Object, f.Symbol, f.Demangled, f.Version, f.Library, f.Artifact, f.Target, f.Package}
+	ns := []string{
+		f.Object,
+		f.Symbol,
+		f.Demangled,
+		f.Version,
+		f.Library,
+		f.Artifact,
+		f.Target,
+		f.Package,
+	}
 	ns = append(ns, f.Chain...)
 	if f.ProvidedBy != nil {
 		ns = append(ns, *f.ProvidedBy)
@@ -39,12 +49,23 @@ const maxShown = 300
 // block is the whole story of a group. A fix that an earlier block has told (said) is only named.
 func block(in Input, g *group, symbols int, said map[string]bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n#### %s: %s in %s\n\n%s\n\n", g.Severity, mdsafe.Code(g.Rule, maxShown), mdsafe.Code(g.where(), maxShown), mdsafe.Prose(g.Message, names(g.Finding)...))
+	fmt.Fprintf(
+		&b,
+		"\n#### %s: %s in %s\n\n%s\n\n",
+		g.Severity,
+		mdsafe.Code(g.Rule, maxShown),
+		mdsafe.Code(g.where(), maxShown),
+		mdsafe.Prose(g.Message, names(g.Finding)...),
+	)
 	if n := len(g.symbols); n > 0 {
 		fmt.Fprintf(&b, "- %s: %s\n", count(n, "symbol"), symbolList(in, g, symbols))
 	}
 	if g.Library != "" || g.Version != "" {
-		fmt.Fprintf(&b, "- of: %s\n", mdsafe.Codes(distinct([]string{g.Version, g.Library}), 0, maxShown))
+		fmt.Fprintf(
+			&b,
+			"- of: %s\n",
+			mdsafe.Codes(distinct([]string{g.Version, g.Library}), 0, maxShown),
+		)
 	}
 	if len(g.targets) > 0 {
 		fmt.Fprintf(&b, "- on: %s\n", mdsafe.Codes(g.targets, 10, maxShown))
@@ -116,9 +137,19 @@ func fixBlock(f *analyzer.Finding, x fix.Fix, told bool) string {
 	}
 	known := append(names(f), x.Requirement)
 	if told {
-		return fmt.Sprintf("\n**Fix** (%s, as above): %s\n", mdsafe.Code(x.Kind, 40), mdsafe.Prose(x.Title, known...))
+		return fmt.Sprintf(
+			"\n**Fix** (%s, as above): %s\n",
+			mdsafe.Code(x.Kind, 40),
+			mdsafe.Prose(x.Title, known...),
+		)
 	}
-	fmt.Fprintf(&b, "\n**Fix** (%s, %s): %s\n", mdsafe.Code(x.Kind, 40), mark, mdsafe.Prose(x.Title, known...))
+	fmt.Fprintf(
+		&b,
+		"\n**Fix** (%s, %s): %s\n",
+		mdsafe.Code(x.Kind, 40),
+		mark,
+		mdsafe.Prose(x.Title, known...),
+	)
 	if x.Command != "" {
 		b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(x.Command, 2000)))
 	} else if x.Requirement != "" {
@@ -149,10 +180,15 @@ func section(heading string, lines []string, limit int) string {
 	if len(lines) == 0 {
 		return ""
 	}
-	return heading + mdsafe.Join(lines, limit, func(left int) string { return fmt.Sprintf("- and %d more\n", left) })
+	return heading + mdsafe.Join(
+		lines,
+		limit,
+		func(left int) string { return fmt.Sprintf("- and %d more\n", left) },
+	)
 }
 
-// targets lists what was judged against, the targets of one verdict and one set of packages in one line: a loose library has twenty.
+// targets lists what was judged against, the targets of one verdict and one set of packages in one
+// line: a loose library has twenty.
 func targets(r *analyzer.Report) string {
 	type kind struct {
 		verdict analyzer.Verdict
@@ -192,7 +228,8 @@ func existingList(in Input, s sorted, limit int) string {
 		mdsafe.Join(lines, limit, func(left int) string { return leftOut(in, groups, left) })
 }
 
-// acceptedList says what the maintainers took on themselves: accepted `SYMBOL` because TEXT (NAME, date).
+// acceptedList says what the maintainers took on themselves: accepted `SYMBOL` because TEXT (NAME,
+// date).
 func acceptedList(as []analyzer.Accepted) string {
 	var lines []string
 	for _, a := range as {
@@ -201,7 +238,12 @@ func acceptedList(as []analyzer.Accepted) string {
 		if by == "" {
 			by = ConfigPath
 		}
-		l := fmt.Sprintf("- accepted %s because %s (%s", mdsafe.Code(subject(f), 120), mdsafe.Code(a.Because, 300), mdsafe.Code(strings.TrimPrefix(by, "@"), 80))
+		l := fmt.Sprintf(
+			"- accepted %s because %s (%s",
+			mdsafe.Code(subject(f), 120),
+			mdsafe.Code(a.Because, 300),
+			mdsafe.Code(strings.TrimPrefix(by, "@"), 80),
+		)
 		if a.Until != "" {
 			l += ", until " + mdsafe.Code(a.Until, 40)
 		}
@@ -231,7 +273,14 @@ func skippedList(us []analyzer.Unread) string {
 func pathLines(us []analyzer.Unread) []string {
 	var lines []string
 	for _, u := range us {
-		lines = append(lines, fmt.Sprintf("- %s: %s\n", mdsafe.Code(u.Path, 200), mdsafe.Prose(mdsafe.Cut(u.Reason, 400), u.Path)))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"- %s: %s\n",
+				mdsafe.Code(u.Path, 200),
+				mdsafe.Prose(mdsafe.Cut(u.Reason, 400), u.Path),
+			),
+		)
 	}
 	return lines
 }

@@ -35,7 +35,8 @@ type threadNode struct {
 	} `json:"comments"`
 }
 
-// fingerprintMarker is how the body of a review comment carries its fingerprint: at its beginning, before any name from outside.
+// fingerprintMarker is how the body of a review comment carries its fingerprint: at its beginning,
+// before any name from outside.
 var fingerprintMarker = lazyregexp.New(`^<!-- compat:thread ([0-9a-f]{8,64}) -->`)
 
 // ours is the thread where our bot began it; nil: somebody else did.
@@ -49,12 +50,20 @@ func (n threadNode) ours(p *Poster) *thread {
 		return nil
 	}
 	login := strings.TrimSuffix(p.Bot, "[bot]")
-	return &thread{id: n.ID, fingerprint: m[1], resolved: n.IsResolved, byUs: n.ResolvedBy != nil && strings.TrimSuffix(n.ResolvedBy.Login, "[bot]") == login, comment: c.ID}
+	return &thread{
+		id:          n.ID,
+		fingerprint: m[1],
+		resolved:    n.IsResolved,
+		byUs: n.ResolvedBy != nil &&
+			strings.TrimSuffix(n.ResolvedBy.Login, "[bot]") == login,
+		comment: c.ID,
+	}
 }
 
-// Review posts the comments as one review (event COMMENT) of the head sha. One whose fingerprint is on a thread of ours is not
-// repeated; if we had resolved that thread, because its finding was gone for a while, it is opened again. One that a person
-// resolved stays resolved. A review that GitHub calls invalid is logged and dropped: the check run says the same.
+// Review posts the comments as one review (event COMMENT) of the head sha. One whose fingerprint is
+// on a thread of ours is not repeated; if we had resolved that thread, because its finding was gone
+// for a while, it is opened again. One that a person resolved stays resolved. A review that GitHub
+// calls invalid is logged and dropped: the check run says the same.
 func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment) error {
 	if len(comments) == 0 {
 		return nil
@@ -73,7 +82,12 @@ func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment)
 			}
 			continue
 		}
-		d := &gh.DraftReviewComment{Path: gh.String(c.Path), Body: gh.String(c.Body), Line: gh.Int(c.Line), Side: gh.String("RIGHT")}
+		d := &gh.DraftReviewComment{
+			Path: gh.String(c.Path),
+			Body: gh.String(c.Body),
+			Line: gh.Int(c.Line),
+			Side: gh.String("RIGHT"),
+		}
 		if c.StartLine > 0 && c.StartLine < c.Line {
 			d.StartLine, d.StartSide = gh.Int(c.StartLine), gh.String("RIGHT")
 		}
@@ -85,11 +99,25 @@ func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment)
 	}
 	body := "compat suggests " + count(len(fresh), "edit") + "."
 	err := t.p.write(ctx, fmt.Sprintf("review #%d", t.number), func() error {
-		_, _, err := t.p.Client.PullRequests.CreateReview(ctx, t.p.Owner, t.p.Repo, t.number, &gh.PullRequestReviewRequest{CommitID: &sha, Event: gh.String("COMMENT"), Body: &body, Comments: fresh})
+		_, _, err := t.p.Client.PullRequests.CreateReview(
+			ctx,
+			t.p.Owner,
+			t.p.Repo,
+			t.number,
+			&gh.PullRequestReviewRequest{
+				CommitID: &sha,
+				Event:    gh.String("COMMENT"),
+				Body:     &body,
+				Comments: fresh,
+			},
+		)
 		return err
 	}, func() (bool, error) {
 		err := t.again(ctx)
-		return slices.ContainsFunc(t.threads, func(o thread) bool { return o.fingerprint == first }), err
+		return slices.ContainsFunc(
+			t.threads,
+			func(o thread) bool { return o.fingerprint == first },
+		), err
 	})
 	if err != nil && github.Classify(err).Kind == github.Invalid {
 		t.p.log().Error("GitHub refuses the review", "number", t.number, "sha", sha, "error", err)
@@ -104,9 +132,10 @@ const (
 	minimizeMutation  = `mutation($id: ID!, $why: ReportedContentClassifiers!) { minimizeComment(input: {subjectId: $id, classifier: $why}) { minimizedComment { isMinimized } } }`
 )
 
-// Resolve closes the threads of ours whose advice is no longer given: keep are the fingerprints that still are. Repositories
-// that require resolved conversations would be blocked by them. Where resolving is refused, our comment is minimised. Nothing
-// is deleted, and an answer of a person stays where it is.
+// Resolve closes the threads of ours whose advice is no longer given: keep are the fingerprints
+// that still are. Repositories that require resolved conversations would be blocked by them. Where
+// resolving is refused, our comment is minimised. Nothing is deleted, and an answer of a person
+// stays where it is.
 func (t *Talk) Resolve(ctx context.Context, keep []string) error {
 	if err := t.read(ctx); err != nil {
 		return err
@@ -115,12 +144,23 @@ func (t *Talk) Resolve(ctx context.Context, keep []string) error {
 		if o.resolved || slices.Contains(keep, o.fingerprint) {
 			continue
 		}
-		err := t.p.mutate(ctx, "resolve a review thread", resolveMutation, map[string]any{"id": o.id})
+		err := t.p.mutate(
+			ctx,
+			"resolve a review thread",
+			resolveMutation,
+			map[string]any{"id": o.id},
+		)
 		if refused(err) {
-			err = t.p.mutate(ctx, "minimise a review comment", minimizeMutation, map[string]any{"id": o.comment, "why": "RESOLVED"})
+			err = t.p.mutate(
+				ctx,
+				"minimise a review comment",
+				minimizeMutation,
+				map[string]any{"id": o.comment, "why": "RESOLVED"},
+			)
 		}
 		if refused(err) {
-			t.p.log().Error("a review thread can't be closed", "number", t.number, "thread", o.id, "error", err)
+			t.p.log().
+				Error("a review thread can't be closed", "number", t.number, "thread", o.id, "error", err)
 			err = nil
 		}
 		if err != nil {
@@ -141,5 +181,10 @@ func refused(err error) bool {
 
 // mutate calls a mutation that may be done twice without harm.
 func (p *Poster) mutate(ctx context.Context, what, mutation string, vars map[string]any) error {
-	return p.write(ctx, what, func() error { return p.Client.GraphQL(ctx, mutation, vars, nil) }, func() (bool, error) { return false, nil })
+	return p.write(
+		ctx,
+		what,
+		func() error { return p.Client.GraphQL(ctx, mutation, vars, nil) },
+		func() (bool, error) { return false, nil },
+	)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// A thread that we resolved is opened again when its advice comes back; one that a person resolved is not, and a person who has
-// the bot's name without "[bot]" is a person.
+// A thread that we resolved is opened again when its advice comes back; one that a person resolved
+// is not, and a person who has the bot's name without "[bot]" is a person.
 func TestThreadsOpenAgain(t *testing.T) {
 	const print = "0123456789abcdef01234567"
 	for _, c := range []struct{ name, kind, resolvedBy, want string }{
@@ -28,26 +28,40 @@ func TestThreadsOpenAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var did []string
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				w.Header().Set("Content-Type", "application/json")
-				switch {
-				case strings.HasSuffix(r.URL.Path, "/access_tokens"):
-					w.WriteHeader(http.StatusCreated)
-					fmt.Fprint(w, `{"token":"t","expires_at":"2999-01-01T00:00:00Z"}`)
-				case strings.HasSuffix(r.URL.Path, "/reviews"):
-					did = append(did, "review")
-					fmt.Fprint(w, `{"id":1}`)
-				case strings.Contains(string(body), "unresolveReviewThread"):
-					did = append(did, "unresolveReviewThread")
-					fmt.Fprint(w, `{"data":{}}`)
-				default:
-					fmt.Fprintf(w, `{"data":{"repository":{"pullRequest":{"reviewThreads":{"pageInfo":{"hasNextPage":false},"nodes":[{"id":"T","isResolved":true,"resolvedBy":{"login":%q},`+
-						`"comments":{"nodes":[{"id":"C","body":"<!-- compat:thread %s -->\nx","author":{"__typename":%q,"login":"compat"}}]}}]}}}}}`, c.resolvedBy, print, c.kind)
-				}
-			}))
+			srv := httptest.NewServer(
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					w.Header().Set("Content-Type", "application/json")
+					switch {
+					case strings.HasSuffix(r.URL.Path, "/access_tokens"):
+						w.WriteHeader(http.StatusCreated)
+						fmt.Fprint(w, `{"token":"t","expires_at":"2999-01-01T00:00:00Z"}`)
+					case strings.HasSuffix(r.URL.Path, "/reviews"):
+						did = append(did, "review")
+						fmt.Fprint(w, `{"id":1}`)
+					case strings.Contains(string(body), "unresolveReviewThread"):
+						did = append(did, "unresolveReviewThread")
+						fmt.Fprint(w, `{"data":{}}`)
+					default:
+						fmt.Fprintf(
+							w,
+							`{"data":{"repository":{"pullRequest":{"reviewThreads":{"pageInfo":{"hasNextPage":false},"nodes":[{"id":"T","isResolved":true,"resolvedBy":{"login":%q},`+
+								`"comments":{"nodes":[{"id":"C","body":"<!-- compat:thread %s -->\nx","author":{"__typename":%q,"login":"compat"}}]}}]}}}}}`,
+							c.resolvedBy,
+							print,
+							c.kind,
+						)
+					}
+				}),
+			)
 			defer srv.Close()
-			p := &Poster{Client: client(t, srv.URL), Owner: "acme", Repo: "widget", Bot: "compat[bot]", AppID: 1}
+			p := &Poster{
+				Client: client(t, srv.URL),
+				Owner:  "acme",
+				Repo:   "widget",
+				Bot:    "compat[bot]",
+				AppID:  1,
+			}
 			if err := p.Talk(1, false).Review(context.Background(), "abc", []ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +82,15 @@ func client(t *testing.T, at string) *github.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := github.New(github.Options{AppID: 1, API: api, Key: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})})
+	app, err := github.New(
+		github.Options{
+			AppID: 1,
+			API:   api,
+			Key: pem.EncodeToMemory(
+				&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
+			),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// title names the worst finding and counts the rest: "warp.so needs pow@GLIBC_2.29, newer than manylinux_2_17_x86_64 (2 errors)".
+// title names the worst finding and counts the rest: "warp.so needs pow@GLIBC_2.29, newer than
+// manylinux_2_17_x86_64 (2 errors)".
 func title(in Input, s sorted) string {
 	var t string
 	switch {
@@ -18,7 +19,13 @@ func title(in Input, s sorted) string {
 			t += "; " + count(analyzer.Files(s.unread), "file") + " not read"
 		}
 	case len(s.unread) > 0:
-		t = "Could not read " + mdsafe.Plain(s.unread[0].Path, 80) + ": " + mdsafe.Plain(s.unread[0].Reason, 100)
+		t = "Could not read " + mdsafe.Plain(
+			s.unread[0].Path,
+			80,
+		) + ": " + mdsafe.Plain(
+			s.unread[0].Reason,
+			100,
+		)
 		if n := analyzer.Files(s.unread) - 1; n > 0 {
 			t += " (and " + count(n, "more file") + ")"
 		}
@@ -28,18 +35,33 @@ func title(in Input, s sorted) string {
 			t += ": " + mdsafe.Plain(in.Report.Notes[0], 180)
 		}
 	case len(s.existing) > 0:
-		t = "Nothing new; already on " + base(in) + ": " + headline(s.existing[0]) + " (" + counts(s.existing) + ")"
+		t = "Nothing new; already on " + base(
+			in,
+		) + ": " + headline(
+			s.existing[0],
+		) + " (" + counts(
+			s.existing,
+		) + ")"
 	case len(s.accepted) > 0:
 		t = "Compatible; accepted: " + headline(&s.accepted[0].Finding)
 		if n := len(s.accepted) - 1; n > 0 {
 			t += " and " + count(n, "more finding")
 		}
 	case objects(in.Report) == 0 && len(in.Report.Skipped) > 0:
-		t = "Nothing to judge: " + count(len(in.Report.Skipped), "file") + " of kinds that compat does not judge"
+		t = "Nothing to judge: " + count(
+			len(in.Report.Skipped),
+			"file",
+		) + " of kinds that compat does not judge"
 	case objects(in.Report) == 0:
 		t = "Nothing to judge: no shared library in " + count(len(in.Report.Artifacts), "artifact")
 	default:
-		t = "Compatible: " + count(objects(in.Report), "object") + " in " + count(len(in.Report.Artifacts), "artifact")
+		t = "Compatible: " + count(
+			objects(in.Report),
+			"object",
+		) + " in " + count(
+			len(in.Report.Artifacts),
+			"artifact",
+		)
 		if names := targetNames(in.Report); len(names) == 1 {
 			t += ", on " + mdsafe.Plain(names[0], 60)
 		} else if len(names) > 1 {
@@ -65,7 +87,10 @@ func headline(f *analyzer.Finding) string {
 	case what == "":
 		what = mdsafe.Plain(f.Version, 40)
 	case f.Version != "":
-		what = mdsafe.Plain(what+"@"+mdsafe.Plain(f.Version, 40), 0) // of the whole: "x)@octocat" mentions, "x@octocat" doesn't
+		what = mdsafe.Plain(
+			what+"@"+mdsafe.Plain(f.Version, 40),
+			0,
+		) // of the whole: "x)@octocat" mentions, "x@octocat" doesn't
 	}
 	switch {
 	case what == "":

@@ -14,27 +14,43 @@ import (
 // maxKey is far above any RSA key's PEM: a file that is larger is not a key.
 const maxKey = 64 << 10
 
-// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. The key may have been squeezed through tools that allow no
-// newline: as base64 of the PEM, or with \n written out.
+// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. The key may have been squeezed
+// through tools that allow no newline: as base64 of the PEM, or with \n written out.
 func (env environment) key(s *Service) error {
 	v, path := env("PRIVATE_KEY"), env("PRIVATE_KEY_PATH")
 	switch {
 	case v != "":
 		key, err := parseKey([]byte(v))
 		if err != nil {
-			return bad("PRIVATE_KEY", "%v; set it to the PEM file of the GitHub App's private key (newlines as they are, as \\n, or all of it in base64)", err)
+			return bad(
+				"PRIVATE_KEY",
+				"%v; set it to the PEM file of the GitHub App's private key (newlines as they are, as \\n, or all of it in base64)",
+				err,
+			)
 		}
 		s.PrivateKey = key
 	case path != "":
 		data, err := readKey(path)
 		if err != nil {
-			return bad("PRIVATE_KEY_PATH", "%v; set it to the path of the GitHub App's private key", err)
+			return bad(
+				"PRIVATE_KEY_PATH",
+				"%v; set it to the path of the GitHub App's private key",
+				err,
+			)
 		}
 		if s.PrivateKey, err = parseKey(data); err != nil {
-			return bad("PRIVATE_KEY_PATH", "%s: %v; set it to the path of the GitHub App's private key", quote(path), err)
+			return bad(
+				"PRIVATE_KEY_PATH",
+				"%s: %v; set it to the path of the GitHub App's private key",
+				quote(path),
+				err,
+			)
 		}
 	default:
-		return bad("PRIVATE_KEY", "is not set, and neither is PRIVATE_KEY_PATH; set one of them to the private key of the GitHub App")
+		return bad(
+			"PRIVATE_KEY",
+			"is not set, and neither is PRIVATE_KEY_PATH; set one of them to the private key of the GitHub App",
+		)
 	}
 	return nil
 }
@@ -78,7 +94,11 @@ func parseKey(data []byte) (Secret, error) {
 	if !ok {
 		return nil, errors.New("holds a key that is not RSA, and GitHub Apps sign with RSA")
 	}
-	return Secret(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(r)})), nil
+	return Secret(
+		pem.EncodeToMemory(
+			&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(r)},
+		),
+	), nil
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -20,14 +20,18 @@ const (
 	maxShown  = 50 // problems; annotations of one request (docs: checks/create)
 )
 
-// ParseRepository reads a compat.yml. It is strict: a key, a value or a rule id that is not known is a problem, and with any
-// problem the configuration is nil. rules are the ids that the key rules and accept may name. An empty file is the zero
-// configuration. There are at most 50 problems, in the order of their lines.
+// ParseRepository reads a compat.yml. It is strict: a key, a value or a rule id that is not known
+// is a problem, and with any problem the configuration is nil. rules are the ids that the key rules
+// and accept may name. An empty file is the zero configuration. There are at most 50 problems, in
+// the order of their lines.
 func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	if len(data) > maxSize {
 		return nil, []Problem{TooLarge(len(data))}
 	}
-	p := &parser{lines: max(1, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1), rules: rules}
+	p := &parser{
+		lines: max(1, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1),
+		rules: rules,
+	}
 	var doc yaml.Node
 	if err := load(data, &doc); err != nil {
 		p.syntax(err)
@@ -48,10 +52,18 @@ func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 
 // TooLarge is the problem of a file of so many bytes.
 func TooLarge(bytes int) Problem {
-	return Problem{Line: 1, Message: fmt.Sprintf("the file has %d bytes, at most %d are read; make it shorter", bytes, maxSize)}
+	return Problem{
+		Line: 1,
+		Message: fmt.Sprintf(
+			"the file has %d bytes, at most %d are read; make it shorter",
+			bytes,
+			maxSize,
+		),
+	}
 }
 
-// load keeps a panic of the YAML library, were there one, from the caller: the file is outside bytes.
+// load keeps a panic of the YAML library, were there one, from the caller: the file is outside
+// bytes.
 func load(data []byte, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -84,13 +96,19 @@ func (p *parser) syntax(err error) {
 	} else if m := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 	}
-	p.problems = append(p.problems, Problem{Line: p.clamp(line), Message: "not YAML: " + oneLine(text)})
+	p.problems = append(
+		p.problems,
+		Problem{Line: p.clamp(line), Message: "not YAML: " + oneLine(text)},
+	)
 }
 
 func (p *parser) clamp(line int) int { return min(max(1, line), p.lines) }
 
 func (p *parser) bad(n *yaml.Node, key, format string, a ...any) {
-	p.problems = append(p.problems, Problem{Line: p.clamp(n.Line), Key: key, Message: oneLine(fmt.Sprintf(format, a...))})
+	p.problems = append(
+		p.problems,
+		Problem{Line: p.clamp(n.Line), Key: key, Message: oneLine(fmt.Sprintf(format, a...))},
+	)
 }
 
 // bounded refuses aliases, which can make a short file long, and files of very many values.
@@ -250,7 +268,16 @@ func (p *parser) comment(to *string) field {
 			*to = word
 		default:
 			if ok {
-				p.bad(n, key, "%s is none of %s, %s, %s, %s", quote(s), CommentNever, CommentOnFailure, CommentOnChange, CommentAlways)
+				p.bad(
+					n,
+					key,
+					"%s is none of %s, %s, %s, %s",
+					quote(s),
+					CommentNever,
+					CommentOnFailure,
+					CommentOnChange,
+					CommentAlways,
+				)
 			}
 		}
 	}
@@ -292,7 +319,11 @@ func (p *parser) severities(to *map[string]string) field {
 func (p *parser) accept(to *[]Accept) field {
 	return func(n *yaml.Node, key string) {
 		if n.Kind != yaml.SequenceNode {
-			p.bad(n, key, "expected a list of entries, each with because and one of rule, symbol, object")
+			p.bad(
+				n,
+				key,
+				"expected a list of entries, each with because and one of rule, symbol, object",
+			)
 			return
 		}
 		for i, item := range n.Content {

@@ -13,7 +13,8 @@ import (
 
 var testRules = []string{"symbol-version-too-new", "missing-symbol", "link-undefined"}
 
-// Each story has a compat.yml and either want (the configuration as JSON, what it leaves out is zero) or problems.
+// Each story has a compat.yml and either want (the configuration as JSON, what it leaves out is
+// zero) or problems.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -86,7 +87,8 @@ func FuzzParseRepository(f *testing.F) {
 		}
 		lines := strings.Count(string(data), "\n") + 1
 		for _, p := range problems {
-			if p.Line < 1 || p.Line > lines || p.Message == "" || strings.Contains(p.Message, "\n") {
+			if p.Line < 1 || p.Line > lines || p.Message == "" ||
+				strings.Contains(p.Message, "\n") {
 				t.Fatalf("problem %+v of a file of %d lines", p, lines)
 			}
 		}

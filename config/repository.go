@@ -5,10 +5,13 @@ import "fmt"
 // Path is where a repository keeps its configuration.
 const Path = ".github/compat.yml"
 
-// Repository is a repository's own configuration. The zero value is that of a repository without a file.
+// Repository is a repository's own configuration. The zero value is that of a repository without a
+// file.
 type Repository struct {
-	Artifacts []string          // globs of artifact names; empty = every artifact that may hold binaries
-	Workflows []string          // globs of workflow names or paths whose artifacts count; empty = all
+	// globs of artifact names; empty = every artifact that may hold binaries
+	Artifacts []string
+	// globs of workflow names or paths whose artifacts count; empty = all
+	Workflows []string
 	Platforms []string          // targets; empty = what the artifacts claim
 	Python    Python            // the packages beside the artifacts
 	GPU       GPU               //
@@ -32,7 +35,8 @@ type GPU struct {
 	Archs []string // sm_80, gfx90a, …
 }
 
-// Accept is a finding that somebody decided to live with. Empty Rule, Symbol or Object match any; at least one is set.
+// Accept is a finding that somebody decided to live with. Empty Rule, Symbol or Object match any;
+// at least one is set.
 type Accept struct {
 	Rule    string
 	Symbol  string

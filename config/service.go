@@ -1,9 +1,10 @@
-// Package config holds the two configurations of compat: Service, of the process, from the environment, and Repository, of one
-// GitHub repository, from its .github/compat.yml.
+// Package config holds the two configurations of compat: Service, of the process, from the
+// environment, and Repository, of one GitHub repository, from its .github/compat.yml.
 //
-// Both are strict. A bad variable is an error of one line that names the variable, what is wrong with it and what to do; a bad
-// compat.yml is a list of problems, each with its key and line, so that a check run can hang them on the file. compat.yml comes from
-// the base branch, but anyone with write access to a repository wrote it: its size, its nesting and its aliases are bounded
+// Both are strict. A bad variable is an error of one line that names the variable, what is wrong
+// with it and what to do; a bad compat.yml is a list of problems, each with its key and line, so
+// that a check run can hang them on the file. compat.yml comes from the base branch, but anyone
+// with write access to a repository wrote it: its size, its nesting and its aliases are bounded
 // before anything is made of it (at most 64 KiB and 10,000 values; an alias is an error).
 //
 //	service, err := config.FromEnv(os.LookupEnv)
@@ -29,7 +30,8 @@ const (
 	DefaultWait  = 6 * time.Hour    // the longest a job of GitHub's own runners may take
 )
 
-// Service is what `compat serve` is told by its environment. FromEnv gives a usable one; the zero value is not.
+// Service is what `compat serve` is told by its environment. FromEnv gives a usable one; the zero
+// value is not.
 type Service struct {
 	AppID          int64
 	PrivateKey     Secret   // PEM, a key that can sign RS256
@@ -38,15 +40,18 @@ type Service struct {
 	RedisURL       Secret   // may hold a password; empty = the embedded queue
 	Data           string   // directory of the embedded journal and of downloads
 	Workers        int      // 0 = only receive
-	PublicURL      *url.URL // where the report pages are reached, without a slash at its end; nil = unknown, check runs carry no link
-	Lease          time.Duration
-	Wait           time.Duration // how long a check waits for its artifacts before it is concluded
-	LogLevel       slog.Level
-	IndexURL       Secret // package index, may hold a password; empty = none is asked
-	Addr           string // from PORT
+	// where the report pages are reached, without a slash at its end; nil = unknown, check runs
+	// carry no link
+	PublicURL *url.URL
+	Lease     time.Duration
+	Wait      time.Duration // how long a check waits for its artifacts before it is concluded
+	LogLevel  slog.Level
+	IndexURL  Secret // package index, may hold a password; empty = none is asked
+	Addr      string // from PORT
 }
 
-// EnvError is a variable that can't be used. Its text is one line and never holds the value of a secret.
+// EnvError is a variable that can't be used. Its text is one line and never holds the value of a
+// secret.
 type EnvError struct {
 	Variable string
 	Problem  string // what is wrong, and what to do
@@ -54,17 +59,19 @@ type EnvError struct {
 
 func (e *EnvError) Error() string { return e.Variable + ": " + e.Problem }
 
-// FromEnv reads the service's settings; getenv is os.LookupEnv. The error is an *EnvError: the first variable that can't be used.
+// FromEnv reads the service's settings; getenv is os.LookupEnv. The error is an *EnvError: the
+// first variable that can't be used.
 func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
 	env := trimmed(getenv)
 	return env.read(env.app, env.key, env.secrets)
 }
 
-// BeforeApp reads the settings of a service that has no App yet, and is told where it will be reached. nil and no error: an App is configured, in
-// part at least, or nobody said where.
+// BeforeApp reads the settings of a service that has no App yet, and is told where it will be
+// reached. nil and no error: an App is configured, in part at least, or nobody said where.
 func BeforeApp(getenv func(string) (string, bool)) (*Service, error) {
 	env := trimmed(getenv)
-	if env("APP_ID") != "" || env("PRIVATE_KEY") != "" || env("PRIVATE_KEY_PATH") != "" || env("COMPAT_PUBLIC_URL") == "" {
+	if env("APP_ID") != "" || env("PRIVATE_KEY") != "" || env("PRIVATE_KEY_PATH") != "" ||
+		env("COMPAT_PUBLIC_URL") == "" {
 		return nil, nil
 	}
 	return env.read()
@@ -103,11 +110,18 @@ func bad(variable, format string, a ...any) error {
 func (env environment) app(s *Service) error {
 	v := env("APP_ID")
 	if v == "" {
-		return bad("APP_ID", "is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App: with compat setup, or on the page /setup of compat serve once COMPAT_PUBLIC_URL is set")
+		return bad(
+			"APP_ID",
+			"is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App: with compat setup, or on the page /setup of compat serve once COMPAT_PUBLIC_URL is set",
+		)
 	}
 	id, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || id <= 0 {
-		return bad("APP_ID", "%s is not a number; set it to the App ID shown on the settings page of the GitHub App", quote(v))
+		return bad(
+			"APP_ID",
+			"%s is not a number; set it to the App ID shown on the settings page of the GitHub App",
+			quote(v),
+		)
 	}
 	s.AppID = id
 	return nil
@@ -116,11 +130,17 @@ func (env environment) app(s *Service) error {
 func (env environment) secrets(s *Service) error {
 	v := env("WEBHOOK_SECRET")
 	if v == "" {
-		return bad("WEBHOOK_SECRET", "is not set; set it to the webhook secret of the GitHub App, without one anybody could send events")
+		return bad(
+			"WEBHOOK_SECRET",
+			"is not set; set it to the webhook secret of the GitHub App, without one anybody could send events",
+		)
 	}
 	for part := range strings.SplitSeq(v, ",") {
 		if part = strings.TrimSpace(part); part == "" {
-			return bad("WEBHOOK_SECRET", "holds an empty secret between its commas; take the extra comma away")
+			return bad(
+				"WEBHOOK_SECRET",
+				"holds an empty secret between its commas; take the extra comma away",
+			)
 		}
 		s.WebhookSecrets = append(s.WebhookSecrets, Secret(part))
 	}
@@ -138,17 +158,29 @@ func (env environment) api(s *Service) (err error) {
 
 func (env environment) public(s *Service) (err error) {
 	if v := env("COMPAT_PUBLIC_URL"); v != "" {
-		s.PublicURL, err = Root("COMPAT_PUBLIC_URL", v, "the address under which browsers reach this service, as https://compat.example.com")
+		s.PublicURL, err = Root(
+			"COMPAT_PUBLIC_URL",
+			v,
+			"the address under which browsers reach this service, as https://compat.example.com",
+		)
 	}
 	return err
 }
 
-// Root reads an absolute http address that paths are put behind: the value of a variable (or of a flag), without a slash at its end. hint says what to
-// set it to.
+// Root reads an absolute http address that paths are put behind: the value of a variable (or of a
+// flag), without a slash at its end. hint says what to set it to.
 func Root(variable, v, hint string) (*url.URL, error) {
 	u, err := url.Parse(v)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, bad(variable, "%s is not an address with http or https, a host and nothing behind the path; set it to %s", quote(v), hint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" ||
+		u.Fragment != "" ||
+		u.User != nil {
+		return nil, bad(
+			variable,
+			"%s is not an address with http or https, a host and nothing behind the path; set it to %s",
+			quote(v),
+			hint,
+		)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil
@@ -164,11 +196,18 @@ func (env environment) redis(s *Service) error {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil:
-		return bad("REDIS_URL", "is not an address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue")
-	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "", u.Scheme == "unix" && u.Path != "":
+		return bad(
+			"REDIS_URL",
+			"is not an address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue",
+		)
+	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "",
+		u.Scheme == "unix" && u.Path != "":
 		return nil
 	}
-	return bad("REDIS_URL", "does not start with redis://, rediss:// or unix:// and name a server; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue")
+	return bad(
+		"REDIS_URL",
+		"does not start with redis://, rediss:// or unix:// and name a server; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue",
+	)
 }
 
 func (env environment) workers(s *Service) error {
@@ -202,7 +241,12 @@ func (env environment) times(s *Service) error {
 		}
 		d, err := time.ParseDuration(v)
 		if err != nil || d < t.least {
-			return bad(t.variable, "%s is not a duration of at least %s; write it as 30s, 10m or 6h", quote(v), t.least)
+			return bad(
+				t.variable,
+				"%s is not a duration of at least %s; write it as 30s, 10m or 6h",
+				quote(v),
+				t.least,
+			)
 		}
 		*t.to = d
 	}
@@ -232,8 +276,12 @@ func (env environment) index(s *Service) error {
 		return nil
 	}
 	// The value may hold a password, so it is not repeated.
-	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return bad("PIP_INDEX_URL", "is not an address with http or https and a host; set it to the simple index, as https://HOST/simple, or leave it empty")
+	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "" {
+		return bad(
+			"PIP_INDEX_URL",
+			"is not an address with http or https and a host; set it to the simple index, as https://HOST/simple, or leave it empty",
+		)
 	}
 	s.IndexURL = Secret(v)
 	return nil

@@ -25,7 +25,11 @@ var testKey = sync.OnceValue(func() string {
 	if err != nil {
 		panic(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}))
+	return string(
+		pem.EncodeToMemory(
+			&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)},
+		),
+	)
 })
 
 // env gives a working environment with over laid on it; a value of "-" takes the variable away.
@@ -44,7 +48,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.AppID != 42 || s.API.String() != "https://api.github.com" || len(s.RedisURL) != 0 || s.Data != "./compat-data" || s.Workers < 1 ||
-		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour || s.LogLevel != slog.LevelInfo || s.Addr != ":8080" || len(s.WebhookSecrets) != 1 {
+		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour ||
+		s.LogLevel != slog.LevelInfo ||
+		s.Addr != ":8080" ||
+		len(s.WebhookSecrets) != 1 {
 		t.Errorf("defaults: %+v", s)
 	}
 }
@@ -59,7 +66,10 @@ func TestEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.API.String() != "https://ghe.example.com/api/v3" || s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Addr != ":3000" ||
-		s.Lease != 2*time.Second || s.LogLevel != slog.LevelDebug || len(s.WebhookSecrets) != 2 || string(s.WebhookSecrets[1]) != "old" {
+		s.Lease != 2*time.Second ||
+		s.LogLevel != slog.LevelDebug ||
+		len(s.WebhookSecrets) != 2 ||
+		string(s.WebhookSecrets[1]) != "old" {
 		t.Errorf("settings: %+v", s)
 	}
 }
@@ -83,8 +93,14 @@ func TestBadVariables(t *testing.T) {
 			t.Errorf("%s=%q: error %v, want one of that variable", c.variable, c.value, err)
 			continue
 		}
-		if s := err.Error(); strings.Contains(s, "\n") || strings.Contains(s, "topsecret") || !strings.HasPrefix(s, c.variable) {
-			t.Errorf("%s=%q: %q is not one line that starts with the variable and keeps secrets", c.variable, c.value, s)
+		if s := err.Error(); strings.Contains(s, "\n") || strings.Contains(s, "topsecret") ||
+			!strings.HasPrefix(s, c.variable) {
+			t.Errorf(
+				"%s=%q: %q is not one line that starts with the variable and keeps secrets",
+				c.variable,
+				c.value,
+				s,
+			)
 		}
 	}
 }
@@ -118,7 +134,8 @@ func TestPrivateKeyForms(t *testing.T) {
 		}
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(t.TempDir(), "none.pem"), "directory": t.TempDir()} {
-		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": path})); err == nil || !strings.HasPrefix(err.Error(), "PRIVATE_KEY_PATH: ") {
+		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": path})); err == nil ||
+			!strings.HasPrefix(err.Error(), "PRIVATE_KEY_PATH: ") {
 			t.Errorf("%s: error %v, want one of PRIVATE_KEY_PATH", name, err)
 		}
 	}
@@ -130,8 +147,20 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "service", s, "secret", s.WebhookSecrets[0], "all", s.WebhookSecrets)
-	fmt.Fprintf(&out, "%v %+v %#v %s %q %x %d %o", s, s, s, s.WebhookSecrets, s.PrivateKey, s.PrivateKey, s.WebhookSecrets, s.WebhookSecrets[0])
+	slog.New(slog.NewJSONHandler(&out, nil)).
+		Info("x", "service", s, "secret", s.WebhookSecrets[0], "all", s.WebhookSecrets)
+	fmt.Fprintf(
+		&out,
+		"%v %+v %#v %s %q %x %d %o",
+		s,
+		s,
+		s,
+		s.WebhookSecrets,
+		s.PrivateKey,
+		s.PrivateKey,
+		s.WebhookSecrets,
+		s.WebhookSecrets[0],
+	)
 	b, _ := json.Marshal(s)
 	out.Write(b)
 	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")), "BEGIN RSA", fmt.Sprintf("%x", "s3cret"), strings.Trim(fmt.Sprint([]byte("s3cret")), "[]")} {

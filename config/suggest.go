@@ -28,7 +28,8 @@ func suggest(word string, known []string) string {
 	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// edits counts the insertions, deletions, replacements and swaps of neighbours between two words. Long words count as far apart.
+// edits counts the insertions, deletions, replacements and swaps of neighbours between two words.
+// Long words count as far apart.
 func edits(a, b string) int {
 	if len(a) > 80 || len(b) > 80 {
 		return 80

@@ -13,7 +13,8 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// How long the comparison takes must not depend on what it finds: every secret is tried to the end, each by hmac.Equal, and nothing leaves the loop.
+// How long the comparison takes must not depend on what it finds: every secret is tried to the end,
+// each by hmac.Equal, and nothing leaves the loop.
 func TestSignatureTimeByConstruction(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "signature.go", nil, 0)
 	if err != nil {
@@ -59,10 +60,13 @@ func TestSignatureTimeByConstruction(t *testing.T) {
 	}
 }
 
-// Strangers who send large bodies hold no more memory than largeBodies of them: the next is told to come again, and small deliveries go on.
+// Strangers who send large bodies hold no more memory than largeBodies of them: the next is told to
+// come again, and small deliveries go on.
 func TestLargeBodiesAreBounded(t *testing.T) {
 	q := &shelf{}
-	server := httptest.NewServer(New(Options{Secrets: []config.Secret{config.Secret("s3cret")}, Queue: q}))
+	server := httptest.NewServer(
+		New(Options{Secrets: []config.Secret{config.Secret("s3cret")}, Queue: q}),
+	)
 	defer server.Close()
 	const large = 20 << 20
 	var ends []*io.PipeWriter
@@ -92,7 +96,8 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		send()
 	}
 	send()
-	if code := <-answers; code != http.StatusServiceUnavailable { // the others have not sent all of it
+	// the others have not sent all of it
+	if code := <-answers; code != http.StatusServiceUnavailable {
 		t.Errorf("one more large body is answered %d, want 503", code)
 	}
 	if code, a, _ := post(server.Config.Handler, call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s3cret", opened)}); code != http.StatusAccepted {
@@ -105,7 +110,8 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		<-answers
 	}
 	body := `{"x":"` + strings.Repeat("x", 3<<20) + `",` + opened[1:]
-	if code, a, _ := post(server.Config.Handler, call{event: "pull_request", guid: "g-2", body: body, signature: sign("s3cret", body)}); code != http.StatusAccepted || len(q.jobs) != 2 {
+	if code, a, _ := post(server.Config.Handler, call{event: "pull_request", guid: "g-2", body: body, signature: sign("s3cret", body)}); code != http.StatusAccepted ||
+		len(q.jobs) != 2 {
 		t.Errorf("a large delivery later is answered %d %v", code, a)
 	}
 }

@@ -17,11 +17,13 @@ const (
 	// usualBody is more than nearly all payloads have.
 	usualBody = 64 << 10
 
-	// largeBodies is how many bodies over usualBody are read at once. Who sends one is known only when all of it is here, so this times maxBody is
-	// what strangers can make the service hold; GitHub sends a larger one once in a while.
+	// largeBodies is how many bodies over usualBody are read at once. Who sends one is known only
+	// when all of it is here, so this times maxBody is what strangers can make the service hold;
+	// GitHub sends a larger one once in a while.
 	largeBodies = 4
 
-	// largeWait is how long one more waits for its turn; then GitHub is told to come again, and the sweeper asks for it.
+	// largeWait is how long one more waits for its turn; then GitHub is told to come again, and the
+	// sweeper asks for it.
 	largeWait = 4 * time.Second
 )
 
@@ -34,12 +36,18 @@ type bodies struct {
 }
 
 func newBodies() *bodies {
-	return &bodies{usual: sync.Pool{New: func() any { return &bytes.Buffer{} }}, large: make(chan struct{}, largeBodies)}
+	return &bodies{
+		usual: sync.Pool{New: func() any { return &bytes.Buffer{} }},
+		large: make(chan struct{}, largeBodies),
+	}
 }
 
-// read returns a body of up to maxBody, which is good until done is called; nothing may refer to it afterwards. Errors: errBusy, *http.MaxBytesError,
-// and those of the connection.
-func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+// read returns a body of up to maxBody, which is good until done is called; nothing may refer to it
+// afterwards. Errors: errBusy, *http.MaxBytesError, and those of the connection.
+func (b *bodies) read(
+	w http.ResponseWriter,
+	r *http.Request,
+) (body []byte, done func(), err error) {
 	in := http.MaxBytesReader(w, r.Body, maxBody)
 	buffer, _ := b.usual.Get().(*bytes.Buffer)
 	put := func() {

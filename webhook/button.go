@@ -18,14 +18,17 @@ type buttonPayload struct {
 	Author string `json:"author"` // login of who pressed it
 }
 
-// button: somebody pressed one of the App's buttons. GitHub shows them to people who may write; the worker asks all the same.
+// button: somebody pressed one of the App's buttons. GitHub shows them to people who may write; the
+// worker asks all the same.
 func button(e envelope, identifier, external, sha string) (decision, error) {
 	i := slices.IndexFunc(buttons, func(b string) bool { return strings.Contains(identifier, b) })
 	if i < 0 {
 		return ignore("the action is not one of this App's")
 	}
 	if e.Sender.Login == "" || !hexadecimal(sha) {
-		return decision{}, errors.New("the payload names no commit or nobody who pressed the button")
+		return decision{}, errors.New(
+			"the payload names no commit or nobody who pressed the button",
+		)
 	}
 	p := buttonPayload{Action: buttons[i], SHA: sha, Author: e.Sender.Login}
 	var ok bool

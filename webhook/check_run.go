@@ -8,7 +8,8 @@ import (
 // checkName is the name of this App's check runs.
 const checkName = "compat"
 
-// checkRun: somebody pressed Re-run, or one of our buttons, on a check run of ours. Or a check run is concluded: of another App, under our name.
+// checkRun: somebody pressed Re-run, or one of our buttons, on a check run of ours. Or a check run
+// is concluded: of another App, under our name.
 func checkRun(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "rerequested", "requested_action":
@@ -36,7 +37,8 @@ func checkRun(e envelope, body []byte) (decision, error) {
 	if e.Action == "requested_action" {
 		return button(e, p.RequestedAction.Identifier, k.ExternalID, k.HeadSHA)
 	}
-	// The run's external id is this App's own note of the subject; GitHub's list of pull requests is empty for forks.
+	// The run's external id is this App's own note of the subject; GitHub's list of pull requests
+	// is empty for forks.
 	if kind, key, ok := subjectOf(k.ExternalID, e.Repository.ID); ok {
 		return one(e.again(kind, key, k.HeadSHA))
 	}
@@ -63,8 +65,9 @@ func subjectOf(external string, repository int64) (kind, key string, ok bool) {
 	return "", "", false
 }
 
-// namesake tells of a check run of another App that has our name and passes: a branch whose required check names no App takes it for ours. A job of
-// GitHub Actions that is called so is enough.
+// namesake tells of a check run of another App that has our name and passes: a branch whose
+// required check names no App takes it for ours. A job of GitHub Actions that is called so is
+// enough.
 func namesake(e envelope, body []byte) (decision, error) {
 	var p struct {
 		CheckRun struct {
@@ -87,7 +90,14 @@ func namesake(e envelope, body []byte) (decision, error) {
 	if e.app == 0 || k.App.ID == e.app || k.Name != checkName || !passes {
 		return e.unused()
 	}
-	d, err := ignore("the App %.60q has concluded a check run named %s on %.64q of %.140q as %s: it passes for this App's wherever the required check names no App (docs/install.md)", k.App.Slug, checkName, k.HeadSHA, p.Repository.FullName, k.Conclusion)
+	d, err := ignore(
+		"the App %.60q has concluded a check run named %s on %.64q of %.140q as %s: it passes for this App's wherever the required check names no App (docs/install.md)",
+		k.App.Slug,
+		checkName,
+		k.HeadSHA,
+		p.Repository.FullName,
+		k.Conclusion,
+	)
 	d.namesake = true
 	return d, err
 }

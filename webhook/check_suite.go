@@ -1,7 +1,7 @@
 package webhook
 
-// checkSuite: somebody pressed Re-run all checks. requested comes with every push and before any artifact: the events of the pull
-// request say more.
+// checkSuite: somebody pressed Re-run all checks. requested comes with every push and before any
+// artifact: the events of the pull request say more.
 func checkSuite(e envelope, body []byte) (decision, error) {
 	if e.Action != "rerequested" {
 		return e.unused()

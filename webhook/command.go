@@ -20,8 +20,9 @@ type Command struct {
 	Arguments string `json:"arguments"` // the rest of the line, trimmed; Markdown as written
 }
 
-// Commands finds the commands of a comment as a reader sees it: a line of a paragraph that starts with "/compat ". Code blocks, inline
-// code, quotes, lists, HTML comments and the middle of a sentence hold none.
+// Commands finds the commands of a comment as a reader sees it: a line of a paragraph that starts
+// with "/compat ". Code blocks, inline code, quotes, lists, HTML comments and the middle of a
+// sentence hold none.
 func Commands(body string) []Command {
 	if len(body) > 4*maxComment || !strings.Contains(body, "/compat ") {
 		return nil
@@ -38,7 +39,8 @@ func Commands(body string) []Command {
 }
 
 func paragraph(p ast.Node, source []byte) (out []Command) {
-	// A line is a command only where plain text starts with it: not inside code or HTML that began on an earlier line.
+	// A line is a command only where plain text starts with it: not inside code or HTML that began
+	// on an earlier line.
 	plain := map[int]bool{}
 	for n := p.FirstChild(); n != nil; n = n.NextSibling() {
 		if t, ok := n.(*ast.Text); ok {
@@ -56,7 +58,10 @@ func paragraph(p ast.Node, source []byte) (out []Command) {
 		if name == "" {
 			continue
 		}
-		out = append(out, Command{Name: cut(strings.ToLower(name)), Arguments: cut(strings.TrimSpace(arguments))})
+		out = append(
+			out,
+			Command{Name: cut(strings.ToLower(name)), Arguments: cut(strings.TrimSpace(arguments))},
+		)
 	}
 	return out
 }

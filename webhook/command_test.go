@@ -52,7 +52,8 @@ func FuzzCommands(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, c := range Commands(body) {
-			if c.Name == "" || strings.ContainsAny(c.Name+c.Arguments, "\n") || !strings.Contains(body, "/compat ") {
+			if c.Name == "" || strings.ContainsAny(c.Name+c.Arguments, "\n") ||
+				!strings.Contains(body, "/compat ") {
 				t.Fatalf("%q gives %+v", body, c)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// decision is what becomes of a delivery: jobs, or an installation whose jobs are dropped, or a reason to do nothing.
+// decision is what becomes of a delivery: jobs, or an installation whose jobs are dropped, or a
+// reason to do nothing.
 type decision struct {
 	jobs     []queue.Job
 	drop     int64
@@ -54,11 +55,14 @@ var events = map[string]func(e envelope, body []byte) (decision, error){
 	"ping":                        ping,
 }
 
-// decide is the pure heart of the package. An error means that the body is not what GitHub sends: 400.
+// decide is the pure heart of the package. An error means that the body is not what GitHub sends:
+// 400.
 func decide(event, guid string, body []byte, app int64) (decision, error) {
 	e := envelope{name: event, guid: guid, app: app}
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
-		return decision{}, errors.New("the body is not a JSON object; set the webhook's content type to application/json")
+		return decision{}, errors.New(
+			"the body is not a JSON object; set the webhook's content type to application/json",
+		)
 	}
 	body, err := thin(body, used)
 	if err != nil {
@@ -89,7 +93,8 @@ func (e envelope) unused() (decision, error) {
 	return ignore("%s.%.60s is not used", e.name, e.Action)
 }
 
-// subject makes the job of a subject. payload holds the few fields of the event that the worker needs.
+// subject makes the job of a subject. payload holds the few fields of the event that the worker
+// needs.
 func (e envelope) subject(kind, key, sha string, payload any) (queue.Job, error) {
 	if e.Installation.ID == 0 || e.Repository.ID == 0 {
 		return queue.Job{}, errors.New("the payload names no installation or no repository")
@@ -132,8 +137,8 @@ type pull struct {
 	Base   struct{ Repo struct{ ID int64 } }
 }
 
-// pulls makes a job for each of the pull requests that belong to the event's own repository: a workflow run in a fork's network may
-// name others.
+// pulls makes a job for each of the pull requests that belong to the event's own repository: a
+// workflow run in a fork's network may name others.
 func (e envelope) pulls(ps []pull, sha, nonce string) (decision, error) {
 	var d decision
 	for _, p := range ps {
@@ -153,12 +158,18 @@ func (e envelope) pullJob(number int, sha, nonce string) (queue.Job, error) {
 	if number <= 0 {
 		return queue.Job{}, errors.New("the payload names no pull request")
 	}
-	j, err := e.subject("pull", fmt.Sprintf("pull/%d/%d", e.Repository.ID, number), sha, pullPayload{Number: number})
+	j, err := e.subject(
+		"pull",
+		fmt.Sprintf("pull/%d/%d", e.Repository.ID, number),
+		sha,
+		pullPayload{Number: number},
+	)
 	j.Nonce = nonce
 	return j, err
 }
 
-// commitPayload names a commit of which the worker has to find the pull request, as the event had its place.
+// commitPayload names a commit of which the worker has to find the pull request, as the event had
+// its place.
 type commitPayload struct {
 	Ran        bool     `json:"ran,omitempty"`   // a workflow run of it is over
 	Pulls      []string `json:"pulls,omitempty"` // keys of the pull requests, where the event names them

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want parts of the stories")
 
-// A story has parts EVENT.json (a payload, cut to what matters) and after each the part want: a line per job, or why it is ignored,
-// dropped or refused.
+// A story has parts EVENT.json (a payload, cut to what matters) and after each the part want: a
+// line per job, or why it is ignored, dropped or refused.
 func TestDecideStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -48,7 +48,19 @@ func TestDecideStories(t *testing.T) {
 func describe(d decision, err error) string {
 	var sb strings.Builder
 	for _, j := range d.jobs {
-		fmt.Fprintf(&sb, "%s %s installation=%d repository=%d sha=%.8s trigger=%s nonce=%s delivery=%s %s\n", j.Kind, j.Key, j.Installation, j.Repository, j.SHA, j.Trigger, j.Nonce, j.Delivery, j.Payload)
+		fmt.Fprintf(
+			&sb,
+			"%s %s installation=%d repository=%d sha=%.8s trigger=%s nonce=%s delivery=%s %s\n",
+			j.Kind,
+			j.Key,
+			j.Installation,
+			j.Repository,
+			j.SHA,
+			j.Trigger,
+			j.Nonce,
+			j.Delivery,
+			j.Payload,
+		)
 	}
 	if d.drop != 0 {
 		fmt.Fprintf(&sb, "drop %d\n", d.drop)
@@ -95,7 +107,9 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%d outcomes, want exactly one: %s", outcomes, describe(d, err))
 		}
 		for _, j := range d.jobs {
-			if j.Installation == 0 || j.Repository == 0 || strings.ContainsAny(j.Key, " \n@") || len(j.Key) > 1000 || !strings.HasPrefix(j.Key, j.Kind+"/") {
+			if j.Installation == 0 || j.Repository == 0 || strings.ContainsAny(j.Key, " \n@") ||
+				len(j.Key) > 1000 ||
+				!strings.HasPrefix(j.Key, j.Kind+"/") {
 				t.Fatalf("job %+v", j)
 			}
 		}

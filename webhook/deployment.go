@@ -11,8 +11,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// callback is the path of the address that GitHub wants the answer at. Only the run's number is taken from it: the answer goes to the
-// configured API host, whatever host the payload names.
+// callback is the path of the address that GitHub wants the answer at. Only the run's number is
+// taken from it: the answer goes to the configured API host, whatever host the payload names.
 var callback = lazyregexp.New(`/actions/runs/([0-9]{1,18})/deployment_protection_rule$`)
 
 type deploymentPayload struct {
@@ -34,7 +34,8 @@ func deployment(e envelope, body []byte) (decision, error) {
 		return decision{}, err
 	}
 	u, err := url.Parse(p.Callback)
-	if err != nil || p.Environment == "" || len(p.Environment) > 255 { // docs: an environment's name has at most 255 characters
+	if err != nil || p.Environment == "" ||
+		len(p.Environment) > 255 { // docs: an environment's name has at most 255 characters
 		return decision{}, errors.New("the payload names no environment or no callback")
 	}
 	m := callback.FindStringSubmatch(u.Path)
@@ -45,8 +46,20 @@ func deployment(e envelope, body []byte) (decision, error) {
 	if err != nil {
 		return decision{}, errors.New("the payload's callback names no run")
 	}
-	key := fmt.Sprintf("deployment/%d/%d/%s", e.Repository.ID, run, short(url.PathEscape(p.Environment)))
-	return one(e.subject("deployment", key, p.Deployment.SHA, deploymentPayload{Run: run, Environment: p.Environment}))
+	key := fmt.Sprintf(
+		"deployment/%d/%d/%s",
+		e.Repository.ID,
+		run,
+		short(url.PathEscape(p.Environment)),
+	)
+	return one(
+		e.subject(
+			"deployment",
+			key,
+			p.Deployment.SHA,
+			deploymentPayload{Run: run, Environment: p.Environment},
+		),
+	)
 }
 
 // short keeps a key below the queue's limit: a long name stands there by its digest.

@@ -1,6 +1,7 @@
 package webhook
 
-// maxCommands of one comment are followed: each is answered, and answers are limited by GitHub to 80 a minute.
+// maxCommands of one comment are followed: each is answered, and answers are limited by GitHub to
+// 80 a minute.
 const maxCommands = 5
 
 type commandPayload struct {
@@ -11,7 +12,8 @@ type commandPayload struct {
 	Commands []Command `json:"commands"`
 }
 
-// issueComment: a person wrote a line "/compat …" on a pull request. An edited comment is not a command: it may have been answered.
+// issueComment: a person wrote a line "/compat …" on a pull request. An edited comment is not a
+// command: it may have been answered.
 func issueComment(e envelope, body []byte) (decision, error) {
 	if e.Action != "created" {
 		return e.unused()

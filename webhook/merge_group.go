@@ -26,6 +26,17 @@ func mergeGroup(e envelope, body []byte) (decision, error) {
 		return decision{}, err
 	}
 	g := p.MergeGroup
-	return one(e.subject("merge_group", fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, g.HeadSHA), g.HeadSHA,
-		mergeGroupPayload{HeadRef: g.HeadRef, BaseRef: g.BaseRef, BaseSHA: g.BaseSHA, Destroyed: e.Action == "destroyed"}))
+	return one(
+		e.subject(
+			"merge_group",
+			fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, g.HeadSHA),
+			g.HeadSHA,
+			mergeGroupPayload{
+				HeadRef:   g.HeadRef,
+				BaseRef:   g.BaseRef,
+				BaseSHA:   g.BaseSHA,
+				Destroyed: e.Action == "destroyed",
+			},
+		),
+	)
 }

@@ -16,11 +16,34 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
-		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_answers_total", Help: "Answers to deliveries."}, []string{"event", "status", "code"}),
+		answers: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_webhook_answers_total",
+				Help: "Answers to deliveries.",
+			},
+			[]string{"event", "status", "code"},
+		),
 		// GitHub gives up after ten seconds.
-		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "compat_webhook_seconds", Help: "Time until a delivery is answered.", Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}),
-		secrets:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_webhook_secret_total", Help: "Deliveries by the secret that they were signed with."}, []string{"secret"}),
-		namesakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_webhook_namesakes_total", Help: "Check runs of other Apps that have the name of this App's and pass."}),
+		seconds: prometheus.NewHistogram(
+			prometheus.HistogramOpts{
+				Name:    "compat_webhook_seconds",
+				Help:    "Time until a delivery is answered.",
+				Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+			},
+		),
+		secrets: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_webhook_secret_total",
+				Help: "Deliveries by the secret that they were signed with.",
+			},
+			[]string{"secret"},
+		),
+		namesakes: prometheus.NewCounter(
+			prometheus.CounterOpts{
+				Name: "compat_webhook_namesakes_total",
+				Help: "Check runs of other Apps that have the name of this App's and pass.",
+			},
+		),
 	}
 	m.answers.WithLabelValues("other", "refused", "401")
 	m.secrets.WithLabelValues("1")
@@ -28,7 +51,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// answered counts one answer. The event of a delivery that was not believed is anybody's word, and no label.
+// answered counts one answer. The event of a delivery that was not believed is anybody's word, and
+// no label.
 func (m *metrics) answered(event, status string, code int, took time.Duration) {
 	if _, known := events[event]; !known || status == "refused" {
 		event = "other"

@@ -10,7 +10,8 @@ type pullPayload struct {
 	Pushed *pushed `json:"pushed,omitempty"`
 }
 
-// pushed is an open pull request as the event of a push has it. Only the worker knows whether it is news.
+// pushed is an open pull request as the event of a push has it. Only the worker knows whether it is
+// news.
 type pushed struct {
 	SHA     string    `json:"sha"`
 	Ref     string    `json:"ref"`
@@ -20,7 +21,8 @@ type pushed struct {
 	Updated time.Time `json:"updated"`
 }
 
-// pullRequest: a new head, or a reason to look at the head again. closed too, so that an open check run is closed with it.
+// pullRequest: a new head, or a reason to look at the head again. closed too, so that an open check
+// run is closed with it.
 func pullRequest(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "opened", "synchronize", "reopened", "ready_for_review", "closed", "edited":
@@ -51,8 +53,22 @@ func pullRequest(e envelope, body []byte) (decision, error) {
 	}
 	r := p.PullRequest
 	j, err := e.pullJob(p.Number, r.Head.SHA, "")
-	if err == nil && e.Action == "synchronize" && r.State == "open" && r.Head.SHA != "" && r.Base.Ref != "" && !r.UpdatedAt.IsZero() {
-		j.Payload, err = json.Marshal(pullPayload{p.Number, &pushed{r.Head.SHA, r.Head.Ref, r.Head.Repo.ID, r.Head.Repo.FullName, r.Base.Ref, r.UpdatedAt}})
+	if err == nil && e.Action == "synchronize" && r.State == "open" && r.Head.SHA != "" &&
+		r.Base.Ref != "" &&
+		!r.UpdatedAt.IsZero() {
+		j.Payload, err = json.Marshal(
+			pullPayload{
+				p.Number,
+				&pushed{
+					r.Head.SHA,
+					r.Head.Ref,
+					r.Head.Repo.ID,
+					r.Head.Repo.FullName,
+					r.Base.Ref,
+					r.UpdatedAt,
+				},
+			},
+		)
 	}
 	return one(j, err)
 }

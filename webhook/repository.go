@@ -7,10 +7,12 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// maxRemoved repositories of one event are looked at; the jobs of the others end by themselves when GitHub doesn't show them any more.
+// maxRemoved repositories of one event are looked at; the jobs of the others end by themselves when
+// GitHub doesn't show them any more.
 const maxRemoved = 500
 
-// installationRepositories: the App was taken away from some repositories, and their jobs have to end.
+// installationRepositories: the App was taken away from some repositories, and their jobs have to
+// end.
 func installationRepositories(e envelope, body []byte) (decision, error) {
 	if e.Action != "removed" {
 		return e.unused()
@@ -39,7 +41,8 @@ func installationRepositories(e envelope, body []byte) (decision, error) {
 	return decision{jobs: jobs}, nil
 }
 
-// repository: it has another name, owner or default branch, or is archived. Jobs know it by its id; what was noted of it is forgotten.
+// repository: it has another name, owner or default branch, or is archived. Jobs know it by its id;
+// what was noted of it is forgotten.
 func repository(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "renamed", "transferred", "archived", "unarchived":
@@ -58,5 +61,12 @@ func repository(e envelope, body []byte) (decision, error) {
 	default:
 		return e.unused()
 	}
-	return one(e.subject("repository", fmt.Sprintf("repository/%d", e.Repository.ID), "", map[string]any{}))
+	return one(
+		e.subject(
+			"repository",
+			fmt.Sprintf("repository/%d", e.Repository.ID),
+			"",
+			map[string]any{},
+		),
+	)
 }

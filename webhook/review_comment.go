@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// reviewComment: a person wrote a line "/compat …" in a conversation on the diff. It is answered there.
+// reviewComment: a person wrote a line "/compat …" in a conversation on the diff. It is answered
+// there.
 func reviewComment(e envelope, body []byte) (decision, error) {
 	if e.Action != "created" {
 		return e.unused()
@@ -35,7 +36,8 @@ type said struct {
 	App  *struct{} `json:"performed_via_github_app"`
 }
 
-// commands makes the job of a comment. thread is the first comment of the conversation on the diff that it is in; 0: it is in the pull request's own.
+// commands makes the job of a comment. thread is the first comment of the conversation on the diff
+// that it is in; 0: it is in the pull request's own.
 func (c *said) commands(e envelope, number int, thread int64) (decision, error) {
 	if e.Sender.Type == "Bot" || c.User.Type == "Bot" || c.App != nil {
 		return ignore("the comment is a bot's")
@@ -51,5 +53,18 @@ func (c *said) commands(e envelope, number int, thread int64) (decision, error) 
 	if thread > 0 { // the ids of the two kinds of comments are counted apart
 		key = fmt.Sprintf("command/%d/review/%d", e.Repository.ID, c.ID)
 	}
-	return one(e.subject("command", key, "", commandPayload{Number: number, Comment: c.ID, Thread: thread, Author: c.User.Login, Commands: commands[:min(len(commands), maxCommands)]}))
+	return one(
+		e.subject(
+			"command",
+			key,
+			"",
+			commandPayload{
+				Number:   number,
+				Comment:  c.ID,
+				Thread:   thread,
+				Author:   c.User.Login,
+				Commands: commands[:min(len(commands), maxCommands)],
+			},
+		),
+	)
 }

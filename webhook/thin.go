@@ -7,26 +7,79 @@ import (
 	"strings"
 )
 
-// fields are the members of an object that are read; those that have none themselves are read whole. Lists in between don't count.
+// fields are the members of an object that are read; those that have none themselves are read
+// whole. Lists in between don't count.
 type fields map[string]fields
 
-// used are all members that the events read: a payload has 25 KB, and they are a few hundred bytes of it. What an event's function decodes and isn't
-// here stays zero.
+// used are all members that the events read: a payload has 25 KB, and they are a few hundred bytes
+// of it. What an event's function decodes and isn't here stays zero.
 var used = members(
-	"action", "number", "installation.id", "repository.id", "repository.default_branch", "sender.login", "sender.type",
-	"pull_request.number", "pull_request.head.sha", "pull_request.head.ref", "pull_request.head.repo.id", "pull_request.head.repo.full_name", "pull_request.base.ref", "pull_request.state",
-	"pull_request.updated_at", "changes.base", "changes.default_branch",
-	"ref", "deleted", "after", "commits.added", "commits.modified", "commits.removed",
-	"workflow_run.id", "workflow_run.head_sha", "workflow_run.head_branch", "workflow_run.event", "workflow_run.head_repository.id", "workflow_run.head_repository.owner.login",
-	"workflow_run.pull_requests.number", "workflow_run.pull_requests.head.sha", "workflow_run.pull_requests.base.repo.id",
-	"check_run.head_sha", "check_run.external_id", "check_run.name", "check_run.conclusion", "check_run.app.id", "check_run.app.slug", "repository.full_name", "requested_action.identifier",
-	"check_run.pull_requests.number", "check_run.pull_requests.head.sha", "check_run.pull_requests.base.repo.id",
-	"check_suite.head_sha", "check_suite.app.id",
-	"check_suite.pull_requests.number", "check_suite.pull_requests.head.sha", "check_suite.pull_requests.base.repo.id",
-	"environment", "deployment_callback_url", "deployment.sha",
-	"issue.number", "issue.pull_request", "comment.id", "comment.in_reply_to_id", "comment.body", "comment.user.login", "comment.user.type", "comment.performed_via_github_app",
-	"merge_group.head_sha", "merge_group.head_ref", "merge_group.base_sha", "merge_group.base_ref",
-	"release.id", "release.draft", "repositories_removed.id",
+	"action",
+	"number",
+	"installation.id",
+	"repository.id",
+	"repository.default_branch",
+	"sender.login",
+	"sender.type",
+	"pull_request.number",
+	"pull_request.head.sha",
+	"pull_request.head.ref",
+	"pull_request.head.repo.id",
+	"pull_request.head.repo.full_name",
+	"pull_request.base.ref",
+	"pull_request.state",
+	"pull_request.updated_at",
+	"changes.base",
+	"changes.default_branch",
+	"ref",
+	"deleted",
+	"after",
+	"commits.added",
+	"commits.modified",
+	"commits.removed",
+	"workflow_run.id",
+	"workflow_run.head_sha",
+	"workflow_run.head_branch",
+	"workflow_run.event",
+	"workflow_run.head_repository.id",
+	"workflow_run.head_repository.owner.login",
+	"workflow_run.pull_requests.number",
+	"workflow_run.pull_requests.head.sha",
+	"workflow_run.pull_requests.base.repo.id",
+	"check_run.head_sha",
+	"check_run.external_id",
+	"check_run.name",
+	"check_run.conclusion",
+	"check_run.app.id",
+	"check_run.app.slug",
+	"repository.full_name",
+	"requested_action.identifier",
+	"check_run.pull_requests.number",
+	"check_run.pull_requests.head.sha",
+	"check_run.pull_requests.base.repo.id",
+	"check_suite.head_sha",
+	"check_suite.app.id",
+	"check_suite.pull_requests.number",
+	"check_suite.pull_requests.head.sha",
+	"check_suite.pull_requests.base.repo.id",
+	"environment",
+	"deployment_callback_url",
+	"deployment.sha",
+	"issue.number",
+	"issue.pull_request",
+	"comment.id",
+	"comment.in_reply_to_id",
+	"comment.body",
+	"comment.user.login",
+	"comment.user.type",
+	"comment.performed_via_github_app",
+	"merge_group.head_sha",
+	"merge_group.head_ref",
+	"merge_group.base_sha",
+	"merge_group.base_ref",
+	"release.id",
+	"release.draft",
+	"repositories_removed.id",
 )
 
 func members(paths ...string) fields {
@@ -48,8 +101,9 @@ const deepest = 256
 
 var errNotJSON = errors.New("the body is not JSON")
 
-// thin copies a JSON object without the members that nobody reads, at the speed of a search for quotes: to decode all of a payload would cost
-// several times as much as all the rest of an answer. What is left out is only followed to its end; what is kept is for the decoder to judge.
+// thin copies a JSON object without the members that nobody reads, at the speed of a search for
+// quotes: to decode all of a payload would cost several times as much as all the rest of an answer.
+// What is left out is only followed to its end; what is kept is for the decoder to judge.
 func thin(body []byte, want fields) ([]byte, error) {
 	t := thinner{in: body, out: make([]byte, 0, 1024)}
 	t.space()
@@ -87,7 +141,8 @@ func (t *thinner) value(want fields, depth int) bool {
 	return t.list('{', '}', func(first bool) bool { return t.member(want, first, depth) })
 }
 
-// list walks over what stands between two brackets. each is told whether it is the first of what is kept, and writes the comma itself for members.
+// list walks over what stands between two brackets. each is told whether it is the first of what is
+// kept, and writes the comma itself for members.
 func (t *thinner) list(from, to byte, each func(first bool) bool) bool {
 	t.at++
 	t.out = append(t.out, from)
@@ -130,7 +185,8 @@ func (t *thinner) member(want fields, first bool, depth int) bool {
 	t.at++
 	t.space()
 	inner, wanted := want[string(name)]
-	// GitHub escapes no name; one that is escaped is kept, so that nobody can hide a member from the decoder.
+	// GitHub escapes no name; one that is escaped is kept, so that nobody can hide a member from
+	// the decoder.
 	if !wanted && bytes.IndexByte(name, '\\') < 0 {
 		return t.skip()
 	}
@@ -213,7 +269,8 @@ func (t *thinner) word() bool {
 	if len(w) == 0 {
 		return false
 	}
-	return w[0] == '-' || w[0] <= '9' || slices.ContainsFunc(words, func(known []byte) bool { return bytes.Equal(known, w) })
+	return w[0] == '-' || w[0] <= '9' ||
+		slices.ContainsFunc(words, func(known []byte) bool { return bytes.Equal(known, w) })
 }
 
 func (t *thinner) space() {

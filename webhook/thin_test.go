@@ -29,7 +29,8 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// FuzzThin compares with encoding/json: of what that takes, the same members are left with the same values.
+// FuzzThin compares with encoding/json: of what that takes, the same members are left with the same
+// values.
 func FuzzThin(f *testing.F) {
 	payloads(f, func(_ string, body []byte) { f.Add(body) })
 	f.Fuzz(func(t *testing.T, body []byte) {

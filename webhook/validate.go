@@ -8,7 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// maxValidate is far more than a configuration may have, so that whoever sends too much is told so by the reader of configurations.
+// maxValidate is far more than a configuration may have, so that whoever sends too much is told so
+// by the reader of configurations.
 const maxValidate = 1 << 20
 
 // validity is the answer of PUT /validate.
@@ -22,7 +23,14 @@ func (s *server) validate(c *gin.Context) {
 	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxValidate))
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &tooLarge):
-		c.JSON(http.StatusRequestEntityTooLarge, validity{Problems: []string{"the body is larger than 1 MiB; send the text of .github/compat.yml"}})
+		c.JSON(
+			http.StatusRequestEntityTooLarge,
+			validity{
+				Problems: []string{
+					"the body is larger than 1 MiB; send the text of .github/compat.yml",
+				},
+			},
+		)
 		return
 	case err != nil:
 		c.JSON(http.StatusBadRequest, validity{Problems: []string{"the body could not be read"}})

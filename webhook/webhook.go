@@ -1,9 +1,12 @@
-// Package webhook takes GitHub's events in and puts jobs into the queue. It makes no outbound connection and judges nothing.
+// Package webhook takes GitHub's events in and puts jobs into the queue. It makes no outbound
+// connection and judges nothing.
 //
-// A delivery is believed only after its HMAC-SHA256 over the raw body was compared in constant time with each configured secret.
-// Before that nothing of it is parsed, and no more than 25 MiB (GitHub's own limit for a payload) is read. What an event means is
-// decided by one pure function per event, in the file of its name: payload in, jobs or a reason to ignore it out. 202 is answered
-// only once the queue holds the jobs; the delivery's GUID is marked in the same step, so a refused delivery can come again.
+// A delivery is believed only after its HMAC-SHA256 over the raw body was compared in constant time
+// with each configured secret. Before that nothing of it is parsed, and no more than 25 MiB
+// (GitHub's own limit for a payload) is read. What an event means is decided by one pure function
+// per event, in the file of its name: payload in, jobs or a reason to ignore it out. 202 is
+// answered only once the queue holds the jobs; the delivery's GUID is marked in the same step, so a
+// refused delivery can come again.
 //
 //	handler := webhook.New(webhook.Options{AppID: id, Secrets: secrets, Queue: q, Log: log, Metrics: registry, Report: page})
 package webhook
@@ -51,8 +54,8 @@ type Options struct {
 	Problems func(text []byte) []config.Problem
 }
 
-// New gives the HTTP surface of the service: /webhook (and /api/github/webhooks, as Probot has it), /healthz, /readyz, /metrics and
-// /reports/{id}. Everything else is 404.
+// New gives the HTTP surface of the service: /webhook (and /api/github/webhooks, as Probot has it),
+// /healthz, /readyz, /metrics and /reports/{id}. Everything else is 404.
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -111,8 +114,17 @@ func (s *server) hook(c *gin.Context) {
 		level, what = slog.LevelWarn, "another App's check run has the name of this App's"
 		s.metrics.namesakes.Inc()
 	}
-	s.Log.LogAttrs(c, level, what, slog.String("delivery", clean(guid)), slog.String("event", clean(event)), slog.String("status", a.Status), slog.Int("code", code),
-		slog.String("reason", a.Reason), slog.Int("jobs", len(a.Jobs)))
+	s.Log.LogAttrs(
+		c,
+		level,
+		what,
+		slog.String("delivery", clean(guid)),
+		slog.String("event", clean(event)),
+		slog.String("status", a.Status),
+		slog.Int("code", code),
+		slog.String("reason", a.Reason),
+		slog.Int("jobs", len(a.Jobs)),
+	)
 	s.metrics.answered(event, a.Status, code, time.Since(start))
 	c.JSON(code, a)
 }
@@ -162,7 +174,11 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	defer cancel()
 	if d.drop != 0 {
 		if err := s.Queue.DropInstallation(ctx, d.drop); err != nil {
-			return http.StatusServiceUnavailable, answer{Delivery: guid, Status: "unavailable", Reason: "the queue can't store it: " + err.Error()}
+			return http.StatusServiceUnavailable, answer{
+				Delivery: guid,
+				Status:   "unavailable",
+				Reason:   "the queue can't store it: " + err.Error(),
+			}
 		}
 		a.Status, a.Reason = "queued", "jobs of the installation are dropped"
 		return http.StatusAccepted, a
@@ -198,11 +214,20 @@ func (s *server) ready(c *gin.Context) {
 	c.String(http.StatusOK, "ready\n")
 }
 
-// recover keeps one request's panic from the others. Headers are not logged: they may hold credentials of a proxy.
+// recover keeps one request's panic from the others. Headers are not logged: they may hold
+// credentials of a proxy.
 func (s *server) recover(c *gin.Context) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.Log.Error("panic in a request", "path", c.FullPath(), "panic", r, "stack", string(debug.Stack()))
+			s.Log.Error(
+				"panic in a request",
+				"path",
+				c.FullPath(),
+				"panic",
+				r,
+				"stack",
+				string(debug.Stack()),
+			)
 			c.AbortWithStatus(http.StatusInternalServerError)
 		}
 	}()

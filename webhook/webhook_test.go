@@ -27,7 +27,11 @@ type shelf struct {
 	dropped []int64
 }
 
-func (s *shelf) Enqueue(_ context.Context, delivery string, jobs ...queue.Job) (queue.Result, error) {
+func (s *shelf) Enqueue(
+	_ context.Context,
+	delivery string,
+	jobs ...queue.Job,
+) (queue.Result, error) {
 	if s.down {
 		return queue.Result{}, errors.New("connection refused")
 	}
@@ -123,10 +127,26 @@ func TestAnswers(t *testing.T) {
 		{"ping", call{event: "ping", guid: "g-1", body: "{}", signature: sign("new", "{}")}, 200, "ignored", 0},
 	} {
 		q := &shelf{}
-		h := New(Options{AppID: 7, Secrets: []config.Secret{config.Secret("new"), config.Secret("old")}, Queue: q})
+		h := New(
+			Options{
+				AppID:   7,
+				Secrets: []config.Secret{config.Secret("new"), config.Secret("old")},
+				Queue:   q,
+			},
+		)
 		code, a, _ := post(h, c.call)
-		if code != c.code || a.Status != c.status || len(q.jobs) != c.jobs || len(a.Jobs) != c.jobs {
-			t.Errorf("%s: %d %+v and %d jobs, want %d %s and %d", c.name, code, a, len(q.jobs), c.code, c.status, c.jobs)
+		if code != c.code || a.Status != c.status || len(q.jobs) != c.jobs ||
+			len(a.Jobs) != c.jobs {
+			t.Errorf(
+				"%s: %d %+v and %d jobs, want %d %s and %d",
+				c.name,
+				code,
+				a,
+				len(q.jobs),
+				c.code,
+				c.status,
+				c.jobs,
+			)
 		}
 		if code == 202 && a.Delivery != c.call.guid || code != 202 && a.Reason == "" {
 			t.Errorf("%s: answer %+v without its delivery or a reason", c.name, a)
@@ -141,7 +161,11 @@ func TestBodySize(t *testing.T) {
 	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body, signature: sign("s", body)}); code != 413 {
 		t.Errorf("announced as too large: %d, want 413", code)
 	}
-	r := httptest.NewRequest("POST", "/webhook", io.MultiReader(strings.NewReader(body))) // its length is not known
+	r := httptest.NewRequest(
+		"POST",
+		"/webhook",
+		io.MultiReader(strings.NewReader(body)),
+	) // its length is not known
 	r.ContentLength = -1
 	r.Header.Set("X-Hub-Signature-256", sign("s", body))
 	w := httptest.NewRecorder()
@@ -189,13 +213,17 @@ func TestInstallationGone(t *testing.T) {
 	q := &shelf{}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	body := `{"action":"suspend","installation":{"id":9}}`
-	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body, signature: sign("s", body)}); code != 202 || len(q.dropped) != 1 || q.dropped[0] != 9 {
+	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body, signature: sign("s", body)}); code != 202 ||
+		len(q.dropped) != 1 ||
+		q.dropped[0] != 9 {
 		t.Errorf("suspend: %d %+v, dropped %v", code, a, q.dropped)
 	}
 }
 
 func TestSurface(t *testing.T) {
-	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+	page := http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) },
+	)
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/reports/abc": 200, "/webhook": 405, "/": 404, "/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
 		if w := get(h, path); w.Code != want {
@@ -205,7 +233,11 @@ func TestSurface(t *testing.T) {
 	post(h, call{event: "ping", guid: "g", body: "{}", signature: sign("s", "{}")})
 	post(h, call{event: "invented", guid: "g", body: "{}", signature: sign("x", "{}")})
 	text := get(h, "/metrics").Body.Bytes()
-	if !bytes.Contains(text, []byte(`compat_webhook_answers_total{code="200",event="ping",status="ignored"} 1`)) || bytes.Contains(text, []byte("invented")) {
+	if !bytes.Contains(
+		text,
+		[]byte(`compat_webhook_answers_total{code="200",event="ping",status="ignored"} 1`),
+	) ||
+		bytes.Contains(text, []byte("invented")) {
 		t.Errorf("metrics:\n%s", text)
 	}
 }

@@ -18,9 +18,10 @@ type aheadPayload struct {
 	Run int64 `json:"run"`
 }
 
-// workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at the pull requests: a head of which nothing has
-// run needs no look. Those of a fork's head are not named (GitHub lists none); the worker finds them by the head's owner and branch. A run of the default branch
-// is what the next pull requests are compared with: it is judged before they come.
+// workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at
+// the pull requests: a head of which nothing has run needs no look. Those of a fork's head are not
+// named (GitHub lists none); the worker finds them by the head's owner and branch. A run of the
+// default branch is what the next pull requests are compared with: it is judged before they come.
 func workflowRun(e envelope, body []byte) (decision, error) {
 	switch e.Action {
 	case "completed":
@@ -48,13 +49,24 @@ func workflowRun(e envelope, body []byte) (decision, error) {
 	w := p.WorkflowRun
 	own := w.HeadRepository.ID == e.Repository.ID
 	if own && strings.HasPrefix(w.HeadBranch, queueBranch) {
-		return one(e.subject("merge_group", fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, w.HeadSHA), w.HeadSHA, mergeGroupPayload{HeadRef: "refs/heads/" + w.HeadBranch}))
+		return one(
+			e.subject(
+				"merge_group",
+				fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, w.HeadSHA),
+				w.HeadSHA,
+				mergeGroupPayload{HeadRef: "refs/heads/" + w.HeadBranch},
+			),
+		)
 	}
 	numbers, err := e.pulls(w.PullRequests, w.HeadSHA, "")
 	if err != nil {
 		return decision{}, err
 	}
-	place := commitPayload{Ran: true, HeadOwner: w.HeadRepository.Owner.Login, HeadBranch: w.HeadBranch}
+	place := commitPayload{
+		Ran:        true,
+		HeadOwner:  w.HeadRepository.Owner.Login,
+		HeadBranch: w.HeadBranch,
+	}
 	for _, j := range numbers.jobs {
 		place.Pulls = append(place.Pulls, j.Key)
 	}
@@ -62,12 +74,21 @@ func workflowRun(e envelope, body []byte) (decision, error) {
 		return one(e.commitJob(w.HeadSHA, "", place))
 	}
 	if own && w.HeadBranch == e.Repository.DefaultBranch && slices.Contains(building, w.Event) {
-		j, err := e.subject("ahead", fmt.Sprintf("ahead/%d", e.Repository.ID), w.HeadSHA, aheadPayload{Run: w.ID})
+		j, err := e.subject(
+			"ahead",
+			fmt.Sprintf("ahead/%d", e.Repository.ID),
+			w.HeadSHA,
+			aheadPayload{Run: w.ID},
+		)
 		j.Priority = queue.Background
 		return one(j, err)
 	}
-	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" || w.Event == "schedule" {
-		return ignore("a %s run of the default branch, a release or a schedule is no pull request's", strings.Map(word, w.Event))
+	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" ||
+		w.Event == "schedule" {
+		return ignore(
+			"a %s run of the default branch, a release or a schedule is no pull request's",
+			strings.Map(word, w.Event),
+		)
 	}
 	return one(e.commitJob(w.HeadSHA, "", place))
 }

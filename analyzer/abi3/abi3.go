@@ -1,13 +1,13 @@
-// Package abi3 tells whether objects keep to CPython's stable ABI (PEP 384, PEP 652), which the wheel tag cp38-abi3 promises: one build for
-// Python 3.8 and everything after it.
+// Package abi3 tells whether objects keep to CPython's stable ABI (PEP 384, PEP 652), which the
+// wheel tag cp38-abi3 promises: one build for Python 3.8 and everything after it.
 //
 //	result := abi3.Audit(abi3.Baseline(name.Tags), symbols)
 //
-// The answer is abi3audit's, name by name, with what that tool is known to get wrong: a name that begins like Python's and that the object
-// defines itself counts, and so does a module of one Python version that lies in the wheel. Findings that know better stand in
-// analyzer/rules.
+// The answer is abi3audit's, name by name, with what that tool is known to get wrong: a name that
+// begins like Python's and that the object defines itself counts, and so does a module of one
+// Python version that lies in the wheel. Findings that know better stand in analyzer/rules.
 //
-// The table of the stable ABI is embedded; internal/abi3gen makes it.
+// The table of the stable ABI is embedded; internal/gen/abi3 makes it.
 package abi3
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/abi3gen -out data/stable.gz
+//go:generate go run github.com/compat-app/compat/internal/gen/abi3 -out data/stable.gz
 
 // Result is the audit of a wheel: the union over its objects, as JSON shows it.
 type Result struct {
@@ -45,8 +45,8 @@ var Prefixes = []string{"Py", "_Py"}
 // lowest is the version that has the first stable ABI; abi3audit takes it where a tag names none.
 const lowest = 2
 
-// Baseline is the version of the newest abi3 tag for CPython, as "cp38-abi3" and its minor 8: what abi3audit judges by. ok is false for a wheel without an
-// abi3 tag.
+// Baseline is the version of the newest abi3 tag for CPython, as "cp38-abi3" and its minor 8: what
+// abi3audit judges by. ok is false for a wheel without an abi3 tag.
 func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > minor {
@@ -90,8 +90,8 @@ func cpython(tag string) int {
 	return n
 }
 
-// Of gathers what is audited of one object: its dynamic symbols and those of .symtab, which may be nil. A symbol that is unique in the process
-// counts as local where GCC made the object.
+// Of gathers what is audited of one object: its dynamic symbols and those of .symtab, which may be
+// nil. A symbol that is unique in the process counts as local where GCC made the object.
 func Of(o *elfobj.Object, static []elfobj.StaticSymbol) []Symbol {
 	gcc := slices.ContainsFunc(o.Comment, func(c string) bool { return strings.Contains(c, "GCC") })
 	var out []Symbol

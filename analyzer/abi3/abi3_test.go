@@ -47,7 +47,8 @@ func TestBaseline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tag, minor, ok := Baseline(parsed); tag != want.tag || minor != want.minor || ok != want.ok {
+		if tag, minor, ok := Baseline(parsed); tag != want.tag || minor != want.minor ||
+			ok != want.ok {
 			t.Errorf("%s: %s, 3.%d, %t; want %+v", tags, tag, minor, ok, want)
 		}
 		if _, _, ok := Oldest(parsed); ok != want.ok {
@@ -77,12 +78,23 @@ comment GCC: 12
 	if err != nil {
 		t.Fatal(err)
 	}
-	static := []elfobj.StaticSymbol{{Name: "PyVectorcall_Call", Local: true}, {Name: "_PyInlined", Local: true}, {Name: "PyModule_AddType"}, {Name: "PyCode_New"}}
+	static := []elfobj.StaticSymbol{
+		{Name: "PyVectorcall_Call", Local: true},
+		{Name: "_PyInlined", Local: true},
+		{Name: "PyModule_AddType"},
+		{Name: "PyCode_New"},
+	}
 	r := Audit("cp38-abi3", 8, Of(o, static))
-	if r.Tag != "cp38-abi3" || !slices.Equal(r.Violations, []string{"PyCode_New", "PyHelper_Mine"}) || !slices.Equal(r.TooNew, []string{"PyModule_AddType", "PyType_GetName"}) || r.Computed != "3.11" {
+	if r.Tag != "cp38-abi3" ||
+		!slices.Equal(r.Violations, []string{"PyCode_New", "PyHelper_Mine"}) ||
+		!slices.Equal(r.TooNew, []string{"PyModule_AddType", "PyType_GetName"}) ||
+		r.Computed != "3.11" {
 		t.Errorf("%+v", r)
 	}
-	if r := Audit("cp311-abi3", 11, nil); len(r.Violations)+len(r.TooNew) != 0 || r.Violations == nil || r.TooNew == nil || r.Computed != "3.11" {
+	if r := Audit("cp311-abi3", 11, nil); len(r.Violations)+len(r.TooNew) != 0 ||
+		r.Violations == nil ||
+		r.TooNew == nil ||
+		r.Computed != "3.11" {
 		t.Errorf("nothing used: %+v", r)
 	}
 }

@@ -14,8 +14,8 @@ import (
 //go:embed data/stable.gz
 var packed []byte
 
-// added maps each symbol of the stable ABI to the minor version that brought it. Data that does not decode is a broken build, so reading it panics; a
-// test reads it.
+// added maps each symbol of the stable ABI to the minor version that brought it. Data that does not
+// decode is a broken build, so reading it panics; a test reads it.
 var added = sync.OnceValue(func() map[string]int {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -42,7 +42,8 @@ var added = sync.OnceValue(func() map[string]int {
 	return out
 })
 
-// Added gives the minor version of Python 3 that brought a symbol into the stable ABI; stable is false for one that is not in it.
+// Added gives the minor version of Python 3 that brought a symbol into the stable ABI; stable is
+// false for one that is not in it.
 func Added(symbol string) (minor int, stable bool) {
 	minor, stable = added()[symbol]
 	return minor, stable

@@ -1,15 +1,18 @@
-// Package buildlog reads the logs of builds and runs and says what the linkers, loaders and runtimes in them complained of: GNU ld,
-// gold, lld, mold, nvlink, ld.so of glibc, musl and Android, Python, Node, the JVM, auditwheel, pip, CUDA and ROCm.
+// Package buildlog reads the logs of builds and runs and says what the linkers, loaders and
+// runtimes in them complained of: GNU ld, gold, lld, mold, nvlink, ld.so of glibc, musl and
+// Android, Python, Node, the JVM, auditwheel, pip, CUDA and ROCm.
 //
 //	result, err := buildlog.Read(logFile)
 //	for _, d := range result.Diagnoses { fmt.Println(d.Line, d.Class, d.Symbol, d.Fixes) }
 //
-// It reads any size in one pass with flat memory: an automaton over the bytes picks the few lines that hold a known phrase, and only
-// those are matched, with RE2 (no line can make it slow), each cut to 16 KiB, 16 MiB of them in all. A log is an outsider's text: fields are
-// bounded, without control characters, and enter a command only where they are plain names. It judges the text alone: what the text
-// can't tell is said to be unknown.
+// It reads any size in one pass with flat memory: an automaton over the bytes picks the few lines
+// that hold a known phrase, and only those are matched, with RE2 (no line can make it slow), each
+// cut to 16 KiB, 16 MiB of them in all. A log is an outsider's text: fields are bounded, without
+// control characters, and enter a command only where they are plain names. It judges the text
+// alone: what the text can't tell is said to be unknown.
 //
-// Adding a message is one pattern in the file of its tool, with the line it is for and a line it must leave alone.
+// Adding a message is one pattern in the file of its tool, with the line it is for and a line it
+// must leave alone.
 package buildlog
 
 import (
@@ -28,8 +31,8 @@ const (
 	CauseUnknown     = "unknown"     // the text fits both
 )
 
-// Diagnosis is one thing that went wrong: one symbol, version or library, however many lines say it. Fields that the text does not
-// name are empty.
+// Diagnosis is one thing that went wrong: one symbol, version or library, however many lines say
+// it. Fields that the text does not name are empty.
 type Diagnosis struct {
 	Line    int       `json:"line"`    // the first line that says it, from 1
 	Class   string    `json:"class"`   // one of Classes
@@ -63,7 +66,8 @@ const (
 	Undecided    = "undecided"    // the artifacts don't tell
 )
 
-// Result is what a log says. Limit is "" when the whole log was looked at, else which bound ended it: later lines may say more.
+// Result is what a log says. Limit is "" when the whole log was looked at, else which bound ended
+// it: later lines may say more.
 type Result struct {
 	Diagnoses []Diagnosis
 	Lines     int
@@ -71,9 +75,10 @@ type Result struct {
 	Sections  []Section // of a log of GitHub's
 }
 
-// Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones show. The work bounds hold down the time
-// that lines made to look like messages can take (up to a second for 4 MiB); a pattern's own is less, so that a log full of one message still
-// shows the others.
+// Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones
+// show. The work bounds hold down the time that lines made to look like messages can take (up to a
+// second for 4 MiB); a pattern's own is less, so that a log full of one message still shows the
+// others.
 const (
 	maxDiagnoses = 200
 	maxLine      = 16 << 10
@@ -84,7 +89,12 @@ const (
 
 // Read reads a log to its end, or to a bound. The error is r's.
 func Read(r io.Reader) (Result, error) {
-	s := &reader{seen: map[key]int{}, lines: map[uint64]bool{}, seed: maphash.MakeSeed(), spent: make([]int, len(patterns))}
+	s := &reader{
+		seen:  map[key]int{},
+		lines: map[uint64]bool{},
+		seed:  maphash.MakeSeed(),
+		spent: make([]int, len(patterns)),
+	}
 	lines, err := scan(r, s.line)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)

@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// plainText appends a line to dst without ANSI control sequences and operating system commands (ECMA-48: CSI, OSC).
+// plainText appends a line to dst without ANSI control sequences and operating system commands
+// (ECMA-48: CSI, OSC).
 func plainText(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, 0x1b)
@@ -39,12 +40,13 @@ func plainText(dst, b []byte) []byte {
 	}
 }
 
-// stamp is the length of the time that begins a line of GitHub's logs (with job and step before it where `gh run view --log` printed it),
-// or of docker build's step and seconds.
+// stamp is the length of the time that begins a line of GitHub's logs (with job and step before it
+// where `gh run view --log` printed it), or of docker build's step and seconds.
 func stamp(b []byte) int {
 	at := 0
 	if tabs := bytes.IndexByte(b, '\t'); tabs > 0 && tabs < 100 {
-		if next := bytes.IndexByte(b[tabs+1:], '\t'); next >= 0 && next < 200 && len(b) > tabs+next+2 {
+		if next := bytes.IndexByte(b[tabs+1:], '\t'); next >= 0 && next < 200 &&
+			len(b) > tabs+next+2 {
 			at = tabs + next + 2
 		}
 	}
@@ -66,7 +68,8 @@ func stamp(b []byte) int {
 
 func isTime(b []byte) bool {
 	for i, form := range []byte("dddd-dd-dd?dd:dd:dd") {
-		if c := b[i]; form == 'd' && (c < '0' || c > '9') || form == '?' && c != 'T' && c != ' ' || form != 'd' && form != '?' && c != form {
+		if c := b[i]; form == 'd' && (c < '0' || c > '9') || form == '?' && c != 'T' && c != ' ' ||
+			form != 'd' && form != '?' && c != form {
 			return false
 		}
 	}
@@ -76,16 +79,24 @@ func isTime(b []byte) bool {
 var (
 	dockerStep = lazyregexp.New(`^#\d+ \d+\.\d+ `)
 	// marks are GitHub's workflow commands before a message.
-	marks = lazyregexp.New(`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`)
+	marks = lazyregexp.New(
+		`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`,
+	)
 )
 
-// clean makes text of what is left: valid UTF-8 without control characters and such that turn the direction of writing.
+// clean makes text of what is left: valid UTF-8 without control characters and such that turn the
+// direction of writing.
 func clean(b []byte) string {
 	s := string(b)
 	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }); i >= 0 {
 		s = strings.Map(func(r rune) rune {
 			switch {
-			case r < ' ' && r != '\t', r >= 0x7f && r < 0xa0, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
+			case r < ' ' && r != '\t',
+				r >= 0x7f && r < 0xa0,
+				r >= 0x200b && r <= 0x200f,
+				r >= 0x202a && r <= 0x202e,
+				r >= 0x2060 && r <= 0x206f,
+				r == 0xfeff:
 				return -1
 			}
 			return r
@@ -97,12 +108,19 @@ func clean(b []byte) string {
 	return s
 }
 
-// echoed lines repeat a message without being one: a command or a source line shown before it runs or fails.
-var echoed = lazyregexp.New(`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`)
+// echoed lines repeat a message without being one: a command or a source line shown before it runs
+// or fails.
+var echoed = lazyregexp.New(
+	`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`,
+)
 
-// quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils' questions, which are meant to fail.
+// quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils'
+// questions, which are meant to fail.
 func quoted(s string) bool {
-	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") || strings.Contains(s, "conftest.") || strings.Contains(s, "_configtest.") || echoed.MatchString(s)
+	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") ||
+		strings.Contains(s, "conftest.") ||
+		strings.Contains(s, "_configtest.") ||
+		echoed.MatchString(s)
 }
 
 // bound cuts a field to what is shown.

@@ -11,16 +11,18 @@ import (
 
 // reader is what is remembered between lines; all of it is bounded.
 type reader struct {
-	out    []Diagnosis
-	seen   map[key]int     // diagnosis -> index in out
-	lines  map[uint64]bool // lines that were looked at: a log repeats itself
-	seed   maphash.Seed
-	work   int
-	spent  []int // of the work, on each pattern
-	deaf   set   // patterns that spent theirs
-	plain  []byte
-	limit  string
-	script bool // between "##[group]Run" and its end GitHub shows the script in cyan, not its output; a group that a program of that name began has no cyan line
+	out   []Diagnosis
+	seen  map[key]int     // diagnosis -> index in out
+	lines map[uint64]bool // lines that were looked at: a log repeats itself
+	seed  maphash.Seed
+	work  int
+	spent []int // of the work, on each pattern
+	deaf  set   // patterns that spent theirs
+	plain []byte
+	limit string
+	// between "##[group]Run" and its end GitHub shows the script in cyan, not its output; a group
+	// that a program of that name began has no cyan line
+	script bool
 	cyan   bool // there is one in this group
 	colors bool // there was one in this log
 
@@ -50,13 +52,26 @@ var scriptColor = []byte("\x1b[36;1m")
 const near = 8
 
 // contextNeedles are phrases of lines that are no message but say more of one.
-var contextNeedles = []string{">>> referenced by", ">>> defined in", ">>>    ", "in function `", "In function `", "in function ‘", "The module '", "was compiled against a different Node.js", "##[group]", "##[endgroup]"}
+var contextNeedles = []string{
+	">>> referenced by",
+	">>> defined in",
+	">>>    ",
+	"in function `",
+	"In function `",
+	"in function ‘",
+	"The module '",
+	"was compiled against a different Node.js",
+	"##[group]",
+	"##[endgroup]",
+}
 
 var (
-	referencedBy = lazyregexp.New(`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`)
-	inFunction   = lazyregexp.New("^(.*): [Ii]n function [`‘']")
-	inSource     = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
-	theModule    = lazyregexp.New(`The module '([^']+)'`)
+	referencedBy = lazyregexp.New(
+		`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`,
+	)
+	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
+	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
+	theModule  = lazyregexp.New(`The module '([^']+)'`)
 )
 
 // line looks at one line that holds a needle; false ends the reading.
@@ -112,11 +127,15 @@ func (s *reader) one(n int, raw []byte) bool {
 			continue
 		}
 		if s.work += len(text); s.work > maxWork {
-			s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(n)
+			s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(
+				n,
+			)
 			return false
 		}
 		if s.spent[i] += len(text); s.spent[i] > maxPattern {
-			s.limit = "very many lines look like " + p.id + "; those after line " + strconv.Itoa(n) + " were not looked at"
+			s.limit = "very many lines look like " + p.id + "; those after line " + strconv.Itoa(
+				n,
+			) + " were not looked at"
 			s.deaf.add(i)
 		}
 		found := p.find(text)
@@ -126,7 +145,8 @@ func (s *reader) one(n int, raw []byte) bool {
 		s.last, s.lastLine = s.last[:0], n
 		for i := range found {
 			m := &found[i]
-			if m.obj == "" && m.stage == linking && n <= s.objectLine+64 && inSource.MatchString(m.prefix) {
+			if m.obj == "" && m.stage == linking && n <= s.objectLine+64 &&
+				inSource.MatchString(m.prefix) {
 				m.obj = s.object
 			}
 			for _, d := range m.diagnoses() {
@@ -197,9 +217,13 @@ func (s *reader) context(n int, text string) {
 		s.module, s.moduleLine = m[1], n
 	}
 	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+near {
-		defined := strings.Contains(text, ">>> defined in") // it is who refers that counts; the other only where nobody else is named
+		defined := strings.Contains(
+			text,
+			">>> defined in",
+		) // it is who refers that counts; the other only where nobody else is named
 		for _, i := range s.last {
-			if d := &s.out[i]; d.Object == "" || !defined && s.definedLine > d.Line && d.Object == s.definedIn {
+			if d := &s.out[i]; d.Object == "" ||
+				!defined && s.definedLine > d.Line && d.Object == s.definedIn {
 				d.Object = bound(m[1])
 			}
 		}

@@ -6,20 +6,30 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// A file name as messages print it: a path, or a name with an ending that linkers and loaders deal with.
+// A file name as messages print it: a path, or a name with an ending that linkers and loaders deal
+// with.
 var (
-	binary  = lazyregexp.New(`\.(?:so|node|o|a|obj|oS|lo|os|rlib|rmeta|pyd|jnilib|dylib|bundle|dll|exe)(?:[.\-][0-9A-Za-z_.\-]+)?(?:\([^()\s]*\))?$`)
-	tool    = lazyregexp.New(`^(?:[\w.+\-]*-)?(?:ld|ld\.(?:bfd|gold|lld|mold)|ld64\.lld|gold|lld|rust-lld|mold|wasm-ld|collect2|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|nvlink|nvcc|hipcc|ptxas)(?:-\d+)?(?:\.exe)?$`)
-	section = lazyregexp.New(`:(?:\(\.[^()]*\)|\([^()]*\+0x[0-9a-f]+\)|[^:]*:function .*|function .*|\d+(?::\d+)?)$`)
+	binary = lazyregexp.New(
+		`\.(?:so|node|o|a|obj|oS|lo|os|rlib|rmeta|pyd|jnilib|dylib|bundle|dll|exe)(?:[.\-][0-9A-Za-z_.\-]+)?(?:\([^()\s]*\))?$`,
+	)
+	tool = lazyregexp.New(
+		`^(?:[\w.+\-]*-)?(?:ld|ld\.(?:bfd|gold|lld|mold)|ld64\.lld|gold|lld|rust-lld|mold|wasm-ld|collect2|gcc|g\+\+|cc|c\+\+|clang|clang\+\+|nvlink|nvcc|hipcc|ptxas)(?:-\d+)?(?:\.exe)?$`,
+	)
+	section = lazyregexp.New(
+		`:(?:\(\.[^()]*\)|\([^()]*\+0x[0-9a-f]+\)|[^:]*:function .*|function .*|\d+(?::\d+)?)$`,
+	)
 )
 
 // base is the last element of a path.
 func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// word cuts a piece of a message down to the file in it: "  ERR_DLOPEN_FAILED ./x.node" is ./x.node. A path may hold spaces when the piece begins with it.
+// word cuts a piece of a message down to the file in it: "  ERR_DLOPEN_FAILED ./x.node" is
+// ./x.node. A path may hold spaces when the piece begins with it.
 func word(s string) string {
 	s = unquote(s)
-	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") || strings.Contains(s, " /") || strings.Contains(s, " (") {
+	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") ||
+		strings.Contains(s, " /") ||
+		strings.Contains(s, " (") {
 		s = s[strings.LastIndexAny(s, " \t=")+1:]
 	}
 	return unquote(s)
@@ -56,7 +66,8 @@ func fileBefore(text string, linkOnly bool) (file, before string) {
 		if j := strings.IndexByte(trimmed, ':'); j > 0 && tool.MatchString(base(trimmed[:j])) {
 			trimmed = trimmed[j+1:] // "/usr/bin/ld:./libfoo.so: file format not recognized"
 		}
-		if isBinary := binary.MatchString(trimmed); isBinary || !linkOnly && strings.Contains(trimmed, "/") && !strings.Contains(trimmed, "://") {
+		if isBinary := binary.MatchString(trimmed); isBinary ||
+			!linkOnly && strings.Contains(trimmed, "/") && !strings.Contains(trimmed, "://") {
 			if !tool.MatchString(base(trimmed)) {
 				return trimmed, text[:max(i, 0)]
 			}

@@ -8,13 +8,19 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// owners are the libraries of the toolchain and the system that have a symbol, by the -l name. First match counts.
+// owners are the libraries of the toolchain and the system that have a symbol, by the -l name.
+// First match counts.
 var owners = []struct {
 	symbol *lazyregexp.Regexp
 	name   string
 }{
 	{lazyregexp.New(`^dl(?:open|sym|close|error|vsym|mopen|addr1?|info)$`), "dl"},
-	{lazyregexp.New(`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`), "rt"},
+	{
+		lazyregexp.New(
+			`^(?:shm_(?:open|unlink)|timer_\w+|mq_\w+|aio_\w+|lio_listio|clock_(?:gettime|getres|settime|nanosleep))$`,
+		),
+		"rt",
+	},
 	{lazyregexp.New(`^(?:__)?(?:pthread_|sem_)\w+$`), "pthread"},
 	{lazyregexp.New(`^__atomic_`), "atomic"},
 	{lazyregexp.New(`^_gfortran`), "gfortran"},
@@ -22,10 +28,23 @@ var owners = []struct {
 	{lazyregexp.New(`^cblas_`), "cblas"},
 	{lazyregexp.New(`^crypt(?:_r|_gensalt\w*)?$`), "crypt"},
 	{lazyregexp.New(`^(?:GOMP_|omp_)`), "gomp"},
-	{lazyregexp.New(`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`), "m"},
-	{lazyregexp.New(`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`), "z"},
+	{
+		lazyregexp.New(
+			`^(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|sqrt|cbrt|fmod|hypot|floor|ceil|l?l?r(?:ound|int)|trunc|erfc?|[lt]gamma|fma|ldexp|remainder|copysign)[fl]?$`,
+		),
+		"m",
+	},
+	{
+		lazyregexp.New(
+			`^(?:deflate|inflate|compress2?|uncompress|crc32|adler32|gz\w+|zlibVersion)(?:_|Init\w*|End|Reset)?$`,
+		),
+		"z",
+	},
 	{lazyregexp.New(`^SSL_`), "ssl"},
-	{lazyregexp.New(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`), "crypto"},
+	{
+		lazyregexp.New(`^(?:EVP_|RSA_|BN_|X509_|SHA(?:1|256|512)_|HMAC_|BIO_|ERR_|OPENSSL_|RAND_)`),
+		"crypto",
+	},
 	{lazyregexp.New(`^(?:_{1,2}cuda(?:Register|Push|Pop|Unregister|Init)|cuda[A-Z])`), "cudart"},
 	{lazyregexp.New(`^cublasLt`), "cublasLt"},
 	{lazyregexp.New(`^(?:__)?nvJitLink`), "nvJitLink"},
@@ -35,7 +54,9 @@ var owners = []struct {
 	{lazyregexp.New(`^hip[A-Z]`), "amdhip64"},
 }
 
-var simpleOwner = lazyregexp.New(`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`)
+var simpleOwner = lazyregexp.New(
+	`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`,
+)
 
 // owner is the -l name of the library that has a symbol, "" when that is not known.
 func owner(symbol string) string {
@@ -53,53 +74,132 @@ func owner(symbol string) string {
 // inLibc are the libraries whose symbols are in libc.so.6 since glibc 2.34.
 var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
 
-// linkFixes: a flag that names the owner, the object mended for good, and a newer system where that ends the need.
+// linkFixes: a flag that names the owner, the object mended for good, and a newer system where that
+// ends the need.
 func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	name := owner(d.Symbol)
-	if lib := linkName(d.Library); name == "" || d.Class != "underlinked" && d.Class != "link-undefined-symbol" && lib != "" {
+	if lib := linkName(d.Library); name == "" ||
+		d.Class != "underlinked" && d.Class != "link-undefined-symbol" && lib != "" {
 		name = lib
 	}
 	switch {
 	case d.Class == "link-needed-not-found":
 		return []fix.Fix{
-			one(fix.KindLinkFlag, "Tell the linker where "+base(d.Library)+" is, which "+base(d.Object)+" needs", `LDFLAGS="-Wl,-rpath-link,DIR"`),
-			one(fix.KindEnvironment, "Install "+base(d.Library)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)", ""),
-			one(fix.KindRebuild, "Rebuild "+base(d.Object)+" with a RUNPATH that leads to it", `LDFLAGS="-Wl,-rpath,'$ORIGIN'"`),
+			one(
+				fix.KindLinkFlag,
+				"Tell the linker where "+base(d.Library)+" is, which "+base(d.Object)+" needs",
+				`LDFLAGS="-Wl,-rpath-link,DIR"`,
+			),
+			one(
+				fix.KindEnvironment,
+				"Install "+base(
+					d.Library,
+				)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)",
+				"",
+			),
+			one(
+				fix.KindRebuild,
+				"Rebuild "+base(d.Object)+" with a RUNPATH that leads to it",
+				`LDFLAGS="-Wl,-rpath,'$ORIGIN'"`,
+			),
 		}
 	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] || glibcMinor(d.Version) >= 0 && name == "":
 		out := []fix.Fix{
 			one(fix.KindImage, "Link where glibc has "+d.Version+": "+glibcSince(d.Version), ""),
-			one(fix.KindRebuild, or(base(d.Object), "The library")+" was built on a newer glibc than this one: use its build for this system, or rebuild it here", ""),
-			one(fix.KindLinkFlag, "Where the program never calls it, let the linker accept it; it fails when it is run on this system", `LDFLAGS="-Wl,--allow-shlib-undefined"`),
+			one(
+				fix.KindRebuild,
+				or(
+					base(d.Object),
+					"The library",
+				)+" was built on a newer glibc than this one: use its build for this system, or rebuild it here",
+				"",
+			),
+			one(
+				fix.KindLinkFlag,
+				"Where the program never calls it, let the linker accept it; it fails when it is run on this system",
+				`LDFLAGS="-Wl,--allow-shlib-undefined"`,
+			),
 		}
 		if name != "" && !inLibc[name] {
-			out[2] = one(fix.KindLinkFlag, "Where glibc has it, link with -l"+name, `LDFLAGS="-Wl,--no-as-needed -l`+name+`"`)
+			out[2] = one(
+				fix.KindLinkFlag,
+				"Where glibc has it, link with -l"+name,
+				`LDFLAGS="-Wl,--no-as-needed -l`+name+`"`,
+			)
 		}
 		return out
 	case strings.Contains(d.Version, ".so."):
 		return []fix.Fix{
-			one(fix.KindLinkFlag, "Link and search in the folder of one release: the copy of "+d.Version+" that was found is older than what "+or(base(d.Object), "the library")+" needs", `LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`),
-			one(fix.KindEnvironment, "Take other releases of it off LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders", ""),
+			one(
+				fix.KindLinkFlag,
+				"Link and search in the folder of one release: the copy of "+d.Version+" that was found is older than what "+or(
+					base(d.Object),
+					"the library",
+				)+" needs",
+				`LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`,
+			),
+			one(
+				fix.KindEnvironment,
+				"Take other releases of it off LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders",
+				"",
+			),
 			one(fix.KindRebuild, "Rebuild it against the release that is installed", ""),
 		}
 	case d.Symbol == "main":
 		return []fix.Fix{
-			one(fix.KindLinkFlag, "Link a library with -shared; a program needs a main", `LDFLAGS="-shared"`),
+			one(
+				fix.KindLinkFlag,
+				"Link a library with -shared; a program needs a main",
+				`LDFLAGS="-shared"`,
+			),
 			one(fix.KindSource, "Add the source that defines main to the program", ""),
 		}
 	case name == "" && cxxName.MatchString(d.Symbol):
 		if strings.Contains(d.Symbol, "std::__1") {
-			return []fix.Fix{one(fix.KindLinkFlag, "Link with the C++ library it was compiled with", `CXXFLAGS="-stdlib=libc++"`), one(fix.KindRebuild, "Compile every part with one C++ library", "")}
+			return []fix.Fix{
+				one(
+					fix.KindLinkFlag,
+					"Link with the C++ library it was compiled with",
+					`CXXFLAGS="-stdlib=libc++"`,
+				),
+				one(fix.KindRebuild, "Compile every part with one C++ library", ""),
+			}
 		}
 		return []fix.Fix{
-			one(fix.KindLinkFlag, "Link with g++ (or clang++), not with gcc, and with the compiler that built the C++ libraries", `LDFLAGS="-Wl,--no-as-needed -lstdc++"`),
-			one(fix.KindRebuild, "Rebuild all parts with one compiler and one value of _GLIBCXX_USE_CXX11_ABI", ""),
-			one(fix.KindEnvironment, "Let conda's linker alone: use conda's compilers or the system's throughout", "conda install gxx_linux-64"),
+			one(
+				fix.KindLinkFlag,
+				"Link with g++ (or clang++), not with gcc, and with the compiler that built the C++ libraries",
+				`LDFLAGS="-Wl,--no-as-needed -lstdc++"`,
+			),
+			one(
+				fix.KindRebuild,
+				"Rebuild all parts with one compiler and one value of _GLIBCXX_USE_CXX11_ABI",
+				"",
+			),
+			one(
+				fix.KindEnvironment,
+				"Let conda's linker alone: use conda's compilers or the system's throughout",
+				"conda install gxx_linux-64",
+			),
 		}
 	case name == "":
 		return []fix.Fix{
-			one(fix.KindLinkFlag, "Name the library that has "+or(short(d.Symbol), "it")+" on the link line, after the objects that use it", `LDFLAGS="-Wl,--no-as-needed -lNAME"`),
-			one(fix.KindRebuild, "Rebuild "+or(base(d.Object), "the object")+" against the version of the library that is linked; the symbol may have been renamed or removed in it", ""),
+			one(
+				fix.KindLinkFlag,
+				"Name the library that has "+or(
+					short(d.Symbol),
+					"it",
+				)+" on the link line, after the objects that use it",
+				`LDFLAGS="-Wl,--no-as-needed -lNAME"`,
+			),
+			one(
+				fix.KindRebuild,
+				"Rebuild "+or(
+					base(d.Object),
+					"the object",
+				)+" against the version of the library that is linked; the symbol may have been renamed or removed in it",
+				"",
+			),
 			one(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
 		}
 	}
@@ -114,9 +214,23 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+flags+`"`)}
 	object := or(base(d.Object), "the object")
 	if strings.Contains(object, ".so") || d.Class == "underlinked" {
-		out = append(out, one(fix.KindPatchelf, "Add the DT_NEEDED entry to "+object+", so that its users need no flag", addNeeded(all, or(d.Object, "LIBRARY"))))
+		out = append(
+			out,
+			one(
+				fix.KindPatchelf,
+				"Add the DT_NEEDED entry to "+object+", so that its users need no flag",
+				addNeeded(all, or(d.Object, "LIBRARY")),
+			),
+		)
 	}
-	return append(out, one(fix.KindRebuild, "Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs makes the linker say what is missing)", ""))
+	return append(
+		out,
+		one(
+			fix.KindRebuild,
+			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs makes the linker say what is missing)",
+			"",
+		),
+	)
 }
 
 func addNeeded(names []string, object string) string {
@@ -129,7 +243,8 @@ func addNeeded(names []string, object string) string {
 	return command(format+" %s", append(parts, object)...)
 }
 
-// ownersByObject collects what each object lacks, so that one flag mends it: libcufile.so needs -ldl, and on some machines -lrt.
+// ownersByObject collects what each object lacks, so that one flag mends it: libcufile.so needs
+// -ldl, and on some machines -lrt.
 func ownersByObject(diagnoses []Diagnosis) map[string][]string {
 	out := map[string][]string{}
 	for _, d := range diagnoses {
@@ -152,14 +267,25 @@ func linkName(library string) string {
 	return name
 }
 
-// sonames are those of the system's and the compiler's own libraries, which are the same everywhere.
-var sonames = map[string]string{"dl": "libdl.so.2", "rt": "librt.so.1", "pthread": "libpthread.so.0", "m": "libm.so.6", "atomic": "libatomic.so.1", "gomp": "libgomp.so.1",
-	"gfortran": "libgfortran.so.5", "mvec": "libmvec.so.1", "z": "libz.so.1"}
+// sonames are those of the system's and the compiler's own libraries, which are the same
+// everywhere.
+var sonames = map[string]string{
+	"dl":       "libdl.so.2",
+	"rt":       "librt.so.1",
+	"pthread":  "libpthread.so.0",
+	"m":        "libm.so.6",
+	"atomic":   "libatomic.so.1",
+	"gomp":     "libgomp.so.1",
+	"gfortran": "libgfortran.so.5",
+	"mvec":     "libmvec.so.1",
+	"z":        "libz.so.1",
+}
 
 // soname is the SONAME behind a -l name, as far as it is the same everywhere.
 func soname(name string) string { return or(sonames[name], "lib"+name+".so") }
 
-// knownLibrary is the library that has a symbol which was found nowhere, "" when that is not known. A version belongs to whatever glibc had it first.
+// knownLibrary is the library that has a symbol which was found nowhere, "" when that is not known.
+// A version belongs to whatever glibc had it first.
 func knownLibrary(d *Diagnosis) string {
 	if d.Class != "link-undefined-symbol" && d.Class != "underlinked" || d.Version != "" {
 		return ""

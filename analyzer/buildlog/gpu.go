@@ -2,18 +2,30 @@ package buildlog
 
 import "strings"
 
-// gpuPatterns are CUDA's and ROCm's: nvcc, ptxas, hipcc, their runtimes, and the frameworks on them.
+// gpuPatterns are CUDA's and ROCm's: nvcc, ptxas, hipcc, their runtimes, and the frameworks on
+// them.
 var gpuPatterns = []pattern{
 	{
 		id: "gpu-no-kernel-image", class: "hardware-not-supported",
-		needles: []string{"no kernel image is available", "hipErrorNoBinaryForGpu", "is not compatible with the current PyTorch installation"},
+		needles: []string{
+			"no kernel image is available",
+			"hipErrorNoBinaryForGpu",
+			"is not compatible with the current PyTorch installation",
+		},
 		expr:    `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
 		example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
 		near:    "the kernel image is available in /boot",
 	},
 	{
 		id: "gpu-versions-differ", class: "gpu-library-skew",
-		needles: []string{"cuDNN version incompatibility", "VERSION_MISMATCH", "Loaded runtime CuDNN library", "compiled with an unsupported toolchain", "driver version is insufficient", "The detected CUDA version"},
+		needles: []string{
+			"cuDNN version incompatibility",
+			"VERSION_MISMATCH",
+			"Loaded runtime CuDNN library",
+			"compiled with an unsupported toolchain",
+			"driver version is insufficient",
+			"The detected CUDA version",
+		},
 		expr:    `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
 		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)",
 		near:    "HTTP_VERSION_MISMATCH",
@@ -27,14 +39,25 @@ var gpuPatterns = []pattern{
 		fill:    func(m *match) bool { m.lib = strings.TrimRight(m.lib, "."); return true },
 	},
 	{
-		id:      "gpu-unable-to-load",
-		needles: []string{"Unable to load any of {", "nable to open library: ", "ould not load library ", "ailed to load dynamic library ", "ailed to load library "},
+		id: "gpu-unable-to-load",
+		needles: []string{
+			"Unable to load any of {",
+			"nable to open library: ",
+			"ould not load library ",
+			"ailed to load dynamic library ",
+			"ailed to load library ",
+		},
 		expr:    `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load (?:dynamic )?library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
 		example: "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, libcudnn_cnn.so.9, libcudnn_cnn.so}",
 		near:    "Unable to load any of {config.yml, config.json}",
 		fill: func(m *match) bool {
 			if m.obj != "" {
-				if inner := m.prefix + m.rest; strings.Contains(inner, "cannot open shared object file") || strings.Contains(inner, "undefined symbol") || strings.Contains(inner, "' not found") {
+				if inner := m.prefix + m.rest; strings.Contains(
+					inner,
+					"cannot open shared object file",
+				) ||
+					strings.Contains(inner, "undefined symbol") ||
+					strings.Contains(inner, "' not found") {
 					return false // the loader's own words follow and say more
 				}
 				m.lib, m.obj = m.obj, ""

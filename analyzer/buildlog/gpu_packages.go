@@ -9,8 +9,9 @@ import (
 
 var ofRelease = lazyregexp.New(`_(1[1-9])_(\d{1,2})$`)
 
-// gpuPackage is the package that has a CUDA library, given by its SONAME, and the requirement that a symbol of it asks for: nvJitLink's
-// names end in the release that brought them. Empty where neither is known.
+// gpuPackage is the package that has a CUDA library, given by its SONAME, and the requirement that
+// a symbol of it asks for: nvJitLink's names end in the release that brought them. Empty where
+// neither is known.
 func gpuPackage(soname, symbol string) (name, requirement string) {
 	release := ofRelease.FindStringSubmatch(symbol)
 	if strings.HasPrefix(strings.TrimLeft(symbol, "_"), "nvJitLink") && release != nil {

@@ -4,21 +4,35 @@ package buildlog
 var hostPatterns = []pattern{
 	{
 		id: "numpy-abi", class: "host-abi",
-		needles: []string{"module compiled against A", "A module that was compiled using NumPy", "size changed, may indicate binary incompatibility", "numpy.core.multiarray failed to import"},
+		needles: []string{
+			"module compiled against A",
+			"A module that was compiled using NumPy",
+			"size changed, may indicate binary incompatibility",
+			"numpy.core.multiarray failed to import",
+		},
 		expr:    `module compiled against (?:API|ABI) version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
 		example: "RuntimeError: module compiled against API version 0x11 but this version of numpy is 0xf",
 		near:    "module compiled against numpy 2.0",
 	},
 	{
 		id: "python-version-mismatch", class: "host-abi",
-		needles: []string{"dynamic module does not define module export function", "module was compiled for Python", "global interpreter lock (GIL) has been enabled to load module"},
+		needles: []string{
+			"dynamic module does not define module export function",
+			"module was compiled for Python",
+			"global interpreter lock (GIL) has been enabled to load module",
+		},
 		expr:    `dynamic module does not define module export function|module was compiled for Python [\d.]+, but the interpreter version is incompatible|global interpreter lock \(GIL\) has been enabled to load module '(?P<obj>[^']+)'`,
 		example: "ImportError: dynamic module does not define module export function (PyInit_spam)",
 		near:    "the module was compiled for Python 3.12",
 	},
 	{
 		id: "postgres-incompatible-library", class: "host-abi",
-		needles: []string{"incompatible library \"", "incompatible library version", "loadable library and perl binaries are mismatched", "Module compiled with module API="},
+		needles: []string{
+			"incompatible library \"",
+			"incompatible library version",
+			"loadable library and perl binaries are mismatched",
+			"Module compiled with module API=",
+		},
 		expr:    `incompatible library "(?P<obj>[^"]+)"|incompatible library version - (?P<lib>\S+)|(?P<ver>\S+): loadable library and perl binaries are mismatched|Module compiled with module API=\d+`,
 		example: `ERROR:  incompatible library "/usr/lib/postgresql/15/lib/x.so": version mismatch`,
 		near:    `found an incompatible library in the cache`,

@@ -49,7 +49,8 @@ var nodePatterns = []pattern{
 		example: "dlopen(/x/noble_mac.node, 1): Symbol not found: _napi_create_error",
 		near:    "LookupError: Symbol not found: '+'",
 		fill: func(m *match) bool {
-			return m.obj != "" || strings.Contains(m.line, "Referenced from") || strings.Contains(m.line, ": _")
+			return m.obj != "" || strings.Contains(m.line, "Referenced from") ||
+				strings.Contains(m.line, ": _")
 		},
 	},
 }

@@ -8,8 +8,9 @@ import (
 // block is how much of a log is in memory at a time.
 const block = 256 << 10
 
-// scan hands every line of r that holds a needle to visit, in order, with its number from 1, and returns how many lines there were. Of a line
-// longer than maxLine visit sees a piece around each needle. It ends early when visit returns false.
+// scan hands every line of r that holds a needle to visit, in order, with its number from 1, and
+// returns how many lines there were. Of a line longer than maxLine visit sees a piece around each
+// needle. It ends early when visit returns false.
 func scan(r io.Reader, visit func(line int, text []byte) bool) (lines int, err error) {
 	buf, have, line := make([]byte, block), 0, 1
 	for {
@@ -22,7 +23,10 @@ func scan(r io.Reader, visit func(line int, text []byte) bool) (lines int, err e
 		cut := have
 		if !last {
 			if cut = bytes.LastIndexByte(buf[:have], '\n') + 1; cut == 0 {
-				cut = have - min(have, maxLine)/2 // a line longer than the block: go on with a piece that overlaps
+				cut = have - min(
+					have,
+					maxLine,
+				)/2 // a line longer than the block: go on with a piece that overlaps
 			}
 		}
 		if !visitAll(buf[:cut], line, visit) {

@@ -6,7 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// linkerPatterns are GNU ld's and gold's, and what gcc, rustc, cgo, nvcc and hipcc pass on from them.
+// linkerPatterns are GNU ld's and gold's, and what gcc, rustc, cgo, nvcc and hipcc pass on from
+// them.
 var linkerPatterns = []pattern{
 	{
 		id: "ld-undefined-reference-to-symbol", class: "link-dso-missing", stage: linking,
@@ -79,7 +80,13 @@ var linkerPatterns = []pattern{
 	},
 	{
 		id: "ld-wrong-format", class: "wrong-platform", stage: linking,
-		needles: []string{"file in wrong format", "file format not recognized", "is incompatible with ", "incompatible file type: ", "Relocations in generic ELF"},
+		needles: []string{
+			"file in wrong format",
+			"file format not recognized",
+			"is incompatible with ",
+			"incompatible file type: ",
+			"Relocations in generic ELF",
+		},
 		expr:    "(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file format not recognized)|is incompatible with elf\\w+|incompatible file type: \\S+ is expected but got|Relocations in generic ELF|architecture of input file [`'](?P<obj>[^`']+)['`] is incompatible with \\S+ output",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
@@ -95,7 +102,12 @@ var linkerPatterns = []pattern{
 	},
 	{
 		id: "ld-cannot-find-library", stage: linking,
-		needles: []string{"cannot find -l", "unable to find library -l", "library not found: ", "could not find native static library"},
+		needles: []string{
+			"cannot find -l",
+			"unable to find library -l",
+			"library not found: ",
+			"could not find native static library",
+		},
 		expr:    "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: (?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static library `(?P<ver>[^`]+)`",
 		example: "/usr/bin/ld: cannot find -lcuda: No such file or directory",
 		near:    "checking for -lcuda... no; cannot find it",
@@ -104,7 +116,8 @@ var linkerPatterns = []pattern{
 			if name += m.ver; m.ver != "" || strings.HasSuffix(name, "_static") {
 				ending = ".a"
 			}
-			if m.lib, m.obj, m.ver = name, "", ""; !strings.Contains(name, ".so") && !strings.HasSuffix(name, ".a") {
+			if m.lib, m.obj, m.ver = name, "", ""; !strings.Contains(name, ".so") &&
+				!strings.HasSuffix(name, ".a") {
 				m.lib = "lib" + name + ending
 			}
 			m.class = libraryClass(m.lib)
@@ -127,14 +140,27 @@ var linkerPatterns = []pattern{
 	},
 	{
 		id: "ld-undefined-reference-translated", stage: linking, // binutils, po/
-		needles: []string{"férence indéfinie vers", "ter Verweis auf", "sin definir", "未定义的引用", "定義されていない参照", "ferência não definida para", "riferimento non definito a", "ссылка на", "niezdefiniowane odwołanie do"},
+		needles: []string{
+			"férence indéfinie vers",
+			"ter Verweis auf",
+			"sin definir",
+			"未定义的引用",
+			"定義されていない参照",
+			"ferência não definida para",
+			"riferimento non definito a",
+			"ссылка на",
+			"niezdefiniowane odwołanie do",
+		},
 		expr:    "(?:(?:référence indéfinie vers|(?:undefinierter|nicht definierter) Verweis auf|referência não definida para|riferimento non definito a|неопредел[её]нная ссылка на|niezdefiniowane odwołanie do) [`'\"‘“„«»]\u00a0? ?(?P<sym>[^`'\"’”«»]+?)\u00a0? ?[`'\"’”“«»]|referencia a [`'\"‘“«](?P<ver>[^`'\"’”»]+)[`'\"’”»] sin definir|对[`'\"‘“](?P<lib>[^`'\"’”]+)[`'\"’”]未定义的引用|[`'‘](?P<syms>[^`'’]+)[`'’] に対する定義されていない参照)",
 		before:  aLinkObject,
 		example: "main.c:(.text+0x5) : référence indéfinie vers « dlopen »",
 		near:    "la référence indéfinie vers la page",
 		fill: func(m *match) bool {
 			m.sym, m.ver, m.lib, m.syms = m.sym+m.ver+m.lib+m.syms, "", "", ""
-			m.prefix = strings.TrimSuffix(strings.NewReplacer(" :", ":", "\u00a0:", ":").Replace(m.prefix), "Warnung: ")
+			m.prefix = strings.TrimSuffix(
+				strings.NewReplacer(" :", ":", "\u00a0:", ":").Replace(m.prefix),
+				"Warnung: ",
+			)
 			return true
 		},
 	},
@@ -148,10 +174,14 @@ var linkerPatterns = []pattern{
 }
 
 var (
-	toolName   = lazyregexp.New(`^\S*ld(?:\.\w+)?: `)
-	against    = lazyregexp.New("(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?")
-	relocation = lazyregexp.New(`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`)
-	names      = lazyregexp.New("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
+	toolName = lazyregexp.New(`^\S*ld(?:\.\w+)?: `)
+	against  = lazyregexp.New(
+		"(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?",
+	)
+	relocation = lazyregexp.New(
+		`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`,
+	)
+	names = lazyregexp.New("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
 )
 
 // symbolList takes a list of quoted symbols apart.
@@ -173,7 +203,9 @@ var inObject = lazyregexp.New(`^ in '([^']+)'`)
 // notPIC: the symbol after "against", which may be a section, and the object before the relocation.
 func notPIC(m *match) bool {
 	m.ver, m.lib = "", ""
-	if s := against.FindStringSubmatch(m.line); s != nil && !strings.HasPrefix(s[1], ".") && s[1] != "symbol" && s[1] != "local" {
+	if s := against.FindStringSubmatch(m.line); s != nil && !strings.HasPrefix(s[1], ".") &&
+		s[1] != "symbol" &&
+		s[1] != "local" {
 		m.sym = s[1]
 	}
 	if at := relocation.FindStringIndex(m.line); at != nil {

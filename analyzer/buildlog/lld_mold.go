@@ -22,7 +22,9 @@ var lldPatterns = []pattern{
 		},
 	},
 	{
-		id: "lld-undefined-reference", stage: linking, // 18 and later; ">>> referenced by LIBRARY (disallowed by --no-allow-shlib-undefined)" follows
+		// 18 and later; ">>> referenced by LIBRARY (disallowed by --no-allow-shlib-undefined)"
+		// follows
+		id: "lld-undefined-reference", stage: linking,
 		needles: []string{"error: undefined reference: "},
 		expr:    `lld(?:-\d+)?: error: undefined reference: (?P<sym>.+)$`,
 		example: "ld.lld: error: undefined reference: dlopen",
@@ -30,7 +32,12 @@ var lldPatterns = []pattern{
 	},
 	{
 		id: "lld-undefined-symbol", stage: linking,
-		needles: []string{"undefined symbol: ", "undefined hidden symbol: ", "undefined protected symbol: ", "undefined internal symbol: "},
+		needles: []string{
+			"undefined symbol: ",
+			"undefined hidden symbol: ",
+			"undefined protected symbol: ",
+			"undefined internal symbol: ",
+		},
 		expr:    `(?:^|[\s/=:"'])(?:[\w.+\-]*-)?(?:ld|lld|ld\.\w+|rust-lld|mold|wasm-ld|ld64\.lld)(?:-\d+)?(?:\.exe)?: (?:fatal )?(?:error|warning): undefined (?:hidden |protected |internal )?symbol: (?P<sym>.+)$`,
 		example: "ld.lld: error: undefined symbol: typeinfo for std::exception",
 		near:    "mold: error: undefined",

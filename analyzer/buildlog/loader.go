@@ -6,7 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// loaderPatterns are ld.so's of glibc, alone or inside the exceptions of Python, Node, Java and others.
+// loaderPatterns are ld.so's of glibc, alone or inside the exceptions of Python, Node, Java and
+// others.
 var loaderPatterns = []pattern{
 	{
 		id:      "glibc-version-not-found",
@@ -92,7 +93,16 @@ var loaderPatterns = []pattern{
 	},
 	{
 		id: "invalid-elf", class: "invalid-elf",
-		needles: []string{"invalid ELF header", "file too short", "past end of file", "cannot read file data", "ELF file's phentsize", "ELF file version", "ELF file OS ABI invalid", "object file has no dynamic section"},
+		needles: []string{
+			"invalid ELF header",
+			"file too short",
+			"past end of file",
+			"cannot read file data",
+			"ELF file's phentsize",
+			"ELF file version",
+			"ELF file OS ABI invalid",
+			"object file has no dynamic section",
+		},
 		expr:    `invalid ELF header|: file too short|: cannot read file data|ELF load command past end of file|ELF file's phentsize not the expected size|ELF file (?:version|OS ABI|ABI version) (?:invalid|does not match)|object file has no (?:dynamic section|loadable segments)`,
 		before:  anObject,
 		example: "OSError: ./bad.so: invalid ELF header",
@@ -112,7 +122,11 @@ var loaderPatterns = []pattern{
 	},
 	{
 		id: "exec-format", class: "wrong-platform",
-		needles: []string{"xec format error", "required file not found", "Check the interpreter or linker"},
+		needles: []string{
+			"xec format error",
+			"required file not found",
+			"Check the interpreter or linker",
+		},
 		expr:    `(?:cannot execute binary file: )?[Ee]xec format error(?:: ['"](?P<obj>[^'"]+)['"])?|cannot execute: required file not found|Failed to execute process ['"](?P<lib>[^'"]+)['"].*Check the interpreter or linker`,
 		before:  anObject,
 		example: "lab.sh: line 47: ./arm.exe: cannot execute binary file: Exec format error",
@@ -154,7 +168,8 @@ var loaderPatterns = []pattern{
 			m.lib = word(m.lib)
 			if m.obj == "" {
 				if p := strings.TrimRight(m.prefix, ": "); p != m.prefix {
-					if f, _ := fileBefore(p, false); f != "" && base(f) != base(m.lib) && binary.MatchString(f) {
+					if f, _ := fileBefore(p, false); f != "" && base(f) != base(m.lib) &&
+						binary.MatchString(f) {
 						m.obj = f
 					}
 				}
@@ -163,8 +178,18 @@ var loaderPatterns = []pattern{
 		},
 	},
 	{
-		id:      "loader-library-not-found-translated", // glibc, po/
-		needles: []string{"Shared-Object-Datei nicht", "fichier d'objet partagé", "objeto compartido", "objeto compartilhado", "共享对象文件", "共享目标文件", "共有オブジェクトファイル", "общий объектный файл", "oggetto condiviso"},
+		id: "loader-library-not-found-translated", // glibc, po/
+		needles: []string{
+			"Shared-Object-Datei nicht",
+			"fichier d'objet partagé",
+			"objeto compartido",
+			"objeto compartilhado",
+			"共享对象文件",
+			"共享目标文件",
+			"共有オブジェクトファイル",
+			"общий объектный файл",
+			"oggetto condiviso",
+		},
 		expr:    `(?:(?P<obj>[^\s:]+): [^:]+: )?(?P<lib>[^\s:'"(]*\.so[^\s:'"]*)\s?: (?:[Kk]ann die Shared-Object-Datei nicht öffnen|(?:[Nn]e peut|[Ii]mpossible d')\s?ouvrir le fichier d'objet partagé|no se puede abrir el (?:archivo|fichero) del objeto compartido|não (?:é possível|foi possível|pode) abrir (?:o )?arquivo (?:de|do) objeto compartilhado|[无無]法打[开開]共享(?:对象|目标)文件|共有オブジェクトファイルを開けません|(?:невозможно|не удалось|не удаётся) открыть общий объектный файл|impossibile aprire il file oggetto condiviso)`,
 		example: "./prog: error while loading shared libraries: libssl.so.1.1: Kann die Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
 		near:    "le fichier d'objet partagé libssl.so.1.1 est ouvert",
@@ -188,10 +213,12 @@ var loaderPatterns = []pattern{
 }
 
 // probe is a configure script's question.
-var probe = lazyregexp.New(`(?i)^\s*(?:--|checking|looking|performing|determining|searching|testing|run-time dependency|library|program|compiler for)\b|^\s*-- | - not found|\.\.\. *not found|\bhint\b`)
+var probe = lazyregexp.New(
+	`(?i)^\s*(?:--|checking|looking|performing|determining|searching|testing|run-time dependency|library|program|compiler for)\b|^\s*-- | - not found|\.\.\. *not found|\bhint\b`,
+)
 
-// versionNotFound: quoted words are "not found" in many tools; a version node stands after the file that lacks it, or says who requires it, or
-// has a node's form.
+// versionNotFound: quoted words are "not found" in many tools; a version node stands after the file
+// that lacks it, or says who requires it, or has a node's form.
 func versionNotFound(m *match) bool {
 	if probe.MatchString(m.line) {
 		return false
@@ -203,9 +230,12 @@ func versionNotFound(m *match) bool {
 	return strings.Contains(f, ".so") && strings.Contains(m.line, "version ")
 }
 
-var nodeForm = lazyregexp.New(`^(?:[A-Za-z][A-Za-z0-9]*_)+(?:[0-9][\w.\-]*|PRIVATE|ABI_\w+|MIT|[A-Z]+)$|\.so\.\d+$`)
+var nodeForm = lazyregexp.New(
+	`^(?:[A-Za-z][A-Za-z0-9]*_)+(?:[0-9][\w.\-]*|PRIVATE|ABI_\w+|MIT|[A-Z]+)$|\.so\.\d+$`,
+)
 
-// undefinedSymbol cuts what follows "undefined symbol:" into the symbol, its version, and ldd -r's object.
+// undefinedSymbol cuts what follows "undefined symbol:" into the symbol, its version, and ldd -r's
+// object.
 func undefinedSymbol(m *match) bool {
 	text := m.sym
 	if v := symbolVersion.FindStringSubmatchIndex(text); v != nil {
@@ -215,7 +245,9 @@ func undefinedSymbol(m *match) bool {
 	if o := lddObject.FindStringSubmatch(m.sym); o != nil {
 		m.obj = o[1]
 	}
-	if i := strings.IndexAny(text, " \t,;"); i > 0 && (!strings.ContainsAny(text[:i], "(<") && !strings.Contains(text[:i], "::") || strings.HasPrefix(text, "_Z")) && !demangled.MatchString(text) {
+	if i := strings.IndexAny(text, " \t,;"); i > 0 &&
+		(!strings.ContainsAny(text[:i], "(<") && !strings.Contains(text[:i], "::") || strings.HasPrefix(text, "_Z")) &&
+		!demangled.MatchString(text) {
 		text = text[:i]
 	}
 	m.sym = strings.TrimRight(text, ".,;:'\"`’ \t")
@@ -228,5 +260,7 @@ func undefinedSymbol(m *match) bool {
 var (
 	symbolVersion = lazyregexp.New(`, version ([A-Za-z_][\w.+\-]*)`)
 	lddObject     = lazyregexp.New(`\s\(([^()\s]*\.so[^()\s]*|\.{0,2}/[^()\s]+)\)\s*$`)
-	demangled     = lazyregexp.New(`^(?:typeinfo|vtable|guard variable|non-virtual thunk|virtual thunk|construction vtable|VTT|TLS (?:init|wrapper) function) (?:name )?(?:for|to) `)
+	demangled     = lazyregexp.New(
+		`^(?:typeinfo|vtable|guard variable|non-virtual thunk|virtual thunk|construction vtable|VTT|TLS (?:init|wrapper) function) (?:name )?(?:for|to) `,
+	)
 )

@@ -8,8 +8,9 @@ func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
 func (s *set) join(o set)    { s[0], s[1] = s[0]|o[0], s[1]|o[1] }
 func (s set) empty() bool    { return s == set{} }
 
-// automaton finds the needles of all patterns in one pass (Aho and Corasick), at one table look-up a byte. States are numbered so that
-// those which end a needle come last, and stored multiplied by the width of a row.
+// automaton finds the needles of all patterns in one pass (Aho and Corasick), at one table look-up
+// a byte. States are numbered so that those which end a needle come last, and stored multiplied by
+// the width of a row.
 type automaton struct {
 	class [256]uint8 // bytes that are in no needle share class 0
 	next  []uint32

@@ -14,7 +14,8 @@ type pattern struct {
 	class   string   // "": decided from the symbol, the version and the library
 	stage   stage    // who says it
 	needles []string // every line that matches holds one of them
-	// expr is RE2. Groups: sym (may end in @VERSION), ver, lib, obj; syms and libs are lists. Matched as often as it is found in the line.
+	// expr is RE2. Groups: sym (may end in @VERSION), ver, lib, obj; syms and libs are lists.
+	// Matched as often as it is found in the line.
 	expr   string
 	before before            // what the file before the match is
 	fill   func(*match) bool // looks at what the groups can't say; false: no message after all
@@ -35,10 +36,11 @@ const (
 type before int
 
 const (
-	nothing     before = iota
-	anObject           // the file before is who asked, or at fault
-	aLibrary           // the file before is who should have provided it, the one before that who asked
-	aLinkObject        // the object, archive member or shared library before
+	nothing  before = iota
+	anObject        // the file before is who asked, or at fault
+	// the file before is who should have provided it, the one before that who asked
+	aLibrary
+	aLinkObject // the object, archive member or shared library before
 )
 
 // match is a pattern found in a line.
@@ -52,7 +54,20 @@ type match struct {
 }
 
 // patterns are tried in this order; a line belongs to the first that finds something in it.
-var patterns = compile(lldPatterns, linkerPatterns, gpuPatterns, jvmPatterns, nodePatterns, androidPatterns, wheelPatterns, hostPatterns, muslPatterns, loaderPatterns, buildPatterns, loosePatterns)
+var patterns = compile(
+	lldPatterns,
+	linkerPatterns,
+	gpuPatterns,
+	jvmPatterns,
+	nodePatterns,
+	androidPatterns,
+	wheelPatterns,
+	hostPatterns,
+	muslPatterns,
+	loaderPatterns,
+	buildPatterns,
+	loosePatterns,
+)
 
 // triggers finds the lines that are worth a look.
 var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns)) })
@@ -165,7 +180,12 @@ func (m *match) diagnoses() []Diagnosis {
 			if len(symbols) > 1 && s == "" || len(libraries) > 1 && l == "" {
 				continue
 			}
-			d := Diagnosis{Rule: m.id, Version: bound(m.ver), Library: bound(unquote(l)), Object: bound(unquote(m.obj))}
+			d := Diagnosis{
+				Rule:    m.id,
+				Version: bound(m.ver),
+				Library: bound(unquote(l)),
+				Object:  bound(unquote(m.obj)),
+			}
 			name, version := splitVersion(s)
 			if d.Symbol = bound(name); version != "" {
 				d.Version = bound(version)
@@ -180,7 +200,8 @@ func (m *match) diagnoses() []Diagnosis {
 	return out
 }
 
-// splitVersion takes apart what linkers print: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", a demangled name with either, or nothing.
+// splitVersion takes apart what linkers print: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", a demangled
+// name with either, or nothing.
 func splitVersion(s string) (name, version string) {
 	i := strings.LastIndexByte(s, '@')
 	if i <= 0 || !versionNode.MatchString(s[i+1:]) {

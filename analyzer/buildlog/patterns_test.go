@@ -18,7 +18,8 @@ func read(t testing.TB, log string) []Diagnosis {
 	return r.Diagnoses
 }
 
-// TestPatterns: every pattern sees its own example, whole lines only, and nobody sees anything in the near miss.
+// TestPatterns: every pattern sees its own example, whole lines only, and nobody sees anything in
+// the near miss.
 func TestPatterns(t *testing.T) {
 	ids := map[string]bool{}
 	for _, p := range patterns {
@@ -35,7 +36,10 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %q gave %+v", p.id, p.example, got)
 			continue
 		}
-		if d := got[0]; !slices.Contains(Classes(), d.Class) || len(d.Fixes) == 0 || len(d.Fixes) > 3 || d.Message == "" || d.Line != 1 {
+		if d := got[0]; !slices.Contains(Classes(), d.Class) || len(d.Fixes) == 0 ||
+			len(d.Fixes) > 3 ||
+			d.Message == "" ||
+			d.Line != 1 {
 			t.Errorf("%s: %+v", p.id, d)
 		}
 		if got := read(t, p.near+"\n"); len(got) != 0 {
@@ -54,7 +58,11 @@ func TestWrappers(t *testing.T) {
 				text += "\x1b[0m\r"
 			}
 			got := read(t, "ordinary\n"+text+"\n")
-			if len(got) != 1 || got[0].Class != want.Class || got[0].Symbol != want.Symbol || got[0].Version != want.Version || got[0].Library != want.Library || got[0].Object != want.Object || got[0].Line != 2 {
+			if len(got) != 1 || got[0].Class != want.Class || got[0].Symbol != want.Symbol ||
+				got[0].Version != want.Version ||
+				got[0].Library != want.Library ||
+				got[0].Object != want.Object ||
+				got[0].Line != 2 {
 				t.Errorf("%q: %+v, without it %+v", text, got, want)
 			}
 		}

@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Place is where a line stands in a log of GitHub's, as far as its address needs it: a job's log is one text, and a link counts the lines of a step.
+// Place is where a line stands in a log of GitHub's, as far as its address needs it: a job's log is
+// one text, and a link counts the lines of a step.
 type Place struct {
 	Time time.Time // its time stamp; zero: it has none
 	Ends int       // "##[endgroup]" lines before it, which GitHub shows no line for
 }
 
-// Section is the head of what a step printed: "##[group]Run make". Steps that run steps of their own have several.
+// Section is the head of what a step printed: "##[group]Run make". Steps that run steps of their
+// own have several.
 type Section struct {
 	Place
 	Line  int
@@ -38,6 +40,9 @@ func (s *reader) place() Place {
 // section notes a head.
 func (s *reader) section(n int, text string) {
 	if len(s.sections) < maxSections {
-		s.sections = append(s.sections, Section{Place: s.place(), Line: n, Title: bound(strings.TrimPrefix(text, "##[group]"))})
+		s.sections = append(
+			s.sections,
+			Section{Place: s.place(), Line: n, Title: bound(strings.TrimPrefix(text, "##[group]"))},
+		)
 	}
 }

@@ -29,7 +29,9 @@ func TestPlaces(t *testing.T) {
 		line, ends int
 		at         time.Time
 	}{{"first", 8, 1, time.Date(2025, 3, 1, 10, 0, 2, 250_000_000, time.UTC)}, {"second", 10, 2, time.Date(2025, 3, 1, 10, 0, 4, 100_000_000, time.UTC)}} {
-		if d := r.Diagnoses[i]; d.Symbol != want.symbol || d.Line != want.line || d.Place.Ends != want.ends || !d.Place.Time.Equal(want.at) {
+		if d := r.Diagnoses[i]; d.Symbol != want.symbol || d.Line != want.line ||
+			d.Place.Ends != want.ends ||
+			!d.Place.Time.Equal(want.at) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}

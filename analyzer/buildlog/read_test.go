@@ -22,26 +22,34 @@ func TestLinesAreCounted(t *testing.T) {
 		log := strings.Repeat(strings.Repeat("x", 70)+"\n", lines-1) + caseD
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(log), "halves": iotest.HalfReader(strings.NewReader(log)), "newline": strings.NewReader(log + "\n")} {
 			got, err := Read(r)
-			if err != nil || len(got.Diagnoses) != 1 || got.Diagnoses[0].Line != lines || got.Lines != lines {
+			if err != nil || len(got.Diagnoses) != 1 || got.Diagnoses[0].Line != lines ||
+				got.Lines != lines {
 				t.Errorf("%d lines, %s: %+v %v", lines, name, got, err)
 			}
 		}
 	}
-	if got, err := Read(strings.NewReader("")); err != nil || got.Lines != 0 || len(got.Diagnoses) != 0 {
+	if got, err := Read(strings.NewReader("")); err != nil || got.Lines != 0 ||
+		len(got.Diagnoses) != 0 {
 		t.Errorf("an empty log: %+v %v", got, err)
 	}
 }
 
 func TestReaderFails(t *testing.T) {
 	broken := errors.New("broken pipe")
-	if _, err := Read(io.MultiReader(strings.NewReader("a\nb\n"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, err := Read(io.MultiReader(strings.NewReader("a\nb\n"), iotest.ErrReader(broken))); !errors.Is(
+		err,
+		broken,
+	) {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestLongLine: a message in a line of megabytes is found, with what stands near it.
 func TestLongLine(t *testing.T) {
-	got := read(t, strings.Repeat("y ", 3<<20)+caseD+strings.Repeat(" z", 3<<20)+"\nundefined symbol: next\n")
+	got := read(
+		t,
+		strings.Repeat("y ", 3<<20)+caseD+strings.Repeat(" z", 3<<20)+"\nundefined symbol: next\n",
+	)
 	if len(got) != 2 || got[0].Symbol != "dlopen" || got[1].Line != 2 {
 		t.Errorf("%s", tell(got))
 	}
@@ -55,7 +63,8 @@ func TestBounds(t *testing.T) {
 	}
 	b.WriteString("OSError: ./bad.so: invalid ELF header\n")
 	got, err := Read(&b)
-	if err != nil || len(got.Diagnoses) != 2 || !strings.Contains(got.Limit, "ld-undefined-reference") {
+	if err != nil || len(got.Diagnoses) != 2 ||
+		!strings.Contains(got.Limit, "ld-undefined-reference") {
 		t.Errorf("%d diagnoses, limit %q, %v", len(got.Diagnoses), got.Limit, err)
 	}
 	for i := range 3 * maxDiagnoses {
@@ -97,7 +106,12 @@ func TestMemoryIsFlat(t *testing.T) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	text := []byte(strings.Repeat("2024-05-02T10:11:12.1234567Z [ 83%] Building CXX object CMakeFiles/x.dir/src/x.cpp.o\n", 100) + caseD + "\n")
+	text := []byte(
+		strings.Repeat(
+			"2024-05-02T10:11:12.1234567Z [ 83%] Building CXX object CMakeFiles/x.dir/src/x.cpp.o\n",
+			100,
+		) + caseD + "\n",
+	)
 	b.SetBytes(16 << 20)
 	for b.Loop() {
 		if _, err := Read(&repeat{text: text, left: 16 << 20}); err != nil {
@@ -112,7 +126,9 @@ func FuzzRead(f *testing.F) {
 	for _, p := range patterns {
 		f.Add([]byte(p.example + "\n" + p.near))
 	}
-	f.Add([]byte("\x1b[31mundefined reference to `$(rm -rf x)'\x1b[0m\r\n>>> referenced by a.o:(x)"))
+	f.Add(
+		[]byte("\x1b[31mundefined reference to `$(rm -rf x)'\x1b[0m\r\n>>> referenced by a.o:(x)"),
+	)
 	f.Add([]byte("##[group]Run x\nundefined symbol: y\n##[endgroup]\nundefined symbol: z; rm"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		one, err := Read(bytes.NewReader(log))
@@ -129,13 +145,15 @@ func FuzzRead(f *testing.F) {
 			}
 			classOf(d.Class)
 			for _, s := range []string{d.Symbol, d.Version, d.Library, d.Object, d.Message} {
-				if len(s) > 3*maxField || !utf8.ValidString(s) || strings.IndexFunc(s, unicode.IsControl) >= 0 && !strings.Contains(s, "\t") {
+				if len(s) > 3*maxField || !utf8.ValidString(s) ||
+					strings.IndexFunc(s, unicode.IsControl) >= 0 && !strings.Contains(s, "\t") {
 					t.Fatalf("field %q", s)
 				}
 			}
 			for _, f := range d.Fixes {
 				for _, s := range []string{d.Symbol, d.Version, d.Library, d.Object} {
-					if strings.ContainsAny(s, "$;`|&<>\n'\" ()") && len(s) > 3 && strings.Contains(f.Command, s) {
+					if strings.ContainsAny(s, "$;`|&<>\n'\" ()") && len(s) > 3 &&
+						strings.Contains(f.Command, s) {
 						t.Fatalf("%q is in the command %q", s, f.Command)
 					}
 				}

@@ -69,10 +69,12 @@ func tell(diagnoses []Diagnosis) string {
 	return b.String()
 }
 
-// TestGreen: the logs of builds that went well (recorded from real ones; addresses and folders replaced) give no diagnosis.
+// TestGreen: the logs of builds that went well (recorded from real ones; addresses and folders
+// replaced) give no diagnosis.
 func TestGreen(t *testing.T) { silent(t, "testdata/green/*.log", 20) }
 
-// TestRed: nor do those of builds that failed for a reason of another kind: tests, compilers, the network, packages that there are not.
+// TestRed: nor do those of builds that failed for a reason of another kind: tests, compilers, the
+// network, packages that there are not.
 func TestRed(t *testing.T) { silent(t, "testdata/red/*.log", 19) }
 
 func silent(t *testing.T, pattern string, least int) {

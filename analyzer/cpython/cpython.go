@@ -1,7 +1,9 @@
-// Package cpython knows which of its own symbols each release of CPython exports to extension modules: those that begin with Py or _Py.
+// Package cpython knows which of its own symbols each release of CPython exports to extension
+// modules: those that begin with Py or _Py.
 //
-// A release is written as in "3.11". The table is embedded; internal/cpythongen makes it from the releases' own libraries, so it has the private
-// symbols too, and no other build of CPython than the usual one: neither the debug nor the free-threaded one.
+// A release is written as in "3.11". The table is embedded; internal/gen/cpython makes it from the
+// releases' own libraries, so it has the private symbols too, and no other build of CPython than
+// the usual one: neither the debug nor the free-threaded one.
 package cpython
 
 import (
@@ -15,13 +17,13 @@ import (
 	"sync"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/cpythongen -out data/exports.gz
+//go:generate go run github.com/compat-app/compat/internal/gen/cpython -out data/exports.gz
 
 //go:embed data/exports.gz
 var packed []byte
 
-// exported maps each symbol to the releases that export it, oldest first. Data that does not decode is a broken build, so reading it panics; a test
-// reads it.
+// exported maps each symbol to the releases that export it, oldest first. Data that does not decode
+// is a broken build, so reading it panics; a test reads it.
 var exported = sync.OnceValue(func() map[string][]string {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -45,7 +47,8 @@ var exported = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Releases lists the releases that export a symbol, oldest first; nil where none does that is known. The slice is shared: don't change it.
+// Releases lists the releases that export a symbol, oldest first; nil where none does that is
+// known. The slice is shared: don't change it.
 func Releases(symbol string) []string { return exported()[symbol] }
 
 // everywhere is a symbol that each release exports.

@@ -7,7 +7,8 @@ import (
 )
 
 func TestReleases(t *testing.T) {
-	for symbol, want := range map[string]string{ // from the What's New pages of CPython's documentation
+	// from the What's New pages of CPython's documentation
+	for symbol, want := range map[string]string{
 		"PyList_New":             "2.7 3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.14",
 		"PyInt_FromLong":         "2.7",
 		"PyString_FromString":    "2.7",
@@ -45,7 +46,10 @@ func TestExportsAreWhole(t *testing.T) {
 			t.Errorf("CPython %s exports %d symbols", r, count[r])
 		}
 	}
-	if !slices.IsSortedFunc(Releases(everywhere), func(a, b string) int { return len(a) - len(b) }) {
+	if !slices.IsSortedFunc(
+		Releases(everywhere),
+		func(a, b string) int { return len(a) - len(b) },
+	) {
 		t.Error("the releases are not in order")
 	}
 }

@@ -10,7 +10,12 @@ type Answer struct {
 }
 
 func newAnswer() *Answer {
-	return &Answer{Objects: []LoadedObject{}, NotFound: []NotFound{}, MissingVersions: []MissingVersion{}, Undefined: []Undefined{}}
+	return &Answer{
+		Objects:         []LoadedObject{},
+		NotFound:        []NotFound{},
+		MissingVersions: []MissingVersion{},
+		Undefined:       []Undefined{},
+	}
 }
 
 // LoadedObject is one object that is loaded, under the name that the loader prints.

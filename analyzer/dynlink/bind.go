@@ -24,9 +24,11 @@ var outcomes = [...]Outcome{Bound, Undecided, NoVersion, NoSymbol, WeakUndefined
 
 // Binding is an import with what the loader would make of it.
 type Binding struct {
-	Import   elfobj.Import
-	Outcome  Outcome
-	Provider *Library // who defines it; of NoVersion and of a versioned NoSymbol the library that should have; else nil
+	Import  elfobj.Import
+	Outcome Outcome
+	// who defines it; of NoVersion and of a versioned NoSymbol the library that should have; else
+	// nil
+	Provider *Library
 }
 
 // Bindings are those of an object's imports, in their order, in 4 bytes each.
@@ -79,13 +81,17 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 	}
 }
 
-// Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default). musl's loader (ldso/dynlink.c) ignores versions altogether.
+// Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default). musl's
+// loader (ldso/dynlink.c) ignores versions altogether.
 func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
 	questions := p.names.Of(imports, musl)
 	p.enter(scope)
-	named := firsts{scope: scope, places: map[string]int{}} // vn_file: the library whose version nodes are checked at load
+	named := firsts{
+		scope:  scope,
+		places: map[string]int{},
+	} // vn_file: the library whose version nodes are checked at load
 	var unknown []*Library
 	for _, l := range scope {
 		if !l.Known {
@@ -112,7 +118,11 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		}
 		switch {
 		case known && versioned && !i.Weak:
-			out.set(n, NoSymbol, provider) // the node is that library's own, so no other one can bring the symbol
+			out.set(
+				n,
+				NoSymbol,
+				provider,
+			) // the node is that library's own, so no other one can bring the symbol
 		case i.Weak:
 			out.set(n, WeakUndefined, provider)
 		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.mayDefine(i.Name) }):
@@ -160,15 +170,16 @@ func (b *Bindings) set(n int, o Outcome, provider int) {
 	}
 }
 
-// Of a library whose exports are not known while those of neighbouring releases are, a name counts as possible when it begins like one of theirs that far: symbols of one
-// project begin alike, _ZN8Shiboken and a little more in C++, a short prefix in C.
+// Of a library whose exports are not known while those of neighbouring releases are, a name counts
+// as possible when it begins like one of theirs that far: symbols of one project begin alike,
+// _ZN8Shiboken and a little more in C++, a short prefix in C.
 const (
 	likeCpp = 16
 	likeC   = 4
 )
 
-// mayDefine tells whether a library whose exports are not known can have a symbol. Those that a platform promises by name only (libX11, libGL, libglib)
-// are C libraries, and export no C++ name.
+// mayDefine tells whether a library whose exports are not known can have a symbol. Those that a
+// platform promises by name only (libX11, libGL, libglib) are C libraries, and export no C++ name.
 func (l *Library) mayDefine(symbol string) bool {
 	mangled := strings.HasPrefix(symbol, "_Z")
 	switch {

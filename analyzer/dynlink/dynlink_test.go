@@ -83,7 +83,12 @@ func TestBind(t *testing.T) {
 		{"musl knows no versions", "old@V9 libv.so.1", "musl", dynlink.Bound, "libv.so.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ls := libraries(t, "app.so\nneeded libv.so.1\nneeded libp.so\nimport "+c.imported, provider, plain)
+			ls := libraries(
+				t,
+				"app.so\nneeded libv.so.1\nneeded libp.so\nimport "+c.imported,
+				provider,
+				plain,
+			)
 			o, err := elfobj.Parse("elf x86_64\nimport " + c.imported)
 			if err != nil {
 				t.Fatal(err)
@@ -103,8 +108,14 @@ func TestBind(t *testing.T) {
 
 // TestLoadAgain holds that a load says the same whatever the environment loaded before.
 func TestLoadAgain(t *testing.T) {
-	texts := []string{"p/a.so\nneeded libx.so.1\nneeded libgone.so\nrunpath $ORIGIN/d", "q/b.so\nneeded libx.so.1\nneeded liby.so\nrpath $ORIGIN/../p/d", "p/d/libx.so.1\nsoname libx.so.1\nneeded liby.so\nrunpath $ORIGIN",
-		"p/d/liby.so\nneeded libx.so.1\nneeded libz.so", "q/libx.so.1\nsoname libx.so.1", "libz.so\nsoname libz.so\nneeded libgone.so"}
+	texts := []string{
+		"p/a.so\nneeded libx.so.1\nneeded libgone.so\nrunpath $ORIGIN/d",
+		"q/b.so\nneeded libx.so.1\nneeded liby.so\nrpath $ORIGIN/../p/d",
+		"p/d/libx.so.1\nsoname libx.so.1\nneeded liby.so\nrunpath $ORIGIN",
+		"p/d/liby.so\nneeded libx.so.1\nneeded libz.so",
+		"q/libx.so.1\nsoname libx.so.1",
+		"libz.so\nsoname libz.so\nneeded libgone.so",
+	}
 	for _, libc := range []string{"glibc", "musl"} {
 		ls := libraries(t, texts...)
 		shared := dynlink.NewEnvironment(libc, ls, nil, nil)
@@ -117,13 +128,24 @@ func TestLoadAgain(t *testing.T) {
 	}
 }
 
-// TestBindManyLibraries holds that the library which a version names is found among many, and not found where there is none.
+// TestBindManyLibraries holds that the library which a version names is found among many, and not
+// found where there is none.
 func TestBindManyLibraries(t *testing.T) {
 	app := "app.so"
 	var texts []string
 	for n := range 40 {
-		app += fmt.Sprintf("\nneeded lib%d.so\nimport f%d@V lib%d.so\nimport g%d@W none%d.so", n, n, n, n, n)
-		texts = append(texts, fmt.Sprintf("lib%d.so\nsoname lib%d.so\nexport f%d@@V\nverdef V", n, n, n))
+		app += fmt.Sprintf(
+			"\nneeded lib%d.so\nimport f%d@V lib%d.so\nimport g%d@W none%d.so",
+			n,
+			n,
+			n,
+			n,
+			n,
+		)
+		texts = append(
+			texts,
+			fmt.Sprintf("lib%d.so\nsoname lib%d.so\nexport f%d@@V\nverdef V", n, n, n),
+		)
 	}
 	ls := libraries(t, append([]string{app}, texts...)...)
 	o, err := elfobj.Parse("elf x86_64\n" + strings.TrimPrefix(app, "app.so\n"))
@@ -135,7 +157,14 @@ func TestBindManyLibraries(t *testing.T) {
 		switch {
 		case strings.HasPrefix(b.Import.Library, "none"):
 			if b.Outcome != dynlink.NoSymbol || b.Provider != nil {
-				t.Errorf("%s of %s: %s by %v, want %s by nobody", b.Import.Name, b.Import.Library, b.Outcome, b.Provider, dynlink.NoSymbol)
+				t.Errorf(
+					"%s of %s: %s by %v, want %s by nobody",
+					b.Import.Name,
+					b.Import.Library,
+					b.Outcome,
+					b.Provider,
+					dynlink.NoSymbol,
+				)
 			}
 		case b.Outcome != dynlink.Bound || b.Provider.Path != b.Import.Library:
 			t.Errorf("%s of %s: %s by %v", b.Import.Name, b.Import.Library, b.Outcome, b.Provider)

@@ -1,12 +1,14 @@
-// Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED entry, and which library
-// provides an imported symbol. A Linker answers for the files of a root; an Environment for platform, packages, artifact and the process that loads it,
-// most of which are no files yet. Both search and load by the same rules.
+// Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED
+// entry, and which library provides an imported symbol. A Linker answers for the files of a root;
+// an Environment for platform, packages, artifact and the process that loads it, most of which are
+// no files yet. Both search and load by the same rules.
 //
 //	env := dynlink.NewEnvironment("glibc", libraries, host, nil)
 //	loading := env.Load(object)
 //	bindings := env.Bind(object.Imports, loading.Scope())
 //
-// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's (ldso/dynlink.c). It executes nothing and opens nothing.
+// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's (ldso/dynlink.c).
+// It executes nothing and opens nothing.
 package dynlink
 
 import (
@@ -14,23 +16,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Environment is everything that a load can find. Paths are those below site-packages, or in the artifact. It is not safe for concurrent use.
+// Environment is everything that a load can find. Paths are those below site-packages, or in the
+// artifact. It is not safe for concurrent use.
 type Environment struct {
-	Libc  string            // "glibc" or "musl"; "" counts as glibc
-	Local map[*Library]bool // of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see its symbols
+	Libc string // "glibc" or "musl"; "" counts as glibc
+	// of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see
+	// its symbols
+	Local map[*Library]bool
 
 	Files       *Files   // what lies in folders of the system besides; nil: nothing
 	LibraryPath []string // folders of LD_LIBRARY_PATH, absolute
-	ProgramPath []string // folders of the program's own DT_RPATH, which glibc searches for every object without a DT_RUNPATH
+	// folders of the program's own DT_RPATH, which glibc searches for every object without a
+	// DT_RUNPATH
+	ProgramPath []string
 
-	host    []*Library            // already in the process: the global scope
-	byName  map[string][]*Library // SONAME or file name -> libraries, first given first
-	byPath  map[string]*Library   // as the loader sees it
-	musl    *Library              // musl's libc, which answers for libpthread, libm and others too; nil where there is none
+	host   []*Library            // already in the process: the global scope
+	byName map[string][]*Library // SONAME or file name -> libraries, first given first
+	byPath map[string]*Library   // as the loader sees it
+	// musl's libc, which answers for libpthread, libm and others too; nil where there is none
+	musl    *Library
 	objects map[*Library]*object
 	store   *store
 	glibc   *glibc
@@ -45,20 +53,35 @@ type Environment struct {
 const system = "platform:"
 
 // ordinary is the head that all libraries of an environment have: they are for one machine.
-var ordinary = &elfobj.Head{Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Class: 64, Type: typeDyn, Machine: 62, Version: 1, PhEntSize: 56}
+var ordinary = &elfobj.Head{
+	Ident:     [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1},
+	Class:     64,
+	Type:      typeDyn,
+	Machine:   62,
+	Version:   1,
+	PhEntSize: 56,
+}
 
 var ordinarySegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSize: 16}}
 
-// NewEnvironment puts libraries in search order: where two answer to one name and no path decides, the first given wins, as
-// the first loaded does. host is what the loading process already has, in its global scope but for Local. providers is shared among environments of the same libraries, copies of
-// them included, on one libc; nil: it has its own.
+// NewEnvironment puts libraries in search order: where two answer to one name and no path decides,
+// the first given wins, as the first loaded does. host is what the loading process already has, in
+// its global scope but for Local. providers is shared among environments of the same libraries,
+// copies of them included, on one libc; nil: it has its own.
 func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
 	if providers == nil {
-		providers = NewProviders(asked.New(elfobj.NewNames()), libraries)
+		providers = NewProviders(symindex.New(elfobj.NewNames()), libraries)
 	}
 	providers.musl = libc == "musl"
-	e := &Environment{Libc: libc, host: host, byName: map[string][]*Library{}, byPath: map[string]*Library{}, objects: map[*Library]*object{}, providers: providers,
-		place: make(map[*Library]int32, len(libraries))}
+	e := &Environment{
+		Libc:      libc,
+		host:      host,
+		byName:    map[string][]*Library{},
+		byPath:    map[string]*Library{},
+		objects:   map[*Library]*object{},
+		providers: providers,
+		place:     make(map[*Library]int32, len(libraries)),
+	}
 	e.store = newStore(nil)
 	e.store.known = func(path string) *object {
 		at := cleaned(path)
@@ -71,7 +94,15 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 		}
 		return e.object(l)
 	}
-	e.glibc = &glibc{store: e.store, minor: unknownMinor, lib: "lib", cpu: "cpu", kind: ordinary, subs: []string{""}, cached: map[string]string{}}
+	e.glibc = &glibc{
+		store:  e.store,
+		minor:  unknownMinor,
+		lib:    "lib",
+		cpu:    "cpu",
+		kind:   ordinary,
+		subs:   []string{""},
+		cached: map[string]string{},
+	}
 	for n, l := range libraries {
 		e.place[l] = int32(n)
 		for _, n := range l.Names() {
@@ -80,7 +111,8 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 				e.glibc.cached[n] = system + "/" + n
 			}
 		}
-		if l.Kind == FromPlatform && strings.HasPrefix(l.SONAME, "libc.") && (e.musl == nil || l.Known) {
+		if l.Kind == FromPlatform && strings.HasPrefix(l.SONAME, "libc.") &&
+			(e.musl == nil || l.Known) {
 			e.musl = l
 		}
 		if p := l.place(); e.byPath[p] == nil {
@@ -98,7 +130,8 @@ func (l *Library) place() string {
 	return cleaned("/" + l.Site + "/" + l.Path)
 }
 
-// cleaned is a path without "." and "..", "" for one that starts nowhere: in the working folder, which no artifact knows.
+// cleaned is a path without "." and "..", "" for one that starts nowhere: in the working folder,
+// which no artifact knows.
 func cleaned(p string) string {
 	if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, system) {
 		return ""
@@ -110,7 +143,12 @@ func cleaned(p string) string {
 func (e *Environment) object(l *Library) *object {
 	o := e.objects[l]
 	if o == nil {
-		m := &elfobj.Mapping{Head: *ordinary, SONAME: l.SONAME, RunPath: l.RunPath, HasRunPath: l.RunPath != ""}
+		m := &elfobj.Mapping{
+			Head:       *ordinary,
+			SONAME:     l.SONAME,
+			RunPath:    l.RunPath,
+			HasRunPath: l.RunPath != "",
+		}
 		if !m.HasRunPath {
 			m.RPath = l.RPath
 		}
@@ -118,13 +156,21 @@ func (e *Environment) object(l *Library) *object {
 		for i, n := range l.Needed {
 			m.Needed[i].Name = n
 		}
-		o = &object{path: l.place(), magic: true, head: ordinary, segments: ordinarySegments, m: m, library: l}
+		o = &object{
+			path:     l.place(),
+			magic:    true,
+			head:     ordinary,
+			segments: ordinarySegments,
+			m:        m,
+			library:  l,
+		}
 		e.objects[l] = o
 	}
 	return o
 }
 
-// lend answers a name to which no path leads: its own package or the artifact loads such a library before.
+// lend answers a name to which no path leads: its own package or the artifact loads such a library
+// before.
 func (e *Environment) lend(name string) (*object, string) {
 	for _, l := range e.byName[name] {
 		return e.object(l), l.place()
@@ -157,11 +203,13 @@ type Missing struct {
 	NeededBy *Library
 }
 
-// Loading is a root object with everything its load brings in, breadth first as the loader orders it.
+// Loading is a root object with everything its load brings in, breadth first as the loader orders
+// it.
 type Loading struct {
 	Found   []Found
 	Missing []Missing
-	Hidden  []*Library // in the process already, and seen by those only that list them: see Environment.Local
+	// in the process already, and seen by those only that list them: see Environment.Local
+	Hidden []*Library
 
 	host   []*Library
 	places []int32  // of what was found, in the environment's list
@@ -173,7 +221,8 @@ func (l *Loading) Has(x *Library) bool {
 	return slices.ContainsFunc(l.Found, func(f Found) bool { return f.Library == x })
 }
 
-// Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the process opens as Python opens a module.
+// Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the
+// process opens as Python opens a module.
 func (e *Environment) Load(root *Library) *Loading {
 	const usual = 64
 	e.loads++
@@ -194,7 +243,11 @@ func (e *Environment) Load(root *Library) *Loading {
 	} else {
 		_ = e.glibc.dependencies(r, nil)
 	}
-	l := &Loading{Found: make([]Found, 0, len(r.order)), places: make([]int32, 0, len(r.order)), set: make([]uint64, (e.most()+63)/64)}
+	l := &Loading{
+		Found:  make([]Found, 0, len(r.order)),
+		places: make([]int32, 0, len(r.order)),
+		set:    make([]uint64, (e.most()+63)/64),
+	}
 	l.host, l.Hidden = e.scopes()
 	for _, x := range r.order {
 		f := Found{Library: x.l.object.library}
@@ -212,7 +265,17 @@ func (e *Environment) Load(root *Library) *Loading {
 }
 
 // how are the ways of a Linker in the words of an Environment.
-var how = map[string]FoundBy{foundHost: ByHost, foundLibPath: ByPath, foundRunPath: ByRunPath, foundPath: ByRunPath, foundRPath: ByRPath, foundCache: ByPlatform, foundDefault: ByPlatform, foundLoader: ByPlatform, foundLent: ByPackage}
+var how = map[string]FoundBy{
+	foundHost:    ByHost,
+	foundLibPath: ByPath,
+	foundRunPath: ByRunPath,
+	foundPath:    ByRunPath,
+	foundRPath:   ByRPath,
+	foundCache:   ByPlatform,
+	foundDefault: ByPlatform,
+	foundLoader:  ByPlatform,
+	foundLent:    ByPackage,
+}
 
 // scopes are what the process has in its global scope, and what it has loaded beside.
 func (e *Environment) scopes() (global, hidden []*Library) {
@@ -229,7 +292,8 @@ func (e *Environment) scopes() (global, hidden []*Library) {
 	return global, hidden
 }
 
-// Scope is where a symbol of the load is looked up: the process's global scope, then the load itself.
+// Scope is where a symbol of the load is looked up: the process's global scope, then the load
+// itself.
 func (l *Loading) Scope() []*Library {
 	scope := append([]*Library{}, l.host...)
 	for _, f := range l.Found {
@@ -238,7 +302,8 @@ func (l *Loading) Scope() []*Library {
 	return scope
 }
 
-// Union is the scope of a load with those of others behind it, each library once. All are loads of environments of the same libraries.
+// Union is the scope of a load with those of others behind it, each library once. All are loads of
+// environments of the same libraries.
 func Union(own *Loading, others []*Loading) []*Library {
 	scope := own.Scope()
 	have := slices.Clone(own.set)
@@ -247,7 +312,8 @@ func Union(own *Loading, others []*Loading) []*Library {
 		host[h] = true
 	}
 	for _, o := range others {
-		if more := len(o.set) - len(have); more > 0 { // of an environment that knows more libraries, which come behind
+		// of an environment that knows more libraries, which come behind
+		if more := len(o.set) - len(have); more > 0 {
 			have = append(have, make([]uint64, more)...)
 		}
 		for _, h := range o.host {

@@ -1,6 +1,7 @@
 package dynlink
 
-// Files are libraries of folders of a system, read when a path leads to them. Environments of one artifact share them.
+// Files are libraries of folders of a system, read when a path leads to them. Environments of one
+// artifact share them.
 type Files struct {
 	open  func(path string) *Library
 	known map[string]*Library
@@ -8,7 +9,8 @@ type Files struct {
 	from  int // the place of the first; 0 as long as no environment has any
 }
 
-// NewFiles makes libraries of files: open gives the one at an absolute path, nil where there is none that can be loaded.
+// NewFiles makes libraries of files: open gives the one at an absolute path, nil where there is
+// none that can be loaded.
 func NewFiles(open func(path string) *Library) *Files {
 	return &Files{open: open, known: map[string]*Library{}, order: map[*Library]int32{}}
 }
@@ -25,10 +27,12 @@ func (f *Files) At(path string) *Library {
 	return l
 }
 
-// spare is how many libraries an environment may know beyond those of the first one before the places of files would be theirs too.
+// spare is how many libraries an environment may know beyond those of the first one before the
+// places of files would be theirs too.
 const spare = 1 << 10
 
-// placeOf numbers a library: those given by their order, files behind all that an environment may be given.
+// placeOf numbers a library: those given by their order, files behind all that an environment may
+// be given.
 func (e *Environment) placeOf(l *Library) int32 {
 	if n, ok := e.place[l]; ok || e.Files == nil {
 		return n

@@ -7,8 +7,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// FuzzResolve holds that a hostile library in a root ends in an answer whose names are the root's, that the second answer is the first one again, and that no
-// answer is much larger than the library; for both loaders, with the library asked for, needed, preloaded and opened.
+// FuzzResolve holds that a hostile library in a root ends in an answer whose names are the root's,
+// that the second answer is the first one again, and that no answer is much larger than the
+// library; for both loaders, with the library asked for, needed, preloaded and opened.
 func FuzzResolve(f *testing.F) {
 	for _, text := range []string{
 		"soname libx.so\nneeded liby.so\nrpath $ORIGIN:/r\nimport f@V1 liby.so\nimport weak w\nexport g@@V2\nexport g@V1",
@@ -27,7 +28,10 @@ func FuzzResolve(f *testing.F) {
 		f.Add(b[:len(b)*3/4])
 	}
 	const program, ldso = "/a\nneeded libx.so\nimport g@V1 libx.so\nimport v", "/lib/ld-musl-x86_64.so.1\nsoname libc.so\nexport malloc\nexport stdin"
-	roots := []memory{rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1"), rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1", ldso)}
+	roots := []memory{
+		rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1"),
+		rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1", ldso),
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, root := range roots {
 			root["/lib/libx.so"] = b
@@ -55,8 +59,8 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// opens holds that a program that opens the library, whatever came of the first time, hears the same the second time or that it is there, and that what
-// could not be opened is not there.
+// opens holds that a program that opens the library, whatever came of the first time, hears the
+// same the second time or that it is there, and that what could not be opened is not there.
 func opens(t *testing.T, l *Linker) {
 	p, start := l.Start("/host", Settings{})
 	if p.run == nil {
@@ -68,7 +72,8 @@ func opens(t *testing.T, l *Linker) {
 		if (a.Error == "") != (there.Error == "") {
 			t.Errorf("opened (%+v): %s; then asked for: %s", how, told(a), told(there))
 		}
-		if again := p.Open("/lib/libx.so", how, ""); again.Error != a.Error || a.Error == "" && len(again.Objects) > 0 {
+		if again := p.Open("/lib/libx.so", how, ""); again.Error != a.Error ||
+			a.Error == "" && len(again.Objects) > 0 {
 			t.Errorf("opened (%+v): %s, then %s", how, told(a), told(again))
 		}
 		p.Why("g")

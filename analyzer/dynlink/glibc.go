@@ -39,11 +39,27 @@ var triplets = map[string]string{
 	"ppc64": "powerpc64-linux-gnu", "s390x": "s390x-linux-gnu", "riscv64": "riscv64-linux-gnu", "loongarch64": "loongarch64-linux-gnu", "mips64el": "mips64el-linux-gnuabi64", "mips": "mips-linux-gnu", "mipsel": "mipsel-linux-gnu",
 }
 
-// cacheIDs are the flags of an architecture's entries in ld.so.cache (glibc, sysdeps/generic/ldconfig.h).
-var cacheIDs = map[string]int32{"x86_64": 0x303, "i686": 3, "x32": 0x803, "aarch64": 0xa03, "armv7l": 0x903, "ppc64le": 0x503, "ppc64": 0x503, "s390x": 0x403, "riscv64": 0x1003, "loongarch64": 0x1103}
+// cacheIDs are the flags of an architecture's entries in ld.so.cache (glibc,
+// sysdeps/generic/ldconfig.h).
+var cacheIDs = map[string]int32{
+	"x86_64":      0x303,
+	"i686":        3,
+	"x32":         0x803,
+	"aarch64":     0xa03,
+	"armv7l":      0x903,
+	"ppc64le":     0x503,
+	"ppc64":       0x503,
+	"s390x":       0x403,
+	"riscv64":     0x1003,
+	"loongarch64": 0x1103,
+}
 
 // hwcaps are the folders below glibc-hwcaps that the best CPU of an architecture uses, best first.
-var hwcaps = map[string][]string{"x86_64": {"x86-64-v4", "x86-64-v3", "x86-64-v2"}, "ppc64le": {"power10", "power9"}, "s390x": {"z16", "z15", "z14", "z13"}}
+var hwcaps = map[string][]string{
+	"x86_64":  {"x86-64-v4", "x86-64-v3", "x86-64-v2"},
+	"ppc64le": {"power10", "power9"},
+	"s390x":   {"z16", "z15", "z14", "z13"},
+}
 
 const unknownMinor = 36
 
@@ -51,7 +67,14 @@ const unknownMinor = 36
 func (l *Linker) loader(arch string) *glibc {
 	g, ok := l.loaders[arch]
 	if !ok {
-		g = &glibc{store: l.store, linker: l, arch: arch, minor: unknownMinor, cpu: arch, cacheID: cacheIDs[arch]}
+		g = &glibc{
+			store:   l.store,
+			linker:  l,
+			arch:    arch,
+			minor:   unknownMinor,
+			cpu:     arch,
+			cacheID: cacheIDs[arch],
+		}
 		g.path = interpreters[arch]
 		if o, err := l.store.open(g.path); g.path != "" && err == nil && o.m != nil {
 			g.object = o
@@ -70,7 +93,9 @@ func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
 	if g.path == "" {
 		for _, p := range interpreters {
 			if l.exists(p) {
-				return nil, &failure{"not a dynamic executable"} // as ldd says when no loader of the root takes the file
+				return nil, &failure{
+					"not a dynamic executable",
+				} // as ldd says when no loader of the root takes the file
 			}
 		}
 	}
@@ -106,7 +131,8 @@ func (g *glibc) describe() {
 	g.subs = append(g.subs, "")
 }
 
-// legacySubs are the combinations that _dl_important_hwcaps made until glibc 2.36: "tls", the platform, and on x86_64 a capability of the same name.
+// legacySubs are the combinations that _dl_important_hwcaps made until glibc 2.36: "tls", the
+// platform, and on x86_64 a capability of the same name.
 func legacySubs(arch string) []string {
 	parts := []string{arch, "tls"}
 	if arch == "x86_64" {
@@ -125,7 +151,8 @@ func legacySubs(arch string) []string {
 	return out
 }
 
-// systemFolders finds the table system_dirs in the bytes of a loader: strings one after the other, each a folder with a "/" at its end, /usr/lib… among them.
+// systemFolders finds the table system_dirs in the bytes of a loader: strings one after the other,
+// each a folder with a "/" at its end, /usr/lib… among them.
 func systemFolders(data []byte) []string {
 	at := bytes.Index(data, []byte("/\x00/usr/lib"))
 	if at < 0 {
@@ -230,7 +257,10 @@ func (g *glibc) list(r *run) {
 			if l.foundBy == foundLoader {
 				name = l.path
 			}
-			r.answer.Objects = append(r.answer.Objects, LoadedObject{name, l.shown, l.by.shownBy(), l.foundBy})
+			r.answer.Objects = append(
+				r.answer.Objects,
+				LoadedObject{name, l.shown, l.by.shownBy(), l.foundBy},
+			)
 		}
 	}
 }
@@ -243,8 +273,11 @@ func (g *glibc) binds(r *run, w want, scopes [][]*loaded) *loaded {
 	return r.unique(l, w)
 }
 
-// glibcRelocations are the types that elf_machine_rela knows (sysdeps/x86_64/dl-machine.h); on other machines every type counts as known.
-var glibcRelocations = map[elfobj.Machine][]uint32{62: {0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38}}
+// glibcRelocations are the types that elf_machine_rela knows (sysdeps/x86_64/dl-machine.h); on
+// other machines every type counts as known.
+var glibcRelocations = map[elfobj.Machine][]uint32{
+	62: {0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38},
+}
 
 // relocate looks up what every object of the search list refers to, as with LD_BIND_NOW.
 func (g *glibc) relocate(r *run) error {
@@ -261,7 +294,8 @@ func (g *glibc) relocate(r *run) error {
 	if r.bare && g.minor <= 40 {
 		for _, l := range r.scope {
 			for _, ref := range l.object.m.References {
-				if _, refused := r.first(wanted(l.object.m, ref), [][]*loaded{r.scope}); refused != nil && l.foundBy != foundLoader {
+				if _, refused := r.first(wanted(l.object.m, ref), [][]*loaded{r.scope}); refused != nil &&
+					l.foundBy != foundLoader {
 					return refusal(l, ref, refused)
 				}
 			}
@@ -269,13 +303,22 @@ func (g *glibc) relocate(r *run) error {
 	}
 	r.reportUndefined()
 	if bad != 0 {
-		return &failure{r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" + strconv.FormatUint(uint64(bad), 16)}
+		return &failure{
+			r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" + strconv.FormatUint(
+				uint64(bad),
+				16,
+			),
+		}
 	}
 	return nil
 }
 
 // refusal is the assertion at which older loaders die.
 func refusal(l *loaded, ref elfobj.Reference, refused *loaded) error {
-	return &failure{"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
-		l.shown + " needs " + string(l.object.m.Name(ref)) + " under a version, and " + refused.shown + " has no versions at all)"}
+	return &failure{
+		"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
+			l.shown + " needs " + string(
+			l.object.m.Name(ref),
+		) + " under a version, and " + refused.shown + " has no versions at all)",
+	}
 }

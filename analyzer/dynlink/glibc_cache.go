@@ -9,9 +9,10 @@ import (
 // maxCache bounds /etc/ld.so.cache; a full desktop has 200 KB.
 const maxCache = 64 << 20
 
-// cachePath answers a name from /etc/ld.so.cache, "" where it has none. Format: glibc, sysdeps/generic/dl-cache.h: optionally the table of libc 5 times, then
-// "glibc-ld.so.cache1.1" with entries of flags, name, path and hwcap, and an extension that names the glibc-hwcaps folders. A cache that
-// makes no sense is no cache.
+// cachePath answers a name from /etc/ld.so.cache, "" where it has none. Format: glibc,
+// sysdeps/generic/dl-cache.h: optionally the table of libc 5 times, then "glibc-ld.so.cache1.1"
+// with entries of flags, name, path and hwcap, and an extension that names the glibc-hwcaps
+// folders. A cache that makes no sense is no cache.
 func (g *glibc) cachePath(name string) string {
 	if g.cached == nil {
 		g.cached = map[string]string{}

@@ -7,11 +7,13 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// mapObject is _dl_map_object (glibc, elf/dl-load.c): the object for a name, out of the load or of the files. When fake is set a missing one becomes an
-// entry without a file, as when the loader only lists; otherwise it is an error.
+// mapObject is _dl_map_object (glibc, elf/dl-load.c): the object for a name, out of the load or of
+// the files. When fake is set a missing one becomes an entry without a file, as when the loader
+// only lists; otherwise it is an error.
 func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, error) {
 	if l := r.known[name]; l != nil {
-		if _, ok := r.asked[name]; !ok { // found by its SONAME, which is one of its names from now on
+		// found by its SONAME, which is one of its names from now on
+		if _, ok := r.asked[name]; !ok {
 			r.name(l, name)
 		}
 		return l, nil
@@ -40,7 +42,9 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 	}
 	if o == nil {
 		if !fake {
-			return nil, &failure{name + ": cannot open shared object file: No such file or directory"}
+			return nil, &failure{
+				name + ": cannot open shared object file: No such file or directory",
+			}
 		}
 		l := &loaded{path: name, shown: name, by: by, fake: true}
 		r.all = append(r.all, l)
@@ -60,12 +64,15 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		return nil, &failure{name + ": " + text}
 	}
 	if o.damage != nil {
-		return nil, &failure{found + ": file is cut short or damaged, and the loader dies: " + o.damage.Error()}
+		return nil, &failure{
+			found + ": file is cut short or damaged, and the loader dies: " + o.damage.Error(),
+		}
 	}
 	return r.add(o, name, found, by, how), nil
 }
 
-// preload loads what --preload and /etc/ld.so.preload name, for the main program. One that can't be loaded is only a message of the loader.
+// preload loads what --preload and /etc/ld.so.preload name, for the main program. One that can't be
+// loaded is only a message of the loader.
 func (g *glibc) preload(r *run) []*loaded {
 	var out []*loaded
 	load := func(name string) {
@@ -106,7 +113,10 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 		return err
 	}
 	if g.minor <= 31 && list[0].l != r.main {
-		return g.fatal(r, "Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion `map->l_searchlist.r_list[0] == map' failed!")
+		return g.fatal(
+			r,
+			"Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion `map->l_searchlist.r_list[0] == map' failed!",
+		)
 	}
 	for _, e := range list {
 		if !e.l.fake {

@@ -37,7 +37,8 @@ func (g *glibc) open(r *run, name string, how Mode, by *loaded) error {
 	return nil
 }
 
-// enter brings what a library needs into the process, and relocates what is new, from the last to the first.
+// enter brings what a library needs into the process, and relocates what is new, from the last to
+// the first.
 func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	before = slices.Clone(before)
 	for _, x := range r.all {
@@ -52,12 +53,17 @@ func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	for _, e := range list {
 		own = append(own, e.l)
 	}
-	fresh := slices.DeleteFunc(slices.Clone(own), func(x *loaded) bool { return slices.Contains(before, x) })
+	fresh := slices.DeleteFunc(
+		slices.Clone(own),
+		func(x *loaded) bool { return slices.Contains(before, x) },
+	)
 	if err := g.versions(r, fresh); err != nil {
 		return err
 	}
 	if vs := r.answer.MissingVersions; len(vs) > 0 {
-		return &failure{vs[0].Library + ": version `" + vs[0].Version + "' not found (required by " + vs[0].RequiredBy + ")"}
+		return &failure{
+			vs[0].Library + ": version `" + vs[0].Version + "' not found (required by " + vs[0].RequiredBy + ")",
+		}
 	}
 	for _, x := range fresh {
 		x.scopes = [][]*loaded{slices.Clip(r.scope), own}
@@ -70,12 +76,14 @@ func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	}
 	for _, x := range slices.Backward(fresh) {
 		for _, ref := range x.object.m.References {
-			if _, refused := r.first(wanted(x.object.m, ref), x.scopes); refused != nil && g.minor <= 40 {
+			if _, refused := r.first(wanted(x.object.m, ref), x.scopes); refused != nil &&
+				g.minor <= 40 {
 				return refusal(x, ref, refused)
 			}
 		}
 		r.undefinedIn(x, func(ref elfobj.Reference) bool {
-			return how.Lazy && !x.object.m.BindNow && ref.Class&elfobj.ClassPLT != 0 && x.object.m.Definition(ref.Symbol).Type != sttTLS
+			return how.Lazy && !x.object.m.BindNow && ref.Class&elfobj.ClassPLT != 0 &&
+				x.object.m.Definition(ref.Symbol).Type != sttTLS
 		})
 	}
 	if u := r.answer.Undefined; len(u) > 0 {

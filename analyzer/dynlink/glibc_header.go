@@ -6,17 +6,20 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// newestKernel is what a file's NT_GNU_ABI_TAG may ask for: any Linux that there is. glibc looked at the note until 2.35.
+// newestKernel is what a file's NT_GNU_ABI_TAG may ask for: any Linux that there is. glibc looked
+// at the note until 2.35.
 const newestKernel = 20 << 16
 
-// candidate is header with the look at NT_GNU_ABI_TAG that only libraries got, not the program itself.
+// candidate is header with the look at NT_GNU_ABI_TAG that only libraries got, not the program
+// itself.
 func (g *glibc) candidate(o *object) (ok bool, text string) {
 	ok, text = g.header(o)
 	return ok && (g.minor > 35 || o.kernel <= newestKernel), text
 }
 
-// header is open_verify (glibc, elf/dl-load.c): whether a file that could be opened is one to load. ok false without a text means that the search goes
-// on, as for a file of another machine; a text ends the run.
+// header is open_verify (glibc, elf/dl-load.c): whether a file that could be opened is one to load.
+// ok false without a text means that the search goes on, as for a file of another machine; a text
+// ends the run.
 func (g *glibc) header(o *object) (ok bool, text string) {
 	switch {
 	case o.folder:
@@ -59,7 +62,9 @@ func (g *glibc) header(o *object) (ok bool, text string) {
 }
 
 // wanted is the kind of file that the loader takes: its own.
-func (g *glibc) wanted(main *elfobj.Head) (class int, big bool, machine elfobj.Machine, flags uint32) {
+func (g *glibc) wanted(
+	main *elfobj.Head,
+) (class int, big bool, machine elfobj.Machine, flags uint32) {
 	if g.object != nil {
 		main = g.object.head
 	}
@@ -69,7 +74,8 @@ func (g *glibc) wanted(main *elfobj.Head) (class int, big bool, machine elfobj.M
 	return g.kind.Class, g.kind.Big, g.kind.Machine, g.kind.Flags
 }
 
-// flagMask are the bits of e_flags that must agree: the floating-point ABI of RISC-V (sysdeps/riscv/dl-machine.h), the ELF version of 64-bit PowerPC.
+// flagMask are the bits of e_flags that must agree: the floating-point ABI of RISC-V
+// (sysdeps/riscv/dl-machine.h), the ELF version of 64-bit PowerPC.
 func flagMask(m elfobj.Machine) uint32 {
 	switch m.String() {
 	case "riscv64":
@@ -80,7 +86,8 @@ func flagMask(m elfobj.Machine) uint32 {
 	return 0
 }
 
-// segments is what _dl_map_object_from_fd checks before and after it maps a file. "" means that it can be loaded.
+// segments is what _dl_map_object_from_fd checks before and after it maps a file. "" means that it
+// can be loaded.
 func (g *glibc) segments(o *object, main bool) string {
 	loads := 0
 	for _, s := range o.segments {

@@ -9,15 +9,18 @@ type versionTable struct {
 	entries []elfobj.IndexedVersion
 }
 
-// Layout of struct r_found_version with 64-bit addresses: name, hash, hidden, filename. The loader's own malloc puts tables one after the other.
+// Layout of struct r_found_version with 64-bit addresses: name, hash, hidden, filename. The
+// loader's own malloc puts tables one after the other.
 const (
 	versionSize, versionHash = 24, 8
 	mallocAlign              = 16
 )
 
-// overreads fills in what the loader reads for versions that are beyond its table: it sizes the table without the needs of libraries that
-// were not found (glibc 2.31 to 2.41, _dl_check_map_versions), and finds there the tables of the objects that follow. A symbol whose version happens
-// to read as none binds to any definition, so this decides which symbols ldd -r reports.
+// overreads fills in what the loader reads for versions that are beyond its table: it sizes the
+// table without the needs of libraries that were not found (glibc 2.31 to 2.41,
+// _dl_check_map_versions), and finds there the tables of the objects that follow. A symbol whose
+// version happens to read as none binds to any definition, so this decides which symbols ldd -r
+// reports.
 func (r *run) overreads() {
 	var tables []versionTable
 	end := 0

@@ -4,10 +4,17 @@ import (
 	"strings"
 )
 
-// search is the part of _dl_map_object that looks for a name without "/" (glibc, elf/dl-load.c). by asks; tried, where it is not nil, gets every
-// path that was looked at. A nil object and no text is "not found"; a text ends the run.
-func (g *glibc) search(r *run, name string, by *loaded, tried *[]string) (o *object, found, how, text string) {
-	if by.object == nil || !by.object.m.HasRunPath { // DT_RPATH of who asks, of who loaded that, and so on
+// search is the part of _dl_map_object that looks for a name without "/" (glibc, elf/dl-load.c). by
+// asks; tried, where it is not nil, gets every path that was looked at. A nil object and no text is
+// "not found"; a text ends the run.
+func (g *glibc) search(
+	r *run,
+	name string,
+	by *loaded,
+	tried *[]string,
+) (o *object, found, how, text string) {
+	if by.object == nil ||
+		!by.object.m.HasRunPath { // DT_RPATH of who asks, of who loaded that, and so on
 		did := false
 		for l := by; l != nil; l = l.by {
 			if dirs := g.rpath(l); dirs != nil {
@@ -117,7 +124,8 @@ func (g *glibc) runpath(l *loaded) []string {
 	return l.runpath
 }
 
-// elements is fillin_rpath: folders that end with "/", each once; an empty element is the working folder.
+// elements is fillin_rpath: folders that end with "/", each once; an empty element is the working
+// folder.
 func (g *glibc) elements(list, separators string, l *loaded) []string {
 	if list == "" {
 		return nil
@@ -151,7 +159,8 @@ func (g *glibc) elements(list, separators string, l *loaded) []string {
 	}
 }
 
-// expand replaces $ORIGIN, $LIB and $PLATFORM, with or without braces. any tells whether there was one. A name is not followed by a letter, digit or "_".
+// expand replaces $ORIGIN, $LIB and $PLATFORM, with or without braces. any tells whether there was
+// one. A name is not followed by a letter, digit or "_".
 func (g *glibc) expand(s string, l *loaded) (out string, any bool) {
 	if !strings.Contains(s, "$") {
 		return s, false

@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that some objects need of a library must be one that it defines.
+// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that some
+// objects need of a library must be one that it defines.
 func (g *glibc) versions(r *run, of []*loaded) error {
 	cut := false
 	for _, l := range of {
@@ -18,12 +19,20 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 		libc, relr, missing := false, false, false
 		for _, n := range m.Needs {
 			if n.Record != 1 {
-				return g.fatal(r, l.shown+": unsupported version "+strconv.Itoa(int(n.Record))+" of Verneed record")
+				return g.fatal(
+					r,
+					l.shown+": unsupported version "+strconv.Itoa(
+						int(n.Record),
+					)+" of Verneed record",
+				)
 			}
 			p := r.asked[n.Library]
 			if p == nil {
-				return g.fatal(r, "Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed! ("+
-					l.shown+" needs versions of "+n.Library+", which it does not need)")
+				return g.fatal(
+					r,
+					"Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed! ("+
+						l.shown+" needs versions of "+n.Library+", which it does not need)",
+				)
 			}
 			libc = libc || strings.HasPrefix(n.Library, "libc.so.")
 			for _, v := range n.Versions {
@@ -41,7 +50,10 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 			}
 			for _, v := range n.Versions {
 				if !v.Weak && !definesVersion(p.object.m, v) {
-					r.answer.MissingVersions = append(r.answer.MissingVersions, MissingVersion{v.Name, p.shown, l.shown})
+					r.answer.MissingVersions = append(
+						r.answer.MissingVersions,
+						MissingVersion{v.Name, p.shown, l.shown},
+					)
 				}
 			}
 		}

@@ -3,10 +3,10 @@ package dynlink
 import (
 	"path"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
 // Kind says where a library comes from.
@@ -21,41 +21,63 @@ const (
 
 // Library is a shared object that can be loaded.
 type Library struct {
-	Path    string // in the artifact, or below site-packages; of a platform's library its SONAME, of a folder's its absolute path
+	// in the artifact, or below site-packages; of a platform's library its SONAME, of a folder's
+	// its absolute path
+	Path    string
 	SONAME  string // "" where it has none
 	Needed  []string
 	RPath   string
 	RunPath string
 	Kind    Kind
-	Origin  string // "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93", of a folder's library the folder; "" for the artifact itself
-	Site    string // where site-packages is below "/", for what is installed there; "" where that does not matter
-	Known   bool   // false: what it exports is not known, and nothing may be concluded from an absence
+	// "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93", of a folder's library the folder;
+	// "" for the artifact itself
+	Origin string
+	// where site-packages is below "/", for what is installed there; "" where that does not matter
+	Site string
+	// false: what it exports is not known, and nothing may be concluded from an absence
+	Known bool
 
 	symbols symbols
 	alike   bool // not Known, and symbols are those of the nearest releases
 }
 
-// symbols answers what a library defines, in the terms of the loader's do_lookup_x (glibc elf/dl-lookup.c).
+// symbols answers what a library defines, in the terms of the loader's do_lookup_x (glibc
+// elf/dl-lookup.c).
 type symbols interface {
 	defines(name, version string) bool // version "": an unversioned reference
-	hasVersion(version string) bool    // the check of elf/dl-version.c; true where the library has no version table at all
+	hasVersion(
+		version string,
+	) bool // the check of elf/dl-version.c; true where the library has no version table at all
 	versionsOf(name string) []string
 
-	each(names *asked.Names, yield func(name, export int32)) // the exports that are asked for, a name's side by side or once
-	serves(symbol, version string, of []asked.Row) bool      // defines, of the rows that each gave for the symbol
-	seen(symbol string, of []asked.Row) bool                 // the same by musl's find_sym, which knows no versions and passes over hidden definitions
+	each(
+		names *symindex.Names,
+		yield func(name, export int32),
+	) // the exports that are asked for, a name's side by side or once
+	serves(
+		symbol, version string,
+		of []symindex.Row,
+	) bool // defines, of the rows that each gave for the symbol
+	seen(
+		symbol string,
+		of []symindex.Row,
+	) bool // the same by musl's find_sym, which knows no versions and passes over hidden definitions
 }
 
-// Defines tells whether a reference name@version binds here. An unversioned reference has version "".
+// Defines tells whether a reference name@version binds here. An unversioned reference has version
+// "".
 func (l *Library) Defines(name, version string) bool { return l.symbols.defines(name, version) }
 
-// HasVersion tells whether the loader's version check passes: the node is defined here, or no nodes at all are.
+// HasVersion tells whether the loader's version check passes: the node is defined here, or no nodes
+// at all are.
 func (l *Library) HasVersion(version string) bool { return l.symbols.hasVersion(version) }
 
-// VersionsOf lists the versions under which a symbol is defined here, oldest first where an order is known.
+// VersionsOf lists the versions under which a symbol is defined here, oldest first where an order
+// is known.
 func (l *Library) VersionsOf(name string) []string { return l.symbols.versionsOf(name) }
 
-// Similar is the length of the longest beginning that a name shares with one that a package's or an artifact's library defines: symbols of one project begin alike.
+// Similar is the length of the longest beginning that a name shares with one that a package's or an
+// artifact's library defines: symbols of one project begin alike.
 func (l *Library) Similar(name string) int {
 	t, ok := l.symbols.(*table)
 	if !ok {
@@ -92,7 +114,16 @@ func (l *Library) name() string {
 
 // FromObject makes a library of an object of the artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
-	return &Library{Path: p, SONAME: o.SONAME, Needed: o.Needed, RPath: o.RPath, RunPath: o.RunPath, Kind: FromArtifact, Known: true, symbols: index(o.Exports, nodes(o), o.OldestVersion())}
+	return &Library{
+		Path:    p,
+		SONAME:  o.SONAME,
+		Needed:  o.Needed,
+		RPath:   o.RPath,
+		RunPath: o.RunPath,
+		Kind:    FromArtifact,
+		Known:   true,
+		symbols: index(o.Exports, nodes(o), o.OldestVersion()),
+	}
 }
 
 // InFolder makes a library of a file of the system, by the absolute path to it.
@@ -104,12 +135,29 @@ func InFolder(p string, o *elfobj.Object) *Library {
 
 // OfPlatform makes a library of one that a platform provides.
 func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
-	return &Library{Path: l.SONAME, SONAME: l.SONAME, Needed: l.Needed, Kind: FromPlatform, Origin: p.Name, Known: l.Known, symbols: provided{l}}
+	return &Library{
+		Path:    l.SONAME,
+		SONAME:  l.SONAME,
+		Needed:  l.Needed,
+		Kind:    FromPlatform,
+		Origin:  p.Name,
+		Known:   l.Known,
+		symbols: provided{l},
+	}
 }
 
 // OfPackage makes a library of one that a release brings.
-func OfPackage(r *stack.Release, l *stack.Library) *Library {
-	out := &Library{Path: l.Path, SONAME: l.SONAME, Needed: l.Needed, RunPath: l.RunPath, Kind: FromPackage, Origin: r.Name + "==" + r.Version, Known: l.Known, symbols: index(l.Exports, l.Versions, l.OldestVersion())}
+func OfPackage(r *packages.Release, l *packages.Library) *Library {
+	out := &Library{
+		Path:    l.Path,
+		SONAME:  l.SONAME,
+		Needed:  l.Needed,
+		RunPath: l.RunPath,
+		Kind:    FromPackage,
+		Origin:  r.Name + "==" + r.Version,
+		Known:   l.Known,
+		symbols: index(l.Exports, l.Versions, l.OldestVersion()),
+	}
 	if !l.Known && l.Like.Len() > 0 {
 		out.symbols, out.alike = index(l.Like, nil, ""), true
 	}
@@ -128,7 +176,8 @@ func nodes(o *elfobj.Object) []string {
 type table struct {
 	exports  *elfobj.Exports
 	versions map[string]bool
-	oldest   string // the first node after the base: an unversioned reference binds to it though it is hidden
+	// the first node after the base: an unversioned reference binds to it though it is hidden
+	oldest string
 }
 
 func index(exports *elfobj.Exports, versions []string, oldest string) *table {
@@ -152,7 +201,11 @@ func (t *table) defines(name, version string) bool {
 	})
 }
 
-func (t *table) hasVersion(version string) bool { return len(t.versions) == 0 || t.versions[version] }
+func (t *table) hasVersion(
+	version string,
+) bool {
+	return len(t.versions) == 0 || t.versions[version]
+}
 
 func (t *table) versionsOf(name string) []string {
 	var vs []string

@@ -5,13 +5,17 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// A library whose exports are not known may define everything; where its nearest releases are known, what they define and what begins alike.
+// A library whose exports are not known may define everything; where its nearest releases are
+// known, what they define and what begins alike.
 func TestBindToWhatIsLikeIt(t *testing.T) {
-	r := &stack.Release{Name: "torch", Version: "2.5.0", Known: true}
-	like := elfobj.NewExports(elfobj.Export{Name: "_ZN2at4cuda17getCurrentStreamEi"}, elfobj.Export{Name: "cublasCreate_v2"})
+	r := &packages.Release{Name: "torch", Version: "2.5.0", Known: true}
+	like := elfobj.NewExports(
+		elfobj.Export{Name: "_ZN2at4cuda17getCurrentStreamEi"},
+		elfobj.Export{Name: "cublasCreate_v2"},
+	)
 	for _, c := range []struct {
 		symbol string
 		like   *elfobj.Exports
@@ -25,7 +29,14 @@ func TestBindToWhatIsLikeIt(t *testing.T) {
 		{"cublasLogger", like, dynlink.Undecided},
 		{"ncclSend", like, dynlink.NoSymbol},
 	} {
-		l := dynlink.OfPackage(r, &stack.Library{Path: "torch/lib/libtorch_cuda.so", SONAME: "libtorch_cuda.so", Like: c.like})
+		l := dynlink.OfPackage(
+			r,
+			&packages.Library{
+				Path:   "torch/lib/libtorch_cuda.so",
+				SONAME: "libtorch_cuda.so",
+				Like:   c.like,
+			},
+		)
 		e := dynlink.NewEnvironment("glibc", []*dynlink.Library{l}, nil, nil)
 		if got := e.Bind(elfobj.NewImports(elfobj.Import{Name: c.symbol}), []*dynlink.Library{l}).At(0).Outcome; got != c.want {
 			t.Errorf("%s, like %d: %s, want %s", c.symbol, c.like.Len(), got, c.want)

@@ -9,8 +9,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Linker answers for files of one root what its dynamic linker would do with them. It keeps what it has read in memory, so many files of one root
-// cost little more than the first. It is not safe for concurrent use.
+// Linker answers for files of one root what its dynamic linker would do with them. It keeps what it
+// has read in memory, so many files of one root cost little more than the first. It is not safe for
+// concurrent use.
 //
 //	l := dynlink.NewLinker(root)
 //	answer := l.Resolve("/usr/bin/python3", dynlink.Settings{})
@@ -42,7 +43,8 @@ type rules interface {
 	open(r *run, name string, how Mode, by *loaded) error
 }
 
-// Resolve says what the loader does with a file. The path is one of the root; one without a leading "/" is below its "/".
+// Resolve says what the loader does with a file. The path is one of the root; one without a leading
+// "/" is below its "/".
 func (l *Linker) Resolve(path string, s Settings) *Answer {
 	if l.store.held > maxHeld {
 		l.store.empty()
@@ -72,7 +74,8 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 	return r.answer
 }
 
-// Why explains a symbol of the file that was resolved last: who refers to it, in load order, and who provides it.
+// Why explains a symbol of the file that was resolved last: who refers to it, in load order, and
+// who provides it.
 func (l *Linker) Why(symbol string) []Reason {
 	if l.last == nil || l.last.rules == nil || l.last.main == nil {
 		return nil
@@ -80,14 +83,16 @@ func (l *Linker) Why(symbol string) []Reason {
 	return l.last.reasons(symbol)
 }
 
-// rulesFor chooses the loader for a file: musl's where the file says so or the root has no other, else glibc's.
+// rulesFor chooses the loader for a file: musl's where the file says so or the root has no other,
+// else glibc's.
 func (l *Linker) rulesFor(o *object) (rules, error) {
 	arch := elfobj.Object{Machine: o.head.Machine, Class: o.head.Class, ByteOrder: "little"}
 	if o.head.Big {
 		arch.ByteOrder = "big"
 	}
 	name := arch.Arch()
-	if o.m != nil && strings.HasPrefix(o.m.Interp, "/lib/ld-musl-") || l.exists(muslPath(name)) && (!l.exists(interpreters[name]) || ofMusl(o.m)) {
+	if o.m != nil && strings.HasPrefix(o.m.Interp, "/lib/ld-musl-") ||
+		l.exists(muslPath(name)) && (!l.exists(interpreters[name]) || ofMusl(o.m)) {
 		return &musl{arch: muslArch(name)}, nil
 	}
 	return l.glibcFor(name, o)
@@ -95,9 +100,10 @@ func (l *Linker) rulesFor(o *object) (rules, error) {
 
 // ofMusl tells whether a library was linked with musl's libc, whose names glibc's hasn't.
 func ofMusl(m *elfobj.Mapping) bool {
-	return m != nil && m.Interp == "" && slices.ContainsFunc(m.Needed, func(d elfobj.Dependency) bool {
-		return d.Name == "libc.so" || strings.HasPrefix(d.Name, "libc.musl-") || strings.HasPrefix(d.Name, "ld-musl-")
-	})
+	return m != nil && m.Interp == "" &&
+		slices.ContainsFunc(m.Needed, func(d elfobj.Dependency) bool {
+			return d.Name == "libc.so" || strings.HasPrefix(d.Name, "libc.musl-") || strings.HasPrefix(d.Name, "ld-musl-")
+		})
 }
 
 func (l *Linker) exists(path string) bool {

@@ -10,8 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// musl is musl's ldso (ldso/dynlink.c of 1.2.x) as its ldd runs it: no versions, no cache, RPATH and RUNPATH alike and both inherited, libc and the
-// loader in one file. It looks at little of a file's header, and what a search finds first is what it loads or fails on.
+// musl is musl's ldso (ldso/dynlink.c of 1.2.x) as its ldd runs it: no versions, no cache, RPATH
+// and RUNPATH alike and both inherited, libc and the loader in one file. It looks at little of a
+// file's header, and what a search finds first is what it loads or fails on.
 type musl struct {
 	arch  string       // its own name of the architecture
 	self  *loaded      // the loader, called what PT_INTERP calls it
@@ -19,8 +20,9 @@ type musl struct {
 	path  []string     // the system's folders
 	short map[string]*loaded
 	told  map[string]bool // which of muslReserved were listed
-	large bool            // 1.2.4 and later: libc has no names of large files, and the loader replaces them
-	dead  string          // why it dies of a signal
+	// 1.2.4 and later: libc has no names of large files, and the loader replaces them
+	large bool
+	dead  string // why it dies of a signal
 }
 
 // muslArch is musl's own name of an architecture, as in ld-musl-armhf.so.1.
@@ -39,7 +41,8 @@ func muslArch(arch string) string {
 // muslPath is where the ABI has musl's loader.
 func muslPath(arch string) string { return "/lib/ld-musl-" + muslArch(arch) + ".so.1" }
 
-// muslRelocations are the types that do_relocs knows (arch/*/reloc.h); on other machines every type counts as known.
+// muslRelocations are the types that do_relocs knows (arch/*/reloc.h); on other machines every type
+// counts as known.
 var muslRelocations = map[elfobj.Machine][]uint32{
 	62:  {0, 1, 2, 5, 6, 7, 8, 16, 17, 18, 36},                    // x86_64
 	3:   {0, 1, 2, 5, 6, 7, 8, 14, 35, 36, 37, 41},                // i386
@@ -61,7 +64,10 @@ func (u *musl) resolve(r *run) error {
 	u.large = !muslDefines(o.m, named("open64"))
 	u.path = u.folders(r)
 	u.short, u.told = map[string]*loaded{}, map[string]bool{}
-	delete(r.byFile, r.main.object) // a library may need the program's file, which is loaded once more then
+	delete(
+		r.byFile,
+		r.main.object,
+	) // a library may need the program's file, which is loaded once more then
 	r.libPath = muslList(r.settings.LibraryPath)
 	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
 	for _, list := range r.settings.Preload {
@@ -77,9 +83,19 @@ func (u *musl) resolve(r *run) error {
 
 // newMusl is the loader of an Environment; libc is nil where the platform has none.
 func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
-	u := &musl{kind: ordinary, path: []string{system}, short: map[string]*loaded{}, told: map[string]bool{}}
+	u := &musl{
+		kind:  ordinary,
+		path:  []string{system},
+		short: map[string]*loaded{},
+		told:  map[string]bool{},
+	}
 	if libc != nil {
-		u.self = &loaded{object: object(libc), path: libc.place(), shown: libc.place(), foundBy: foundLoader}
+		u.self = &loaded{
+			object:  object(libc),
+			path:    libc.place(),
+			shown:   libc.place(),
+			foundBy: foundLoader,
+		}
 	}
 	needed := map[string]bool{}
 	for _, l := range r.all[1:] {
@@ -87,7 +103,8 @@ func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
 			needed[d.Name] = true
 		}
 	}
-	for _, l := range r.all[1:] { // one that was opened by its path, and that none of the others needs, answers to no name
+	// one that was opened by its path, and that none of the others needs, answers to no name
+	for _, l := range r.all[1:] {
 		if name := path.Base(l.path); needed[name] || l.object.library.Kind == FromPlatform {
 			u.short[name] = cmp.Or(u.short[name], l)
 		}
@@ -138,7 +155,8 @@ func (u *musl) relocate(r *run) error {
 		}
 		for _, ref := range m.References {
 			w := wanted(m, ref)
-			if ref.Weak && m.Definition(ref.Symbol).Undefined || u.binds(r, w, [][]*loaded{r.scope}) != nil {
+			if ref.Weak && m.Definition(ref.Symbol).Undefined ||
+				u.binds(r, w, [][]*loaded{r.scope}) != nil {
 				continue
 			}
 			r.answer.Undefined = append(r.answer.Undefined, Undefined{string(w.name), "", l.shown})
@@ -146,7 +164,11 @@ func (u *musl) relocate(r *run) error {
 		known, judged := muslRelocations[u.kind.Machine]
 		for _, t := range m.RelocationTypes {
 			if judged && unsupported == nil && !slices.Contains(known, t) {
-				unsupported = &failure{"Error relocating " + l.shown + ": unsupported relocation type " + strconv.Itoa(int(t))}
+				unsupported = &failure{
+					"Error relocating " + l.shown + ": unsupported relocation type " + strconv.Itoa(
+						int(t),
+					),
+				}
 			}
 		}
 	}
@@ -167,7 +189,8 @@ func (u *musl) binds(r *run, w want, scopes [][]*loaded) *loaded {
 		}
 	}
 	if u.large {
-		if plain := largeFileName(string(w.name)); plain != "" && muslDefines(u.self.object.m, named(plain)) {
+		if plain := largeFileName(string(w.name)); plain != "" &&
+			muslDefines(u.self.object.m, named(plain)) {
 			return u.self
 		}
 	}
@@ -178,7 +201,8 @@ func named(name string) want {
 	return want{name: []byte(name), hash: elfobj.HashGNU([]byte(name)), class: elfobj.ClassPLT}
 }
 
-// muslDefines is one step of find_sym2: the first symbol of that name whose version is not hidden must do.
+// muslDefines is one step of find_sym2: the first symbol of that name whose version is not hidden
+// must do.
 func muslDefines(m *elfobj.Mapping, w want) bool {
 	for c := m.Lookup(w.name, w.hash); ; {
 		s, ok := c.Next()
@@ -189,7 +213,8 @@ func muslDefines(m *elfobj.Mapping, w want) bool {
 		switch {
 		case d.Hidden:
 			continue
-		case d.Undefined && (w.class&elfobj.ClassPLT != 0 || d.Type == sttTLS), !d.Value && d.Type != sttTLS:
+		case d.Undefined && (w.class&elfobj.ClassPLT != 0 || d.Type == sttTLS),
+			!d.Value && d.Type != sttTLS:
 			return false
 		}
 		return d.Type != sttIFunc && 1<<d.Type&sttAllowed != 0 && !d.Local
@@ -197,10 +222,12 @@ func muslDefines(m *elfobj.Mapping, w want) bool {
 }
 
 // largeFiles are the functions of libc that the loader offers as NAME64 too (get_lfs64).
-var largeFiles = strings.Fields(`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat fallocate fgetpos fopen freopen
+var largeFiles = strings.Fields(
+	`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat fallocate fgetpos fopen freopen
 	fseeko fsetpos fstat fstatat fstatfs fstatvfs ftello ftruncate ftw getdents getrlimit glob globfree lio_listio lockf lseek lstat mkostemp mkostemps
 	mkstemp mkstemps mmap nftw open openat posix_fadvise posix_fallocate pread preadv prlimit pwrite pwritev readdir scandir sendfile setrlimit stat
-	statfs statvfs tmpfile truncate versionsort __fxstat __fxstatat __lxstat __xstat`)
+	statfs statvfs tmpfile truncate versionsort __fxstat __fxstatat __lxstat __xstat`,
+)
 
 // largeFileName is the name without its 64, "" for a name of no such function.
 func largeFileName(name string) string {

@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// open is musl's dlopen (ldso/dynlink.c): it searches as if the program had the need, and all that it relocates sees all that is global, the library and what that needs.
+// open is musl's dlopen (ldso/dynlink.c): it searches as if the program had the need, and all that
+// it relocates sees all that is global, the library and what that needs.
 func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	if name == "" {
 		return &failure{"Error loading shared library : Invalid argument"}
@@ -16,7 +17,10 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	global := slices.Clip(r.scope)
 	defer func() {
 		if err != nil {
-			maps.DeleteFunc(u.short, func(_ string, l *loaded) bool { return slices.Contains(r.scope[len(global):], l) })
+			maps.DeleteFunc(
+				u.short,
+				func(_ string, l *loaded) bool { return slices.Contains(r.scope[len(global):], l) },
+			)
 		}
 	}()
 	l := u.load(r, name, r.main, "", new([]string))
@@ -38,7 +42,13 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	}
 	if len(r.lost) > 0 {
 		gone := r.lost[0]
-		return &failure{"Error loading shared library " + gone.name + u.why(r, gone.name, gone.by) + " (needed by " + gone.by.shown + ")"}
+		return &failure{
+			"Error loading shared library " + gone.name + u.why(
+				r,
+				gone.name,
+				gone.by,
+			) + " (needed by " + gone.by.shown + ")",
+		}
 	}
 	fresh := r.scope[from:]
 	all := global
@@ -49,10 +59,15 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	}
 	for _, x := range fresh {
 		x.scopes = [][]*loaded{all}
-		r.undefinedIn(x, func(ref elfobj.Reference) bool { return how.Lazy && !x.object.m.BindNow && u.deferrable(r, x, ref) })
+		r.undefinedIn(
+			x,
+			func(ref elfobj.Reference) bool { return how.Lazy && !x.object.m.BindNow && u.deferrable(r, x, ref) },
+		)
 	}
 	if f := r.answer.Undefined; len(f) > 0 {
-		return &failure{"Error relocating " + f[0].Object + ": " + f[0].Symbol + ": symbol not found"}
+		return &failure{
+			"Error relocating " + f[0].Object + ": " + f[0].Symbol + ": symbol not found",
+		}
 	}
 	r.scope = global
 	if how.Global {
@@ -88,7 +103,8 @@ func below(l *loaded) []*loaded {
 	return out
 }
 
-// deferrable tells whether all relocations that refer to a symbol are of the kinds that prepare_lazy leaves for later: calls, and addresses in the GOT.
+// deferrable tells whether all relocations that refer to a symbol are of the kinds that
+// prepare_lazy leaves for later: calls, and addresses in the GOT.
 func (u *musl) deferrable(r *run, l *loaded, ref elfobj.Reference) bool {
 	o := ReadObject(r.store.root, rooted(l.path))
 	if o == nil {

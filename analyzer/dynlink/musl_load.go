@@ -4,10 +4,12 @@ import (
 	"strings"
 )
 
-// muslReserved are the beginnings of the names that musl's libc answers for itself, after "lib" (load_library).
+// muslReserved are the beginnings of the names that musl's libc answers for itself, after "lib"
+// (load_library).
 var muslReserved = [...]string{"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."}
 
-// reservedByMusl is the beginning by which musl answers a name itself, "" for another name: libc.so.6 of an object built for glibc is musl too.
+// reservedByMusl is the beginning by which musl answers a name itself, "" for another name:
+// libc.so.6 of an object built for glibc is musl too.
 func reservedByMusl(name string) string {
 	rest, ok := strings.CutPrefix(name, "lib")
 	for _, n := range muslReserved {
@@ -21,8 +23,9 @@ func reservedByMusl(name string) string {
 // muslName and muslBuffer are NAME_MAX and the size of load_library's buffer for a path.
 const muslName, muslBuffer = 255, 512
 
-// load is load_library. by asks, nil for a preload; how is what to say of where it was found instead of the search's own word; tried gets every path that was
-// looked at. nil means that nothing was found, or something that can't be loaded.
+// load is load_library. by asks, nil for a preload; how is what to say of where it was found
+// instead of the search's own word; tried gets every path that was looked at. nil means that
+// nothing was found, or something that can't be loaded.
 func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string) *loaded {
 	if name == "" {
 		return nil
@@ -30,7 +33,10 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	if n := reservedByMusl(name); n != "" && u.self != nil {
 		if !u.told[n] {
 			u.told[n] = true
-			r.answer.Objects = append(r.answer.Objects, LoadedObject{name, u.self.shown, by.shownBy(), foundLoader})
+			r.answer.Objects = append(
+				r.answer.Objects,
+				LoadedObject{name, u.self.shown, by.shownBy(), foundLoader},
+			)
 		}
 		return u.own(r, by)
 	}
@@ -59,7 +65,8 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 		return nil
 	}
 	if l := r.byFile[o]; l != nil {
-		if as != foundPath && l.foundBy == foundPath { // by a path before, by its file name from now on
+		if as != foundPath &&
+			l.foundBy == foundPath { // by a path before, by its file name from now on
 			u.answersTo(l)
 		}
 		r.share(l, by)
@@ -132,8 +139,14 @@ func (u *musl) taken(r *run, o *object) bool {
 	return false
 }
 
-// search looks along LD_LIBRARY_PATH, then the paths of who asks and of who loaded that, then the system's folders.
-func (u *musl) search(r *run, name string, by *loaded, tried *[]string) (o *object, found, how string) {
+// search looks along LD_LIBRARY_PATH, then the paths of who asks and of who loaded that, then the
+// system's folders.
+func (u *musl) search(
+	r *run,
+	name string,
+	by *loaded,
+	tried *[]string,
+) (o *object, found, how string) {
 	walk := func(dirs []string, as string) bool {
 		for _, d := range dirs {
 			p := d + "/" + name
@@ -164,7 +177,8 @@ func (u *musl) search(r *run, name string, by *loaded, tried *[]string) (o *obje
 	return
 }
 
-// muslRPath is fixup_rpath: the folders of DT_RUNPATH or else DT_RPATH. A token other than $ORIGIN voids them all.
+// muslRPath is fixup_rpath: the folders of DT_RUNPATH or else DT_RPATH. A token other than $ORIGIN
+// voids them all.
 func muslRPath(l *loaded) (dirs []string, as string) {
 	list, as := l.object.m.RPath, foundRPath
 	if l.object.m.HasRunPath {
@@ -194,7 +208,8 @@ func muslRPath(l *loaded) (dirs []string, as string) {
 	}
 }
 
-// folders reads the path file, which replaces the built-in list where it exists: /etc/ld-musl-ARCH.path beside the folder of the loader.
+// folders reads the path file, which replaces the built-in list where it exists:
+// /etc/ld-musl-ARCH.path beside the folder of the loader.
 func (u *musl) folders(r *run) []string {
 	prefix := ""
 	if u.self.path[0] == '/' {

@@ -6,7 +6,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Process is a program that has started: what its loader has in memory. It answers what dlopen would do there, one library after the other.
+// Process is a program that has started: what its loader has in memory. It answers what dlopen
+// would do there, one library after the other.
 //
 //	p, answer := l.Start("/usr/bin/python3", dynlink.Settings{})
 //	opened := p.Open("/usr/lib/python3/dist-packages/_cffi_backend.so", dynlink.Mode{}, "")
@@ -18,19 +19,24 @@ type Process struct {
 
 // Mode is how dlopen is called; its zero value is RTLD_NOW | RTLD_LOCAL, as Python opens a module.
 type Mode struct {
-	Lazy     bool // RTLD_LAZY in place of RTLD_NOW: what is only called is looked up at the first call, which is beyond this answer
-	Global   bool // RTLD_GLOBAL: what is opened later sees its symbols, and those of what it needs
-	DeepBind bool // RTLD_DEEPBIND: its own symbols before those of the global scope. musl does not know it
+	// RTLD_LAZY in place of RTLD_NOW: what is only called is looked up at the first call, which is
+	// beyond this answer
+	Lazy   bool
+	Global bool // RTLD_GLOBAL: what is opened later sees its symbols, and those of what it needs
+	// RTLD_DEEPBIND: its own symbols before those of the global scope. musl does not know it
+	DeepBind bool
 	NoLoad   bool // RTLD_NOLOAD: only if it is there already
 }
 
-// NotLoaded is the error of an Open with NoLoad where the library isn't there. glibc's dlopen returns NULL then, without an error.
+// NotLoaded is the error of an Open with NoLoad where the library isn't there. glibc's dlopen
+// returns NULL then, without an error.
 const NotLoaded = "not loaded"
 
 // NotStarted is the error of every Open of a program that does not start.
 const NotStarted = "the program does not start"
 
-// Start starts a program. It does not start where the answer has an error or something that is missing, as under LD_BIND_NOW.
+// Start starts a program. It does not start where the answer has an error or something that is
+// missing, as under LD_BIND_NOW.
 func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 	a := l.Resolve(path, s)
 	if a.Error != "" || len(a.NotFound)+len(a.MissingVersions)+len(a.Undefined) > 0 {
@@ -42,13 +48,17 @@ func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 		o.global = true
 	}
 	r.main.list = r.scope
-	delete(r.byFile, r.main.object) // the kernel has mapped the program, so that its loader doesn't know its file
+	delete(
+		r.byFile,
+		r.main.object,
+	) // the kernel has mapped the program, so that its loader doesn't know its file
 	delete(r.known, path)
 	return &Process{r}, a
 }
 
-// Open is dlopen of a name or path. by is the path of the object that calls it, as an Answer shows it; "" is the program. The answer has what comes into
-// the process. With an error nothing has: its text is what dlerror says, the first of the undefined symbols standing for all.
+// Open is dlopen of a name or path. by is the path of the object that calls it, as an Answer shows
+// it; "" is the program. The answer has what comes into the process. With an error nothing has: its
+// text is what dlerror says, the first of the undefined symbols standing for all.
 func (p *Process) Open(name string, how Mode, by string) *Answer {
 	r := p.run
 	if r == nil {
@@ -75,7 +85,10 @@ func (p *Process) Open(name string, how Mode, by string) *Answer {
 	r.answer.Objects = []LoadedObject{}
 	for _, l := range r.all {
 		if !before[l] {
-			r.answer.Objects = append(r.answer.Objects, LoadedObject{l.names[0], l.shown, l.by.shownBy(), l.foundBy})
+			r.answer.Objects = append(
+				r.answer.Objects,
+				LoadedObject{l.names[0], l.shown, l.by.shownBy(), l.foundBy},
+			)
 		}
 	}
 	return r.answer
@@ -107,13 +120,17 @@ func (r *run) forget(before map[*loaded]bool) {
 	}
 }
 
-// undefinedIn reports the references of an object that nothing in its scopes satisfies. later tells of a reference that it is left to the first call.
+// undefinedIn reports the references of an object that nothing in its scopes satisfies. later tells
+// of a reference that it is left to the first call.
 func (r *run) undefinedIn(l *loaded, later func(elfobj.Reference) bool) {
 	m := l.object.m
 	for _, ref := range l.object.foreign {
 		if ref.Weak || r.rules.binds(r, wanted(m, ref), l.scopes) != nil || later(ref) {
 			continue
 		}
-		r.answer.Undefined = append(r.answer.Undefined, Undefined{string(m.Name(ref)), m.Version(ref.Version).Name, l.shown})
+		r.answer.Undefined = append(
+			r.answer.Undefined,
+			Undefined{string(m.Name(ref)), m.Version(ref.Version).Name, l.shown},
+		)
 	}
 }

@@ -3,19 +3,19 @@ package dynlink
 import (
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Providers remembers which of some libraries provides what objects ask for. Libraries that are copies of each other, with other needs or paths, count as one. It
-// is for one goroutine.
+// Providers remembers which of some libraries provides what objects ask for. Libraries that are
+// copies of each other, with other needs or paths, count as one. It is for one goroutine.
 type Providers struct {
-	names    *asked.Names
+	names    *symindex.Names
 	tables   []symbols
 	number   map[symbols]int32
-	rows     asked.Rows
-	known    asked.Answers // the tables that provide what a question asks for
-	gathered int           // names that rows were gathered for; -1: gather anew
+	rows     symindex.Rows
+	known    symindex.Answers // the tables that provide what a question asks for
+	gathered int              // names that rows were gathered for; -1: gather anew
 	node     map[node]bool
 	musl     bool // versions do not matter, and hidden definitions are none
 
@@ -31,7 +31,7 @@ type node struct {
 }
 
 // NewProviders gathers who exports what names asks for. What it asks for later is gathered then.
-func NewProviders(names *asked.Names, libraries []*Library) *Providers {
+func NewProviders(names *symindex.Names, libraries []*Library) *Providers {
 	p := &Providers{names: names, number: map[symbols]int32{}, node: map[node]bool{}}
 	for _, l := range libraries {
 		if l.Known {
@@ -57,16 +57,20 @@ func (p *Providers) gather() {
 	if p.gathered == p.names.Len() {
 		return
 	}
-	p.gathered, p.known = p.names.Len(), asked.Answers{}
-	p.rows = p.names.Gather(len(p.tables), func(table int32, yield func(name, export int32)) { p.tables[table].each(p.names, yield) })
+	p.gathered, p.known = p.names.Len(), symindex.Answers{}
+	p.rows = p.names.Gather(
+		len(p.tables),
+		func(table int32, yield func(name, export int32)) { p.tables[table].each(p.names, yield) },
+	)
 }
 
 // of lists the tables that provide what a question asks for.
 func (p *Providers) of(question int32) []int32 {
 	return p.known.Of(question, func(out []int32) []int32 {
 		q := p.names.Question(question)
-		for n, own := range asked.ByTable(p.rows.Of(q.Name)) {
-			if t := p.tables[n]; p.musl && t.seen(q.Symbol, own) || !p.musl && t.serves(q.Symbol, q.Version, own) {
+		for n, own := range symindex.ByTable(p.rows.Of(q.Name)) {
+			if t := p.tables[n]; p.musl && t.seen(q.Symbol, own) ||
+				!p.musl && t.serves(q.Symbol, q.Version, own) {
 				out = append(out, n)
 			}
 		}
@@ -93,7 +97,8 @@ func (p *Providers) enter(scope []*Library) {
 	}
 }
 
-// first is the place in the scope of the library that provides what a question asks for, -1 where none does.
+// first is the place in the scope of the library that provides what a question asks for, -1 where
+// none does.
 func (p *Providers) first(question int32) int {
 	best := int32(-1)
 	for _, n := range p.of(question) {
@@ -115,13 +120,13 @@ func (p *Providers) hasVersion(l *Library, version string) bool {
 	return has
 }
 
-func (t *table) each(names *asked.Names, yield func(name, export int32)) {
+func (t *table) each(names *symindex.Names, yield func(name, export int32)) {
 	for _, h := range names.In(t.exports) {
 		yield(h.Name, h.Export)
 	}
 }
 
-func (t *table) serves(_, version string, rows []asked.Row) bool {
+func (t *table) serves(_, version string, rows []symindex.Row) bool {
 	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
 			if !yield(t.exports.Offer(int(r.Export), version, t.oldest)) {
@@ -131,19 +136,22 @@ func (t *table) serves(_, version string, rows []asked.Row) bool {
 	})
 }
 
-func (t *table) seen(_ string, rows []asked.Row) bool {
-	return slices.ContainsFunc(rows, func(r asked.Row) bool { return !t.exports.At(int(r.Export)).Hidden })
+func (t *table) seen(_ string, rows []symindex.Row) bool {
+	return slices.ContainsFunc(
+		rows,
+		func(r symindex.Row) bool { return !t.exports.At(int(r.Export)).Hidden },
+	)
 }
 
-func (p provided) each(names *asked.Names, yield func(name, export int32)) {
+func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
 	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
-func (p provided) serves(symbol, version string, _ []asked.Row) bool {
+func (p provided) serves(symbol, version string, _ []symindex.Row) bool {
 	return p.l.Binds(symbol, version)
 }
 
-func (p provided) seen(symbol string, _ []asked.Row) bool {
+func (p provided) seen(symbol string, _ []symindex.Row) bool {
 	_, ok := p.l.Default(symbol)
 	return ok
 }

@@ -8,10 +8,12 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Root is a file system as the loader sees it. The caller provides it: this package opens nothing by itself. Paths start with "/" and may hold
-// "..", "//" and links, which are followed inside the root as the kernel does in a chroot.
+// Root is a file system as the loader sees it. The caller provides it: this package opens nothing
+// by itself. Paths start with "/" and may hold "..", "//" and links, which are followed inside the
+// root as the kernel does in a chroot.
 type Root interface {
-	// Open returns an error that wraps fs.ErrNotExist where nothing is there (or can be, below a file or under too long a name), fs.ErrPermission where it can't be read, and another one
+	// Open returns an error that wraps fs.ErrNotExist where nothing is there (or can be, below a
+	// file or under too long a name), fs.ErrPermission where it can't be read, and another one
 	// otherwise (a circle of links). A folder and a device can be opened.
 	Open(path string) (File, error)
 	// Folder tells whether there is a folder.
@@ -61,7 +63,8 @@ type object struct {
 	bound   bindings
 	other   *object  // read by another head: see like
 	library *Library // of an Environment, which has no files; else nil
-	again   *loaded  // of an Environment: what it was in an earlier load, to be what it is in the next one
+	// of an Environment: what it was in an earlier load, to be what it is in the next one
+	again *loaded
 }
 
 // span is the range of addresses that an object of fixed addresses takes.
@@ -75,8 +78,8 @@ func (o *object) span() (from, to uint64) {
 	return from, to
 }
 
-// readObject reads everything that any loader asks of a file. kind is nil, or the head by whose class, byte order and machine the file is read, whatever its
-// own says.
+// readObject reads everything that any loader asks of a file. kind is nil, or the head by whose
+// class, byte order and machine the file is read, whatever its own says.
 func readObject(f File, path string, kind *elfobj.Head) *object {
 	o := &object{path: path}
 	if o.folder = f.Folder(); o.folder {
@@ -88,7 +91,8 @@ func readObject(f File, path string, kind *elfobj.Head) *object {
 		return o
 	}
 	o.head, o.magic = h, true
-	if h.Class == 0 || h.Type != typeExec && h.Type != typeDyn || h.PhEntSize != phEntSize(h.Class) {
+	if h.Class == 0 || h.Type != typeExec && h.Type != typeDyn ||
+		h.PhEntSize != phEntSize(h.Class) {
 		return o
 	}
 	if o.segments, o.unread = h.Segments(f, f.Size()); o.unread != nil {
@@ -143,7 +147,8 @@ type store struct {
 	marks   int
 }
 
-// maxHeld is where the store is emptied: with what the collector leaves behind it keeps the process under 300 MB.
+// maxHeld is where the store is emptied: with what the collector leaves behind it keeps the process
+// under 300 MB.
 const maxHeld = 96 << 20
 
 func newStore(root Root) *store {
@@ -197,7 +202,8 @@ func (s *store) hold(o *object) {
 
 // like is an object as a loader sees it that takes every file for one of its own kind.
 func (s *store) like(o *object, path string, kind *elfobj.Head) *object {
-	if h := o.head; o.folder || h != nil && h.Class == kind.Class && h.Big == kind.Big && h.Machine == kind.Machine {
+	if h := o.head; o.folder ||
+		h != nil && h.Class == kind.Class && h.Big == kind.Big && h.Machine == kind.Machine {
 		return o
 	}
 	if o.other == nil {
@@ -246,7 +252,8 @@ func rooted(path string) string {
 
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// passes tells whether the search goes on after such an error in a folder that exists (open_path: ENOENT and EACCES).
+// passes tells whether the search goes on after such an error in a folder that exists (open_path:
+// ENOENT and EACCES).
 func passes(err error) bool {
 	return notThere(err) || errors.Is(err, fs.ErrPermission)
 }

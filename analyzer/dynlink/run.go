@@ -16,14 +16,18 @@ type run struct {
 	asking   string
 	number   int
 
-	main    *loaded
-	all     []*loaded                                  // in the order of the link map list
-	scope   []*loaded                                  // the main program's search list, without what was not found
-	order   []entry                                    // the same with who asked first
-	lost    []lost                                     // every need that nothing answers
-	lent    func(name string) (o *object, path string) // who answers where no path leads to a file; nil: nobody
-	known   map[string]*loaded                         // who answers to a name: names asked by, and SONAMEs
-	asked   map[string]*loaded                         // who was asked for by a name: what DT_VERNEED is matched with
+	main *loaded
+	all  []*loaded // in the order of the link map list
+	// the main program's search list, without what was not found
+	scope []*loaded
+	order []entry // the same with who asked first
+	lost  []lost  // every need that nothing answers
+	// who answers where no path leads to a file; nil: nobody
+	lent func(name string) (o *object, path string)
+	// who answers to a name: names asked by, and SONAMEs
+	known map[string]*loaded
+	// who was asked for by a name: what DT_VERNEED is matched with
+	asked   map[string]*loaded
 	byFile  map[*object]*loaded
 	libPath []string // LD_LIBRARY_PATH as folders
 	program []string // of an Environment: DT_RPATH of the program that loads main
@@ -31,7 +35,8 @@ type run struct {
 	direct  []*object      // see near
 	hints   [hints]*object // who served the last reference of a hash; never the main program
 	opening bool           // the program runs, and opens a library
-	bare    bool           // an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
+	// an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
+	bare bool
 }
 
 // lost is a need that nothing answers.
@@ -50,11 +55,12 @@ type loaded struct {
 	names    []string // as asked by
 	by       *loaded  // who asked first; nil: nobody
 	foundBy  string
-	origin   string                           // $ORIGIN
-	fake     bool                             // not found
-	reserved bool                             // part of the search list
-	cut      uint16                           // version indexes from here on mean nothing, see versions; 0: all do
-	beyond   map[uint16]elfobj.IndexedVersion // what the loader reads there
+	origin   string // $ORIGIN
+	fake     bool   // not found
+	reserved bool   // part of the search list
+	// version indexes from here on mean nothing, see versions; 0: all do
+	cut    uint16
+	beyond map[uint16]elfobj.IndexedVersion // what the loader reads there
 
 	list   []*loaded   // of one that was opened: its search list
 	scopes [][]*loaded // of a process: where its references were looked up
@@ -77,7 +83,8 @@ func (l *loaded) calledBy(name string) bool {
 	return false
 }
 
-// start puts the main program into a fresh load of about so many objects. What is left of an earlier load is cleared away.
+// start puts the main program into a fresh load of about so many objects. What is left of an
+// earlier load is cleared away.
 func (r *run) start(o *object, asked string, size int) {
 	if r.known == nil {
 		r.known, r.asked = make(map[string]*loaded, size), make(map[string]*loaded, size)
@@ -104,7 +111,19 @@ func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded
 	if l == nil || l.path != found {
 		l = &loaded{object: o}
 	}
-	*l = loaded{object: o, path: found, shown: found, by: by, foundBy: how, names: l.names[:0], origin: l.origin, rpath: l.rpath, runpath: l.runpath, rpathDone: l.rpathDone, runpathDone: l.runpathDone}
+	*l = loaded{
+		object:      o,
+		path:        found,
+		shown:       found,
+		by:          by,
+		foundBy:     how,
+		names:       l.names[:0],
+		origin:      l.origin,
+		rpath:       l.rpath,
+		runpath:     l.runpath,
+		rpathDone:   l.rpathDone,
+		runpathDone: l.runpathDone,
+	}
 	if o.library != nil {
 		o.again = l
 	}
@@ -140,7 +159,8 @@ func (r *run) index(l *loaded, name string) {
 	}
 }
 
-// originOf is $ORIGIN of an object: the folder of the path by which it was opened, links unresolved.
+// originOf is $ORIGIN of an object: the folder of the path by which it was opened, links
+// unresolved.
 func (l *loaded) originOf() string {
 	if l.origin == "" {
 		l.origin = origin(l.path)
@@ -184,7 +204,10 @@ func (r *run) reportUndefined() {
 		m := l.object.m
 		for _, ref := range r.undefined(l) {
 			if !ref.Weak {
-				r.answer.Undefined = append(r.answer.Undefined, Undefined{string(m.Name(ref)), m.Version(ref.Version).Name, l.shown})
+				r.answer.Undefined = append(
+					r.answer.Undefined,
+					Undefined{string(m.Name(ref)), m.Version(ref.Version).Name, l.shown},
+				)
 			}
 		}
 	}

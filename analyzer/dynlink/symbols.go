@@ -25,8 +25,9 @@ func wanted(m *elfobj.Mapping, r elfobj.Reference) want {
 	return w
 }
 
-// defines is one step of do_lookup_x (glibc, elf/dl-lookup.c): whether a reference binds to this object. bare tells that the object has the symbol
-// and no DT_VERSYM while a version is asked for, which older loaders refuse with an assertion where the object is the one named.
+// defines is one step of do_lookup_x (glibc, elf/dl-lookup.c): whether a reference binds to this
+// object. bare tells that the object has the symbol and no DT_VERSYM while a version is asked for,
+// which older loaders refuse with an assertion where the object is the one named.
 func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 	c := m.Lookup(w.name, w.hash)
 	defaults := 0
@@ -37,7 +38,9 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 			break
 		}
 		d := m.Definition(s)
-		if !d.Value && !d.Absolute && d.Type != sttTLS || w.class&elfobj.ClassPLT != 0 && d.Undefined || 1<<d.Type&sttAllowed == 0 {
+		if !d.Value && !d.Absolute && d.Type != sttTLS ||
+			w.class&elfobj.ClassPLT != 0 && d.Undefined ||
+			1<<d.Type&sttAllowed == 0 {
 			continue
 		}
 		versioned := w.version.Hash != 0
@@ -46,7 +49,8 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 		}
 		v := m.Version(d.Index)
 		o := elfobj.Offer{
-			Same: v.Hash == w.version.Hash && v.Name == w.version.Name, Bare: versioned && v.Hash == 0, Oldest: d.Index <= 2,
+			Same: v.Hash == w.version.Hash &&
+				v.Name == w.version.Name, Bare: versioned && v.Hash == 0, Oldest: d.Index <= 2,
 			Hidden: d.Hidden, Versioned: versioned, Strict: w.version.Hidden,
 		}
 		switch o.Match() {
@@ -60,8 +64,9 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 	return defaults == 1 && !only.Unseen && !only.Local, false
 }
 
-// foreign are the references that the object itself does not satisfy. Which object of the scope satisfies a reference depends on the order; whether any
-// does, does not, and an object is always in its own scope.
+// foreign are the references that the object itself does not satisfy. Which object of the scope
+// satisfies a reference depends on the order; whether any does, does not, and an object is always
+// in its own scope.
 func foreign(m *elfobj.Mapping) []elfobj.Reference {
 	var out []elfobj.Reference
 	for _, r := range m.References {
@@ -77,7 +82,8 @@ func foreign(m *elfobj.Mapping) []elfobj.Reference {
 	return out
 }
 
-// bindings remembers who satisfied the references of an object in an earlier scope: in a scope with the same providers nothing needs to be looked up again.
+// bindings remembers who satisfied the references of an object in an earlier scope: in a scope with
+// the same providers nothing needs to be looked up again.
 type bindings struct {
 	by   []*object // per foreign reference; nil: nobody
 	uses []*object // the distinct ones
@@ -87,7 +93,8 @@ type bindings struct {
 	mark int
 }
 
-// undefined gives the references of an object that nothing in the scope satisfies, weak ones included.
+// undefined gives the references of an object that nothing in the scope satisfies, weak ones
+// included.
 func (r *run) undefined(l *loaded) []elfobj.Reference {
 	o := l.object
 	b := &o.bound
@@ -111,7 +118,8 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 		near := r.near(l)
 		for i, ref := range o.foreign {
 			p := b.by[i]
-			if p == nil || p.bound.in != r.number || p == r.main.object && ref.Class&elfobj.ClassCopy != 0 {
+			if p == nil || p.bound.in != r.number ||
+				p == r.main.object && ref.Class&elfobj.ClassCopy != 0 {
 				p = r.provider(wanted(o.m, ref), near)
 				b.by[i] = p
 			}
@@ -160,8 +168,9 @@ func (r *run) near(l *loaded) []*object {
 	return r.direct
 }
 
-// provider finds some object of the scope that satisfies a reference. It begins with the library that the version names, with what served the last reference
-// to that name, and with those near, and ends with the main program: what it finds then is likely to hold in other scopes too.
+// provider finds some object of the scope that satisfies a reference. It begins with the library
+// that the version names, with what served the last reference to that name, and with those near,
+// and ends with the main program: what it finds then is likely to hold in other scopes too.
 func (r *run) provider(w want, near []*object) *object {
 	hint := &r.hints[w.hash%hints]
 	if o := *hint; o != nil {
@@ -170,7 +179,8 @@ func (r *run) provider(w want, near []*object) *object {
 		}
 	}
 	if w.version.Library != "" {
-		if l := r.asked[w.version.Library]; l != nil && l.object != nil && l.reserved && l != r.main {
+		if l := r.asked[w.version.Library]; l != nil && l.object != nil && l.reserved &&
+			l != r.main {
 			if yes, _ := defines(l.object.m, w); yes {
 				*hint = l.object
 				return l.object
@@ -199,7 +209,8 @@ func (r *run) provider(w want, near []*object) *object {
 	return nil
 }
 
-// first finds who satisfies a reference, in the loader's order. refused is the object at which an older loader fails an assertion.
+// first finds who satisfies a reference, in the loader's order. refused is the object at which an
+// older loader fails an assertion.
 func (r *run) first(w want, scopes [][]*loaded) (provider, refused *loaded) {
 	for _, scope := range scopes {
 		for _, l := range scope {

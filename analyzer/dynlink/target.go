@@ -9,8 +9,9 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Platform is the root as a target on an architecture: the libraries that its loader finds by their names alone, and what those need. name is what reports call
-// it. It returns an error where the root has no loader for the architecture.
+// Platform is the root as a target on an architecture: the libraries that its loader finds by their
+// names alone, and what those need. name is what reports call it. It returns an error where the
+// root has no loader for the architecture.
 func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	r := &run{store: l.store, linker: l, answer: &Answer{}}
 	r.main = &loaded{object: &object{m: &elfobj.Mapping{}}}
@@ -38,7 +39,11 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 		if err != nil || o.m == nil {
 			return nil, fmt.Errorf("%s, the loader for %s, can't be read", own, arch)
 		}
-		u := &musl{arch: muslArch(arch), kind: o.head, self: &loaded{object: o, path: own, shown: own, foundBy: foundLoader}}
+		u := &musl{
+			arch: muslArch(arch),
+			kind: o.head,
+			self: &loaded{object: o, path: own, shown: own, foundBy: foundLoader},
+		}
 		u.path = u.folders(r)
 		t.search = func(name string, by *loaded) (*object, string) {
 			if reservedByMusl(name) != "" {

@@ -5,9 +5,10 @@ import (
 	"debug/elf"
 )
 
-// Code tells where in a file its machine code lies, by the first bytes of it: pairs of an offset and the offset behind, in order. They are the executable
-// segments that nothing else which a program header names overlaps; in most objects half of the file, and nothing that Read looks at. It is nil where the
-// program headers lie elsewhere or are damaged: Read says why.
+// Code tells where in a file its machine code lies, by the first bytes of it: pairs of an offset
+// and the offset behind, in order. They are the executable segments that nothing else which a
+// program header names overlaps; in most objects half of the file, and nothing that Read looks at.
+// It is nil where the program headers lie elsewhere or are damaged: Read says why.
 func Code(head []byte) [][2]int64 {
 	size := int64(len(head))
 	h, err := ReadHead(bytes.NewReader(head), size, nil)
@@ -40,14 +41,18 @@ func phEntSize(class int) uint16 {
 
 // code tells an executable segment behind the file's start, which holds the headers.
 func (s *Segment) code() bool {
-	return elf.ProgType(s.Type) == elf.PT_LOAD && elf.ProgFlag(s.Flags)&elf.PF_X != 0 && s.Offset > 0 && s.Offset < 1<<62 && s.FileSize < 1<<62
+	return elf.ProgType(s.Type) == elf.PT_LOAD && elf.ProgFlag(s.Flags)&elf.PF_X != 0 &&
+		s.Offset > 0 &&
+		s.Offset < 1<<62 &&
+		s.FileSize < 1<<62
 }
 
 // overlaps tells whether another segment has bytes of that one.
 func overlaps(segments []Segment, n int) bool {
 	one := &segments[n]
 	for i, s := range segments {
-		if i != n && s.FileSize > 0 && s.Offset < one.Offset+one.FileSize && (one.Offset < s.Offset || one.Offset-s.Offset < s.FileSize) {
+		if i != n && s.FileSize > 0 && s.Offset < one.Offset+one.FileSize &&
+			(one.Offset < s.Offset || one.Offset-s.Offset < s.FileSize) {
 			return true
 		}
 	}

@@ -32,7 +32,8 @@ func samples(t *testing.T) [][]byte {
 	return out
 }
 
-// TestCode holds that the code of an object lies in executable segments and that Read takes nothing from there.
+// TestCode holds that the code of an object lies in executable segments and that Read takes nothing
+// from there.
 func TestCode(t *testing.T) {
 	found := 0
 	for _, b := range samples(t) {
@@ -45,7 +46,9 @@ func TestCode(t *testing.T) {
 		for _, c := range code {
 			ok := false
 			for _, p := range f.Progs {
-				ok = ok || p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Off > 0 && int64(p.Off) <= c[0] && c[1] <= int64(p.Off+p.Filesz)
+				ok = ok ||
+					p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Off > 0 && int64(p.Off) <= c[0] &&
+						c[1] <= int64(p.Off+p.Filesz)
 			}
 			if !ok || c[0] >= c[1] {
 				t.Errorf("%d to %d is in no executable segment", c[0], c[1])
@@ -58,7 +61,13 @@ func TestCode(t *testing.T) {
 		for _, s := range r.seen {
 			for _, c := range code {
 				if s[0] < c[1] && c[0] < s[1] {
-					t.Errorf("Read takes %d to %d, and code is from %d to %d", s[0], s[1], c[0], c[1])
+					t.Errorf(
+						"Read takes %d to %d, and code is from %d to %d",
+						s[0],
+						s[1],
+						c[0],
+						c[1],
+					)
 				}
 			}
 		}

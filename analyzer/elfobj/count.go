@@ -3,15 +3,19 @@ package elfobj
 import "debug/elf"
 
 // No dynamic tag says how many symbols there are. countSymbols takes the largest of what these say:
-// DT_HASH (exact), DT_GNU_HASH (all exported symbols, nothing for an object that exports none), the symbols that
-// relocations use, the distance to the string table where nothing lies between, DT_MIPS_SYMTABNO, and .dynsym where
-// there are section headers. It is an error when one of them reaches into the next table.
+// DT_HASH (exact), DT_GNU_HASH (all exported symbols, nothing for an object that exports none), the
+// symbols that relocations use, the distance to the string table where nothing lies between,
+// DT_MIPS_SYMTABNO, and .dynsym where there are section headers. It is an error when one of them
+// reaches into the next table.
 func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *symbolUses, error) {
 	symtab := d.value(elf.DT_SYMTAB)
 	entry := m.symbolSize()
 	_, have, ok := m.at(symtab)
 	if !ok {
-		return 0, nil, damaged("the symbol table (DT_SYMTAB) at address %#x lies in no segment", symtab)
+		return 0, nil, damaged(
+			"the symbol table (DT_SYMTAB) at address %#x lies in no segment",
+			symtab,
+		)
 	}
 	limit := have / entry
 	var after elf.DynTag // the table that follows next
@@ -43,7 +47,13 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 			return 0, nil, err
 		}
 		if k > limit {
-			return 0, nil, damaged("%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d", c.what, k, symtab, limit)
+			return 0, nil, damaged(
+				"%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d",
+				c.what,
+				k,
+				symtab,
+				limit,
+			)
 		}
 		n = max(n, k)
 	}
@@ -68,8 +78,8 @@ func (f *file) symbolSize() uint64 {
 	return 16
 }
 
-// countHash reads nchain of DT_HASH, which has one chain entry for each symbol. On s390x (and alpha) the words of
-// this table have 8 bytes (binutils, bfd/elf64-s390.c).
+// countHash reads nchain of DT_HASH, which has one chain entry for each symbol. On s390x (and
+// alpha) the words of this table have 8 bytes (binutils, bfd/elf64-s390.c).
 func countHash(m *image, d *dynamic, o *Object) (uint64, error) {
 	if !d.has(elf.DT_HASH) {
 		return 0, nil
@@ -92,8 +102,8 @@ func countHash(m *image, d *dynamic, o *Object) (uint64, error) {
 	return uint64(m.order.Uint32(b)), nil
 }
 
-// countGNUHash finds the last symbol of the last chain. Buckets name the first symbol of a chain, a chain ends with an
-// odd hash value. Format: binutils, bfd/elflink.c, and glibc, elf/dl-lookup.c.
+// countGNUHash finds the last symbol of the last chain. Buckets name the first symbol of a chain, a
+// chain ends with an odd hash value. Format: binutils, bfd/elflink.c, and glibc, elf/dl-lookup.c.
 func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	if !d.has(elf.DT_GNU_HASH) {
 		return 0, nil
@@ -126,12 +136,23 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 		return 0, nil
 	}
 	if last < first {
-		return 0, damaged("%s at offset %d: a bucket names symbol %d, and its first symbol is %d", what, off, last, first)
+		return 0, damaged(
+			"%s at offset %d: a bucket names symbol %d, and its first symbol is %d",
+			what,
+			off,
+			last,
+			first,
+		)
 	}
 	chain := start + 4*buckets + 4*(last-first)
 	_, have, _ := m.at(addr)
 	if chain+4 > have {
-		return 0, damaged("%s at offset %d: the chain of symbol %d lies beyond its segment", what, off, last)
+		return 0, damaged(
+			"%s at offset %d: the chain of symbol %d lies beyond its segment",
+			what,
+			off,
+			last,
+		)
 	}
 	var n uint64
 	err = m.each(off+chain, have-chain, 4, what, func(i uint64, b []byte) (bool, error) {

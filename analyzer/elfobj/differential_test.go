@@ -33,7 +33,10 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 	if ns, err := f.DynamicVersionNeeds(); err == nil {
 		for _, n := range ns {
 			for _, v := range n.Needs {
-				needs = append(needs, fmt.Sprint(n.Name, " ", v.Dep, " ", v.Flags&elf.VER_FLG_WEAK != 0))
+				needs = append(
+					needs,
+					fmt.Sprint(n.Name, " ", v.Dep, " ", v.Flags&elf.VER_FLG_WEAK != 0),
+				)
 			}
 		}
 	}
@@ -49,7 +52,18 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 	needs, own = nil, nil
 	if ds, err := f.DynamicVersions(); err == nil {
 		for _, d := range ds {
-			needs = append(needs, fmt.Sprint(d.Name, " ", d.Flags&elf.VER_FLG_BASE != 0, " ", d.Flags&elf.VER_FLG_WEAK != 0, " ", len(d.Deps)))
+			needs = append(
+				needs,
+				fmt.Sprint(
+					d.Name,
+					" ",
+					d.Flags&elf.VER_FLG_BASE != 0,
+					" ",
+					d.Flags&elf.VER_FLG_WEAK != 0,
+					" ",
+					len(d.Deps),
+				),
+			)
 		}
 	}
 	for _, d := range o.VersionDefs {
@@ -60,7 +74,8 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 	}
 }
 
-// compareSymbols checks Imports and Exports, in their order, against the symbols of debug/elf that they are about.
+// compareSymbols checks Imports and Exports, in their order, against the symbols of debug/elf that
+// they are about.
 func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 	t.Helper()
 	syms, err := f.DynamicSymbols()
@@ -71,7 +86,9 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 	imports, exports := 0, 0
 	for _, s := range syms {
 		bind := elf.ST_BIND(s.Info)
-		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
+		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique ||
+			vis == elf.STV_HIDDEN ||
+			vis == elf.STV_INTERNAL {
 			continue
 		}
 		kind, weak := kinds[elf.ST_TYPE(s.Info)], bind == elf.STB_WEAK
@@ -100,7 +117,13 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 		exports++
 	}
 	if imports != o.Imports.Len() || exports != o.Exports.Len() {
-		t.Errorf("%d imports and %d exports, debug/elf has %d and %d", o.Imports.Len(), o.Exports.Len(), imports, exports)
+		t.Errorf(
+			"%d imports and %d exports, debug/elf has %d and %d",
+			o.Imports.Len(),
+			o.Exports.Len(),
+			imports,
+			exports,
+		)
 	}
 }
 

@@ -1,28 +1,29 @@
-// Package elfobj holds one ELF file as plain data: what it needs, what it imports and exports under which version.
+// Package elfobj holds one ELF file as plain data: what it needs, what it imports and exports under
+// which version.
 //
 //	o, err := elfobj.Read(r, size)   // a real file, from anybody
 //	o, err := elfobj.Parse(text)     // the text form below, from a test
 //	b, err := elfobj.Write(o)        // a real file again
 //
-// Read sees what the dynamic linker sees: program headers, PT_DYNAMIC and the tables that it names. Section headers are
-// used for hints only (.comment, GPU code), so an object without them reads the same. It never runs anything, and it
-// never asks what a machine or a platform provides.
+// Read sees what the dynamic linker sees: program headers, PT_DYNAMIC and the tables that it names.
+// Section headers are used for hints only (.comment, GPU code), so an object without them reads the
+// same. It never runs anything, and it never asks what a machine or a platform provides.
 //
-// The bytes come from a stranger's pull request. A 64 KB file whose Verneed records overlap makes debug/elf allocate
-// 917 MB; a file without section headers makes its ImportedLibraries say "none" without an error. Here every count,
-// offset and length is checked against the file before it is used, records and text are charged against budgets
-// (limits.go), and what contradicts itself is an error that names the table: an object that was not read is never an
-// object without needs.
+// The bytes come from a stranger's pull request. A 64 KB file whose Verneed records overlap makes
+// debug/elf allocate 917 MB; a file without section headers makes its ImportedLibraries say "none"
+// without an error. Here every count, offset and length is checked against the file before it is
+// used, records and text are charged against budgets (limits.go), and what contradicts itself is an
+// error that names the table: an object that was not read is never an object without needs.
 //
 // # Text form
 //
-// A line is a keyword and its arguments, separated by spaces; empty lines and lines that start with # are ignored. The
-// first line is
+// A line is a keyword and its arguments, separated by spaces; empty lines and lines that start with
+// # are ignored. The first line is
 //
 //	elf ARCH [dyn|exec|rel|core] [static]
 //
-// with ARCH as of Object.Arch. The default is dyn; static says that there is no PT_DYNAMIC (rel and core never have one).
-// The other lines, in any order, all optional:
+// with ARCH as of Object.Arch. The default is dyn; static says that there is no PT_DYNAMIC (rel and
+// core never have one). The other lines, in any order, all optional:
 //
 //	soname libfoo.so.1
 //	needed libc.so.6                        once for each DT_NEEDED
@@ -65,13 +66,15 @@
 //	import unused by=none                   no relocation: the loader never looks it up
 //	export object stdout by=copy            a program's copy of a library's variable
 //
-// WAY is jump-slot, glob-dat, word, copy, tls-gd, tls-ie, tls-desc, relative, irelative, other or none (Relocs). An import that says nothing is filled in
-// by glob-dat, or by a word on machines without it, and a thread-local one by none.
+// WAY is jump-slot, glob-dat, word, copy, tls-gd, tls-ie, tls-desc, relative, irelative, other or
+// none (Relocs). An import that says nothing is filled in by glob-dat, or by a word on machines
+// without it, and a thread-local one by none.
 //
 // KIND is notype, object, func (the default), tls, ifunc, common, section, file or 0x….
 //
-// Implied are a verneed for each version that an import names, a verdef for each version that an export has and for
-// each PARENT, a base verdef with the SONAME where there are both, and versym yes where there is any version.
-// A value with spaces at its ends, quotes, control or non-ASCII characters is written as a Go string ("a\nb"), and so is
-// a symbol that contains @ or a space, or reads like a keyword ("weak").
+// Implied are a verneed for each version that an import names, a verdef for each version that an
+// export has and for each PARENT, a base verdef with the SONAME where there are both, and versym
+// yes where there is any version. A value with spaces at its ends, quotes, control or non-ASCII
+// characters is written as a Go string ("a\nb"), and so is a symbol that contains @ or a space, or
+// reads like a keyword ("weak").
 package elfobj

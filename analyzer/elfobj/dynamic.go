@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// dynamic is the content of PT_DYNAMIC: the last value of each tag, as the loader keeps it, and all DT_NEEDED.
+// dynamic is the content of PT_DYNAMIC: the last value of each tag, as the loader keeps it, and all
+// DT_NEEDED.
 type dynamic struct {
 	tags   map[elf.DynTag]uint64
 	needed []uint64
@@ -14,15 +15,17 @@ type dynamic struct {
 func (d *dynamic) has(t elf.DynTag) bool     { _, ok := d.tags[t]; return ok }
 func (d *dynamic) value(t elf.DynTag) uint64 { return d.tags[t] }
 
-// dtRelrAndroid is DT_ANDROID_RELR (bionic, linker/linker.cpp), the tag from before DT_RELR was agreed on.
+// dtRelrAndroid is DT_ANDROID_RELR (bionic, linker/linker.cpp), the tag from before DT_RELR was
+// agreed on.
 const (
 	dtRelr        = elf.DynTag(36)
 	dtRelrAndroid = elf.DynTag(0x6fffe000)
 )
 
-// findDynamic gives the PT_DYNAMIC that the loader uses: the last one that has bytes. nil means that there is none
-// (a static program) or that its bytes were left out (a file of debug information, objcopy --only-keep-debug).
-// That second case is glibc's own: _dl_map_object_from_fd skips a PT_DYNAMIC whose p_filesz is 0.
+// findDynamic gives the PT_DYNAMIC that the loader uses: the last one that has bytes. nil means
+// that there is none (a static program) or that its bytes were left out (a file of debug
+// information, objcopy --only-keep-debug). That second case is glibc's own: _dl_map_object_from_fd
+// skips a PT_DYNAMIC whose p_filesz is 0.
 func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 	for i := range ps {
 		if ps[i].typ == elf.PT_DYNAMIC {
@@ -35,9 +38,9 @@ func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 	return p, emptied && p == nil
 }
 
-// strippedDynamic recognizes the debug files of eu-strip, which leaves the program headers as they were: the section
-// .dynamic is NOBITS, and nothing that the loader could use stands where PT_DYNAMIC leads. The section alone is not
-// believed, or it would hide a library from every check.
+// strippedDynamic recognizes the debug files of eu-strip, which leaves the program headers as they
+// were: the section .dynamic is NOBITS, and nothing that the loader could use stands where
+// PT_DYNAMIC leads. The section alone is not believed, or it would hide a library from every check.
 func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bool {
 	nobits := func(s section) bool { return s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr }
 	if !slices.ContainsFunc(secs, nobits) {
@@ -51,7 +54,8 @@ func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bo
 	return err != nil || !d.has(elf.DT_STRTAB)
 }
 
-// readDynamic reads tags until DT_NULL. The loader finds them by address and does not look at p_filesz.
+// readDynamic reads tags until DT_NULL. The loader finds them by address and does not look at
+// p_filesz.
 func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	w := m.wordSize()
 	if p.vaddr%w != 0 {
@@ -80,7 +84,10 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 		return true, nil
 	})
 	if err == nil && !done {
-		err = damaged("PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends", off)
+		err = damaged(
+			"PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends",
+			off,
+		)
 	}
 	return d, err
 }

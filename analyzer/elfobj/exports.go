@@ -8,14 +8,16 @@ import (
 	"sync"
 )
 
-// Exports are the defined symbols of an object, in table order, in rows of 20 bytes. nil is an empty list. A list does not change.
+// Exports are the defined symbols of an object, in table order, in rows of 20 bytes. nil is an
+// empty list. A list does not change.
 type Exports struct {
 	names    *Names
 	versions []string // of rows; the first is none
 	rows     []exportRow
 
-	sort   sync.Once
-	byName []int32 // places in rows by number of the name, then place; made when a single name is asked for
+	sort sync.Once
+	// places in rows by number of the name, then place; made when a single name is asked for
+	byName []int32
 }
 
 type exportRow struct {
@@ -32,7 +34,19 @@ func NewExports(list ...Export) *Exports {
 	versions := newNumbered[string]()
 	l.names.fill(func(add func(string, bool) uint32) {
 		for _, e := range list {
-			l.rows = append(l.rows, exportRow{add(e.Name, false), versions.of(e.Version), halves(e.Size), e.Relocs, kindNumber(e.Kind), e.Hidden, e.Weak, e.Unique})
+			l.rows = append(
+				l.rows,
+				exportRow{
+					add(e.Name, false),
+					versions.of(e.Version),
+					halves(e.Size),
+					e.Relocs,
+					kindNumber(e.Kind),
+					e.Hidden,
+					e.Weak,
+					e.Unique,
+				},
+			)
 		}
 	})
 	l.versions = versions.list
@@ -52,12 +66,22 @@ func (l *Exports) Len() int {
 // At is one of them, by its place from 0.
 func (l *Exports) At(n int) Export {
 	r := &l.rows[n]
-	return Export{l.names.Name(r.name), l.versions[r.version], r.hidden, r.weak, r.unique, r.relocs, kinds[r.kind], uint64(r.size[0]) | uint64(r.size[1])<<32}
+	return Export{
+		l.names.Name(r.name),
+		l.versions[r.version],
+		r.hidden,
+		r.weak,
+		r.unique,
+		r.relocs,
+		kinds[r.kind],
+		uint64(r.size[0]) | uint64(r.size[1])<<32,
+	}
 }
 
 // Any tells whether one of their names is as asked.
 func (l *Exports) Any(is func(name string) bool) bool {
-	return l != nil && slices.ContainsFunc(l.rows, func(r exportRow) bool { return is(l.names.Name(r.name)) })
+	return l != nil &&
+		slices.ContainsFunc(l.rows, func(r exportRow) bool { return is(l.names.Name(r.name)) })
 }
 
 // Name is At without the rest.

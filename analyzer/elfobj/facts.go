@@ -15,11 +15,19 @@ type Facts struct {
 
 // Facts derives what follows from o.
 func (o *Object) Facts() Facts {
-	return Facts{Object: o, Arch: o.Arch(), FlagNames: flagList(o.Flags, flagNames), Flag1Names: flagList(o.Flags1, flag1Names),
-		ISALevel: ISALevel(o.ISA), Lazy: o.Lazy(), Toolchain: o.Toolchain()}
+	return Facts{
+		Object:     o,
+		Arch:       o.Arch(),
+		FlagNames:  flagList(o.Flags, flagNames),
+		Flag1Names: flagList(o.Flags1, flag1Names),
+		ISALevel:   ISALevel(o.ISA),
+		Lazy:       o.Lazy(),
+		Toolchain:  o.Toolchain(),
+	}
 }
 
-// Lazy tells whether the object has calls that are bound when they are first made: it does not ask to be bound at once, and has jump slots.
+// Lazy tells whether the object has calls that are bound when they are first made: it does not ask
+// to be bound at once, and has jump slots.
 func (o *Object) Lazy() bool {
 	if o.Flags&uint64(elf.DF_BIND_NOW) != 0 || o.Flags1&uint64(elf.DF_1_NOW) != 0 {
 		return false
@@ -37,8 +45,9 @@ func (o *Object) Lazy() bool {
 	return false
 }
 
-// ISALevel names the highest level in a set of GNU_PROPERTY_X86_ISA_1_*: "x86-64-v2", "x86-64-v3" or "x86-64-v4". It is "" for the baseline, which every
-// x86_64 machine has, and "x86-64-v5 or later" for a bit that has no name yet.
+// ISALevel names the highest level in a set of GNU_PROPERTY_X86_ISA_1_*: "x86-64-v2", "x86-64-v3"
+// or "x86-64-v4". It is "" for the baseline, which every x86_64 machine has, and "x86-64-v5 or
+// later" for a bit that has no name yet.
 func ISALevel(bits uint32) string {
 	switch {
 	case bits>>4 != 0:

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// file is the bytes of an object with what is needed to decode them. No method trusts an offset or a length.
+// file is the bytes of an object with what is needed to decode them. No method trusts an offset or
+// a length.
 type file struct {
 	r     io.ReaderAt
 	size  uint64
@@ -22,7 +23,13 @@ func (f *file) has(off, n uint64) bool { return n <= f.size && off <= f.size-n }
 // bytes reads n bytes at off. The caller has bounded n; the file's size bounds it again.
 func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	if !f.has(off, n) {
-		return nil, truncated("%s should be %d bytes at offset %d, and the file ends at %d", what, n, off, f.size)
+		return nil, truncated(
+			"%s should be %d bytes at offset %d, and the file ends at %d",
+			what,
+			n,
+			off,
+			f.size,
+		)
 	}
 	b := make([]byte, n)
 	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
@@ -31,9 +38,14 @@ func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	return b, nil
 }
 
-// each reads n bytes at off in few large reads and gives them to yield as entries of the given size, until yield says
-// stop. A rest that is smaller than an entry is left out. yield must not keep the entry.
-func (f *file) each(off, n, entry uint64, what string, yield func(i uint64, b []byte) (more bool, err error)) error {
+// each reads n bytes at off in few large reads and gives them to yield as entries of the given
+// size, until yield says stop. A rest that is smaller than an entry is left out. yield must not
+// keep the entry.
+func (f *file) each(
+	off, n, entry uint64,
+	what string,
+	yield func(i uint64, b []byte) (more bool, err error),
+) error {
 	chunk := f.chunk // a yield that reads something else by each takes another
 	f.chunk = nil
 	if need := int(min(n/entry, max(chunkSize/entry, 1)) * entry); need > len(chunk) {
@@ -60,7 +72,8 @@ func (f *file) each(off, n, entry uint64, what string, yield func(i uint64, b []
 // chunkSize is how much of a table is read at once.
 const chunkSize = 64 << 10
 
-// readError names the place of a failed read. An end of file here means that the size given to Read was wrong.
+// readError names the place of a failed read. An end of file here means that the size given to Read
+// was wrong.
 func readError(err error, off uint64, what string) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return truncated("%s: the file ends at offset %d", what, off)

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its errors are the
-// documented ones; and where section headers and program headers say the same, debug/elf finds the same needs.
+// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its
+// errors are the documented ones; and where section headers and program headers say the same,
+// debug/elf finds the same needs.
 func FuzzRead(f *testing.F) {
 	for name, text := range texts {
 		b, err := Write(parse(f, text))
@@ -44,7 +45,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("two answers for the same bytes")
 		}
 		if err != nil {
-			if o != nil || !(errors.Is(err, ErrNotELF) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrTooLarge)) {
+			if o != nil ||
+				!(errors.Is(err, ErrNotELF) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrTooLarge)) {
 				t.Fatalf("object %v, error %v", o, err)
 			}
 			return
@@ -91,8 +93,8 @@ func textSize(o *Object) int {
 	return n
 }
 
-// sectionsAgree tells whether the section headers describe the same PT_DYNAMIC and string table as the program headers,
-// with nothing behind DT_NULL, which debug/elf does not stop at.
+// sectionsAgree tells whether the section headers describe the same PT_DYNAMIC and string table as
+// the program headers, with nothing behind DT_NULL, which debug/elf does not stop at.
 func sectionsAgree(d *elf.File, b []byte) bool {
 	var o Object
 	f, h, err := readHeader(bytes.NewReader(b), int64(len(b)), &o)
@@ -119,7 +121,9 @@ func sectionsAgree(d *elf.File, b []byte) bool {
 	str := d.Sections[s.Link]
 	off, _, ok := m.at(p.vaddr)
 	strOff, _, strOK := m.at(dyn.value(elf.DT_STRTAB))
-	if !ok || !strOK || s.Offset != off || str.Type != elf.SHT_STRTAB || str.Offset != strOff || str.Size != dyn.value(elf.DT_STRSZ) || str.Flags&elf.SHF_COMPRESSED != 0 {
+	if !ok || !strOK || s.Offset != off || str.Type != elf.SHT_STRTAB || str.Offset != strOff ||
+		str.Size != dyn.value(elf.DT_STRSZ) ||
+		str.Flags&elf.SHF_COMPRESSED != 0 {
 		return false
 	}
 	data, err := s.Data()
@@ -137,7 +141,8 @@ func sectionsAgree(d *elf.File, b []byte) bool {
 	return false
 }
 
-// FuzzParse: what Parse takes, Text writes so that Parse gives the same, and Write makes a file that reads the same.
+// FuzzParse: what Parse takes, Text writes so that Parse gives the same, and Write makes a file
+// that reads the same.
 func FuzzParse(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text)

@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Head is the start of an ELF file with nothing judged: each loader has its own rules and words for what is wrong with it.
+// Head is the start of an ELF file with nothing judged: each loader has its own rules and words for
+// what is wrong with it.
 type Head struct {
 	Ident     [16]byte // e_ident
 	Class     int      // 32 or 64; 0 where EI_CLASS says neither
@@ -23,16 +24,19 @@ type Head struct {
 
 // Segment is one program header.
 type Segment struct {
-	Type                                   uint32 // 1 is PT_LOAD, 2 is PT_DYNAMIC, 3 is PT_INTERP, 4 is PT_NOTE
+	// 1 is PT_LOAD, 2 is PT_DYNAMIC, 3 is PT_INTERP, 4 is PT_NOTE
+	Type                                   uint32
 	Flags                                  uint32
 	Offset, Addr, FileSize, MemSize, Align uint64
 }
 
-// headRead is how much of a file ReadHead takes at once: like glibc's struct filebuf, header and program headers of nearly all files.
+// headRead is how much of a file ReadHead takes at once: like glibc's struct filebuf, header and
+// program headers of nearly all files.
 const headRead = 1024
 
-// ReadHead reads the ELF header. It returns ErrTruncated for a file that is shorter than the header of its class, and ErrNotELF where the magic
-// number is another. Everything else that may be wrong is left to the caller. With a kind the class, byte order and machine are those of kind, whatever
+// ReadHead reads the ELF header. It returns ErrTruncated for a file that is shorter than the header
+// of its class, and ErrNotELF where the magic number is another. Everything else that may be wrong
+// is left to the caller. With a kind the class, byte order and machine are those of kind, whatever
 // the file says, as for a loader that looks at none of them.
 func ReadHead(r io.ReaderAt, size int64, kind *Head) (*Head, error) {
 	b := make([]byte, min(max(size, 0), headRead))
@@ -80,7 +84,8 @@ func ReadHead(r io.ReaderAt, size int64, kind *Head) (*Head, error) {
 	return h, nil
 }
 
-// Segments reads the program headers. The caller has checked PhEntSize. It returns ErrTruncated where the table lies beyond the file's end.
+// Segments reads the program headers. The caller has checked PhEntSize. It returns ErrTruncated
+// where the table lies beyond the file's end.
 func (h *Head) Segments(r io.ReaderAt, size int64) ([]Segment, error) {
 	f := h.file(r, size)
 	n := uint64(32)
@@ -124,12 +129,16 @@ func (h *Head) file(r io.ReaderAt, size int64) *file {
 	return f
 }
 
-// KernelNote is the oldest Linux that NT_GNU_ABI_TAG accepts, as 0xMMmmpp; 0 where there is no such note.
+// KernelNote is the oldest Linux that NT_GNU_ABI_TAG accepts, as 0xMMmmpp; 0 where there is no such
+// note.
 func (h *Head) KernelNote(r io.ReaderAt, size int64, segments []Segment) uint32 {
 	f, ps, o := h.file(r, size), make([]progHeader, 0, 4), Object{}
 	for _, s := range segments {
 		if elf.ProgType(s.Type) == elf.PT_NOTE {
-			ps = append(ps, progHeader{typ: elf.PT_NOTE, off: s.Offset, filesz: s.FileSize, al: s.Align})
+			ps = append(
+				ps,
+				progHeader{typ: elf.PT_NOTE, off: s.Offset, filesz: s.FileSize, al: s.Align},
+			)
 		}
 	}
 	readNotes(f, ps, &o)

@@ -49,7 +49,10 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 		o.Class = 32
 		n, phentsize = 52, 32
 	default:
-		return nil, nil, damaged("class %d at offset 4 is neither 32-bit nor 64-bit", id[elf.EI_CLASS])
+		return nil, nil, damaged(
+			"class %d at offset 4 is neither 32-bit nor 64-bit",
+			id[elf.EI_CLASS],
+		)
 	}
 	switch elf.Data(id[elf.EI_DATA]) {
 	case elf.ELFDATA2LSB:
@@ -57,10 +60,16 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	case elf.ELFDATA2MSB:
 		f.order, o.ByteOrder = binary.BigEndian, "big"
 	default:
-		return nil, nil, damaged("byte order %d at offset 5 is neither little nor big endian", id[elf.EI_DATA])
+		return nil, nil, damaged(
+			"byte order %d at offset 5 is neither little nor big endian",
+			id[elf.EI_DATA],
+		)
 	}
 	if id[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
-		return nil, nil, damaged("ELF version %d at offset 6; only version 1 exists", id[elf.EI_VERSION])
+		return nil, nil, damaged(
+			"ELF version %d at offset 6; only version 1 exists",
+			id[elf.EI_VERSION],
+		)
 	}
 	o.OSABI = id[elf.EI_OSABI]
 
@@ -82,11 +91,21 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	case elf.ET_REL, elf.ET_EXEC, elf.ET_DYN, elf.ET_CORE:
 		o.Type = h.typ.String()
 	default:
-		return nil, nil, damaged("type %#x at offset 16 is none of relocatable, executable, shared object and core", uint16(h.typ))
+		return nil, nil, damaged(
+			"type %#x at offset 16 is none of relocatable, executable, shared object and core",
+			uint16(h.typ),
+		)
 	}
-	// A core file may have more program headers than the field can say, and a .o file has none; neither is loaded.
+	// A core file may have more program headers than the field can say, and a .o file has none;
+	// neither is loaded.
 	if loadable(h) && pe != phentsize {
-		return nil, nil, damaged("program headers of %d bytes each (offset %d); ELF%d has %d", pe, n-10, o.Class, phentsize)
+		return nil, nil, damaged(
+			"program headers of %d bytes each (offset %d); ELF%d has %d",
+			pe,
+			n-10,
+			o.Class,
+			phentsize,
+		)
 	}
 	return f, h, nil
 }
@@ -98,7 +117,8 @@ func readProgHeaders(f *file, h *header) ([]progHeader, error) {
 	if h.phnum == 0 {
 		return nil, damaged("no program headers, so there is nothing to load")
 	}
-	if h.phnum == 0xffff { // PN_XNUM: the number stands elsewhere; the loader does not know this form
+	// PN_XNUM: the number stands elsewhere; the loader does not know this form
+	if h.phnum == 0xffff {
 		return nil, damaged("65535 program headers mean an extended table, which no loader accepts")
 	}
 	n := uint64(32)

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// broken is a small good object (ELF64, little endian) with the place of everything that a test may break.
+// broken is a small good object (ELF64, little endian) with the place of everything that a test may
+// break.
 type broken struct {
 	b    []byte
 	phdr map[elf.ProgType]int // offset of the first program header of a type
@@ -31,7 +32,12 @@ func newBroken(t testing.TB, text string) *broken {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &broken{b: b, phdr: map[elf.ProgType]int{}, dyn: map[elf.DynTag]int{}, at: map[string]elf.SectionHeader{}}
+	k := &broken{
+		b:    b,
+		phdr: map[elf.ProgType]int{},
+		dyn:  map[elf.DynTag]int{},
+		at:   map[string]elf.SectionHeader{},
+	}
 	for i, p := range f.Progs {
 		if _, ok := k.phdr[p.Type]; !ok {
 			k.phdr[p.Type] = 64 + 56*i
@@ -117,7 +123,10 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{"interpreter of a megabyte", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 1<<20) }, ErrTooLarge, "PT_INTERP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k := newBroken(t, "elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n")
+			k := newBroken(
+				t,
+				"elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n",
+			)
 			c.change(k)
 			o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
 			if !errors.Is(err, c.err) || !strings.Contains(fmt.Sprint(err), c.says) {
@@ -155,13 +164,18 @@ func TestReadLikeTheLoader(t *testing.T) {
 	}
 }
 
-// TestReadCutFile cuts a file at every byte of what is loaded: never an object, and never another error than truncation.
+// TestReadCutFile cuts a file at every byte of what is loaded: never an object, and never another
+// error than truncation.
 func TestReadCutFile(t *testing.T) {
-	k := newBroken(t, "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\nbuild-id aabb\n")
+	k := newBroken(
+		t,
+		"elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\nbuild-id aabb\n",
+	)
 	end := k.at[".bss"].Offset
 	for n := range end {
 		o, err := Read(bytes.NewReader(k.b[:n]), int64(n))
-		if want := map[bool]error{true: ErrNotELF, false: ErrTruncated}[n < 4]; o != nil || !errors.Is(err, want) {
+		if want := map[bool]error{true: ErrNotELF, false: ErrTruncated}[n < 4]; o != nil ||
+			!errors.Is(err, want) {
 			t.Fatalf("cut at %d: got object %v and error %v, want %v", n, o, err, want)
 		}
 	}
@@ -172,7 +186,8 @@ func TestReadCutFile(t *testing.T) {
 	}
 }
 
-// TestReadShortReader: a size that promises more than the reader has is truncation, and a broken disk is told as such.
+// TestReadShortReader: a size that promises more than the reader has is truncation, and a broken
+// disk is told as such.
 func TestReadShortReader(t *testing.T) {
 	k := newBroken(t, texts["library"])
 	if _, err := Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err, ErrTruncated) {
@@ -191,7 +206,8 @@ type failing struct{ err error }
 
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
-// TestDebugFile: objcopy --only-keep-debug empties PT_DYNAMIC, eu-strip leaves it and turns the section into NOBITS.
+// TestDebugFile: objcopy --only-keep-debug empties PT_DYNAMIC, eu-strip leaves it and turns the
+// section into NOBITS.
 func TestDebugFile(t *testing.T) {
 	objcopy := newBroken(t, texts["library"])
 	objcopy.prog(elf.PT_DYNAMIC, pFilesz, 0)
@@ -209,7 +225,8 @@ func TestDebugFile(t *testing.T) {
 	// A section header that lies does not hide a library.
 	lie := newBroken(t, texts["library"])
 	lie.nobits(t, ".dynamic")
-	if o, err := Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic || len(o.Needed) == 0 {
+	if o, err := Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic ||
+		len(o.Needed) == 0 {
 		t.Errorf("a library was taken for a debug file: %v", err)
 	}
 }
@@ -237,7 +254,8 @@ func cost(f func()) uint64 {
 	return b.TotalAlloc - a.TotalAlloc
 }
 
-// TestOverlap builds tables that use the same bytes again and again. debug/elf needs 917 MB for the first one.
+// TestOverlap builds tables that use the same bytes again and again. debug/elf needs 917 MB for the
+// first one.
 func TestOverlap(t *testing.T) {
 	for name, build := range map[string]func() []byte{
 		"version needs": func() []byte { return overlap(t, 64<<10, overlappingNeeds) },
@@ -250,25 +268,36 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if limit := uint64(16 * len(b)); n > limit {
-			t.Errorf("%s: %d bytes allocated for a file of %d, more than %d", name, n, len(b), limit)
+			t.Errorf(
+				"%s: %d bytes allocated for a file of %d, more than %d",
+				name,
+				n,
+				len(b),
+				limit,
+			)
 		}
 	}
 }
 
 // overlap makes a good object of which the first segment is extended to n bytes, for fill to spoil.
 func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
-	k := newBroken(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n")
+	k := newBroken(
+		t,
+		"elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n",
+	)
 	at := len(k.b)
 	k.b = append(k.b, make([]byte, n-at)...)
 	k.prog(elf.PT_LOAD, pFilesz, uint64(n))
 	k.prog(elf.PT_LOAD, pMemsz, uint64(n))
 	k.u64(40, 0) // no section headers
-	// The first segment now covers the addresses of the second, which still counts there, as for the loader.
+	// The first segment now covers the addresses of the second, which still counts there, as for
+	// the loader.
 	fill(k, (at+15)&^15)
 	return k.b
 }
 
-// overlappingNeeds makes every Verneed 16 bytes long with a list of Vernaux that runs through all those after it.
+// overlappingNeeds makes every Verneed 16 bytes long with a list of Vernaux that runs through all
+// those after it.
 func overlappingNeeds(k *broken, at int) {
 	k.tag(elf.DT_VERNEED, uint64(at))
 	for ; at+32 <= len(k.b); at += 16 {

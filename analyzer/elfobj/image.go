@@ -11,8 +11,8 @@ type image struct {
 	loads []progHeader // PT_LOAD in table order
 }
 
-// mapSegments checks every PT_LOAD. The kernel maps a segment that runs beyond the end of the file and the process
-// dies of SIGBUS at its first use, so such a file counts as truncated.
+// mapSegments checks every PT_LOAD. The kernel maps a segment that runs beyond the end of the file
+// and the process dies of SIGBUS at its first use, so such a file counts as truncated.
 func mapSegments(f *file, ps []progHeader) (*image, error) {
 	m := &image{file: f}
 	for i, p := range ps {
@@ -20,22 +20,35 @@ func mapSegments(f *file, ps []progHeader) (*image, error) {
 			continue
 		}
 		if p.filesz > 0 && !f.has(p.off, p.filesz) {
-			return nil, truncated("segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d", i, p.filesz, p.off, f.size)
+			return nil, truncated(
+				"segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d",
+				i,
+				p.filesz,
+				p.off,
+				f.size,
+			)
 		}
 		if end := p.vaddr + max(p.memsz, p.filesz); end < p.vaddr || (!f.wide && end > 1<<32) {
-			return nil, damaged("segment %d (PT_LOAD) at address %#x with %d bytes wraps around the address space", i, p.vaddr, max(p.memsz, p.filesz))
+			return nil, damaged(
+				"segment %d (PT_LOAD) at address %#x with %d bytes wraps around the address space",
+				i,
+				p.vaddr,
+				max(p.memsz, p.filesz),
+			)
 		}
 		m.loads = append(m.loads, p)
 	}
 	return m, nil
 }
 
-// mapUnit is the smallest size in which any loader maps (getpagesize(2); AArch64 and POWER also know larger ones).
+// mapUnit is the smallest size in which any loader maps (getpagesize(2); AArch64 and POWER also
+// know larger ones).
 const mapUnit = 4096
 
-// mapped is where the bytes of the file that a segment maps begin, in memory and in the file, and how many there are. Segments are mapped by whole
-// pages, so the file's bytes beside one in its first and last page are there too: patchelf puts tables just behind a segment's
-// end. Where the segment is longer in memory than in the file, the kernel clears what follows its own bytes.
+// mapped is where the bytes of the file that a segment maps begin, in memory and in the file, and
+// how many there are. Segments are mapped by whole pages, so the file's bytes beside one in its
+// first and last page are there too: patchelf puts tables just behind a segment's end. Where the
+// segment is longer in memory than in the file, the kernel clears what follows its own bytes.
 func (m *image) mapped(p progHeader) (addr, off, n uint64) {
 	if p.filesz == 0 || p.off%mapUnit != p.vaddr%mapUnit {
 		return p.vaddr, p.off, p.filesz
@@ -48,8 +61,9 @@ func (m *image) mapped(p progHeader) (addr, off, n uint64) {
 	return addr, off, n
 }
 
-// at gives the file offset of an address and how many bytes follow there. ok is false where no PT_LOAD has bytes at it. Where
-// segments overlap the later one counts, as with mmap; what only shares a page with a segment comes last.
+// at gives the file offset of an address and how many bytes follow there. ok is false where no
+// PT_LOAD has bytes at it. Where segments overlap the later one counts, as with mmap; what only
+// shares a page with a segment comes last.
 func (m *image) at(addr uint64) (off, n uint64, ok bool) {
 	for _, own := range []bool{true, false} {
 		for i := len(m.loads) - 1; i >= 0; i-- {
@@ -73,7 +87,13 @@ func (m *image) table(addr, n uint64, what string) (uint64, error) {
 		return 0, damaged("%s at address %#x lies in no segment", what, addr)
 	}
 	if n > have {
-		return 0, damaged("%s of %d bytes at offset %d leaves its segment, which has %d bytes there", what, n, off, have)
+		return 0, damaged(
+			"%s of %d bytes at offset %d leaves its segment, which has %d bytes there",
+			what,
+			n,
+			off,
+			have,
+		)
 	}
 	return off, nil
 }
@@ -97,7 +117,8 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	if n > maxStrings {
 		return nil, tooLarge("DT_STRSZ", n, maxStrings)
 	}
-	// The strings are cut from one Go string; a Builder saves the second copy that a conversion would make.
+	// The strings are cut from one Go string; a Builder saves the second copy that a conversion
+	// would make.
 	var b strings.Builder
 	b.Grow(int(n))
 	const what = "the string table"
@@ -112,7 +133,8 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	return &names{b.String(), textFree + textFactor*n}, nil
 }
 
-// get is a copy of the string at off, so that the table can go. The caller says in its error whose name it was.
+// get is a copy of the string at off, so that the table can go. The caller says in its error whose
+// name it was.
 func (t *names) get(off uint64) (string, error) {
 	s, err := t.cut(off)
 	return strings.Clone(s), err
@@ -126,7 +148,11 @@ func (t *names) cut(off uint64) (string, error) {
 	s := t.text[off:min(off+maxName+1, uint64(len(t.text)))]
 	i := strings.IndexByte(s, 0)
 	if i < 0 && len(s) > maxName {
-		return "", damaged("a name at byte %d of the string table that is longer than %d bytes", off, maxName)
+		return "", damaged(
+			"a name at byte %d of the string table that is longer than %d bytes",
+			off,
+			maxName,
+		)
 	}
 	if i < 0 {
 		return "", damaged("a name at byte %d of the string table that does not end", off)
@@ -140,7 +166,11 @@ func (t *names) cut(off uint64) (string, error) {
 // charge takes n bytes of text from the budget.
 func (t *names) charge(n uint64) error {
 	if n > t.budget {
-		return damaged("strings that overlap: a string table of %d bytes spells more than %d bytes of names", len(t.text), textFree+textFactor*len(t.text))
+		return damaged(
+			"strings that overlap: a string table of %d bytes spells more than %d bytes of names",
+			len(t.text),
+			textFree+textFactor*len(t.text),
+		)
 	}
 	t.budget -= n
 	return nil

@@ -2,9 +2,15 @@ package elfobj
 
 import "slices"
 
-// implyVersions adds the version records that the symbols speak of and that are not there, as a linker would.
+// implyVersions adds the version records that the symbols speak of and that are not there, as a
+// linker would.
 func (o *Object) implyVersions() {
-	i := implier{o: o, needs: map[versionKey]bool{}, first: map[string]int{}, defs: map[string]bool{}}
+	i := implier{
+		o:     o,
+		needs: map[versionKey]bool{},
+		first: map[string]int{},
+		defs:  map[string]bool{},
+	}
 	for k, n := range o.VersionNeeds {
 		i.library(n.Library, k)
 		for _, v := range n.Versions {
@@ -13,7 +19,8 @@ func (o *Object) implyVersions() {
 	}
 	base := false
 	for _, d := range o.VersionDefs {
-		// The base record only carries the object's own name, even where a version has the same name (libnvJitLink.so.12).
+		// The base record only carries the object's own name, even where a version has the same
+		// name (libnvJitLink.so.12).
 		i.defs[d.Name] = i.defs[d.Name] || !d.Base
 		base = base || d.Base
 	}
@@ -85,7 +92,8 @@ func (o *Object) implyRelocs(imports []Import) {
 	}
 }
 
-// usualRelocs is how Write makes an import be looked up where nothing is said: by a pointer that the load fills. A thread-local one has no such pointer.
+// usualRelocs is how Write makes an import be looked up where nothing is said: by a pointer that
+// the load fills. A thread-local one has no such pointer.
 func (o *Object) usualRelocs() func(Kind) Relocs {
 	way := RelocNone
 	for _, w := range []Relocs{RelocGlobDat, RelocWord} {
@@ -106,8 +114,8 @@ func (o *Object) impliedVersym() bool {
 	return len(o.VersionNeeds)+len(o.VersionDefs) > 0
 }
 
-// unrecorded gives a version that a symbol has and no record names, "" where there is none. An export may have a needed
-// version: the copy that a program keeps of a library's variable.
+// unrecorded gives a version that a symbol has and no record names, "" where there is none. An
+// export may have a needed version: the copy that a program keeps of a library's variable.
 func (o *Object) unrecorded() string {
 	records := map[versionKey]bool{}
 	names := map[string]bool{"": true}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Imports are the undefined symbols of an object, in table order. An object of a C++ project has tens of thousands, so they lie in rows of 12 bytes and
-// without pointers. nil is an empty list. A list does not change.
+// Imports are the undefined symbols of an object, in table order. An object of a C++ project has
+// tens of thousands, so they lie in rows of 12 bytes and without pointers. nil is an empty list. A
+// list does not change.
 type Imports struct {
 	names    *Names
 	versions []version // of rows; the first is none
@@ -27,7 +28,16 @@ func NewImports(list ...Import) *Imports {
 	versions := newNumbered[version]()
 	l.names.fill(func(add func(string, bool) uint32) {
 		for _, i := range list {
-			l.rows = append(l.rows, importRow{add(i.Name, false), versions.of(version{i.Version, i.Library}), i.Relocs, kindNumber(i.Kind), i.Weak})
+			l.rows = append(
+				l.rows,
+				importRow{
+					add(i.Name, false),
+					versions.of(version{i.Version, i.Library}),
+					i.Relocs,
+					kindNumber(i.Kind),
+					i.Weak,
+				},
+			)
 		}
 	})
 	l.versions = versions.list
@@ -71,7 +81,8 @@ func (l *Imports) List() []Import {
 
 // Any tells whether one of their names is as asked.
 func (l *Imports) Any(is func(name string) bool) bool {
-	return l != nil && slices.ContainsFunc(l.rows, func(r importRow) bool { return is(l.names.Name(r.name)) })
+	return l != nil &&
+		slices.ContainsFunc(l.rows, func(r importRow) bool { return is(l.names.Name(r.name)) })
 }
 
 // Names is the set in which their names are numbered.

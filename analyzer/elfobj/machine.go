@@ -57,8 +57,9 @@ var archs = []arch{
 	{"mips64el", elf.EM_MIPS, 64, "little"},
 }
 
-// String is the name that platform tags use for the machine in its usual class and byte order, or "0x…" for a
-// machine that compat does not know. EM_PPC64 is "ppc64"; Object.Arch honours the byte order.
+// String is the name that platform tags use for the machine in its usual class and byte order, or
+// "0x…" for a machine that compat does not know. EM_PPC64 is "ppc64"; Object.Arch honours the byte
+// order.
 func (m Machine) String() string {
 	if s, ok := machines[m]; ok {
 		return s
@@ -69,7 +70,8 @@ func (m Machine) String() string {
 // MarshalText makes JSON say "x86_64" and not 62.
 func (m Machine) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText takes what MarshalText makes. It returns an error for a name that String never gives.
+// UnmarshalText takes what MarshalText makes. It returns an error for a name that String never
+// gives.
 func (m *Machine) UnmarshalText(text []byte) error {
 	for k, s := range machines {
 		if s == string(text) {
@@ -86,9 +88,10 @@ func (m *Machine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not the name of an ELF machine", text)
 }
 
-// Arch is the architecture as platform tags and compat's reports name it: "x86_64", "i686", "aarch64", "armv7l",
-// "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64", "mips64el" …. It honours class and byte order: the 32-bit ABI of
-// x86_64 is "x32". A combination without a name is MACHINE-CLASS-ORDER, as in "0xfeed-64-little".
+// Arch is the architecture as platform tags and compat's reports name it: "x86_64", "i686",
+// "aarch64", "armv7l", "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64", "mips64el" …. It
+// honours class and byte order: the 32-bit ABI of x86_64 is "x32". A combination without a name is
+// MACHINE-CLASS-ORDER, as in "0xfeed-64-little".
 func (o *Object) Arch() string {
 	for _, a := range archs {
 		if Machine(a.machine) == o.Machine && a.class == o.Class && a.order == o.ByteOrder {
@@ -106,7 +109,8 @@ func (o *Object) setArch(name string) error {
 			return nil
 		}
 	}
-	if p := strings.Split(name, "-"); len(p) == 3 && (p[1] == "32" || p[1] == "64") && (p[2] == "little" || p[2] == "big") {
+	if p := strings.Split(name, "-"); len(p) == 3 && (p[1] == "32" || p[1] == "64") &&
+		(p[2] == "little" || p[2] == "big") {
 		if err := o.Machine.UnmarshalText([]byte(p[0])); err == nil {
 			o.Class, _ = strconv.Atoi(p[1])
 			o.ByteOrder = p[2]
@@ -117,5 +121,9 @@ func (o *Object) setArch(name string) error {
 	for _, a := range archs {
 		known = append(known, a.name)
 	}
-	return fmt.Errorf("unknown architecture %q; known are %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little", name, strings.Join(known, ", "))
+	return fmt.Errorf(
+		"unknown architecture %q; known are %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little",
+		name,
+		strings.Join(known, ", "),
+	)
 }

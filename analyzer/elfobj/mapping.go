@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// Mapping is a shared object or program as a loader has it in memory: the tables behind PT_DYNAMIC as bytes, with the hash tables that a
-// lookup walks. Object says the same in words; a Mapping is for resolving thousands of symbols. It keeps no reference to the file.
+// Mapping is a shared object or program as a loader has it in memory: the tables behind PT_DYNAMIC
+// as bytes, with the hash tables that a lookup walks. Object says the same in words; a Mapping is
+// for resolving thousands of symbols. It keeps no reference to the file.
 type Mapping struct {
 	Head
 	SONAME     string // "" where it has none
@@ -26,8 +27,10 @@ type Mapping struct {
 	Needs                []MappedNeed     // DT_VERNEED
 	Defs                 []MappedDef      // DT_VERDEF, the base one included
 
-	References      []Reference // symbols that relocations look up, once per symbol and class, in the order of relocation
-	RelocationTypes []uint32    // each once, in the order of relocation, without what DT_RELACOUNT and DT_RELCOUNT count
+	// symbols that relocations look up, once per symbol and class, in the order of relocation
+	References []Reference
+	// each once, in the order of relocation, without what DT_RELACOUNT and DT_RELCOUNT count
+	RelocationTypes []uint32
 
 	dynsym, dynstr, versym []byte
 	symbolLen              uint32
@@ -50,7 +53,8 @@ const (
 	Filter
 )
 
-// dynTags are the entries of PT_DYNAMIC that a Mapping uses; a value of 0 counts as absent, as no table lies at address 0.
+// dynTags are the entries of PT_DYNAMIC that a Mapping uses; a value of 0 counts as absent, as no
+// table lies at address 0.
 type dynTags struct {
 	low                                         [40]uint64
 	gnuHash, versym, verneed, verdef, flags1    uint64
@@ -64,9 +68,10 @@ type tagged struct {
 	off  uint64
 }
 
-// Map reads what a loader would use. The segments are those of h.Segments. Errors: ErrTruncated where a segment or table lies beyond the end of the
-// file, where the process would die of SIGBUS; ErrDamaged where a table lies in no segment, where it would die of SIGSEGV; ErrTooLarge.
-// The caller has checked that there is a PT_DYNAMIC with bytes.
+// Map reads what a loader would use. The segments are those of h.Segments. Errors: ErrTruncated
+// where a segment or table lies beyond the end of the file, where the process would die of SIGBUS;
+// ErrDamaged where a table lies in no segment, where it would die of SIGSEGV; ErrTooLarge. The
+// caller has checked that there is a PT_DYNAMIC with bytes.
 func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, error) {
 	f := h.file(r, size)
 	im := &image{file: f}
@@ -77,9 +82,24 @@ func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, err
 		switch elf.ProgType(s.Type) {
 		case elf.PT_LOAD:
 			if s.FileSize > 0 && !f.has(s.Offset, s.FileSize) {
-				return nil, truncated("segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d", i, s.FileSize, s.Offset, f.size)
+				return nil, truncated(
+					"segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d",
+					i,
+					s.FileSize,
+					s.Offset,
+					f.size,
+				)
 			}
-			im.loads = append(im.loads, progHeader{typ: elf.PT_LOAD, off: s.Offset, vaddr: s.Addr, filesz: s.FileSize, memsz: s.MemSize})
+			im.loads = append(
+				im.loads,
+				progHeader{
+					typ:    elf.PT_LOAD,
+					off:    s.Offset,
+					vaddr:  s.Addr,
+					filesz: s.FileSize,
+					memsz:  s.MemSize,
+				},
+			)
 		case elf.PT_DYNAMIC:
 			if s.FileSize > 0 {
 				dyn = &segments[i]
@@ -181,7 +201,8 @@ func (t *dynTags) add(tag elf.DynTag, v uint64) {
 
 func (t *dynTags) got(tag elf.DynTag) bool { return t.has&(1<<uint(tag)) != 0 }
 
-// window is the file range from a table's address to the next table or the end of its segment, and at most limit bytes.
+// window is the file range from a table's address to the next table or the end of its segment, and
+// at most limit bytes.
 func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uint64, err error) {
 	off, n, ok := im.at(addr)
 	if !ok {
@@ -203,7 +224,13 @@ func (m *Mapping) describe(t *dynTags) error {
 		}
 		return string(m.name(t.low[tag]))
 	}
-	m.SONAME, m.RunPath, m.HasRunPath = text(elf.DT_SONAME), text(elf.DT_RUNPATH), t.got(elf.DT_RUNPATH)
+	m.SONAME, m.RunPath, m.HasRunPath = text(
+		elf.DT_SONAME,
+	), text(
+		elf.DT_RUNPATH,
+	), t.got(
+		elf.DT_RUNPATH,
+	)
 	if !m.HasRunPath {
 		m.RPath = text(elf.DT_RPATH)
 	}
@@ -219,7 +246,8 @@ func (m *Mapping) describe(t *dynTags) error {
 	m.Flags1, m.RelR = t.flags1, t.got(dtRelr)
 	flags := elf.DynFlag(t.low[elf.DT_FLAGS])
 	m.Symbolic = t.got(elf.DT_SYMBOLIC) || flags&elf.DF_SYMBOLIC != 0
-	m.BindNow = t.got(elf.DT_BIND_NOW) || flags&elf.DF_BIND_NOW != 0 || elf.DynFlag1(t.flags1)&elf.DF_1_NOW != 0
+	m.BindNow = t.got(elf.DT_BIND_NOW) || flags&elf.DF_BIND_NOW != 0 ||
+		elf.DynFlag1(t.flags1)&elf.DF_1_NOW != 0
 	return nil
 }
 
@@ -240,5 +268,17 @@ func (m *Mapping) HasHash() bool { return m.gnu.table != nil || m.sysv.table != 
 
 // Size is roughly how many bytes of memory the mapping holds.
 func (m *Mapping) Size() int {
-	return len(m.dynsym) + len(m.dynstr) + len(m.versym) + len(m.gnu.table) + len(m.sysv.table) + 16*len(m.References) + 40*(len(m.Versions)+len(m.Defs)) + 512
+	return len(
+		m.dynsym,
+	) + len(
+		m.dynstr,
+	) + len(
+		m.versym,
+	) + len(
+		m.gnu.table,
+	) + len(
+		m.sysv.table,
+	) + 16*len(
+		m.References,
+	) + 40*(len(m.Versions)+len(m.Defs)) + 512
 }

@@ -4,9 +4,11 @@ import (
 	"debug/elf"
 )
 
-// Definition is a symbol of a hash table that has the name that was looked for. Whether it serves is the loader's decision.
+// Definition is a symbol of a hash table that has the name that was looked for. Whether it serves
+// is the loader's decision.
 type Definition struct {
-	Undefined bool   // st_shndx is SHN_UNDEF: of a program that takes a function's address, or no definition at all
+	// st_shndx is SHN_UNDEF: of a program that takes a function's address, or no definition at all
+	Undefined bool
 	Absolute  bool   // SHN_ABS
 	Value     bool   // st_value is not 0
 	Local     bool   // STB_LOCAL or another binding that no loader looks at
@@ -48,7 +50,8 @@ type Candidates struct {
 	sysv bool
 }
 
-// Lookup starts a walk. The hash is HashGNU of the name. An object without a hash table offers nothing.
+// Lookup starts a walk. The hash is HashGNU of the name. An object without a hash table offers
+// nothing.
 func (m *Mapping) Lookup(name []byte, hash uint32) Candidates {
 	c := Candidates{m: m, name: name, hash: hash}
 	if g := &m.gnu; g.table != nil {
@@ -123,7 +126,8 @@ func (m *Mapping) named(s uint32, name []byte) bool {
 	}
 	off := uint64(m.u32(m.dynsym[at:]))
 	end := off + uint64(len(name))
-	return end < uint64(len(m.dynstr)) && string(m.dynstr[off:end]) == string(name) && m.dynstr[end] == 0
+	return end < uint64(len(m.dynstr)) && string(m.dynstr[off:end]) == string(name) &&
+		m.dynstr[end] == 0
 }
 
 // Definition describes a symbol that Next gave.
@@ -140,8 +144,9 @@ func (m *Mapping) Definition(s uint32) Definition {
 	bind, vis := elf.ST_BIND(info), elf.ST_VISIBILITY(other)
 	d := Definition{
 		Undefined: shndx == 0, Absolute: elf.SectionIndex(shndx) == elf.SHN_ABS, Value: value,
-		Local:  bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique,
-		Unseen: vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL, Unique: bind == bindUnique, Type: info & 15,
+		Local: bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique,
+		Unseen: vis == elf.STV_HIDDEN ||
+			vis == elf.STV_INTERNAL, Unique: bind == bindUnique, Type: info & 15,
 	}
 	if i := 2 * uint64(s); i+2 <= uint64(len(m.versym)) {
 		v := m.u16(m.versym[i:])

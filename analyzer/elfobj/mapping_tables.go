@@ -117,11 +117,24 @@ func (m *Mapping) readGNUHash(im *image, t *dynTags) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	g := gnuTable{buckets: m.u32(b), first: m.u32(b[4:]), bloom: m.u32(b[8:]), shift: m.u32(b[12:]), table: b[16:]}
+	g := gnuTable{
+		buckets: m.u32(b),
+		first:   m.u32(b[4:]),
+		bloom:   m.u32(b[8:]),
+		shift:   m.u32(b[12:]),
+		table:   b[16:],
+	}
 	g.bucketAt = uint64(g.bloom) * im.wordSize()
 	g.chainAt = g.bucketAt + 4*uint64(g.buckets)
 	if g.chainAt > uint64(len(g.table)) || g.bloom&(g.bloom-1) != 0 || g.bloom == 0 {
-		return 0, damaged("%s at offset %d: %d words of filter and %d buckets in %d bytes", what, off, g.bloom, g.buckets, n)
+		return 0, damaged(
+			"%s at offset %d: %d words of filter and %d buckets in %d bytes",
+			what,
+			off,
+			g.bloom,
+			g.buckets,
+			n,
+		)
 	}
 	var last uint64
 	for i := uint64(0); i < uint64(g.buckets); i++ {

@@ -55,7 +55,8 @@ func TestMap(t *testing.T) {
 			t.Errorf("%s: %v", arch, err)
 			continue
 		}
-		if m.SONAME != o.SONAME || m.RunPath != o.RunPath || len(m.Needed) != 2 || m.Needed[1].Name != "libc.so.6" {
+		if m.SONAME != o.SONAME || m.RunPath != o.RunPath || len(m.Needed) != 2 ||
+			m.Needed[1].Name != "libc.so.6" {
 			t.Errorf("%s: soname %q, runpath %q, needed %v", arch, m.SONAME, m.RunPath, m.Needed)
 		}
 		for _, e := range o.Exports.All() {
@@ -72,7 +73,13 @@ func TestMap(t *testing.T) {
 				versions = append(versions, m.Version(d.Index).Name)
 			}
 			if !slices.Contains(versions, e.Version) {
-				t.Errorf("%s: the hash table has %s under the versions %q, not %q", arch, e.Name, versions, e.Version)
+				t.Errorf(
+					"%s: the hash table has %s under the versions %q, not %q",
+					arch,
+					e.Name,
+					versions,
+					e.Version,
+				)
 			}
 		}
 		if c := m.Lookup([]byte("nowhere"), HashGNU([]byte("nowhere"))); true {
@@ -81,9 +88,18 @@ func TestMap(t *testing.T) {
 			}
 		}
 		for _, r := range m.References {
-			i := slices.IndexFunc(o.Imports.List(), func(i Import) bool { return i.Name == string(m.Name(r)) })
-			if i < 0 || m.Version(r.Version).Name != o.Imports.At(i).Version || r.Weak != o.Imports.At(i).Weak {
-				t.Errorf("%s: it refers to %s under %q, which is no import", arch, m.Name(r), m.Version(r.Version).Name)
+			i := slices.IndexFunc(
+				o.Imports.List(),
+				func(i Import) bool { return i.Name == string(m.Name(r)) },
+			)
+			if i < 0 || m.Version(r.Version).Name != o.Imports.At(i).Version ||
+				r.Weak != o.Imports.At(i).Weak {
+				t.Errorf(
+					"%s: it refers to %s under %q, which is no import",
+					arch,
+					m.Name(r),
+					m.Version(r.Version).Name,
+				)
 			}
 		}
 		if len(m.References) != o.Imports.Len() && arch != "mips64el" {
@@ -92,10 +108,12 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// versionTableMost bounds the table of versions: it has an entry for each index up to the highest one used, 32767 at most, whatever the file's size.
+// versionTableMost bounds the table of versions: it has an entry for each index up to the highest
+// one used, 32767 at most, whatever the file's size.
 const versionTableMost = 32768*40 + 64<<10
 
-// FuzzMap holds that a hostile file is an error or a mapping whose every part can be looked at, in memory of a small multiple of its size.
+// FuzzMap holds that a hostile file is an error or a mapping whose every part can be looked at, in
+// memory of a small multiple of its size.
 func FuzzMap(f *testing.F) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
 		o, err := Parse("elf " + arch + mapped[len("elf x86_64"):])
@@ -112,7 +130,9 @@ func FuzzMap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := mapAll(b)
 		if err != nil {
-			if !errors.Is(err, ErrNotELF) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, ErrNotELF) && !errors.Is(err, ErrTruncated) &&
+				!errors.Is(err, ErrDamaged) &&
+				!errors.Is(err, ErrTooLarge) {
 				t.Fatalf("an error of no kind: %v", err)
 			}
 			return
@@ -138,7 +158,8 @@ func FuzzMap(f *testing.F) {
 	})
 }
 
-// TestMapRelocatesOutside changes the address that a relocation writes: to the last page of the data segment, and to one behind it.
+// TestMapRelocatesOutside changes the address that a relocation writes: to the last page of the
+// data segment, and to one behind it.
 func TestMapRelocatesOutside(t *testing.T) {
 	o, err := Parse(mapped)
 	if err != nil {
@@ -162,7 +183,10 @@ func TestMapRelocatesOutside(t *testing.T) {
 	if err != nil || len(at) != 1 {
 		t.Fatalf("the object has no relocations: %v", err)
 	}
-	i := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_LOAD && at[0]-p.Vaddr < p.Filesz })
+	i := slices.IndexFunc(
+		f.Progs,
+		func(p *elf.Prog) bool { return p.Type == elf.PT_LOAD && at[0]-p.Vaddr < p.Filesz },
+	)
 	entry := b[at[0]-f.Progs[i].Vaddr+f.Progs[i].Off:]
 	for _, c := range []struct {
 		addr uint64
@@ -170,7 +194,13 @@ func TestMapRelocatesOutside(t *testing.T) {
 	}{{end - 8, nil}, {end, ErrDamaged}, {1 << 63, ErrDamaged}} {
 		binary.LittleEndian.PutUint64(entry, c.addr)
 		if _, err := mapAll(b); !errors.Is(err, c.want) {
-			t.Errorf("a relocation of address %#x, and the last page ends at %#x: %v, not %v", c.addr, end, err, c.want)
+			t.Errorf(
+				"a relocation of address %#x, and the last page ends at %#x: %v, not %v",
+				c.addr,
+				end,
+				err,
+				c.want,
+			)
 		}
 	}
 }

@@ -2,7 +2,8 @@ package elfobj
 
 import "debug/elf"
 
-// IndexedVersion is what a version index stands for (glibc: struct r_found_version). Hash 0: nothing.
+// IndexedVersion is what a version index stands for (glibc: struct r_found_version). Hash 0:
+// nothing.
 type IndexedVersion struct {
 	Name    string
 	Library string // vn_file of a needed version; "" of one that the object defines
@@ -78,9 +79,16 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 					return err
 				}
 				hash, flags, other, off, link := c.u32(), c.u16(), c.u16(), c.u32(), c.u32()
-				v := MappedVersion{name(off), hash, elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0}
+				v := MappedVersion{
+					name(off),
+					hash,
+					elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0,
+				}
 				n.Versions = append(n.Versions, v)
-				set(other&^versionHidden, IndexedVersion{v.Name, n.Library, hash, other&versionHidden != 0})
+				set(
+					other&^versionHidden,
+					IndexedVersion{v.Name, n.Library, hash, other&versionHidden != 0},
+				)
 				if link == 0 {
 					break
 				}
@@ -123,7 +131,11 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 		}
 	}
 	if budget < 0 {
-		return damaged("version names that overlap: a string table of %d bytes spells more than %d bytes", len(m.dynstr), textFree+textFactor*len(m.dynstr))
+		return damaged(
+			"version names that overlap: a string table of %d bytes spells more than %d bytes",
+			len(m.dynstr),
+			textFree+textFactor*len(m.dynstr),
+		)
 	}
 	return nil
 }

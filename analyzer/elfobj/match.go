@@ -8,21 +8,26 @@ type Match uint8
 const (
 	Refused Match = iota
 	Accepted
-	OnlyOne // a default version, asked for without one: it serves where the object has no second one
+	// a default version, asked for without one: it serves where the object has no second one
+	OnlyOne
 )
 
 // Offer is a definition as the loader sees it, with how its version relates to the one asked for.
 type Offer struct {
-	Same      bool // under the version that is asked for
-	Bare      bool // under no version
-	Oldest    bool // under the object's first version (index 2), to which references without a version were bound once
+	Same bool // under the version that is asked for
+	Bare bool // under no version
+	// under the object's first version (index 2), to which references without a version were bound
+	// once
+	Oldest    bool
 	Hidden    bool // name@VERSION and not name@@VERSION
 	Versioned bool // the reference asks for a version
-	Strict    bool // bit 15 of the reference's version index: no definition without a version will do
+	// bit 15 of the reference's version index: no definition without a version will do
+	Strict bool
 }
 
-// Match is the version part of glibc's check_match (elf/dl-lookup.c), for files of a root and for what is known of packages and platforms alike.
-// A version asked for is served by the same version, or by a definition without one; no version by one without, by the oldest, or by the default.
+// Match is the version part of glibc's check_match (elf/dl-lookup.c), for files of a root and for
+// what is known of packages and platforms alike. A version asked for is served by the same version,
+// or by a definition without one; no version by one without, by the oldest, or by the default.
 func (o Offer) Match() Match {
 	switch {
 	case o.Versioned && (o.Same || o.Bare && !o.Hidden && !o.Strict):
@@ -51,10 +56,17 @@ func Serves(offers iter.Seq[Offer]) bool {
 	return defaults == 1
 }
 
-// Offer is an export, by its place in the list, for a reference; version "" is one without, oldest the object's OldestVersion.
+// Offer is an export, by its place in the list, for a reference; version "" is one without, oldest
+// the object's OldestVersion.
 func (l *Exports) Offer(n int, version, oldest string) Offer {
 	own := l.Version(n)
-	return Offer{Same: own == version, Bare: own == "", Oldest: own == oldest, Hidden: l.rows[n].hidden, Versioned: version != ""}
+	return Offer{
+		Same:      own == version,
+		Bare:      own == "",
+		Oldest:    own == oldest,
+		Hidden:    l.rows[n].hidden,
+		Versioned: version != "",
+	}
 }
 
 // OldestVersion is the first version node after the object's own name, "" where it has none.

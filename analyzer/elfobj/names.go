@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Names numbers symbol names and keeps each once. Objects of one project share most of theirs: of 207,000 symbols in vtk's wheel a third have a name of
-// their own. It is safe for concurrent use.
+// Names numbers symbol names and keeps each once. Objects of one project share most of theirs: of
+// 207,000 symbols in vtk's wheel a third have a name of their own. It is safe for concurrent use.
 type Names struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -53,7 +53,8 @@ func (n *Names) Add(name string) (number uint32) {
 	return number
 }
 
-// fill lets f add names. clone: the set keeps a copy of the text, so that what the name was cut from can go.
+// fill lets f add names. clone: the set keeps a copy of the text, so that what the name was cut
+// from can go.
 func (n *Names) fill(f func(add func(name string, clone bool) uint32)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,7 +20,8 @@ const noteGoBuildID = 4
 
 var abiSystems = []string{"Linux", "Hurd", "Solaris", "FreeBSD", "NetBSD", "Syllable", "NaCl"}
 
-// readNotes reads build ID, ABI tag and program properties. A note that makes no sense ends its segment; nothing depends on notes.
+// readNotes reads build ID, ABI tag and program properties. A note that makes no sense ends its
+// segment; nothing depends on notes.
 func readNotes(f *file, ps []progHeader, o *Object) {
 	left := uint64(maxNotes)
 	for _, p := range ps {

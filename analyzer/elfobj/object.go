@@ -1,8 +1,9 @@
 package elfobj
 
-// Object is one ELF file as the dynamic linker sees it: everything here was read through the program headers
-// (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK) and not through section headers, except Comment and
-// Sections, which are hints and may be empty. The zero value is an object without a dynamic section.
+// Object is one ELF file as the dynamic linker sees it: everything here was read through the
+// program headers (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK) and not through section headers,
+// except Comment and Sections, which are hints and may be empty. The zero value is an object
+// without a dynamic section.
 type Object struct {
 	Class     int     `json:"class"`      // 32 or 64
 	ByteOrder string  `json:"byte_order"` // "little" or "big"
@@ -67,7 +68,8 @@ type Export struct {
 	Size    uint64 `json:"size,omitempty"`
 }
 
-// Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file" or "0x…".
+// Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file"
+// or "0x…".
 type Kind string
 
 // VersionNeed is one Verneed record: the versions wanted of one library.
@@ -95,7 +97,8 @@ type Section struct {
 	Name         string
 	Type         uint32
 	Offset, Size uint64
-	Data         []byte // only from Parse and for Write; Read leaves it nil, and the bytes are at Offset of the file
+	// only from Parse and for Write; Read leaves it nil, and the bytes are at Offset of the file
+	Data []byte
 }
 
 // Machine is e_machine. String gives the name that platform tags use.

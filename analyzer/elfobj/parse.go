@@ -12,7 +12,9 @@ import (
 
 // Parse reads the text form that the package comment describes. An error names the line.
 func Parse(text string) (*Object, error) {
-	p := &parser{o: &Object{Needed: []string{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}}
+	p := &parser{
+		o: &Object{Needed: []string{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}},
+	}
 	n := 0
 	for s := range strings.Lines(text) {
 		n++
@@ -25,7 +27,10 @@ func Parse(text string) (*Object, error) {
 		}
 	}
 	if p.o.Type == "" {
-		return nil, fmt.Errorf("line %d: the text has no line, and the first one should be: elf x86_64", n)
+		return nil, fmt.Errorf(
+			"line %d: the text has no line, and the first one should be: elf x86_64",
+			n,
+		)
 	}
 	o := p.o
 	o.implyRelocs(p.imports)
@@ -44,13 +49,21 @@ func Parse(text string) (*Object, error) {
 	}
 	o.readFlags()
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
-		return nil, errors.New("the object has no section headers, and comment and section stand only there")
+		return nil, errors.New(
+			"the object has no section headers, and comment and section stand only there",
+		)
 	}
-	if !o.Dynamic && (len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
-		return nil, errors.New("line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there")
+	if !o.Dynamic &&
+		(len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
+		return nil, errors.New(
+			"line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there",
+		)
 	}
-	if !o.loadable() && (o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
-		return nil, errors.New("line 1: the object has no program headers (rel or core), and interp, notes and execstack stand only there")
+	if !o.loadable() &&
+		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
+		return nil, errors.New(
+			"line 1: the object has no program headers (rel or core), and interp, notes and execstack stand only there",
+		)
 	}
 	return o, nil
 }
@@ -196,7 +209,10 @@ func (p *parser) first(l *words) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(typeNames, func(t struct{ typ, name string }) bool { return t.name == w })
+		i := slices.IndexFunc(
+			typeNames,
+			func(t struct{ typ, name string }) bool { return t.name == w },
+		)
 		switch {
 		case w == "static":
 			p.o.Dynamic = false
@@ -222,7 +238,9 @@ func (p *parser) importLine(l *words) error {
 	if s.version != "" {
 		lib, quoted, err := l.word()
 		if err != nil {
-			return errors.New("a versioned import names the library of its version after it, or - for one that the object itself defines, as in import pow@GLIBC_2.29 libm.so.6;")
+			return errors.New(
+				"a versioned import names the library of its version after it, or - for one that the object itself defines, as in import pow@GLIBC_2.29 libm.so.6;",
+			)
 		}
 		if lib != "-" || quoted {
 			i.Library = lib
@@ -240,9 +258,18 @@ func (p *parser) exportLine(l *words) error {
 	if err != nil {
 		return err
 	}
-	e := Export{Name: s.name, Version: s.version, Weak: s.weak, Unique: s.unique, Kind: s.kind, Hidden: s.hidden || s.at == "@"}
+	e := Export{
+		Name:    s.name,
+		Version: s.version,
+		Weak:    s.weak,
+		Unique:  s.unique,
+		Kind:    s.kind,
+		Hidden:  s.hidden || s.at == "@",
+	}
 	if s.weak && s.unique || s.hidden && s.version != "" {
-		return errors.New("a symbol is weak or unique, and hidden only without a version (name@VERSION is hidden);")
+		return errors.New(
+			"a symbol is weak or unique, and hidden only without a version (name@VERSION is hidden);",
+		)
 	}
 	if n, ok := strings.CutPrefix(l.rest, "size="); ok {
 		n, l.rest, _ = strings.Cut(n, " ")
@@ -316,6 +343,9 @@ func (p *parser) section(l *words) error {
 	if err != nil {
 		return err
 	}
-	p.o.Sections = append(p.o.Sections, Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b})
+	p.o.Sections = append(
+		p.o.Sections,
+		Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b},
+	)
 	return nil
 }

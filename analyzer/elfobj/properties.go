@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Guards is a set of protections of control flow. A bit is set when all code of the object was made for it (the linker drops it as soon as one input lacks it).
+// Guards is a set of protections of control flow. A bit is set when all code of the object was made
+// for it (the linker drops it as soon as one input lacks it).
 type Guards uint8
 
 // The protections. Which of them can be set depends on the machine.
@@ -23,7 +24,8 @@ const (
 
 var guardNames = []string{"ibt", "shstk", "bti", "pac", "gcs", "zicfilp", "zicfiss"}
 
-// feature is a machine's GNU_PROPERTY_*_FEATURE_1_AND and what its bits mean (binutils, include/elf/common.h).
+// feature is a machine's GNU_PROPERTY_*_FEATURE_1_AND and what its bits mean (binutils,
+// include/elf/common.h).
 type feature struct {
 	property uint32
 	bits     []Guards // of bit 0, 1, 2 …
@@ -89,7 +91,8 @@ func (g *Guards) add(name string) error {
 	return fmt.Errorf("%q is none of %s;", shorten(name), strings.Join(guardNames, ", "))
 }
 
-// bits is the value of the machine's property; ok is false where it has none for one of the protections.
+// bits is the value of the machine's property; ok is false where it has none for one of the
+// protections.
 func (g Guards) bits(m Machine) (bits uint32, ok bool) {
 	for i, one := range features[elf.Machine(m)].bits {
 		if g.Has(one) {

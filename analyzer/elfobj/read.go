@@ -6,19 +6,26 @@ import (
 	"io"
 )
 
-// Read reads an ELF file of the given size the way the dynamic linker does: by program headers and PT_DYNAMIC.
-// It reads only the ranges it needs, so r may be a file of hundreds of megabytes.
+// Read reads an ELF file of the given size the way the dynamic linker does: by program headers and
+// PT_DYNAMIC. It reads only the ranges it needs, so r may be a file of hundreds of megabytes.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and says which table is wrong, where and why;
-// or it wraps the error of r. A static program, a .o file, a core file and a file of debug information are read without an
-// error, with Dynamic false.
+// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and says which table is wrong,
+// where and why; or it wraps the error of r. A static program, a .o file, a core file and a file of
+// debug information are read without an error, with Dynamic false.
 //
 // Slices of the result are never nil for the fields that JSON always has.
 func Read(r io.ReaderAt, size int64) (*Object, error) { return ReadAmong(NewNames(), r, size) }
 
 // ReadAmong is Read for one of many objects, whose symbols' names are kept together.
 func ReadAmong(shared *Names, r io.ReaderAt, size int64) (*Object, error) {
-	o := &Object{Needed: []string{}, Imports: NewImports(), Exports: NewExports(), VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}, ExecStack: "unsaid"}
+	o := &Object{
+		Needed:       []string{},
+		Imports:      NewImports(),
+		Exports:      NewExports(),
+		VersionNeeds: []VersionNeed{},
+		VersionDefs:  []VersionDef{},
+		ExecStack:    "unsaid",
+	}
 	f, h, err := readHeader(r, size, o)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Reference is a symbol that a relocation makes the loader look up. The symbol may be one that the object defines itself.
+// Reference is a symbol that a relocation makes the loader look up. The symbol may be one that the
+// object defines itself.
 type Reference struct {
 	Symbol  uint32
 	Hash    uint32 // HashGNU of its name
@@ -26,7 +27,8 @@ const (
 // Name is the name of a reference.
 func (m *Mapping) Name(r Reference) []byte { return m.name(uint64(r.Name)) }
 
-// lookupTypes are the relocation types of a machine that a lookup depends on. Sources: glibc, sysdeps/*/dl-machine.h.
+// lookupTypes are the relocation types of a machine that a lookup depends on. Sources: glibc,
+// sysdeps/*/dl-machine.h.
 type lookupTypes struct {
 	copy uint32
 	plt  []uint32
@@ -45,11 +47,13 @@ var lookupTypesOf = map[elf.Machine]lookupTypes{
 }
 
 const (
-	maxRelocations = 32 << 20 // entries of one table; the largest libraries of machine learning have a few million
-	maxTypes       = 64       // distinct relocation types; no machine's loader knows more
+	// entries of one table; the largest libraries of machine learning have a few million
+	maxRelocations = 32 << 20
+	maxTypes       = 64 // distinct relocation types; no machine's loader knows more
 )
 
-// relocations scans DT_REL, DT_RELA and DT_JMPREL for the symbols they look up, and gives one more than the largest symbol index.
+// relocations scans DT_REL, DT_RELA and DT_JMPREL for the symbols they look up, and gives one more
+// than the largest symbol index.
 func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	types := lookupTypesOf[elf.Machine(m.Machine)]
 	var top uint64
@@ -89,7 +93,10 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		if r.size/entry > maxRelocations {
 			return 0, tooLarge("the number of relocations", r.size/entry, maxRelocations)
 		}
-		skip := min(r.skip, r.size/entry) * entry // relative ones come first, in the order of their addresses, and look nothing up
+		skip := min(
+			r.skip,
+			r.size/entry,
+		) * entry // relative ones come first, in the order of their addresses, and look nothing up
 		if skip > 0 {
 			skip -= entry // the last one tells how far they reach
 		}
@@ -118,7 +125,8 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 				info := m.u64(b[8:])
 				sym, typ = info>>32, uint32(info)
 			}
-			if typ != last && len(m.RelocationTypes) < maxTypes && !slices.Contains(m.RelocationTypes, typ) {
+			if typ != last && len(m.RelocationTypes) < maxTypes &&
+				!slices.Contains(m.RelocationTypes, typ) {
 				m.RelocationTypes = append(m.RelocationTypes, typ)
 			}
 			last = typ
@@ -126,7 +134,12 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 				return true, nil
 			}
 			if sym >= room {
-				bad = damaged("%s: a relocation uses symbol %d, and the symbol table (DT_SYMTAB) has room for %d", what, sym, room)
+				bad = damaged(
+					"%s: a relocation uses symbol %d, and the symbol table (DT_SYMTAB) has room for %d",
+					what,
+					sym,
+					room,
+				)
 				return false, nil
 			}
 			c := Class(0)
@@ -149,7 +162,9 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	if !im.holds(reach) {
 		return 0, damaged("a relocation of address %#x, which lies in no segment", reach)
 	}
-	if elf.Machine(m.Machine) == elf.EM_MIPS { // the global part of the GOT is relocated without an entry of its own
+	if elf.Machine(
+		m.Machine,
+	) == elf.EM_MIPS { // the global part of the GOT is relocated without an entry of its own
 		for i := max(t.mipsGotsym, 1); i < min(t.mipsSymtab, room, maxSymbols); i++ {
 			add(i, 0)
 		}
@@ -158,14 +173,17 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	return top, nil
 }
 
-// holds tells whether there is memory at an address, up to the end of the last page of a segment. 0 is where nothing is relocated.
+// holds tells whether there is memory at an address, up to the end of the last page of a segment. 0
+// is where nothing is relocated.
 func (m *image) holds(addr uint64) bool {
 	return addr == 0 || slices.ContainsFunc(m.loads, func(p progHeader) bool {
-		return addr >= p.vaddr-p.vaddr%mapUnit && addr < (p.vaddr+max(p.memsz, p.filesz)+mapUnit-1)/mapUnit*mapUnit
+		return addr >= p.vaddr-p.vaddr%mapUnit &&
+			addr < (p.vaddr+max(p.memsz, p.filesz)+mapUnit-1)/mapUnit*mapUnit
 	})
 }
 
-// finishReferences adds names and versions, and drops what is bound without a lookup: local and hidden symbols.
+// finishReferences adds names and versions, and drops what is bound without a lookup: local and
+// hidden symbols.
 func (m *Mapping) finishReferences(*dynTags) error {
 	out := m.References[:0]
 	for _, r := range m.References {
@@ -182,7 +200,12 @@ func (m *Mapping) finishReferences(*dynTags) error {
 		r.Weak = elf.ST_BIND(info) == elf.STB_WEAK
 		r.Name = m.u32(b)
 		if uint64(r.Name) >= uint64(len(m.dynstr)) {
-			return damaged("symbol %d has its name at byte %d of the string table, which has %d", r.Symbol, r.Name, len(m.dynstr))
+			return damaged(
+				"symbol %d has its name at byte %d of the string table, which has %d",
+				r.Symbol,
+				r.Name,
+				len(m.dynstr),
+			)
 		}
 		r.Hash = HashGNU(m.name(uint64(r.Name)))
 		if m.versym != nil {

@@ -7,27 +7,50 @@ import (
 	"strings"
 )
 
-// Relocs is the set of ways in which relocations use a symbol: whether the loader looks it up at all, and when. Zero says nothing, as in an object
-// made by hand; an import that Read gives has RelocNone where no relocation refers to it.
+// Relocs is the set of ways in which relocations use a symbol: whether the loader looks it up at
+// all, and when. Zero says nothing, as in an object made by hand; an import that Read gives has
+// RelocNone where no relocation refers to it.
 type Relocs uint16
 
 // The ways. The type of relocation that stands for each differs with the machine (relocKinds).
 const (
-	RelocJumpSlot  Relocs = 1 << iota // a call: looked up at the first one where binding is lazy, at the load with DF_BIND_NOW, DF_1_NOW or RTLD_NOW
-	RelocGlobDat                      // an address in the GOT, filled at the load
-	RelocWord                         // an address elsewhere in the data, in a table of functions for instance (also relative to its place)
-	RelocCopy                         // a program's own copy of a library's variable
-	RelocTLSGD                        // thread-local, general dynamic: module and offset, asked of __tls_get_addr
-	RelocTLSIE                        // thread-local, initial exec: a fixed offset, which takes static TLS
-	RelocTLSDesc                      // thread-local, by descriptor
-	RelocRelative                     // the load address added; names no symbol
-	RelocIRelative                    // a function of the object that picks an implementation runs at the load (IFUNC); names no symbol
-	RelocOther                        // a type that compat does not know
-	RelocNone                         // no relocation refers to it: the loader never looks it up, only dlsym may
+	// a call: looked up at the first one where binding is lazy, at the load with DF_BIND_NOW,
+	// DF_1_NOW or RTLD_NOW
+	RelocJumpSlot Relocs = 1 << iota
+	RelocGlobDat         // an address in the GOT, filled at the load
+	// an address elsewhere in the data, in a table of functions for instance (also relative to its
+	// place)
+	RelocWord
+	RelocCopy // a program's own copy of a library's variable
+	// thread-local, general dynamic: module and offset, asked of __tls_get_addr
+	RelocTLSGD
+	// thread-local, initial exec: a fixed offset, which takes static TLS
+	RelocTLSIE
+	RelocTLSDesc  // thread-local, by descriptor
+	RelocRelative // the load address added; names no symbol
+	// a function of the object that picks an implementation runs at the load (IFUNC); names no
+	// symbol
+	RelocIRelative
+	RelocOther // a type that compat does not know
+	// no relocation refers to it: the loader never looks it up, only dlsym may
+	RelocNone
 )
 
-// relocNames is in the order of the constants. The last one, none, is written as an empty list in JSON.
-var relocNames = []string{"jump-slot", "glob-dat", "word", "copy", "tls-gd", "tls-ie", "tls-desc", "relative", "irelative", "other", "none"}
+// relocNames is in the order of the constants. The last one, none, is written as an empty list in
+// JSON.
+var relocNames = []string{
+	"jump-slot",
+	"glob-dat",
+	"word",
+	"copy",
+	"tls-gd",
+	"tls-ie",
+	"tls-desc",
+	"relative",
+	"irelative",
+	"other",
+	"none",
+}
 
 // Has tells whether one of the ways is in the set.
 func (r Relocs) Has(way Relocs) bool { return r&way != 0 }
@@ -95,31 +118,176 @@ func listOf(names []string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"enum": names}}
 }
 
-// relocKinds says what a machine's relocation types mean, those that a linker leaves for the loader; zero where there is no such type. Sources: binutils,
-// include/elf/*.h, and glibc, sysdeps/*/dl-machine.h.
+// relocKinds says what a machine's relocation types mean, those that a linker leaves for the
+// loader; zero where there is no such type. Sources: binutils, include/elf/*.h, and glibc,
+// sysdeps/*/dl-machine.h.
 var relocKinds = map[elf.Machine][]Relocs{
-	elf.EM_X86_64: {1: RelocWord, 2: RelocWord, 5: RelocCopy, 6: RelocGlobDat, 7: RelocJumpSlot, 8: RelocRelative, 10: RelocWord, 11: RelocWord,
-		16: RelocTLSGD, 17: RelocTLSGD, 18: RelocTLSIE, 24: RelocWord, 36: RelocTLSDesc, 37: RelocIRelative, 38: RelocRelative},
-	elf.EM_386: {1: RelocWord, 2: RelocWord, 5: RelocCopy, 6: RelocGlobDat, 7: RelocJumpSlot, 8: RelocRelative, 14: RelocTLSIE,
-		35: RelocTLSGD, 36: RelocTLSGD, 37: RelocTLSIE, 41: RelocTLSDesc, 42: RelocIRelative},
-	elf.EM_AARCH64: {257: RelocWord, 258: RelocWord, 1024: RelocCopy, 1025: RelocGlobDat, 1026: RelocJumpSlot, 1027: RelocRelative,
-		1028: RelocTLSGD, 1029: RelocTLSGD, 1030: RelocTLSIE, 1031: RelocTLSDesc, 1032: RelocIRelative},
-	elf.EM_ARM: {1: RelocWord, 2: RelocWord, 3: RelocWord, 13: RelocTLSDesc, 17: RelocTLSGD, 18: RelocTLSGD, 19: RelocTLSIE, 20: RelocCopy,
-		21: RelocGlobDat, 22: RelocJumpSlot, 23: RelocRelative, 160: RelocIRelative},
-	elf.EM_PPC64: {1: RelocWord, 19: RelocCopy, 20: RelocGlobDat, 21: RelocJumpSlot, 22: RelocRelative, 26: RelocWord, 38: RelocWord, 43: RelocWord,
-		44: RelocWord, 68: RelocTLSGD, 73: RelocTLSIE, 78: RelocTLSGD, 247: RelocIRelative, 248: RelocIRelative},
-	elf.EM_PPC: {1: RelocWord, 10: RelocWord, 19: RelocCopy, 20: RelocGlobDat, 21: RelocJumpSlot, 22: RelocRelative, 24: RelocWord, 26: RelocWord,
-		68: RelocTLSGD, 73: RelocTLSIE, 78: RelocTLSGD, 248: RelocIRelative},
-	elf.EM_S390: {4: RelocWord, 5: RelocWord, 9: RelocCopy, 10: RelocGlobDat, 11: RelocJumpSlot, 12: RelocRelative, 22: RelocWord, 23: RelocWord,
-		54: RelocTLSGD, 55: RelocTLSGD, 56: RelocTLSIE, 61: RelocIRelative},
-	elf.EM_RISCV: {1: RelocWord, 2: RelocWord, 3: RelocRelative, 4: RelocCopy, 5: RelocJumpSlot, 6: RelocTLSGD, 7: RelocTLSGD, 8: RelocTLSGD, 9: RelocTLSGD,
-		10: RelocTLSIE, 11: RelocTLSIE, 12: RelocTLSDesc, 58: RelocIRelative},
-	elf.EM_LOONGARCH: {1: RelocWord, 2: RelocWord, 3: RelocRelative, 4: RelocCopy, 5: RelocJumpSlot, 6: RelocTLSGD, 7: RelocTLSGD, 8: RelocTLSGD, 9: RelocTLSGD,
-		10: RelocTLSIE, 11: RelocTLSIE, 12: RelocIRelative, 13: RelocTLSDesc, 14: RelocTLSDesc},
-	elf.EM_MIPS: {2: RelocWord, 3: RelocWord, 18: RelocWord, 38: RelocTLSGD, 39: RelocTLSGD, 40: RelocTLSGD, 41: RelocTLSGD, 47: RelocTLSIE, 48: RelocTLSIE,
-		51: RelocGlobDat, 126: RelocCopy, 127: RelocJumpSlot, 128: RelocIRelative},
-	elf.EM_SPARCV9: {3: RelocWord, 19: RelocCopy, 20: RelocGlobDat, 21: RelocJumpSlot, 22: RelocRelative, 23: RelocWord, 32: RelocWord, 54: RelocWord,
-		74: RelocTLSGD, 75: RelocTLSGD, 76: RelocTLSGD, 77: RelocTLSGD, 78: RelocTLSIE, 79: RelocTLSIE, 248: RelocIRelative, 249: RelocIRelative},
+	elf.EM_X86_64: {
+		1:  RelocWord,
+		2:  RelocWord,
+		5:  RelocCopy,
+		6:  RelocGlobDat,
+		7:  RelocJumpSlot,
+		8:  RelocRelative,
+		10: RelocWord,
+		11: RelocWord,
+		16: RelocTLSGD,
+		17: RelocTLSGD,
+		18: RelocTLSIE,
+		24: RelocWord,
+		36: RelocTLSDesc,
+		37: RelocIRelative,
+		38: RelocRelative,
+	},
+	elf.EM_386: {
+		1:  RelocWord,
+		2:  RelocWord,
+		5:  RelocCopy,
+		6:  RelocGlobDat,
+		7:  RelocJumpSlot,
+		8:  RelocRelative,
+		14: RelocTLSIE,
+		35: RelocTLSGD,
+		36: RelocTLSGD,
+		37: RelocTLSIE,
+		41: RelocTLSDesc,
+		42: RelocIRelative,
+	},
+	elf.EM_AARCH64: {
+		257:  RelocWord,
+		258:  RelocWord,
+		1024: RelocCopy,
+		1025: RelocGlobDat,
+		1026: RelocJumpSlot,
+		1027: RelocRelative,
+		1028: RelocTLSGD,
+		1029: RelocTLSGD,
+		1030: RelocTLSIE,
+		1031: RelocTLSDesc,
+		1032: RelocIRelative,
+	},
+	elf.EM_ARM: {
+		1:   RelocWord,
+		2:   RelocWord,
+		3:   RelocWord,
+		13:  RelocTLSDesc,
+		17:  RelocTLSGD,
+		18:  RelocTLSGD,
+		19:  RelocTLSIE,
+		20:  RelocCopy,
+		21:  RelocGlobDat,
+		22:  RelocJumpSlot,
+		23:  RelocRelative,
+		160: RelocIRelative,
+	},
+	elf.EM_PPC64: {
+		1:   RelocWord,
+		19:  RelocCopy,
+		20:  RelocGlobDat,
+		21:  RelocJumpSlot,
+		22:  RelocRelative,
+		26:  RelocWord,
+		38:  RelocWord,
+		43:  RelocWord,
+		44:  RelocWord,
+		68:  RelocTLSGD,
+		73:  RelocTLSIE,
+		78:  RelocTLSGD,
+		247: RelocIRelative,
+		248: RelocIRelative,
+	},
+	elf.EM_PPC: {
+		1:   RelocWord,
+		10:  RelocWord,
+		19:  RelocCopy,
+		20:  RelocGlobDat,
+		21:  RelocJumpSlot,
+		22:  RelocRelative,
+		24:  RelocWord,
+		26:  RelocWord,
+		68:  RelocTLSGD,
+		73:  RelocTLSIE,
+		78:  RelocTLSGD,
+		248: RelocIRelative,
+	},
+	elf.EM_S390: {
+		4:  RelocWord,
+		5:  RelocWord,
+		9:  RelocCopy,
+		10: RelocGlobDat,
+		11: RelocJumpSlot,
+		12: RelocRelative,
+		22: RelocWord,
+		23: RelocWord,
+		54: RelocTLSGD,
+		55: RelocTLSGD,
+		56: RelocTLSIE,
+		61: RelocIRelative,
+	},
+	elf.EM_RISCV: {
+		1:  RelocWord,
+		2:  RelocWord,
+		3:  RelocRelative,
+		4:  RelocCopy,
+		5:  RelocJumpSlot,
+		6:  RelocTLSGD,
+		7:  RelocTLSGD,
+		8:  RelocTLSGD,
+		9:  RelocTLSGD,
+		10: RelocTLSIE,
+		11: RelocTLSIE,
+		12: RelocTLSDesc,
+		58: RelocIRelative,
+	},
+	elf.EM_LOONGARCH: {
+		1:  RelocWord,
+		2:  RelocWord,
+		3:  RelocRelative,
+		4:  RelocCopy,
+		5:  RelocJumpSlot,
+		6:  RelocTLSGD,
+		7:  RelocTLSGD,
+		8:  RelocTLSGD,
+		9:  RelocTLSGD,
+		10: RelocTLSIE,
+		11: RelocTLSIE,
+		12: RelocIRelative,
+		13: RelocTLSDesc,
+		14: RelocTLSDesc,
+	},
+	elf.EM_MIPS: {
+		2:   RelocWord,
+		3:   RelocWord,
+		18:  RelocWord,
+		38:  RelocTLSGD,
+		39:  RelocTLSGD,
+		40:  RelocTLSGD,
+		41:  RelocTLSGD,
+		47:  RelocTLSIE,
+		48:  RelocTLSIE,
+		51:  RelocGlobDat,
+		126: RelocCopy,
+		127: RelocJumpSlot,
+		128: RelocIRelative,
+	},
+	elf.EM_SPARCV9: {
+		3:   RelocWord,
+		19:  RelocCopy,
+		20:  RelocGlobDat,
+		21:  RelocJumpSlot,
+		22:  RelocRelative,
+		23:  RelocWord,
+		32:  RelocWord,
+		54:  RelocWord,
+		74:  RelocTLSGD,
+		75:  RelocTLSGD,
+		76:  RelocTLSGD,
+		77:  RelocTLSGD,
+		78:  RelocTLSIE,
+		79:  RelocTLSIE,
+		248: RelocIRelative,
+		249: RelocIRelative,
+	},
 }
 
 // symbolUses is what the relocations of an object say.
@@ -137,7 +305,8 @@ func (u *symbolUses) get(i uint64) Relocs {
 	return RelocNone
 }
 
-// add notes a use. It gives false where the index is not below limit, so that a file that lies cannot make the table large.
+// add notes a use. It gives false where the index is not below limit, so that a file that lies
+// cannot make the table large.
 func (u *symbolUses) add(i, limit uint64, way Relocs) bool {
 	if i == 0 {
 		u.local |= way
@@ -154,7 +323,8 @@ func (u *symbolUses) add(i, limit uint64, way Relocs) bool {
 	return true
 }
 
-// readUses goes through DT_REL, DT_RELA and DT_JMPREL. It stops at an index that is not below limit, the number of symbols that there is room for.
+// readUses goes through DT_REL, DT_RELA and DT_JMPREL. It stops at an index that is not below
+// limit, the number of symbols that there is room for.
 func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error) {
 	limit = min(limit, maxSymbols+1)
 	kinds := relocKinds[elf.Machine(o.Machine)]

@@ -10,15 +10,25 @@ import (
 	"testing"
 )
 
-// compareRelocs checks the ways of every symbol against the names that debug/elf has for the types in the sections of relocations.
+// compareRelocs checks the ways of every symbol against the names that debug/elf has for the types
+// in the sections of relocations.
 func compareRelocs(t *testing.T, f *elf.File, o *Object) {
 	t.Helper()
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
 		return
 	}
-	way := map[elf.R_X86_64]Relocs{elf.R_X86_64_JMP_SLOT: RelocJumpSlot, elf.R_X86_64_GLOB_DAT: RelocGlobDat, elf.R_X86_64_64: RelocWord, elf.R_X86_64_COPY: RelocCopy,
-		elf.R_X86_64_DTPMOD64: RelocTLSGD, elf.R_X86_64_DTPOFF64: RelocTLSGD, elf.R_X86_64_TPOFF64: RelocTLSIE, elf.R_X86_64_TLSDESC: RelocTLSDesc,
-		elf.R_X86_64_RELATIVE: RelocRelative, elf.R_X86_64_IRELATIVE: RelocIRelative}
+	way := map[elf.R_X86_64]Relocs{
+		elf.R_X86_64_JMP_SLOT:  RelocJumpSlot,
+		elf.R_X86_64_GLOB_DAT:  RelocGlobDat,
+		elf.R_X86_64_64:        RelocWord,
+		elf.R_X86_64_COPY:      RelocCopy,
+		elf.R_X86_64_DTPMOD64:  RelocTLSGD,
+		elf.R_X86_64_DTPOFF64:  RelocTLSGD,
+		elf.R_X86_64_TPOFF64:   RelocTLSIE,
+		elf.R_X86_64_TLSDESC:   RelocTLSDesc,
+		elf.R_X86_64_RELATIVE:  RelocRelative,
+		elf.R_X86_64_IRELATIVE: RelocIRelative,
+	}
 	syms, err := f.DynamicSymbols()
 	if err != nil {
 		return
@@ -48,7 +58,9 @@ func compareRelocs(t *testing.T, f *elf.File, o *Object) {
 	imports, exports := 0, 0
 	for i, s := range syms {
 		vis := elf.ST_VISIBILITY(s.Other)
-		if bind := elf.ST_BIND(s.Info); bind == elf.STB_LOCAL || bind > bindUnique || vis == elf.STV_HIDDEN || vis == elf.STV_INTERNAL {
+		if bind := elf.ST_BIND(s.Info); bind == elf.STB_LOCAL || bind > bindUnique ||
+			vis == elf.STV_HIDDEN ||
+			vis == elf.STV_INTERNAL {
 			continue
 		}
 		if s.Section != elf.SHN_UNDEF {
@@ -86,7 +98,8 @@ func (p patched) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestFactsWithoutSections reads libraries and programs of this machine again without their section headers.
+// TestFactsWithoutSections reads libraries and programs of this machine again without their section
+// headers.
 func TestFactsWithoutSections(t *testing.T) {
 	compared := 0
 	for _, file := range systemLibraries(t, 120) {
@@ -117,17 +130,31 @@ func TestFactsWithoutSections(t *testing.T) {
 	t.Logf("%d objects compared", compared)
 }
 
-// TestRelocsOnEveryMachine writes and reads each way on each machine that Write knows, and checks the numbers against the table that Read uses.
+// TestRelocsOnEveryMachine writes and reads each way on each machine that Write knows, and checks
+// the numbers against the table that Read uses.
 func TestRelocsOnEveryMachine(t *testing.T) {
 	for _, a := range archs {
 		for way := RelocJumpSlot; way < RelocOther; way <<= 1 {
-			o := &Object{Class: a.class, ByteOrder: a.order, Machine: Machine(a.machine), Type: "ET_DYN", Dynamic: true, ExecStack: "no", Interp: "/ld.so"}
+			o := &Object{
+				Class:     a.class,
+				ByteOrder: a.order,
+				Machine:   Machine(a.machine),
+				Type:      "ET_DYN",
+				Dynamic:   true,
+				ExecStack: "no",
+				Interp:    "/ld.so",
+			}
 			n := o.relocType(way)
 			if n == 0 {
 				continue
 			}
 			if k := relocKinds[a.machine]; int(n) >= len(k) || k[n] != way {
-				t.Errorf("%s: Write makes type %d of %s, and Read takes it for something else", a.name, n, way)
+				t.Errorf(
+					"%s: Write makes type %d of %s, and Read takes it for something else",
+					a.name,
+					n,
+					way,
+				)
 				continue
 			}
 			switch way {
@@ -165,7 +192,8 @@ func TestRelocsRefused(t *testing.T) {
 	}
 }
 
-// TestRelocationBeyondTheSymbols: an index that no symbol has is an error, and costs nothing however large it is.
+// TestRelocationBeyondTheSymbols: an index that no symbol has is an error, and costs nothing
+// however large it is.
 func TestRelocationBeyondTheSymbols(t *testing.T) {
 	for _, name := range []string{"relocated", "lazy arm"} {
 		o := parse(t, texts[name])
@@ -179,7 +207,8 @@ func TestRelocationBeyondTheSymbols(t *testing.T) {
 			for i := range 8 {
 				c[at+i] = 0xff
 			}
-			if _, err := Read(bytes.NewReader(c), int64(len(c))); err != nil && strings.Contains(err.Error(), "a relocation speaks of") {
+			if _, err := Read(bytes.NewReader(c), int64(len(c))); err != nil &&
+				strings.Contains(err.Error(), "a relocation speaks of") {
 				n++
 			}
 		}
@@ -199,7 +228,11 @@ func TestFactsJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := Object{Needed: []string{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}}
+		again := Object{
+			Needed:       []string{},
+			VersionNeeds: []VersionNeed{},
+			VersionDefs:  []VersionDef{},
+		}
 		if err := json.Unmarshal(b, &again); err != nil {
 			t.Fatalf("%s: %v in %s", name, err, b)
 		}

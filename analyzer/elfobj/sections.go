@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// section is a section header. Sections are hints: the loader does not read them and anybody may write anything there,
-// so nothing about them is an error.
+// section is a section header. Sections are hints: the loader does not read them and anybody may
+// write anything there, so nothing about them is an error.
 type section struct {
 	name            string
 	typ             elf.SectionType
@@ -15,7 +15,8 @@ type section struct {
 	addr, off, size uint64
 }
 
-// readSections reads the section header table. It gives nil when there is none or when it makes no sense.
+// readSections reads the section header table. It gives nil when there is none or when it makes no
+// sense.
 func readSections(f *file, h *header) []section {
 	entry := uint64(40)
 	if f.wide {
@@ -25,7 +26,8 @@ func readSections(f *file, h *header) []section {
 		return nil
 	}
 	n := uint64(h.shnum)
-	if n == 0 { // more than 65,279 sections: the first header holds the number; only .o files have so many
+	// more than 65,279 sections: the first header holds the number; only .o files have so many
+	if n == 0 {
 		return nil
 	}
 	b, err := f.bytes(h.shoff, min(n, maxSections)*entry, "the section header table")
@@ -63,7 +65,8 @@ func readSections(f *file, h *header) []section {
 			continue
 		}
 		s := names[index[i]:]
-		if k := strings.IndexByte(s[:min(len(s), maxName)], 0); k >= 0 && spent+k <= textFree+textFactor*len(names) {
+		if k := strings.IndexByte(s[:min(len(s), maxName)], 0); k >= 0 &&
+			spent+k <= textFree+textFactor*len(names) {
 			secs[i].name = s[:k]
 			spent += k
 		}
@@ -76,7 +79,10 @@ func public(f *file, secs []section) []Section {
 	var out []Section
 	for _, s := range secs {
 		if s.typ != elf.SHT_NULL && s.typ != elf.SHT_NOBITS && f.has(s.off, s.size) {
-			out = append(out, Section{Name: s.name, Type: uint32(s.typ), Offset: s.off, Size: s.size})
+			out = append(
+				out,
+				Section{Name: s.name, Type: uint32(s.typ), Offset: s.off, Size: s.size},
+			)
 		}
 	}
 	return out
@@ -86,7 +92,8 @@ func public(f *file, secs []section) []Section {
 func readComment(f *file, secs []section) []string {
 	var out []string
 	for _, s := range secs {
-		if s.name != ".comment" || s.typ != elf.SHT_PROGBITS || s.flags&elf.SHF_COMPRESSED != 0 || s.size > maxComment {
+		if s.name != ".comment" || s.typ != elf.SHT_PROGBITS || s.flags&elf.SHF_COMPRESSED != 0 ||
+			s.size > maxComment {
 			continue
 		}
 		b, err := f.bytes(s.off, s.size, ".comment")

@@ -14,10 +14,12 @@ type StaticSymbol struct {
 	Unique bool // STB_GNU_UNIQUE
 }
 
-// StaticSymbols reads the symbols of .symtab whose name begins with one of the prefixes, in table order; nil where there is no such table. It goes by
-// section headers, since nothing else leads there.
+// StaticSymbols reads the symbols of .symtab whose name begins with one of the prefixes, in table
+// order; nil where there is no such table. It goes by section headers, since nothing else leads
+// there.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the table is there and can't be read.
+// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the table
+// is there and can't be read.
 func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbol, error) {
 	f, h, err := readHeader(r, size, &Object{})
 	if err != nil {
@@ -47,7 +49,12 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 		return nil, err
 	}
 	if !f.has(s.off, s.size) {
-		return nil, truncated(".symtab should be %d bytes at offset %d, and the file ends at %d", s.size, s.off, f.size)
+		return nil, truncated(
+			".symtab should be %d bytes at offset %d, and the file ends at %d",
+			s.size,
+			s.off,
+			f.size,
+		)
 	}
 	entry := uint64(16)
 	if f.wide {
@@ -70,9 +77,17 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 				return true, nil
 			}
 			if spent += n; spent > textFree+textFactor*len(text) {
-				return false, errors.Join(ErrTooLarge, errors.New("the names of .symtab overlap, and make more text than the table has"))
+				return false, errors.Join(
+					ErrTooLarge,
+					errors.New(
+						"the names of .symtab overlap, and make more text than the table has",
+					),
+				)
 			}
-			out = append(out, StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
+			out = append(
+				out,
+				StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique},
+			)
 			break
 		}
 		return true, nil

@@ -61,7 +61,8 @@ func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil || got != nil {
+	if got, err := StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil ||
+		got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err, ErrNotELF) {

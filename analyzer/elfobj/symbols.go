@@ -10,7 +10,15 @@ import (
 const versionHidden = 0x8000 // VERSYM_HIDDEN: the version is not the default one
 
 // readSymbols fills Imports and Exports, with names of shared.
-func readSymbols(m *image, d *dynamic, t *names, v *versions, o *Object, secs []section, shared *Names) error {
+func readSymbols(
+	m *image,
+	d *dynamic,
+	t *names,
+	v *versions,
+	o *Object,
+	secs []section,
+	shared *Names,
+) error {
 	if !d.has(elf.DT_SYMTAB) {
 		return nil
 	}
@@ -108,10 +116,11 @@ func (f *file) symbol(b []byte) symbol {
 
 func (s *symbol) defined() bool { return s.shndx != elf.SHN_UNDEF }
 
-// bindable tells whether the loader ever looks for the symbol by name. It binds a hidden one to the object itself, so it
-// neither asks others for it nor offers it.
+// bindable tells whether the loader ever looks for the symbol by name. It binds a hidden one to the
+// object itself, so it neither asks others for it nor offers it.
 func (s *symbol) bindable() bool {
-	return (s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == bindUnique) && (s.vis == elf.STV_DEFAULT || s.vis == elf.STV_PROTECTED)
+	return (s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == bindUnique) &&
+		(s.vis == elf.STV_DEFAULT || s.vis == elf.STV_PROTECTED)
 }
 
 // symbolLists gathers imports and exports.
@@ -126,11 +135,21 @@ type symbolLists struct {
 }
 
 func newSymbolLists(t *names, v *versions, shared *Names, imports, exports int) *symbolLists {
-	return &symbolLists{names: t, versions: v, imported: newNumbered[version](), exported: newNumbered[string](),
-		imports: &Imports{names: shared, rows: make([]importRow, 0, imports)}, exports: &Exports{names: shared, rows: make([]exportRow, 0, exports)}}
+	return &symbolLists{
+		names:    t,
+		versions: v,
+		imported: newNumbered[version](),
+		exported: newNumbered[string](),
+		imports: &Imports{
+			names: shared,
+			rows:  make([]importRow, 0, imports),
+		},
+		exports: &Exports{names: shared, rows: make([]exportRow, 0, exports)},
+	}
 }
 
-// add appends a symbol whose version index is ndx. Its name is where it begins in the string table until numbered is called.
+// add appends a symbol whose version index is ndx. Its name is where it begins in the string table
+// until numbered is called.
 func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	name, err := l.names.cut(s.name)
 	if err != nil {
@@ -149,14 +168,30 @@ func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	l.spelled += uint64(len(name))
 	weak := s.bind == elf.STB_WEAK
 	if s.defined() {
-		l.exports.rows = append(l.exports.rows, exportRow{uint32(s.name), l.exported.of(ver.name), halves(s.size), uses &^ RelocNone, uint8(s.typ), ndx&versionHidden != 0, weak, s.bind == bindUnique})
+		l.exports.rows = append(
+			l.exports.rows,
+			exportRow{
+				uint32(s.name),
+				l.exported.of(ver.name),
+				halves(s.size),
+				uses &^ RelocNone,
+				uint8(s.typ),
+				ndx&versionHidden != 0,
+				weak,
+				s.bind == bindUnique,
+			},
+		)
 		return nil
 	}
-	l.imports.rows = append(l.imports.rows, importRow{uint32(s.name), l.imported.of(ver), uses, uint8(s.typ), weak})
+	l.imports.rows = append(
+		l.imports.rows,
+		importRow{uint32(s.name), l.imported.of(ver), uses, uint8(s.typ), weak},
+	)
 	return nil
 }
 
-// numbered gives the lists, when all names are known to be good. Names that overlap are not copied: they may spell many times what the table holds.
+// numbered gives the lists, when all names are known to be good. Names that overlap are not copied:
+// they may spell many times what the table holds.
 func (l *symbolLists) numbered() (*Imports, *Exports) {
 	clone := l.spelled <= uint64(len(l.names.text))
 	l.imports.versions, l.exports.versions = l.imported.list, l.exported.list
@@ -175,8 +210,9 @@ func (l *symbolLists) numbered() (*Imports, *Exports) {
 	return l.imports, l.exports
 }
 
-// find gives the version of an index. 0 and 1 mean none. A defined symbol can use a needed version (a program's copy of
-// a library's variable), and an undefined one a version that the object defines itself; then there is no library.
+// find gives the version of an index. 0 and 1 mean none. A defined symbol can use a needed version
+// (a program's copy of a library's variable), and an undefined one a version that the object
+// defines itself; then there is no library.
 func (v *versions) find(index uint16, defined bool) (version, error) {
 	if index < 2 {
 		return version{}, nil
@@ -209,8 +245,25 @@ const (
 )
 
 // kinds is by the number of the type, STT_; the last is no type.
-var kinds = [...]Kind{elf.STT_NOTYPE: NoType, elf.STT_OBJECT: Data, elf.STT_FUNC: Func, elf.STT_SECTION: "section", elf.STT_FILE: "file", elf.STT_COMMON: "common",
-	elf.STT_TLS: TLS, 7: "0x7", 8: "0x8", 9: "0x9", elf.STT_GNU_IFUNC: IFunc, 11: "0xb", 12: "0xc", 13: "0xd", 14: "0xe", 15: "0xf", 16: ""}
+var kinds = [...]Kind{
+	elf.STT_NOTYPE:    NoType,
+	elf.STT_OBJECT:    Data,
+	elf.STT_FUNC:      Func,
+	elf.STT_SECTION:   "section",
+	elf.STT_FILE:      "file",
+	elf.STT_COMMON:    "common",
+	elf.STT_TLS:       TLS,
+	7:                 "0x7",
+	8:                 "0x8",
+	9:                 "0x9",
+	elf.STT_GNU_IFUNC: IFunc,
+	11:                "0xb",
+	12:                "0xc",
+	13:                "0xd",
+	14:                "0xe",
+	15:                "0xf",
+	16:                "",
+}
 
 func kindNumber(k Kind) uint8 {
 	if n := slices.Index(kinds[:], k); n >= 0 {

@@ -16,19 +16,37 @@ type flagName struct {
 }
 
 var flagNames = []flagName{
-	{uint64(elf.DF_ORIGIN), "origin"}, {uint64(elf.DF_SYMBOLIC), "symbolic"}, {uint64(elf.DF_TEXTREL), "textrel"},
+	{
+		uint64(elf.DF_ORIGIN),
+		"origin",
+	}, {uint64(elf.DF_SYMBOLIC), "symbolic"}, {uint64(elf.DF_TEXTREL), "textrel"},
 	{uint64(elf.DF_BIND_NOW), "now"}, {uint64(elf.DF_STATIC_TLS), "static-tls"},
 }
 
 var flag1Names = []flagName{
-	{uint64(elf.DF_1_NOW), "now"}, {uint64(elf.DF_1_GLOBAL), "global"}, {uint64(elf.DF_1_NODELETE), "nodelete"},
-	{uint64(elf.DF_1_INITFIRST), "initfirst"}, {uint64(elf.DF_1_NOOPEN), "noopen"}, {uint64(elf.DF_1_ORIGIN), "origin"},
-	{uint64(elf.DF_1_INTERPOSE), "interpose"}, {uint64(elf.DF_1_NODEFLIB), "nodeflib"}, {uint64(elf.DF_1_PIE), "pie"},
+	{
+		uint64(elf.DF_1_NOW),
+		"now",
+	}, {uint64(elf.DF_1_GLOBAL), "global"}, {uint64(elf.DF_1_NODELETE), "nodelete"},
+	{
+		uint64(elf.DF_1_INITFIRST),
+		"initfirst",
+	}, {uint64(elf.DF_1_NOOPEN), "noopen"}, {uint64(elf.DF_1_ORIGIN), "origin"},
+	{
+		uint64(elf.DF_1_INTERPOSE),
+		"interpose",
+	}, {uint64(elf.DF_1_NODEFLIB), "nodeflib"}, {uint64(elf.DF_1_PIE), "pie"},
 }
 
-var typeNames = []struct{ typ, name string }{{"ET_DYN", "dyn"}, {"ET_EXEC", "exec"}, {"ET_REL", "rel"}, {"ET_CORE", "core"}}
+var typeNames = []struct{ typ, name string }{
+	{"ET_DYN", "dyn"},
+	{"ET_EXEC", "exec"},
+	{"ET_REL", "rel"},
+	{"ET_CORE", "core"},
+}
 
-// Text is the canonical text form (see the package comment). Parse gives back an equal object, but for Sections without Data.
+// Text is the canonical text form (see the package comment). Parse gives back an equal object, but
+// for Sections without Data.
 func (o *Object) Text() string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
@@ -113,7 +131,8 @@ func (o *Object) Text() string {
 	return b.String()
 }
 
-// usualStack is the ExecStack that the text form does not mention; .o and core files have no PT_GNU_STACK.
+// usualStack is the ExecStack that the text form does not mention; .o and core files have no
+// PT_GNU_STACK.
 func (o *Object) usualStack() string {
 	if o.loadable() {
 		return "no"
@@ -127,7 +146,8 @@ func (o *Object) loadable() bool { return o.Type == "ET_DYN" || o.Type == "ET_EX
 func (o *Object) versionText(line func(string, ...any)) {
 	implied := Object{SONAME: o.SONAME, Imports: o.Imports, Exports: o.Exports}
 	implied.implyVersions()
-	if !sameList(implied.VersionNeeds, o.VersionNeeds) || !sameList(implied.VersionDefs, o.VersionDefs) {
+	if !sameList(implied.VersionNeeds, o.VersionNeeds) ||
+		!sameList(implied.VersionDefs, o.VersionDefs) {
 		line("exact")
 		for _, n := range o.VersionNeeds {
 			s := quote(n.Library, quoteWord)
@@ -173,7 +193,11 @@ func (i Import) text() string {
 }
 
 func (e Export) text() string {
-	s := symbolText(e.Name, word(e.Weak, "weak")+word(e.Unique, "unique")+word(e.Hidden && e.Version == "", "hidden"), e.Kind)
+	s := symbolText(
+		e.Name,
+		word(e.Weak, "weak")+word(e.Unique, "unique")+word(e.Hidden && e.Version == "", "hidden"),
+		e.Kind,
+	)
 	switch {
 	case e.Version != "" && e.Hidden:
 		s += "@" + quote(e.Version, quoteSymbol)
@@ -196,7 +220,12 @@ func symbolText(name, words string, k Kind) string {
 	return strings.TrimPrefix(words+" "+quote(name, quoteSymbol), " ")
 }
 
-func flagText(v uint64, names []flagName) string { return " " + strings.Join(flagList(v, names), " ") }
+func flagText(
+	v uint64,
+	names []flagName,
+) string {
+	return " " + strings.Join(flagList(v, names), " ")
+}
 
 // flagList names the bits of v; those without a name are one number at the end.
 func flagList(v uint64, names []flagName) []string {
@@ -224,7 +253,8 @@ func quote(s string, as int) string {
 	plain := s != "" && s[0] != '"' && strings.TrimSpace(s) == s
 	for i := 0; plain && i < len(s); i++ {
 		c := s[i]
-		plain = c >= ' ' && c < 0x7f && !(as != quoteLine && c == ' ') && !(as == quoteSymbol && c == '@')
+		plain = c >= ' ' && c < 0x7f && !(as != quoteLine && c == ' ') &&
+			!(as == quoteSymbol && c == '@')
 	}
 	if as == quoteWord {
 		plain = plain && s != "-" && !isModifier(s) && s != "base"

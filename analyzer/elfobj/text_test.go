@@ -57,9 +57,17 @@ func TestParseImplies(t *testing.T) {
 		export nvJitLinkCreate@@libnvJitLink.so.12
 		verdef OWN
 	`)
-	needs := []VersionNeed{{"libc.so.6", []NeededVersion{{Name: "GLIBC_2.2.5"}, {Name: "GLIBC_2.34"}}}, {"libm.so.6", []NeededVersion{{Name: "GLIBC_2.29"}}}}
-	defs := []VersionDef{{Name: "libnvJitLink.so.12", Base: true}, {Name: "OWN"}, {Name: "libnvJitLink.so.12"}}
-	if !reflect.DeepEqual(o.VersionNeeds, needs) || !reflect.DeepEqual(o.VersionDefs, defs) || !o.HasVersym {
+	needs := []VersionNeed{
+		{"libc.so.6", []NeededVersion{{Name: "GLIBC_2.2.5"}, {Name: "GLIBC_2.34"}}},
+		{"libm.so.6", []NeededVersion{{Name: "GLIBC_2.29"}}},
+	}
+	defs := []VersionDef{
+		{Name: "libnvJitLink.so.12", Base: true},
+		{Name: "OWN"},
+		{Name: "libnvJitLink.so.12"},
+	}
+	if !reflect.DeepEqual(o.VersionNeeds, needs) || !reflect.DeepEqual(o.VersionDefs, defs) ||
+		!o.HasVersym {
 		t.Errorf("needs %v\ndefs %v\nversym %v", o.VersionNeeds, o.VersionDefs, o.HasVersym)
 	}
 }
@@ -102,8 +110,18 @@ func TestArch(t *testing.T) {
 	for _, a := range archs {
 		o := &Object{Machine: Machine(a.machine), Class: a.class, ByteOrder: a.order}
 		var p Object
-		if err := p.setArch(a.name); err != nil || o.Arch() != a.name || p.Machine != o.Machine || p.Class != o.Class || p.ByteOrder != o.ByteOrder {
-			t.Errorf("%s: Arch is %s, setArch gives %v %d %s, %v", a.name, o.Arch(), p.Machine, p.Class, p.ByteOrder, err)
+		if err := p.setArch(a.name); err != nil || o.Arch() != a.name || p.Machine != o.Machine ||
+			p.Class != o.Class ||
+			p.ByteOrder != o.ByteOrder {
+			t.Errorf(
+				"%s: Arch is %s, setArch gives %v %d %s, %v",
+				a.name,
+				o.Arch(),
+				p.Machine,
+				p.Class,
+				p.ByteOrder,
+				err,
+			)
 		}
 	}
 }
@@ -120,7 +138,8 @@ func TestMachineJSON(t *testing.T) {
 		}
 	}
 	var m Machine
-	if err := json.Unmarshal([]byte(`"z80"`), &m); err == nil || !strings.Contains(fmt.Sprint(err), `"z80"`) {
+	if err := json.Unmarshal([]byte(`"z80"`), &m); err == nil ||
+		!strings.Contains(fmt.Sprint(err), `"z80"`) {
 		t.Errorf("z80: %v", err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Toolchain is what an object tells of how it was made. All of it is a hint: strip removes .comment, and a missing sign means nothing.
+// Toolchain is what an object tells of how it was made. All of it is a hint: strip removes
+// .comment, and a missing sign means nothing.
 type Toolchain struct {
 	Tools     []Tool   `json:"tools"`     // of .comment, in its order
 	Languages []string `json:"languages"` // of languages below, in that order
@@ -21,7 +22,8 @@ type Tool struct {
 	Text    string `json:"text"`             // the whole string
 }
 
-// tools are the strings that compilers and linkers leave in .comment. The first group is the version.
+// tools are the strings that compilers and linkers leave in .comment. The first group is the
+// version.
 var tools = []struct {
 	name    string
 	pattern *lazyregexp.Regexp
@@ -68,27 +70,80 @@ func tool(text string) Tool {
 	return Tool{Text: text}
 }
 
-// languages are recognised by what their compilers leave in the tables that the loader reads, or by section names.
+// languages are recognised by what their compilers leave in the tables that the loader reads, or by
+// section names.
 var languages = []struct {
 	name             string
 	tools            []string
 	sections, needed []string
 	symbol           func(string) bool
 }{
-	{"c++", nil, nil, []string{"libstdc++.so.6", "libc++.so.1", "libc++_shared.so"}, func(s string) bool {
-		return s == "__gxx_personality_v0" || strings.HasPrefix(s, "_ZNSt") || strings.HasPrefix(s, "_ZSt") || s == "_Znwm" || s == "_Znwj"
-	}},
+	{
+		"c++",
+		nil,
+		nil,
+		[]string{"libstdc++.so.6", "libc++.so.1", "libc++_shared.so"},
+		func(s string) bool {
+			return s == "__gxx_personality_v0" || strings.HasPrefix(s, "_ZNSt") ||
+				strings.HasPrefix(s, "_ZSt") ||
+				s == "_Znwm" ||
+				s == "_Znwj"
+		},
+	},
 	{"rust", []string{"rustc"}, []string{".rustc"}, nil, func(s string) bool {
-		return s == "rust_eh_personality" || strings.HasPrefix(s, "__rust_") || strings.HasPrefix(s, "_ZN") && rustHash.MatchString(s)
+		return s == "rust_eh_personality" || strings.HasPrefix(s, "__rust_") ||
+			strings.HasPrefix(s, "_ZN") && rustHash.MatchString(s)
 	}},
-	{"go", nil, []string{".gopclntab", ".go.buildinfo"}, nil, func(s string) bool { return strings.HasPrefix(s, "_cgo_") || s == "crosscall2" }},
-	{"fortran", nil, nil, []string{"libgfortran.so.3", "libgfortran.so.4", "libgfortran.so.5", "libifcore.so.5", "libflang.so"}, func(s string) bool { return strings.HasPrefix(s, "_gfortran_") }},
+	{
+		"go",
+		nil,
+		[]string{".gopclntab", ".go.buildinfo"},
+		nil,
+		func(s string) bool { return strings.HasPrefix(s, "_cgo_") || s == "crosscall2" },
+	},
+	{
+		"fortran",
+		nil,
+		nil,
+		[]string{
+			"libgfortran.so.3",
+			"libgfortran.so.4",
+			"libgfortran.so.5",
+			"libifcore.so.5",
+			"libflang.so",
+		},
+		func(s string) bool { return strings.HasPrefix(s, "_gfortran_") },
+	},
 	{"cython", nil, nil, nil, func(s string) bool { return strings.HasPrefix(s, "__pyx_") }},
-	{"cuda", nil, []string{".nv_fatbin", ".nvFatBinSegment", "__nv_relfatbin"}, nil, func(s string) bool { return s == "__cudaRegisterFatBinary" }},
-	{"hip", nil, []string{".hip_fatbin", ".hipFatBinSegment"}, nil, func(s string) bool { return s == "__hipRegisterFatBinary" }},
+	{
+		"cuda",
+		nil,
+		[]string{".nv_fatbin", ".nvFatBinSegment", "__nv_relfatbin"},
+		nil,
+		func(s string) bool { return s == "__cudaRegisterFatBinary" },
+	},
+	{
+		"hip",
+		nil,
+		[]string{".hip_fatbin", ".hipFatBinSegment"},
+		nil,
+		func(s string) bool { return s == "__hipRegisterFatBinary" },
+	},
 	{"haskell", []string{"ghc"}, nil, nil, func(s string) bool { return s == "hs_init" }},
-	{"d", []string{"ldc"}, nil, nil, func(s string) bool { return strings.HasPrefix(s, "_d_dso_registry") }},
-	{"swift", []string{"swift"}, []string{"swift5_protocols"}, []string{"libswiftCore.so"}, func(string) bool { return false }},
+	{
+		"d",
+		[]string{"ldc"},
+		nil,
+		nil,
+		func(s string) bool { return strings.HasPrefix(s, "_d_dso_registry") },
+	},
+	{
+		"swift",
+		[]string{"swift"},
+		[]string{"swift5_protocols"},
+		[]string{"libswiftCore.so"},
+		func(string) bool { return false },
+	},
 }
 
 // Toolchain reads the signs of the object. Section names count where they were read.
@@ -99,9 +154,18 @@ func (o *Object) Toolchain() Toolchain {
 	}
 	for _, l := range languages {
 		if l.name == "go" && o.GoBuildID ||
-			slices.ContainsFunc(t.Tools, func(u Tool) bool { return slices.Contains(l.tools, u.Name) }) ||
-			slices.ContainsFunc(o.Sections, func(s Section) bool { return slices.Contains(l.sections, s.Name) }) ||
-			slices.ContainsFunc(o.Needed, func(n string) bool { return slices.Contains(l.needed, n) }) ||
+			slices.ContainsFunc(
+				t.Tools,
+				func(u Tool) bool { return slices.Contains(l.tools, u.Name) },
+			) ||
+			slices.ContainsFunc(
+				o.Sections,
+				func(s Section) bool { return slices.Contains(l.sections, s.Name) },
+			) ||
+			slices.ContainsFunc(
+				o.Needed,
+				func(n string) bool { return slices.Contains(l.needed, n) },
+			) ||
 			o.Imports.Any(l.symbol) || o.Exports.Any(l.symbol) {
 			t.Languages = append(t.Languages, l.name)
 		}

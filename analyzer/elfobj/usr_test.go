@@ -11,9 +11,9 @@ import (
 // atLeast is how many objects a Debian machine has below /usr that both readers can be asked about.
 const atLeast = 500
 
-// TestBelowUsr reads every dynamic object below /usr of this machine with debug/elf too: needs, paths, imports and exports with their
-// versions and bindings, relocations.
-// Files without section headers are left out, because debug/elf reads by those; files that debug/elf refuses are named.
+// TestBelowUsr reads every dynamic object below /usr of this machine with debug/elf too: needs,
+// paths, imports and exports with their versions and bindings, relocations. Files without section
+// headers are left out, because debug/elf reads by those; files that debug/elf refuses are named.
 func TestBelowUsr(t *testing.T) {
 	agree, static, bare := 0, 0, 0
 	err := filepath.WalkDir("/usr", func(file string, d fs.DirEntry, err error) error {
@@ -26,7 +26,8 @@ func TestBelowUsr(t *testing.T) {
 		}
 		defer r.Close()
 		head := make([]byte, 18)
-		if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != magic || head[16]+head[17] != 2 && head[16]+head[17] != 3 {
+		if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != magic ||
+			head[16]+head[17] != 2 && head[16]+head[17] != 3 {
 			return nil //nolint:nilerr // no ELF file, or none of ET_EXEC and ET_DYN
 		}
 		f, err := elf.NewFile(r)
@@ -64,7 +65,12 @@ func TestBelowUsr(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d objects compared with debug/elf; %d others are static or hold debug information only, %d have no section headers", agree, static, bare)
+	t.Logf(
+		"%d objects compared with debug/elf; %d others are static or hold debug information only, %d have no section headers",
+		agree,
+		static,
+		bare,
+	)
 	if _, err := os.Stat("/etc/debian_version"); err == nil && agree < atLeast {
 		t.Errorf("only %d objects were compared; a Debian machine has at least %d", agree, atLeast)
 	}

@@ -10,8 +10,9 @@ type versions struct {
 
 type version struct{ name, library string }
 
-// records reads the linked records of DT_VERNEED and DT_VERDEF. A well-made table uses its bytes once, so it has no
-// more records than fit between its start and the end of its segment; that and maxRecords bound tables whose records overlap.
+// records reads the linked records of DT_VERNEED and DT_VERDEF. A well-made table uses its bytes
+// once, so it has no more records than fit between its start and the end of its segment; that and
+// maxRecords bound tables whose records overlap.
 type records struct {
 	m         *image
 	names     *names
@@ -35,10 +36,18 @@ func (m *image) records(d *dynamic, t *names, tag elf.DynTag, left *int) (*recor
 // at gives n bytes at pos of the table.
 func (r *records) at(pos, n uint64) (*cursor, error) {
 	if pos > r.size || n > r.size-pos {
-		return nil, damaged("%s: a record at offset %d lies beyond the end of its segment", r.what, r.off+pos)
+		return nil, damaged(
+			"%s: a record at offset %d lies beyond the end of its segment",
+			r.what,
+			r.off+pos,
+		)
 	}
 	if *r.left == 0 || r.fit < n/8 {
-		return nil, damaged("%s at offset %d has more records than fit into it: they overlap", r.what, r.off)
+		return nil, damaged(
+			"%s at offset %d has more records than fit into it: they overlap",
+			r.what,
+			r.off,
+		)
 	}
 	*r.left--
 	r.fit -= n / 8
@@ -60,8 +69,8 @@ func (r *records) name(off uint32) (string, error) {
 	return s, err
 }
 
-// readVersions reads DT_VERNEED and DT_VERDEF. Like the loader it follows the links until one is 0 and ignores the
-// counts (DT_VERNEEDNUM, DT_VERDEFNUM, vn_cnt, vd_cnt).
+// readVersions reads DT_VERNEED and DT_VERDEF. Like the loader it follows the links until one is 0
+// and ignores the counts (DT_VERNEEDNUM, DT_VERDEFNUM, vn_cnt, vd_cnt).
 func readVersions(m *image, d *dynamic, t *names, o *Object) (*versions, error) {
 	v := &versions{need: map[uint16]version{}, def: map[uint16]string{}}
 	left := maxRecords
@@ -93,7 +102,12 @@ func (r *records) needs(v *versions, o *Object) error {
 			return err
 		}
 		if ver := c.u16(); ver != 1 {
-			return damaged("%s: a record at offset %d has version %d; only version 1 exists", r.what, r.off+pos, ver)
+			return damaged(
+				"%s: a record at offset %d has version %d; only version 1 exists",
+				r.what,
+				r.off+pos,
+				ver,
+			)
 		}
 		c.u16() // vn_cnt
 		file, aux, link := c.u32(), c.u32(), c.u32()
@@ -112,7 +126,10 @@ func (r *records) needs(v *versions, o *Object) error {
 			if err != nil {
 				return err
 			}
-			n.Versions = append(n.Versions, NeededVersion{s, elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0})
+			n.Versions = append(
+				n.Versions,
+				NeededVersion{s, elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0},
+			)
 			v.need[index&0x7fff] = version{s, n.Library}
 			if link == 0 {
 				break
@@ -134,7 +151,12 @@ func (r *records) defs(v *versions, o *Object) error {
 			return err
 		}
 		if ver := c.u16(); ver != 1 {
-			return damaged("%s: a record at offset %d has version %d; only version 1 exists", r.what, r.off+pos, ver)
+			return damaged(
+				"%s: a record at offset %d has version %d; only version 1 exists",
+				r.what,
+				r.off+pos,
+				ver,
+			)
 		}
 		flags, index := elf.DynamicVersionFlag(c.u16()), c.u16()
 		c.u16() // vd_cnt

@@ -7,15 +7,18 @@ import (
 	"fmt"
 )
 
-// Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf, readelf, linkers and
-// the dynamic linker take it. It writes any class and byte order; functions return 0 on
-// x86_64, i686 and aarch64, and variables are zeros. Where nothing is said of its relocations, each import has one on machines whose
-// number for it is known (relocTypes), so the dynamic linker really looks it up.
+// Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf,
+// readelf, linkers and the dynamic linker take it. It writes any class and byte order; functions
+// return 0 on x86_64, i686 and aarch64, and variables are zeros. Where nothing is said of its
+// relocations, each import has one on machines whose number for it is known (relocTypes), so the
+// dynamic linker really looks it up.
 //
-// In an object made by hand, zero fields have the meaning of the text form's defaults: x86_64, ET_DYN with PT_DYNAMIC,
-// no executable stack, and version records are implied where there are none at all.
+// In an object made by hand, zero fields have the meaning of the text form's defaults: x86_64,
+// ET_DYN with PT_DYNAMIC, no executable stack, and version records are implied where there are none
+// at all.
 //
-// It returns an error when o says what ELF cannot: a version without a record, a NUL byte in a string, over 32,766 versions.
+// It returns an error when o says what ELF cannot: a version without a record, a NUL byte in a
+// string, over 32,766 versions.
 func Write(o *Object) ([]byte, error) {
 	w := &writer{o: complete(o), strings: map[string]uint32{"": 0}, dynstr: []byte{0}}
 	w.f.wide, w.f.order = w.o.Class == 64, binary.ByteOrder(binary.LittleEndian)
@@ -93,7 +96,8 @@ type part struct {
 	size      uint64
 }
 
-// numberVersions gives every version record its index: 1 is the base definition, then definitions, then needs.
+// numberVersions gives every version record its index: 1 is the base definition, then definitions,
+// then needs.
 func (w *writer) numberVersions() error {
 	o := w.o
 	w.index = map[versionKey]uint16{}
@@ -108,7 +112,10 @@ func (w *writer) numberVersions() error {
 	}
 	for _, v := range o.VersionNeeds {
 		if len(v.Versions) == 0 || v.Library == "" {
-			return fmt.Errorf("a version need of library %q without a version or without a library", v.Library)
+			return fmt.Errorf(
+				"a version need of library %q without a version or without a library",
+				v.Library,
+			)
 		}
 		for _, ver := range v.Versions {
 			w.index[versionKey{v.Library, ver.Name}] = uint16(n)
@@ -128,7 +135,12 @@ func (w *writer) numberVersions() error {
 			k, ok = 1, true
 		}
 		if !ok {
-			return fmt.Errorf("import %s@%s of %q has no version record", i.Name, i.Version, i.Library)
+			return fmt.Errorf(
+				"import %s@%s of %q has no version record",
+				i.Name,
+				i.Version,
+				i.Library,
+			)
 		}
 		w.importIndex = append(w.importIndex, k)
 	}

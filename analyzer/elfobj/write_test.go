@@ -106,7 +106,8 @@ func equal(a, b *Object) bool {
 	}
 	x, y := *a, *b
 	x.Imports, x.Exports, y.Imports, y.Exports = nil, nil, nil, nil
-	return reflect.DeepEqual(&x, &y) && slices.Equal(a.Imports.List(), b.Imports.List()) && a.Exports.Equal(b.Exports)
+	return reflect.DeepEqual(&x, &y) && slices.Equal(a.Imports.List(), b.Imports.List()) &&
+		a.Exports.Equal(b.Exports)
 }
 
 // same compares two objects but for where their sections lie.
@@ -115,7 +116,13 @@ func same(t testing.TB, got, want *Object) {
 	g, w := *got, *want
 	g.Sections, w.Sections = nil, nil
 	if !equal(&g, &w) {
-		t.Errorf("objects differ\ngot  %#v\nwant %#v\ngot text:\n%swant text:\n%s", &g, &w, g.Text(), w.Text())
+		t.Errorf(
+			"objects differ\ngot  %#v\nwant %#v\ngot text:\n%swant text:\n%s",
+			&g,
+			&w,
+			g.Text(),
+			w.Text(),
+		)
 	}
 }
 
@@ -133,8 +140,12 @@ func TestWriteRead(t *testing.T) {
 			}
 			same(t, got, want)
 			for _, s := range want.Sections {
-				i := slices.IndexFunc(got.Sections, func(g Section) bool { return g.Name == s.Name })
-				if i < 0 || !bytes.Equal(b[got.Sections[i].Offset:][:got.Sections[i].Size], s.Data) {
+				i := slices.IndexFunc(
+					got.Sections,
+					func(g Section) bool { return g.Name == s.Name },
+				)
+				if i < 0 ||
+					!bytes.Equal(b[got.Sections[i].Offset:][:got.Sections[i].Size], s.Data) {
 					t.Errorf("section %s is not in the file", s.Name)
 				}
 			}
@@ -194,18 +205,28 @@ func TestReadelf(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(readelf, "-aW", "-D", file).CombinedOutput()
-		if s := strings.ToLower(string(out)); err != nil || strings.Contains(s, "warning") || strings.Contains(s, "error:") {
+		if s := strings.ToLower(string(out)); err != nil || strings.Contains(s, "warning") ||
+			strings.Contains(s, "error:") {
 			t.Errorf("%s: readelf %v\n%s", name, err, out)
 		}
 		out, err = exec.Command(readelf, "-aW", file).CombinedOutput()
-		if s := strings.ToLower(string(out)); err != nil || strings.Contains(s, "warning") || strings.Contains(s, "error:") {
+		if s := strings.ToLower(string(out)); err != nil || strings.Contains(s, "warning") ||
+			strings.Contains(s, "error:") {
 			t.Errorf("%s: readelf %v\n%s", name, err, out)
 		}
 	}
 }
 
 func TestWriteByHand(t *testing.T) {
-	b, err := Write(&Object{SONAME: "libx.so", Imports: NewImports(Import{Name: "pow", Version: "GLIBC_2.29", Library: "libm.so.6", Kind: Func}), Exports: NewExports(Export{Name: "f", Version: "V1", Kind: Func})})
+	b, err := Write(
+		&Object{
+			SONAME: "libx.so",
+			Imports: NewImports(
+				Import{Name: "pow", Version: "GLIBC_2.29", Library: "libm.so.6", Kind: Func},
+			),
+			Exports: NewExports(Export{Name: "f", Version: "V1", Kind: Func}),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +234,11 @@ func TestWriteByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, parse(t, "elf x86_64\nsoname libx.so\nimport pow@GLIBC_2.29 libm.so.6\nexport f@@V1\n"))
+	same(
+		t,
+		got,
+		parse(t, "elf x86_64\nsoname libx.so\nimport pow@GLIBC_2.29 libm.so.6\nexport f@@V1\n"),
+	)
 }
 
 func TestWriteRefuses(t *testing.T) {

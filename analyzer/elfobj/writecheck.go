@@ -8,8 +8,29 @@ import (
 )
 
 // ownSections are the names that Write uses itself, and .comment, which Object has as a field.
-var ownSections = []string{".interp", ".note.gnu", ".gnu.hash", ".dynsym", ".dynstr", ".gnu.version", ".gnu.version_d", ".gnu.version_r",
-	".rela.dyn", ".rel.dyn", ".rela.plt", ".rel.plt", ".relr.dyn", ".text", ".dynamic", ".got", ".got.plt", ".tbss", ".bss", ".comment", ".shstrtab"}
+var ownSections = []string{
+	".interp",
+	".note.gnu",
+	".gnu.hash",
+	".dynsym",
+	".dynstr",
+	".gnu.version",
+	".gnu.version_d",
+	".gnu.version_r",
+	".rela.dyn",
+	".rel.dyn",
+	".rela.plt",
+	".rel.plt",
+	".relr.dyn",
+	".text",
+	".dynamic",
+	".got",
+	".got.plt",
+	".tbss",
+	".bss",
+	".comment",
+	".shstrtab",
+}
 
 // check refuses what would come out as something else.
 func (w *writer) check() error {
@@ -46,10 +67,18 @@ func (w *writer) check() error {
 		}
 	}
 	if (o.Class != 32 && o.Class != 64) || (o.ByteOrder != "little" && o.ByteOrder != "big") {
-		return fmt.Errorf("class %d and byte order %q; there are 32, 64 and little, big", o.Class, o.ByteOrder)
+		return fmt.Errorf(
+			"class %d and byte order %q; there are 32, 64 and little, big",
+			o.Class,
+			o.ByteOrder,
+		)
 	}
 	if len(o.Interp) >= maxInterp {
-		return fmt.Errorf("an interpreter of %d bytes; the kernel takes %d", len(o.Interp), maxInterp-1)
+		return fmt.Errorf(
+			"an interpreter of %d bytes; the kernel takes %d",
+			len(o.Interp),
+			maxInterp-1,
+		)
 	}
 	if o.Class == 32 && (o.Flags|o.Flags1)>>32 != 0 {
 		return fmt.Errorf("flags %#x and %#x do not fit into ELF32", o.Flags, o.Flags1)

@@ -49,7 +49,12 @@ func (w *writer) elfHeader(b *out, segments int, shoff uint64) {
 		data = elf.ELFDATA2MSB
 	}
 	b.Write([]byte{byte(class), byte(data), byte(elf.EV_CURRENT), o.OSABI, 0, 0, 0, 0, 0, 0, 0, 0})
-	types := map[string]elf.Type{"ET_DYN": elf.ET_DYN, "ET_EXEC": elf.ET_EXEC, "ET_REL": elf.ET_REL, "ET_CORE": elf.ET_CORE}
+	types := map[string]elf.Type{
+		"ET_DYN":  elf.ET_DYN,
+		"ET_EXEC": elf.ET_EXEC,
+		"ET_REL":  elf.ET_REL,
+		"ET_CORE": elf.ET_CORE,
+	}
 	b.u16(uint16(types[o.Type]))
 	b.u16(uint16(o.Machine))
 	b.u32(uint32(elf.EV_CURRENT))

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// page is the distance of segments: the largest page size of any machine that compat knows (64 KiB on aarch64 and ppc64le).
+// page is the distance of segments: the largest page size of any machine that compat knows (64 KiB
+// on aarch64 and ppc64le).
 const page = 64 << 10
 
 // plan lists the parts of the file in order.
@@ -15,28 +16,105 @@ func (w *writer) plan() {
 	add := func(p part) { w.parts = append(w.parts, &p) }
 	const a, wr, x = elf.SHF_ALLOC, elf.SHF_WRITE, elf.SHF_EXECINSTR
 	if o.Interp != "" && o.loadable() {
-		add(part{name: ".interp", typ: elf.SHT_PROGBITS, flags: a, align: 1, bytes: func() []byte { return []byte(o.Interp + "\x00") }})
+		add(
+			part{
+				name:  ".interp",
+				typ:   elf.SHT_PROGBITS,
+				flags: a,
+				align: 1,
+				bytes: func() []byte { return []byte(o.Interp + "\x00") },
+			},
+		)
 	}
-	if (o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) && o.loadable() {
+	if (o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) &&
+		o.loadable() {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
 	if o.Dynamic {
-		add(part{name: ".gnu.hash", typ: elf.SHT_GNU_HASH, flags: a, link: ".dynsym", align: word, bytes: w.gnuHash})
-		add(part{name: ".dynsym", typ: elf.SHT_DYNSYM, flags: a, link: ".dynstr", info: 1, align: word, entsize: w.f.symbolSize(), bytes: w.dynsym})
-		// Directly after the symbols: an object that exports nothing has no other sign of how many there are.
-		add(part{name: ".dynstr", typ: elf.SHT_STRTAB, flags: a, align: 1, bytes: func() []byte { return w.dynstr }})
+		add(
+			part{
+				name:  ".gnu.hash",
+				typ:   elf.SHT_GNU_HASH,
+				flags: a,
+				link:  ".dynsym",
+				align: word,
+				bytes: w.gnuHash,
+			},
+		)
+		add(
+			part{
+				name:    ".dynsym",
+				typ:     elf.SHT_DYNSYM,
+				flags:   a,
+				link:    ".dynstr",
+				info:    1,
+				align:   word,
+				entsize: w.f.symbolSize(),
+				bytes:   w.dynsym,
+			},
+		)
+		// Directly after the symbols: an object that exports nothing has no other sign of how many
+		// there are.
+		add(
+			part{
+				name:  ".dynstr",
+				typ:   elf.SHT_STRTAB,
+				flags: a,
+				align: 1,
+				bytes: func() []byte { return w.dynstr },
+			},
+		)
 		if o.HasVersym {
-			add(part{name: ".gnu.version", typ: elf.SHT_GNU_VERSYM, flags: a, link: ".dynsym", align: 2, entsize: 2, bytes: w.versym})
+			add(
+				part{
+					name:    ".gnu.version",
+					typ:     elf.SHT_GNU_VERSYM,
+					flags:   a,
+					link:    ".dynsym",
+					align:   2,
+					entsize: 2,
+					bytes:   w.versym,
+				},
+			)
 		}
 		if len(o.VersionDefs) > 0 {
-			add(part{name: ".gnu.version_d", typ: elf.SHT_GNU_VERDEF, flags: a, link: ".dynstr", info: uint32(len(o.VersionDefs)), align: word, bytes: w.verdef})
+			add(
+				part{
+					name:  ".gnu.version_d",
+					typ:   elf.SHT_GNU_VERDEF,
+					flags: a,
+					link:  ".dynstr",
+					info:  uint32(len(o.VersionDefs)),
+					align: word,
+					bytes: w.verdef,
+				},
+			)
 		}
 		if len(o.VersionNeeds) > 0 {
-			add(part{name: ".gnu.version_r", typ: elf.SHT_GNU_VERNEED, flags: a, link: ".dynstr", info: uint32(len(o.VersionNeeds)), align: word, bytes: w.verneed})
+			add(
+				part{
+					name:  ".gnu.version_r",
+					typ:   elf.SHT_GNU_VERNEED,
+					flags: a,
+					link:  ".dynstr",
+					info:  uint32(len(o.VersionNeeds)),
+					align: word,
+					bytes: w.verneed,
+				},
+			)
 		}
 		w.planRelocs(add)
 		if o.RelR {
-			add(part{name: ".relr.dyn", typ: elf.SHT_PROGBITS, flags: a, align: word, entsize: word, bytes: w.relr})
+			add(
+				part{
+					name:    ".relr.dyn",
+					typ:     elf.SHT_PROGBITS,
+					flags:   a,
+					align:   word,
+					entsize: word,
+					bytes:   w.relr,
+				},
+			)
 		}
 	}
 	if o.loadable() {
@@ -52,17 +130,61 @@ func (w *writer) plan() {
 				vars += room(e)
 			}
 		}
-		add(part{name: ".dynamic", typ: elf.SHT_DYNAMIC, flags: a | wr, link: ".dynstr", align: word, entsize: 2 * word, bytes: w.dynamic})
-		add(part{name: ".got", typ: elf.SHT_PROGBITS, flags: a | wr, align: word, entsize: word, bytes: w.got})
+		add(
+			part{
+				name:    ".dynamic",
+				typ:     elf.SHT_DYNAMIC,
+				flags:   a | wr,
+				link:    ".dynstr",
+				align:   word,
+				entsize: 2 * word,
+				bytes:   w.dynamic,
+			},
+		)
+		add(
+			part{
+				name:    ".got",
+				typ:     elf.SHT_PROGBITS,
+				flags:   a | wr,
+				align:   word,
+				entsize: word,
+				bytes:   w.got,
+			},
+		)
 		if len(w.pltRelocs) > 0 {
-			add(part{name: ".got.plt", typ: elf.SHT_PROGBITS, flags: a | wr, align: word, entsize: word, bytes: func() []byte { return make([]byte, word*w.pltWords) }})
+			add(
+				part{
+					name:    ".got.plt",
+					typ:     elf.SHT_PROGBITS,
+					flags:   a | wr,
+					align:   word,
+					entsize: word,
+					bytes:   func() []byte { return make([]byte, word*w.pltWords) },
+				},
+			)
 		}
-		add(part{name: ".tbss", typ: elf.SHT_NOBITS, flags: a | wr | elf.SHF_TLS, align: 16, space: tls})
+		add(
+			part{
+				name:  ".tbss",
+				typ:   elf.SHT_NOBITS,
+				flags: a | wr | elf.SHF_TLS,
+				align: 16,
+				space: tls,
+			},
+		)
 		add(part{name: ".bss", typ: elf.SHT_NOBITS, flags: a | wr, align: 16, space: vars})
 	}
 	if len(o.Comment) > 0 {
-		add(part{name: ".comment", typ: elf.SHT_PROGBITS, flags: elf.SHF_MERGE | elf.SHF_STRINGS, align: 1, entsize: 1,
-			bytes: func() []byte { return []byte(strings.Join(o.Comment, "\x00") + "\x00") }})
+		add(
+			part{
+				name:    ".comment",
+				typ:     elf.SHT_PROGBITS,
+				flags:   elf.SHF_MERGE | elf.SHF_STRINGS,
+				align:   1,
+				entsize: 1,
+				bytes:   func() []byte { return []byte(strings.Join(o.Comment, "\x00") + "\x00") },
+			},
+		)
 	}
 	for _, s := range o.Sections {
 		if s.Data != nil {
@@ -74,7 +196,14 @@ func (w *writer) plan() {
 		}
 	}
 	var names []byte
-	add(part{name: ".shstrtab", typ: elf.SHT_STRTAB, align: 1, bytes: func() []byte { return names }})
+	add(
+		part{
+			name:  ".shstrtab",
+			typ:   elf.SHT_STRTAB,
+			align: 1,
+			bytes: func() []byte { return names },
+		},
+	)
 	names = w.sectionNames()
 }
 
@@ -105,7 +234,8 @@ func (w *writer) shndx(want *part) uint16 {
 	return 0
 }
 
-// place gives every part its offset and address. Strings are collected on the way, so .dynstr is sized last.
+// place gives every part its offset and address. Strings are collected on the way, so .dynstr is
+// sized last.
 func (w *writer) place() {
 	for _, p := range w.parts { // fills the string table
 		if p.bytes != nil {
@@ -161,7 +291,10 @@ func (w *writer) segments() []segment {
 	if p := w.part(".interp"); p != nil {
 		s = append(s, segment{elf.PT_INTERP, elf.PF_R, p, p, false, 1})
 	}
-	s = append(s, segment{elf.PT_LOAD, elf.PF_R | elf.PF_X, w.parts[0], w.parts[w.split-1], true, page})
+	s = append(
+		s,
+		segment{elf.PT_LOAD, elf.PF_R | elf.PF_X, w.parts[0], w.parts[w.split-1], true, page},
+	)
 	if d := w.part(".dynamic"); d != nil {
 		s = append(s, segment{elf.PT_LOAD, elf.PF_R | elf.PF_W, d, w.part(".bss"), false, page})
 		s = append(s, segment{elf.PT_DYNAMIC, elf.PF_R | elf.PF_W, d, d, false, d.align})
@@ -174,7 +307,10 @@ func (w *writer) segments() []segment {
 	}
 	switch w.o.ExecStack {
 	case "yes":
-		s = append(s, segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W | elf.PF_X, align: 16})
+		s = append(
+			s,
+			segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W | elf.PF_X, align: 16},
+		)
 	case "no":
 		s = append(s, segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W, align: 16})
 	}

@@ -6,20 +6,94 @@ import (
 	"slices"
 )
 
-// relocTypes are the relocations that Write makes, for ELF32 and ELF64; 0 where there is none. Machines that are not here get no relocations. Where a
-// machine has no GLOB_DAT, its plain word does that work.
+// relocTypes are the relocations that Write makes, for ELF32 and ELF64; 0 where there is none.
+// Machines that are not here get no relocations. Where a machine has no GLOB_DAT, its plain word
+// does that work.
 var relocTypes = map[elf.Machine]map[Relocs][2]uint32{
-	elf.EM_X86_64: {RelocJumpSlot: {7, 7}, RelocGlobDat: {6, 6}, RelocWord: {10, 1}, RelocCopy: {5, 5}, RelocTLSGD: {16, 16}, RelocTLSIE: {18, 18}, RelocTLSDesc: {36, 36},
-		RelocRelative: {8, 8}, RelocIRelative: {37, 37}},
-	elf.EM_386: {RelocJumpSlot: {7}, RelocGlobDat: {6}, RelocWord: {1}, RelocCopy: {5}, RelocTLSGD: {35}, RelocTLSIE: {14}, RelocTLSDesc: {41}, RelocRelative: {8}, RelocIRelative: {42}},
-	elf.EM_AARCH64: {RelocJumpSlot: {0, 1026}, RelocGlobDat: {0, 1025}, RelocWord: {0, 257}, RelocCopy: {0, 1024}, RelocTLSGD: {0, 1028}, RelocTLSIE: {0, 1030}, RelocTLSDesc: {0, 1031},
-		RelocRelative: {0, 1027}, RelocIRelative: {0, 1032}},
-	elf.EM_ARM:   {RelocJumpSlot: {22}, RelocGlobDat: {21}, RelocWord: {2}, RelocCopy: {20}, RelocTLSGD: {17}, RelocTLSIE: {19}, RelocTLSDesc: {13}, RelocRelative: {23}, RelocIRelative: {160}},
-	elf.EM_PPC64: {RelocJumpSlot: {0, 21}, RelocGlobDat: {0, 20}, RelocWord: {0, 38}, RelocCopy: {0, 19}, RelocTLSGD: {0, 68}, RelocTLSIE: {0, 73}, RelocRelative: {0, 22}, RelocIRelative: {0, 248}},
-	elf.EM_S390:  {RelocJumpSlot: {11, 11}, RelocGlobDat: {10, 10}, RelocWord: {4, 22}, RelocCopy: {9, 9}, RelocTLSGD: {54, 54}, RelocTLSIE: {56, 56}, RelocRelative: {12, 12}, RelocIRelative: {61, 61}},
-	elf.EM_RISCV: {RelocJumpSlot: {5, 5}, RelocWord: {1, 2}, RelocCopy: {4, 4}, RelocTLSGD: {6, 7}, RelocTLSIE: {10, 11}, RelocTLSDesc: {12, 12}, RelocRelative: {3, 3}, RelocIRelative: {58, 58}},
-	elf.EM_LOONGARCH: {RelocJumpSlot: {5, 5}, RelocWord: {1, 2}, RelocCopy: {4, 4}, RelocTLSGD: {6, 7}, RelocTLSIE: {10, 11}, RelocTLSDesc: {13, 14}, RelocRelative: {3, 3},
-		RelocIRelative: {12, 12}},
+	elf.EM_X86_64: {
+		RelocJumpSlot:  {7, 7},
+		RelocGlobDat:   {6, 6},
+		RelocWord:      {10, 1},
+		RelocCopy:      {5, 5},
+		RelocTLSGD:     {16, 16},
+		RelocTLSIE:     {18, 18},
+		RelocTLSDesc:   {36, 36},
+		RelocRelative:  {8, 8},
+		RelocIRelative: {37, 37},
+	},
+	elf.EM_386: {
+		RelocJumpSlot:  {7},
+		RelocGlobDat:   {6},
+		RelocWord:      {1},
+		RelocCopy:      {5},
+		RelocTLSGD:     {35},
+		RelocTLSIE:     {14},
+		RelocTLSDesc:   {41},
+		RelocRelative:  {8},
+		RelocIRelative: {42},
+	},
+	elf.EM_AARCH64: {
+		RelocJumpSlot:  {0, 1026},
+		RelocGlobDat:   {0, 1025},
+		RelocWord:      {0, 257},
+		RelocCopy:      {0, 1024},
+		RelocTLSGD:     {0, 1028},
+		RelocTLSIE:     {0, 1030},
+		RelocTLSDesc:   {0, 1031},
+		RelocRelative:  {0, 1027},
+		RelocIRelative: {0, 1032},
+	},
+	elf.EM_ARM: {
+		RelocJumpSlot:  {22},
+		RelocGlobDat:   {21},
+		RelocWord:      {2},
+		RelocCopy:      {20},
+		RelocTLSGD:     {17},
+		RelocTLSIE:     {19},
+		RelocTLSDesc:   {13},
+		RelocRelative:  {23},
+		RelocIRelative: {160},
+	},
+	elf.EM_PPC64: {
+		RelocJumpSlot:  {0, 21},
+		RelocGlobDat:   {0, 20},
+		RelocWord:      {0, 38},
+		RelocCopy:      {0, 19},
+		RelocTLSGD:     {0, 68},
+		RelocTLSIE:     {0, 73},
+		RelocRelative:  {0, 22},
+		RelocIRelative: {0, 248},
+	},
+	elf.EM_S390: {
+		RelocJumpSlot:  {11, 11},
+		RelocGlobDat:   {10, 10},
+		RelocWord:      {4, 22},
+		RelocCopy:      {9, 9},
+		RelocTLSGD:     {54, 54},
+		RelocTLSIE:     {56, 56},
+		RelocRelative:  {12, 12},
+		RelocIRelative: {61, 61},
+	},
+	elf.EM_RISCV: {
+		RelocJumpSlot:  {5, 5},
+		RelocWord:      {1, 2},
+		RelocCopy:      {4, 4},
+		RelocTLSGD:     {6, 7},
+		RelocTLSIE:     {10, 11},
+		RelocTLSDesc:   {12, 12},
+		RelocRelative:  {3, 3},
+		RelocIRelative: {58, 58},
+	},
+	elf.EM_LOONGARCH: {
+		RelocJumpSlot:  {5, 5},
+		RelocWord:      {1, 2},
+		RelocCopy:      {4, 4},
+		RelocTLSGD:     {6, 7},
+		RelocTLSIE:     {10, 11},
+		RelocTLSDesc:   {13, 14},
+		RelocRelative:  {3, 3},
+		RelocIRelative: {12, 12},
+	},
 }
 
 // relocType is the number of a way on the object's machine, 0 where there is none.
@@ -37,14 +111,16 @@ func (w *writer) relocAddends() bool {
 	return m != elf.EM_386 && m != elf.EM_ARM
 }
 
-// reloc is one relocation to write. Each has a slot of its own but a copy, whose place is the symbol's.
+// reloc is one relocation to write. Each has a slot of its own but a copy, whose place is the
+// symbol's.
 type reloc struct {
 	symbol uint64
 	way    Relocs
 	slot   uint64 // index of the word in .got or, of a jump slot, in .got.plt
 }
 
-// The words that the ABI keeps at the start of .got.plt, and the one of .got that DT_RELR relocates.
+// The words that the ABI keeps at the start of .got.plt, and the one of .got that DT_RELR
+// relocates.
 const (
 	reservedPLT = 3
 	reservedGOT = 1
@@ -59,7 +135,12 @@ func (w *writer) numberRelocs() error {
 			case !ways.Has(way):
 				continue
 			case w.o.relocType(way) == 0:
-				return fmt.Errorf("%s is relocated by %s, for which Write knows no type on %s", name, way, w.o.Arch())
+				return fmt.Errorf(
+					"%s is relocated by %s, for which Write knows no type on %s",
+					name,
+					way,
+					w.o.Arch(),
+				)
 			case way == RelocCopy && symbol <= uint64(w.o.Imports.Len()):
 				return fmt.Errorf("%s is relocated by copy, which needs a definition", name)
 			}
@@ -102,7 +183,17 @@ func (w *writer) planRelocs(add func(part)) {
 		}
 		bytes := func() []byte { return w.relocs(list) }
 		if w.relocAddends() {
-			add(part{name: ".rela" + name, typ: elf.SHT_RELA, flags: elf.SHF_ALLOC, link: ".dynsym", align: word, entsize: 3 * word, bytes: bytes})
+			add(
+				part{
+					name:    ".rela" + name,
+					typ:     elf.SHT_RELA,
+					flags:   elf.SHF_ALLOC,
+					link:    ".dynsym",
+					align:   word,
+					entsize: 3 * word,
+					bytes:   bytes,
+				},
+			)
 		} else {
 			add(part{name: ".rel" + name, typ: elf.SHT_REL, flags: elf.SHF_ALLOC, link: ".dynsym", align: word, entsize: 2 * word, bytes: bytes})
 		}
@@ -147,7 +238,10 @@ func (w *writer) addend(r reloc) uint64 {
 func (w *writer) got() []byte {
 	b := w.out()
 	for i := range w.gotWords {
-		k := slices.IndexFunc(w.dynRelocs, func(r reloc) bool { return r.way == RelocIRelative && r.slot == i })
+		k := slices.IndexFunc(
+			w.dynRelocs,
+			func(r reloc) bool { return r.way == RelocIRelative && r.slot == i },
+		)
 		if k >= 0 && !w.relocAddends() {
 			b.word(w.addend(w.dynRelocs[k]))
 		} else {

@@ -162,7 +162,8 @@ func (w *writer) rooms() []uint64 {
 	return at
 }
 
-// room is the memory that a variable gets. Sizes over a page are not worth the address space; nothing is stored there.
+// room is the memory that a variable gets. Sizes over a page are not worth the address space;
+// nothing is stored there.
 func room(e Export) uint64 { return up(min(max(e.Size, 8), 4096), 16) }
 
 func bindOf(weak, unique bool) elf.SymBind {

@@ -1,5 +1,6 @@
-// Package fix holds ways out of findings as values: what is shown (Fix), and what it changes in the analyzed world
-// (Change, applied to a Scenario), so that the analysis can be run again before a fix is offered.
+// Package fix holds ways out of findings as values: what is shown (Fix), and what it changes in the
+// analyzed world (Change, applied to a Scenario), so that the analysis can be run again before a
+// fix is offered.
 //
 //	c := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPin, …}, Change: fix.Pin{Requirement: "nvidia-nvjitlink-cu12>=12.9"}}
 //	again := c.Change.Apply(scenario)
@@ -21,8 +22,8 @@ const (
 	KindSource      = "source"       // change the source
 )
 
-// Fix is one way out of a finding, as it is shown. What can be applied to the analyzed environment was: Verified is set
-// when its finding disappeared and no new one came.
+// Fix is one way out of a finding, as it is shown. What can be applied to the analyzed environment
+// was: Verified is set when its finding disappeared and no new one came.
 type Fix struct {
 	Kind        string   `json:"kind"`
 	Title       string   `json:"title"`       // imperative, one line
@@ -32,8 +33,8 @@ type Fix struct {
 	Cost        []string `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
 }
 
-// Candidate is a fix before it was tried. A nil Change can't be applied in the model (change the source): the fix is
-// offered as unverified.
+// Candidate is a fix before it was tried. A nil Change can't be applied in the model (change the
+// source): the fix is offered as unverified.
 type Candidate struct {
 	Fix    Fix
 	Change Change
@@ -42,7 +43,8 @@ type Candidate struct {
 
 // Search asks for the smallest change of one package's version that removes the finding.
 type Search struct {
-	Package string                    // normalised
-	From    string                    // the version that is at fault
-	Good    func(version string) bool // a quick look whether a version can help; what it lets through is tried
+	Package string // normalised
+	From    string // the version that is at fault
+	// a quick look whether a version can help; what it lets through is tried
+	Good func(version string) bool
 }

@@ -7,23 +7,28 @@ import (
 	"strings"
 )
 
-// Scenario is the world an artifact is judged in, as far as fixes can change it. The zero value is an artifact alone on no
-// platform. Apply never changes its argument.
+// Scenario is the world an artifact is judged in, as far as fixes can change it. The zero value is
+// an artifact alone on no platform. Apply never changes its argument.
 type Scenario struct {
-	Platform string   // name of the platform, with architecture
-	With     []string // requirements beside the artifact, PEP 508; a later one of the same package replaces an earlier
+	Platform string // name of the platform, with architecture
+	// requirements beside the artifact, PEP 508; a later one of the same package replaces an
+	// earlier
+	With     []string
 	Requires []string // requirements that replace the artifact's own of the same package
 
 	Needed map[string][]string  // object -> DT_NEEDED entries added to it
 	Symver map[Reference]string // import -> version it is bound to instead
-	Link   []string             // libraries on the link line of a program that uses the artifact, by SONAME
-	Alone  []string             // packages that are not imported before it, though the user said so
-	Off    []string             // folders of LD_LIBRARY_PATH that are not in it, though the user said so
+	// libraries on the link line of a program that uses the artifact, by SONAME
+	Link  []string
+	Alone []string // packages that are not imported before it, though the user said so
+	// folders of LD_LIBRARY_PATH that are not in it, though the user said so
+	Off []string
 
-	LinkLast            []string          // as Link, but behind the artifact's library
-	RunPath             map[string]string // object -> DT_RUNPATH it is given
-	RPathLink           []string          // directories that the link line names with -rpath-link, in the terms of the objects' paths
-	AllowShlibUndefined bool              // --allow-shlib-undefined is on the link line
+	LinkLast []string          // as Link, but behind the artifact's library
+	RunPath  map[string]string // object -> DT_RUNPATH it is given
+	// directories that the link line names with -rpath-link, in the terms of the objects' paths
+	RPathLink           []string
+	AllowShlibUndefined bool // --allow-shlib-undefined is on the link line
 }
 
 // Unlinked is the scenario with a plain link line: the world of whoever loads the artifact.
@@ -34,7 +39,8 @@ func (s Scenario) Unlinked() Scenario {
 
 // Plain tells whether the link line is plain.
 func (s Scenario) Plain() bool {
-	return len(s.Link) == 0 && len(s.LinkLast) == 0 && len(s.RPathLink) == 0 && !s.AllowShlibUndefined
+	return len(s.Link) == 0 && len(s.LinkLast) == 0 && len(s.RPathLink) == 0 &&
+		!s.AllowShlibUndefined
 }
 
 // Reference names an import of an object.
@@ -45,7 +51,8 @@ type Change interface {
 	Apply(Scenario) Scenario
 }
 
-// Pin asks for a version of a package. Direct: the artifact's own requirement is replaced; otherwise the environment's is.
+// Pin asks for a version of a package. Direct: the artifact's own requirement is replaced;
+// otherwise the environment's is.
 type Pin struct {
 	Requirement string
 	Direct      bool
@@ -66,7 +73,8 @@ type BindOlder struct {
 	Version   string
 }
 
-// LinkWith puts libraries, between --no-as-needed and its end, and flags on the link line of the artifact's users.
+// LinkWith puts libraries, between --no-as-needed and its end, and flags on the link line of the
+// artifact's users.
 type LinkWith struct {
 	Libraries           []string // by SONAME
 	Last                bool     // they stand behind the artifact's library, not before the objects
@@ -154,7 +162,19 @@ func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 // Key tells scenarios apart: equal keys, equal worlds.
 func (s Scenario) Key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%s|%s|%s|%t", s.Platform, strings.Join(s.Alone, ","), strings.Join(s.Off, ":"), strings.Join(s.With, ","), strings.Join(s.Requires, ","), strings.Join(s.Link, ","), strings.Join(s.LinkLast, ","), strings.Join(s.RPathLink, ","), s.AllowShlibUndefined)
+	fmt.Fprintf(
+		&b,
+		"%s|%s|%s|%s|%s|%s|%s|%s|%t",
+		s.Platform,
+		strings.Join(s.Alone, ","),
+		strings.Join(s.Off, ":"),
+		strings.Join(s.With, ","),
+		strings.Join(s.Requires, ","),
+		strings.Join(s.Link, ","),
+		strings.Join(s.LinkLast, ","),
+		strings.Join(s.RPathLink, ","),
+		s.AllowShlibUndefined,
+	)
 	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
 		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])
 	}

@@ -6,21 +6,42 @@ import (
 	"strings"
 )
 
-// families are LLVM's generic AMD targets with the processors that run their code (AMDGPUUsage, "Generic processors").
+// families are LLVM's generic AMD targets with the processors that run their code (AMDGPUUsage,
+// "Generic processors").
 var families = map[string][]string{
 	"gfx9-generic":    {"gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"},
 	"gfx9-4-generic":  {"gfx940", "gfx941", "gfx942", "gfx950"},
 	"gfx10-1-generic": {"gfx1010", "gfx1011", "gfx1012", "gfx1013"},
-	"gfx10-3-generic": {"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"},
-	"gfx11-generic":   {"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"},
-	"gfx12-generic":   {"gfx1200", "gfx1201"},
+	"gfx10-3-generic": {
+		"gfx1030",
+		"gfx1031",
+		"gfx1032",
+		"gfx1033",
+		"gfx1034",
+		"gfx1035",
+		"gfx1036",
+	},
+	"gfx11-generic": {
+		"gfx1100",
+		"gfx1101",
+		"gfx1102",
+		"gfx1103",
+		"gfx1150",
+		"gfx1151",
+		"gfx1152",
+		"gfx1153",
+	},
+	"gfx12-generic": {"gfx1200", "gfx1201"},
 }
 
-// Cover says how the code runs on a processor ("sm_86", "gfx90a"). judged is false when there is no code for that vendor, so that nothing can be said.
-// Machine code for NVIDIA runs on its own generation and on later ones of the same major (CUDA programming guide, "Binary compatibility"), PTX on its
-// own and every later one; code for AMD on the processor it names, or on those of its family.
+// Cover says how the code runs on a processor ("sm_86", "gfx90a"). judged is false when there is no
+// code for that vendor, so that nothing can be said. Machine code for NVIDIA runs on its own
+// generation and on later ones of the same major (CUDA programming guide, "Binary compatibility"),
+// PTX on its own and every later one; code for AMD on the processor it names, or on those of its
+// family.
 func (a Archs) Cover(arch string) (runs, judged bool) {
-	if want, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af")); err == nil && strings.HasPrefix(arch, "sm_") {
+	if want, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af")); err == nil &&
+		strings.HasPrefix(arch, "sm_") {
 		for _, have := range a.CUDA {
 			n := number(have)
 			runs = runs || n/10 == want/10 && n <= want
@@ -35,7 +56,8 @@ func (a Archs) Cover(arch string) (runs, judged bool) {
 	}
 	arch, _, _ = strings.Cut(arch, ":")
 	for _, have := range a.ROCm {
-		runs = runs || have == arch || have == "amdgcnspirv" || slices.Contains(families[have], arch)
+		runs = runs || have == arch || have == "amdgcnspirv" ||
+			slices.Contains(families[have], arch)
 	}
 	return runs, len(a.ROCm) > 0
 }

@@ -17,7 +17,15 @@ func TestCover(t *testing.T) {
 		{ptx, "gfx90a", false, false}, {Archs{}, "sm_80", false, false}, {a, "turing", false, false},
 	} {
 		if runs, judged := c.have.Cover(c.arch); runs != c.runs || judged != c.judged {
-			t.Errorf("%v on %s: runs %t, judged %t, want %t, %t", c.have, c.arch, runs, judged, c.runs, c.judged)
+			t.Errorf(
+				"%v on %s: runs %t, judged %t, want %t, %t",
+				c.have,
+				c.arch,
+				runs,
+				judged,
+				c.runs,
+				c.judged,
+			)
 		}
 	}
 }

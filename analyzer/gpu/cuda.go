@@ -11,8 +11,9 @@ import (
 //	container  magic u32, version u16, header size u16, size u64 of the entries
 //	entry      kind u16 (1 PTX, 2 machine code), u16, header size u32, payload size u64, … architecture u32 at 28, …
 //
-// in little endian. The payload may be compressed, the headers never are. There is no published description; this one
-// agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes and warp.
+// in little endian. The payload may be compressed, the headers never are. There is no published
+// description; this one agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes
+// and warp.
 const (
 	cudaMagic      = 0xba55ed50
 	cudaHeader     = 16
@@ -33,7 +34,8 @@ func (f *found) readCUDA(r *io.SectionReader) error {
 	pos := int64(0)
 	for {
 		var err error
-		if pos, err = nextMagic(r, pos, func(b []byte) bool { return binary.LittleEndian.Uint32(b) == cudaMagic }); err != nil || pos < 0 {
+		if pos, err = nextMagic(r, pos, func(b []byte) bool { return binary.LittleEndian.Uint32(b) == cudaMagic }); err != nil ||
+			pos < 0 {
 			return err
 		}
 		var h [cudaHeader]byte
@@ -42,7 +44,13 @@ func (f *found) readCUDA(r *io.SectionReader) error {
 		}
 		head, size := int64(binary.LittleEndian.Uint16(h[6:])), binary.LittleEndian.Uint64(h[8:])
 		if room := r.Size() - pos - head; head < cudaHeader || room < 0 || size > uint64(room) {
-			return damaged("the container at byte %d claims %d bytes after a header of %d, and the section has %d", pos, size, head, r.Size())
+			return damaged(
+				"the container at byte %d claims %d bytes after a header of %d, and the section has %d",
+				pos,
+				size,
+				head,
+				r.Size(),
+			)
 		}
 		end := pos + head + int64(size)
 		if err := f.readContainer(r, pos+head, end, &left); err != nil {
@@ -61,9 +69,21 @@ func (f *found) readContainer(r *io.SectionReader, pos, end int64, left *int) er
 		if err := readAt(r, h[:], pos); err != nil {
 			return err
 		}
-		kind, head, size := binary.LittleEndian.Uint16(h[0:]), int64(binary.LittleEndian.Uint32(h[4:])), binary.LittleEndian.Uint64(h[8:])
+		kind, head, size := binary.LittleEndian.Uint16(
+			h[0:],
+		), int64(
+			binary.LittleEndian.Uint32(h[4:]),
+		), binary.LittleEndian.Uint64(
+			h[8:],
+		)
 		if room := end - pos - head; head < cudaEntryKnown || room < 0 || size > uint64(room) {
-			return damaged("the entry at byte %d claims %d bytes after a header of %d, and its container ends at %d", pos, size, head, end)
+			return damaged(
+				"the entry at byte %d claims %d bytes after a header of %d, and its container ends at %d",
+				pos,
+				size,
+				head,
+				end,
+			)
 		}
 		arch := binary.LittleEndian.Uint32(h[28:])
 		if arch > maxArch && (kind == kindPTX || kind == kindCode) {
@@ -80,7 +100,8 @@ func (f *found) readContainer(r *io.SectionReader, pos, end int64, left *int) er
 	return nil
 }
 
-// nextMagic finds the next multiple of 8 at or after pos where match, given 8 bytes, says yes. -1 means none.
+// nextMagic finds the next multiple of 8 at or after pos where match, given 8 bytes, says yes. -1
+// means none.
 func nextMagic(r *io.SectionReader, pos int64, match func([]byte) bool) (int64, error) {
 	chunk := make([]byte, min(64<<10, max(r.Size()-pos, 0))&^7)
 	for pos+8 <= r.Size() && len(chunk) > 0 {

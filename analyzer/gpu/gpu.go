@@ -1,9 +1,10 @@
-// Package gpu tells for which graphics processors a shared object carries code: CUDA binaries (sm_90), PTX that the
-// driver can translate for newer ones, and AMD code objects (gfx942).
+// Package gpu tells for which graphics processors a shared object carries code: CUDA binaries
+// (sm_90), PTX that the driver can translate for newer ones, and AMD code objects (gfx942).
 //
-// The code lies in sections, which nothing forces to be there: a stripped section table means an empty answer, not an
-// error. Only headers are read. A payload is never decompressed further than the table at its start, so a 300 MB
-// bundle costs a few kilobytes; counts and lengths come from strangers and are bounded (the constants of cuda.go and hip.go).
+// The code lies in sections, which nothing forces to be there: a stripped section table means an
+// empty answer, not an error. Only headers are read. A payload is never decompressed further than
+// the table at its start, so a 300 MB bundle costs a few kilobytes; counts and lengths come from
+// strangers and are bounded (the constants of cuda.go and hip.go).
 //
 //	a, err := gpu.Read(o, r, size)   // o as elfobj.Read gave it for the same r and size
 package gpu
@@ -18,18 +19,20 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Archs is what one object carries. Each list is sorted by generation and has no doubles; nil means none.
+// Archs is what one object carries. Each list is sorted by generation and has no doubles; nil means
+// none.
 type Archs struct {
 	CUDA []string // machine code for NVIDIA: "sm_80"
 	PTX  []string // intermediate code for NVIDIA, for this generation and every later one: "sm_50"
-	ROCm []string // machine code for AMD: "gfx90a", "gfx9-generic", or "amdgcnspirv", which the driver translates
+	// machine code for AMD: "gfx90a", "gfx9-generic", or "amdgcnspirv", which the driver translates
+	ROCm []string
 }
 
 // ErrDamaged is wrapped by every error that is not one of the io.ReaderAt.
 var ErrDamaged = errors.New("damaged GPU code")
 
-// Read reads the sections .nv_fatbin, __nv_relfatbin and .hip_fatbin of o, whose bytes r has. With an error it returns
-// what it had found by then, so that a caller can say both.
+// Read reads the sections .nv_fatbin, __nv_relfatbin and .hip_fatbin of o, whose bytes r has. With
+// an error it returns what it had found by then, so that a caller can say both.
 func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 	f := found{cuda: map[string]bool{}, ptx: map[string]bool{}, rocm: map[string]bool{}}
 	var errs []error
@@ -57,13 +60,17 @@ func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 // found collects names.
 type found struct{ cuda, ptx, rocm map[string]bool }
 
-// sorted orders sm_90 before sm_100 and gfx942 before gfx1030: within a vendor, longer numbers are newer.
+// sorted orders sm_90 before sm_100 and gfx942 before gfx1030: within a vendor, longer numbers are
+// newer.
 func sorted(set map[string]bool) []string {
 	var list []string
 	for s := range set {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(
+		list,
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) },
+	)
 	return list
 }
 

@@ -18,7 +18,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// container makes a container of .nv_fatbin with entries "ptx 50" or "elf 90", each with some bytes of payload.
+// container makes a container of .nv_fatbin with entries "ptx 50" or "elf 90", each with some bytes
+// of payload.
 func container(entries ...string) []byte {
 	var body []byte
 	for _, e := range entries {
@@ -26,7 +27,10 @@ func container(entries ...string) []byte {
 		var arch uint32
 		fmt.Sscan(e, &kind, &arch)
 		h := make([]byte, 64)
-		binary.LittleEndian.PutUint16(h, map[string]uint16{"ptx": kindPTX, "elf": kindCode, "other": 9}[kind])
+		binary.LittleEndian.PutUint16(
+			h,
+			map[string]uint16{"ptx": kindPTX, "elf": kindCode, "other": 9}[kind],
+		)
 		binary.LittleEndian.PutUint32(h[4:], 64)
 		binary.LittleEndian.PutUint64(h[8:], 24)
 		binary.LittleEndian.PutUint32(h[28:], arch)
@@ -110,7 +114,11 @@ func object(t testing.TB, sections ...any) (*elfobj.Object, []byte) {
 	t.Helper()
 	text := "elf x86_64\nsoname libgpu.so\n"
 	for i := 0; i < len(sections); i += 2 {
-		text += fmt.Sprintf("section %s %s\n", sections[i], hex.EncodeToString(sections[i+1].([]byte)))
+		text += fmt.Sprintf(
+			"section %s %s\n",
+			sections[i],
+			hex.EncodeToString(sections[i+1].([]byte)),
+		)
 	}
 	o, err := elfobj.Parse(text)
 	if err != nil {
@@ -192,7 +200,8 @@ func TestReadDamage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o, b := object(t, c.section, c.bytes)
 			_, err := Read(o, bytes.NewReader(b), int64(len(b)))
-			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.section) {
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), c.section) {
 				t.Errorf("got %v, want damage in %s that says %q", err, c.section, c.says)
 			}
 		})
@@ -226,7 +235,12 @@ func TestReadBomb(t *testing.T) {
 	if err != nil || len(got.ROCm) != 1 || z.TotalAlloc-a.TotalAlloc > 32<<20 {
 		t.Errorf("got %v, error %v, %d bytes allocated", got, err, z.TotalAlloc-a.TotalAlloc)
 	}
-	t.Logf("%d bytes allocated for %d bundles of 16 MB in a file of %d bytes", z.TotalAlloc-a.TotalAlloc, len(all), len(b))
+	t.Logf(
+		"%d bytes allocated for %d bundles of 16 MB in a file of %d bytes",
+		z.TotalAlloc-a.TotalAlloc,
+		len(all),
+		len(b),
+	)
 }
 
 // FuzzRead: no bytes of a section make Read panic, and its answer is sorted, distinct and small.
@@ -240,14 +254,22 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := uint64(len(b))
-		o := &elfobj.Object{Sections: []elfobj.Section{{Name: ".nv_fatbin", Size: n}, {Name: ".hip_fatbin", Size: n}, {Name: ".nv_fatbin", Offset: 1, Size: n}}}
+		o := &elfobj.Object{
+			Sections: []elfobj.Section{
+				{Name: ".nv_fatbin", Size: n},
+				{Name: ".hip_fatbin", Size: n},
+				{Name: ".nv_fatbin", Offset: 1, Size: n},
+			},
+		}
 		a, err := Read(o, bytes.NewReader(b), int64(n))
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("an error of another kind: %v", err)
 		}
 		for _, list := range [][]string{a.CUDA, a.PTX, a.ROCm} {
 			for i, s := range list {
-				if len(s) > maxEntryName || i > 0 && (len(s) < len(list[i-1]) || len(s) == len(list[i-1]) && s <= list[i-1]) {
+				if len(s) > maxEntryName ||
+					i > 0 &&
+						(len(s) < len(list[i-1]) || len(s) == len(list[i-1]) && s <= list[i-1]) {
 					t.Errorf("%q", list)
 				}
 			}

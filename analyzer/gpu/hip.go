@@ -19,7 +19,8 @@ import (
 //	compressed  "CCOB", version u16, method u16 (0 zlib, 1 zstd), [version 2: total u32, version 3: total u64], raw size
 //	            u32 (version 3: u64), hash u64, then a compressed plain bundle; total includes the header
 //
-// An entry's name is KIND-TRIPLE-TARGET, as in hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+; host-x86_64-… is the host program.
+// An entry's name is KIND-TRIPLE-TARGET, as in hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+;
+// host-x86_64-… is the host program.
 const (
 	bundleMagic = "__CLANG_OFFLOAD_BUNDLE__"
 	ccobMagic   = "CCOB"
@@ -30,8 +31,9 @@ const (
 	maxBundleEntries = 1024     // all of ROCm's targets with all their variants are below 100
 	maxEntryName     = 256      // the names above have below 60 bytes
 	maxBundles       = 16 << 10 // one for each source file with kernels
-	// clang compresses with long distance matching, whose window is 128 MiB. The memory is reserved, and touched only
-	// as far as is decompressed: the table at the start. A larger window is refused.
+	// clang compresses with long distance matching, whose window is 128 MiB. The memory is
+	// reserved, and touched only as far as is decompressed: the table at the start. A larger window
+	// is refused.
 	maxWindow = 128 << 20
 )
 
@@ -80,7 +82,8 @@ func (h *hip) read(r *io.SectionReader) error {
 	}
 }
 
-// plain reads the table of a bundle and gives the bundle's size. No entry may leave the first limit bytes.
+// plain reads the table of a bundle and gives the bundle's size. No entry may leave the first limit
+// bytes.
 func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 	var head [len(bundleMagic) + 8]byte
 	if err := readFull(r, head[:]); err != nil {
@@ -99,9 +102,20 @@ func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 		if err := readFull(r, e[:]); err != nil {
 			return 0, err
 		}
-		off, size, length := binary.LittleEndian.Uint64(e[0:]), binary.LittleEndian.Uint64(e[8:]), binary.LittleEndian.Uint64(e[16:])
+		off, size, length := binary.LittleEndian.Uint64(
+			e[0:],
+		), binary.LittleEndian.Uint64(
+			e[8:],
+		), binary.LittleEndian.Uint64(
+			e[16:],
+		)
 		if length > maxEntryName {
-			return 0, damaged("the name of entry %d has %d bytes, more than %d", i, length, maxEntryName)
+			return 0, damaged(
+				"the name of entry %d has %d bytes, more than %d",
+				i,
+				length,
+				maxEntryName,
+			)
 		}
 		if size > limit || off > limit-size {
 			return 0, damaged("entry %d claims %d bytes at %d of %d", i, size, off, limit)
@@ -118,7 +132,8 @@ func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 	return int64(end), nil
 }
 
-// compressed reads the table of a compressed bundle and gives the compressed size, 4 where the header does not say it.
+// compressed reads the table of a compressed bundle and gives the compressed size, 4 where the
+// header does not say it.
 func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 	var b [32]byte
 	if err := readAt(r, b[:20], 0); err != nil {
@@ -132,7 +147,11 @@ func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 	case 1:
 		head, raw = 20, uint64(binary.LittleEndian.Uint32(b[8:]))
 	case 2:
-		head, total, raw = 24, uint64(binary.LittleEndian.Uint32(b[8:])), uint64(binary.LittleEndian.Uint32(b[12:]))
+		head, total, raw = 24, uint64(
+			binary.LittleEndian.Uint32(b[8:]),
+		), uint64(
+			binary.LittleEndian.Uint32(b[12:]),
+		)
 	case 3:
 		if err := readAt(r, b[:], 0); err != nil {
 			return 0, err
@@ -167,7 +186,12 @@ func (h *hip) decompress(method uint16, r io.Reader) (d io.Reader, err error) {
 		err = h.zlib.(zlib.Resetter).Reset(r, nil)
 		d = h.zlib
 	case method == methodZstd && h.zstd == nil:
-		h.zstd, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		h.zstd, err = zstd.NewReader(
+			r,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow),
+		)
 		d = h.zstd
 	case method == methodZstd:
 		err = h.zstd.Reset(r)
@@ -196,7 +220,8 @@ func decompression(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// target is the processor in an entry's name, without its features (":xnack+"); "" for the host's entry.
+// target is the processor in an entry's name, without its features (":xnack+"); "" for the host's
+// entry.
 func target(name string) string {
 	if i := strings.Index(name, "-gfx"); i >= 0 {
 		t, _, _ := strings.Cut(name[i+1:], ":")

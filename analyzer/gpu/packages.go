@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib"; "-cuN" follows, N the CUDA release.
+// nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib"; "-cuN"
+// follows, N the CUDA release.
 var nvidiaPackages = map[string]string{
 	"cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft", "cufftw": "cufft", "curand": "curand", "cusolver": "cusolver", "cusolverMg": "cusolver",
 	"cusparse": "cusparse", "cusparseLt": "cusparselt", "nvJitLink": "nvjitlink", "nvrtc": "cuda-nvrtc", "nvrtc-builtins": "cuda-nvrtc", "cupti": "cuda-cupti", "nvToolsExt": "nvtx",
@@ -16,7 +17,8 @@ var nvidiaPackages = map[string]string{
 
 var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
 
-// Package is NVIDIA's package for Python that has a CUDA library, given by its SONAME: "nvidia-cublas-cu12" for libcublasLt.so.12. "" where none is known.
+// Package is NVIDIA's package for Python that has a CUDA library, given by its SONAME:
+// "nvidia-cublas-cu12" for libcublasLt.so.12. "" where none is known.
 func Package(soname string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
@@ -31,7 +33,15 @@ func Package(soname string) string {
 	}
 	// These count their own majors: those of CUDA 12 are 11 (cuFFT, cuSOLVER) and 10 (cuRAND).
 	switch stem + major {
-	case "cufft11", "cufftw11", "cusolver11", "cusolverMg11", "curand10", "cusparseLt0", "nvToolsExt1", "cufile0", "nvshmem_host3":
+	case "cufft11",
+		"cufftw11",
+		"cusolver11",
+		"cusolverMg11",
+		"curand10",
+		"cusparseLt0",
+		"nvToolsExt1",
+		"cufile0",
+		"nvshmem_host3":
 		major = "12"
 	}
 	short, ok := nvidiaPackages[stem]
@@ -41,7 +51,8 @@ func Package(soname string) string {
 	return "nvidia-" + short + "-cu" + major
 }
 
-// Major is the CUDA release that a library belongs to, "12" of libcublas.so.12; "" for libraries that count otherwise, and for others.
+// Major is the CUDA release that a library belongs to, "12" of libcublas.so.12; "" for libraries
+// that count otherwise, and for others.
 func Major(soname string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
@@ -54,7 +65,8 @@ func Major(soname string) string {
 	return ""
 }
 
-// MajorOfPackage is the CUDA release in a package's name, "12" of nvidia-cublas-cu12; "" where it has none.
+// MajorOfPackage is the CUDA release in a package's name, "12" of nvidia-cublas-cu12; "" where it
+// has none.
 func MajorOfPackage(name string) string {
 	i := strings.LastIndex(name, "-cu")
 	if i < 0 || !strings.HasPrefix(name, "nvidia-") {
@@ -67,7 +79,8 @@ func MajorOfPackage(name string) string {
 	return major
 }
 
-// drivers are the oldest NVIDIA drivers for Linux that run programs of a CUDA release (CUDA release notes, table "CUDA Toolkit and Minimum Required Driver Version").
+// drivers are the oldest NVIDIA drivers for Linux that run programs of a CUDA release (CUDA release
+// notes, table "CUDA Toolkit and Minimum Required Driver Version").
 var drivers = map[string]string{"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 // Driver is the oldest driver that runs programs of a CUDA release, "" where it is not known.

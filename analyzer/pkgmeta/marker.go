@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from Requirement.Applies. An absent one is "".
+// MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from
+// Requirement.Applies. An absent one is "".
 type MarkerEnv map[string]string
 
-// DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters, "3.12.4" ("3.12" stands for 3.12.0);
-// machine is as in platform tags, "x86_64".
+// DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters,
+// "3.12.4" ("3.12" stands for 3.12.0); machine is as in platform tags, "x86_64".
 func DefaultMarkerEnv(python, machine string) MarkerEnv {
 	parts := strings.SplitN(python, ".", 3)
 	full := python
@@ -20,20 +21,45 @@ func DefaultMarkerEnv(python, machine string) MarkerEnv {
 	return MarkerEnv{
 		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": machine,
 		"platform_python_implementation": "CPython", "implementation_name": "cpython", "implementation_version": full,
-		"python_version": strings.Join(parts[:min(2, len(parts))], "."), "python_full_version": full,
+		"python_version": strings.Join(
+			parts[:min(2, len(parts))],
+			".",
+		), "python_full_version": full,
 		"platform_release": "", "platform_version": "",
 	}
 }
 
 var (
-	markerVariables = []string{"python_version", "python_full_version", "os_name", "sys_platform", "platform_release", "platform_system",
-		"platform_version", "platform_machine", "platform_python_implementation", "implementation_name", "implementation_version", "extra"}
+	markerVariables = []string{
+		"python_version",
+		"python_full_version",
+		"os_name",
+		"sys_platform",
+		"platform_release",
+		"platform_system",
+		"platform_version",
+		"platform_machine",
+		"platform_python_implementation",
+		"implementation_name",
+		"implementation_version",
+		"extra",
+	}
 	// Compared as versions where the other side is one.
-	versionVariables = []string{"python_version", "python_full_version", "implementation_version", "platform_release"}
+	versionVariables = []string{
+		"python_version",
+		"python_full_version",
+		"implementation_version",
+		"platform_release",
+	}
 	// Spellings from before PEP 508.
-	oldVariables = map[string]string{"os.name": "os_name", "sys.platform": "sys_platform", "platform.version": "platform_version",
-		"platform.machine": "platform_machine", "platform.python_implementation": "platform_python_implementation",
-		"python_implementation": "platform_python_implementation"}
+	oldVariables = map[string]string{
+		"os.name":                        "os_name",
+		"sys.platform":                   "sys_platform",
+		"platform.version":               "platform_version",
+		"platform.machine":               "platform_machine",
+		"platform.python_implementation": "platform_python_implementation",
+		"python_implementation":          "platform_python_implementation",
+	}
 )
 
 const maxMarkerDepth = 32 // parentheses inside each other; packages have 3
@@ -87,7 +113,10 @@ func (p *markerParser) list(word string, item func() (marker, error)) (marker, e
 func (p *markerParser) atom() (marker, error) {
 	if p.space(); p.at < len(p.text) && p.text[p.at] == '(' {
 		if p.depth++; p.depth > maxMarkerDepth {
-			return marker{}, fmt.Errorf("has more than %d parentheses inside each other", maxMarkerDepth)
+			return marker{}, fmt.Errorf(
+				"has more than %d parentheses inside each other",
+				maxMarkerDepth,
+			)
 		}
 		p.at++
 		m, err := p.or()
@@ -113,7 +142,10 @@ func (p *markerParser) atom() (marker, error) {
 		return marker{}, err
 	}
 	if m.left.variable == m.right.variable {
-		return marker{}, fmt.Errorf("compares two %s, and should compare a variable and a quoted value", map[bool]string{true: "variables", false: "values"}[m.left.variable])
+		return marker{}, fmt.Errorf(
+			"compares two %s, and should compare a variable and a quoted value",
+			map[bool]string{true: "variables", false: "values"}[m.left.variable],
+		)
 	}
 	return m, nil
 }
@@ -129,7 +161,10 @@ func (p *markerParser) operand() (operand, error) {
 		p.at += end + 2
 		return operand{text: rest[1 : 1+end]}, nil
 	}
-	end := strings.IndexFunc(rest, func(c rune) bool { return c > 127 || !alnum(byte(c)) && c != '_' && c != '.' })
+	end := strings.IndexFunc(
+		rest,
+		func(c rune) bool { return c > 127 || !alnum(byte(c)) && c != '_' && c != '.' },
+	)
 	if end < 0 {
 		end = len(rest)
 	}
@@ -138,7 +173,10 @@ func (p *markerParser) operand() (operand, error) {
 		name = now
 	}
 	if !slices.Contains(markerVariables, name) {
-		return operand{}, fmt.Errorf("has %s where a variable or a quoted value should stand", quote(rest))
+		return operand{}, fmt.Errorf(
+			"has %s where a variable or a quoted value should stand",
+			quote(rest),
+		)
 	}
 	p.at += end
 	return operand{variable: true, text: name}, nil
@@ -184,7 +222,8 @@ func (m marker) eval(env MarkerEnv, extra string) (bool, error) {
 	case "or", "and":
 		result := m.op == "and"
 		for _, n := range m.nodes {
-			// Every part is looked at, so that what cannot be compared is an error wherever it stands.
+			// Every part is looked at, so that what cannot be compared is an error wherever it
+			// stands.
 			ok, err := n.eval(env, extra)
 			if err != nil {
 				return false, err
@@ -217,7 +256,8 @@ func (e MarkerEnv) value(name, extra string) string {
 	return e[name]
 }
 
-// compareMarker compares as versions where the variable holds one and the right side makes a range, else as text; text has no order.
+// compareMarker compares as versions where the variable holds one and the right side makes a range,
+// else as text; text has no order.
 func compareMarker(variable, left, op, right string) (bool, error) {
 	if slices.Contains(versionVariables, variable) {
 		if spec, err := ParseSpec(op + right); err == nil && !strings.Contains(right, ",") {

@@ -15,25 +15,35 @@ type Metadata struct {
 	Name, Version  string // as written
 	RequiresPython string // a range for ParseSpec, as written
 	Requires       []Requirement
-	Problems       []string // Requires-Dist lines that are no requirement: what is wrong with each, at most 20
+	// Requires-Dist lines that are no requirement: what is wrong with each, at most 20
+	Problems []string
 }
 
 // ParseMetadata reads a METADATA or PKG-INFO file up to its description.
 //
-// The function returns an error unless: it has at most 4 MiB; it names Name and Version (not necessarily valid ones); it has at
-// most 10,000 requirements. A requirement that cannot be read goes to Problems, and the others still count.
+// The function returns an error unless: it has at most 4 MiB; it names Name and Version (not
+// necessarily valid ones); it has at most 10,000 requirements. A requirement that cannot be read
+// goes to Problems, and the others still count.
 func ParseMetadata(data []byte) (*Metadata, error) {
 	h, err := parseHeaders("METADATA", data)
 	if err != nil {
 		return nil, err
 	}
-	m := &Metadata{Name: h.first("name"), Version: h.first("version"), RequiresPython: h.first("requires-python")}
+	m := &Metadata{
+		Name:           h.first("name"),
+		Version:        h.first("version"),
+		RequiresPython: h.first("requires-python"),
+	}
 	if m.Name == "" || m.Version == "" {
 		return nil, fmt.Errorf("METADATA: has no Name or no Version")
 	}
 	requires := h["requires-dist"]
 	if len(requires) > maxRequirements {
-		return nil, fmt.Errorf("METADATA: has %d requirements, more than the limit of %d", len(requires), maxRequirements)
+		return nil, fmt.Errorf(
+			"METADATA: has %d requirements, more than the limit of %d",
+			len(requires),
+			maxRequirements,
+		)
 	}
 	for _, line := range requires {
 		r, err := ParseRequirement(line)
@@ -56,14 +66,19 @@ type Wheel struct {
 	Tags      []Tag
 }
 
-// ParseWheel reads a WHEEL file. The function returns an error unless it has at most 4 MiB and its tags are well-formed and at
-// most 4,096.
+// ParseWheel reads a WHEEL file. The function returns an error unless it has at most 4 MiB and its
+// tags are well-formed and at most 4,096.
 func ParseWheel(data []byte) (*Wheel, error) {
 	h, err := parseHeaders("WHEEL", data)
 	if err != nil {
 		return nil, err
 	}
-	w := &Wheel{Version: h.first("wheel-version"), Generator: h.first("generator"), Build: h.first("build"), Purelib: strings.EqualFold(h.first("root-is-purelib"), "true")}
+	w := &Wheel{
+		Version:   h.first("wheel-version"),
+		Generator: h.first("generator"),
+		Build:     h.first("build"),
+		Purelib:   strings.EqualFold(h.first("root-is-purelib"), "true"),
+	}
 	for _, line := range h["tag"] {
 		tags, err := ParseTags(line)
 		if err != nil {
@@ -86,11 +101,17 @@ func (h headers) first(name string) string {
 	return h[name][0]
 }
 
-// parseHeaders reads the fields of both files, which look like an e-mail's: "Name: value", folded lines begin with a space, an
-// empty line ends them. A line that is neither is passed over, as Python's parser does.
+// parseHeaders reads the fields of both files, which look like an e-mail's: "Name: value", folded
+// lines begin with a space, an empty line ends them. A line that is neither is passed over, as
+// Python's parser does.
 func parseHeaders(file string, data []byte) (headers, error) {
 	if len(data) > maxMetadata {
-		return nil, fmt.Errorf("%s: has %d bytes, more than the limit of %d", file, len(data), maxMetadata)
+		return nil, fmt.Errorf(
+			"%s: has %d bytes, more than the limit of %d",
+			file,
+			len(data),
+			maxMetadata,
+		)
 	}
 	h := headers{}
 	name := ""

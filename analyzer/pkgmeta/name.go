@@ -20,8 +20,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Normalize gives the one spelling of a project name (PEP 503): lower case, runs of "-", "_" and "." become one "-".
-// It does not check that the name is valid.
+// Normalize gives the one spelling of a project name (PEP 503): lower case, runs of "-", "_" and
+// "." become one "-". It does not check that the name is valid.
 func Normalize(name string) string {
 	var b strings.Builder
 	run := false

@@ -45,7 +45,10 @@ func TestVersionsAsPackaging(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			if got := []string{"ok", row[1], v.String(), map[bool]string{true: "1", false: "0"}[v.IsPreRelease()], v.Local()}; !slices.Equal(got, row) {
+			if got := []string{"ok", row[1], v.String(), map[bool]string{true: "1", false: "0"}[v.IsPreRelease()], v.Local()}; !slices.Equal(
+				got,
+				row,
+			) {
 				t.Errorf("got %q, want %q", got, row)
 			}
 		case "bad":
@@ -100,7 +103,13 @@ func TestSpecsAsPackaging(t *testing.T) {
 				got = 'a'
 			}
 			if got != row[2][i] {
-				t.Errorf("%q and %s: got %c, want %c (c contained, a admitted, - neither)", row[1], text, got, row[2][i])
+				t.Errorf(
+					"%q and %s: got %c, want %c (c contained, a admitted, - neither)",
+					row[1],
+					text,
+					got,
+					row[2][i],
+				)
 			}
 		}
 	}
@@ -126,7 +135,16 @@ func TestMarkersAsPackaging(t *testing.T) {
 			}
 		}
 		if got != row[4] {
-			t.Errorf("%s on %s %s with extra %q: got %s, want %s (%v)", row[3], row[0], row[1], row[2], got, row[4], err)
+			t.Errorf(
+				"%s on %s %s with extra %q: got %s, want %s (%v)",
+				row[3],
+				row[0],
+				row[1],
+				row[2],
+				got,
+				row[4],
+				err,
+			)
 		}
 	}
 }
@@ -151,7 +169,15 @@ func TestRequirementsAsPackaging(t *testing.T) {
 			}
 		}
 		slices.Sort(clauses)
-		got := []string{"ok", row[1], r.Name, strings.Join(r.Extras, ","), strings.Join(clauses, ","), r.URL, map[bool]string{true: "1", false: "0"}[r.Marker != ""]}
+		got := []string{
+			"ok",
+			row[1],
+			r.Name,
+			strings.Join(r.Extras, ","),
+			strings.Join(clauses, ","),
+			r.URL,
+			map[bool]string{true: "1", false: "0"}[r.Marker != ""],
+		}
 		if !slices.Equal(got, row) {
 			t.Errorf("got  %q\nwant %q", got, row)
 		}

@@ -50,12 +50,18 @@ func TestParseWheelName(t *testing.T) {
 }
 
 func TestParseMetadata(t *testing.T) {
-	m, err := ParseMetadata([]byte("Metadata-Version: 2.1\r\nname: Warp.Lang\nVersion: 1.6.2\nSummary: a\n  folded\nRequires-Python: >=3.8\nRequires-Dist: numpy\nRequires-Dist: -r evil\n" +
-		"Requires-Dist: nvidia-nvjitlink-cu12 (>=12.1) ;\n  extra == 'cuda'\n\nRequires-Dist: not-this\nVersion: 9\n"))
+	m, err := ParseMetadata(
+		[]byte(
+			"Metadata-Version: 2.1\r\nname: Warp.Lang\nVersion: 1.6.2\nSummary: a\n  folded\nRequires-Python: >=3.8\nRequires-Dist: numpy\nRequires-Dist: -r evil\n" +
+				"Requires-Dist: nvidia-nvjitlink-cu12 (>=12.1) ;\n  extra == 'cuda'\n\nRequires-Dist: not-this\nVersion: 9\n",
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Name != "Warp.Lang" || m.Version != "1.6.2" || m.RequiresPython != ">=3.8" || len(m.Requires) != 2 || len(m.Problems) != 1 {
+	if m.Name != "Warp.Lang" || m.Version != "1.6.2" || m.RequiresPython != ">=3.8" ||
+		len(m.Requires) != 2 ||
+		len(m.Problems) != 1 {
 		t.Fatalf("%+v", m)
 	}
 	if !strings.Contains(m.Problems[0], `"-r evil"`) {
@@ -95,17 +101,25 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %d bytes of problems", name, len(fmt.Sprint(m.Problems)))
 		}
 	}
-	if _, err := ParseRequirement("a; " + strings.Repeat("(", 40) + "os_name=='x'" + strings.Repeat(")", 40)); err == nil || !strings.Contains(err.Error(), "more than 32 parentheses") {
+	if _, err := ParseRequirement("a; " + strings.Repeat("(", 40) + "os_name=='x'" + strings.Repeat(")", 40)); err == nil ||
+		!strings.Contains(err.Error(), "more than 32 parentheses") {
 		t.Error(err)
 	}
-	if _, err := ParseVersion("1." + strings.Repeat("9", 19)); err == nil || !strings.Contains(err.Error(), "18 digits") {
+	if _, err := ParseVersion("1." + strings.Repeat("9", 19)); err == nil ||
+		!strings.Contains(err.Error(), "18 digits") {
 		t.Error(err)
 	}
 }
 
 func TestParseWheel(t *testing.T) {
-	w, err := ParseWheel([]byte("Wheel-Version: 1.0\nGenerator: bdist_wheel (0.37.1)\nRoot-Is-Purelib: false\nTag: cp312-cp312-manylinux_2_17_x86_64\nTag: cp312-cp312-manylinux2014_x86_64\nBuild: 2\n"))
-	if err != nil || w.Purelib || w.Build != "2" || len(w.Tags) != 2 || w.Tags[1].Platform != "manylinux2014_x86_64" || w.Generator != "bdist_wheel (0.37.1)" {
+	w, err := ParseWheel(
+		[]byte(
+			"Wheel-Version: 1.0\nGenerator: bdist_wheel (0.37.1)\nRoot-Is-Purelib: false\nTag: cp312-cp312-manylinux_2_17_x86_64\nTag: cp312-cp312-manylinux2014_x86_64\nBuild: 2\n",
+		),
+	)
+	if err != nil || w.Purelib || w.Build != "2" || len(w.Tags) != 2 ||
+		w.Tags[1].Platform != "manylinux2014_x86_64" ||
+		w.Generator != "bdist_wheel (0.37.1)" {
 		t.Fatalf("%+v %v", w, err)
 	}
 	if _, err := ParseWheel([]byte("Tag: " + strings.Repeat("a.b.", 20000) + "-" + strings.Repeat("c.d.", 20000) + "-any\n")); err == nil {
@@ -177,7 +191,9 @@ func FuzzParseRequirement(f *testing.F) {
 			text += ";" + r.Marker
 		}
 		again, err := ParseRequirement(text)
-		if err != nil || again.Name != r.Name || again.Spec != r.Spec || again.Marker != r.Marker || again.URL != r.URL || !slices.Equal(again.Extras, r.Extras) {
+		if err != nil || again.Name != r.Name || again.Spec != r.Spec || again.Marker != r.Marker ||
+			again.URL != r.URL ||
+			!slices.Equal(again.Extras, r.Extras) {
 			t.Fatalf("%q: %+v, then %q: %+v, %v", s, r, text, again, err)
 		}
 		env := DefaultMarkerEnv("3.12", "x86_64")
@@ -199,7 +215,8 @@ func FuzzParseFiles(f *testing.F) {
 		if w, err := ParseWheel(data); err == nil && len(w.Tags) > maxTags {
 			t.Fatal(len(w.Tags))
 		}
-		if w, err := ParseWheelName(name); err == nil && (len(w.Tags) == 0 || len(w.Tags) > maxTags || w.Name == "") {
+		if w, err := ParseWheelName(name); err == nil &&
+			(len(w.Tags) == 0 || len(w.Tags) > maxTags || w.Name == "") {
 			t.Fatalf("%+v", w)
 		}
 	})

@@ -19,10 +19,11 @@ type RecordRow struct {
 	Size int64  // bytes; -1 unsaid
 }
 
-// ParseRecord reads RECORD and gives its rows in order, until yield says stop. Empty lines are passed over.
+// ParseRecord reads RECORD and gives its rows in order, until yield says stop. Empty lines are
+// passed over.
 //
-// The function returns an error unless: it is CSV; each row has a path; a size is a whole number; it has at most 1,048,576 rows. The rows before the error are
-// given before it.
+// The function returns an error unless: it is CSV; each row has a path; a size is a whole number;
+// it has at most 1,048,576 rows. The rows before the error are given before it.
 func ParseRecord(data []byte, yield func(RecordRow) bool) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true

@@ -18,8 +18,15 @@ func rowsOf(data []byte) (rows []RecordRow, err error) {
 }
 
 func TestParseRecord(t *testing.T) {
-	rows, err := rowsOf([]byte("a/b.so,sha256=abc,12\r\n\"a,\"\"b\"\".py\",,\n\nx.dist-info/RECORD,,\nonly\n"))
-	want := []RecordRow{{"a/b.so", "sha256=abc", 12}, {`a,"b".py`, "", -1}, {"x.dist-info/RECORD", "", -1}, {"only", "", -1}}
+	rows, err := rowsOf(
+		[]byte("a/b.so,sha256=abc,12\r\n\"a,\"\"b\"\".py\",,\n\nx.dist-info/RECORD,,\nonly\n"),
+	)
+	want := []RecordRow{
+		{"a/b.so", "sha256=abc", 12},
+		{`a,"b".py`, "", -1},
+		{"x.dist-info/RECORD", "", -1},
+		{"only", "", -1},
+	}
 	if err != nil || !slices.Equal(rows, want) {
 		t.Errorf("%v, %v", rows, err)
 	}
@@ -34,7 +41,8 @@ func TestParseRecord(t *testing.T) {
 	}
 }
 
-// FuzzParseRecord: no input makes it panic or give more than is there, and what it reads, written as CSV, it reads again.
+// FuzzParseRecord: no input makes it panic or give more than is there, and what it reads, written
+// as CSV, it reads again.
 func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte("a/b.so,sha256=abc,12\r\n\"a,\"\"b\"\".py\",,\n"))
 	f.Add([]byte("\"a\nb\",x\n\n\ufeffc,,007"))

@@ -19,19 +19,27 @@ type Requirement struct {
 // String is the requirement as written.
 func (r Requirement) String() string { return r.Raw }
 
-// ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the range in parentheses, and `name @ url ; marker`.
+// ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the range in
+// parentheses, and `name @ url ; marker`.
 //
-// The function returns an error unless: it has at most 8 KiB; the name and the extras are valid; ParseSpec takes the range; the
-// marker is well-formed.
+// The function returns an error unless: it has at most 8 KiB; the name and the extras are valid;
+// ParseSpec takes the range; the marker is well-formed.
 func ParseRequirement(s string) (Requirement, error) {
 	fail := func(format string, args ...any) (Requirement, error) {
-		return Requirement{}, fmt.Errorf("requirement %s: %w", quote(s), fmt.Errorf(format, args...))
+		return Requirement{}, fmt.Errorf(
+			"requirement %s: %w",
+			quote(s),
+			fmt.Errorf(format, args...),
+		)
 	}
 	if len(s) > maxRequirement {
 		return fail("longer than %d bytes", maxRequirement)
 	}
 	r := Requirement{Raw: strings.TrimSpace(s)}
-	end := strings.IndexFunc(r.Raw, func(c rune) bool { return c > 127 || !alnum(byte(c)) && !strings.ContainsRune("-_.", c) })
+	end := strings.IndexFunc(
+		r.Raw,
+		func(c rune) bool { return c > 127 || !alnum(byte(c)) && !strings.ContainsRune("-_.", c) },
+	)
 	if end < 0 {
 		end = len(r.Raw)
 	}
@@ -98,8 +106,8 @@ func ParseRequirement(s string) (Requirement, error) {
 	return r, nil
 }
 
-// Applies tells whether the requirement counts in env for someone who asked for the given extras of the package that has it. A marker
-// that compares what cannot be compared is an error.
+// Applies tells whether the requirement counts in env for someone who asked for the given extras of
+// the package that has it. A marker that compares what cannot be compared is an error.
 func (r Requirement) Applies(env MarkerEnv, extras ...string) (bool, error) {
 	if r.Marker == "" {
 		return true, nil

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Spec is a set of version clauses that all have to hold. The zero value, and "", takes every version that is no pre-release.
+// Spec is a set of version clauses that all have to hold. The zero value, and "", takes every
+// version that is no pre-release.
 type Spec struct {
 	text    string
 	clauses []clause
@@ -23,11 +24,16 @@ var operators = []string{"===", "==", "!=", "<=", ">=", "~=", "<", ">"} // longe
 
 // ParseSpec reads ">=12.1,<13" or ""; empty clauses between commas are dropped, as installers do.
 //
-// The function returns an error unless: each clause begins with an operator of PEP 440; its version is valid; ".*" stands only behind
-// == or !=, and behind a plain release; a local part stands only behind == or !=; ~= has two numbers at least; the whole has at most 8 KiB.
+// The function returns an error unless: each clause begins with an operator of PEP 440; its version
+// is valid; ".*" stands only behind == or !=, and behind a plain release; a local part stands only
+// behind == or !=; ~= has two numbers at least; the whole has at most 8 KiB.
 func ParseSpec(s string) (Spec, error) {
 	if len(s) > maxRequirement {
-		return Spec{}, fmt.Errorf("version range %s: longer than %d bytes", quote(s), maxRequirement)
+		return Spec{}, fmt.Errorf(
+			"version range %s: longer than %d bytes",
+			quote(s),
+			maxRequirement,
+		)
 	}
 	spec := Spec{text: strings.TrimSpace(s)}
 	for part := range strings.SplitSeq(s, ",") {
@@ -71,7 +77,11 @@ func parseClause(s string) (clause, error) {
 	case prefix && (v.pre != "" || v.post >= 0 || v.dev >= 0 || v.local != nil):
 		return clause{}, fmt.Errorf("has .* behind more than a release number")
 	case v.local != nil && !equality:
-		return clause{}, fmt.Errorf("has a local version (+%s) behind %s, and only == and != take it", v.Local(), c.op)
+		return clause{}, fmt.Errorf(
+			"has a local version (+%s) behind %s, and only == and != take it",
+			v.Local(),
+			c.op,
+		)
 	case c.op == "~=" && len(v.release) < 2:
 		return clause{}, fmt.Errorf("~= needs two numbers at least, as in ~=2.2")
 	}
@@ -81,17 +91,21 @@ func parseClause(s string) (clause, error) {
 // String is the range as it was written, without space around it.
 func (s Spec) String() string { return s.text }
 
-// Contains tells whether v is in the range. A pre-release is only where a clause other than != names one.
+// Contains tells whether v is in the range. A pre-release is only where a clause other than !=
+// names one.
 func (s Spec) Contains(v Version) bool {
-	return s.Admits(v) && (!v.IsPreRelease() || slices.ContainsFunc(s.clauses, clause.namesPreRelease))
+	return s.Admits(v) &&
+		(!v.IsPreRelease() || slices.ContainsFunc(s.clauses, clause.namesPreRelease))
 }
 
-// Admits is Contains for a version that is there already: whether it is a pre-release does not count.
+// Admits is Contains for a version that is there already: whether it is a pre-release does not
+// count.
 func (s Spec) Admits(v Version) bool {
 	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.admits(v) })
 }
 
-// Pin is the version that a single "==" or "===" clause without ".*" names. ok is false where there is none.
+// Pin is the version that a single "==" or "===" clause without ".*" names. ok is false where there
+// is none.
 func (s Spec) Pin() (v Version, ok bool) {
 	for _, c := range s.clauses {
 		if (c.op == "==" || c.op == "===") && !c.prefix && len(c.version.release) > 0 {
@@ -129,7 +143,9 @@ func (c clause) admits(v Version) bool {
 			w.post, w.dev = w.post+1, 0
 			return v.Compare(w) >= 0
 		}
-		same := v.epoch == w.epoch && slices.Equal(trimmed(v.release), trimmed(w.release)) && v.pre == w.pre && v.preN == w.preN
+		same := v.epoch == w.epoch && slices.Equal(trimmed(v.release), trimmed(w.release)) &&
+			v.pre == w.pre &&
+			v.preN == w.preN
 		return v.Compare(w) > 0 && !same
 	case "~=":
 		return v.Compare(w) >= 0 && within(v, w.epoch, w.release[:len(w.release)-1])

@@ -28,8 +28,8 @@ var versionPattern = lazyregexp.New(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]+)?)?` +
 	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
-// ParseVersion reads any spelling that PEP 440 accepts ("v1.0-Beta.2", "2.6.0+cu124"); space around it is dropped. Versions over 256
-// bytes and numbers over 18 digits are errors.
+// ParseVersion reads any spelling that PEP 440 accepts ("v1.0-Beta.2", "2.6.0+cu124"); space around
+// it is dropped. Versions over 256 bytes and numbers over 18 digits are errors.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, fmt.Errorf("version %s: longer than %d bytes", quote(s), maxVersion)
@@ -75,7 +75,10 @@ func ParseVersion(s string) (Version, error) {
 		v.dev = number(m[9])
 	}
 	if m[10] != "" {
-		v.local = strings.FieldsFunc(m[10], func(r rune) bool { return r == '.' || r == '-' || r == '_' })
+		v.local = strings.FieldsFunc(
+			m[10],
+			func(r rune) bool { return r == '.' || r == '-' || r == '_' },
+		)
 		for i, part := range v.local {
 			if digits(part) {
 				v.local[i] = strconv.FormatInt(number(part), 10)
@@ -91,7 +94,8 @@ func ParseVersion(s string) (Version, error) {
 // digits tells whether a non-empty string is all digits.
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// Compare orders versions as PEP 440 does: -1, 0 or 1. 1.0 and 1.0.0 are equal; 1.0+cu124 is after 1.0.
+// Compare orders versions as PEP 440 does: -1, 0 or 1. 1.0 and 1.0.0 are equal; 1.0+cu124 is after
+// 1.0.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(
 		cmp.Compare(v.epoch, w.epoch),
@@ -104,7 +108,8 @@ func (v Version) Compare(w Version) int {
 	)
 }
 
-// preRank: a development release of a final one is before its alphas, the final one after its candidates.
+// preRank: a development release of a final one is before its alphas, the final one after its
+// candidates.
 func (v Version) preRank() int {
 	if v.pre == "" && v.post < 0 && v.dev >= 0 {
 		return 0
@@ -125,7 +130,10 @@ func compareLocal(v, w []string) int {
 		an, bn := digits(a), digits(b)
 		switch {
 		case an && bn:
-			return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // no leading zeros: longer is larger
+			return cmp.Or(
+				cmp.Compare(len(a), len(b)),
+				strings.Compare(a, b),
+			) // no leading zeros: longer is larger
 		case an:
 			return 1
 		case bn:
@@ -147,7 +155,8 @@ func (v Version) Public() Version {
 	return v
 }
 
-// Release is the numbers before any suffix: 2.6.0 for 2.6.0rc1+cu124. Its caller may keep it, not change it.
+// Release is the numbers before any suffix: 2.6.0 for 2.6.0rc1+cu124. Its caller may keep it, not
+// change it.
 func (v Version) Release() []int64 { return v.release }
 
 // String writes the normal form: "1!2.0rc1.post2.dev3+cu124". The zero Version gives "".

@@ -11,17 +11,20 @@ type Tag struct{ Python, ABI, Platform string }
 // String writes the tag as in a WHEEL file: "cp312-abi3-manylinux_2_17_x86_64".
 func (t Tag) String() string { return t.Python + "-" + t.ABI + "-" + t.Platform }
 
-// WheelName is what a wheel's file name says (PEP 427). Name is as written, underscores and all; Build is "" where there is no
-// build tag; Tags has every combination of a compressed tag set, Python first, as written.
+// WheelName is what a wheel's file name says (PEP 427). Name is as written, underscores and all;
+// Build is "" where there is no build tag; Tags has every combination of a compressed tag set,
+// Python first, as written.
 type WheelName struct {
 	Name, Version, Build string
 	Tags                 []Tag
 }
 
-// ParseWheelName reads "warp_lang-1.6.2-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"; file is the bare name, without folders.
+// ParseWheelName reads "warp_lang-1.6.2-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl";
+// file is the bare name, without folders.
 //
-// The function returns an error unless: the name ends in .whl; it has 5 parts between "-", or 6 with a build tag that begins with a
-// digit; the project name is valid; the version is valid (PEP 440, "_" for "-"); the tags expand to at most 4,096.
+// The function returns an error unless: the name ends in .whl; it has 5 parts between "-", or 6
+// with a build tag that begins with a digit; the project name is valid; the version is valid (PEP
+// 440, "_" for "-"); the tags expand to at most 4,096.
 func ParseWheelName(file string) (WheelName, error) {
 	stem, ok := strings.CutSuffix(file, ".whl")
 	if !ok {
@@ -29,11 +32,19 @@ func ParseWheelName(file string) (WheelName, error) {
 	}
 	parts := strings.Split(stem, "-")
 	if len(parts) != 5 && len(parts) != 6 {
-		return WheelName{}, fmt.Errorf(`wheel name %s: has %d parts between "-" and should have name-version-python-abi-platform, with a build number behind the version at most`, quote(file), len(parts))
+		return WheelName{}, fmt.Errorf(
+			`wheel name %s: has %d parts between "-" and should have name-version-python-abi-platform, with a build number behind the version at most`,
+			quote(file),
+			len(parts),
+		)
 	}
 	w := WheelName{Name: parts[0], Version: parts[1]}
 	if !validName(w.Name) {
-		return WheelName{}, fmt.Errorf("wheel name %s: %s is no project name", quote(file), quote(w.Name))
+		return WheelName{}, fmt.Errorf(
+			"wheel name %s: %s is no project name",
+			quote(file),
+			quote(w.Name),
+		)
 	}
 	if _, err := ParseVersion(strings.ReplaceAll(w.Version, "_", "-")); err != nil {
 		return WheelName{}, fmt.Errorf("wheel name %s: %w", quote(file), err)
@@ -41,7 +52,11 @@ func ParseWheelName(file string) (WheelName, error) {
 	if len(parts) == 6 {
 		w.Build = parts[2]
 		if w.Build == "" || w.Build[0] < '0' || w.Build[0] > '9' {
-			return WheelName{}, fmt.Errorf("wheel name %s: the build number %s does not begin with a digit", quote(file), quote(w.Build))
+			return WheelName{}, fmt.Errorf(
+				"wheel name %s: the build number %s does not begin with a digit",
+				quote(file),
+				quote(w.Build),
+			)
 		}
 	}
 	tags, err := ParseTags(strings.Join(parts[len(parts)-3:], "-"))
@@ -52,15 +67,26 @@ func ParseWheelName(file string) (WheelName, error) {
 	return w, nil
 }
 
-// ParseTags expands a compressed tag set, "py2.py3-none-any", into its tags. A tag with an empty part is an error.
+// ParseTags expands a compressed tag set, "py2.py3-none-any", into its tags. A tag with an empty
+// part is an error.
 func ParseTags(s string) ([]Tag, error) {
 	parts := strings.Split(s, "-")
 	if len(parts) != 3 {
 		return nil, fmt.Errorf("tag %s: is not python-abi-platform", quote(s))
 	}
-	python, abi, platform := strings.Split(parts[0], "."), strings.Split(parts[1], "."), strings.Split(parts[2], ".")
+	python, abi, platform := strings.Split(
+		parts[0],
+		".",
+	), strings.Split(
+		parts[1],
+		".",
+	), strings.Split(
+		parts[2],
+		".",
+	)
 	// Each factor is bounded before they are multiplied.
-	if max(len(python), len(abi), len(platform)) > maxTags || len(python)*len(abi)*len(platform) > maxTags {
+	if max(len(python), len(abi), len(platform)) > maxTags ||
+		len(python)*len(abi)*len(platform) > maxTags {
 		return nil, fmt.Errorf("tag %s: stands for more than %d tags", quote(s), maxTags)
 	}
 	tags := make([]Tag, 0, len(python)*len(abi)*len(platform))

@@ -11,11 +11,13 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// betweens holds the PEP 600 tags made so far, by name and architecture, so that asking twice gives the same Platform.
+// betweens holds the PEP 600 tags made so far, by name and architecture, so that asking twice gives
+// the same Platform.
 var betweens sync.Map
 
-// between makes manylinux_2_Y where there is a policy below but none of that name: between two, or above all, as far as the tables know that glibc. PEP 600
-// defines such a tag by its glibc alone, so of everything else it promises what the policy below does.
+// between makes manylinux_2_Y where there is a policy below but none of that name: between two, or
+// above all, as far as the tables know that glibc. PEP 600 defines such a tag by its glibc alone,
+// so of everything else it promises what the policy below does.
 func between(base, arch string, all []*Platform) *Platform {
 	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
 	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
@@ -53,7 +55,11 @@ func between(base, arch string, all []*Platform) *Platform {
 	q.Versions[arch]["GLIBC"] = glibc
 	p, _ := betweens.LoadOrStore(base+"_"+arch, &Platform{
 		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor), Kind: Policy, policy: &q, cut: &q,
-		Note: fmt.Sprintf("no policy has this name; it is glibc 2.%d and otherwise what %s promises", minor, below.Name),
+		Note: fmt.Sprintf(
+			"no policy has this name; it is glibc 2.%d and otherwise what %s promises",
+			minor,
+			below.Name,
+		),
 	})
 	return p.(*Platform)
 }
@@ -63,7 +69,8 @@ func released(arch string) (nodes []string) {
 	for _, l := range symbols(arch).Libraries {
 		for _, f := range l.In {
 			for _, n := range f.Nodes {
-				if rest, ok := strings.CutPrefix(n, "GLIBC_"); ok && isVersion(n, "GLIBC") && !slices.Contains(nodes, rest) {
+				if rest, ok := strings.CutPrefix(n, "GLIBC_"); ok && isVersion(n, "GLIBC") &&
+					!slices.Contains(nodes, rest) {
 					nodes = append(nodes, rest)
 				}
 			}

@@ -19,7 +19,8 @@ var (
 	policyList string
 )
 
-// embedded data that does not decode is a broken build, so reading it panics; a test reads all of it.
+// embedded data that does not decode is a broken build, so reading it panics; a test reads all of
+// it.
 var (
 	names = sync.OnceValue(func() *table.Names { return table.NewNames(nameList) })
 	sets  sync.Map // architecture -> func() *table.Set

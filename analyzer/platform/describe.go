@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// glibcYears: release years, from the announcements on the libc-announce list. Nodes of a release before 2.2.5 exist on old architectures only.
+// glibcYears: release years, from the announcements on the libc-announce list. Nodes of a release
+// before 2.2.5 exist on old architectures only.
 var glibcYears = map[string]int{
 	"2.0": 1997, "2.1": 1999, "2.1.1": 1999, "2.1.2": 1999, "2.1.3": 2000, "2.2": 2000, "2.2.1": 2001, "2.2.2": 2001, "2.2.3": 2001, "2.2.4": 2001, "2.2.5": 2002,
 	"2.2.6": 2002, "2.3": 2002, "2.3.2": 2003, "2.3.3": 2003, "2.3.4": 2004, "2.4": 2006, "2.5": 2006, "2.6": 2007, "2.7": 2007, "2.8": 2008, "2.9": 2008,
@@ -14,8 +15,8 @@ var glibcYears = map[string]int{
 	"2.32": 2020, "2.33": 2021, "2.34": 2021, "2.35": 2022, "2.36": 2022, "2.37": 2023, "2.38": 2023, "2.39": 2024, "2.40": 2024, "2.41": 2025, "2.42": 2025, "2.43": 2026,
 }
 
-// gccOf: the GCC release that brought a node of libstdc++, from "ABI Policy and Guidelines" of the libstdc++ manual; those after GCC 11
-// were read from the libraries of the releases.
+// gccOf: the GCC release that brought a node of libstdc++, from "ABI Policy and Guidelines" of the
+// libstdc++ manual; those after GCC 11 were read from the libraries of the releases.
 var gccOf = map[string]string{
 	"GLIBCXX_3.4": "3.4.0", "GLIBCXX_3.4.1": "3.4.1", "GLIBCXX_3.4.2": "3.4.2", "GLIBCXX_3.4.3": "3.4.3", "GLIBCXX_3.4.4": "4.0.0", "GLIBCXX_3.4.5": "4.0.1",
 	"GLIBCXX_3.4.6": "4.0.2", "GLIBCXX_3.4.7": "4.0.3", "GLIBCXX_3.4.8": "4.1.1", "GLIBCXX_3.4.9": "4.2.0", "GLIBCXX_3.4.10": "4.3.0", "GLIBCXX_3.4.11": "4.4.0",
@@ -28,8 +29,8 @@ var gccOf = map[string]string{
 	"CXXABI_1.3.12": "9.1", "CXXABI_1.3.13": "11.1", "CXXABI_1.3.14": "13.1", "CXXABI_1.3.15": "14.1", "CXXABI_1.3.17": "16.1", "CXXABI_TM_1": "4.7.0",
 }
 
-// Describe says in one clause where a version node comes from: "GLIBC_2.29 came with glibc 2.29 (2019)", "GLIBCXX_3.4.21 came with GCC
-// 5.1". It is "" for a node it does not know.
+// Describe says in one clause where a version node comes from: "GLIBC_2.29 came with glibc 2.29
+// (2019)", "GLIBCXX_3.4.21 came with GCC 5.1". It is "" for a node it does not know.
 func Describe(version string) string {
 	family, number, _ := strings.Cut(version, "_")
 	// GLIBCXX_LDBL_3.4.10 and GLIBCXX_IEEE128_3.4.29 are the other long doubles of the release.
@@ -52,7 +53,10 @@ func Describe(version string) string {
 			return fmt.Sprintf("%s came with glibc %s (%d)", version, number, year)
 		}
 	case "GCC":
-		return version + " came with libgcc of GCC " + strings.TrimSuffix(strings.TrimSuffix(number, ".0"), ".0")
+		return version + " came with libgcc of GCC " + strings.TrimSuffix(
+			strings.TrimSuffix(number, ".0"),
+			".0",
+		)
 	case "GFORTRAN":
 		return version + " came with libgfortran of GCC " + number
 	case "ZLIB":

@@ -8,68 +8,323 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// distribution is a system that people name. On an architecture where its packages were read it is that column of the table; elsewhere, and where it has
-// floors only, it is a later table cut down to the version nodes that it has, as a policy is.
+// distribution is a system that people name. On an architecture where its packages were read it is
+// that column of the table; elsewhere, and where it has floors only, it is a later table cut down
+// to the version nodes that it has, as a policy is.
 type distribution struct {
 	name    string
 	aliases []string
 	libc    string // "2.31"; of musl "1.2.5"
 	archs   string // what it is made for, beside those that were read
 	floors  map[string]string
-	// byName are the libraries of a small image with python; where their contents were not read they are promised by name.
+	// byName are the libraries of a small image with python; where their contents were not read
+	// they are promised by name.
 	byName []string
 }
 
-// floors are the newest nodes that a release has, by family. Sources: the tables of Debian, Ubuntu and Alpine read here, and for the others the
-// distributions' own package lists as gathered by the compliance data of PEP 600 (github.com/mayeut/pep600_compliance).
+// floors are the newest nodes that a release has, by family. Sources: the tables of Debian, Ubuntu
+// and Alpine read here, and for the others the distributions' own package lists as gathered by the
+// compliance data of PEP 600 (github.com/mayeut/pep600_compliance).
 func floors(glibc, glibcxx, cxxabi, gcc, zlib string) map[string]string {
-	return map[string]string{"GLIBC": glibc, "GLIBCXX": glibcxx, "CXXABI": cxxabi, "GCC": gcc, "ZLIB": zlib}
+	return map[string]string{
+		"GLIBC":   glibc,
+		"GLIBCXX": glibcxx,
+		"CXXABI":  cxxabi,
+		"GCC":     gcc,
+		"ZLIB":    zlib,
+	}
 }
 
 // usual are the libraries that every distribution here has under the same SONAME.
 func usual(others ...string) []string {
-	return append(others, "libexpat.so.1", "liblzma.so.5", "libuuid.so.1", "libsqlite3.so.0", "libz.so.1")
+	return append(
+		others,
+		"libexpat.so.1",
+		"liblzma.so.5",
+		"libuuid.so.1",
+		"libsqlite3.so.0",
+		"libz.so.1",
+	)
 }
 
-// alpine are the libraries of its image with python. A mirror may lack a package that its index names.
+// alpine are the libraries of its image with python. A mirror may lack a package that its index
+// names.
 func alpine(others ...string) []string {
 	return usual(append(others, "libbz2.so.1", "libreadline.so.8", "libncursesw.so.6")...)
 }
 
-// distributions, the oldest libc first. Clones that promise the same binaries (AlmaLinux, Rocky, CentOS, Oracle Linux) are aliases.
+// distributions, the oldest libc first. Clones that promise the same binaries (AlmaLinux, Rocky,
+// CentOS, Oracle Linux) are aliases.
 var distributions = []distribution{
-	{"rhel7", []string{"centos7", "oraclelinux7"}, "2.17", "x86_64 aarch64 ppc64le s390x", floors("2.17", "3.4.19", "1.3.7", "4.8.0", "1.2.5.2"),
-		usual("libcrypt.so.1", "libtinfo.so.5", "libncursesw.so.5", "libffi.so.6", "libssl.so.10", "libcrypto.so.10", "libbz2.so.1", "libreadline.so.6", "libdb-5.3.so")},
-	{"amazonlinux2", []string{"al2"}, "2.26", "x86_64 aarch64", floors("2.26", "3.4.24", "1.3.11", "7.0.0", "1.2.5.2"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.6", "libssl.so.10", "libcrypto.so.10", "libbz2.so.1", "libreadline.so.6", "libdb-5.3.so")},
-	{"ubuntu18.04", []string{"bionic"}, "2.27", "aarch64 armv7l i686 ppc64le s390x", floors("2.27", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual("libcrypt.so.1", "libtinfo.so.5", "libncursesw.so.5", "libffi.so.6", "libssl.so.1.1", "libcrypto.so.1.1", "libbz2.so.1.0", "libreadline.so.7", "libdb-5.3.so")},
-	{"debian10", []string{"buster"}, "2.28", "x86_64 aarch64 armv7l i686 ppc64le s390x", floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.6", "libssl.so.1.1", "libcrypto.so.1.1", "libbz2.so.1.0", "libreadline.so.7", "libdb-5.3.so", "libzstd.so.1")},
-	{"rhel8", []string{"almalinux8", "rockylinux8", "centos8", "oraclelinux8"}, "2.28", "x86_64 aarch64 ppc64le s390x", floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.6", "libssl.so.1.1", "libcrypto.so.1.1", "libbz2.so.1", "libreadline.so.7", "libdb-5.3.so", "libzstd.so.1")},
+	{
+		"rhel7",
+		[]string{"centos7", "oraclelinux7"},
+		"2.17",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.17", "3.4.19", "1.3.7", "4.8.0", "1.2.5.2"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.5",
+			"libncursesw.so.5",
+			"libffi.so.6",
+			"libssl.so.10",
+			"libcrypto.so.10",
+			"libbz2.so.1",
+			"libreadline.so.6",
+			"libdb-5.3.so",
+		),
+	},
+	{
+		"amazonlinux2",
+		[]string{"al2"},
+		"2.26",
+		"x86_64 aarch64",
+		floors("2.26", "3.4.24", "1.3.11", "7.0.0", "1.2.5.2"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.6",
+			"libssl.so.10",
+			"libcrypto.so.10",
+			"libbz2.so.1",
+			"libreadline.so.6",
+			"libdb-5.3.so",
+		),
+	},
+	{
+		"ubuntu18.04",
+		[]string{"bionic"},
+		"2.27",
+		"aarch64 armv7l i686 ppc64le s390x",
+		floors("2.27", "3.4.25", "1.3.11", "8", "1.2.9"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.5",
+			"libncursesw.so.5",
+			"libffi.so.6",
+			"libssl.so.1.1",
+			"libcrypto.so.1.1",
+			"libbz2.so.1.0",
+			"libreadline.so.7",
+			"libdb-5.3.so",
+		),
+	},
+	{
+		"debian10",
+		[]string{"buster"},
+		"2.28",
+		"x86_64 aarch64 armv7l i686 ppc64le s390x",
+		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.6",
+			"libssl.so.1.1",
+			"libcrypto.so.1.1",
+			"libbz2.so.1.0",
+			"libreadline.so.7",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"rhel8",
+		[]string{"almalinux8", "rockylinux8", "centos8", "oraclelinux8"},
+		"2.28",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.6",
+			"libssl.so.1.1",
+			"libcrypto.so.1.1",
+			"libbz2.so.1",
+			"libreadline.so.7",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
 	{"debian11", []string{"bullseye"}, "2.31", "", nil, nil},
-	{"sles15", []string{"opensuse15"}, "2.31", "x86_64 aarch64 ppc64le s390x", floors("2.31", "3.4.32", "1.3.14", "13.0.0", "1.2.12"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.7", "libssl.so.1.1", "libcrypto.so.1.1", "libbz2.so.1", "libreadline.so.7", "libzstd.so.1")},
-	{"ubuntu20.04", []string{"focal"}, "2.31", "aarch64 armv7l ppc64le riscv64 s390x", floors("2.31", "3.4.28", "1.3.12", "10", "1.2.9"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.7", "libssl.so.1.1", "libcrypto.so.1.1", "libbz2.so.1.0", "libreadline.so.8", "libdb-5.3.so", "libzstd.so.1")},
-	{"amazonlinux2023", []string{"al2023"}, "2.34", "x86_64 aarch64", floors("2.34", "3.4.33", "1.3.15", "14.0.0", "1.2.9"),
-		usual("libcrypt.so.2", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1", "libreadline.so.8", "libzstd.so.1")},
-	{"rhel9", []string{"almalinux9", "rockylinux9", "centos9", "oraclelinux9"}, "2.34", "x86_64 aarch64 ppc64le s390x", floors("2.34", "3.4.29", "1.3.13", "11.0", "1.2.9"),
-		usual("libcrypt.so.2", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1", "libreadline.so.8", "libdb-5.3.so", "libzstd.so.1")},
-	{"ubuntu22.04", []string{"jammy"}, "2.35", "aarch64 armv7l ppc64le riscv64 s390x", floors("2.35", "3.4.30", "1.3.13", "12.0.0", "1.2.9"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1.0", "libreadline.so.8", "libdb-5.3.so", "libzstd.so.1")},
+	{
+		"sles15",
+		[]string{"opensuse15"},
+		"2.31",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.31", "3.4.32", "1.3.14", "13.0.0", "1.2.12"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.7",
+			"libssl.so.1.1",
+			"libcrypto.so.1.1",
+			"libbz2.so.1",
+			"libreadline.so.7",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"ubuntu20.04",
+		[]string{"focal"},
+		"2.31",
+		"aarch64 armv7l ppc64le riscv64 s390x",
+		floors("2.31", "3.4.28", "1.3.12", "10", "1.2.9"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.7",
+			"libssl.so.1.1",
+			"libcrypto.so.1.1",
+			"libbz2.so.1.0",
+			"libreadline.so.8",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"amazonlinux2023",
+		[]string{"al2023"},
+		"2.34",
+		"x86_64 aarch64",
+		floors("2.34", "3.4.33", "1.3.15", "14.0.0", "1.2.9"),
+		usual(
+			"libcrypt.so.2",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1",
+			"libreadline.so.8",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"rhel9",
+		[]string{"almalinux9", "rockylinux9", "centos9", "oraclelinux9"},
+		"2.34",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.34", "3.4.29", "1.3.13", "11.0", "1.2.9"),
+		usual(
+			"libcrypt.so.2",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1",
+			"libreadline.so.8",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"ubuntu22.04",
+		[]string{"jammy"},
+		"2.35",
+		"aarch64 armv7l ppc64le riscv64 s390x",
+		floors("2.35", "3.4.30", "1.3.13", "12.0.0", "1.2.9"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1.0",
+			"libreadline.so.8",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
 	{"debian12", []string{"bookworm"}, "2.36", "", nil, nil},
-	{"sles15.6", []string{"opensuse15.6"}, "2.38", "x86_64 aarch64 ppc64le s390x", floors("2.38", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.7", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1", "libreadline.so.7", "libzstd.so.1")},
-	{"rhel10", []string{"almalinux10", "rockylinux10", "centos10", "oraclelinux10"}, "2.39", "x86_64 aarch64 ppc64le s390x", floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual("libcrypt.so.2", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1", "libreadline.so.8", "libzstd.so.1")},
-	{"ubuntu24.04", []string{"noble"}, "2.39", "aarch64 armv7l ppc64le riscv64 s390x", floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1.0", "libreadline.so.8", "libdb-5.3.so", "libzstd.so.1")},
+	{
+		"sles15.6",
+		[]string{"opensuse15.6"},
+		"2.38",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.38", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.7",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1",
+			"libreadline.so.7",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"rhel10",
+		[]string{"almalinux10", "rockylinux10", "centos10", "oraclelinux10"},
+		"2.39",
+		"x86_64 aarch64 ppc64le s390x",
+		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
+		usual(
+			"libcrypt.so.2",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1",
+			"libreadline.so.8",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"ubuntu24.04",
+		[]string{"noble"},
+		"2.39",
+		"aarch64 armv7l ppc64le riscv64 s390x",
+		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1.0",
+			"libreadline.so.8",
+			"libdb-5.3.so",
+			"libzstd.so.1",
+		),
+	},
 	{"debian13", []string{"trixie"}, "2.41", "", nil, nil},
-	{"ubuntu26.04", []string{"resolute"}, "2.43", "aarch64 armv7l ppc64le riscv64 s390x", floors("2.43", "3.4.35", "1.3.17", "16.0", "1.3.2"),
-		usual("libcrypt.so.1", "libtinfo.so.6", "libncursesw.so.6", "libffi.so.8", "libssl.so.3", "libcrypto.so.3", "libbz2.so.1.0", "libreadline.so.8", "libzstd.so.1")},
-	{"alpine3.12", nil, "1.1.24", "", nil, alpine("libssl.so.1.1", "libcrypto.so.1.1", "libffi.so.7")},
+	{
+		"ubuntu26.04",
+		[]string{"resolute"},
+		"2.43",
+		"aarch64 armv7l ppc64le riscv64 s390x",
+		floors("2.43", "3.4.35", "1.3.17", "16.0", "1.3.2"),
+		usual(
+			"libcrypt.so.1",
+			"libtinfo.so.6",
+			"libncursesw.so.6",
+			"libffi.so.8",
+			"libssl.so.3",
+			"libcrypto.so.3",
+			"libbz2.so.1.0",
+			"libreadline.so.8",
+			"libzstd.so.1",
+		),
+	},
+	{
+		"alpine3.12",
+		nil,
+		"1.1.24",
+		"",
+		nil,
+		alpine("libssl.so.1.1", "libcrypto.so.1.1", "libffi.so.7"),
+	},
 	{"alpine3.17", nil, "1.2.3", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 	{"alpine3.18", nil, "1.2.4", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 	{"alpine3.19", nil, "1.2.4", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
@@ -78,13 +333,18 @@ var distributions = []distribution{
 	{"alpine3.22", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 }
 
-// makers are the distributions by the beginning of their releases' names, and how people write them.
+// makers are the distributions by the beginning of their releases' names, and how people write
+// them.
 var makers = []struct{ prefix, name string }{
-	{"debian", "Debian"}, {"ubuntu", "Ubuntu"}, {"rhel", "RHEL"}, {"amazonlinux", "Amazon Linux"}, {"sles", "SLES"},
+	{
+		"debian",
+		"Debian",
+	}, {"ubuntu", "Ubuntu"}, {"rhel", "RHEL"}, {"amazonlinux", "Amazon Linux"}, {"sles", "SLES"},
 }
 
-// First lists the oldest known release of each distribution whose library of that SONAME defines the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9".
-// A distribution none of whose known releases does is left out; nil where no library of any is known.
+// First lists the oldest known release of each distribution whose library of that SONAME defines
+// the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9". A distribution none of whose known
+// releases does is left out; nil where no library of any is known.
 func First(arch, soname, version string) (releases []string) {
 	for _, f := range makers {
 		for _, p := range builtin(Arch(arch)) {
@@ -103,7 +363,15 @@ func First(arch, soname, version string) (releases []string) {
 
 // on makes the distribution's platform on an architecture; nil where nothing is known of it there.
 func (d *distribution) on(arch string) *Platform {
-	p := &Platform{Name: d.name, Arch: arch, Libc: "glibc", LibcVersion: d.libc, Kind: Distribution, Aliases: d.aliases, column: d.name}
+	p := &Platform{
+		Name:        d.name,
+		Arch:        arch,
+		Libc:        "glibc",
+		LibcVersion: d.libc,
+		Kind:        Distribution,
+		Aliases:     d.aliases,
+		column:      d.name,
+	}
 	if strings.HasPrefix(d.name, "alpine") {
 		p.Libc = "musl"
 	}
@@ -126,14 +394,18 @@ func (d *distribution) on(arch string) *Platform {
 	return p
 }
 
-// reaches reports whether a table has the nodes of that release of glibc: an architecture that is younger has no such release.
+// reaches reports whether a table has the nodes of that release of glibc: an architecture that is
+// younger has no such release.
 func reaches(s *table.Set, glibc string) bool {
 	for _, l := range s.Libraries {
 		if l.SONAME != "libc.so.6" {
 			continue
 		}
 		for _, f := range l.In {
-			if slices.ContainsFunc(f.Nodes, func(n string) bool { return isVersion(n, "GLIBC") && table.CompareNodes(n, "GLIBC_"+glibc) <= 0 }) {
+			if slices.ContainsFunc(
+				f.Nodes,
+				func(n string) bool { return isVersion(n, "GLIBC") && table.CompareNodes(n, "GLIBC_"+glibc) <= 0 },
+			) {
 				return true
 			}
 		}
@@ -143,10 +415,17 @@ func reaches(s *table.Set, glibc string) bool {
 
 // cut is the distribution written like a policy: the nodes up to its floors, and its libraries.
 func (d *distribution) cut(p *Platform, s *table.Set) *policy {
-	q := &policy{Name: d.name, Versions: map[string]map[string][]string{p.Arch: {}}, Whitelist: []string{"libstdc++.so.6", "libgcc_s.so.1"}}
+	q := &policy{
+		Name:      d.name,
+		Versions:  map[string]map[string][]string{p.Arch: {}},
+		Whitelist: []string{"libstdc++.so.6", "libgcc_s.so.1"},
+	}
 	sets := q.Versions[p.Arch]
 	for _, l := range s.Libraries {
-		i := slices.IndexFunc(s.Columns, func(c table.Column) bool { return c.Glibc == division(d.libc) })
+		i := slices.IndexFunc(
+			s.Columns,
+			func(c table.Column) bool { return c.Glibc == division(d.libc) },
+		)
 		if l.Package == "libc6" && i >= 0 && l.In[i].Present && !isLoader(l.SONAME) {
 			q.Whitelist = append(q.Whitelist, l.SONAME)
 		}
@@ -154,10 +433,13 @@ func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 			for _, node := range f.Nodes {
 				family, rest, _ := strings.Cut(node, "_")
 				top := d.floors[family]
-				if top == "" || slices.Contains(sets[family], rest) || isVersion(node, family) && table.CompareNodes(node, family+"_"+top) > 0 {
+				if top == "" || slices.Contains(sets[family], rest) ||
+					isVersion(node, family) && table.CompareNodes(node, family+"_"+top) > 0 {
 					continue
 				}
-				if node == "GLIBC_ABI_DT_RELR" && table.CompareNodes("_"+d.libc, "_2.36") < 0 || strings.HasPrefix(node, "GLIBC_ABI_") && node != "GLIBC_ABI_DT_RELR" && table.CompareNodes("_"+d.libc, "_2.42") < 0 {
+				if node == "GLIBC_ABI_DT_RELR" && table.CompareNodes("_"+d.libc, "_2.36") < 0 ||
+					strings.HasPrefix(node, "GLIBC_ABI_") && node != "GLIBC_ABI_DT_RELR" &&
+						table.CompareNodes("_"+d.libc, "_2.42") < 0 {
 					continue // markers say what a release's loader can do
 				}
 				sets[family] = append(sets[family], rest)
@@ -176,5 +458,10 @@ func isVersion(node, family string) bool {
 
 // order sorts platforms: the oldest libc first, glibc before musl, policies before distributions.
 func order(a, b *Platform) int {
-	return cmp.Or(cmp.Compare(a.Libc, b.Libc), table.CompareNodes("_"+a.LibcVersion, "_"+b.LibcVersion), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(
+		cmp.Compare(a.Libc, b.Libc),
+		table.CompareNodes("_"+a.LibcVersion, "_"+b.LibcVersion),
+		-cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Name, b.Name),
+	)
 }

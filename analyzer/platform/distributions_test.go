@@ -10,7 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Where a release was read, its floors must say what its libraries have: elsewhere they stand in for them.
+// Where a release was read, its floors must say what its libraries have: elsewhere they stand in
+// for them.
 func TestFloorsAreWhatWasRead(t *testing.T) {
 	compared := 0
 	s := symbols("x86_64")
@@ -24,19 +25,32 @@ func TestFloorsAreWhatWasRead(t *testing.T) {
 		for _, l := range s.Libraries {
 			for _, node := range l.In[i].Nodes {
 				family, rest, _ := strings.Cut(node, "_")
-				if d.floors[family] != "" && !slices.Contains(read[family], rest) && families[l.SONAME] != "" {
+				if d.floors[family] != "" && !slices.Contains(read[family], rest) &&
+					families[l.SONAME] != "" {
 					read[family] = append(read[family], rest)
 				}
 			}
 		}
 		for family, want := range read {
-			got := slices.DeleteFunc(slices.Clone(derived[family]), func(v string) bool { return !isVersion(family+"_"+v, family) })
-			want = slices.DeleteFunc(want, func(v string) bool { return !isVersion(family+"_"+v, family) })
+			got := slices.DeleteFunc(
+				slices.Clone(derived[family]),
+				func(v string) bool { return !isVersion(family+"_"+v, family) },
+			)
+			want = slices.DeleteFunc(
+				want,
+				func(v string) bool { return !isVersion(family+"_"+v, family) },
+			)
 			byNode := func(a, b string) int { return table.CompareNodes("_"+a, "_"+b) }
 			slices.SortFunc(got, byNode)
 			slices.SortFunc(want, byNode)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: the floors give %s %q, its packages have %q", d.name, family, got, want)
+				t.Errorf(
+					"%s: the floors give %s %q, its packages have %q",
+					d.name,
+					family,
+					got,
+					want,
+				)
 			}
 			compared++
 		}
@@ -83,12 +97,14 @@ func TestDistributions(t *testing.T) {
 	if _, err := Lookup("manylinux_2_44", "x86_64"); err == nil {
 		t.Error("manylinux_2_44 is known though no glibc 2.44 was read")
 	}
-	if _, err := Lookup("ubuntu18.04", "riscv64"); err != nil && !strings.Contains(err.Error(), "riscv64") {
+	if _, err := Lookup("ubuntu18.04", "riscv64"); err != nil &&
+		!strings.Contains(err.Error(), "riscv64") {
 		t.Errorf("riscv64: %v", err)
 	}
 	// dlopen moved to libc with glibc 2.34.
 	for name, want := range map[string]string{"rhel8": "libdl.so.2", "ubuntu20.04": "libdl.so.2", "rhel9": "libc.so.6", "ubuntu22.04": "libc.so.6"} {
-		if got := Providers(lookup(t, name, "x86_64"), "dlopen"); len(got) == 0 || got[0].SONAME != want {
+		if got := Providers(lookup(t, name, "x86_64"), "dlopen"); len(got) == 0 ||
+			got[0].SONAME != want {
 			t.Errorf("dlopen on %s comes from %v, want %s", name, got, want)
 		}
 	}
@@ -126,7 +142,8 @@ func TestMusl(t *testing.T) {
 	}
 	p := lookup(t, "alpine3.20", "x86_64")
 	// Alpine builds libstdc++ without versions; an image with python doesn't have it.
-	if l := p.Library("libstdc++.so.6"); l == nil || l.Installed || len(l.Versions) > 0 || !l.Has("_ZdaPvm", "") {
+	if l := p.Library("libstdc++.so.6"); l == nil || l.Installed || len(l.Versions) > 0 ||
+		!l.Has("_ZdaPvm", "") {
 		t.Errorf("%s: libstdc++ is unknown, installed, has versions or lacks operator delete[]", p)
 	}
 	if p.Library("libcrypto.so.3") == nil {
@@ -151,7 +168,10 @@ func TestNames(t *testing.T) {
 	}
 	var missing []string
 	for i := range distributions {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(seen)), func(n string) bool { return n == distributions[i].name }) {
+		if !slices.ContainsFunc(
+			slices.Collect(maps.Values(seen)),
+			func(n string) bool { return n == distributions[i].name },
+		) {
 			missing = append(missing, distributions[i].name)
 		}
 	}

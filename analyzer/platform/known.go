@@ -6,8 +6,9 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// known are system libraries that no policy promises, with what brings them. A pattern is a library's name before ".so", where a last "*"
-// stands for any rest. The first match wins, so longer names stand first.
+// known are system libraries that no policy promises, with what brings them. A pattern is a
+// library's name before ".so", where a last "*" stands for any rest. The first match wins, so
+// longer names stand first.
 var known = []struct{ pattern, bringer string }{
 	// Drivers: never inside a wheel, never in a container image without the driver's runtime.
 	{"libcuda", "the NVIDIA driver"},
@@ -180,10 +181,14 @@ var known = []struct{ pattern, bringer string }{
 	{"libpcap", "libpcap (Debian: libpcap0.8)"},
 	{"libjvm", "a Java runtime"},
 	{"libR", "R (Debian: r-base-core)"},
-	{"libcrypt", "libxcrypt (Debian: libcrypt1; Fedora and RHEL from 8: libxcrypt-compat for libcrypt.so.1)"},
+	{
+		"libcrypt",
+		"libxcrypt (Debian: libcrypt1; Fedora and RHEL from 8: libxcrypt-compat for libcrypt.so.1)",
+	},
 }
 
-// ffmpegReleases maps a library of FFmpeg and its SONAME version to FFmpeg's own (the library versions of ffmpeg.org/download).
+// ffmpegReleases maps a library of FFmpeg and its SONAME version to FFmpeg's own (the library
+// versions of ffmpeg.org/download).
 var ffmpegReleases = map[string]string{
 	"libavcodec.57": "3", "libavformat.57": "3", "libavutil.55": "3", "libavdevice.57": "3", "libavfilter.6": "3", "libswscale.4": "3", "libswresample.2": "3", "libpostproc.54": "3",
 	"libavcodec.58": "4", "libavformat.58": "4", "libavutil.56": "4", "libavdevice.58": "4", "libavfilter.7": "4", "libswscale.5": "4", "libswresample.3": "4", "libpostproc.55": "4",
@@ -198,8 +203,9 @@ var rocmMajor = map[string]bool{"libamdhip64": true, "libhiprtc": true, "libhipr
 
 var sonameParts = lazyregexp.New(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9]*)$`)
 
-// Known says what brings a system library that no policy promises: Known("libcuda.so.1") is "the NVIDIA driver", Known("libavcodec.so.60")
-// "FFmpeg 6". ok is false for a library it has not heard of. It goes by name only.
+// Known says what brings a system library that no policy promises: Known("libcuda.so.1") is "the
+// NVIDIA driver", Known("libavcodec.so.60") "FFmpeg 6". ok is false for a library it has not heard
+// of. It goes by name only.
 func Known(soname string) (bringer string, ok bool) {
 	m := sonameParts.FindStringSubmatch(soname)
 	if m == nil {

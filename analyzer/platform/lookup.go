@@ -12,10 +12,12 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that architecture.
+// ErrUnknown is wrapped by the errors of Lookup: there is no such platform, or not on that
+// architecture.
 var ErrUnknown = errors.New("unknown platform")
 
-// builtin gives the platforms of one architecture. They are made on first use: the tables of the other architectures are not touched.
+// builtin gives the platforms of one architecture. They are made on first use: the tables of the
+// other architectures are not touched.
 func builtin(arch string) []*Platform {
 	get, ok := platforms()[arch]
 	if !ok {
@@ -37,7 +39,15 @@ func platformsOn(arch string) (list []*Platform) {
 	for _, known := range must(table.DecodePolicies(policyList, arch)) {
 		q := (*policy)(known)
 		libc, version, _ := strings.Cut(q.Name, "_")
-		p := &Platform{Name: q.Name + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: strings.ReplaceAll(version, "_", "."), Kind: Policy, policy: q, cut: q}
+		p := &Platform{
+			Name:        q.Name + "_" + arch,
+			Arch:        arch,
+			Libc:        "glibc",
+			LibcVersion: strings.ReplaceAll(version, "_", "."),
+			Kind:        Policy,
+			policy:      q,
+			cut:         q,
+		}
 		if libc == "musllinux" {
 			p.Libc = "musl"
 		}
@@ -55,8 +65,8 @@ func platformsOn(arch string) (list []*Platform) {
 	return list
 }
 
-// All lists every built-in platform of the architecture, oldest libc first (glibc before musl), policies before distributions of the same
-// libc. It is empty for an architecture without any.
+// All lists every built-in platform of the architecture, oldest libc first (glibc before musl),
+// policies before distributions of the same libc. It is empty for an architecture without any.
 func All(arch string) []*Platform { return slices.Clone(builtin(Arch(arch))) }
 
 // Architectures lists the architectures that have platforms, sorted.
@@ -64,7 +74,8 @@ func Architectures() []string {
 	return slices.Sorted(maps.Keys(platforms()))
 }
 
-// Names lists the names that Lookup takes on the architecture, in the order of All; aliases follow their platform.
+// Names lists the names that Lookup takes on the architecture, in the order of All; aliases follow
+// their platform.
 func Names(arch string) []string {
 	var list []string
 	for _, p := range builtin(Arch(arch)) {
@@ -73,8 +84,8 @@ func Names(arch string) []string {
 	return list
 }
 
-// Arch gives the name that platform tags use for an architecture: "amd64" is "x86_64", "arm64" "aarch64", "i386" "i686", "armhf"
-// "armv7l", "ppc64el" "ppc64le". Others are returned as they are.
+// Arch gives the name that platform tags use for an architecture: "amd64" is "x86_64", "arm64"
+// "aarch64", "i386" "i686", "armhf" "armv7l", "ppc64el" "ppc64le". Others are returned as they are.
 func Arch(name string) string {
 	switch name {
 	case "amd64", "x86-64":
@@ -91,9 +102,32 @@ func Arch(name string) string {
 	return name
 }
 
-// spoken are other ways to write a distribution's name: an image's, with a colon, and the short names of clones.
-var spoken = strings.NewReplacer("debian:", "debian", "ubuntu:", "ubuntu", "alpine:", "alpine", "amazonlinux:", "amazonlinux", "almalinux:", "almalinux", "rockylinux:", "rockylinux", "alma:", "almalinux",
-	"almalinux", "almalinux", "alma", "almalinux", "rockylinux", "rockylinux", "rocky", "rockylinux")
+// spoken are other ways to write a distribution's name: an image's, with a colon, and the short
+// names of clones.
+var spoken = strings.NewReplacer(
+	"debian:",
+	"debian",
+	"ubuntu:",
+	"ubuntu",
+	"alpine:",
+	"alpine",
+	"amazonlinux:",
+	"amazonlinux",
+	"almalinux:",
+	"almalinux",
+	"rockylinux:",
+	"rockylinux",
+	"alma:",
+	"almalinux",
+	"almalinux",
+	"almalinux",
+	"alma",
+	"almalinux",
+	"rockylinux",
+	"rockylinux",
+	"rocky",
+	"rockylinux",
+)
 
 // Lookup finds a platform by name. It takes
 //
@@ -102,7 +136,8 @@ var spoken = strings.NewReplacer("debian:", "debian", "ubuntu:", "ubuntu", "alpi
 //   - PEP 600 tags between and above the policies: manylinux_2_29 is glibc 2.29 with, of everything else, what manylinux_2_28 promises
 //   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20, with an architecture of their own behind a slash: debian11/aarch64
 //
-// An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names nearest to the one given.
+// An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names
+// nearest to the one given.
 func Lookup(name, arch string) (*Platform, error) {
 	base, own := name, ""
 	if b, a, ok := strings.Cut(name, "/"); ok {
@@ -117,12 +152,23 @@ func Lookup(name, arch string) (*Platform, error) {
 	}
 	arch = Arch(cmp.Or(own, arch))
 	if arch == "" {
-		return nil, fmt.Errorf("platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w", name, base, ErrUnknown)
+		return nil, fmt.Errorf(
+			"platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w",
+			name,
+			base,
+			ErrUnknown,
+		)
 	}
 	base = spoken.Replace(base)
 	all := builtin(arch)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("platform %q: no platform is known on architecture %q, only on %s: %w", name, arch, strings.Join(Architectures(), ", "), ErrUnknown)
+		return nil, fmt.Errorf(
+			"platform %q: no platform is known on architecture %q, only on %s: %w",
+			name,
+			arch,
+			strings.Join(Architectures(), ", "),
+			ErrUnknown,
+		)
 	}
 	if p := called(base, arch, all); p != nil {
 		return p, nil
@@ -131,12 +177,33 @@ func Lookup(name, arch string) (*Platform, error) {
 		return p, nil
 	}
 	if base == "linux" || base == "any" {
-		return nil, fmt.Errorf("platform %q promises no library at all: name the system it is meant for, such as %s: %w", name, strings.Join(nearest(base, arch), ", "), ErrUnknown)
+		return nil, fmt.Errorf(
+			"platform %q promises no library at all: name the system it is meant for, such as %s: %w",
+			name,
+			strings.Join(nearest(base, arch), ", "),
+			ErrUnknown,
+		)
 	}
-	if on := slices.DeleteFunc(Architectures(), func(a string) bool { return called(base, a, builtin(a)) == nil }); len(on) > 0 {
-		return nil, fmt.Errorf("platform %q is known on %s only; for %s there is none, or its packages could not be had. Near it there: %s: %w", name, strings.Join(on, ", "), arch, strings.Join(nearest(base, arch), ", "), ErrUnknown)
+	if on := slices.DeleteFunc(Architectures(), func(a string) bool { return called(base, a, builtin(a)) == nil }); len(
+		on,
+	) > 0 {
+		return nil, fmt.Errorf(
+			"platform %q is known on %s only; for %s there is none, or its packages could not be had. Near it there: %s: %w",
+			name,
+			strings.Join(on, ", "),
+			arch,
+			strings.Join(nearest(base, arch), ", "),
+			ErrUnknown,
+		)
 	}
-	return nil, fmt.Errorf("platform %q is not known on %s. Near it: %s. Known there are %s: %w", name, arch, strings.Join(nearest(base, arch), ", "), summary(all), ErrUnknown)
+	return nil, fmt.Errorf(
+		"platform %q is not known on %s. Near it: %s. Known there are %s: %w",
+		name,
+		arch,
+		strings.Join(nearest(base, arch), ", "),
+		summary(all),
+		ErrUnknown,
+	)
 }
 
 // called finds a platform by one of its names.

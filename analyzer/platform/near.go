@@ -12,11 +12,15 @@ func nearest(name, arch string) []string {
 	for i, n := range list {
 		list[i] = strings.TrimSuffix(n, "_"+arch)
 	}
-	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	slices.SortStableFunc(
+		list,
+		func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) },
+	)
 	return list[:min(3, len(list))]
 }
 
-// summary names all platforms in a few words: "manylinux_2_5 to manylinux_2_41, …, debian11, debian12".
+// summary names all platforms in a few words: "manylinux_2_5 to manylinux_2_41, …, debian11,
+// debian12".
 func summary(all []*Platform) string {
 	var tags, rest []string
 	for _, p := range all {
@@ -33,7 +37,8 @@ func summary(all []*Platform) string {
 	return strings.Join(append(tags, rest...), ", ")
 }
 
-// distance is the number of single-byte edits between two short strings. Long ones are cut, so that a hostile name costs nothing.
+// distance is the number of single-byte edits between two short strings. Long ones are cut, so that
+// a hostile name costs nothing.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

@@ -1,18 +1,22 @@
-// Package platform knows what a target provides: every manylinux and musllinux policy, and distributions.
+// Package platform knows what a target provides: every manylinux and musllinux policy, and
+// distributions.
 //
-// A target is a Platform: one name on one architecture. It promises libraries by SONAME and, for the libraries whose contents are
-// known, the exact pairs of symbol and version that they export. A policy promises sets of version nodes, architecture by
-// architecture, and never "everything up to the highest": GLIBC_2.29 with GLIBCXX_3.4.26 first come together in manylinux_2_31.
+// A target is a Platform: one name on one architecture. It promises libraries by SONAME and, for
+// the libraries whose contents are known, the exact pairs of symbol and version that they export. A
+// policy promises sets of version nodes, architecture by architecture, and never "everything up to
+// the highest": GLIBC_2.29 with GLIBCXX_3.4.26 first come together in manylinux_2_31.
 //
 //	p, err := platform.Lookup("manylinux_2_17", "x86_64")
 //	p.Library("libm.so.6").Has("pow", "GLIBC_2.29")   // false
 //	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; from glibc 2.34 on it is libc.so.6 that has it
 //
-// Where the facts come from: the version sets, the lists of promised libraries and the forbidden symbols of a policy are
-// auditwheel's policy files; which library exports which symbol was read from the packages of Debian, Ubuntu and Alpine. A policy, and a
-// distribution that was not read, is a later table cut down to its nodes, since a symbol keeps the node of the release that brought it. What glibc moved between its
-// libraries, in 2.31 and in 2.34, is followed. Data is embedded, decoded once per architecture on first use, and safe for
-// concurrent use. `go generate` makes it anew.
+// Where the facts come from: the version sets, the lists of promised libraries and the forbidden
+// symbols of a policy are auditwheel's policy files; which library exports which symbol was read
+// from the packages of Debian, Ubuntu and Alpine. A policy, and a distribution that was not read,
+// is a later table cut down to its nodes, since a symbol keeps the node of the release that brought
+// it. What glibc moved between its libraries, in 2.31 and in 2.34, is followed. Data is embedded,
+// decoded once per architecture on first use, and safe for concurrent use. `go generate` makes it
+// anew.
 package platform
 
 import (
@@ -24,7 +28,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/platformgen -out data
+//go:generate go run github.com/compat-app/compat/internal/gen/platform -out data
 
 // Kinds of platform.
 const (
@@ -42,22 +46,28 @@ type Platform struct {
 	Kind        string // Policy, Distribution or System
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
-	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its own.
+	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its
+	// own.
 	Note string
 
-	policy *policy                                // nil for a distribution
-	cut    *policy                                // what a table is cut down to: the policy, or the floors of below; nil: it is a column
-	below  *distribution                          // that was not read, and is what cut leaves; else nil
-	column string                                 // of the symbol table; "" where cut or below is set, which choose by library
-	named  []string                               // libraries that it has though the column lacks them
-	find   func(soname, by string) *elfobj.Object // of a System; else nil
+	policy *policy // nil for a distribution
+	// what a table is cut down to: the policy, or the floors of below; nil: it is a column
+	cut *policy
+	// that was not read, and is what cut leaves; else nil
+	below *distribution
+	// of the symbol table; "" where cut or below is set, which choose by library
+	column string
+	// libraries that it has though the column lacks them
+	named []string
+	find  func(soname, by string) *elfobj.Object // of a System; else nil
 
 	once      sync.Once
 	libraries []*Library
 	bySONAME  map[string]*Library
 }
 
-// Libraries lists what the platform provides by SONAME, in order of name. The slice is shared: don't change it.
+// Libraries lists what the platform provides by SONAME, in order of name. The slice is shared:
+// don't change it.
 func (p *Platform) Libraries() []*Library {
 	p.once.Do(p.build)
 	return p.libraries
@@ -74,10 +84,14 @@ func (p *Platform) Library(soname string) *Library {
 
 // HasVersion reports whether any library of the platform defines the version node, "GLIBC_2.29".
 func (p *Platform) HasVersion(version string) bool {
-	return slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.HasVersion(version) })
+	return slices.ContainsFunc(
+		p.Libraries(),
+		func(l *Library) bool { return l.HasVersion(version) },
+	)
 }
 
-// Loader is the SONAME of the platform's dynamic loader, "ld-linux-x86-64.so.2"; "" where it is not known.
+// Loader is the SONAME of the platform's dynamic loader, "ld-linux-x86-64.so.2"; "" where it is not
+// known.
 func (p *Platform) Loader() string {
 	for _, l := range p.Libraries() {
 		if isLoader(l.SONAME) {
@@ -87,9 +101,9 @@ func (p *Platform) Loader() string {
 	return ""
 }
 
-// Providers lists the libraries of p that export the symbol at any version, libc first. On a glibc before 2.34 dlopen
-// gives libdl.so.2, shm_open librt.so.1 and pthread_create libpthread.so.0, so that a link fix can name -ldl. Libraries whose
-// exports are not known are never in it.
+// Providers lists the libraries of p that export the symbol at any version, libc first. On a glibc
+// before 2.34 dlopen gives libdl.so.2, shm_open librt.so.1 and pthread_create libpthread.so.0, so
+// that a link fix can name -ldl. Libraries whose exports are not known are never in it.
 func Providers(p *Platform, symbol string) []*Library {
 	var found []*Library
 	for _, l := range p.Libraries() {
@@ -105,7 +119,8 @@ func Providers(p *Platform, symbol string) []*Library {
 	return found
 }
 
-// WithVersions lists the built-in platforms of arch that define all the given version nodes, in the order of All.
+// WithVersions lists the built-in platforms of arch that define all the given version nodes, in the
+// order of All.
 func WithVersions(arch string, versions ...string) []*Platform {
 	var found []*Platform
 	for _, p := range All(arch) {
@@ -116,7 +131,8 @@ func WithVersions(arch string, versions ...string) []*Platform {
 	return found
 }
 
-// build makes the libraries: of a distribution what was read from its packages, of a policy what it promises.
+// build makes the libraries: of a distribution what was read from its packages, of a policy what it
+// promises.
 func (p *Platform) build() {
 	if p.find != nil {
 		p.unpack()
@@ -133,21 +149,28 @@ func (p *Platform) build() {
 			}
 		}
 		for _, soname := range p.named {
-			if !slices.ContainsFunc(p.libraries, func(l *Library) bool { return l.SONAME == soname }) {
+			if !slices.ContainsFunc(
+				p.libraries,
+				func(l *Library) bool { return l.SONAME == soname },
+			) {
 				p.libraries = append(p.libraries, &Library{SONAME: soname, Installed: true})
 			}
 		}
 	} else {
 		p.libraries = p.cut.libraries(p, s)
 	}
-	slices.SortFunc(p.libraries, func(a, b *Library) int { return compareSONAME(a.SONAME, b.SONAME) })
+	slices.SortFunc(
+		p.libraries,
+		func(a, b *Library) int { return compareSONAME(a.SONAME, b.SONAME) },
+	)
 	p.bySONAME = make(map[string]*Library, len(p.libraries))
 	for _, l := range p.libraries {
 		p.bySONAME[l.SONAME] = l
 	}
 }
 
-// Contents says how the libraries are known: "read" from the release's own packages, by its "floors", by a "policy", or "names" only.
+// Contents says how the libraries are known: "read" from the release's own packages, by its
+// "floors", by a "policy", or "names" only.
 func (p *Platform) Contents() string {
 	switch {
 	case !slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.Known }):

@@ -32,10 +32,16 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	for arch, want := range map[string][]string{"x86_64": {"GLIBC_2.2.5", "GLIBC_2.29"}, "aarch64": {"GLIBC_2.17", "GLIBC_2.29"}} {
-		if got := lookup(t, "debian11", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(got, want) {
+		if got := lookup(t, "debian11", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(
+			got,
+			want,
+		) {
 			t.Errorf("pow on debian11/%s at %v, want %v", arch, got, want)
 		}
-		if got := lookup(t, "manylinux_2_28", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(got, want[:1]) {
+		if got := lookup(t, "manylinux_2_28", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(
+			got,
+			want[:1],
+		) {
 			t.Errorf("pow on manylinux_2_28_%s at %v, want %v", arch, got, want[:1])
 		}
 	}
@@ -47,7 +53,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What ld.so of the real library says: an underlinked object of an old -ffast-math finds no __exp_finite, which was made in 2.15 and is hidden since 2.31.
+// What ld.so of the real library says: an underlinked object of an old -ffast-math finds no
+// __exp_finite, which was made in 2.15 and is hidden since 2.31.
 func TestBinds(t *testing.T) {
 	d12 := lookup(t, "debian12", "x86_64")
 	for _, c := range []struct {
@@ -56,7 +63,8 @@ func TestBinds(t *testing.T) {
 	}{
 		{"libm.so.6", "exp", "GLIBC_2.2.5", true}, {"libm.so.6", "exp", "GLIBC_2.28", false}, {"libm.so.6", "exp", "", true},
 		{"libm.so.6", "__exp_finite", "GLIBC_2.15", true}, {"libm.so.6", "__exp_finite", "", false},
-		{"libc.so.6", "sys_siglist", "GLIBC_2.2.5", true}, {"libc.so.6", "sys_siglist", "", true}, // hidden, and the oldest
+		// hidden, and the oldest
+		{"libc.so.6", "sys_siglist", "GLIBC_2.2.5", true}, {"libc.so.6", "sys_siglist", "", true},
 		{"libc.so.6", "exp", "", false},
 	} {
 		if got := d12.Library(c.library).Binds(c.symbol, c.version); got != c.want {
@@ -84,7 +92,14 @@ func TestProviders(t *testing.T) {
 			got = append(got, l.SONAME)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s on %s/%s comes from %q, want %q", c.symbol, c.platform, c.arch, got, c.want)
+			t.Errorf(
+				"%s on %s/%s comes from %q, want %q",
+				c.symbol,
+				c.platform,
+				c.arch,
+				got,
+				c.want,
+			)
 		}
 	}
 	dl := lookup(t, "manylinux_2_17", "aarch64").Library("libdl.so.2")
@@ -150,12 +165,24 @@ func TestLookup(t *testing.T) {
 	} {
 		_, err := Lookup(c.name, c.arch)
 		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.40s on %q: error %.400v, want ErrUnknown with %q", c.name, c.arch, err, c.want)
+			t.Errorf(
+				"%.40s on %q: error %.400v, want ErrUnknown with %q",
+				c.name,
+				c.arch,
+				err,
+				c.want,
+			)
 		}
 	}
 	m29 := lookup(t, "manylinux_2_29", "x86_64")
-	if m29.Note == "" || !m29.HasVersion("GLIBC_2.29") || m29.HasVersion("GLIBC_2.30") || m29.HasVersion("GLIBCXX_3.4.26") || !m29.Library("libm.so.6").Has("pow", "GLIBC_2.29") {
-		t.Errorf("manylinux_2_29: %q, pow at %v", m29.Note, m29.Library("libm.so.6").SymbolVersions("pow"))
+	if m29.Note == "" || !m29.HasVersion("GLIBC_2.29") || m29.HasVersion("GLIBC_2.30") ||
+		m29.HasVersion("GLIBCXX_3.4.26") ||
+		!m29.Library("libm.so.6").Has("pow", "GLIBC_2.29") {
+		t.Errorf(
+			"manylinux_2_29: %q, pow at %v",
+			m29.Note,
+			m29.Library("libm.so.6").SymbolVersions("pow"),
+		)
 	}
 }
 
@@ -167,7 +194,8 @@ func TestAll(t *testing.T) {
 			if len(p.Libraries()) == 0 {
 				t.Errorf("%s promises nothing", p)
 			}
-			if last != nil && last.LibcVersion == p.LibcVersion && last.Kind == Distribution && p.Kind == Policy {
+			if last != nil && last.LibcVersion == p.LibcVersion && last.Kind == Distribution &&
+				p.Kind == Policy {
 				t.Errorf("%s comes before %s", last, p)
 			}
 			if p.Libc == "glibc" && arch != "ppc64" && arch != "loongarch64" {
@@ -190,7 +218,9 @@ func TestAll(t *testing.T) {
 	if x.Library("libcrypt.so.1") != nil || x.Library("libcuda.so.1") != nil {
 		t.Error("libcrypt.so.1 or libcuda.so.1 is promised by manylinux_2_28")
 	}
-	if m := lookup(t, "musllinux_1_2", "x86_64"); m.Library("libc.musl-x86_64.so.1") == nil || m.Libc != "musl" || m.LibcVersion != "1.2" {
+	if m := lookup(t, "musllinux_1_2", "x86_64"); m.Library("libc.musl-x86_64.so.1") == nil ||
+		m.Libc != "musl" ||
+		m.LibcVersion != "1.2" {
 		t.Errorf("musllinux_1_2: %+v", m)
 	}
 }
@@ -202,10 +232,12 @@ func TestPolicyQuestions(t *testing.T) {
 			t.Errorf("%s: allowed %v, judged %v; want %v", version, allowed, judged, want)
 		}
 	}
-	if p.Priority() != 80 || !slices.Contains(p.Whitelist(), "libGL.so.1") || !slices.Contains(p.Blacklist("libz.so.1"), "deflate_copyright") {
+	if p.Priority() != 80 || !slices.Contains(p.Whitelist(), "libGL.so.1") ||
+		!slices.Contains(p.Blacklist("libz.so.1"), "deflate_copyright") {
 		t.Errorf("priority %d, whitelist %v", p.Priority(), p.Whitelist())
 	}
-	if p.Library("libz.so.1").Has("deflate", "") != true || p.Library("libz.so.1").Has("inflate_copyright", "") {
+	if p.Library("libz.so.1").Has("deflate", "") != true ||
+		p.Library("libz.so.1").Has("inflate_copyright", "") {
 		t.Error("libz.so.1: deflate is missing or inflate_copyright is there")
 	}
 }

@@ -8,11 +8,22 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Unpacked makes a platform of an unpacked system. find gives the library that the system's loader finds for a name, nil for none: by is the library of the
-// system that needs it, "" for the name alone. Libraries lists those that any built-in platform knows, those that Library was asked for, and what they need.
-// Such a platform is not safe for concurrent use.
-func Unpacked(name, arch, libc, libcVersion string, find func(soname, by string) *elfobj.Object) *Platform {
-	return &Platform{Name: name, Arch: arch, Libc: libc, LibcVersion: libcVersion, Kind: System, find: find}
+// Unpacked makes a platform of an unpacked system. find gives the library that the system's loader
+// finds for a name, nil for none: by is the library of the system that needs it, "" for the name
+// alone. Libraries lists those that any built-in platform knows, those that Library was asked for,
+// and what they need. Such a platform is not safe for concurrent use.
+func Unpacked(
+	name, arch, libc, libcVersion string,
+	find func(soname, by string) *elfobj.Object,
+) *Platform {
+	return &Platform{
+		Name:        name,
+		Arch:        arch,
+		Libc:        libc,
+		LibcVersion: libcVersion,
+		Kind:        System,
+		find:        find,
+	}
 }
 
 // unpack starts the list of an unpacked system.
@@ -35,7 +46,11 @@ func (p *Platform) ask(soname, by string) *Library {
 	}
 	l := ofObject(soname, o)
 	p.bySONAME[soname] = l
-	at, _ := slices.BinarySearchFunc(p.libraries, soname, func(l *Library, s string) int { return compareSONAME(l.SONAME, s) })
+	at, _ := slices.BinarySearchFunc(
+		p.libraries,
+		soname,
+		func(l *Library, s string) int { return compareSONAME(l.SONAME, s) },
+	)
 	p.libraries = slices.Insert(slices.Clone(p.libraries), at, l)
 	for _, n := range o.Needed {
 		p.ask(n, soname)
@@ -45,7 +60,13 @@ func (p *Platform) ask(soname, by string) *Library {
 
 // ofObject is a library as a file of a system has it.
 func ofObject(soname string, o *elfobj.Object) *Library {
-	l := &Library{SONAME: soname, Known: true, Needed: o.Needed, Installed: true, table: &table.Library{Rows: make([]table.Row, 0, o.Exports.Len())}}
+	l := &Library{
+		SONAME:    soname,
+		Known:     true,
+		Needed:    o.Needed,
+		Installed: true,
+		table:     &table.Library{Rows: make([]table.Row, 0, o.Exports.Len())},
+	}
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)

@@ -26,8 +26,12 @@ imported, without the weak ones, those that another library of the wheel defines
 (x.cpython-311-x86_64-linux-gnu.so) is loaded by that one only and may use all of it. The report's ` + "`abi3`" + ` shows abi3audit's own answer, which counts those too.
 
 Not seen: fields of structures that the limited API hides, macros that were compiled in, and functions that are looked up with dlsym.`,
-	References: []string{"PEP 384, PEP 652", "CPython: Misc/stable_abi.toml, by way of abi3info", "Python/C API: C API Stability"},
-	Check:      checkABI3,
+	References: []string{
+		"PEP 384, PEP 652",
+		"CPython: Misc/stable_abi.toml, by way of abi3info",
+		"Python/C API: C API Stability",
+	},
+	Check: checkABI3,
 }
 
 // ofOnePython matches modules that only one version of Python loads.
@@ -47,31 +51,71 @@ func checkABI3(p *analyzer.Pass) {
 		for b := range v.Bindings().All() {
 			name := b.Import.Name
 			added, stable := abi3.Added(name)
-			if !abi3.Names(name) || b.Import.Weak || strings.HasPrefix(name, "PyInit_") || stable && added <= minor || !stable && !whole || ownOf(p, b) {
+			if !abi3.Names(name) || b.Import.Weak || strings.HasPrefix(name, "PyInit_") ||
+				stable && added <= minor ||
+				!stable && !whole ||
+				ownOf(p, b) {
 				continue
 			}
 			f := analyzer.Finding{Object: v.Path, Symbol: name, Chain: []string{v.Path}}
-			limit := fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: fmt.Sprintf("Compile for the limited API of Python %s, and replace what the compiler then refuses", abi3.Version(minor)),
-				Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor)}}
+			limit := fix.Candidate{
+				Fix: fix.Fix{
+					Kind: fix.KindSource,
+					Title: fmt.Sprintf(
+						"Compile for the limited API of Python %s, and replace what the compiler then refuses",
+						abi3.Version(minor),
+					),
+					Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor),
+				},
+			}
 			if !stable {
-				f.Message = fmt.Sprintf("%s imports %s, which is not in Python's stable ABI, and the wheel's tag %s promises that it uses nothing else", v.Path, name, tag)
+				f.Message = fmt.Sprintf(
+					"%s imports %s, which is not in Python's stable ABI, and the wheel's tag %s promises that it uses nothing else",
+					v.Path,
+					name,
+					tag,
+				)
 				p.Report(f, limit)
 				continue
 			}
-			f.Message = fmt.Sprintf("%s imports %s, which is in Python's stable ABI since Python %s, and the wheel's tag %s promises Python %s", v.Path, name, abi3.Version(added), tag, abi3.Version(minor))
+			f.Message = fmt.Sprintf(
+				"%s imports %s, which is in Python's stable ABI since Python %s, and the wheel's tag %s promises Python %s",
+				v.Path,
+				name,
+				abi3.Version(added),
+				tag,
+				abi3.Version(minor),
+			)
 			if added <= newest {
 				f.Severity = analyzer.Warning
 			}
-			raise := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added), Command: fmt.Sprintf("wheel tags --remove --python-tag cp3%d %s", added, quoted(p.Facts.Path)),
-				Cost: []string{"pip no longer installs it on Python older than " + abi3.Version(added)}}}
+			raise := fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindPlatformTag,
+					Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
+					Command: fmt.Sprintf(
+						"wheel tags --remove --python-tag cp3%d %s",
+						added,
+						quoted(p.Facts.Path),
+					),
+					Cost: []string{
+						"pip no longer installs it on Python older than " + abi3.Version(added),
+					},
+				},
+			}
 			p.Report(f, limit, raise)
 		}
 	}
 }
 
-// allKnown tells whether the exports of everything that an object loads are known, so that a symbol that none of it has can only be Python's.
+// allKnown tells whether the exports of everything that an object loads are known, so that a symbol
+// that none of it has can only be Python's.
 func allKnown(v *analyzer.View) bool {
-	return len(v.Loading.Missing) == 0 && !slices.ContainsFunc(v.Loading.Scope(), func(l *dynlink.Library) bool { return !l.Known && l.Kind != dynlink.FromPlatform })
+	return len(v.Loading.Missing) == 0 &&
+		!slices.ContainsFunc(
+			v.Loading.Scope(),
+			func(l *dynlink.Library) bool { return !l.Known && l.Kind != dynlink.FromPlatform },
+		)
 }
 
 // ownOf tells whether a library of the wheel defines an import.

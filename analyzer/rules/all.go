@@ -1,6 +1,7 @@
 // Package rules holds what compat judges by: one file, one rule, one folder testdata/<rule-id>.
 //
-// To add a rule, write its file with a variable of type *analyzer.Rule, put it in All, and add a case that shows it and one that stays quiet.
+// To add a rule, write its file with a variable of type *analyzer.Rule, put it in All, and add a
+// case that shows it and one that stays quiet.
 package rules
 
 import "github.com/compat-app/compat/analyzer"

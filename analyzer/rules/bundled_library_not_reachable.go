@@ -36,22 +36,47 @@ func checkReachable(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		for _, found := range v.Loading.Found {
 			l := found.Library
-			if found.NeededBy != v.Library || found.By != dynlink.ByPackage || l.Kind != dynlink.FromArtifact || broughtWith(p, v, l) {
+			if found.NeededBy != v.Library || found.By != dynlink.ByPackage ||
+				l.Kind != dynlink.FromArtifact ||
+				broughtWith(p, v, l) {
 				continue
 			}
 			name := l.SONAME
 			if name == "" {
 				name = path.Base(l.Path)
 			}
-			f := analyzer.Finding{Object: v.Path, Library: name, Chain: analyzer.Chain(v.Library, l)}
-			f.Message = fmt.Sprintf("%s needs %s, which is at %s, and %s: it loads only after something else loaded that library", v.Path, name, l.Path, pathsOf(v))
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Library: name,
+				Chain:   analyzer.Chain(v.Library, l),
+			}
+			f.Message = fmt.Sprintf(
+				"%s needs %s, which is at %s, and %s: it loads only after something else loaded that library",
+				v.Path,
+				name,
+				l.Path,
+				pathsOf(v),
+			)
 			if v.Alternative || !imported(p, v) {
 				f.Severity = analyzer.Note
 			}
 			var fixes []fix.Candidate
 			if to := runPath(v, path.Dir(l.Path)); to != "" {
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Give it a path to the library", Command: "patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)},
-					Change: fix.SetRunPath{Object: v.Path, RunPath: to}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:  fix.KindPatchelf,
+							Title: "Give it a path to the library",
+							Command: "patchelf --set-rpath " + shellword.Quote(
+								to,
+							) + " " + quoted(
+								v.Path,
+							),
+						},
+						Change: fix.SetRunPath{Object: v.Path, RunPath: to},
+					},
+				)
 			}
 			p.Report(f, fixes...)
 		}
@@ -70,11 +95,17 @@ func pathsOf(v *analyzer.View) string {
 
 // imported tells whether an object is a module, or part of a module's load.
 func imported(p *analyzer.Pass, v *analyzer.View) bool {
-	return v.Extension() || slices.ContainsFunc(p.Views, func(u *analyzer.View) bool { return u.Extension() && u.Loading.Chain(v.Library) != nil })
+	return v.Extension() ||
+		slices.ContainsFunc(
+			p.Views,
+			func(u *analyzer.View) bool { return u.Extension() && u.Loading.Chain(v.Library) != nil },
+		)
 }
 
-// broughtWith tells whether another object of the artifact loads v, and the library too: by a path of its own, so that it is there when v asks for it, or because
-// the paths of those who load v count for v. glibc hands down a DT_RPATH that way, to objects without a DT_RUNPATH; musl hands down both.
+// broughtWith tells whether another object of the artifact loads v, and the library too: by a path
+// of its own, so that it is there when v asks for it, or because the paths of those who load v
+// count for v. glibc hands down a DT_RPATH that way, to objects without a DT_RUNPATH; musl hands
+// down both.
 func broughtWith(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
 	for _, u := range p.Views {
 		chain := u.Loading.Chain(v.Library)

@@ -19,8 +19,11 @@ With an older driver the first call fails: "CUDA driver version is insufficient 
 It is told once for each release in an artifact, so that the requirement can be written where users look.
 
 Not seen: a runtime that is linked in statically (most of nvcc's own output), and PTX, whose translation needs a driver as new as the toolkit that made it.`,
-	References: []string{"CUDA release notes, minimum required driver versions", "CUDA compatibility: minor version compatibility"},
-	Check:      checkCUDADriver,
+	References: []string{
+		"CUDA release notes, minimum required driver versions",
+		"CUDA compatibility: minor version compatibility",
+	},
+	Check: checkCUDADriver,
 }
 
 // onDevice are the libraries that talk to the driver; nvJitLink and NVRTC do without.
@@ -30,7 +33,8 @@ func checkCUDADriver(p *analyzer.Pass) {
 	told := map[string]bool{}
 	for _, v := range p.Views {
 		for _, n := range v.Needed {
-			if stem, _, _ := strings.Cut(n, "."); !slices.Contains(onDevice, stem) || v.Alternative {
+			if stem, _, _ := strings.Cut(n, "."); !slices.Contains(onDevice, stem) ||
+				v.Alternative {
 				continue
 			}
 			major := gpu.Major(n)
@@ -40,7 +44,13 @@ func checkCUDADriver(p *analyzer.Pass) {
 			}
 			told[major] = true
 			p.Report(analyzer.Finding{Object: v.Path, Library: n, Chain: []string{v.Path, n},
-				Message: fmt.Sprintf("%s needs %s of CUDA %s, which runs with an NVIDIA driver from %s on", v.Path, n, major, driver)})
+				Message: fmt.Sprintf(
+					"%s needs %s of CUDA %s, which runs with an NVIDIA driver from %s on",
+					v.Path,
+					n,
+					major,
+					driver,
+				)})
 		}
 	}
 }

@@ -39,23 +39,51 @@ func checkCUDAMajor(p *analyzer.Pass) {
 		}
 		major := gpu.Major(needed)
 		f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-			Message: fmt.Sprintf("%s needs %s of CUDA %s, and %s beside it is of CUDA %s: a CUDA %s build in a CUDA %s environment", v.Path, needed, major, by, beside, major, beside)}
+			Message: fmt.Sprintf(
+				"%s needs %s of CUDA %s, and %s beside it is of CUDA %s: a CUDA %s build in a CUDA %s environment",
+				v.Path,
+				needed,
+				major,
+				by,
+				beside,
+				major,
+				beside,
+			)}
 		if !slices.Contains(v.Missing, needed) {
 			f.Severity = analyzer.Warning
 			f.Message += "; the library is there, so both are loaded into one process"
 		}
 		name := projectName(p)
-		p.Report(f,
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: fmt.Sprintf("Install the build of %s for CUDA %s", name, beside)}},
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build with the CUDA %s toolkit", beside), Command: fmt.Sprintf("pip install --no-build-isolation --no-binary %s %s", quoted(name), quoted(name))}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindEnvironment,
+					Title: fmt.Sprintf("Install the build of %s for CUDA %s", name, beside),
+				},
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindRebuild,
+					Title: fmt.Sprintf("Build with the CUDA %s toolkit", beside),
+					Command: fmt.Sprintf(
+						"pip install --no-build-isolation --no-binary %s %s",
+						quoted(name),
+						quoted(name),
+					),
+				},
+			},
+		)
 	}
 }
 
-// cudaBeside is the one CUDA release of the packages beside the artifact, with a package that says so; "" where there is none, or more than one.
+// cudaBeside is the one CUDA release of the packages beside the artifact, with a package that says
+// so; "" where there is none, or more than one.
 func cudaBeside(p *analyzer.Pass) (major, by string) {
 	for _, r := range p.Stack.Releases {
 		m := gpu.MajorOfPackage(r.Name)
-		if _, local, ok := strings.Cut(r.Version, "+cu"); ok && r.Name == "torch" && len(local) >= 3 {
+		if _, local, ok := strings.Cut(r.Version, "+cu"); ok && r.Name == "torch" &&
+			len(local) >= 3 {
 			m = local[:2]
 		}
 		switch {

@@ -49,7 +49,12 @@ func checkDuplicates(p *analyzer.Pass) {
 			byStem[s] = append(byStem[s], v)
 		}
 	}
-	one := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Ship one copy, and let every module's RUNPATH lead to it"}}
+	one := fix.Candidate{
+		Fix: fix.Fix{
+			Kind:  fix.KindRebuild,
+			Title: "Ship one copy, and let every module's RUNPATH lead to it",
+		},
+	}
 	for _, s := range sonames {
 		for i, a := range bySONAME[s] {
 			for _, b := range bySONAME[s][:i] {
@@ -57,10 +62,19 @@ func checkDuplicates(p *analyzer.Pass) {
 					continue
 				}
 				f := analyzer.Finding{Object: a.Path, Library: s, Chain: []string{a.Path, b.Path}}
-				f.Message = fmt.Sprintf("%s and %s are different libraries with the SONAME %s: the one that is loaded first serves both", b.Path, a.Path, s)
+				f.Message = fmt.Sprintf(
+					"%s and %s are different libraries with the SONAME %s: the one that is loaded first serves both",
+					b.Path,
+					a.Path,
+					s,
+				)
 				if user, i := torn(p, a, b); user != nil {
 					f.Severity, f.Symbol, f.Version = analyzer.Warning, i.Name, i.Version
-					f.Message += fmt.Sprintf(", and %s imports %s, which only one of them has", user.Path, analyzer.Versioned(i.Name, i.Version))
+					f.Message += fmt.Sprintf(
+						", and %s imports %s, which only one of them has",
+						user.Path,
+						analyzer.Versioned(i.Name, i.Version),
+					)
 				}
 				p.Report(f, one)
 			}
@@ -72,8 +86,20 @@ func checkDuplicates(p *analyzer.Pass) {
 				if a.SONAME == b.SONAME || !together(p, a, b) {
 					continue
 				}
-				p.Report(analyzer.Finding{Object: a.Path, Library: a.SONAME, Chain: []string{a.Path, b.Path},
-					Message: fmt.Sprintf("%s and %s are two versions of %s, and one load brings both: what they export without versions is taken from the first", b.Path, a.Path, s)}, one)
+				p.Report(
+					analyzer.Finding{
+						Object:  a.Path,
+						Library: a.SONAME,
+						Chain:   []string{a.Path, b.Path},
+						Message: fmt.Sprintf(
+							"%s and %s are two versions of %s, and one load brings both: what they export without versions is taken from the first",
+							b.Path,
+							a.Path,
+							s,
+						),
+					},
+					one,
+				)
 			}
 		}
 	}
@@ -82,7 +108,8 @@ func checkDuplicates(p *analyzer.Pass) {
 // graft is how auditwheel and delocate name what they copy into a wheel: libfoo-1a2b3c4d.so.1.
 var graft = lazyregexp.New(`^(lib.+?)-[0-9a-f]{8}(\.so)(\.[0-9.]+)?$`)
 
-// grafted is the name that a copied library had, without its version; "" for a library that was not copied by such a tool.
+// grafted is the name that a copied library had, without its version; "" for a library that was not
+// copied by such a tool.
 func grafted(soname string) string {
 	m := graft.FindStringSubmatch(soname)
 	if m == nil {
@@ -104,7 +131,10 @@ func sameContent(a, b *analyzer.View) bool {
 
 // wanted tells whether an object needs a library by that name; what nobody needs is loaded by path.
 func wanted(p *analyzer.Pass, soname string) bool {
-	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool { return slices.Contains(v.Needed, soname) })
+	return slices.ContainsFunc(
+		p.Views,
+		func(v *analyzer.View) bool { return slices.Contains(v.Needed, soname) },
+	)
 }
 
 // torn finds an object that imports from one copy what the other lacks.
@@ -115,7 +145,8 @@ func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import)
 				continue
 			}
 			own, other := x.Provider == a.Library, x.Provider == b.Library
-			if own && !b.Library.Defines(x.Import.Name, x.Import.Version) || other && !a.Library.Defines(x.Import.Name, x.Import.Version) {
+			if own && !b.Library.Defines(x.Import.Name, x.Import.Version) ||
+				other && !a.Library.Defines(x.Import.Name, x.Import.Version) {
 				return u, x.Import
 			}
 		}

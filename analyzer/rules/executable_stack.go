@@ -22,11 +22,15 @@ The cause is nearly always one assembler source without a .note.GNU-stack sectio
 It is an error on a platform that was asked for or that the tag names and whose glibc is 2.41 or newer, and a warning otherwise. musl does not look at the header, and a program may ask for such a stack for itself: neither is a finding.
 
 Not seen: code that makes the stack executable itself, and libraries that really need it (nested functions of GCC whose address is taken).`,
-	References: []string{"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h", "ld: -z noexecstack"},
-	Check:      checkExecutableStack,
+	References: []string{
+		"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h",
+		"ld: -z noexecstack",
+	},
+	Check: checkExecutableStack,
 }
 
-// stackByDefault are the architectures where a missing PT_GNU_STACK means an executable stack (glibc, DEFAULT_STACK_PERMS in sysdeps/*/stackinfo.h).
+// stackByDefault are the architectures where a missing PT_GNU_STACK means an executable stack
+// (glibc, DEFAULT_STACK_PERMS in sysdeps/*/stackinfo.h).
 var stackByDefault = []string{"x86_64", "x32", "i686", "armv7l", "s390x", "s390"}
 
 func checkExecutableStack(p *analyzer.Pass) {
@@ -43,13 +47,33 @@ func checkExecutableStack(p *analyzer.Pass) {
 		if silent {
 			how = "it has no PT_GNU_STACK header"
 		}
-		f.Message = fmt.Sprintf("%s asks for an executable stack (%s), and glibc refuses to load such a library from 2.41 on", v.Path, how)
-		if claimed := p.Asked || p.Platform.Kind == platform.Policy; claimed && !analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") && !v.Alternative {
+		f.Message = fmt.Sprintf(
+			"%s asks for an executable stack (%s), and glibc refuses to load such a library from 2.41 on",
+			v.Path,
+			how,
+		)
+		if claimed := p.Asked || p.Platform.Kind == platform.Policy; claimed &&
+			!analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") &&
+			!v.Alternative {
 			f.Severity = analyzer.Error
 			f.Message += fmt.Sprintf("; %s has %s", p.Platform.Name, p.Platform.LibcVersion)
 		}
-		p.Report(f,
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link without an executable stack, and mark the assembler sources", Command: "-Wl,-z,noexecstack"}},
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Take the flag from the finished file", Command: "patchelf --clear-execstack " + quoted(v.Path)}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindLinkFlag,
+					Title:   "Link without an executable stack, and mark the assembler sources",
+					Command: "-Wl,-z,noexecstack",
+				},
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindPatchelf,
+					Title:   "Take the flag from the finished file",
+					Command: "patchelf --clear-execstack " + quoted(v.Path),
+				},
+			},
+		)
 	}
 }

@@ -23,26 +23,49 @@ It is a warning where an object of the artifact loads both this library and the 
 Hide what was linked in: ` + "`-Wl,--exclude-libs,ALL`" + ` or a version script with ` + "`local: *`" + `, with -fvisibility=hidden for one's own code.
 
 Not seen: a runtime whose symbols are hidden (that is right), and copies in other packages. The runtimes themselves are no finding, nor are operator new and delete, which memory allocators replace on purpose.`,
-	References: []string{"ld: --exclude-libs, VERSION", "GCC: -static-libstdc++, -static-libgcc", "Itanium C++ ABI: exception handling"},
-	Check:      checkExportedRuntime,
+	References: []string{
+		"ld: --exclude-libs, VERSION",
+		"GCC: -static-libstdc++, -static-libgcc",
+		"Itanium C++ ABI: exception handling",
+	},
+	Check: checkExportedRuntime,
 }
 
-// ofRuntime tells of a symbol whether a C++ or unwinding runtime defines it, and nothing else does. Every export of an artifact is asked for.
+// ofRuntime tells of a symbol whether a C++ or unwinding runtime defines it, and nothing else does.
+// Every export of an artifact is asked for.
 func ofRuntime(symbol string) bool {
 	switch symbol {
-	case "__cxa_throw", "__cxa_begin_catch", "__cxa_allocate_exception", "__cxa_get_globals", "__gxx_personality_v0", "__dynamic_cast", "_Unwind_RaiseException", "_Unwind_Resume", "_ZSt4cout",
-		"_ZNSt8ios_base4InitC1Ev", "_ZSt9terminatev":
+	case "__cxa_throw",
+		"__cxa_begin_catch",
+		"__cxa_allocate_exception",
+		"__cxa_get_globals",
+		"__gxx_personality_v0",
+		"__dynamic_cast",
+		"_Unwind_RaiseException",
+		"_Unwind_Resume",
+		"_ZSt4cout",
+		"_ZNSt8ios_base4InitC1Ev",
+		"_ZSt9terminatev":
 		return true
 	}
 	return false
 }
 
 // runtimeStems are the libraries that are such a runtime.
-var runtimeStems = []string{"libstdc++", "libc++", "libc++abi", "libgcc_s", "libunwind", "libsupc++", "libcxxrt"}
+var runtimeStems = []string{
+	"libstdc++",
+	"libc++",
+	"libc++abi",
+	"libgcc_s",
+	"libunwind",
+	"libsupc++",
+	"libcxxrt",
+}
 
 func checkExportedRuntime(p *analyzer.Pass) {
 	for _, v := range p.Views {
-		if v.Interp != "" || isRuntime(v.SONAME) || isRuntime(v.Path[strings.LastIndex(v.Path, "/")+1:]) {
+		if v.Interp != "" || isRuntime(v.SONAME) ||
+			isRuntime(v.Path[strings.LastIndex(v.Path, "/")+1:]) {
 			continue
 		}
 		var have []string
@@ -56,12 +79,25 @@ func checkExportedRuntime(p *analyzer.Pass) {
 		}
 		slices.Sort(have)
 		f := analyzer.Finding{Object: v.Path, Symbol: have[0], Chain: []string{v.Path}}
-		f.Message = fmt.Sprintf("%s exports a C++ runtime that was linked into it (%s), which may take the place of the real one in other objects", v.Path, names(have))
+		f.Message = fmt.Sprintf(
+			"%s exports a C++ runtime that was linked into it (%s), which may take the place of the real one in other objects",
+			v.Path,
+			names(have),
+		)
 		if u := caught(p, v); u != nil {
 			f.Severity = analyzer.Warning
 			f.Message += fmt.Sprintf("; %s loads both", u.Path)
 		}
-		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Hide what comes from static libraries", Command: "-Wl,--exclude-libs,ALL"}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindLinkFlag,
+					Title:   "Hide what comes from static libraries",
+					Command: "-Wl,--exclude-libs,ALL",
+				},
+			},
+		)
 	}
 }
 
@@ -72,10 +108,15 @@ func isRuntime(name string) bool {
 	})
 }
 
-// caught finds another object that gets a function of the runtime from v, though it loads a runtime itself.
+// caught finds another object that gets a function of the runtime from v, though it loads a runtime
+// itself.
 func caught(p *analyzer.Pass, v *analyzer.View) *analyzer.View {
 	for _, u := range p.Views {
-		if u == v || !slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool { return isRuntime(f.Library.SONAME) }) {
+		if u == v ||
+			!slices.ContainsFunc(
+				u.Loading.Found,
+				func(f dynlink.Found) bool { return isRuntime(f.Library.SONAME) },
+			) {
 			continue
 		}
 		for b := range u.Bindings().To(v.Library.Kind) {

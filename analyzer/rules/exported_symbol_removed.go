@@ -23,8 +23,11 @@ are mostly instantiations of templates, and what only moved to another version u
 To mend it, bring the symbols back, as stubs if need be, or give the library a new SONAME.
 
 Not seen: changes of types and layouts, and symbols that nobody was meant to use.`,
-	References: []string{"GNU Gnulib, libtool: versioning", "Debian Policy, 8.6: shared library symbols"},
-	Check:      checkExports,
+	References: []string{
+		"GNU Gnulib, libtool: versioning",
+		"Debian Policy, 8.6: shared library symbols",
+	},
+	Check: checkExports,
 }
 
 func checkExports(p *analyzer.Pass) {
@@ -45,14 +48,38 @@ func checkExports(p *analyzer.Pass) {
 		if len(names) > shown {
 			names = append(slices.Clone(names[:shown]), "…")
 		}
-		f := analyzer.Finding{Object: v.Path, Symbol: lost[0], Library: v.SONAME, Chain: []string{v.Path},
-			Message: fmt.Sprintf("%s lost %s that the base exports and is still called %s: %s; what was linked against the old one fails with an undefined symbol", v.Path, analyzer.Count(len(lost), "symbol"), v.SONAME, strings.Join(names, ", "))}
+		f := analyzer.Finding{
+			Object:  v.Path,
+			Symbol:  lost[0],
+			Library: v.SONAME,
+			Chain:   []string{v.Path},
+			Message: fmt.Sprintf(
+				"%s lost %s that the base exports and is still called %s: %s; what was linked against the old one fails with an undefined symbol",
+				v.Path,
+				analyzer.Count(len(lost), "symbol"),
+				v.SONAME,
+				strings.Join(names, ", "),
+			),
+		}
 		if p.Facts.Kind == "wheel" {
 			f.Severity = analyzer.Note
 		}
-		p.Report(f,
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: "Bring the symbols back, as stubs if need be, or export them again: __attribute__((visibility(\"default\")))"}},
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Give the library a new SONAME", Command: "-Wl,-soname," + nextSONAME(v.SONAME)}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindSource,
+					Title: "Bring the symbols back, as stubs if need be, or export them again: __attribute__((visibility(\"default\")))",
+				},
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindLinkFlag,
+					Title:   "Give the library a new SONAME",
+					Command: "-Wl,-soname," + nextSONAME(v.SONAME),
+				},
+			},
+		)
 	}
 }
 
@@ -68,7 +95,8 @@ func inBase(p *analyzer.Pass, v *analyzer.View) *analyzer.Object {
 	return nil
 }
 
-// lostExports lists the names that one object exports and the other does not, in the order of the first.
+// lostExports lists the names that one object exports and the other does not, in the order of the
+// first.
 func lostExports(old, head *analyzer.Object) []string {
 	has := map[string]bool{}
 	for _, e := range head.Exports.All() {
@@ -82,12 +110,25 @@ func lostExports(old, head *analyzer.Object) []string {
 		}
 	}
 	return slices.DeleteFunc(lost, func(n string) bool {
-		return strings.HasPrefix(n, "_") && slices.ContainsFunc(old.Exports.Named(n), func(at int32) bool { return old.Exports.At(int(at)).Kind == elfobj.NoType })
+		return strings.HasPrefix(n, "_") &&
+			slices.ContainsFunc(
+				old.Exports.Named(n),
+				func(at int32) bool { return old.Exports.At(int(at)).Kind == elfobj.NoType },
+			)
 	})
 }
 
 // linkerNames are what linkers define in every object (dpkg leaves the same out).
-var linkerNames = []string{"_init", "_fini", "_edata", "_end", "__bss_start", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_", "__gmon_start__"}
+var linkerNames = []string{
+	"_init",
+	"_fini",
+	"_edata",
+	"_end",
+	"__bss_start",
+	"_DYNAMIC",
+	"_GLOBAL_OFFSET_TABLE_",
+	"__gmon_start__",
+}
 
 // nextSONAME counts the version of a SONAME up: libfoo.so.3 after libfoo.so.2.
 func nextSONAME(soname string) string {

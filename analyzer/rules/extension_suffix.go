@@ -26,12 +26,19 @@ module of the stable ABI, which has no such build.
 To mend it, build the wheel with the Python of its tag, or give the tag of the Python that it was built with.
 
 Not seen: modules that are loaded in other ways than by import (ctypes, a loader of their own), and suffixes of other interpreters than CPython and PyPy.`,
-	References: []string{"PEP 3149, PEP 384, PEP 703", "CPython: Python/dynload_shlib.c", "PEP 425"},
-	Check:      checkExtensionSuffix,
+	References: []string{
+		"PEP 3149, PEP 384, PEP 703",
+		"CPython: Python/dynload_shlib.c",
+		"PEP 425",
+	},
+	Check: checkExtensionSuffix,
 }
 
-// moduleName takes a module's file apart: its name, the interpreter with its version ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the rest.
-var moduleName = lazyregexp.New(`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))(-[A-Za-z0-9_-]+)?\.so$`)
+// moduleName takes a module's file apart: its name, the interpreter with its version
+// ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the rest.
+var moduleName = lazyregexp.New(
+	`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))(-[A-Za-z0-9_-]+)?\.so$`,
+)
 
 // module is a file that Python imports by its suffix.
 type module struct {
@@ -50,7 +57,14 @@ func parseModule(v *analyzer.View) (module, bool) {
 	if m == nil {
 		return module{}, false
 	}
-	out := module{view: v, stem: path.Join(path.Dir(v.Path), m[1]), cpython: m[3], flags: m[4], abi3: m[7] != "", muslTriplet: strings.HasSuffix(m[8], "-linux-musl")}
+	out := module{
+		view:        v,
+		stem:        path.Join(path.Dir(v.Path), m[1]),
+		cpython:     m[3],
+		flags:       m[4],
+		abi3:        m[7] != "",
+		muslTriplet: strings.HasSuffix(m[8], "-linux-musl"),
+	}
 	switch {
 	case out.cpython != "":
 		out.interpreters = "CPython " + dotted(out.cpython) + out.flags
@@ -66,7 +80,8 @@ func parseModule(v *analyzer.View) (module, bool) {
 // dotted writes "312" as "3.12".
 func dotted(version string) string { return version[:1] + "." + version[1:] }
 
-// imports tells whether the interpreter of a tag imports the module. What a tag leaves open (py3, none) fits.
+// imports tells whether the interpreter of a tag imports the module. What a tag leaves open (py3,
+// none) fits.
 func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	switch {
 	case m.muslTriplet && libc == "glibc":
@@ -82,7 +97,8 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	}
 	version := strings.TrimPrefix(t.Python, "cp")
 	if t.ABI == "abi3" || t.ABI == "none" { // this version and later ones
-		return len(m.cpython) > len(version) || len(m.cpython) == len(version) && m.cpython >= version
+		return len(m.cpython) > len(version) ||
+			len(m.cpython) == len(version) && m.cpython >= version
 	}
 	free := strings.HasSuffix(t.ABI, "t")
 	return m.cpython == version && strings.Contains(m.flags, "t") == free
@@ -108,7 +124,10 @@ func checkExtensionSuffix(p *analyzer.Pass) {
 			stems = append(stems, m.stem)
 		}
 		byStem[m.stem] = append(byStem[m.stem], m)
-		if slices.ContainsFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) }) {
+		if slices.ContainsFunc(
+			p.Facts.Wheel.Tags,
+			func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) },
+		) {
 			fitting++
 		}
 	}
@@ -122,41 +141,99 @@ func judgeCopies(p *analyzer.Pass, copies []module, fitting int) {
 	tags := p.Facts.Wheel.Tags
 	m := copies[0]
 	if slices.ContainsFunc(copies, func(m module) bool {
-		return slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) })
+		return slices.ContainsFunc(
+			tags,
+			func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) },
+		)
 	}) {
 		checkStableCopies(p, copies)
 		return
 	}
 	f := analyzer.Finding{Object: m.view.Path, Chain: []string{m.view.Path}}
-	f.Message = fmt.Sprintf("%s is imported by %s only, and the wheel's tag is %s: no Python that pip installs it for finds the module", m.view.Path, m.interpreters, tags[0])
+	f.Message = fmt.Sprintf(
+		"%s is imported by %s only, and the wheel's tag is %s: no Python that pip installs it for finds the module",
+		m.view.Path,
+		m.interpreters,
+		tags[0],
+	)
 	if m.muslTriplet && p.Platform.Libc == "glibc" {
-		f.Message = fmt.Sprintf("%s is imported by a Python built for musl only, and the wheel's tag is %s", m.view.Path, tags[0])
+		f.Message = fmt.Sprintf(
+			"%s is imported by a Python built for musl only, and the wheel's tag is %s",
+			m.view.Path,
+			tags[0],
+		)
 	}
 	if fitting > 0 {
 		f.Severity = analyzer.Warning
 	}
-	fixes := []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel with the Python of its tag"}}}
+	fixes := []fix.Candidate{
+		{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel with the Python of its tag"}},
+	}
 	if m.cpython != "" {
 		abi := "cp" + m.cpython + m.flags
-		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Give the tag of the Python that built the module: cp" + m.cpython + "-" + abi,
-			Command: fmt.Sprintf("wheel tags --remove --python-tag cp%s --abi-tag %s %s", m.cpython, abi, quoted(p.Facts.Path))}})
+		fixes = append(
+			fixes,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindPlatformTag,
+					Title: "Give the tag of the Python that built the module: cp" + m.cpython + "-" + abi,
+					Command: fmt.Sprintf(
+						"wheel tags --remove --python-tag cp%s --abi-tag %s %s",
+						m.cpython,
+						abi,
+						quoted(p.Facts.Path),
+					),
+				},
+			},
+		)
 	}
 	p.Report(f, fixes...)
 }
 
-// checkStableCopies looks at a module that some tag imports, in wheels that promise more than one Python or a free-threaded one.
+// checkStableCopies looks at a module that some tag imports, in wheels that promise more than one
+// Python or a free-threaded one.
 func checkStableCopies(p *analyzer.Pass, copies []module) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]
-		f := analyzer.Finding{Object: m.view.Path, Chain: []string{m.view.Path}, Severity: analyzer.Warning}
+		f := analyzer.Finding{
+			Object:   m.view.Path,
+			Chain:    []string{m.view.Path},
+			Severity: analyzer.Warning,
+		}
 		switch {
 		case t.ABI == "abi3" && len(copies) == 1 && m.cpython != "":
-			f.Message = fmt.Sprintf("%s is imported by %s only, and the wheel's tag %s promises every later Python too", m.view.Path, m.interpreters, t)
-			p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the module for the stable ABI", Command: "Extension(…, py_limited_api=True)"}})
+			f.Message = fmt.Sprintf(
+				"%s is imported by %s only, and the wheel's tag %s promises every later Python too",
+				m.view.Path,
+				m.interpreters,
+				t,
+			)
+			p.Report(
+				f,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindRebuild,
+						Title:   "Build the module for the stable ABI",
+						Command: "Extension(…, py_limited_api=True)",
+					},
+				},
+			)
 			return
 		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") && !slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
-			f.Message = fmt.Sprintf("%s is built for the stable ABI, and the wheel's tag %s is of a free-threaded Python, whose objects have another layout", m.view.Path, t)
-			p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the module for the free-threaded Python, without Py_LIMITED_API"}})
+			f.Message = fmt.Sprintf(
+				"%s is built for the stable ABI, and the wheel's tag %s is of a free-threaded Python, whose objects have another layout",
+				m.view.Path,
+				t,
+			)
+			p.Report(
+				f,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:  fix.KindRebuild,
+						Title: "Build the module for the free-threaded Python, without Py_LIMITED_API",
+					},
+				},
+			)
 			return
 		}
 	}

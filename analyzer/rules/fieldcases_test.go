@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/analyzertest"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/test/analyzertest"
 )
 
-// TestFieldCases tells failures that users reported, each as a story, and holds each to what fieldcases/cases.txt says it has to show: the want of a story is
-// written by -update, the table is not.
+// TestFieldCases tells failures that users reported, each as a story, and holds each to what
+// fieldcases/cases.txt says it has to show: the want of a story is written by -update, the table is
+// not.
 func TestFieldCases(t *testing.T) {
 	table, err := os.ReadFile("fieldcases/cases.txt")
 	if err != nil {
@@ -40,12 +41,17 @@ func TestFieldCases(t *testing.T) {
 				return
 			}
 			i := slices.IndexFunc(r.Findings, func(f analyzer.Finding) bool {
-				return f.Rule == rule && f.Severity != analyzer.Note && (slices.Contains([]string{f.Symbol, f.Version, f.Library, f.Package}, culprit) || strings.Contains(f.Object, culprit))
+				return f.Rule == rule && f.Severity != analyzer.Note &&
+					(slices.Contains([]string{f.Symbol, f.Version, f.Library, f.Package}, culprit) || strings.Contains(f.Object, culprit))
 			})
 			if i < 0 {
 				t.Fatalf("no finding of %s names %s", rule, culprit)
 			}
-			if kind != "-" && !slices.ContainsFunc(r.Findings[i].Fixes, func(x fix.Fix) bool { return x.Kind == kind }) {
+			if kind != "-" &&
+				!slices.ContainsFunc(
+					r.Findings[i].Fixes,
+					func(x fix.Fix) bool { return x.Kind == kind },
+				) {
 				t.Errorf("%s offers no fix of kind %s: %+v", rule, kind, r.Findings[i].Fixes)
 			}
 		})

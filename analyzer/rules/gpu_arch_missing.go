@@ -25,25 +25,46 @@ It is a warning where another object of the artifact has code for the processor:
 To mend it, build for the processor too: TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES, PYTORCH_ROCM_ARCH.
 
 Not seen: code that is compiled at run time (NVRTC, Triton), architecture-specific code (sm_90a is read as sm_90), and objects without a section table.`,
-	References: []string{"CUDA C++ Programming Guide, binary and PTX compatibility", "LLVM, AMDGPU usage: generic processors"},
-	Check:      checkGPUArch,
+	References: []string{
+		"CUDA C++ Programming Guide, binary and PTX compatibility",
+		"LLVM, AMDGPU usage: generic processors",
+	},
+	Check: checkGPUArch,
 }
 
 func checkGPUArch(p *analyzer.Pass) {
 	for _, arch := range p.GPU.Archs {
-		elsewhere := slices.ContainsFunc(p.Views, func(v *analyzer.View) bool { runs, _ := v.GPU.Cover(arch); return runs })
+		elsewhere := slices.ContainsFunc(
+			p.Views,
+			func(v *analyzer.View) bool { runs, _ := v.GPU.Cover(arch); return runs },
+		)
 		for _, v := range p.Views {
 			runs, judged := v.GPU.Cover(arch)
 			if runs || !judged {
 				continue
 			}
 			f := analyzer.Finding{Object: v.Path, Version: arch, Chain: []string{v.Path},
-				Message: fmt.Sprintf("%s has no code for %s%s: its kernels fail there with %q", v.Path, arch, archsOf(v), noKernel(arch))}
+				Message: fmt.Sprintf(
+					"%s has no code for %s%s: its kernels fail there with %q",
+					v.Path,
+					arch,
+					archsOf(v),
+					noKernel(arch),
+				)}
 			if elsewhere {
 				f.Severity = analyzer.Warning
 				f.Message += "; another object of the artifact has some"
 			}
-			p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for " + arch + " too", Command: archFlag(v, arch)}})
+			p.Report(
+				f,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindRebuild,
+						Title:   "Build for " + arch + " too",
+						Command: archFlag(v, arch),
+					},
+				},
+			)
 		}
 	}
 }
@@ -58,11 +79,17 @@ func noKernel(arch string) string {
 // archFlag is what builds of torch's extensions take, with what the object has already.
 func archFlag(v *analyzer.View, arch string) string {
 	if strings.HasPrefix(arch, "gfx") {
-		return "PYTORCH_ROCM_ARCH='" + strings.Join(append(slices.Clone(v.GPU.ROCm), arch), ";") + "'"
+		return "PYTORCH_ROCM_ARCH='" + strings.Join(
+			append(slices.Clone(v.GPU.ROCm), arch),
+			";",
+		) + "'"
 	}
 	var list []string
 	archs := append(slices.Clone(v.GPU.CUDA), arch)
-	slices.SortFunc(archs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(
+		archs,
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) },
+	)
 	for _, sm := range slices.Compact(archs) {
 		if n := strings.TrimPrefix(sm, "sm_"); len(n) >= 2 {
 			list = append(list, n[:len(n)-1]+"."+n[len(n)-1:])

@@ -7,7 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -33,18 +33,34 @@ type gpuStack struct {
 }
 
 var (
-	cuda = gpuStack{"CUDA", lazyregexp.New(`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`), "libc10_cuda.so"}
-	rocm = gpuStack{"ROCm", lazyregexp.New(`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`), "libc10_hip.so"}
+	cuda = gpuStack{
+		"CUDA",
+		lazyregexp.New(
+			`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`,
+		),
+		"libc10_cuda.so",
+	}
+	rocm = gpuStack{
+		"ROCm",
+		lazyregexp.New(
+			`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`,
+		),
+		"libc10_hip.so",
+	}
 )
 
-// torchStack says for which stack the torch beside the artifact is built; nil when it is for none or not known.
-func torchStack(s *stack.Set) (*stack.Release, *gpuStack) {
+// torchStack says for which stack the torch beside the artifact is built; nil when it is for none
+// or not known.
+func torchStack(s *packages.Set) (*packages.Release, *gpuStack) {
 	torch := s.Release("torch")
 	if torch == nil {
 		return nil, nil
 	}
 	for _, g := range []*gpuStack{&cuda, &rocm} {
-		if slices.ContainsFunc(torch.Libraries, func(l stack.Library) bool { return strings.HasSuffix(l.Path, "/"+g.core) }) {
+		if slices.ContainsFunc(
+			torch.Libraries,
+			func(l packages.Library) bool { return strings.HasSuffix(l.Path, "/"+g.core) },
+		) {
 			return torch, g
 		}
 	}
@@ -59,8 +75,9 @@ func declaredStack(p *analyzer.Pass) (has, other gpuStack) {
 	return cuda, rocm
 }
 
-// checkDeclaredStack looks for objects of the stack that the artifact is not for: they need its libraries, or carry code for it alone. One of several alternatives is
-// another matter: the right one is picked at run time.
+// checkDeclaredStack looks for objects of the stack that the artifact is not for: they need its
+// libraries, or carry code for it alone. One of several alternatives is another matter: the right
+// one is picked at run time.
 func checkDeclaredStack(p *analyzer.Pass) {
 	has, other := declaredStack(p)
 	for _, v := range p.Views {
@@ -76,18 +93,42 @@ func checkDeclaredStack(p *analyzer.Pass) {
 		switch {
 		case at >= 0:
 			f.Library, f.Chain = v.Needed[at], append(f.Chain, v.Needed[at])
-			f.Message = fmt.Sprintf("%s needs %s of %s, and the artifact is declared to be for %s: a %s build%s", v.Path, f.Library, other.name, has.name, other.name, archsOf(v))
+			f.Message = fmt.Sprintf(
+				"%s needs %s of %s, and the artifact is declared to be for %s: a %s build%s",
+				v.Path,
+				f.Library,
+				other.name,
+				has.name,
+				other.name,
+				archsOf(v),
+			)
 		case len(theirs) > 0 && ours == 0:
-			f.Message = fmt.Sprintf("%s carries code for %s alone (%s), and the artifact is declared to be for %s", v.Path, other.name, strings.Join(theirs, " "), has.name)
+			f.Message = fmt.Sprintf(
+				"%s carries code for %s alone (%s), and the artifact is declared to be for %s",
+				v.Path,
+				other.name,
+				strings.Join(theirs, " "),
+				has.name,
+			)
 		default:
 			continue
 		}
-		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for " + has.name, Command: rebuildFor(p, has)}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindRebuild,
+					Title:   "Build for " + has.name,
+					Command: rebuildFor(p, has),
+				},
+			},
+		)
 	}
 }
 
-// wrongStack tells whether a missing library belongs to the stack that the torch beside it is not built for.
-func wrongStack(p *analyzer.Pass, needed string) (*stack.Release, gpuStack, gpuStack, bool) {
+// wrongStack tells whether a missing library belongs to the stack that the torch beside it is not
+// built for.
+func wrongStack(p *analyzer.Pass, needed string) (*packages.Release, gpuStack, gpuStack, bool) {
 	if p.GPU.Stack != "" {
 		_, other := declaredStack(p)
 		return nil, gpuStack{}, other, other.library.MatchString(needed)
@@ -116,8 +157,19 @@ func checkGPUStack(p *analyzer.Pass) {
 			}
 			origin := torch.Name + "==" + torch.Version
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-				Message: fmt.Sprintf("%s needs %s, which only the %s build of torch brings, and %s is a %s build with %s: a %s build in a %s environment",
-					v.Path, needed, built.name, origin, has.name, has.core, built.name, has.name) + archsOf(v)}
+				Message: fmt.Sprintf(
+					"%s needs %s, which only the %s build of torch brings, and %s is a %s build with %s: a %s build in a %s environment",
+					v.Path,
+					needed,
+					built.name,
+					origin,
+					has.name,
+					has.core,
+					built.name,
+					has.name,
+				) + archsOf(
+					v,
+				)}
 			p.Report(f, stackFixes(p, torch, has, built)...)
 		}
 	}
@@ -133,14 +185,35 @@ func archsOf(v *analyzer.View) string {
 	return " (it carries code for " + strings.Join(has, " ") + ")"
 }
 
-func stackFixes(p *analyzer.Pass, torch *stack.Release, has, built gpuStack) []fix.Candidate {
+func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) []fix.Candidate {
 	plain, _, _ := strings.Cut(torch.Version, "+")
 	want := "torch==" + plain
 	var fixes []fix.Candidate
-	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Rebuild against the %s torch (%s==%s), so that it needs %s", has.name, torch.Name, torch.Version, has.core), Command: rebuildFor(p, has)}})
+	fixes = append(
+		fixes,
+		fix.Candidate{
+			Fix: fix.Fix{
+				Kind: fix.KindRebuild,
+				Title: fmt.Sprintf(
+					"Rebuild against the %s torch (%s==%s), so that it needs %s",
+					has.name,
+					torch.Name,
+					torch.Version,
+					has.core,
+				),
+				Command: rebuildFor(p, has),
+			},
+		},
+	)
 	if has.name == rocm.name {
 		fixes = append(fixes, fix.Candidate{
-			Fix:    fix.Fix{Kind: fix.KindEnvironment, Title: "Install the CUDA build of torch instead", Command: "pip install " + want, Requirement: want, Cost: []string{"needs an NVIDIA GPU"}},
+			Fix: fix.Fix{
+				Kind:        fix.KindEnvironment,
+				Title:       "Install the CUDA build of torch instead",
+				Command:     "pip install " + want,
+				Requirement: want,
+				Cost:        []string{"needs an NVIDIA GPU"},
+			},
 			Change: fix.Pin{Requirement: want},
 		})
 	}
@@ -157,7 +230,12 @@ func rebuildFor(p *analyzer.Pass, has gpuStack) string {
 	if strings.HasPrefix(name, "bitsandbytes") {
 		return "cmake " + backend + " -S . && make && pip install ."
 	}
-	return fmt.Sprintf("%s=… pip install --no-build-isolation --no-binary %s %s", arch, quoted(name), quoted(name))
+	return fmt.Sprintf(
+		"%s=… pip install --no-build-isolation --no-binary %s %s",
+		arch,
+		quoted(name),
+		quoted(name),
+	)
 }
 
 // projectName is what pip calls the artifact, its file's name where it is no wheel.
@@ -171,7 +249,8 @@ func projectName(p *analyzer.Pass) string {
 	return p.Facts.Path
 }
 
-// everyAlternativeLacks tells whether all objects that stand beside v for other versions have the same gap: then none of them works.
+// everyAlternativeLacks tells whether all objects that stand beside v for other versions have the
+// same gap: then none of them works.
 func everyAlternativeLacks(p *analyzer.Pass, v *analyzer.View, needed string) bool {
 	for _, u := range p.Views {
 		if analyzer.Alternatives(v, u) && !slices.Contains(u.Missing, needed) {

@@ -37,23 +37,52 @@ func checkInterpreter(p *analyzer.Pass) {
 		case !strings.HasPrefix(dir, "/lib") && !strings.HasPrefix(dir, "/usr/lib"):
 			why = "no " + p.Platform.Name + " has anything there"
 		case musl != (p.Platform.Libc == "musl"):
-			why = fmt.Sprintf("that is the linker of another libc than the %s of %s", p.Platform.Libc, p.Platform.Name)
+			why = fmt.Sprintf(
+				"that is the linker of another libc than the %s of %s",
+				p.Platform.Libc,
+				p.Platform.Name,
+			)
 		default:
 			continue
 		}
-		f := analyzer.Finding{Object: v.Path, Library: file, Chain: []string{v.Path, v.Interp}, Message: fmt.Sprintf("%s is started by %s, and %s", v.Path, v.Interp, why)}
+		f := analyzer.Finding{
+			Object:  v.Path,
+			Library: file,
+			Chain:   []string{v.Path, v.Interp},
+			Message: fmt.Sprintf("%s is started by %s, and %s", v.Path, v.Interp, why),
+		}
 		if p.Facts.Kind == "wheel" {
 			f.Severity = analyzer.Warning
 		}
 		var fixes []fix.Candidate
 		if usual := usualInterpreter(p); usual != "" && !musl {
-			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Name the usual dynamic linker", Command: "patchelf --set-interpreter " + usual + " " + quoted(v.Path)}})
+			fixes = append(
+				fixes,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindPatchelf,
+						Title:   "Name the usual dynamic linker",
+						Command: "patchelf --set-interpreter " + usual + " " + quoted(v.Path),
+					},
+				},
+			)
 		}
-		p.Report(f, append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build with a toolchain for " + p.Platform.Libc}})...)
+		p.Report(
+			f,
+			append(
+				fixes,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:  fix.KindRebuild,
+						Title: "Build with a toolchain for " + p.Platform.Libc,
+					},
+				},
+			)...)
 	}
 }
 
-// usualInterpreter is glibc's dynamic linker on an architecture, as its ABI fixes it; "" for others.
+// usualInterpreter is glibc's dynamic linker on an architecture, as its ABI fixes it; "" for
+// others.
 func usualInterpreter(p *analyzer.Pass) string {
 	if p.Platform.Libc != "glibc" {
 		return ""

@@ -22,22 +22,40 @@ runtime of a distribution that itself starts at v2 or v3 (RHEL 9 and 10) may bri
 It is a warning, since most machines have v2 and v3, and an error for v4, which most have not. Objects in a glibc-hwcaps folder, one of several alternatives, and tags that name the level are no finding.
 
 Not seen: instructions without the note; compilers write none on their own. compat facts shows what a file says.`,
-	References: []string{"x86-64 psABI: micro-architecture levels, program properties", "glibc: sysdeps/x86/dl-prop.h"},
-	Check:      checkISALevel,
+	References: []string{
+		"x86-64 psABI: micro-architecture levels, program properties",
+		"glibc: sysdeps/x86/dl-prop.h",
+	},
+	Check: checkISALevel,
 }
 
 func checkISALevel(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		level := elfobj.ISALevel(v.ISA)
-		if level == "" || v.Alternative || strings.Contains(v.Path, "glibc-hwcaps/") || namesLevel(p, level) {
+		if level == "" || v.Alternative || strings.Contains(v.Path, "glibc-hwcaps/") ||
+			namesLevel(p, level) {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
-			Message: fmt.Sprintf("%s says that it needs a processor of level %s, and %s promises only the baseline of x86_64: the loader of glibc 2.33 and newer refuses it on others", v.Path, level, p.Platform.Name)}
+			Message: fmt.Sprintf(
+				"%s says that it needs a processor of level %s, and %s promises only the baseline of x86_64: the loader of glibc 2.33 and newer refuses it on others",
+				v.Path,
+				level,
+				p.Platform.Name,
+			)}
 		if v.ISA>>3 != 0 {
 			f.Severity = analyzer.Error
 		}
-		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Compile for every x86_64 processor, and pick faster code at run time", Command: "-march=x86-64"}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindRebuild,
+					Title:   "Compile for every x86_64 processor, and pick faster code at run time",
+					Command: "-march=x86-64",
+				},
+			},
+		)
 	}
 }
 
@@ -47,7 +65,8 @@ func namesLevel(p *analyzer.Pass, level string) bool {
 		return false
 	}
 	for _, t := range p.Facts.Wheel.Tags {
-		if i := strings.LastIndex(t.Platform, "x86_64_v"); i >= 0 && t.Platform[i+len("x86_64_"):] >= strings.TrimPrefix(level, "x86-64-") {
+		if i := strings.LastIndex(t.Platform, "x86_64_v"); i >= 0 &&
+			t.Platform[i+len("x86_64_"):] >= strings.TrimPrefix(level, "x86-64-") {
 			return true
 		}
 	}

@@ -37,7 +37,8 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		checkUndeclared(p, v)
 		for _, needed := range v.Missing {
-			if _, _, _, wrong := wrongStack(p, needed); wrong && (!v.Alternative || everyAlternativeLacks(p, v, needed)) {
+			if _, _, _, wrong := wrongStack(p, needed); wrong &&
+				(!v.Alternative || everyAlternativeLacks(p, v, needed)) {
 				continue // gpu-stack-mismatch says more
 			}
 			if mixedCUDA(p, v, needed) {
@@ -48,63 +49,134 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				continue // by the package that brings it, whose libraries are not looked at
 			}
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
-			where := fmt.Sprintf("%s needs %s, which is neither in the artifact nor on %s", v.Path, needed, p.Platform.Name)
+			where := fmt.Sprintf(
+				"%s needs %s, which is neither in the artifact nor on %s",
+				v.Path,
+				needed,
+				p.Platform.Name,
+			)
 			fixes := []fix.Candidate{}
 			bringer, known := platform.Known(needed)
 			unlooked := unlooked(p)
 			switch {
 			case known:
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s brings it", where, bringer)
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
+					"%s; %s brings it",
+					where,
+					bringer,
+				)
 			case ofInterpreter(p, needed):
 				f.Message = where + "; a Python built with --enable-shared has it loaded, and a static one, as most are, has not"
-				if p.Platform.Kind != platform.Policy { // PEP 513: a wheel with such a tag works with a static one too
+				// PEP 513: a wheel with such a tag works with a static one too
+				if p.Platform.Kind != platform.Policy {
 					f.Severity = analyzer.Warning
 				}
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link the module without libpython, whose symbols every interpreter brings", Command: "python3-config --ldflags"}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindRebuild,
+							Title:   "Link the module without libpython, whose symbols every interpreter brings",
+							Command: "python3-config --ldflags",
+						},
+					},
+				)
 			case v.Alternative && !everyAlternativeLacks(p, v, needed):
 				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
 			case ofStem(p, needed) != nil:
 				r := ofStem(p, needed)
-				f.Message = fmt.Sprintf("%s; %s==%s has that library under another version", where, r.Name, r.Version)
+				f.Message = fmt.Sprintf(
+					"%s; %s==%s has that library under another version",
+					where,
+					r.Name,
+					r.Version,
+				)
 			case unlooked != "":
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may bring it and could not be looked up", where, unlooked)
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
+					"%s; %s may bring it and could not be looked up",
+					where,
+					unlooked,
+				)
 			case grafted(needed) != "":
 				f.Message = where + "; the name is one that auditwheel gives to a copy in the wheel, and the copy is not there"
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Repair the wheel again, from the one that was built", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindRebuild,
+							Title:   "Repair the wheel again, from the one that was built",
+							Command: "auditwheel repair " + quoted(p.Facts.Path),
+						},
+					},
+				)
 			case perhaps:
 				f.Severity, f.Message = analyzer.Warning, where+"; none of the packages that it depends on is named after it, and one of them may bring it"
 			default:
 				f.Message = where + " nor in any package that is declared or given"
 			}
 			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
-			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" && p.Facts.Kind == "wheel" {
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Bundle " + needed + " into the wheel", Command: "auditwheel repair " + quoted(p.Facts.Path)}})
+			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" &&
+				p.Facts.Kind == "wheel" {
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindPatchelf,
+							Title:   "Bundle " + needed + " into the wheel",
+							Command: "auditwheel repair " + quoted(p.Facts.Path),
+						},
+					},
+				)
 			}
 			p.Report(f, fixes...)
 		}
 	}
 }
 
-// checkUndeclared looks at one of several alternatives: the package whose library it is for decides which of them is loaded, so it has to be declared itself. Where only
-// another requirement brings that package, it may be any version of it, or none.
+// checkUndeclared looks at one of several alternatives: the package whose library it is for decides
+// which of them is loaded, so it has to be declared itself. Where only another requirement brings
+// that package, it may be any version of it, or none.
 func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 	if !v.Alternative || p.Facts.Metadata == nil {
 		return
 	}
 	for _, found := range v.Loading.Found {
 		l := found.Library
-		if found.NeededBy != v.Library || found.By != dynlink.ByPackage || l.Kind != dynlink.FromPackage {
+		if found.NeededBy != v.Library || found.By != dynlink.ByPackage ||
+			l.Kind != dynlink.FromPackage {
 			continue
 		}
 		name, _, _ := strings.Cut(l.Origin, "==")
 		of := func(q pkgmeta.Requirement) bool { return q.Name == name }
-		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) || slices.Contains(p.Scenario.Requires, name) {
+		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) ||
+			slices.Contains(p.Scenario.Requires, name) {
 			continue
 		}
 		needed := l.Names()[0]
-		p.Report(analyzer.Finding{Object: v.Path, Library: needed, Severity: analyzer.Warning, Chain: []string{v.Path, needed},
-			Message: fmt.Sprintf("%s needs %s, which %s has; the wheel does not declare %s and gets it by another package only, and the object is one of several of which one is loaded at run time", v.Path, needed, l.Origin, name),
-		}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindDependency, Title: "Declare " + name + ", whose library it needs", Command: name, Requirement: name}, Change: fix.Pin{Requirement: name, Direct: true}})
+		p.Report(
+			analyzer.Finding{
+				Object:   v.Path,
+				Library:  needed,
+				Severity: analyzer.Warning,
+				Chain:    []string{v.Path, needed},
+				Message: fmt.Sprintf(
+					"%s needs %s, which %s has; the wheel does not declare %s and gets it by another package only, and the object is one of several of which one is loaded at run time",
+					v.Path,
+					needed,
+					l.Origin,
+					name,
+				),
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:        fix.KindDependency,
+					Title:       "Declare " + name + ", whose library it needs",
+					Command:     name,
+					Requirement: name,
+				},
+				Change: fix.Pin{Requirement: name, Direct: true},
+			},
+		)
 	}
 }
 
@@ -114,19 +186,35 @@ var libPython = lazyregexp.New(`^libpython([23])\.([0-9]+)[a-z]*\.so\.1\.0$`)
 // ofInterpreter tells whether a library is the interpreter that a wheel's tag names.
 func ofInterpreter(p *analyzer.Pass, needed string) bool {
 	m := libPython.FindStringSubmatch(needed)
-	return m != nil && p.Facts.Wheel != nil && slices.ContainsFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool { return t.Python == "cp"+m[1]+m[2] })
+	return m != nil && p.Facts.Wheel != nil &&
+		slices.ContainsFunc(
+			p.Facts.Wheel.Tags,
+			func(t pkgmeta.Tag) bool { return t.Python == "cp"+m[1]+m[2] },
+		)
 }
 
-// bringing offers the package that is known to have a CUDA library, where nothing of that name is beside the artifact.
+// bringing offers the package that is known to have a CUDA library, where nothing of that name is
+// beside the artifact.
 func bringing(p *analyzer.Pass, needed string) []fix.Candidate {
 	name := gpu.Package(needed)
 	if name == "" || ofStem(p, needed) != nil || p.Facts.Kind != "wheel" {
 		return nil
 	}
-	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindDependency, Title: "Declare " + name + ", which has the library", Command: name, Requirement: name}, Change: fix.Pin{Requirement: name, Direct: true}}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:        fix.KindDependency,
+				Title:       "Declare " + name + ", which has the library",
+				Command:     name,
+				Requirement: name,
+			},
+			Change: fix.Pin{Requirement: name, Direct: true},
+		},
+	}
 }
 
-// checkNeededBySibling looks at what the libraries of other packages need, which are loaded with the artifact's: two packages beside it may not fit together.
+// checkNeededBySibling looks at what the libraries of other packages need, which are loaded with
+// the artifact's: two packages beside it may not fit together.
 func checkNeededBySibling(p *analyzer.Pass) {
 	told := map[[2]string]bool{}
 	for _, v := range p.Views {
@@ -136,9 +224,19 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				continue
 			}
 			told[key] = true
-			f := analyzer.Finding{Object: m.NeededBy.Path, Library: m.Name, Chain: append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name)}
+			f := analyzer.Finding{
+				Object:  m.NeededBy.Path,
+				Library: m.Name,
+				Chain:   append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name),
+			}
 			f.Package, _, _ = strings.Cut(m.NeededBy.Origin, "==")
-			f.Message = fmt.Sprintf("%s of %s, which %s loads, needs %s, and no package beside it brings that", m.NeededBy.Path, m.NeededBy.Origin, v.Path, m.Name)
+			f.Message = fmt.Sprintf(
+				"%s of %s, which %s loads, needs %s, and no package beside it brings that",
+				m.NeededBy.Path,
+				m.NeededBy.Origin,
+				v.Path,
+				m.Name,
+			)
 			f.Besides()
 			bringer, known := platform.Known(m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
@@ -146,7 +244,11 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				f.Severity, f.Message = analyzer.Warning, f.Message+"; "+bringer+" brings it"
 				p.Report(f)
 			case unlooked(p) != "":
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf("%s; %s may and could not be looked up", f.Message, unlooked(p))
+				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
+					"%s; %s may and could not be looked up",
+					f.Message,
+					unlooked(p),
+				)
 				p.Report(f, fixes...)
 			case ofStem(p, m.Name) == nil:
 				f.Severity, f.Message = analyzer.Warning, f.Message+"; the system would have to"

@@ -15,7 +15,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// linkPlan is one set of flags, and one edit of the object, that mends all of a link that flags can mend.
+// linkPlan is one set of flags, and one edit of the object, that mends all of a link that flags can
+// mend.
 type linkPlan struct {
 	p    *analyzer.Pass
 	view *analyzer.View
@@ -29,7 +30,8 @@ type linkPlan struct {
 // linkPlans holds what mends the link against each object: one plan for all of its findings.
 type linkPlans map[*analyzer.View][]fix.Candidate
 
-// of is the plan for an object, nil while a fix is tried: nobody asks then how to mend what is left.
+// of is the plan for an object, nil while a fix is tried: nobody asks then how to mend what is
+// left.
 func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
 	if p.Trial {
 		return nil
@@ -42,7 +44,8 @@ func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
 	return slices.Clone(plan)
 }
 
-// planLink looks for the owners of everything that is undefined, and for the directories of everything that is not found.
+// planLink looks for the owners of everything that is undefined, and for the directories of
+// everything that is not found.
 func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	l := &linkPlan{p: p, view: v, editing: true}
 	fatal := map[elfobj.Import]bool{}
@@ -60,7 +63,8 @@ func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 func (l *linkPlan) mend(x staticlink.Problem, binds bool) {
 	switch q := (linkProblem{Problem: x, view: l.view}); {
 	case x.Kind == staticlink.Hidden:
-		if gcc := l.p.Platform.Library("libgcc_s.so.1"); gcc != nil && staticlink.FromPlatform(gcc).Links(x.Import.Name, "") {
+		if gcc := l.p.Platform.Library("libgcc_s.so.1"); gcc != nil &&
+			staticlink.FromPlatform(gcc).Links(x.Import.Name, "") {
 			l.with.Libraries = withName(l.with.Libraries, gcc.SONAME)
 		}
 	case x.Kind == staticlink.Undefined && ofMissing(l.p, q):
@@ -68,7 +72,8 @@ func (l *linkPlan) mend(x staticlink.Problem, binds bool) {
 			dir := path.Dir(there.Path)
 			l.with.RPathLink = withName(l.with.RPathLink, dir)
 			l.runPath = runPath(l.view, dir)
-			l.editing = l.editing && x.By == l.p.Linkable(l.view) && len(l.with.RPathLink) == 1 && l.runPath != ""
+			l.editing = l.editing && x.By == l.p.Linkable(l.view) && len(l.with.RPathLink) == 1 &&
+				l.runPath != ""
 		}
 	case x.Kind == staticlink.Undefined:
 		o := ownerOf(l.p, x.Import)
@@ -86,7 +91,8 @@ func (l *linkPlan) mend(x staticlink.Problem, binds bool) {
 	}
 }
 
-// candidates are the flags and the edit. Where they don't mend the whole link they say so, and are not offered as verified.
+// candidates are the flags and the edit. Where they don't mend the whole link they say so, and are
+// not offered as verified.
 func (l *linkPlan) candidates() []fix.Candidate {
 	with := l.with
 	for _, s := range l.compat {
@@ -95,9 +101,14 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	if len(with.Libraries)+len(with.RPathLink) == 0 && !with.AllowShlibUndefined {
 		return nil
 	}
-	flags := fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: l.title(with), Command: l.flags(with)}, Change: with}
+	flags := fix.Candidate{
+		Fix:    fix.Fix{Kind: fix.KindLinkFlag, Title: l.title(with), Command: l.flags(with)},
+		Change: with,
+	}
 	if with.AllowShlibUndefined {
-		flags.Fix.Cost = []string{"the linker no longer tells of any other undefined symbol of a shared library"}
+		flags.Fix.Cost = []string{
+			"the linker no longer tells of any other undefined symbol of a shared library",
+		}
 	}
 	out := []fix.Candidate{l.partly(flags)}
 	if edit := (fix.All{}); l.editing && !with.AllowShlibUndefined {
@@ -108,11 +119,26 @@ func (l *linkPlan) candidates() []fix.Candidate {
 			edit = append(edit, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
 		}
 		if l.runPath != "" { // patchelf 0.12 forgets one of two edits
-			commands = append(commands, "patchelf --set-rpath "+shellword.Quote(l.runPath)+" "+quoted(l.view.Path))
+			commands = append(
+				commands,
+				"patchelf --set-rpath "+shellword.Quote(l.runPath)+" "+quoted(l.view.Path),
+			)
 			edit = append(edit, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
 			title = "Let the library say where it finds what it needs, for the linker and the loader"
 		}
-		out = append(out, l.partly(fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: title, Command: strings.Join(commands, " && ")}, Change: edit}))
+		out = append(
+			out,
+			l.partly(
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindPatchelf,
+						Title:   title,
+						Command: strings.Join(commands, " && "),
+					},
+					Change: edit,
+				},
+			),
+		)
 	}
 	return out
 }
@@ -121,11 +147,17 @@ func (l *linkPlan) candidates() []fix.Candidate {
 func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 	left := l.p.LinkLeft(l.view, c.Change.Apply(l.p.Scenario))
 	if _, edit := c.Change.(fix.All); edit {
-		left = l.p.LinkLeft(l.view, l.with.Apply(l.p.Scenario)) // the same libraries, by another way
+		left = l.p.LinkLeft(
+			l.view,
+			l.with.Apply(l.p.Scenario),
+		) // the same libraries, by another way
 	}
 	if n := len(left); n > 0 {
 		c.Change = nil
-		c.Fix.Cost = append(c.Fix.Cost, "the link still fails, for "+analyzer.Count(n, "other symbol"))
+		c.Fix.Cost = append(
+			c.Fix.Cost,
+			"the link still fails, for "+analyzer.Count(n, "other symbol"),
+		)
 	}
 	return c
 }
@@ -181,14 +213,16 @@ func (l *linkPlan) directory(dir string) string {
 	return escaped(dir)
 }
 
-// newerSystem offers the oldest release of the same distribution, Debian for a policy, on which a linker binds the reference without a flag.
+// newerSystem offers the oldest release of the same distribution, Debian for a policy, on which a
+// linker binds the reference without a flag.
 func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 	family := "debian"
 	if p.Platform.Kind == platform.Distribution {
 		family = strings.TrimRight(p.Platform.Name, "0123456789.")
 	}
 	for _, q := range platform.All(p.Platform.Arch) {
-		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family || !analyzer.OlderRelease(p.Platform.LibcVersion, q.LibcVersion) {
+		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family ||
+			!analyzer.OlderRelease(p.Platform.LibcVersion, q.LibcVersion) {
 			continue
 		}
 		name := i.Library
@@ -198,13 +232,25 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 		if l := q.Library(name); l == nil || !staticlink.FromPlatform(l).Links(i.Name, i.Version) {
 			continue
 		}
-		return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: fmt.Sprintf("Link on a system as new as %s (glibc %s), and run there", q.Name, q.LibcVersion)},
-			Change: fix.Retag{Platform: q.Name + "/" + q.Arch}}}
+		return []fix.Candidate{
+			{
+				Fix: fix.Fix{
+					Kind: fix.KindEnvironment,
+					Title: fmt.Sprintf(
+						"Link on a system as new as %s (glibc %s), and run there",
+						q.Name,
+						q.LibcVersion,
+					),
+				},
+				Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
+			},
+		}
 	}
 	return nil
 }
 
-// runPath adds a directory to an object's own path, as seen from the object; "" where it can't be written.
+// runPath adds a directory to an object's own path, as seen from the object; "" where it can't be
+// written.
 func runPath(v *analyzer.View, dir string) string {
 	rel, err := filepath.Rel(path.Dir(v.Path), dir)
 	if err != nil || strings.ContainsAny(v.RunPath+v.RPath+rel, "'\n") {
@@ -222,7 +268,8 @@ func runPath(v *analyzer.View, dir string) string {
 	return to
 }
 
-// escaped keeps a name from ending the string or starting a command: what a shell would read in double quotes gets a backslash.
+// escaped keeps a name from ending the string or starting a command: what a shell would read in
+// double quotes gets a backslash.
 func escaped(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`", "\n", " ").Replace(s)
 }
@@ -235,7 +282,8 @@ func withName(list []string, name string) []string {
 	return append(list, name)
 }
 
-// linkFlags writes the flags for libraries of a platform, by SONAME: "-Wl,--no-as-needed -ldl -lrt".
+// linkFlags writes the flags for libraries of a platform, by SONAME: "-Wl,--no-as-needed -ldl
+// -lrt".
 func linkFlags(sonames []string) string {
 	flags := "-Wl,--no-as-needed"
 	for _, s := range sonames {

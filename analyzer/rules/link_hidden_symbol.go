@@ -24,8 +24,12 @@ Judged are the objects that link-undefined-reference judges.
 gold, lld and mold link, and the program fails when it starts.
 
 Not seen: static libraries of other compilers (compiler-rt).`,
-	References: []string{"binutils: bfd/elflink.c, elf_link_output_extsym", "glibc: Makerules, libc_nonshared.a", "gcc: libgcc/Makefile.in, libgcc.a"},
-	Check:      checkLinkHidden,
+	References: []string{
+		"binutils: bfd/elflink.c, elf_link_output_extsym",
+		"glibc: Makerules, libc_nonshared.a",
+		"gcc: libgcc/Makefile.in, libgcc.a",
+	},
+	Check: checkLinkHidden,
 }
 
 func checkLinkHidden(p *analyzer.Pass) {
@@ -33,11 +37,28 @@ func checkLinkHidden(p *analyzer.Pass) {
 	for _, q := range linkProblems(p, staticlink.Hidden) {
 		f := linkFinding(p, q)
 		f.Library = q.In
-		f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s, which a shared library may not refer to%s%s",
-			q.view.Path, p.Platform.Name, p.Platform.LibcVersion, q.Import.Name, ofIndirect(q), q.In, otherLinkers(p, q), q.told)
+		f.Message = fmt.Sprintf(
+			"a program that links against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s, which a shared library may not refer to%s%s",
+			q.view.Path,
+			p.Platform.Name,
+			p.Platform.LibcVersion,
+			q.Import.Name,
+			ofIndirect(q),
+			q.In,
+			otherLinkers(p, q),
+			q.told,
+		)
 		fixes := plans.of(p, q.view)
 		fixes = append(fixes, newerSystem(p, q.Import)...)
-		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself with gcc -shared and without -nostdlib, so that it has its own copy"}})
+		fixes = append(
+			fixes,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindRebuild,
+					Title: "Link " + q.By.Path + " itself with gcc -shared and without -nostdlib, so that it has its own copy",
+				},
+			},
+		)
 		p.Report(f, fixes...)
 	}
 }

@@ -41,9 +41,25 @@ func checkLinkLibrary(p *analyzer.Pass) {
 			where = there.Path + " is where neither its RUNPATH nor the system's directories lead"
 		}
 		f.Chain = append(f.Chain, q.Missing)
-		f.Message = fmt.Sprintf("a program that links against %s fails on %s: %s, needed by %s, is not found (try using -rpath or -rpath-link), and %s stays undefined; %s%s%s",
-			q.view.Path, p.Platform.Name, q.Missing, q.By.Path, analyzer.Versioned(q.Import.Name, q.Import.Version), where, otherLinkers(p, q), q.told)
-		fixes := []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: "Install what brings " + q.Missing + ", or name the directory that has it with -Wl,-rpath-link"}}}
+		f.Message = fmt.Sprintf(
+			"a program that links against %s fails on %s: %s, needed by %s, is not found (try using -rpath or -rpath-link), and %s stays undefined; %s%s%s",
+			q.view.Path,
+			p.Platform.Name,
+			q.Missing,
+			q.By.Path,
+			analyzer.Versioned(q.Import.Name, q.Import.Version),
+			where,
+			otherLinkers(p, q),
+			q.told,
+		)
+		fixes := []fix.Candidate{
+			{
+				Fix: fix.Fix{
+					Kind:  fix.KindEnvironment,
+					Title: "Install what brings " + q.Missing + ", or name the directory that has it with -Wl,-rpath-link",
+				},
+			},
+		}
 		if p.LinkSystem().Elsewhere(q.Missing) != nil {
 			fixes = plans.of(p, q.view)
 		}
@@ -51,7 +67,8 @@ func checkLinkLibrary(p *analyzer.Pass) {
 	}
 }
 
-// ofMissing tells whether a reference is undefined because a needed library was not found, and not because one of the platform is not listed.
+// ofMissing tells whether a reference is undefined because a needed library was not found, and not
+// because one of the platform is not listed.
 func ofMissing(p *analyzer.Pass, q linkProblem) bool {
 	if q.Missing == "" {
 		return false

@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// otherLinkers says what gold, lld and mold make of a problem of GNU ld, and how the program fares that they link.
+// otherLinkers says what gold, lld and mold make of a problem of GNU ld, and how the program fares
+// that they link.
 func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	var refuse, link []string
 	starts := true

@@ -17,7 +17,8 @@ type linkProblem struct {
 	told     string // how the message ends, "" mostly
 }
 
-// linkProblems lists what the link rules judge, of the kinds given: the problems of every object that a program may be linked against.
+// linkProblems lists what the link rules judge, of the kinds given: the problems of every object
+// that a program may be linked against.
 func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 	if p.Platform.Libc != "glibc" {
 		return nil
@@ -41,7 +42,8 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 	return out
 }
 
-// linkTarget tells whether a program may be meant to link against an object, and how bad it is when it can't (DESIGN, section 2).
+// linkTarget tells whether a program may be meant to link against an object, and how bad it is when
+// it can't (DESIGN, section 2).
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
@@ -50,7 +52,8 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	case p.Link:
 		return analyzer.Error, true
 	case p.Facts.Kind == "object" && plugin:
-		return analyzer.Warning, p.Asked // nobody links against it, but the platform was asked about
+		// nobody links against it, but the platform was asked about
+		return analyzer.Warning, p.Asked
 	case p.Facts.Kind != "object" && (!v.Public() || plugin):
 		return "", false
 	case v.Alternative || p.Facts.Kind != "object" && !p.Asked:
@@ -59,11 +62,13 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	return analyzer.Error, true
 }
 
-// weigh lowers the severity of what does not stop the usual user, and tells whether anything is left to say.
+// weigh lowers the severity of what does not stop the usual user, and tells whether anything is
+// left to say.
 func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	unasked := p.Facts.Kind != "object" && !p.Asked && !p.Link
 	own := q.By == p.Linkable(q.view)
-	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" && ownerOf(p, q.Import).soname == ""
+	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" &&
+		ownerOf(p, q.Import).soname == ""
 	switch {
 	case p.Link:
 		return own || p.LinkView(q.By) == nil // with --link the other object tells it itself
@@ -74,7 +79,8 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	case unasked && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
 		return false // symbol-version-too-new or symbol-missing-in-package says it
 	case p.Facts.Kind != "object" && q.severity == analyzer.Error && ofMissing(p, *q) && p.LinkSystem().Elsewhere(q.Missing) == nil:
-		q.severity = analyzer.Warning // the system of the one who links may have it, as library-not-found says
+		// the system of the one who links may have it, as library-not-found says
+		q.severity = analyzer.Warning
 	}
 	switch {
 	case own:
@@ -88,13 +94,16 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	return true
 }
 
-// reachedThrough tells of an object that another given one needs: programs link against that one. Loose files given together are a library with its own dependencies, so
-// that the link against the library decides. In an artifact both may be public: there only what the platform does not have anyway is left to the other one
-// (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2, and programs still link against libcufile.so.0).
+// reachedThrough tells of an object that another given one needs: programs link against that one.
+// Loose files given together are a library with its own dependencies, so that the link against the
+// library decides. In an artifact both may be public: there only what the platform does not have
+// anyway is left to the other one (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2,
+// and programs still link against libcufile.so.0).
 func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
 		spared := u.Result.Problem(q.Import) == nil
-		if p.Facts.Kind != "object" && (!spared || p.Platform.Library(ownerOf(p, q.Import).soname) != nil) {
+		if p.Facts.Kind != "object" &&
+			(!spared || p.Platform.Library(ownerOf(p, q.Import).soname) != nil) {
 			continue
 		}
 		q.severity = analyzer.Note
@@ -114,11 +123,13 @@ func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool 
 // owner is the library that has what is undefined.
 type owner struct {
 	soname string
-	compat string // not "": only at this version and for old programs, so that no linker binds to it
-	ifunc  bool   // it is chosen when the library is relocated
+	// not "": only at this version and for old programs, so that no linker binds to it
+	compat string
+	ifunc  bool // it is chosen when the library is relocated
 }
 
-// ownerOf looks for a reference without version in the platform's libraries, then in what was given.
+// ownerOf looks for a reference without version in the platform's libraries, then in what was
+// given.
 func ownerOf(p *analyzer.Pass, i elfobj.Import) owner {
 	if i.Version != "" {
 		return owner{}
@@ -126,7 +137,13 @@ func ownerOf(p *analyzer.Pass, i elfobj.Import) owner {
 	var old owner
 	for _, l := range platform.Providers(p.Platform, i.Name) {
 		if _, ok := l.Default(i.Name); ok {
-			return owner{soname: l.SONAME, ifunc: slices.ContainsFunc(l.Symbol(i.Name), func(s platform.Symbol) bool { return s.Kind == "ifunc" })}
+			return owner{
+				soname: l.SONAME,
+				ifunc: slices.ContainsFunc(
+					l.Symbol(i.Name),
+					func(s platform.Symbol) bool { return s.Kind == "ifunc" },
+				),
+			}
 		}
 		if old.soname == "" && staticlink.FromPlatform(l).Binds(i.Name, "") {
 			old = owner{soname: l.SONAME, compat: l.SymbolVersions(i.Name)[0]}

@@ -28,8 +28,11 @@ Judged are loose shared libraries, public ones (lib*.so with a SONAME) of an arc
 gold and lld judge a library only when all that it needs is on the line, and mold judges none before 2.38; a program that they link then fails when it starts. The message says which.
 
 Not seen: what the program itself defines, symbols of libraries of which only the name is known, and protected data that a program copies.`,
-	References: []string{"ld(1), --no-allow-shlib-undefined and --as-needed", "glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc"},
-	Check:      checkLinkReference,
+	References: []string{
+		"ld(1), --no-allow-shlib-undefined and --as-needed",
+		"glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc",
+	},
+	Check: checkLinkReference,
 }
 
 func checkLinkReference(p *analyzer.Pass) {
@@ -41,24 +44,66 @@ func checkLinkReference(p *analyzer.Pass) {
 		plan := plans.of(p, q.view)
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
-		f.Message = fmt.Sprintf("a program that links against %s fails on %s (glibc %s) with an undefined reference to %s%s; ", q.view.Path, p.Platform.Name, p.Platform.LibcVersion, name, ofIndirect(q))
+		f.Message = fmt.Sprintf(
+			"a program that links against %s fails on %s (glibc %s) with an undefined reference to %s%s; ",
+			q.view.Path,
+			p.Platform.Name,
+			p.Platform.LibcVersion,
+			name,
+			ofIndirect(q),
+		)
 		fixes := newerSystem(p, q.Import)
 		switch o := ownerOf(p, q.Import); {
 		case q.Import.Version != "":
 			f.Library = q.Import.Library
-			f.Message += q.Import.Library + " there does not have that version" + since(q.Import.Version)
-			fixes = append(append(plan, fixes...), fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with"}})
+			f.Message += q.Import.Library + " there does not have that version" + since(
+				q.Import.Version,
+			)
+			fixes = append(
+				append(plan, fixes...),
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:  fix.KindRebuild,
+						Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with",
+					},
+				},
+			)
 		case o.compat != "":
 			f.Library = o.soname
-			f.Message += fmt.Sprintf("%s there has it for old programs only (%s), to which no linker binds", o.soname, analyzer.Versioned(q.Import.Name, o.compat))
-			fixes = append(plan, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version"}})
+			f.Message += fmt.Sprintf(
+				"%s there has it for old programs only (%s), to which no linker binds",
+				o.soname,
+				analyzer.Versioned(q.Import.Name, o.compat),
+			)
+			fixes = append(
+				plan,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:  fix.KindRebuild,
+						Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version",
+					},
+				},
+			)
 		case o.soname != "":
 			f.Library = o.soname
-			f.Message += fmt.Sprintf("there it is in %s, which %s does not list in DT_NEEDED%s", o.soname, q.By.Path, merged(o.soname))
+			f.Message += fmt.Sprintf(
+				"there it is in %s, which %s does not list in DT_NEEDED%s",
+				o.soname,
+				q.By.Path,
+				merged(o.soname),
+			)
 			fixes = append(plan, fixes...)
 		default:
 			f.Message += "nothing that it needs defines it there"
-			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: "Define " + q.Import.Name + " in the program, or make the library's reference to it weak"}})
+			fixes = append(
+				fixes,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:  fix.KindSource,
+						Title: "Define " + q.Import.Name + " in the program, or make the library's reference to it weak",
+					},
+				},
+			)
 		}
 		f.Message += otherLinkers(p, q) + q.told
 		p.Report(f, fixes...)
@@ -67,7 +112,12 @@ func checkLinkReference(p *analyzer.Pass) {
 
 // linkFinding is a finding on the object linked against, or in an artifact on the object that it needs and that is at fault.
 func linkFinding(p *analyzer.Pass, q linkProblem) analyzer.Finding {
-	f := analyzer.Finding{Object: q.view.Path, Symbol: q.Import.Name, Version: q.Import.Version, Severity: q.severity}
+	f := analyzer.Finding{
+		Object:   q.view.Path,
+		Symbol:   q.Import.Name,
+		Version:  q.Import.Version,
+		Severity: q.severity,
+	}
 	if v := p.LinkView(q.By); v != nil {
 		f.Object = v.Path
 	}

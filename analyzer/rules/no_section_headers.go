@@ -21,9 +21,20 @@ Not seen: section headers that are there and lie.`,
 	Check: func(p *analyzer.Pass) {
 		for _, v := range p.Views {
 			if v.NoSections {
-				p.Report(analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
-					Message: fmt.Sprintf("%s has no section headers: the loader does not need them, but auditwheel and other tools see nothing of what it needs", v.Path)},
-					fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Strip the object in a way that keeps them", Command: "strip --strip-unneeded " + quoted(v.Path)}})
+				p.Report(
+					analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
+						Message: fmt.Sprintf(
+							"%s has no section headers: the loader does not need them, but auditwheel and other tools see nothing of what it needs",
+							v.Path,
+						)},
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindRebuild,
+							Title:   "Strip the object in a way that keeps them",
+							Command: "strip --strip-unneeded " + quoted(v.Path),
+						},
+					},
+				)
 			}
 		}
 	},

@@ -21,8 +21,11 @@ It is an error where a NumPy 2 was given or pinned, and a warning where the decl
 To mend it, pin numpy<2, or build against NumPy 2, which keeps working with 1.23 and later.
 
 Not seen: modules that reach the table through another library (pybind11 asks by a name that exists in both), and old modules that happen to work.`,
-	References: []string{"NumPy 2.0 migration guide, C-API changes", "numpy/core/code_generators/generate_numpy_api.py"},
-	Check:      checkNumPy,
+	References: []string{
+		"NumPy 2.0 migration guide, C-API changes",
+		"numpy/core/code_generators/generate_numpy_api.py",
+	},
+	Check: checkNumPy,
 }
 
 func checkNumPy(p *analyzer.Pass) {
@@ -35,18 +38,42 @@ func checkNumPy(p *analyzer.Pass) {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
-			Message: fmt.Sprintf("%s was built against the C-API of NumPy 1, and %s is beside it: its import fails", v.Path, version)}
+			Message: fmt.Sprintf(
+				"%s was built against the C-API of NumPy 1, and %s is beside it: its import fails",
+				v.Path,
+				version,
+			)}
 		if !sure {
 			f.Severity = analyzer.Warning
-			f.Message = fmt.Sprintf("%s was built against the C-API of NumPy 1, and the declared range admits %s, beside which its import fails", v.Path, version)
+			f.Message = fmt.Sprintf(
+				"%s was built against the C-API of NumPy 1, and the declared range admits %s, beside which its import fails",
+				v.Path,
+				version,
+			)
 		}
-		p.Report(f,
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPin, Title: "Pin numpy<2", Command: "numpy<2", Requirement: "numpy<2"}, Change: fix.Pin{Requirement: "numpy<2", Direct: !p.Given("numpy")}},
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against NumPy 2, which works with NumPy 1.23 and later too"}})
+		p.Report(
+			f,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:        fix.KindPin,
+					Title:       "Pin numpy<2",
+					Command:     "numpy<2",
+					Requirement: "numpy<2",
+				},
+				Change: fix.Pin{Requirement: "numpy<2", Direct: !p.Given("numpy")},
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindRebuild,
+					Title: "Build against NumPy 2, which works with NumPy 1.23 and later too",
+				},
+			},
+		)
 	}
 }
 
-// numpy2 names the NumPy 2 beside the artifact, "" when there is none. sure is false when only the declared range admits it.
+// numpy2 names the NumPy 2 beside the artifact, "" when there is none. sure is false when only the
+// declared range admits it.
 func numpy2(p *analyzer.Pass) (name string, sure bool) {
 	if r := p.Stack.Release("numpy"); r != nil {
 		if v, err := pkgmeta.ParseVersion(r.Version); err == nil && v.Release()[0] >= 2 {

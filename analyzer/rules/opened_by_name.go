@@ -52,7 +52,12 @@ func checkOpened(p *analyzer.Pass) {
 		if len(absent) > 0 {
 			soname, _, _ := strings.Cut(absent[0], " ")
 			p.Report(analyzer.Finding{Object: v.Path, Library: soname, Chain: []string{v.Path},
-				Message: fmt.Sprintf("%s may open %s at run time, which neither the artifact nor %s brings", v.Path, names(absent), p.Platform.Name)})
+				Message: fmt.Sprintf(
+					"%s may open %s at run time, which neither the artifact nor %s brings",
+					v.Path,
+					names(absent),
+					p.Platform.Name,
+				)})
 		}
 	}
 }

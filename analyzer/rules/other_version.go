@@ -10,12 +10,12 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // brings tells whether a release has a library under a name.
-func brings(r *stack.Release, name string) bool {
+func brings(r *packages.Release, name string) bool {
 	for i := range r.Libraries {
 		if l := &r.Libraries[i]; l.SONAME == name || path.Base(l.Path) == name {
 			return true
@@ -27,7 +27,8 @@ func brings(r *stack.Release, name string) bool {
 // versioned matches the version that some projects put before the ending: libvtkCommonCore-9.3.so.
 var versioned = lazyregexp.New(`-[0-9]+(\.[0-9]+)*$`)
 
-// stem is a library's name without its version: "libboost_python311.so" of "libboost_python311.so.1.82.0".
+// stem is a library's name without its version: "libboost_python311.so" of
+// "libboost_python311.so.1.82.0".
 func stem(soname string) string {
 	name, _, ok := strings.Cut(soname, ".so")
 	if !ok {
@@ -36,11 +37,13 @@ func stem(soname string) string {
 	return versioned.ReplaceAllString(name, "") + ".so"
 }
 
-// ofStem finds the package beside the artifact that has a library of the same stem, which is then of another version.
-func ofStem(p *analyzer.Pass, needed string) *stack.Release {
+// ofStem finds the package beside the artifact that has a library of the same stem, which is then
+// of another version.
+func ofStem(p *analyzer.Pass, needed string) *packages.Release {
 	for _, r := range p.Stack.Releases {
 		for i := range r.Libraries {
-			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) || stem(path.Base(l.Path)) == stem(needed) {
+			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) ||
+				stem(path.Base(l.Path)) == stem(needed) {
 				return r
 			}
 		}
@@ -54,32 +57,40 @@ func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
 	if r == nil {
 		return nil
 	}
-	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool { return brings(o, needed) })}
+	return []fix.Candidate{
+		p.World.OtherVersion(r, func(o *packages.Release) bool { return brings(o, needed) }),
+	}
 }
 
-// siblingWithout looks for another version of a package whose library needs what nothing beside it brings: one that needs nothing of that stem, or what is there.
+// siblingWithout looks for another version of a package whose library needs what nothing beside it
+// brings: one that needs nothing of that stem, or what is there.
 func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) []fix.Candidate {
 	r := releaseOf(p, needer)
 	if r == nil {
 		return nil
 	}
 	name := stem(needer.Names()[0])
-	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
+	return []fix.Candidate{p.World.OtherVersion(r, func(o *packages.Release) bool {
 		for i := range o.Libraries {
 			l := &o.Libraries[i]
 			if stem(l.SONAME) != name && stem(path.Base(l.Path)) != name {
 				continue
 			}
 			return !slices.ContainsFunc(l.Needed, func(n string) bool {
-				return stem(n) == stem(missing) && !slices.ContainsFunc(p.Stack.Releases, func(beside *stack.Release) bool { return brings(beside, n) })
+				return stem(n) == stem(missing) &&
+					!slices.ContainsFunc(
+						p.Stack.Releases,
+						func(beside *packages.Release) bool { return brings(beside, n) },
+					)
 			})
 		}
 		return false
 	})}
 }
 
-// releaseOf is the release beside the artifact that brought a library, nil for one of the artifact or the platform.
-func releaseOf(p *analyzer.Pass, l *dynlink.Library) *stack.Release {
+// releaseOf is the release beside the artifact that brought a library, nil for one of the artifact
+// or the platform.
+func releaseOf(p *analyzer.Pass, l *dynlink.Library) *packages.Release {
 	name, _, _ := strings.Cut(l.Origin, "==")
 	if l.Kind != dynlink.FromPackage {
 		return nil
@@ -87,8 +98,9 @@ func releaseOf(p *analyzer.Pass, l *dynlink.Library) *stack.Release {
 	return p.Stack.Release(name)
 }
 
-// definedBy looks for another version of a package whose library the object loads, where the libraries of that version define most of some symbols. Of several packages it takes that
-// whose library has the most similar names: symbols of one project begin alike.
+// definedBy looks for another version of a package whose library the object loads, where the
+// libraries of that version define most of some symbols. Of several packages it takes that whose
+// library has the most similar names: symbols of one project begin alike.
 func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) []fix.Candidate {
 	var likely *dynlink.Library
 	best := 0
@@ -107,8 +119,17 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 		return nil
 	}
 	soname := stem(likely.Names()[0])
-	rebuild := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", r.Name, r.Version)}}
-	return []fix.Candidate{p.World.OtherVersion(r, func(o *stack.Release) bool {
+	rebuild := fix.Candidate{
+		Fix: fix.Fix{
+			Kind: fix.KindRebuild,
+			Title: fmt.Sprintf(
+				"Build against %s %s, the version that is loaded",
+				r.Name,
+				r.Version,
+			),
+		},
+	}
+	return []fix.Candidate{p.World.OtherVersion(r, func(o *packages.Release) bool {
 		lost := map[string]bool{}
 		for _, b := range bindings {
 			lost[b.Import.Name] = true
@@ -121,8 +142,12 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 					return true
 				}
 			}
-			maps.DeleteFunc(lost, func(name string, _ bool) bool { return len(l.Exports.Named(name)) > 0 })
+			maps.DeleteFunc(
+				lost,
+				func(name string, _ bool) bool { return len(l.Exports.Named(name)) > 0 },
+			)
 		}
-		return there && 2*len(lost) <= wanted // the others may be another package's; the trial decides
+		return there &&
+			2*len(lost) <= wanted // the others may be another package's; the trial decides
 	}), rebuild}
 }

@@ -15,12 +15,14 @@ import (
 func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 	release := sync.OnceValue(func() string { return pythonOf(p, v) })
 	return func(symbol string) bool {
-		return v.Host.Brings(symbol) && (release() == "" || slices.Contains(cpython.Releases(symbol), release()))
+		return v.Host.Brings(symbol) &&
+			(release() == "" || slices.Contains(cpython.Releases(symbol), release()))
 	}
 }
 
-// pythonOf is the release of CPython that loads an object, "3.11": by the file name of a module, else by the wheel's tag. It is "" where that is not
-// one release whose exports are known: abi3 and several tags, PyPy, debug and free-threaded builds, and the narrow builds of Python 2.
+// pythonOf is the release of CPython that loads an object, "3.11": by the file name of a module,
+// else by the wheel's tag. It is "" where that is not one release whose exports are known: abi3 and
+// several tags, PyPy, debug and free-threaded builds, and the narrow builds of Python 2.
 func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	if v.Host != analyzer.HostPython {
 		return ""
@@ -54,16 +56,33 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	had := cpython.Releases(f.Symbol)
 	switch {
 	case len(had) == 0:
-		f.Message += fmt.Sprintf("; CPython %s does not export it, and no other release that is known does", release)
+		f.Message += fmt.Sprintf(
+			"; CPython %s does not export it, and no other release that is known does",
+			release,
+		)
 	case len(had) == 1:
 		f.Message += fmt.Sprintf("; CPython %s does not export it, %s does", release, had[0])
 	default:
-		f.Message += fmt.Sprintf("; CPython %s does not export it, %s to %s do", release, had[0], had[len(had)-1])
+		f.Message += fmt.Sprintf(
+			"; CPython %s does not export it, %s to %s do",
+			release,
+			had[0],
+			had[len(had)-1],
+		)
 	}
-	// What is private comes and goes with patch releases, of which the table has one for each release.
-	if strings.HasPrefix(f.Symbol, "_") && (len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
+	// What is private comes and goes with patch releases, of which the table has one for each
+	// release.
+	if strings.HasPrefix(f.Symbol, "_") &&
+		(len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
 		f.Severity = analyzer.Warning
 		f.Message += "; a patch release may"
 	}
-	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build with the headers of CPython " + release + ", from sources and generated code (Cython, SWIG) that know this release"}}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:  fix.KindRebuild,
+				Title: "Build with the headers of CPython " + release + ", from sources and generated code (Cython, SWIG) that know this release",
+			},
+		},
+	}
 }

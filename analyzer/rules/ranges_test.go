@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/analyzertest"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/internal/test/analyzertest"
 	"golang.org/x/tools/txtar"
 )
 
 // A report's JSON says where in a declared range a finding begins or ends.
 func TestRangeOfFinding(t *testing.T) {
 	for file, want := range map[string]analyzer.Range{
-		"library-not-found/range_begins": {Package: "helpers", Requirement: "helpers>=1.1", Lowest: "1.1", Highest: "2.0", Fails: stack.Highest, Before: "1.2", First: "1.3"},
-		"symbol-missing-in-package/range_ends": {Package: "helpers", Requirement: "helpers>=1.0,!=1.2,<2", Lowest: "1.0", Highest: "1.4", Fails: stack.Lowest,
+		"library-not-found/range_begins": {Package: "helpers", Requirement: "helpers>=1.1", Lowest: "1.1", Highest: "2.0", Fails: packages.Highest, Before: "1.2", First: "1.3"},
+		"symbol-missing-in-package/range_ends": {Package: "helpers", Requirement: "helpers>=1.0,!=1.2,<2", Lowest: "1.0", Highest: "1.4", Fails: packages.Lowest,
 			Before: "1.1", First: "1.3"},
 	} {
 		r := analyzertest.Analyze(t, filepath.Join("testdata", file+".txtar"), rules.All())
@@ -29,14 +29,14 @@ func TestRangeOfFinding(t *testing.T) {
 
 // many is a package of a thousand versions, of which those from a number on have another library.
 type many struct {
-	good, bad *stack.Release
+	good, bad *packages.Release
 	from      int
 	asked     map[string]bool
 }
 
 func (m *many) Versions(_ context.Context, name string) ([]string, error) {
 	if name != "helpers" {
-		return nil, stack.ErrUnknown
+		return nil, packages.ErrUnknown
 	}
 	var out []string
 	for n := range 1000 {
@@ -45,10 +45,14 @@ func (m *many) Versions(_ context.Context, name string) ([]string, error) {
 	return out, nil
 }
 
-func (m *many) Release(_ context.Context, name, version string, _ stack.On) (*stack.Release, error) {
+func (m *many) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.On,
+) (*packages.Release, error) {
 	var minor int
 	if _, err := fmt.Sscanf(version, "1.%d", &minor); err != nil || name != "helpers" {
-		return nil, stack.ErrUnknown
+		return nil, packages.ErrUnknown
 	}
 	m.asked[version] = true
 	r := *m.good
@@ -69,11 +73,11 @@ func TestRangeIsBisected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := o.Source.Release(t.Context(), "helpers", "1.1", stack.On{})
+	good, err := o.Source.Release(t.Context(), "helpers", "1.1", packages.On{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad, err := o.Source.Release(t.Context(), "helpers", "2.0", stack.On{})
+	bad, err := o.Source.Release(t.Context(), "helpers", "2.0", packages.On{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +87,9 @@ func TestRangeIsBisected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Findings[0].Range; got == nil || got.Before != "1.776" || got.First != "1.777" || got.Lowest != "1.1" || got.Highest != "1.999" {
+	if got := r.Findings[0].Range; got == nil || got.Before != "1.776" || got.First != "1.777" ||
+		got.Lowest != "1.1" ||
+		got.Highest != "1.999" {
 		t.Errorf("range %+v", got)
 	}
 	if len(source.asked) > 40 {

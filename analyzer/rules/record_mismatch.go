@@ -32,24 +32,47 @@ func checkRecord(p *analyzer.Pass) {
 	if in == nil || p.Facts.Wheel == nil {
 		return
 	}
-	repack := fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Write RECORD anew", Command: "wheel unpack " + quoted(p.Facts.Path) + " && wheel pack " + folderOf(p)}}
+	repack := fix.Candidate{
+		Fix: fix.Fix{
+			Kind:    fix.KindRebuild,
+			Title:   "Write RECORD anew",
+			Command: "wheel unpack " + quoted(p.Facts.Path) + " && wheel pack " + folderOf(p),
+		},
+	}
 	report := func(object, format string, args ...any) {
 		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, repack)
 	}
 	if in.NoRecord {
-		report(in.DistInfo[0]+"/RECORD", "the wheel has no RECORD in its dist-info folder, and pip refuses it")
+		report(
+			in.DistInfo[0]+"/RECORD",
+			"the wheel has no RECORD in its dist-info folder, and pip refuses it",
+		)
 	}
 	if in.RecordError != "" {
 		report("", "RECORD can't be read to its end: %s", in.RecordError)
 	}
 	if len(in.Missing) > 0 {
-		report(in.Missing[0], "RECORD lists %s, and the wheel does not have %s", namesOf(in.Missing, in.Lacks), them(in.Missing))
+		report(
+			in.Missing[0],
+			"RECORD lists %s, and the wheel does not have %s",
+			namesOf(in.Missing, in.Lacks),
+			them(in.Missing),
+		)
 	}
 	if len(in.Unlisted) > 0 {
-		report(in.Unlisted[0], "the wheel has %s, and RECORD does not list %s: auditwheel does not look at what is not listed", names(in.Unlisted), them(in.Unlisted))
+		report(
+			in.Unlisted[0],
+			"the wheel has %s, and RECORD does not list %s: auditwheel does not look at what is not listed",
+			names(in.Unlisted),
+			them(in.Unlisted),
+		)
 	}
 	if len(in.Changed) > 0 {
-		report(in.Changed[0], "%s changed after RECORD was written: size or digest differ", names(in.Changed))
+		report(
+			in.Changed[0],
+			"%s changed after RECORD was written: size or digest differ",
+			names(in.Changed),
+		)
 	}
 }
 

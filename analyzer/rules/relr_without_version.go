@@ -9,7 +9,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// relrVersion is the node of libc.so.6 by which an object says that its loader has to understand packed relative relocations.
+// relrVersion is the node of libc.so.6 by which an object says that its loader has to understand
+// packed relative relocations.
 const relrVersion = "GLIBC_ABI_DT_RELR"
 
 var relrWithoutVersion = &analyzer.Rule{
@@ -32,14 +33,35 @@ func checkRelrVersion(p *analyzer.Pass) {
 	}
 	for _, v := range p.Views {
 		guarded := func(n elfobj.NeededVersion) bool { return n.Name == relrVersion }
-		libc := slices.IndexFunc(v.VersionNeeds, func(n elfobj.VersionNeed) bool { return strings.HasPrefix(n.Library, "libc.so.") })
-		if !v.RelR || libc < 0 || slices.ContainsFunc(v.VersionNeeds, func(n elfobj.VersionNeed) bool { return slices.ContainsFunc(n.Versions, guarded) }) {
+		libc := slices.IndexFunc(
+			v.VersionNeeds,
+			func(n elfobj.VersionNeed) bool { return strings.HasPrefix(n.Library, "libc.so.") },
+		)
+		if !v.RelR || libc < 0 ||
+			slices.ContainsFunc(
+				v.VersionNeeds,
+				func(n elfobj.VersionNeed) bool { return slices.ContainsFunc(n.Versions, guarded) },
+			) {
 			continue
 		}
-		f := analyzer.Finding{Object: v.Path, Version: relrVersion, Library: v.VersionNeeds[libc].Library, Chain: []string{v.Path, v.VersionNeeds[libc].Library}}
-		f.Message = fmt.Sprintf("%s has packed relative relocations and does not need %s of %s: glibc refuses it from 2.36 on", v.Path, relrVersion, f.Library)
+		f := analyzer.Finding{
+			Object:  v.Path,
+			Version: relrVersion,
+			Library: v.VersionNeeds[libc].Library,
+			Chain:   []string{v.Path, v.VersionNeeds[libc].Library},
+		}
+		f.Message = fmt.Sprintf(
+			"%s has packed relative relocations and does not need %s of %s: glibc refuses it from 2.36 on",
+			v.Path,
+			relrVersion,
+			f.Library,
+		)
 		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
-			f.Message += fmt.Sprintf(", and %s, which has %s, leaves the relocations out", p.Platform.Name, p.Platform.LibcVersion)
+			f.Message += fmt.Sprintf(
+				", and %s, which has %s, leaves the relocations out",
+				p.Platform.Name,
+				p.Platform.LibcVersion,
+			)
 		}
 		if v.Alternative {
 			f.Severity = analyzer.Warning

@@ -6,20 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/analyzertest"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/test/analyzertest"
 )
 
 func TestRules(t *testing.T) {
 	for _, r := range rules.All() {
-		t.Run(r.ID, func(t *testing.T) { analyzertest.Run(t, filepath.Join("testdata", r.ID), rules.All()) })
+		t.Run(
+			r.ID,
+			func(t *testing.T) { analyzertest.Run(t, filepath.Join("testdata", r.ID), rules.All()) },
+		)
 	}
 }
 
 func TestEveryRuleIsDocumented(t *testing.T) {
 	for _, r := range rules.All() {
 		if r.Title == "" || len(r.Doc) < 200 || len(r.References) == 0 || r.Severity == "" {
-			t.Errorf("%s: needs a title, a text that says what, why and what to do, references and a severity", r.ID)
+			t.Errorf(
+				"%s: needs a title, a text that says what, why and what to do, references and a severity",
+				r.ID,
+			)
 		}
 		if _, err := os.Stat(strings.ReplaceAll(r.ID, "-", "_") + ".go"); err != nil {
 			t.Errorf("%s: its file is not called after it: %v", r.ID, err)

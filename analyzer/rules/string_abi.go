@@ -8,14 +8,19 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// The two names of std::string in mangled symbols: of the ABI of GCC 5 and later, and of the one before.
+// The two names of std::string in mangled symbols: of the ABI of GCC 5 and later, and of the one
+// before.
 const (
 	newString = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 	oldString = "Ss"
 )
 
-// otherStringABI looks for the same function under the other ABI of std::string in the libraries of a load. Names that refer back to a part of themselves are not seen.
-func otherStringABI(v *analyzer.View, symbol string) (twin string, of *dynlink.Library, flag string) {
+// otherStringABI looks for the same function under the other ABI of std::string in the libraries of
+// a load. Names that refer back to a part of themselves are not seen.
+func otherStringABI(
+	v *analyzer.View,
+	symbol string,
+) (twin string, of *dynlink.Library, flag string) {
 	for _, x := range []struct{ from, to, flag string }{{newString, oldString, "-D_GLIBCXX_USE_CXX11_ABI=0"}, {oldString, newString, "-D_GLIBCXX_USE_CXX11_ABI=1"}} {
 		if !strings.HasPrefix(symbol, "_Z") || !strings.Contains(symbol, x.from) {
 			continue
@@ -32,5 +37,13 @@ func otherStringABI(v *analyzer.View, symbol string) (twin string, of *dynlink.L
 
 // withStringABI offers the compiler flag of the other ABI.
 func withStringABI(of *dynlink.Library, flag string) []fix.Candidate {
-	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Compile with the std::string ABI of " + of.Names()[0], Command: "CXXFLAGS=" + flag}}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:    fix.KindLinkFlag,
+				Title:   "Compile with the std::string ABI of " + of.Names()[0],
+				Command: "CXXFLAGS=" + flag,
+			},
+		},
+	}
 }

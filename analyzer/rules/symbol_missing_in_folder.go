@@ -44,16 +44,41 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 			}
 			p.Report(analyzer.Finding{
 				Object: v.Path, Symbol: b.Import.Name, Version: b.Import.Version, Library: l.Names()[0], Chain: analyzer.Chain(v.Loading.Chain(l)...),
-				Message: fmt.Sprintf("%s imports %s from %s, and %s, which the loader takes%s, %s%s", v.Path, analyzer.Versioned(b.Import.Name, b.Import.Version), l.Names()[0], origin(l), because(v, l), what, inPlace(p, l, b)),
+				Message: fmt.Sprintf(
+					"%s imports %s from %s, and %s, which the loader takes%s, %s%s",
+					v.Path,
+					analyzer.Versioned(b.Import.Name, b.Import.Version),
+					l.Names()[0],
+					origin(l),
+					because(v, l),
+					what,
+					inPlace(p, l, b),
+				),
 			}, folderFixes(l)...)
 		}
 		for _, m := range v.Loading.Missing {
 			if l := m.NeededBy; l.Kind == dynlink.FromFolder && !told[l] {
 				told[l] = true
-				f := analyzer.Finding{Object: v.Path, Library: m.Name, Severity: analyzer.Warning, Chain: append(analyzer.Chain(v.Loading.Chain(l)...), m.Name)}
-				f.Message = fmt.Sprintf("%s, which %s loads, needs %s, which nothing brings", origin(l), v.Path, m.Name)
+				f := analyzer.Finding{
+					Object:   v.Path,
+					Library:  m.Name,
+					Severity: analyzer.Warning,
+					Chain:    append(analyzer.Chain(v.Loading.Chain(l)...), m.Name),
+				}
+				f.Message = fmt.Sprintf(
+					"%s, which %s loads, needs %s, which nothing brings",
+					origin(l),
+					v.Path,
+					m.Name,
+				)
 				if bringer, known := platform.Known(m.Name); known {
-					f.Message = fmt.Sprintf("%s, which %s loads, needs %s; %s brings it", origin(l), v.Path, m.Name, bringer)
+					f.Message = fmt.Sprintf(
+						"%s, which %s loads, needs %s; %s brings it",
+						origin(l),
+						v.Path,
+						m.Name,
+						bringer,
+					)
 				}
 				p.Report(f)
 			}
@@ -94,12 +119,15 @@ func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 	name := l.Names()[0]
 	for _, r := range p.Stack.Releases {
 		for i := range r.Libraries {
-			if have := dynlink.OfPackage(r, &r.Libraries[i]); have.Names()[0] == name && have.Known && have.Defines(b.Import.Name, b.Import.Version) {
+			if have := dynlink.OfPackage(r, &r.Libraries[i]); have.Names()[0] == name &&
+				have.Known &&
+				have.Defines(b.Import.Name, b.Import.Version) {
 				return fmt.Sprintf("; %s of %s==%s has it", have.Path, r.Name, r.Version)
 			}
 		}
 	}
-	if s := p.Platform.Library(name); s != nil && s.Known && s.Has(b.Import.Name, b.Import.Version) {
+	if s := p.Platform.Library(name); s != nil && s.Known &&
+		s.Has(b.Import.Name, b.Import.Version) {
 		return "; that of " + p.Platform.Name + " has it"
 	}
 	return ""
@@ -108,8 +136,23 @@ func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 // folderFixes offers what can be done about the library itself; whether it helps to leave the folder out is tried for every finding.
 func folderFixes(l *dynlink.Library) []fix.Candidate {
 	if origin(l) == l.Path {
-		return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against " + l.Path + ", the library that is loaded"}}}
+		return []fix.Candidate{
+			{
+				Fix: fix.Fix{
+					Kind:  fix.KindRebuild,
+					Title: "Build against " + l.Path + ", the library that is loaded",
+				},
+			},
+		}
 	}
 	name, _, _ := strings.Cut(l.Origin, " ")
-	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: "Update " + l.Origin + " in the conda environment", Command: "conda update " + name}}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:    fix.KindEnvironment,
+				Title:   "Update " + l.Origin + " in the conda environment",
+				Command: "conda update " + name,
+			},
+		},
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 var symbolMissingInPackage = &analyzer.Rule{
@@ -23,8 +23,11 @@ The first library loaded under a SONAME serves the whole process: a RUNPATH to a
 To mend it, raise the lower bound of the requirement to the first version that has the symbol, or build against the oldest one that is allowed.
 
 Not seen: packages whose exports are not known (compat says which it could not look up).`,
-	References: []string{"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)", "glibc: elf/dl-lookup.c"},
-	Check:      checkSymbolInPackage,
+	References: []string{
+		"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)",
+		"glibc: elf/dl-lookup.c",
+	},
+	Check: checkSymbolInPackage,
 }
 
 // lack is what one object misses in one package.
@@ -38,7 +41,8 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		var lacks []*lack
 		for b := range v.Bindings().Failed() {
-			if b.Provider == nil || b.Provider.Kind != dynlink.FromPackage || b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
+			if b.Provider == nil || b.Provider.Kind != dynlink.FromPackage ||
+				b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
 				continue
 			}
 			if len(lacks) == 0 || lacks[len(lacks)-1].library != b.Provider {
@@ -56,26 +60,49 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 func reportLack(p *analyzer.Pass, l *lack) {
 	name, version, _ := strings.Cut(l.library.Origin, "==")
 	when := "the newest version that could be looked up lacks it too"
-	if first, _, ok := p.World.First(name, version, func(r *stack.Release) bool { return hasAll(r, l) }); ok {
+	if first, _, ok := p.World.First(name, version, func(r *packages.Release) bool { return hasAll(r, l) }); ok {
 		when = "the first version that has it is " + first
 	}
 	var fixes []fix.Candidate
 	if r := p.Stack.Release(name); r != nil {
-		fixes = append(fixes, p.World.OtherVersion(r, func(o *stack.Release) bool { return hasAll(o, l) }))
+		fixes = append(
+			fixes,
+			p.World.OtherVersion(r, func(o *packages.Release) bool { return hasAll(o, l) }),
+		)
 	}
-	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fmt.Sprintf("Build against %s %s, the version that is loaded", name, version)}})
+	fixes = append(
+		fixes,
+		fix.Candidate{
+			Fix: fix.Fix{
+				Kind: fix.KindRebuild,
+				Title: fmt.Sprintf(
+					"Build against %s %s, the version that is loaded",
+					name,
+					version,
+				),
+			},
+		},
+	)
 	for _, b := range l.names {
 		i := b.Import
 		p.Report(analyzer.Finding{
 			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
 			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
-			Message: fmt.Sprintf("%s imports %s from %s, which %s lacks%s; %s", l.view.Path, i.Name, l.library.Names()[0], l.library.Origin, pinnedBy(p, name), when),
+			Message: fmt.Sprintf(
+				"%s imports %s from %s, which %s lacks%s; %s",
+				l.view.Path,
+				i.Name,
+				l.library.Names()[0],
+				l.library.Origin,
+				pinnedBy(p, name),
+				when,
+			),
 		}, fixes...)
 	}
 }
 
 // hasAll tells whether a release's library of the same name has every symbol.
-func hasAll(r *stack.Release, l *lack) bool {
+func hasAll(r *packages.Release, l *lack) bool {
 	for i := range r.Libraries {
 		have := dynlink.OfPackage(r, &r.Libraries[i])
 		if have.Names()[0] != l.library.Names()[0] || !have.Known {

@@ -28,8 +28,12 @@ To mend it, build in the image of the tag, claim a newer tag, or, where the same
 A tag older than manylinux2014 (manylinux1, manylinux2010) that only promises too much for systems that nobody supports any more is a warning.
 
 Not seen: symbols that are looked up with dlsym, and versions that only another library of the package's own dependencies asks for.`,
-	References: []string{"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7", "glibc: elf/dl-version.c", "PEP 600"},
-	Check:      checkSymbolVersion,
+	References: []string{
+		"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7",
+		"glibc: elf/dl-version.c",
+		"PEP 600",
+	},
+	Check: checkSymbolVersion,
 }
 
 func checkSymbolVersion(p *analyzer.Pass) {
@@ -43,29 +47,66 @@ func checkSymbolVersion(p *analyzer.Pass) {
 	}
 	for _, v := range p.Views {
 		for b := range v.Bindings().Failed() {
-			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
+			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform ||
+				b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
 				continue
 			}
 			i := b.Import
-			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...)}
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Symbol:  i.Name,
+				Version: i.Version,
+				Library: i.Library,
+				Chain:   analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...),
+			}
 			older := b.Provider.VersionsOf(i.Name)
-			f.Message = fmt.Sprintf("%s imports %s from %s, which %s does not have%s", v.Path, analyzer.Versioned(i.Name, i.Version), i.Library, p.Platform.Name, came(node{i.Library, i.Version}))
+			f.Message = fmt.Sprintf(
+				"%s imports %s from %s, which %s does not have%s",
+				v.Path,
+				analyzer.Versioned(i.Name, i.Version),
+				i.Library,
+				p.Platform.Name,
+				came(node{i.Library, i.Version}),
+			)
 			if len(older) > 0 {
-				f.Message += fmt.Sprintf("; it has %s", analyzer.Versioned(i.Name, older[len(older)-1]))
+				f.Message += fmt.Sprintf(
+					"; it has %s",
+					analyzer.Versioned(i.Name, older[len(older)-1]),
+				)
 			}
 			f.Message += builtWith(v)
 			if !p.Asked && onlyExtinct(p.Platform, i) {
 				f.Severity = analyzer.Warning
 				f.Message += "; no system that is still supported is that old, but the tag says more than is true"
 			}
-			p.Report(f, slices.Concat(retag(), symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
+			p.Report(
+				f,
+				slices.Concat(retag(), symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
 		}
 		for _, n := range bareNodes(v) {
 			if l := p.Platform.Library(n.Library); l == nil || !l.Known || l.HasVersion(n.Version) {
 				continue
 			}
-			p.Report(analyzer.Finding{Object: v.Path, Version: n.Version, Library: n.Library, Chain: []string{v.Path, n.Library},
-				Message: fmt.Sprintf("%s needs version %s of %s, which %s does not have%s", v.Path, n.Version, n.Library, p.Platform.Name, came(n))}, slices.Concat(retag(), packed(n.Version), lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}))...)
+			p.Report(
+				analyzer.Finding{
+					Object:  v.Path,
+					Version: n.Version,
+					Library: n.Library,
+					Chain:   []string{v.Path, n.Library},
+					Message: fmt.Sprintf(
+						"%s needs version %s of %s, which %s does not have%s",
+						v.Path,
+						n.Version,
+						n.Library,
+						p.Platform.Name,
+						came(n),
+					),
+				},
+				slices.Concat(
+					retag(),
+					packed(n.Version),
+					lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}),
+				)...)
 		}
 	}
 }
@@ -97,7 +138,15 @@ func packed(version string) []fix.Candidate {
 	if version != relrVersion {
 		return nil
 	}
-	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link without packed relative relocations", Command: "-Wl,-z,nopack-relative-relocs"}}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:    fix.KindLinkFlag,
+				Title:   "Link without packed relative relocations",
+				Command: "-Wl,-z,nopack-relative-relocs",
+			},
+		},
+	}
 }
 
 // onlyExtinct tells whether a platform is older than every living one and the import is there on the oldest of those: manylinux1 and
@@ -141,20 +190,45 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			continue
 		}
 		out = append(out, fix.Candidate{
-			Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel " + q.Name, Command: "wheel tags --remove --platform-tag " + q.Name + " " + quoted(p.Facts.Path),
-				Cost: []string{fmt.Sprintf("pip no longer installs it on systems with glibc older than %s", q.LibcVersion)}},
+			Fix: fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel " + q.Name,
+				Command: "wheel tags --remove --platform-tag " + q.Name + " " + quoted(
+					p.Facts.Path,
+				),
+				Cost: []string{
+					fmt.Sprintf(
+						"pip no longer installs it on systems with glibc older than %s",
+						q.LibcVersion,
+					),
+				},
+			},
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 		})
 		break
 	}
 	if image := imageFor(p.Platform); image != "" {
-		out = append(out, fix.Candidate{Fix: fix.Fix{Kind: fix.KindImage, Title: "Build in the " + image + " image, whose toolchain has no newer versions", Command: "quay.io/pypa/" + image + "_" + p.Platform.Arch}})
+		out = append(
+			out,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindImage,
+					Title:   "Build in the " + image + " image, whose toolchain has no newer versions",
+					Command: "quay.io/pypa/" + image + "_" + p.Platform.Arch,
+				},
+			},
+		)
 	}
 	return out
 }
 
 // images are the build images of the manylinux project by the glibc they have, newest first (pypa/manylinux README).
-var images = []struct{ libc, name string }{{"2.39", "manylinux_2_39"}, {"2.34", "manylinux_2_34"}, {"2.28", "manylinux_2_28"}, {"2.17", "manylinux2014"}}
+var images = []struct{ libc, name string }{
+	{"2.39", "manylinux_2_39"},
+	{"2.34", "manylinux_2_34"},
+	{"2.28", "manylinux_2_28"},
+	{"2.17", "manylinux2014"},
+}
 
 // imageFor names the newest image that is no newer than the platform, "" when there is none.
 func imageFor(p *platform.Platform) string {
@@ -177,7 +251,8 @@ func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 			if i.Version == "" {
 				continue
 			}
-			if l := q.Library(i.Library); l == nil || l.Known && !l.Has(i.Name, i.Version) && !anywhere(q, i) {
+			if l := q.Library(i.Library); l == nil ||
+				l.Known && !l.Has(i.Name, i.Version) && !anywhere(q, i) {
 				return false
 			}
 		}
@@ -207,9 +282,25 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 	}
 	to := older[len(older)-1]
 	return []fix.Candidate{{
-		Fix: fix.Fix{Kind: fix.KindSymver, Title: fmt.Sprintf("Bind %s to its older version %s in one header that every source includes", i.Name, to),
-			Command: fmt.Sprintf(`__asm__(".symver %s,%s@%s");`, i.Name, i.Name, to), Cost: []string{"the older version's behaviour"}},
-		Change: fix.BindOlder{Reference: fix.Reference{Object: v.Path, Symbol: i.Name, Version: i.Version}, Version: to},
+		Fix: fix.Fix{
+			Kind: fix.KindSymver,
+			Title: fmt.Sprintf(
+				"Bind %s to its older version %s in one header that every source includes",
+				i.Name,
+				to,
+			),
+			Command: fmt.Sprintf(
+				`__asm__(".symver %s,%s@%s");`,
+				i.Name,
+				i.Name,
+				to,
+			),
+			Cost: []string{"the older version's behaviour"},
+		},
+		Change: fix.BindOlder{
+			Reference: fix.Reference{Object: v.Path, Symbol: i.Name, Version: i.Version},
+			Version:   to,
+		},
 	}}
 }
 

@@ -24,11 +24,13 @@ Tags older than manylinux2014 are not proposed, since nobody supports those syst
 
 func checkTagTooHigh(p *analyzer.Pass) {
 	verdict := p.Facts.Policy
-	if verdict == nil || verdict.Error != nil || p.Asked || p.Platform.Kind != platform.Policy || !p.Facts.Tagged(p.Platform.Arch) {
+	if verdict == nil || verdict.Error != nil || p.Asked || p.Platform.Kind != platform.Policy ||
+		!p.Facts.Tagged(p.Platform.Arch) {
 		return
 	}
 	lower, err := platform.Lookup(verdict.Overall, p.Platform.Arch)
-	if err != nil || lower.Arch != p.Platform.Arch || lower.Libc != "glibc" || p.Platform.Libc != "glibc" {
+	if err != nil || lower.Arch != p.Platform.Arch || lower.Libc != "glibc" ||
+		p.Platform.Libc != "glibc" {
 		return
 	}
 	if analyzer.Extinct(lower) {
@@ -39,7 +41,23 @@ func checkTagTooHigh(p *analyzer.Pass) {
 	if !analyzer.OlderRelease(lower.LibcVersion, p.Platform.LibcVersion) || !allVersions(p, lower) {
 		return
 	}
-	p.Report(analyzer.Finding{Message: fmt.Sprintf("you may claim %s: the wheel's tag says %s, and nothing in it needs a system that new", lower.Name, p.Platform.Name)},
-		fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel " + lower.Name, Command: "wheel tags --remove --platform-tag " + lower.Name + " " + quoted(p.Facts.Path)},
-			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch}})
+	p.Report(
+		analyzer.Finding{
+			Message: fmt.Sprintf(
+				"you may claim %s: the wheel's tag says %s, and nothing in it needs a system that new",
+				lower.Name,
+				p.Platform.Name,
+			),
+		},
+		fix.Candidate{
+			Fix: fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel " + lower.Name,
+				Command: "wheel tags --remove --platform-tag " + lower.Name + " " + quoted(
+					p.Facts.Path,
+				),
+			},
+			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch},
+		},
+	)
 }

@@ -25,9 +25,20 @@ Not seen: whether the policy of a system would forbid it.`,
 func checkTextRelocations(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		if v.TextRel {
-			p.Report(analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
-				Message: fmt.Sprintf("%s has relocations in its code (DT_TEXTREL), which systems with SELinux may refuse: not all of it was compiled with -fPIC", v.Path)},
-				fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Compile all of it with -fPIC, and let the linker refuse the rest", Command: "-fPIC -Wl,-z,text"}})
+			p.Report(
+				analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
+					Message: fmt.Sprintf(
+						"%s has relocations in its code (DT_TEXTREL), which systems with SELinux may refuse: not all of it was compiled with -fPIC",
+						v.Path,
+					)},
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindRebuild,
+						Title:   "Compile all of it with -fPIC, and let the linker refuse the rest",
+						Command: "-fPIC -Wl,-z,text",
+					},
+				},
+			)
 		}
 	}
 }

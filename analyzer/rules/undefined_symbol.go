@@ -40,7 +40,11 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		lost := undefined(p, v)
 		if len(v.Loading.Missing) > 0 {
-			lost = notOfMissing(p, v, lost) // whatever else is undefined may be in the missing library, and that is told already
+			lost = notOfMissing(
+				p,
+				v,
+				lost,
+			) // whatever else is undefined may be in the missing library, and that is told already
 		}
 		var elsewhereInPackage []fix.Candidate // one search for all that the object misses
 		if len(lost) > 0 && !v.Alternative {
@@ -48,8 +52,19 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		}
 		for _, b := range lost {
 			i := b.Import
-			f := analyzer.Finding{Object: v.Path, Symbol: i.Name, Version: i.Version, Library: i.Library, Chain: analyzer.Chain(v.Loading.Chain(v.Library)...)}
-			f.Message = fmt.Sprintf("%s imports %s, and nothing that it loads on %s defines it", v.Path, analyzer.Versioned(i.Name, i.Version), p.Platform.Name)
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Symbol:  i.Name,
+				Version: i.Version,
+				Library: i.Library,
+				Chain:   analyzer.Chain(v.Loading.Chain(v.Library)...),
+			}
+			f.Message = fmt.Sprintf(
+				"%s imports %s, and nothing that it loads on %s defines it",
+				v.Path,
+				analyzer.Versioned(i.Name, i.Version),
+				p.Platform.Name,
+			)
 			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
 			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
@@ -60,31 +75,87 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Changes(i.Name):
 				f.Severity = analyzer.Warning
-				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for" + moduleVersion(v)
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build for each release line of Node.js, or against Node-API, which does not change", Command: "npm rebuild"}})
+				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for" + moduleVersion(
+					v,
+				)
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindRebuild,
+							Title:   "Build for each release line of Node.js, or against Node-API, which does not change",
+							Command: "npm rebuild",
+						},
+					},
+				)
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner
 				f.Message += fmt.Sprintf("; there it is in %s, which is not in DT_NEEDED", owner)
-				fixes = append(fixes,
-					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{owner})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}},
-					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + owner + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindLinkFlag,
+							Title:   "Link " + v.Path + " with the library that has it",
+							Command: linkFlags([]string{owner}),
+						},
+						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
+					},
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindPatchelf,
+							Title:   "Add the DT_NEEDED entry to the finished object",
+							Command: "patchelf --add-needed " + owner + " " + quoted(v.Path),
+						},
+						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
+					},
+				)
 			case other != nil && inPlaceOf(v, other) != nil:
 				f.ProvidedBy = &other.Path
 				taken := inPlaceOf(v, other)
-				f.Message += fmt.Sprintf("; %s has it, but %s of %s is loaded already under the name %s, and serves whoever lists that", other.Path, taken.Path, taken.Origin, taken.Names()[0])
+				f.Message += fmt.Sprintf(
+					"; %s has it, but %s of %s is loaded already under the name %s, and serves whoever lists that",
+					other.Path,
+					taken.Path,
+					taken.Origin,
+					taken.Names()[0],
+				)
 			case other != nil:
 				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
-				f.Message += fmt.Sprintf("; %s has it, which works only when that was loaded with RTLD_GLOBAL before", other.Path)
+				f.Message += fmt.Sprintf(
+					"; %s has it, which works only when that was loaded with RTLD_GLOBAL before",
+					other.Path,
+				)
 				fixes = append(fixes, needed(p, v, other))
 			case hidden(v, i.Name) != nil:
 				l := hidden(v, i.Name)
 				f.ProvidedBy = &l.Path
-				f.Message += fmt.Sprintf("; %s of %s has it and is loaded before, but only for those who list it: it was not opened with RTLD_GLOBAL", l.Path, l.Origin)
+				f.Message += fmt.Sprintf(
+					"; %s of %s has it and is loaded before, but only for those who list it: it was not opened with RTLD_GLOBAL",
+					l.Path,
+					l.Origin,
+				)
 				soname := l.Names()[0]
-				fixes = append(fixes,
-					fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: "Link " + v.Path + " with the library that has it", Command: linkFlags([]string{soname})}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}},
-					fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry to the finished object", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindLinkFlag,
+							Title:   "Link " + v.Path + " with the library that has it",
+							Command: linkFlags([]string{soname}),
+						},
+						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
+					},
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:    fix.KindPatchelf,
+							Title:   "Add the DT_NEEDED entry to the finished object",
+							Command: "patchelf --add-needed " + soname + " " + quoted(v.Path),
+						},
+						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
+					},
+				)
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += "; the object is one of several of which one is loaded at run time"
@@ -93,10 +164,22 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
 				f.Message += "; the program that loads it would have to"
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against the headers and libraries of the program that loads it"}})
+				fixes = append(
+					fixes,
+					fix.Candidate{
+						Fix: fix.Fix{
+							Kind:  fix.KindRebuild,
+							Title: "Build against the headers and libraries of the program that loads it",
+						},
+					},
+				)
 			}
 			if twin, of, flag := otherStringABI(v, i.Name); of != nil {
-				f.Message += fmt.Sprintf("; %s has %s, the same function with the other ABI of std::string", of.Names()[0], twin)
+				f.Message += fmt.Sprintf(
+					"; %s has %s, the same function with the other ABI of std::string",
+					of.Names()[0],
+					twin,
+				)
 				fixes = append(fixes, withStringABI(of, flag)...)
 			}
 			p.Report(f, fixes...)
@@ -104,7 +187,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	}
 }
 
-// moduleVersion says for which NODE_MODULE_VERSION an addon registers itself, "" where its exports do not tell (node.h, NODE_MODULE_INITIALIZER_BASE).
+// moduleVersion says for which NODE_MODULE_VERSION an addon registers itself, "" where its exports
+// do not tell (node.h, NODE_MODULE_INITIALIZER_BASE).
 func moduleVersion(v *analyzer.View) string {
 	for _, e := range v.Exports.All() {
 		if n, ok := strings.CutPrefix(e.Name, "node_register_module_v"); ok && n != "" {
@@ -114,19 +198,25 @@ func moduleVersion(v *analyzer.View) string {
 	return ""
 }
 
-// inPlaceOf finds a library of another package that the object got under the name of one of the artifact.
+// inPlaceOf finds a library of another package that the object got under the name of one of the
+// artifact.
 func inPlaceOf(v *analyzer.View, own *dynlink.Library) *dynlink.Library {
 	for _, f := range v.Loading.Found {
-		if l := f.Library; l != own && l.Kind == dynlink.FromPackage && own.SONAME != "" && l.SONAME == own.SONAME {
+		if l := f.Library; l != own && l.Kind == dynlink.FromPackage && own.SONAME != "" &&
+			l.SONAME == own.SONAME {
 			return l
 		}
 	}
 	return nil
 }
 
-// hidden finds a library that is loaded before the object, defines a symbol, and is not in the global scope.
+// hidden finds a library that is loaded before the object, defines a symbol, and is not in the
+// global scope.
 func hidden(v *analyzer.View, symbol string) *dynlink.Library {
-	i := slices.IndexFunc(v.Loading.Hidden, func(l *dynlink.Library) bool { return l.Known && l.Defines(symbol, "") })
+	i := slices.IndexFunc(
+		v.Loading.Hidden,
+		func(l *dynlink.Library) bool { return l.Known && l.Defines(symbol, "") },
+	)
 	if i < 0 {
 		return nil
 	}
@@ -139,17 +229,20 @@ func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	ofHost := ofHost(p, v)
 	for b := range v.Bindings().Failed() {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
-		if (b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) && !ofHost(b.Import.Name) {
+		if (b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) &&
+			!ofHost(b.Import.Name) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// minSimilar is how much of a mangled name has to agree with those of a library before it is held to be that library's: _ZN8Shiboken and a little more.
+// minSimilar is how much of a mangled name has to agree with those of a library before it is held
+// to be that library's: _ZN8Shiboken and a little more.
 const minSimilar = 16
 
-// notOfMissing keeps what a missing library can't have: C++ names that begin like those of a library that is there, where only system libraries of C are missing.
+// notOfMissing keeps what a missing library can't have: C++ names that begin like those of a
+// library that is there, where only system libraries of C are missing.
 func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
 	for _, m := range v.Loading.Missing {
 		if _, known := platform.Known(m.Name); !known && !ofInterpreter(p, m.Name) {
@@ -157,9 +250,11 @@ func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []
 		}
 	}
 	return slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
-		return !strings.HasPrefix(b.Import.Name, "_Z") || !slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
-			return f.Library.Kind == dynlink.FromPackage && f.Library.Known && f.Library.Similar(b.Import.Name) >= minSimilar
-		})
+		return !strings.HasPrefix(b.Import.Name, "_Z") ||
+			!slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+				return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
+					f.Library.Similar(b.Import.Name) >= minSimilar
+			})
 	})
 }
 
@@ -186,8 +281,20 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 // needed offers to list a library of the artifact, with a path to it where the wheel has none yet.
 func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidate {
 	soname := l.Names()[0]
-	c := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the DT_NEEDED entry", Command: "patchelf --add-needed " + soname + " " + quoted(v.Path)}, Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}}
-	if to := runPath(v, path.Dir(l.Path)); p.Facts.Kind == "wheel" && to != "" && !leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path)) { // patchelf 0.12 forgets one of two edits
+	c := fix.Candidate{
+		Fix: fix.Fix{
+			Kind:    fix.KindPatchelf,
+			Title:   "Add the DT_NEEDED entry",
+			Command: "patchelf --add-needed " + soname + " " + quoted(v.Path),
+		},
+		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
+	}
+	if to := runPath(v, path.Dir(l.Path)); p.Facts.Kind == "wheel" && to != "" &&
+		!leadsTo(
+			v.Library,
+			ownPaths(v.Library),
+			path.Dir(l.Path),
+		) { // patchelf 0.12 forgets one of two edits
 		c.Fix.Title = "Add the DT_NEEDED entry, and a path to the library"
 		c.Fix.Command += " && patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
@@ -195,7 +302,8 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 	return c
 }
 
-// ownPaths are the directories that the loader searches for what a library needs by itself: DT_RUNPATH, or DT_RPATH without it.
+// ownPaths are the directories that the loader searches for what a library needs by itself:
+// DT_RUNPATH, or DT_RPATH without it.
 func ownPaths(l *dynlink.Library) string {
 	if l.RunPath != "" {
 		return l.RunPath

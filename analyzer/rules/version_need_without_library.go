@@ -22,8 +22,11 @@ Where the library is loaded all the same, by the process (Python has libc, libm,
 defines is told as undefined-symbol.
 
 Not seen on musl, which knows no versions.`,
-	References: []string{"glibc: elf/dl-version.c, _dl_check_map_versions", "LSB Core 5.0, chapter 10.7"},
-	Check:      checkVersionNeed,
+	References: []string{
+		"glibc: elf/dl-version.c, _dl_check_map_versions",
+		"LSB Core 5.0, chapter 10.7",
+	},
+	Check: checkVersionNeed,
 }
 
 func checkVersionNeed(p *analyzer.Pass) {
@@ -37,21 +40,41 @@ func checkVersionNeed(p *analyzer.Pass) {
 		for _, need := range v.VersionNeeds {
 			named := func(l *dynlink.Library) bool { return slices.Contains(l.Names(), need.Library) }
 			told := func(b dynlink.Binding) bool { return b.Outcome == dynlink.NoSymbol && b.Import.Library == need.Library }
-			listed := slices.Contains(v.Needed, need.Library) || slices.Contains(v.Library.Needed, need.Library)
-			if need.Library == "" || listed || slices.ContainsFunc(scopeOf(p, v), named) || slices.ContainsFunc(slices.Collect(v.Bindings().Failed()), told) {
+			listed := slices.Contains(v.Needed, need.Library) ||
+				slices.Contains(v.Library.Needed, need.Library)
+			if need.Library == "" || listed || slices.ContainsFunc(scopeOf(p, v), named) ||
+				slices.ContainsFunc(slices.Collect(v.Bindings().Failed()), told) {
 				continue
 			}
-			f := analyzer.Finding{Object: v.Path, Library: need.Library, Chain: []string{v.Path, need.Library}}
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Library: need.Library,
+				Chain:   []string{v.Path, need.Library},
+			}
 			if len(need.Versions) > 0 {
 				f.Version = need.Versions[0].Name
 			}
-			f.Message = fmt.Sprintf("%s needs version %s of %s, which is not in DT_NEEDED and which nothing that it loads brings: the loader stops the process", v.Path, f.Version, need.Library)
+			f.Message = fmt.Sprintf(
+				"%s needs version %s of %s, which is not in DT_NEEDED and which nothing that it loads brings: the loader stops the process",
+				v.Path,
+				f.Version,
+				need.Library,
+			)
 			if v.Alternative || v.Host != analyzer.HostPython {
 				f.Severity = analyzer.Warning
 				f.Message += ", unless the program has loaded it before"
 			}
-			p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Put the DT_NEEDED entry back", Command: "patchelf --add-needed " + need.Library + " " + quoted(v.Path)},
-				Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}}})
+			p.Report(
+				f,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindPatchelf,
+						Title:   "Put the DT_NEEDED entry back",
+						Command: "patchelf --add-needed " + need.Library + " " + quoted(v.Path),
+					},
+					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
+				},
+			)
 		}
 	}
 }

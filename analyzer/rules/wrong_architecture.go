@@ -22,10 +22,20 @@ func checkArchitecture(p *analyzer.Pass) {
 		return
 	}
 	for _, o := range p.Facts.Objects {
-		if o.Arch() == p.Platform.Arch || p.Facts.Tagged(o.Arch()) || !p.Facts.Tagged(p.Platform.Arch) {
+		if o.Arch() == p.Platform.Arch || p.Facts.Tagged(o.Arch()) ||
+			!p.Facts.Tagged(p.Platform.Arch) {
 			continue
 		}
-		f := analyzer.Finding{Object: o.Path, Chain: []string{o.Path}, Message: fmt.Sprintf("%s is built for %s, and the wheel's tag names %s", o.Path, o.Arch(), p.Platform.Arch)}
+		f := analyzer.Finding{
+			Object: o.Path,
+			Chain:  []string{o.Path},
+			Message: fmt.Sprintf(
+				"%s is built for %s, and the wheel's tag names %s",
+				o.Path,
+				o.Arch(),
+				p.Platform.Arch,
+			),
+		}
 		if o.Extension() {
 			f.Severity = analyzer.Error
 		}

@@ -4,24 +4,26 @@ import (
 	"path"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/asked"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// answers numbers the libraries of a system, and remembers who defines what they import and who answers to what they need. Without it each link asks each library
-// that it reads for each import of each other: with hundreds of libraries, as in vtk's wheel, that is billions of questions.
+// answers numbers the libraries of a system, and remembers who defines what they import and who
+// answers to what they need. Without it each link asks each library that it reads for each import
+// of each other: with hundreds of libraries, as in vtk's wheel, that is billions of questions.
 type answers struct {
-	names   *asked.Names
+	names   *symindex.Names
 	number  map[*Library]int32
 	entries []entry // by number
 	*definitions
 }
 
-// definitions are who defines what, by the libraries' exports and imports alone: systems in which only needs and paths differ share them.
+// definitions are who defines what, by the libraries' exports and imports alone: systems in which
+// only needs and paths differ share them.
 type definitions struct {
-	rows     asked.Rows       // who has a name under any version, in order of entries
-	gathered int              // names that rows were gathered for
-	known    [2]asked.Answers // by way: who defines what a question asks for
-	ways     [][2]*served     // by number of the library
+	rows     symindex.Rows       // who has a name under any version, in order of entries
+	gathered int                 // names that rows were gathered for
+	known    [2]symindex.Answers // by way: who defines what a question asks for
+	ways     [][2]*served        // by number of the library
 }
 
 // entry is a library of a system.
@@ -43,15 +45,18 @@ const (
 	binding
 )
 
-// served is who served the imports of a library in an earlier link or load. Where the same are there again, only what was open has to be looked at.
+// served is who served the imports of a library in an earlier link or load. Where the same are
+// there again, only what was open has to be looked at.
 type served struct {
 	questions []int32 // by import
-	strong    []int32 // the imports that somebody has to define, without those that need a closer look
-	closer    []int32 // those: the kind or the place of the definition matters
-	early     []int32 // strong ones that decide, before all is read, which of gcc's own libraries GNU ld takes
-	uses      []int32 // libraries that served the strong ones
-	open      []int32 // strong ones that nobody served
-	ok        bool    // uses and open are there
+	// the imports that somebody has to define, without those that need a closer look
+	strong []int32
+	closer []int32 // those: the kind or the place of the definition matters
+	// strong ones that decide, before all is read, which of gcc's own libraries GNU ld takes
+	early []int32
+	uses  []int32 // libraries that served the strong ones
+	open  []int32 // strong ones that nobody served
+	ok    bool    // uses and open are there
 }
 
 // take numbers libraries. What was found out before is forgotten.
@@ -89,11 +94,14 @@ func (s *System) take(libraries ...*Library) {
 	s.needed, s.definitions = len(needed), &definitions{ways: make([][2]*served, len(s.entries))}
 }
 
-// Share takes over what another system found out of who defines what, where only needs and paths differ between them.
+// Share takes over what another system found out of who defines what, where only needs and paths
+// differ between them.
 func (s *System) Share(other *System) {
-	if s.platform == other.platform && s.names == other.names && slices.EqualFunc(s.entries, other.entries, func(a, b entry) bool {
-		return a.symbols == b.symbols && a.SONAME == b.SONAME && a.plain == b.plain && a.Imports == b.Imports
-	}) {
+	if s.platform == other.platform && s.names == other.names &&
+		slices.EqualFunc(s.entries, other.entries, func(a, b entry) bool {
+			return a.symbols == b.symbols && a.SONAME == b.SONAME && a.plain == b.plain &&
+				a.Imports == b.Imports
+		}) {
 		s.definitions = other.definitions
 	}
 }
@@ -108,13 +116,16 @@ func (s *System) learn(l *Library) {
 // gather takes in what is asked for meanwhile.
 func (s *System) gather() {
 	if s.gathered != s.names.Len() {
-		s.gathered, s.known = s.names.Len(), [2]asked.Answers{}
-		s.rows = s.names.Gather(len(s.entries), func(table int32, yield func(name, export int32)) { s.entries[table].symbols.each(s.names, yield) })
+		s.gathered, s.known = s.names.Len(), [2]symindex.Answers{}
+		s.rows = s.names.Gather(
+			len(s.entries),
+			func(table int32, yield func(name, export int32)) { s.entries[table].symbols.each(s.names, yield) },
+		)
 	}
 }
 
 // of lists the rows of a name.
-func (s *System) of(name int32) []asked.Row {
+func (s *System) of(name int32) []symindex.Row {
 	s.gather()
 	return s.rows.Of(name)
 }
@@ -124,7 +135,7 @@ func (s *System) definers(question int32, way int) []int32 {
 	s.gather()
 	return s.known[way].Of(question, func(out []int32) []int32 {
 		q := s.names.Question(question)
-		for lib, own := range asked.ByTable(s.rows.Of(q.Name)) {
+		for lib, own := range symindex.ByTable(s.rows.Of(q.Name)) {
 			if s.oneServes(own, way, q.Symbol, q.Version) {
 				out = append(out, lib)
 			}
@@ -134,12 +145,15 @@ func (s *System) definers(question int32, way int) []int32 {
 }
 
 // oneServes tells whether one of a library's rows of a name serves a reference to it.
-func (s *System) oneServes(own []asked.Row, way int, name, version string) bool {
+func (s *System) oneServes(own []symindex.Row, way int, name, version string) bool {
 	x := s.entries[own[0].Table].symbols
 	if way == binding {
 		return x.bindsAmong(own, name, version)
 	}
-	return slices.ContainsFunc(own, func(r asked.Row) bool { return x.linksAt(r.Export, name, version) })
+	return slices.ContainsFunc(
+		own,
+		func(r symindex.Row) bool { return x.linksAt(r.Export, name, version) },
+	)
 }
 
 // imports sorts the imports of a library for one way to ask.
@@ -160,7 +174,11 @@ func (s *System) imports(lib int32, way int) *served {
 				w.closer = append(w.closer, int32(n))
 				continue
 			}
-			if slices.ContainsFunc(s.definers(w.questions[n], linking), func(d int32) bool { return slices.Contains(wanted, d) }) || i.Version == "" && inArchives(s.platform, i.Name) {
+			if slices.ContainsFunc(
+				s.definers(w.questions[n], linking),
+				func(d int32) bool { return slices.Contains(wanted, d) },
+			) ||
+				i.Version == "" && inArchives(s.platform, i.Name) {
 				w.early = append(w.early, int32(n))
 			}
 		case binding:
@@ -169,7 +187,8 @@ func (s *System) imports(lib int32, way int) *served {
 			}
 			if slices.ContainsFunc(s.definers(w.questions[n], binding), func(d int32) bool {
 				x := s.entries[d].Library
-				return i.Version != "" && x.plain || choosesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
+				return i.Version != "" && x.plain ||
+					choosesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
 			}) {
 				w.closer = append(w.closer, int32(n))
 				continue
@@ -192,7 +211,8 @@ func (s *System) gccs() []int32 {
 	return out
 }
 
-// unserved lists the strong imports of a library that nothing of a set defines, those that need a closer look left out.
+// unserved lists the strong imports of a library that nothing of a set defines, those that need a
+// closer look left out.
 func (s *System) unserved(lib int32, way int, has []bool) []int32 {
 	w := s.imports(lib, way)
 	inSet := func(d int32) bool { return has[d] }
@@ -219,7 +239,8 @@ func (s *System) unserved(lib int32, way int, has []bool) []int32 {
 	return slices.Clone(w.open)
 }
 
-// Definer is the first of some libraries that defines a name that is imported somewhere: one to which a linker binds, else one to which the loader does; nil where none does.
+// Definer is the first of some libraries that defines a name that is imported somewhere: one to
+// which a linker binds, else one to which the loader does; nil where none does.
 func (s *System) Definer(name string, among []*Library) *Library {
 	number := s.names.Name(name)
 	if number < 0 {
@@ -227,9 +248,10 @@ func (s *System) Definer(name string, among []*Library) *Library {
 	}
 	for _, way := range []int{linking, binding} {
 		best := -1
-		for lib, own := range asked.ByTable(s.of(number)) {
+		for lib, own := range symindex.ByTable(s.of(number)) {
 			if s.oneServes(own, way, name, "") {
-				if k := slices.Index(among, s.entries[lib].Library); k >= 0 && (best < 0 || k < best) {
+				if k := slices.Index(among, s.entries[lib].Library); k >= 0 &&
+					(best < 0 || k < best) {
 					best = k
 				}
 			}

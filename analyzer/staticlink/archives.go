@@ -12,7 +12,8 @@ import (
 // archive is a static library, or a start file, that gcc puts on every line.
 type archive struct {
 	name string
-	has  func(p *platform.Platform, symbol string) bool // as a hidden symbol, which no shared library may refer to
+	// as a hidden symbol, which no shared library may refer to
+	has func(p *platform.Platform, symbol string) bool
 }
 
 var (
@@ -30,7 +31,8 @@ var libgccARM string
 //go:embed archives/libgcc-i686.txt
 var libgccI686 string
 
-// hiddenMembers are the hidden symbols of libgcc.a by architecture; empty for one that was not read.
+// hiddenMembers are the hidden symbols of libgcc.a by architecture; empty for one that was not
+// read.
 var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 	byArch := map[string]map[string]bool{}
 	for arch, text := range map[string]string{"x86_64": libgccX86, "aarch64": libgccARM, "i686": libgccI686} {
@@ -43,38 +45,85 @@ var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 	return byArch
 })
 
-// inLibgcc tells whether libgcc.a has a symbol, as a hidden one. GCC 12 added half precision; it came to distributions with glibc 2.36.
+// inLibgcc tells whether libgcc.a has a symbol, as a hidden one. GCC 12 added half precision; it
+// came to distributions with glibc 2.36.
 func inLibgcc(p *platform.Platform, name string) bool {
-	if !strings.HasPrefix(name, "__") || !hiddenMembers()[p.Arch][name] { // all of them begin so, and hardly anything else that is asked for does
+	if !strings.HasPrefix(name, "__") ||
+		// all of them begin so, and hardly anything else that is asked for does
+		!hiddenMembers()[p.Arch][name] {
 		return false
 	}
-	return !older(p, "2.36") || p.Arch == "aarch64" || !strings.Contains(name, "hf") && name != "__extendsfdf2" && name != "__truncdfsf2"
+	return !older(p, "2.36") || p.Arch == "aarch64" ||
+		!strings.Contains(name, "hf") && name != "__extendsfdf2" && name != "__truncdfsf2"
 }
 
 // alwaysNonshared are in libc_nonshared.a of every glibc; the others went into libc.so.6 with 2.33.
 var (
-	alwaysNonshared = []string{"atexit", "at_quick_exit", "pthread_atfork", "__pthread_atfork", "__stack_chk_fail_local"}
-	oldNonshared    = []string{"stat", "fstat", "lstat", "stat64", "fstat64", "lstat64", "fstatat", "fstatat64", "mknod", "mknodat", "__stat", "__fstat", "__lstat", "__mknod"}
+	alwaysNonshared = []string{
+		"atexit",
+		"at_quick_exit",
+		"pthread_atfork",
+		"__pthread_atfork",
+		"__stack_chk_fail_local",
+	}
+	oldNonshared = []string{
+		"stat",
+		"fstat",
+		"lstat",
+		"stat64",
+		"fstat64",
+		"lstat64",
+		"fstatat",
+		"fstatat64",
+		"mknod",
+		"mknodat",
+		"__stat",
+		"__fstat",
+		"__lstat",
+		"__mknod",
+	}
 )
 
 func inNonshared(p *platform.Platform, name string) bool {
-	return slices.Contains(alwaysNonshared, name) || slices.Contains(oldNonshared, name) && older(p, "2.33")
+	return slices.Contains(alwaysNonshared, name) ||
+		slices.Contains(oldNonshared, name) && older(p, "2.33")
 }
 
 // inArchives tells whether one of them has a symbol. No C++ name is among theirs.
 func inArchives(p *platform.Platform, name string) bool {
-	return !strings.HasPrefix(name, "_Z") && (inLibgcc(p, name) || inNonshared(p, name) || inStartFiles(p, name))
+	return !strings.HasPrefix(name, "_Z") &&
+		(inLibgcc(p, name) || inNonshared(p, name) || inStartFiles(p, name))
 }
 
 func inStartFiles(_ *platform.Platform, name string) bool {
 	return slices.Contains([]string{"_init", "_fini", "__dso_handle", "__TMC_END__"}, name)
 }
 
-// ofProgram tells whether every program defines a symbol: its own, its start files' or the linker script's.
+// ofProgram tells whether every program defines a symbol: its own, its start files' or the linker
+// script's.
 func ofProgram(p *platform.Platform, name string) bool {
 	switch name {
-	case "main", "_start", "data_start", "__data_start", "_IO_stdin_used", "__bss_start", "_edata", "edata", "_end", "end", "etext", "_etext", "__etext",
-		"__executable_start", "__ehdr_start", "__init_array_start", "__init_array_end", "__fini_array_start", "__fini_array_end", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_":
+	case "main",
+		"_start",
+		"data_start",
+		"__data_start",
+		"_IO_stdin_used",
+		"__bss_start",
+		"_edata",
+		"edata",
+		"_end",
+		"end",
+		"etext",
+		"_etext",
+		"__etext",
+		"__executable_start",
+		"__ehdr_start",
+		"__init_array_start",
+		"__init_array_end",
+		"__fini_array_start",
+		"__fini_array_end",
+		"_DYNAMIC",
+		"_GLOBAL_OFFSET_TABLE_":
 		return true
 	case "__libc_csu_init", "__libc_csu_fini":
 		return older(p, "2.34")
@@ -82,12 +131,16 @@ func ofProgram(p *platform.Platform, name string) bool {
 	return false
 }
 
-// emptyArchive tells whether -lX finds an archive without members: glibc 2.34 took these libraries into libc.so.6 and left no link to the old one.
+// emptyArchive tells whether -lX finds an archive without members: glibc 2.34 took these libraries
+// into libc.so.6 and left no link to the old one.
 func emptyArchive(p *platform.Platform, soname string) bool {
 	return Merged(soname) && !older(p, "2.34")
 }
 
 // Merged tells whether glibc 2.34 took a library into libc.so.6.
 func Merged(soname string) bool {
-	return slices.Contains([]string{"libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"}, soname)
+	return slices.Contains(
+		[]string{"libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"},
+		soname,
+	)
 }

@@ -3,9 +3,9 @@ package staticlink
 import (
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
 // Kind says what a linker complains of.
@@ -21,14 +21,17 @@ const (
 type Problem struct {
 	Kind   Kind
 	Import elfobj.Import
-	By     *Library   // the library that refers to it: the one linked against, or one that its needs lead to
-	In     string     // of Hidden the file that has it, of TLSMismatch the library
-	Chain  []*Library // who needs whom, from the library linked against to By
-	// Missing is the library that should have it and was not found: the one its version names, or the first missing one; "" where none is.
+	// the library that refers to it: the one linked against, or one that its needs lead to
+	By    *Library
+	In    string     // of Hidden the file that has it, of TLSMismatch the library
+	Chain []*Library // who needs whom, from the library linked against to By
+	// Missing is the library that should have it and was not found: the one its version names, or
+	// the first missing one; "" where none is.
 	Missing string
 }
 
-// Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found (try using -rpath or -rpath-link)".
+// Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found (try
+// using -rpath or -rpath-link)".
 type Missing struct {
 	Name string
 	By   *Library
@@ -78,9 +81,21 @@ type question struct{ name, version string }
 // Link links a neutral program against lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 	s.learn(lib)
-	l := &link{System: s, line: line, from: map[*Library]*Library{}, has: make([]bool, len(s.entries)), answered: make([]bool, s.needed), result: &Result{}}
+	l := &link{
+		System:   s,
+		line:     line,
+		from:     map[*Library]*Library{},
+		has:      make([]bool, len(s.entries)),
+		answered: make([]bool, s.needed),
+		result:   &Result{},
+	}
 	if line.CXX {
-		l.line.After = append(slices.Clone(line.After), Named{"libstdc++.so.6", true}, Named{"libm.so.6", true}, Named{"libgcc_s.so.1", true})
+		l.line.After = append(
+			slices.Clone(line.After),
+			Named{"libstdc++.so.6", true},
+			Named{"libm.so.6", true},
+			Named{"libgcc_s.so.1", true},
+		)
 	}
 	if by == GNU {
 		l.gnu(lib)
@@ -95,13 +110,16 @@ func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 type link struct {
 	*System
 	line     Line
-	read     []*Library            // whose symbols are in the table
-	has      []bool                // the same, by number
-	answered []bool                // by number of a name: something that was read answers to it
-	open     []reference           // strong references that nothing read so far defines; until all is read only those that matter before, but for whole
-	whole    bool                  // the line has libraries that only a look at all references keeps or drops
-	from     map[*Library]*Library // who needs a library that was read for that
-	result   *Result
+	read     []*Library // whose symbols are in the table
+	has      []bool     // the same, by number
+	answered []bool     // by number of a name: something that was read answers to it
+	// strong references that nothing read so far defines; until all is read only those that matter
+	// before, but for whole
+	open []reference
+	// the line has libraries that only a look at all references keeps or drops
+	whole  bool
+	from   map[*Library]*Library // who needs a library that was read for that
+	result *Result
 }
 
 // reference is an import of a library.
@@ -119,7 +137,8 @@ type place struct {
 	at int32
 }
 
-// reads puts a library into the table, without a look at what it refers to, and tells whether it is new.
+// reads puts a library into the table, without a look at what it refers to, and tells whether it is
+// new.
 func (l *link) reads(lib *Library) bool {
 	n := l.number[lib]
 	if l.has[n] {
@@ -150,15 +169,24 @@ func (l *link) add(lib *Library, keep bool) {
 		if !l.whole {
 			strong = w.early
 		}
-		l.refer(lib, slices.DeleteFunc(slices.Clone(strong), func(n int32) bool { return l.defined(w.questions[n]) }))
+		l.refer(
+			lib,
+			slices.DeleteFunc(
+				slices.Clone(strong),
+				func(n int32) bool { return l.defined(w.questions[n]) },
+			),
+		)
 	}
 }
 
-// refer adds what a library refers to and nothing that was read defines: of its strong imports those that are open.
+// refer adds what a library refers to and nothing that was read defines: of its strong imports
+// those that are open.
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
-		if !l.served(reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n]}) {
+		if !l.served(
+			reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n]},
+		) {
 			open = append(open, n)
 		}
 	}
@@ -170,16 +198,29 @@ func (l *link) leave(lib *Library, open []int32, hidden map[place]string) {
 	w := l.imports(l.number[lib], linking)
 	slices.Sort(open)
 	for _, n := range open {
-		l.open = append(l.open, reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n], hidden: hidden[place{lib, n}]})
+		l.open = append(
+			l.open,
+			reference{
+				Import:   lib.Imports.At(int(n)),
+				by:       lib,
+				at:       n,
+				question: w.questions[n],
+				hidden:   hidden[place{lib, n}],
+			},
+		)
 	}
 }
 
 // defined tells whether a library that was read defines what a question asks for.
 func (l *link) defined(question int32) bool {
-	return slices.ContainsFunc(l.definers(question, linking), func(d int32) bool { return l.has[d] })
+	return slices.ContainsFunc(
+		l.definers(question, linking),
+		func(d int32) bool { return l.has[d] },
+	)
 }
 
-// served tells whether a library that was read defines what is referred to. The first one read does, which matters where its kind may be wrong.
+// served tells whether a library that was read defines what is referred to. The first one read
+// does, which matters where its kind may be wrong.
 func (l *link) served(r reference) bool {
 	if r.Kind != "tls" {
 		return l.defined(r.question)
@@ -257,16 +298,23 @@ func (l *link) asNeeded(soname string) {
 	}
 }
 
-// wants tells whether a library is kept under --as-needed: it defines what is undefined so far, and no library read so far needs it by itself
-// (bfd/elflink.c, on_needed_list).
+// wants tells whether a library is kept under --as-needed: it defines what is undefined so far, and
+// no library read so far needs it by itself (bfd/elflink.c, on_needed_list).
 func (l *link) wants(x *Library) bool {
-	if slices.ContainsFunc(l.read, func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) }) {
+	if slices.ContainsFunc(
+		l.read,
+		func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) },
+	) {
 		return false
 	}
-	return slices.ContainsFunc(l.open, func(r reference) bool { return r.hidden == "" && l.defines(x, r) })
+	return slices.ContainsFunc(
+		l.open,
+		func(r reference) bool { return r.hidden == "" && l.defines(x, r) },
+	)
 }
 
-// fetch takes the members of a static library that are asked for: a shared library's reference is enough for GNU ld.
+// fetch takes the members of a static library that are asked for: a shared library's reference is
+// enough for GNU ld.
 func (l *link) fetch(a archive) {
 	for i := range l.open {
 		if r := &l.open[i]; r.hidden == "" && r.Version == "" && a.has(l.platform, r.Name) {
@@ -321,19 +369,29 @@ func (l *link) follow() {
 // judge sums up what is still open of some libraries.
 func (l *link) judge(of []*Library) {
 	unknown := slices.ContainsFunc(l.read, func(x *Library) bool { return !x.Known })
-	absent := slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return bringable(m.Name) })
+	absent := slices.ContainsFunc(
+		l.result.Missing,
+		func(m Missing) bool { return bringable(m.Name) },
+	)
 	for _, r := range l.open {
 		switch {
 		case !slices.Contains(of, r.by):
 		case r.hidden != "":
-			// Any definition of a shared library spares it, were it for old programs only: pthread_atfork of glibc 2.34 and later.
-			if !l.line.Shared && !slices.ContainsFunc(l.of(l.names.Question(r.question).Name), func(d asked.Row) bool { return l.has[d.Table] }) {
+			// Any definition of a shared library spares it, were it for old programs only:
+			// pthread_atfork of glibc 2.34 and later.
+			if !l.line.Shared &&
+				!slices.ContainsFunc(
+					l.of(l.names.Question(r.question).Name),
+					func(d symindex.Row) bool { return l.has[d.Table] },
+				) {
 				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
 			}
 		case (unknown || absent) && l.undecided(r.Import, unknown):
 			l.result.Undecided = append(l.result.Undecided, r.Import)
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
-			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
+			l.report(
+				Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)},
+			)
 		}
 	}
 }
@@ -343,16 +401,22 @@ func (l *link) report(p Problem) {
 	for x := p.By; x != nil && len(p.Chain) < len(l.read); x = l.from[x] {
 		p.Chain = slices.Insert(p.Chain, 0, x)
 	}
-	if last := len(l.result.Problems) - 1; last < 0 || l.result.Problems[last].Import != p.Import || l.result.Problems[last].By != p.By {
+	if last := len(l.result.Problems) - 1; last < 0 || l.result.Problems[last].Import != p.Import ||
+		l.result.Problems[last].By != p.By {
 		l.result.Problems = append(l.result.Problems, p)
 	}
 }
 
-// undecided tells whether a library of which only the name is known may define the reference. A version is its own library's, and that may be known. A library
-// that is not even there (unknown is false) is not thought to define what the platform's own ones do: dlopen is libdl's.
+// undecided tells whether a library of which only the name is known may define the reference. A
+// version is its own library's, and that may be known. A library that is not even there (unknown is
+// false) is not thought to define what the platform's own ones do: dlopen is libdl's.
 func (l *link) undecided(i elfobj.Import, unknown bool) bool {
 	if i.Library == "" {
-		return unknown || !slices.ContainsFunc(l.platform.Libraries(), func(p *platform.Library) bool { _, ok := p.Default(i.Name); return ok })
+		return unknown ||
+			!slices.ContainsFunc(
+				l.platform.Libraries(),
+				func(p *platform.Library) bool { _, ok := p.Default(i.Name); return ok },
+			)
 	}
 	for _, x := range l.read {
 		if x.AnswersTo(i.Library) {
@@ -372,7 +436,8 @@ func (l *link) missing(i elfobj.Import) string {
 	return ""
 }
 
-// bringable tells whether a driver or a system package is known to bring a library, so that a machine that links may have it.
+// bringable tells whether a driver or a system package is known to bring a library, so that a
+// machine that links may have it.
 func bringable(name string) bool {
 	_, ok := platform.Known(name)
 	return ok

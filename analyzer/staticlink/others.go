@@ -2,7 +2,8 @@ package staticlink
 
 import "slices"
 
-// other is gold, lld or mold: all that the line names is in the table, what --as-needed guards too; nothing is followed.
+// other is gold, lld or mold: all that the line names is in the table, what --as-needed guards too;
+// nothing is followed.
 func (l *link) other(by Linker, lib *Library) {
 	l.whole = true
 	for _, n := range l.expand(l.line.Before) {
@@ -10,7 +11,10 @@ func (l *link) other(by Linker, lib *Library) {
 	}
 	l.add(lib, true)
 	for _, n := range l.expand(l.line.After) {
-		l.add(n.library, !n.AsNeeded) // what is as needed is dropped: the program itself wants nothing of it
+		l.add(
+			n.library,
+			!n.AsNeeded,
+		) // what is as needed is dropped: the program itself wants nothing of it
 	}
 	l.add(l.provided("libgcc_s.so.1"), false)
 	l.add(l.provided("libc.so.6"), true)
@@ -30,6 +34,10 @@ func (l *link) other(by Linker, lib *Library) {
 		}
 	}
 	l.judge(judged)
-	// A hidden member serves the link and is not exported: the program fails when it runs, and no word is said before.
-	l.result.Problems = slices.DeleteFunc(l.result.Problems, func(p Problem) bool { return p.Kind == Hidden })
+	// A hidden member serves the link and is not exported: the program fails when it runs, and no
+	// word is said before.
+	l.result.Problems = slices.DeleteFunc(
+		l.result.Problems,
+		func(p Problem) bool { return p.Kind == Hidden },
+	)
 }

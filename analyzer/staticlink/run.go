@@ -6,12 +6,15 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Run tells whether a program that needs these libraries starts with LD_BIND_NOW, with the files of the system within the loader's reach: what is missing or undefined
-// then, in the loader's terms. Both are empty when it starts.
+// Run tells whether a program that needs these libraries starts with LD_BIND_NOW, with the files of
+// the system within the loader's reach: what is missing or undefined then, in the loader's terms.
+// Both are empty when it starts.
 //
-// Undefined are also references to an IFUNC of libm or libmvec while that is not relocated yet: the loader relocates from the last to the first, but dependencies before their users, so
-// that a library which does not list its provider must stand before it ("Relink `libfoo.so' with `libm.so.6' for IFUNC symbol `sin'"); and references with a version to a
-// library that gave up its versions (the assertion of check_match in glibc's elf/dl-lookup.c).
+// Undefined are also references to an IFUNC of libm or libmvec while that is not relocated yet: the
+// loader relocates from the last to the first, but dependencies before their users, so that a
+// library which does not list its provider must stand before it ("Relink `libfoo.so' with
+// `libm.so.6' for IFUNC symbol `sin'"); and references with a version to a library that gave up its
+// versions (the assertion of check_match in glibc's elf/dl-lookup.c).
 func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Import) {
 	var scope []*Library
 	want := slices.Clone(needed)
@@ -57,7 +60,9 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 					n = min(n, place[y])
 				}
 			}
-			if n == len(scope) || i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) || n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {
+			if n == len(scope) ||
+				i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) ||
+				n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {
 				undefined = append(undefined, i)
 			}
 		}
@@ -65,7 +70,8 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 	return missing, undefined
 }
 
-// choosesLate tells whether a library's IFUNC resolvers read what its own relocation fills in, and crash before. Others ask the processor (libatomic), and the loader only grumbles.
+// choosesLate tells whether a library's IFUNC resolvers read what its own relocation fills in, and
+// crash before. Others ask the processor (libatomic), and the loader only grumbles.
 func choosesLate(l *Library) bool { return l.SONAME == "libm.so.6" || l.SONAME == "libmvec.so.1" }
 
 // leadsTo tells whether what a library needs, directly or not, has another in it.

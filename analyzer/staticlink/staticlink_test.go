@@ -29,7 +29,8 @@ func on(t *testing.T, name string, files ...*staticlink.Library) *staticlink.Sys
 	return staticlink.NewSystem(p, files, nil)
 }
 
-// outcome writes a result: what is refused and what is not found, or else what the program needs, and how it starts.
+// outcome writes a result: what is refused and what is not found, or else what the program needs,
+// and how it starts.
 func outcome(s *staticlink.System, r *staticlink.Result) string {
 	var words []string
 	for _, p := range r.Problems {
@@ -53,7 +54,8 @@ func outcome(s *staticlink.System, r *staticlink.Result) string {
 
 const bare = "soname libx.so.1; import dlopen; export x"
 
-// TestFlags is the table that was measured with a library which imports dlopen and needs nothing, on glibc 2.31.
+// TestFlags is the table that was measured with a library which imports dlopen and needs nothing,
+// on glibc 2.31.
 func TestFlags(t *testing.T) {
 	asNeeded := []staticlink.Named{{SONAME: "libdl.so.2", AsNeeded: true}}
 	kept := staticlink.Kept("libdl.so.2")
@@ -81,7 +83,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestPlatforms has what changes with glibc: the merge of 2.34, stat of 2.33, and names that are kept for old programs.
+// TestPlatforms has what changes with glibc: the merge of 2.34, stat of 2.33, and names that are
+// kept for old programs.
 func TestPlatforms(t *testing.T) {
 	for _, c := range []struct{ text, debian11, debian12 string }{
 		{bare, "undefined reference dlopen", "needs libx.so.1 libc.so.6"},
@@ -124,7 +127,11 @@ func TestIndirect(t *testing.T) {
 		{"named, as needed, before", "", "dep/libdep.so.1", staticlink.Line{Before: []staticlink.Named{{SONAME: "libdep.so.1", AsNeeded: true}}}, links},
 		{"a library as output", "", "dep/libdep.so.1", staticlink.Line{Shared: true}, links},
 	} {
-		x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1"+c.text+"; import f; export x")
+		x := library(
+			t,
+			"libx.so.1",
+			"soname libx.so.1; needed libdep.so.1"+c.text+"; import f; export x",
+		)
 		s := on(t, "debian12", x, library(t, c.dep, "soname libdep.so.1; export f"))
 		r := s.Link(staticlink.GNU, x, c.line)
 		if got := outcome(s, r); got != c.want {
@@ -149,7 +156,11 @@ func TestVersions(t *testing.T) {
 		{"f@V_1 libdep.so.1", "verdef V_2; export f@@V_2", "undefined reference f"},
 		{"f@V_1 libdep.so.1", "export f", "undefined reference f"},
 	} {
-		x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1; runpath $ORIGIN; import "+c.reference)
+		x := library(
+			t,
+			"libx.so.1",
+			"soname libx.so.1; needed libdep.so.1; runpath $ORIGIN; import "+c.reference,
+		)
 		s := on(t, "debian12", x, library(t, "libdep.so.1", "soname libdep.so.1; "+c.provider))
 		if got := outcome(s, s.Link(staticlink.GNU, x, staticlink.Line{})); got != c.want {
 			t.Errorf("%s, %s: %s; want %s", c.reference, c.provider, got, c.want)
@@ -157,7 +168,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestJudgesWhatIsIndirect has a library that links by itself and not for what it needs, and one that is spared by what stands beside it.
+// TestJudgesWhatIsIndirect has a library that links by itself and not for what it needs, and one
+// that is spared by what stands beside it.
 func TestJudgesWhatIsIndirect(t *testing.T) {
 	x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1; runpath $ORIGIN; import f")
 	dep := library(t, "libdep.so.1", "soname libdep.so.1; import dlopen; export f")
@@ -166,7 +178,8 @@ func TestJudgesWhatIsIndirect(t *testing.T) {
 	if got := outcome(s, r); got != "undefined reference dlopen" {
 		t.Fatal(got)
 	}
-	if p := r.Problems[0]; p.By != dep || !slices.Equal(p.Chain, []*staticlink.Library{x, dep}) || !r.Reads(dep) {
+	if p := r.Problems[0]; p.By != dep || !slices.Equal(p.Chain, []*staticlink.Library{x, dep}) ||
+		!r.Reads(dep) {
 		t.Errorf("by %s, chain %v", p.By.Path, p.Chain)
 	}
 	spared := *x
@@ -176,7 +189,8 @@ func TestJudgesWhatIsIndirect(t *testing.T) {
 	}
 }
 
-// TestIFUNC: a provider that chooses an implementation has to be relocated before its user is, so that it stands behind it.
+// TestIFUNC: a provider that chooses an implementation has to be relocated before its user is, so
+// that it stands behind it.
 func TestIFUNC(t *testing.T) {
 	x := library(t, "libx.so.1", "soname libx.so.1; import _ZGVbN2v_sin")
 	s := on(t, "debian12", x)
@@ -186,7 +200,8 @@ func TestIFUNC(t *testing.T) {
 	}{
 		{staticlink.Line{Before: staticlink.Kept("libmvec.so.1")}, "needs libmvec.so.1 libx.so.1 libc.so.6, dies of _ZGVbN2v_sin"},
 		{staticlink.Line{After: staticlink.Kept("libmvec.so.1")}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
-		{staticlink.Line{Before: staticlink.Kept("libm.so.6")}, "undefined reference _ZGVbN2v_sin"}, // libm's script has libmvec as needed
+		// libm's script has libmvec as needed
+		{staticlink.Line{Before: staticlink.Kept("libm.so.6")}, "undefined reference _ZGVbN2v_sin"},
 		{staticlink.Line{CXX: true}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
 	} {
 		if got := outcome(s, s.Link(staticlink.GNU, x, c.line)); got != c.want {
@@ -204,12 +219,26 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %s, %d undecided", text, outcome(s, r), len(r.Undecided))
 		}
 	}
-	x := library(t, "libx.so.1", "soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen")
-	if s := on(t, "debian11", x); outcome(s, s.Link(staticlink.GNU, x, staticlink.Line{})) != "undefined reference dlopen" {
+	x := library(
+		t,
+		"libx.so.1",
+		"soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen",
+	)
+	if s := on(t, "debian11", x); outcome(
+		s,
+		s.Link(staticlink.GNU, x, staticlink.Line{}),
+	) != "undefined reference dlopen" {
 		t.Error("a library that is not there defines no dlopen")
 	}
-	x = library(t, "libx.so.1", "soname libx.so.1; needed libX11.so.6; import f@GLIBC_2.99 libc.so.6; needed libc.so.6")
-	if s := on(t, "manylinux_2_28", x); outcome(s, s.Link(staticlink.GNU, x, staticlink.Line{})) != "undefined reference f" {
+	x = library(
+		t,
+		"libx.so.1",
+		"soname libx.so.1; needed libX11.so.6; import f@GLIBC_2.99 libc.so.6; needed libc.so.6",
+	)
+	if s := on(t, "manylinux_2_28", x); outcome(
+		s,
+		s.Link(staticlink.GNU, x, staticlink.Line{}),
+	) != "undefined reference f" {
 		t.Error("a version belongs to its library, and that is known")
 	}
 }

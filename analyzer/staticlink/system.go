@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/asked"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// System is where a linker runs: a platform's own libraries, which it finds by itself, and files that it finds only where a flag or a library's own path leads.
+// System is where a linker runs: a platform's own libraries, which it finds by itself, and files
+// that it finds only where a flag or a library's own path leads.
 type System struct {
 	platform *platform.Platform
 	own      map[string]*Library
@@ -21,14 +22,23 @@ type System struct {
 	answers
 }
 
-// NewSystem puts files beside what a platform provides. Where two answer to one name, the first given is meant. names is
-// shared among systems of the same files, copies of them included; nil: it has its own. A system is for one goroutine.
-func NewSystem(p *platform.Platform, files []*Library, names *asked.Names) *System {
+// NewSystem puts files beside what a platform provides. Where two answer to one name, the first
+// given is meant. names is shared among systems of the same files, copies of them included; nil: it
+// has its own. A system is for one goroutine.
+func NewSystem(p *platform.Platform, files []*Library, names *symindex.Names) *System {
 	if names == nil {
-		names = asked.New(elfobj.NewNames())
+		names = symindex.New(elfobj.NewNames())
 	}
-	s := &System{platform: p, own: map[string]*Library{}, byPath: map[string]*Library{}, byName: map[string][]*Library{},
-		answers: answers{names: names, number: make(map[*Library]int32, len(files)+len(p.Libraries()))}}
+	s := &System{
+		platform: p,
+		own:      map[string]*Library{},
+		byPath:   map[string]*Library{},
+		byName:   map[string][]*Library{},
+		answers: answers{
+			names:  names,
+			number: make(map[*Library]int32, len(files)+len(p.Libraries())),
+		},
+	}
 	all := slices.Clone(files)
 	for _, q := range p.Libraries() {
 		l := FromPlatform(q)
@@ -50,7 +60,8 @@ func NewSystem(p *platform.Platform, files []*Library, names *asked.Names) *Syst
 // provided is the platform's library of a SONAME, nil where it has none.
 func (s *System) provided(soname string) *Library { return s.own[soname] }
 
-// Named finds what a flag names: -lX among the platform's libraries, -l:FILE among the files; nil where it is neither.
+// Named finds what a flag names: -lX among the platform's libraries, -l:FILE among the files; nil
+// where it is neither.
 func (s *System) Named(soname string) *Library {
 	if l := s.provided(soname); l != nil {
 		return l
@@ -66,8 +77,8 @@ func (s *System) Elsewhere(name string) *Library {
 	return nil
 }
 
-// find finds a DT_NEEDED entry as GNU ld does (ld/ldelf.c, ldelf_after_open): what is on the line, -rpath-link, the asking library's own path, the system's. It is the
-// number of a library, or none.
+// find finds a DT_NEEDED entry as GNU ld does (ld/ldelf.c, ldelf_after_open): what is on the line,
+// -rpath-link, the asking library's own path, the system's. It is the number of a library, or none.
 func (s *System) find(by, n int32, line Line) int32 {
 	e := &s.entries[by]
 	name := e.Needed[n]
@@ -119,7 +130,8 @@ func origin(dir string, of *Library) string {
 	return dir
 }
 
-// script expands a name on the line: -lm is a linker script with libmvec as needed, and a library that glibc 2.34 merged is an empty archive.
+// script expands a name on the line: -lm is a linker script with libmvec as needed, and a library
+// that glibc 2.34 merged is an empty archive.
 func (s *System) script(n Named) []Named {
 	switch {
 	case emptyArchive(s.platform, n.SONAME):

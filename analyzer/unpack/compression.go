@@ -38,7 +38,9 @@ func compressionOf(head []byte) compression {
 		return packedGzip
 	case starts("BZh") && len(head) > 3 && head[3] >= '1' && head[3] <= '9' && (len(head) < 10 || string(head[4:10]) == "1AY&SY" || string(head[4:10]) == "\x17\x72\x45\x38\x50\x90"):
 		return packedBzip2
-	case starts("\x28\xb5\x2f\xfd"), len(head) > 3 && head[0]&0xf0 == 0x50 && starts(string(head[:1])+"\x2a\x4d\x18"): // or a skippable frame
+	case starts("\x28\xb5\x2f\xfd"),
+		// or a skippable frame
+		len(head) > 3 && head[0]&0xf0 == 0x50 && starts(string(head[:1])+"\x2a\x4d\x18"):
 		return packedZstd
 	case starts("\xfd7zXZ\x00"):
 		return packedXZ
@@ -48,7 +50,8 @@ func compressionOf(head []byte) compression {
 	return plain
 }
 
-// decompress gives the content of a packed stream, and of a plain one itself; what it inflates counts against the limits, read or skipped.
+// decompress gives the content of a packed stream, and of a plain one itself; what it inflates
+// counts against the limits, read or skipped.
 func (w *walker) decompress(packed *io.SectionReader) (io.Reader, func(), error) {
 	head := make([]byte, 10)
 	n, err := packed.ReadAt(head, 0)
@@ -68,7 +71,12 @@ func (w *walker) decompress(packed *io.SectionReader) (io.Reader, func(), error)
 	case packedBzip2:
 		return metered{bzip2.NewReader(in), m}, nothing, nil
 	case packedZstd:
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		z, err := zstd.NewReader(
+			in,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxZstdWindow),
+		)
 		if err != nil {
 			return nil, nil, fmt.Errorf("zstd: %w", err)
 		}
@@ -80,7 +88,9 @@ func (w *walker) decompress(packed *io.SectionReader) (io.Reader, func(), error)
 		}
 		return metered{z, m}, nothing, nil
 	case packedLZMA:
-		return nil, nil, &memberError{text: "it is compressed with LZMA alone, as before 2010, which compat does not read"}
+		return nil, nil, &memberError{
+			text: "it is compressed with LZMA alone, as before 2010, which compat does not read",
+		}
 	}
 	return packed, nothing, nil
 }

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// The "new ASCII" cpio of an rpm: headers of 110 bytes in hexadecimal, names and contents padded to four (cpio(5)).
+// The "new ASCII" cpio of an rpm: headers of 110 bytes in hexadecimal, names and contents padded to
+// four (cpio(5)).
 const (
 	cpioHeader  = 110
 	cpioTrailer = "TRAILER!!!"
@@ -28,7 +29,10 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			return w.fate(pkg.Path, early(err))
 		}
 		if string(fixed[:5]) == "07070" && fixed[5] == 'X' {
-			w.problem(pkg.Path, "it holds files of more than 4 GiB, in a form that compat does not read")
+			w.problem(
+				pkg.Path,
+				"it holds files of more than 4 GiB, in a form that compat does not read",
+			)
 			return nil
 		}
 		if magic := string(fixed[:6]); magic != "070701" && magic != "070702" {
@@ -57,10 +61,13 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			return nil
 		}
 		body := &io.LimitedReader{R: stream, N: size}
-		if mode&modeType == modeRegular && size > 0 { // of files under two names all but the last are empty
+		if mode&modeType == modeRegular &&
+			size > 0 { // of files under two names all but the last are empty
 			shown, odd := member(string(name[:names-1]))
 			if odd != "" && string(name[:1]) == "/" {
-				shown, odd = member(string(name[1 : names-1])) // rpm's names begin at the root or at a dot
+				shown, odd = member(
+					string(name[1 : names-1]),
+				) // rpm's names begin at the root or at a dot
 			}
 			if odd != "" {
 				w.problem(pkg.Path+"/"+shown, "%s", odd)
@@ -68,7 +75,8 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 				return err
 			}
 		}
-		if _, err := io.CopyBuffer(io.Discard, onlyReader{body}, w.own.buf); err != nil || body.N > 0 {
+		if _, err := io.CopyBuffer(io.Discard, onlyReader{body}, w.own.buf); err != nil ||
+			body.N > 0 {
 			return w.fate(pkg.Path, early(err))
 		}
 		if _, err := io.ReadFull(stream, fixed[:pad4(size)]); err != nil {

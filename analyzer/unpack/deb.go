@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A deb is an ar of three members: debian-binary, control.tar.* and data.tar.* (deb(5)); of the ar only the common part of the formats is read.
+// A deb is an ar of three members: debian-binary, control.tar.* and data.tar.* (deb(5)); of the ar
+// only the common part of the formats is read.
 const (
 	arMagic     = "!<arch>\n"
 	arHeader    = 60
@@ -14,7 +15,8 @@ const (
 	maxArMember = 64 // dpkg-deb writes three, signatures add some
 )
 
-// DebianControl is the path of a deb's control file among its Files; what else lies in its control.tar is beside it.
+// DebianControl is the path of a deb's control file among its Files; what else lies in its
+// control.tar is beside it.
 const DebianControl = "DEBIAN/control"
 
 // deb walks the members of data.tar under their names, and those of control.tar under DEBIAN/.
@@ -84,7 +86,9 @@ func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why
 	}
 	name = strings.TrimSuffix(strings.TrimRight(string(b[:16]), " "), "/")
 	if length > size-at-arHeader {
-		return name, length, "the file is cut off or damaged: " + Safe(name) + " reaches beyond its end"
+		return name, length, "the file is cut off or damaged: " + Safe(
+			name,
+		) + " reaches beyond its end"
 	}
 	return name, length, ""
 }

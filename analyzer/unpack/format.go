@@ -22,8 +22,8 @@ const (
 	formatSquashFS               // recognised, not read: AppImage, snap
 )
 
-// sniff tells the format by content; only for a zip, which may begin with anything, does the name count too.
-// head should hold 512 bytes of a plain tar; fewer are enough for the others.
+// sniff tells the format by content; only for a zip, which may begin with anything, does the name
+// count too. head should hold 512 bytes of a plain tar; fewer are enough for the others.
 func sniff(name string, head []byte) format {
 	starts := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
@@ -55,7 +55,8 @@ func sniff(name string, head []byte) format {
 	return formatNone
 }
 
-// sniffed tells the format of a file from its name and its beginning, which it gives too: at most 512 bytes.
+// sniffed tells the format of a file from its name and its beginning, which it gives too: at most
+// 512 bytes.
 func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
 	head := make([]byte, min(size, 512))
 	n, err := r.ReadAt(head, 0)
@@ -70,7 +71,8 @@ func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
 	return f, head, nil
 }
 
-// behind tells a zip that stands behind something else, by its end: a PEX begins with a line for the shell, a self-extractor with a program.
+// behind tells a zip that stands behind something else, by its end: a PEX begins with a line for
+// the shell, a self-extractor with a program.
 func behind(r io.ReaderAt, size int64, head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("#!")) {
 		return false
@@ -111,16 +113,41 @@ func layout(f format, name string) string {
 	return FormatTar
 }
 
-// archiveName tells whether a member of an archive is one itself. By name only: a .npz or .docx is a zip as well and no place for
-// a shared object. Formats that compat cannot read are in the list so that they are named
-// as unread.
+// archiveName tells whether a member of an archive is one itself. By name only: a .npz or .docx is
+// a zip as well and no place for a shared object. Formats that compat cannot read are in the list
+// so that they are named as unread.
 func archiveName(name string) bool {
-	return hasSuffix(name, ".whl", ".zip", ".jar", ".aar", ".war", ".ear", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2", ".tzst", ".tar.zst",
-		".txz", ".tar.xz", ".7z", ".conda", ".deb", ".rpm", ".appimage", ".pex", ".pyz")
+	return hasSuffix(
+		name,
+		".whl",
+		".zip",
+		".jar",
+		".aar",
+		".war",
+		".ear",
+		".tar",
+		".tgz",
+		".tar.gz",
+		".tbz",
+		".tbz2",
+		".tar.bz2",
+		".tzst",
+		".tar.zst",
+		".txz",
+		".tar.xz",
+		".7z",
+		".conda",
+		".deb",
+		".rpm",
+		".appimage",
+		".pex",
+		".pyz",
+	)
 }
 
-// nested tells whether a member of a package is an archive to look into. What is installed from a wheel, a deb or another package is data to its
-// installer, whatever it looks like; a jar brings other jars, and a plain archive may hold anything.
+// nested tells whether a member of a package is an archive to look into. What is installed from a
+// wheel, a deb or another package is data to its installer, whatever it looks like; a jar brings
+// other jars, and a plain archive may hold anything.
 func (p *Package) nested(name string) bool {
 	switch {
 	case p.Kind == KindWheel:
@@ -136,7 +163,8 @@ func (p *Package) nested(name string) bool {
 // condaPart tells the two tars that a .conda file is made of.
 func condaPart(name string) bool {
 	base := path.Base(name)
-	return base == name && hasSuffix(name, ".tar.zst") && (strings.HasPrefix(base, "pkg-") || strings.HasPrefix(base, "info-"))
+	return base == name && hasSuffix(name, ".tar.zst") &&
+		(strings.HasPrefix(base, "pkg-") || strings.HasPrefix(base, "info-"))
 }
 
 func hasSuffix(name string, endings ...string) bool {

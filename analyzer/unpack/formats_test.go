@@ -14,21 +14,45 @@ import (
 )
 
 func oneTar(t testing.TB) []byte {
-	return tarOf(t, &tar.Header{Name: "./usr/lib/libx.so.1", Uname: elf}, &tar.Header{Name: "./usr/share/doc/x", Uname: "text"})
+	return tarOf(
+		t,
+		&tar.Header{Name: "./usr/lib/libx.so.1", Uname: elf},
+		&tar.Header{Name: "./usr/share/doc/x", Uname: "text"},
+	)
 }
 
 // Every format that people ship, small: the same file is found in each.
 func TestFormats(t *testing.T) {
 	plain := oneTar(t)
-	control := string(gzipped(tarOf(t, &tar.Header{Name: "./control", Uname: "Package: x\n"}, &tar.Header{Name: "./postinst", Uname: "#!/bin/sh"})))
+	control := string(
+		gzipped(
+			tarOf(
+				t,
+				&tar.Header{Name: "./control", Uname: "Package: x\n"},
+				&tar.Header{Name: "./postinst", Uname: "#!/bin/sh"},
+			),
+		),
+	)
 	stored := func() *zip.FileHeader { return &zip.FileHeader{Method: zip.Store} }
-	conda := zipOf(t, item{name: "metadata.json", data: "{}", header: stored()}, item{name: "pkg-x-1-0.tar.zst", data: string(zstded(t, plain)), header: stored()},
-		item{name: "info-x-1-0.tar.zst", data: string(zstded(t, tarOf(t, &tar.Header{Name: "info/index.json", Uname: "{}"}))), header: stored()})
+	conda := zipOf(
+		t,
+		item{name: "metadata.json", data: "{}", header: stored()},
+		item{name: "pkg-x-1-0.tar.zst", data: string(zstded(t, plain)), header: stored()},
+		item{
+			name:   "info-x-1-0.tar.zst",
+			data:   string(zstded(t, tarOf(t, &tar.Header{Name: "info/index.json", Uname: "{}"}))),
+			header: stored(),
+		},
+	)
 	deb := func(part string, data []byte) []byte {
 		return arOf("debian-binary", "2.0\n", "control.tar.gz", control, part, string(data))
 	}
 	cpio := cpioOf("./usr/lib/libx.so.1", elf, "./usr/share/doc/x", "text")
-	zipped := zipOf(t, item{name: "usr/lib/libx.so.1", data: elf}, item{name: "__main__.py", data: "x"})
+	zipped := zipOf(
+		t,
+		item{name: "usr/lib/libx.so.1", data: elf},
+		item{name: "__main__.py", data: "x"},
+	)
 	for _, c := range []struct {
 		name, format string
 		data         []byte
@@ -53,34 +77,69 @@ func TestFormats(t *testing.T) {
 		{"tool", FormatZip, append([]byte("#!/usr/bin/env python3\n"), zipped...)},
 	} {
 		got := story(t, c.name, c.data, Options{Want: elfOrSO})
-		same(t, got, "file "+c.name+` : usr/lib/libx.so.1 = "\x7fELF and so on"`+"\narchive "+c.name)
-		packages, _, err := Walk(context.Background(), c.name, bytes.NewReader(c.data), int64(len(c.data)), Options{}, func(*File) error { return nil })
+		same(
+			t,
+			got,
+			"file "+c.name+` : usr/lib/libx.so.1 = "\x7fELF and so on"`+"\narchive "+c.name,
+		)
+		packages, _, err := Walk(
+			context.Background(),
+			c.name,
+			bytes.NewReader(c.data),
+			int64(len(c.data)),
+			Options{},
+			func(*File) error { return nil },
+		)
 		if err != nil || packages[0].Format != c.format {
 			t.Errorf("%s: format %s, %v", c.name, packages[0].Format, err)
 		}
-		if c.name == "x.rpm" && len(packages[0].Requires) > 0 && !slices.Equal(packages[0].Requires, []string{"libc.so.6()(64bit)", "rpmlib(X)"}) {
+		if c.name == "x.rpm" && len(packages[0].Requires) > 0 &&
+			!slices.Equal(packages[0].Requires, []string{"libc.so.6()(64bit)", "rpmlib(X)"}) {
 			t.Errorf("requires %q", packages[0].Requires)
 		}
 	}
-	same(t, story(t, "x.deb", deb("data.tar.gz", gzipped(plain)), Options{Want: func(p string, _ int64, _ []byte) bool { return p == DebianControl }}),
-		"file x.deb : DEBIAN/control = \"Package: x\\n\"\narchive x.deb")
+	same(
+		t,
+		story(
+			t,
+			"x.deb",
+			deb("data.tar.gz", gzipped(plain)),
+			Options{Want: func(p string, _ int64, _ []byte) bool { return p == DebianControl }},
+		),
+		"file x.deb : DEBIAN/control = \"Package: x\\n\"\narchive x.deb",
+	)
 	old, err := os.ReadFile("testdata/conda-v1.tar.bz2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, story(t, "x.tar.bz2", old, Options{Want: elfOrSO}), "file x.tar.bz2 : lib/libx.so = \"\\x7fELF and so on\"\narchive x.tar.bz2")
+	same(
+		t,
+		story(t, "x.tar.bz2", old, Options{Want: elfOrSO}),
+		"file x.tar.bz2 : lib/libx.so = \"\\x7fELF and so on\"\narchive x.tar.bz2",
+	)
 }
 
 func TestNotRead(t *testing.T) {
 	for name, data := range map[string]string{
 		"x.7z": "7z\xbc\xaf\x27\x1c", "x.AppImage": "\x7fELF\x02\x01\x01\x00AI\x02" + strings.Repeat("\x00", 20), "x.snap": "hsqs\x01\x00",
 	} {
-		if got := story(t, name, []byte(data), Options{Want: elfOrSO}); !strings.Contains(got, "problem "+name+": ") || !strings.Contains(got, "which compat does not read") {
+		if got := story(t, name, []byte(data), Options{Want: elfOrSO}); !strings.Contains(
+			got,
+			"problem "+name+": ",
+		) ||
+			!strings.Contains(got, "which compat does not read") {
 			t.Error(got)
 		}
 	}
-	inside := zipOf(t, item{name: "dist/x.AppImage", data: "\x7fELF\x02\x01\x01\x00AI\x02"}, item{name: "x.7z", data: "7z\xbc\xaf\x27\x1c"})
-	if got := story(t, "a.zip", inside, Options{Want: elfOrSO}); strings.Count(got, "which compat does not read") != 2 {
+	inside := zipOf(
+		t,
+		item{name: "dist/x.AppImage", data: "\x7fELF\x02\x01\x01\x00AI\x02"},
+		item{name: "x.7z", data: "7z\xbc\xaf\x27\x1c"},
+	)
+	if got := story(t, "a.zip", inside, Options{Want: elfOrSO}); strings.Count(
+		got,
+		"which compat does not read",
+	) != 2 {
 		t.Error(got)
 	}
 }
@@ -88,10 +147,49 @@ func TestNotRead(t *testing.T) {
 // What a package installs is data, whatever it is called; jars bring jars, archives anything.
 func TestWhatIsLookedInto(t *testing.T) {
 	bad := "no archive"
-	same(t, story(t, "x.deb", arOf("debian-binary", "2.0\n", "control.tar", string(tarOf(t, &tar.Header{Name: "control", Uname: "x"})), "data.tar", string(tarOf(t, &tar.Header{Name: "t/bad.zip", Uname: bad}))), Options{Want: elfOrSO}), "archive x.deb")
-	same(t, story(t, "x.tgz", gzipped(tarOf(t, &tar.Header{Name: "package/package.json", Uname: "{}"}, &tar.Header{Name: "package/test/bad.zip", Uname: bad})), Options{Want: elfOrSO}), "archive x.tgz")
-	jar := zipOf(t, item{name: "lib/inner.jar", data: string(zipOf(t, item{name: "libx.so", data: elf}))}, item{name: "t/bad.zip", data: bad})
-	same(t, story(t, "x.jar", jar, Options{Want: elfOrSO}), "file x.jar/lib/inner.jar : libx.so = \"\\x7fELF and so on\"\narchive x.jar\narchive x.jar/lib/inner.jar in x.jar")
+	same(
+		t,
+		story(
+			t,
+			"x.deb",
+			arOf(
+				"debian-binary",
+				"2.0\n",
+				"control.tar",
+				string(tarOf(t, &tar.Header{Name: "control", Uname: "x"})),
+				"data.tar",
+				string(tarOf(t, &tar.Header{Name: "t/bad.zip", Uname: bad})),
+			),
+			Options{Want: elfOrSO},
+		),
+		"archive x.deb",
+	)
+	same(
+		t,
+		story(
+			t,
+			"x.tgz",
+			gzipped(
+				tarOf(
+					t,
+					&tar.Header{Name: "package/package.json", Uname: "{}"},
+					&tar.Header{Name: "package/test/bad.zip", Uname: bad},
+				),
+			),
+			Options{Want: elfOrSO},
+		),
+		"archive x.tgz",
+	)
+	jar := zipOf(
+		t,
+		item{name: "lib/inner.jar", data: string(zipOf(t, item{name: "libx.so", data: elf}))},
+		item{name: "t/bad.zip", data: bad},
+	)
+	same(
+		t,
+		story(t, "x.jar", jar, Options{Want: elfOrSO}),
+		"file x.jar/lib/inner.jar : libx.so = \"\\x7fELF and so on\"\narchive x.jar\narchive x.jar/lib/inner.jar in x.jar",
+	)
 }
 
 func TestDamagedPackages(t *testing.T) {
@@ -128,13 +226,17 @@ func TestDamagedPackages(t *testing.T) {
 		if strings.Contains(want, "limit of 1;") {
 			limits.Entries = 1
 		}
-		if got := story(t, "x.deb", c, Options{Want: elfOrSO, Limits: limits}); !strings.Contains(got, want) {
+		if got := story(t, "x.deb", c, Options{Want: elfOrSO, Limits: limits}); !strings.Contains(
+			got,
+			want,
+		) {
 			t.Errorf("want %q, got\n%s", want, got)
 		}
 	}
 }
 
-// A bomb under each compression is stopped, in little memory; a dictionary is not made because a file asks for it.
+// A bomb under each compression is stopped, in little memory; a dictionary is not made because a
+// file asks for it.
 func TestPackedBombs(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	var gz bytes.Buffer
@@ -157,7 +259,11 @@ func TestPackedBombs(t *testing.T) {
 	wide[16] = 40 // a dictionary of 4 GiB; the sum of the header is mended
 	binary.LittleEndian.PutUint32(wide[20:], crc32.ChecksumIEEE(wide[12:20]))
 	var got string
-	if used := allocated(func() { got = story(t, "x.tar.xz", wide, Options{}) }); !strings.Contains(got, "dictionary size exceeds max") || used > 20<<20 {
+	if used := allocated(func() { got = story(t, "x.tar.xz", wide, Options{}) }); !strings.Contains(
+		got,
+		"dictionary size exceeds max",
+	) ||
+		used > 20<<20 {
 		t.Errorf("%d MiB allocated\n%s", used>>20, got)
 	}
 }

@@ -12,19 +12,40 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever the bytes: no panic, no limit passed, everything shown is safe; and of a zip without a problem, archive/zip reads the
-// same files with the same content.
+// Whatever the bytes: no panic, no limit passed, everything shown is safe; and of a zip without a
+// problem, archive/zip reads the same files with the same content.
 func FuzzWalk(f *testing.F) {
-	wheel := zipOf(f, item{name: "a/x.so", data: elf}, item{name: "b.txt", data: strings.Repeat("b", 300)})
+	wheel := zipOf(
+		f,
+		item{name: "a/x.so", data: elf},
+		item{name: "b.txt", data: strings.Repeat("b", 300)},
+	)
 	f.Add("x.whl", wheel)
-	f.Add("x.zip", zipOf(f, item{name: "dist/x.whl", data: string(wheel)}, item{name: "../y", data: "y", header: &zip.FileHeader{}}))
+	f.Add(
+		"x.zip",
+		zipOf(
+			f,
+			item{name: "dist/x.whl", data: string(wheel)},
+			item{name: "../y", data: "y", header: &zip.FileHeader{}},
+		),
+	)
 	f.Add("x.tar.gz", gzipped(tarOf(f, &tar.Header{Name: "x.so", Uname: elf})))
 	f.Add("x.tar", tarOf(f, &tar.Header{Name: "x.whl", Uname: string(wheel)}))
 	f.Add("x.so", []byte(elf))
 	plain := oneTar(f)
 	f.Add("x.tar.xz", xzed(plain))
 	f.Add("x.tar.zst", zstded(f, plain))
-	f.Add("x.deb", arOf("debian-binary", "2.0\n", "control.tar", string(plain), "data.tar.xz", string(xzed(plain))))
+	f.Add(
+		"x.deb",
+		arOf(
+			"debian-binary",
+			"2.0\n",
+			"control.tar",
+			string(plain),
+			"data.tar.xz",
+			string(xzed(plain)),
+		),
+	)
 	f.Add("x.rpm", rpmOf(gzipped(cpioOf("./usr/x.so", elf, "./y", "y")), "libc.so.6()(64bit)"))
 	f.Add("x.rpm", rpmOf(cpioOf("./usr/x.so", elf)))
 	f.Add("x.tar", imageOf(f))
@@ -32,22 +53,31 @@ func FuzzWalk(f *testing.F) {
 		limits := Limits{Entries: 1000, Bytes: 1 << 20, FileBytes: 1 << 18, Depth: 2}
 		var read int64
 		content := map[string]string{}
-		packages, problems, err := Walk(context.Background(), name, bytes.NewReader(data), int64(len(data)), Options{Limits: limits}, func(f *File) error {
-			b := make([]byte, f.Size)
-			if _, err := f.Content.ReadAt(b, 0); err != nil && err != io.EOF {
-				t.Fatal(err)
-			}
-			if f.Size > limits.FileBytes && f.Package.Kind != KindObject || !utf8.ValidString(f.Path) || strings.ContainsAny(f.Path, "\x00\n\r\x1b\x7f") {
-				t.Fatalf("%q of %d bytes", f.Path, f.Size)
-			}
-			if f.Package.Kind != KindObject {
-				read += f.Size
-			}
-			if f.Package.Parent == nil {
-				content[f.Path] = string(b)
-			}
-			return nil
-		})
+		packages, problems, err := Walk(
+			context.Background(),
+			name,
+			bytes.NewReader(data),
+			int64(len(data)),
+			Options{Limits: limits},
+			func(f *File) error {
+				b := make([]byte, f.Size)
+				if _, err := f.Content.ReadAt(b, 0); err != nil && err != io.EOF {
+					t.Fatal(err)
+				}
+				if f.Size > limits.FileBytes && f.Package.Kind != KindObject ||
+					!utf8.ValidString(f.Path) ||
+					strings.ContainsAny(f.Path, "\x00\n\r\x1b\x7f") {
+					t.Fatalf("%q of %d bytes", f.Path, f.Size)
+				}
+				if f.Package.Kind != KindObject {
+					read += f.Size
+				}
+				if f.Package.Parent == nil {
+					content[f.Path] = string(b)
+				}
+				return nil
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +85,8 @@ func FuzzWalk(f *testing.F) {
 			t.Fatalf("%d bytes visited", read)
 		}
 		for _, p := range problems {
-			if p.Reason == "" || !utf8.ValidString(p.Path+p.Reason) || strings.ContainsAny(p.Path+p.Reason, "\x00\n\r\x1b\x7f") {
+			if p.Reason == "" || !utf8.ValidString(p.Path+p.Reason) ||
+				strings.ContainsAny(p.Path+p.Reason, "\x00\n\r\x1b\x7f") {
 				t.Fatalf("%q", p)
 			}
 		}
@@ -98,7 +129,8 @@ func FuzzSafe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Safe(s)
-		if !utf8.ValidString(got) || Safe(got) != got || strings.ContainsAny(got, "\x00\x07\n\r\x1b\x7f\u0085\u009b\u202e\u2028\u2066") {
+		if !utf8.ValidString(got) || Safe(got) != got ||
+			strings.ContainsAny(got, "\x00\x07\n\r\x1b\x7f\u0085\u009b\u202e\u2028\u2066") {
 			t.Fatalf("%q: %q", s, got)
 		}
 	})

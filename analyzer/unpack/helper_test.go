@@ -75,17 +75,24 @@ func elfOrSO(path string, _ int64, head []byte) bool {
 func story(t testing.TB, name string, data []byte, o Options) string {
 	t.Helper()
 	var b strings.Builder
-	packages, problems, err := Walk(context.Background(), name, bytes.NewReader(data), int64(len(data)), o, func(f *File) error {
-		content := make([]byte, f.Size)
-		if _, err := f.Content.ReadAt(content, 0); err != nil && err != io.EOF {
-			t.Errorf("%s: %v", f.Path, err)
-		}
-		if _, err := f.Content.ReadAt(make([]byte, 1), f.Size); err != io.EOF {
-			t.Errorf("%s is longer than its size: %v", f.Path, err)
-		}
-		fmt.Fprintf(&b, "file %s : %s = %.40q\n", f.Package.Path, f.Path, content)
-		return nil
-	})
+	packages, problems, err := Walk(
+		context.Background(),
+		name,
+		bytes.NewReader(data),
+		int64(len(data)),
+		o,
+		func(f *File) error {
+			content := make([]byte, f.Size)
+			if _, err := f.Content.ReadAt(content, 0); err != nil && err != io.EOF {
+				t.Errorf("%s: %v", f.Path, err)
+			}
+			if _, err := f.Content.ReadAt(make([]byte, 1), f.Size); err != io.EOF {
+				t.Errorf("%s is longer than its size: %v", f.Path, err)
+			}
+			fmt.Fprintf(&b, "file %s : %s = %.40q\n", f.Package.Path, f.Path, content)
+			return nil
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// What docker save writes (manifest.json) and what the OCI image layout is (index.json, blobs/). Layers are tars that lie on each other: one
-// hides what a lower one has under the same name, and takes it away with whiteouts (OCI image specification, "layer.md").
+// What docker save writes (manifest.json) and what the OCI image layout is (index.json, blobs/).
+// Layers are tars that lie on each other: one hides what a lower one has under the same name, and
+// takes it away with whiteouts (OCI image specification, "layer.md").
 const (
 	maxManifest = 4 << 20
 	maxLayers   = 1000 // engines refuse more than 127
@@ -22,8 +23,11 @@ const (
 	opaque      = ".wh..wh..opq"
 )
 
-// imageStart matches the name of the first file in the tar of an image, or of a folder before it, which no other kind of tar begins with.
-var imageStart = lazyregexp.New(`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`)
+// imageStart matches the name of the first file in the tar of an image, or of a folder before it,
+// which no other kind of tar begins with.
+var imageStart = lazyregexp.New(
+	`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`,
+)
 
 // imageFile is an image's tar with the place of each of its files.
 type imageFile struct {
@@ -48,15 +52,29 @@ func (w *walker) isImage(r io.ReaderAt, size int64) bool {
 	return err == nil && imageStart.MatchString(h.Name)
 }
 
-// image walks an image as the tree that its layers make. done is false where the tar is no image after all.
-func (w *walker) image(pkg *Package, r io.ReaderAt, size int64, f format, depth int) (done bool, err error) {
+// image walks an image as the tree that its layers make. done is false where the tar is no image
+// after all.
+func (w *walker) image(
+	pkg *Package,
+	r io.ReaderAt,
+	size int64,
+	f format,
+	depth int,
+) (done bool, err error) {
 	if f == formatPacked { // its parts are read out of order
 		whole := io.NewSectionReader(r, 0, size)
 		stream, end, err := w.decompress(whole)
 		if err != nil {
 			return true, w.fate(pkg.Path, err)
 		}
-		content, inflated, _, err := w.inflateAll(&entry{size: -1, metered: true}, stream, w.own, nil, false, false)
+		content, inflated, _, err := w.inflateAll(
+			&entry{size: -1, metered: true},
+			stream,
+			w.own,
+			nil,
+			false,
+			false,
+		)
 		end()
 		if err != nil {
 			return true, w.fate(pkg.Path, err)
@@ -74,14 +92,22 @@ func (w *walker) image(pkg *Package, r io.ReaderAt, size int64, f format, depth 
 		return false, nil
 	}
 	if others > 0 {
-		w.problem(pkg.Path, "it holds %d more images; only the first was read, so save them one by one", others)
+		w.problem(
+			pkg.Path,
+			"it holds %d more images; only the first was read, so save them one by one",
+			others,
+		)
 	}
 	pkg.Format = FormatImage
 	hidden := tree{}
 	for _, name := range slices.Backward(layers) {
 		s, ok := image.files[name]
 		if !ok {
-			w.problem(pkg.Path, "the image of a container is damaged: its layer %s is not there", Safe(name))
+			w.problem(
+				pkg.Path,
+				"the image of a container is damaged: its layer %s is not there",
+				Safe(name),
+			)
 			continue
 		}
 		over := tree{}
@@ -117,7 +143,8 @@ func (w *walker) places(r io.ReaderAt, size int64) *imageFile {
 // errNoImage: there is no manifest, so the tar is just a tar.
 var errNoImage = errors.New("it has no manifest")
 
-// layers are the names of the first image's layers, the lowest first, and how many other images there are.
+// layers are the names of the first image's layers, the lowest first, and how many other images
+// there are.
 func (i *imageFile) layers() (names []string, others int, err error) {
 	var saved []struct{ Layers []string }
 	switch err := i.decode("manifest.json", &saved); {
@@ -174,7 +201,12 @@ func (i *imageFile) decode(name string, into any) error {
 	case !ok:
 		return fmt.Errorf("%s is not there", Safe(name))
 	case s.size > maxManifest:
-		return fmt.Errorf("%s has %s, more than the limit of %s", Safe(name), human(s.size), human(maxManifest))
+		return fmt.Errorf(
+			"%s has %s, more than the limit of %s",
+			Safe(name),
+			human(s.size),
+			human(maxManifest),
+		)
 	}
 	if err := json.NewDecoder(io.NewSectionReader(i.r, s.at, s.size)).Decode(into); err != nil {
 		return fmt.Errorf("%s is no JSON of a manifest: %w", Safe(name), err)
@@ -182,7 +214,8 @@ func (i *imageFile) decode(name string, into any) error {
 	return nil
 }
 
-// tree is a set of paths that a layer takes from those below it: a path hides itself and what is under it, one that ends in a slash only the latter.
+// tree is a set of paths that a layer takes from those below it: a path hides itself and what is
+// under it, one that ends in a slash only the latter.
 type tree map[string]bool
 
 // hides tells whether a lower layer's path is gone.

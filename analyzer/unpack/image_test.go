@@ -9,12 +9,39 @@ import (
 
 // imageOf is an image as docker save writes it: the upper layer takes away, replaces and adds.
 func imageOf(t testing.TB) []byte {
-	low := tarOf(t, &tar.Header{Name: "usr/lib/kept.so", Uname: elf}, &tar.Header{Name: "usr/lib/gone.so", Uname: elf}, &tar.Header{Name: "usr/lib/changed.so", Uname: elf + " old"},
-		&tar.Header{Name: "opt/a/under.so", Uname: elf}, &tar.Header{Name: "srv/x/deep.so", Uname: elf}, &tar.Header{Name: "linked.so", Uname: elf})
-	high := tarOf(t, &tar.Header{Name: "usr/lib/.wh.gone.so"}, &tar.Header{Name: "usr/lib/changed.so", Uname: elf + " new"}, &tar.Header{Name: "opt/a/.wh..wh..opq"},
-		&tar.Header{Name: "opt/a/new.so", Uname: elf}, &tar.Header{Name: ".wh.srv"}, &tar.Header{Name: "linked.so", Linkname: "/x", Typeflag: tar.TypeSymlink})
-	return tarOf(t, &tar.Header{Name: "blobs/sha256/aa", Uname: string(low)}, &tar.Header{Name: "blobs/sha256/bb", Uname: string(gzipped(high))},
-		&tar.Header{Name: "manifest.json", Uname: `[{"Config":"blobs/sha256/cc","RepoTags":null,"Layers":["blobs/sha256/aa","blobs/sha256/bb"]}]`})
+	low := tarOf(
+		t,
+		&tar.Header{Name: "usr/lib/kept.so", Uname: elf},
+		&tar.Header{Name: "usr/lib/gone.so", Uname: elf},
+		&tar.Header{Name: "usr/lib/changed.so", Uname: elf + " old"},
+		&tar.Header{
+			Name:  "opt/a/under.so",
+			Uname: elf,
+		},
+		&tar.Header{Name: "srv/x/deep.so", Uname: elf},
+		&tar.Header{Name: "linked.so", Uname: elf},
+	)
+	high := tarOf(
+		t,
+		&tar.Header{Name: "usr/lib/.wh.gone.so"},
+		&tar.Header{Name: "usr/lib/changed.so", Uname: elf + " new"},
+		&tar.Header{Name: "opt/a/.wh..wh..opq"},
+		&tar.Header{
+			Name:  "opt/a/new.so",
+			Uname: elf,
+		},
+		&tar.Header{Name: ".wh.srv"},
+		&tar.Header{Name: "linked.so", Linkname: "/x", Typeflag: tar.TypeSymlink},
+	)
+	return tarOf(
+		t,
+		&tar.Header{Name: "blobs/sha256/aa", Uname: string(low)},
+		&tar.Header{Name: "blobs/sha256/bb", Uname: string(gzipped(high))},
+		&tar.Header{
+			Name:  "manifest.json",
+			Uname: `[{"Config":"blobs/sha256/cc","RepoTags":null,"Layers":["blobs/sha256/aa","blobs/sha256/bb"]}]`,
+		},
+	)
 }
 
 const imageStory = `
@@ -28,15 +55,49 @@ func TestImage(t *testing.T) {
 	same(t, story(t, "i.tar", imageOf(t), Options{Want: elfOrSO}), imageStory)
 	same(t, story(t, "i.tar", gzipped(imageOf(t)), Options{Want: elfOrSO}), imageStory)
 	layout := func(index string, more ...*tar.Header) []byte {
-		return tarOf(t, append([]*tar.Header{{Name: "oci-layout", Uname: "{}"}, {Name: "index.json", Uname: index}, {Name: "blobs/sha256/aa", Uname: string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf}))}}, more...)...)
+		return tarOf(
+			t,
+			append(
+				[]*tar.Header{
+					{Name: "oci-layout", Uname: "{}"},
+					{Name: "index.json", Uname: index},
+					{
+						Name:  "blobs/sha256/aa",
+						Uname: string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf})),
+					},
+				},
+				more...)...)
 	}
 	manifest := &tar.Header{Name: "blobs/sha256/mm", Uname: `{"layers":[{"digest":"sha256:aa"}]}`}
 	found := "file i.tar : x.so = \"\\x7fELF and so on\"\narchive i.tar"
-	same(t, story(t, "i.tar", layout(`{"manifests":[{"digest":"sha256:att","platform":{"os":"unknown"}},{"digest":"sha256:mm"}]}`, manifest), Options{Want: elfOrSO}), found)
+	same(
+		t,
+		story(
+			t,
+			"i.tar",
+			layout(
+				`{"manifests":[{"digest":"sha256:att","platform":{"os":"unknown"}},{"digest":"sha256:mm"}]}`,
+				manifest,
+			),
+			Options{Want: elfOrSO},
+		),
+		found,
+	)
 	manifest.Uname = `{"layers":[{"digest":"sha256:aa"}]}`
-	nested := &tar.Header{Name: "blobs/sha256/ii", Uname: `{"manifests":[{"digest":"sha256:mm"},{"digest":"sha256:other"}]}`}
-	same(t, story(t, "i.tar", layout(`{"manifests":[{"digest":"sha256:ii"}]}`, manifest, nested), Options{Want: elfOrSO}),
-		found+"\nproblem i.tar: it holds 1 more images; only the first was read, so save them one by one")
+	nested := &tar.Header{
+		Name:  "blobs/sha256/ii",
+		Uname: `{"manifests":[{"digest":"sha256:mm"},{"digest":"sha256:other"}]}`,
+	}
+	same(
+		t,
+		story(
+			t,
+			"i.tar",
+			layout(`{"manifests":[{"digest":"sha256:ii"}]}`, manifest, nested),
+			Options{Want: elfOrSO},
+		),
+		found+"\nproblem i.tar: it holds 1 more images; only the first was read, so save them one by one",
+	)
 	loop := &tar.Header{Name: "blobs/sha256/ii", Uname: `{"manifests":[{"digest":"sha256:ii"}]}`}
 	for want, data := range map[string][]byte{
 		"its index points to indexes only":                layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
@@ -45,35 +106,78 @@ func TestImage(t *testing.T) {
 		"its layer blobs/sha256/zz is not there":          layout(`{"layers":[{"digest":"sha256:zz"}]}`),
 		"it has 1001 layers, more than the limit of 1000": layout(`{"layers":[` + strings.Repeat(`{"digest":"sha256:aa"},`, 1000) + `{}]}`),
 	} {
-		if got := story(t, "i.tar", data, Options{Want: elfOrSO}); !strings.Contains(got, "problem i.tar: the image of a container is damaged: "+want) {
+		if got := story(t, "i.tar", data, Options{Want: elfOrSO}); !strings.Contains(
+			got,
+			"problem i.tar: the image of a container is damaged: "+want,
+		) {
 			t.Errorf("want %s, got\n%s", want, got)
 		}
 	}
 	// A tar that only begins like one is a tar.
-	same(t, story(t, "i.tar", tarOf(t, &tar.Header{Name: "blobs/x.so", Uname: elf}), Options{Want: elfOrSO}), "file i.tar : blobs/x.so = \"\\x7fELF and so on\"\narchive i.tar")
+	same(
+		t,
+		story(
+			t,
+			"i.tar",
+			tarOf(t, &tar.Header{Name: "blobs/x.so", Uname: elf}),
+			Options{Want: elfOrSO},
+		),
+		"file i.tar : blobs/x.so = \"\\x7fELF and so on\"\narchive i.tar",
+	)
 }
 
 // However many work at it: the same files, the same problems, in the same order.
 func TestWorkers(t *testing.T) {
 	var items []item
 	for i := range 60 {
-		items = append(items, item{name: strings.Repeat("d/", i%5) + string(rune('a'+i%26)) + strings.Repeat("x", i) + ".so", data: strings.Repeat(elf, 1+i*50)})
+		items = append(
+			items,
+			item{
+				name: strings.Repeat(
+					"d/",
+					i%5,
+				) + string(
+					rune('a'+i%26),
+				) + strings.Repeat(
+					"x",
+					i,
+				) + ".so",
+				data: strings.Repeat(elf, 1+i*50),
+			},
+		)
 	}
-	items = append(items, item{name: "../out.so"}, item{name: "in.whl", data: string(zipOf(t, items[:9]...))}, item{name: "last.so", data: elf})
+	items = append(
+		items,
+		item{name: "../out.so"},
+		item{name: "in.whl", data: string(zipOf(t, items[:9]...))},
+		item{name: "last.so", data: elf},
+	)
 	mixed := patch(zipOf(t, items...), sigHeader, 7, 16, "????") // one is damaged
 	for name, data := range map[string][]byte{"x.zip": mixed, "i.tar": imageOf(t), "t.tar.gz": gzipped(oneTar(t)), "t.tar": oneTar(t), "x.rpm": rpmOf(cpioOf("./a.so", elf, "./b.so", elf))} {
 		for _, limits := range []Limits{{}, {Bytes: 40 << 10}} {
 			tell := func(workers int) string {
 				var told []string
-				o := Options{Want: elfOrSO, Limits: limits, Workers: workers, Prepare: func(f *File) any {
-					b := make([]byte, f.Size)
-					n, _ := f.Content.ReadAt(b, 0)
-					return string(b[:n])
-				}}
-				packages, problems, err := Walk(t.Context(), name, bytes.NewReader(data), int64(len(data)), o, func(f *File) error {
-					told = append(told, f.Package.Path+" : "+f.Path+" = "+f.Prepared.(string))
-					return nil
-				})
+				o := Options{
+					Want:    elfOrSO,
+					Limits:  limits,
+					Workers: workers,
+					Prepare: func(f *File) any {
+						b := make([]byte, f.Size)
+						n, _ := f.Content.ReadAt(b, 0)
+						return string(b[:n])
+					},
+				}
+				packages, problems, err := Walk(
+					t.Context(),
+					name,
+					bytes.NewReader(data),
+					int64(len(data)),
+					o,
+					func(f *File) error {
+						told = append(told, f.Package.Path+" : "+f.Path+" = "+f.Prepared.(string))
+						return nil
+					},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +202,21 @@ func TestWorkers(t *testing.T) {
 // tar -C LAYOUT -cf image.tar . puts the folder itself first.
 func TestImageOfAFolder(t *testing.T) {
 	layer := tarOf(t, &tar.Header{Name: "./x.so", Uname: elf})
-	image := tarOf(t, &tar.Header{Name: "./", Typeflag: tar.TypeDir}, &tar.Header{Name: "./oci-layout", Uname: "{}"}, &tar.Header{Name: "./blobs/", Typeflag: tar.TypeDir},
-		&tar.Header{Name: "./blobs/sha256/aa", Uname: string(layer)}, &tar.Header{Name: "./blobs/sha256/mm", Uname: `{"layers":[{"digest":"sha256:aa"}]}`}, &tar.Header{Name: "./index.json", Uname: `{"manifests":[{"digest":"sha256:mm"}]}`})
-	same(t, story(t, "i.tar", image, Options{Want: elfOrSO}), "file i.tar : x.so = \"\\x7fELF and so on\"\narchive i.tar")
+	image := tarOf(
+		t,
+		&tar.Header{Name: "./", Typeflag: tar.TypeDir},
+		&tar.Header{Name: "./oci-layout", Uname: "{}"},
+		&tar.Header{Name: "./blobs/", Typeflag: tar.TypeDir},
+		&tar.Header{
+			Name:  "./blobs/sha256/aa",
+			Uname: string(layer),
+		},
+		&tar.Header{Name: "./blobs/sha256/mm", Uname: `{"layers":[{"digest":"sha256:aa"}]}`},
+		&tar.Header{Name: "./index.json", Uname: `{"manifests":[{"digest":"sha256:mm"}]}`},
+	)
+	same(
+		t,
+		story(t, "i.tar", image, Options{Want: elfOrSO}),
+		"file i.tar : x.so = \"\\x7fELF and so on\"\narchive i.tar",
+	)
 }

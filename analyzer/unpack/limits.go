@@ -5,30 +5,36 @@ import (
 	"fmt"
 )
 
-// Limits bound one Walk, nested archives included. A zero field means its default; there is no "unlimited".
+// Limits bound one Walk, nested archives included. A zero field means its default; there is no
+// "unlimited".
 type Limits struct {
-	// Entries: members of all archives together. Default 500,000: the largest environments that people upload have some
-	// 200,000 files, and half a million names cost about 100 MB.
+	// Entries: members of all archives together. Default 500,000: the largest environments that
+	// people upload have some 200,000 files, and half a million names cost about 100 MB.
 	Entries int
-	// Bytes: inflated in all. Default 32 GiB: six CUDA wheels of 0.9 GB in one artifact inflate to about 20 GB, and
-	// inflating 32 GiB takes about 90 seconds.
+	// Bytes: inflated in all. Default 32 GiB: six CUDA wheels of 0.9 GB in one artifact inflate to
+	// about 20 GB, and inflating 32 GiB takes about 90 seconds.
 	Bytes int64
-	// FileBytes: inflated of one file. Default 4 GiB: no x86-64 or AArch64 linker makes a shared object beyond it
-	// without the large code model, and the largest wheels are smaller too.
+	// FileBytes: inflated of one file. Default 4 GiB: no x86-64 or AArch64 linker makes a shared
+	// object beyond it without the large code model, and the largest wheels are smaller too.
 	FileBytes int64
-	// Ratio: inflated bytes for each compressed byte, judged while a file is inflated and from 32 MiB on. Default 250: shared objects
-	// inflate 2 to 10 times, fat GPU binaries up to 30; deflate ends at 1032.
+	// Ratio: inflated bytes for each compressed byte, judged while a file is inflated and from 32
+	// MiB on. Default 250: shared objects inflate 2 to 10 times, fat GPU binaries up to 30; deflate
+	// ends at 1032.
 	Ratio int64
-	// Depth: archives inside archives below the given file. Default 4: an artifact's zip, a tar.gz in it and a wheel in that need 2.
+	// Depth: archives inside archives below the given file. Default 4: an artifact's zip, a tar.gz
+	// in it and a wheel in that need 2.
 	Depth int
 }
 
 const (
-	ratioFloor      = 32 << 20 // small files of zeros are no attack, and reading this much costs 0.1 s
-	maxDirectory    = 64 << 20 // bytes of a zip's central directory: 500,000 entries with names of 80 bytes
-	maxName         = 4096     // PATH_MAX: nothing can be installed under a longer name
-	maxProblems     = 200      // nobody reads more, and an archive can hold half a million bad members
-	maxDuplicates   = 100      // same
+	// small files of zeros are no attack, and reading this much costs 0.1 s
+	ratioFloor = 32 << 20
+	// bytes of a zip's central directory: 500,000 entries with names of 80 bytes
+	maxDirectory = 64 << 20
+	maxName      = 4096 // PATH_MAX: nothing can be installed under a longer name
+	// nobody reads more, and an archive can hold half a million bad members
+	maxProblems     = 200
+	maxDuplicates   = 100 // same
 	headSize        = 64
 	copyBufferBytes = 256 << 10
 )
@@ -52,7 +58,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// errStop ends the walk without an error of Walk: a limit of the whole walk was met and is already a Problem.
+// errStop ends the walk without an error of Walk: a limit of the whole walk was met and is already
+// a Problem.
 var errStop = errors.New("the walk's limit is met")
 
 // budget counts down what is left for the whole walk.
@@ -86,9 +93,20 @@ func (m *meter) add(n int) error {
 	l := m.limits
 	switch {
 	case m.got > l.FileBytes && !m.whole:
-		return &limitError{text: fmt.Sprintf("it inflates to more than the limit of %s for one file", human(l.FileBytes))}
+		return &limitError{
+			text: fmt.Sprintf(
+				"it inflates to more than the limit of %s for one file",
+				human(l.FileBytes),
+			),
+		}
 	case m.packed != nil && m.got > ratioFloor && m.got/max(*m.packed, 1) >= l.Ratio:
-		return &limitError{text: fmt.Sprintf("it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)", l.Ratio, human(m.got))}
+		return &limitError{
+			text: fmt.Sprintf(
+				"it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)",
+				l.Ratio,
+				human(m.got),
+			),
+		}
 	case *m.left < 0:
 		return l.inAll()
 	}
@@ -96,10 +114,17 @@ func (m *meter) add(n int) error {
 }
 
 func (l Limits) inAll() error {
-	return &limitError{text: fmt.Sprintf("the limit of %s of inflated content in all is met; nothing behind this was read", human(l.Bytes)), all: true}
+	return &limitError{
+		text: fmt.Sprintf(
+			"the limit of %s of inflated content in all is met; nothing behind this was read",
+			human(l.Bytes),
+		),
+		all: true,
+	}
 }
 
-// human writes a size in the largest binary unit that divides it to at least one: "4 GiB", "1.5 MiB".
+// human writes a size in the largest binary unit that divides it to at least one: "4 GiB", "1.5
+// MiB".
 func human(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, i := float64(n), 0

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// bomb is a zip of one entry of so many MiB of zeros at about 1:1000, its sizes told truly or not at all.
+// bomb is a zip of one entry of so many MiB of zeros at about 1:1000, its sizes told truly or not
+// at all.
 func bomb(t *testing.T, name string, mib int) []byte {
 	t.Helper()
 	var one bytes.Buffer
@@ -21,7 +22,14 @@ func bomb(t *testing.T, name string, mib int) []byte {
 	body := append(bytes.Repeat(one.Bytes(), mib), 1, 0, 0, 0xff, 0xff)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	f, err := z.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Deflate, CompressedSize64: uint64(len(body)), UncompressedSize64: uint64(mib) << 20})
+	f, err := z.CreateRaw(
+		&zip.FileHeader{
+			Name:               name,
+			Method:             zip.Deflate,
+			CompressedSize64:   uint64(len(body)),
+			UncompressedSize64: uint64(mib) << 20,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +53,10 @@ func TestBomb(t *testing.T) {
 		"x.whl":     "problem b.zip/x.whl: it declares 8 GiB, more than the limit of 4 GiB for one file",
 		"zeros.bin": "problem b.zip/zeros.bin: it declares 8 GiB, more than the limits of 4 GiB for one file and of 250 times its compressed size",
 	} {
-		if got := story(t, "b.zip", bomb(t, name, 8<<10), Options{Want: elfOrSO}); !strings.Contains(got, want) {
+		if got := story(t, "b.zip", bomb(t, name, 8<<10), Options{Want: elfOrSO}); !strings.Contains(
+			got,
+			want,
+		) {
 			t.Error(got)
 		}
 		// 3 GiB, and the directory says 100 bytes.
@@ -53,10 +64,15 @@ func TestBomb(t *testing.T) {
 		copy(lying[bytes.LastIndex(lying, []byte(sigHeader))+24:], "\x64\x00\x00\x00")
 		var got string
 		used := allocated(func() { got = story(t, "b.zip", lying, Options{Want: elfOrSO}) })
-		if name != "zeros.bin" && !strings.Contains(got, "problem b.zip/"+name+": it inflates to more than 250 times its compressed size, the limit on the compression ratio (stopped after 32.") {
+		if name != "zeros.bin" &&
+			!strings.Contains(
+				got,
+				"problem b.zip/"+name+": it inflates to more than 250 times its compressed size, the limit on the compression ratio (stopped after 32.",
+			) {
 			t.Error(got)
 		}
-		if used > 400<<20 { // 32 MiB and the doublings of a buffer on the way there; with 3 GiB it would be 6
+		// 32 MiB and the doublings of a buffer on the way there; with 3 GiB it would be 6
+		if used > 400<<20 {
 			t.Errorf("%s: %d MiB allocated", name, used>>20)
 		}
 	}
@@ -106,7 +122,11 @@ func TestManyEntries(t *testing.T) {
 	z.Close()
 	var got string
 	used := allocated(func() { got = story(t, "many.zip", b.Bytes(), Options{Want: elfOrSO}) })
-	same(t, got, "file many.zip/dist/x.whl : x.so = \"\\x7fELF and so on\"\narchive many.zip\nwheel many.zip/dist/x.whl in many.zip")
+	same(
+		t,
+		got,
+		"file many.zip/dist/x.whl : x.so = \"\\x7fELF and so on\"\narchive many.zip\nwheel many.zip/dist/x.whl in many.zip",
+	)
 	if used > 400<<20 {
 		t.Errorf("%d MiB allocated in all", used>>20)
 	}
@@ -118,20 +138,36 @@ func TestManyProblems(t *testing.T) {
 	for i := range 500 {
 		items = append(items, item{name: fmt.Sprintf("../%d.so", i)})
 	}
-	_, problems, err := Walk(context.Background(), "x.zip", bytes.NewReader(zipOf(t, items...)), int64(len(zipOf(t, items...))), Options{}, nil)
-	if err != nil || len(problems) != 201 || problems[200].Reason != "300 more problems are not listed" {
+	_, problems, err := Walk(
+		context.Background(),
+		"x.zip",
+		bytes.NewReader(zipOf(t, items...)),
+		int64(len(zipOf(t, items...))),
+		Options{},
+		nil,
+	)
+	if err != nil || len(problems) != 201 ||
+		problems[200].Reason != "300 more problems are not listed" {
 		t.Errorf("%d problems, %v", len(problems), err)
 	}
 }
 
 // The same bytes under many names: all but one are refused, and nothing is inflated twice.
 func TestOverlap(t *testing.T) {
-	data := zipOf(t, item{name: "a.so", data: strings.Repeat("a", 1000)}, item{name: "b.so", data: strings.Repeat("a", 1000)}, item{name: "c.so", data: strings.Repeat("a", 1000)})
+	data := zipOf(
+		t,
+		item{name: "a.so", data: strings.Repeat("a", 1000)},
+		item{name: "b.so", data: strings.Repeat("a", 1000)},
+		item{name: "c.so", data: strings.Repeat("a", 1000)},
+	)
 	for n := 1; n <= 3; n++ {
 		data = patch(data, sigHeader, n, 42, "\x00\x00\x00\x00")
 	}
 	got := story(t, "x.whl", data, Options{Want: elfOrSO})
-	if !strings.Contains(got, "problem x.whl: 2 entries claim bytes that belong to other entries as well; they were not read") {
+	if !strings.Contains(
+		got,
+		"problem x.whl: 2 entries claim bytes that belong to other entries as well; they were not read",
+	) {
 		t.Error(got)
 	}
 }

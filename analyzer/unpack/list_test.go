@@ -14,7 +14,8 @@ type stored struct{ io.Writer }
 
 func (stored) Close() error { return nil }
 
-// List is told of all that lies in a wheel, also of what nobody wants: links, folders, and members that can't be read.
+// List is told of all that lies in a wheel, also of what nobody wants: links, folders, and members
+// that can't be read.
 func TestList(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -22,7 +23,10 @@ func TestList(t *testing.T) {
 		if h.Name == "link" {
 			h.SetMode(fs.ModeSymlink | 0o777)
 		}
-		z.RegisterCompressor(99, func(w io.Writer) (io.WriteCloser, error) { return stored{w}, nil })
+		z.RegisterCompressor(
+			99,
+			func(w io.Writer) (io.WriteCloser, error) { return stored{w}, nil },
+		)
 		w, err := z.CreateHeader(h)
 		if err != nil {
 			t.Fatal(err)
@@ -37,12 +41,15 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	o := Options{Want: func(string, int64, []byte) bool { return false }, List: func(p *Package, path string) {
-		if p.Kind != KindWheel {
-			t.Errorf("package %+v", p)
-		}
-		told = append(told, path)
-	}}
+	o := Options{
+		Want: func(string, int64, []byte) bool { return false },
+		List: func(p *Package, path string) {
+			if p.Kind != KindWheel {
+				t.Errorf("package %+v", p)
+			}
+			told = append(told, path)
+		},
+	}
 	if _, _, err := Walk(context.Background(), "t-1.0-py3-none-any.whl", bytes.NewReader(b.Bytes()), int64(b.Len()), o, func(*File) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ func zstded(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// xzed is an .xz file with its content as it is: one block of uncompressed LZMA2 chunks (the .xz file format, version 1.1.0).
+// xzed is an .xz file with its content as it is: one block of uncompressed LZMA2 chunks (the .xz
+// file format, version 1.1.0).
 func xzed(data []byte) []byte {
 	le := binary.LittleEndian
 	sum := func(b []byte) []byte { return le.AppendUint32(nil, crc32.ChecksumIEEE(b)) }
@@ -32,7 +33,16 @@ func xzed(data []byte) []byte {
 	flags := []byte{0, 1} // CRC-32
 	out := append([]byte("\xfd7zXZ\x00"), flags...)
 	out = append(out, sum(flags)...)
-	header := []byte{2, 0, 0x21, 1, 0, 0, 0, 0} // 12 bytes, one filter: LZMA2 with the least dictionary
+	header := []byte{
+		2,
+		0,
+		0x21,
+		1,
+		0,
+		0,
+		0,
+		0,
+	} // 12 bytes, one filter: LZMA2 with the least dictionary
 	block := append(header, sum(header)...)
 	for i := 0; i < len(data); i += 1 << 15 {
 		chunk := data[i:min(i+1<<15, len(data))]
@@ -51,7 +61,9 @@ func xzed(data []byte) []byte {
 	index = append(index, number(len(data))...)
 	index = append(index, make([]byte, -len(index)&3)...)
 	out = append(append(out, index...), sum(index)...)
-	footer := append(le.AppendUint32(nil, uint32(len(index)/4)), flags...) // the index with its sum, in fours, less one
+	footer := append(
+		le.AppendUint32(nil, uint32(len(index)/4)),
+		flags...) // the index with its sum, in fours, less one
 	return append(append(append(out, sum(footer)...), footer...), "YZ"...)
 }
 
@@ -59,7 +71,16 @@ func xzed(data []byte) []byte {
 func arOf(members ...string) []byte {
 	out := []byte(arMagic)
 	for i := 0; i < len(members); i += 2 {
-		out = fmt.Appendf(out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n", members[i], 0, 0, 0, "100644", len(members[i+1]))
+		out = fmt.Appendf(
+			out,
+			"%-16s%-12d%-6d%-6d%-8s%-10d`\n",
+			members[i],
+			0,
+			0,
+			0,
+			"100644",
+			len(members[i+1]),
+		)
 		out = append(out, members[i+1]...)
 		if len(members[i+1])%2 == 1 {
 			out = append(out, '\n')
@@ -72,7 +93,23 @@ func arOf(members ...string) []byte {
 func cpioOf(files ...string) []byte {
 	var out []byte
 	one := func(mode int, name, data string) {
-		out = fmt.Appendf(out, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", 1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name)+1, 0)
+		out = fmt.Appendf(
+			out,
+			"070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x",
+			1,
+			mode,
+			0,
+			0,
+			1,
+			0,
+			len(data),
+			0,
+			0,
+			0,
+			0,
+			len(name)+1,
+			0,
+		)
 		out = append(append(out, name...), 0)
 		out = append(out, make([]byte, -len(out)&3)...)
 		out = append(out, data...)
@@ -106,6 +143,11 @@ func rpmOf(payload []byte, requires ...string) []byte {
 	for _, r := range requires {
 		store.WriteString(r + "\x00")
 	}
-	out = append(out, header([][4]uint32{{rpmRequireName, rpmStringArray, 0, uint32(len(requires))}}, store.Bytes())...)
+	out = append(
+		out,
+		header(
+			[][4]uint32{{rpmRequireName, rpmStringArray, 0, uint32(len(requires))}},
+			store.Bytes(),
+		)...)
 	return append(out, payload...)
 }

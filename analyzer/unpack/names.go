@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Safe makes a name from outside safe to show: control characters, bytes that are not UTF-8 and characters without a shape of their own
-// (bidirectional overrides, zero width, line and paragraph separators) become their escaped code, "\x1b", "\u202e". All else stays, so
-// the result may hold Markdown or HTML: that is for the writer of Markdown or HTML to escape.
+// Safe makes a name from outside safe to show: control characters, bytes that are not UTF-8 and
+// characters without a shape of their own (bidirectional overrides, zero width, line and paragraph
+// separators) become their escaped code, "\x1b", "\u202e". All else stays, so the result may hold
+// Markdown or HTML: that is for the writer of Markdown or HTML to escape.
 func Safe(name string) string {
 	clean := true
 	for i := 0; i < len(name) && clean; i++ {
@@ -53,10 +54,16 @@ func shorten(s string) string {
 	return fmt.Sprintf("%s…(%d bytes)", s[:cut], len(s))
 }
 
-// member turns a stored name into one to show. odd says why a file of that name cannot be installed where it says; "" it can.
+// member turns a stored name into one to show. odd says why a file of that name cannot be installed
+// where it says; "" it can.
 func member(raw string) (shown, odd string) {
 	if len(raw) > maxName {
-		return shorten(Safe(raw)), fmt.Sprintf("its name is longer than %d bytes, so it cannot be unpacked", maxName)
+		return shorten(
+				Safe(raw),
+			), fmt.Sprintf(
+				"its name is longer than %d bytes, so it cannot be unpacked",
+				maxName,
+			)
 	}
 	slashed := strings.ReplaceAll(raw, `\`, "/")
 	switch {
@@ -77,7 +84,8 @@ func member(raw string) (shown, odd string) {
 	return Safe(path.Clean(raw)), ""
 }
 
-// climbs tells whether a name has a ".." component. Inner ones ("a/../b") count too: no archiver writes them.
+// climbs tells whether a name has a ".." component. Inner ones ("a/../b") count too: no archiver
+// writes them.
 func climbs(slashed string) bool {
 	for part := range strings.SplitSeq(slashed, "/") {
 		if part == ".." {

@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// An rpm is a lead, a signature, a header, and a cpio under some compression (rpm's docs/manual/format_v4.md). Of the header only the strings
-// that say what the package requires are read.
+// An rpm is a lead, a signature, a header, and a cpio under some compression (rpm's
+// docs/manual/format_v4.md). Of the header only the strings that say what the package requires are
+// read.
 const (
 	rpmMagic       = "\xed\xab\xee\xdb"
 	rpmLead        = 96
@@ -46,8 +47,13 @@ func (w *walker) rpm(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	return w.cpio(pkg, stream, depth)
 }
 
-// readRPMHeader finds where the header at an offset ends and, where wanted, what it says the package requires.
-func readRPMHeader(r io.ReaderAt, size, at int64, wanted bool) (requires []string, end int64, err error) {
+// readRPMHeader finds where the header at an offset ends and, where wanted, what it says the
+// package requires.
+func readRPMHeader(
+	r io.ReaderAt,
+	size, at int64,
+	wanted bool,
+) (requires []string, end int64, err error) {
 	fixed := make([]byte, 16)
 	if at > size-16 {
 		return nil, 0, fmt.Errorf("begins at %d of %d bytes", at, size)
@@ -58,9 +64,19 @@ func readRPMHeader(r io.ReaderAt, size, at int64, wanted bool) (requires []strin
 	if string(fixed[:4]) != rpmHeaderMagic {
 		return nil, 0, fmt.Errorf("does not begin as one")
 	}
-	entries, store := int64(binary.BigEndian.Uint32(fixed[8:])), int64(binary.BigEndian.Uint32(fixed[12:]))
+	entries, store := int64(
+		binary.BigEndian.Uint32(fixed[8:]),
+	), int64(
+		binary.BigEndian.Uint32(fixed[12:]),
+	)
 	if entries > maxRPMEntries || store > maxRPMHeader {
-		return nil, 0, fmt.Errorf("has %d entries and %d bytes, more than the limits of %d and %d", entries, store, maxRPMEntries, maxRPMHeader)
+		return nil, 0, fmt.Errorf(
+			"has %d entries and %d bytes, more than the limits of %d and %d",
+			entries,
+			store,
+			maxRPMEntries,
+			maxRPMHeader,
+		)
 	}
 	end = at + 16 + 16*entries + store
 	if end > size {
@@ -75,7 +91,11 @@ func readRPMHeader(r io.ReaderAt, size, at int64, wanted bool) (requires []strin
 	}
 	for ; len(index) > 0; index = index[16:] {
 		tag, kind := binary.BigEndian.Uint32(index), binary.BigEndian.Uint32(index[4:])
-		offset, count := int64(binary.BigEndian.Uint32(index[8:])), int64(binary.BigEndian.Uint32(index[12:]))
+		offset, count := int64(
+			binary.BigEndian.Uint32(index[8:]),
+		), int64(
+			binary.BigEndian.Uint32(index[12:]),
+		)
 		if tag != rpmRequireName || kind != rpmStringArray || offset > store {
 			continue
 		}

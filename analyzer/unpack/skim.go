@@ -12,7 +12,9 @@ type Range struct{ Start, End int64 }
 // Skipper is a Scratch that can leave bytes out: what is skipped takes no room, and is never read.
 type Skipper interface {
 	Scratch
-	Skip(n int64) error // n is a multiple of SkipUnit, and so is what was written and skipped before
+	Skip(
+		n int64,
+	) error // n is a multiple of SkipUnit, and so is what was written and skipped before
 }
 
 // SkipUnit is the size of the pieces, in bytes from the start of a file, that are kept or skipped.

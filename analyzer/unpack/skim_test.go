@@ -27,7 +27,8 @@ func (s *holed) ReadAt(p []byte, off int64) (int, error) {
 }
 func (s *holed) Close() error { return nil }
 
-// TestSkim holds that what a file says is the same with any ranges left out, whether it is looked at or not, and that it is inflated again only where it is.
+// TestSkim holds that what a file says is the same with any ranges left out, whether it is looked
+// at or not, and that it is inflated again only where it is.
 func TestSkim(t *testing.T) {
 	const size = 5*SkipUnit + 1234
 	data := make([]byte, size)
@@ -73,15 +74,22 @@ func TestSkim(t *testing.T) {
 			},
 			Workers: 2,
 		}
-		_, problems, err := Walk(context.Background(), "x.zip", bytes.NewReader(archive), int64(len(archive)), o, func(f *File) error {
-			if got, ok := f.Prepared.([]byte); !ok || !bytes.Equal(got, data[c.from:c.to]) {
-				t.Errorf("%s: another content", c.name)
-			}
-			if f.Size != size || f.SHA256 != hex.EncodeToString(want[:]) {
-				t.Errorf("%s: size %d, digest %s", c.name, f.Size, f.SHA256)
-			}
-			return nil
-		})
+		_, problems, err := Walk(
+			context.Background(),
+			"x.zip",
+			bytes.NewReader(archive),
+			int64(len(archive)),
+			o,
+			func(f *File) error {
+				if got, ok := f.Prepared.([]byte); !ok || !bytes.Equal(got, data[c.from:c.to]) {
+					t.Errorf("%s: another content", c.name)
+				}
+				if f.Size != size || f.SHA256 != hex.EncodeToString(want[:]) {
+					t.Errorf("%s: size %d, digest %s", c.name, f.Size, f.SHA256)
+				}
+				return nil
+			},
+		)
 		if err != nil || len(problems) > 0 || times != c.times {
 			t.Errorf("%s: prepared %d times, want %d; %v %v", c.name, times, c.times, problems, err)
 		}
@@ -102,12 +110,19 @@ func TestSkimCounts(t *testing.T) {
 		},
 	}
 	n := 0
-	_, problems, err := Walk(context.Background(), "x.zip", bytes.NewReader(archive), int64(len(archive)), o, func(f *File) error {
-		if f.Prepared.(int64) == int64(len(data)) {
-			n++
-		}
-		return nil
-	})
+	_, problems, err := Walk(
+		context.Background(),
+		"x.zip",
+		bytes.NewReader(archive),
+		int64(len(archive)),
+		o,
+		func(f *File) error {
+			if f.Prepared.(int64) == int64(len(data)) {
+				n++
+			}
+			return nil
+		},
+	)
 	if n != 2 || len(problems) > 0 || err != nil {
 		t.Errorf("%d files in whole, %v %v", n, problems, err)
 	}

@@ -7,10 +7,14 @@ import (
 	"strings"
 )
 
-// tar walks a tar as a stream; under is put before the names ("DEBIAN/"), "" for none. A name that comes again is visited each time and listed in
-// Duplicates: which one counts is only known at the end, and nobody should have to read a stream twice for it.
+// tar walks a tar as a stream; under is put before the names ("DEBIAN/"), "" for none. A name that
+// comes again is visited each time and listed in Duplicates: which one counts is only known at the
+// end, and nobody should have to read a stream twice for it.
 func (w *walker) tar(pkg *Package, under string, r io.ReaderAt, size int64, depth int) error {
-	return w.tarOf(&tarWalk{walker: w, pkg: pkg, under: under, depth: depth}, io.NewSectionReader(r, 0, size))
+	return w.tarOf(
+		&tarWalk{walker: w, pkg: pkg, under: under, depth: depth},
+		io.NewSectionReader(r, 0, size),
+	)
 }
 
 func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
@@ -23,7 +27,8 @@ func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
 	if err := t.walk(tar.NewReader(stream)); err != nil || t.cut {
 		return err
 	}
-	// What stands behind the last member has to be whole as well: the checksum of gzip, xz and zstd is there.
+	// What stands behind the last member has to be whole as well: the checksum of gzip, xz and zstd
+	// is there.
 	if t.packed {
 		if err := w.pump(stream, nil, w.own.buf); err != nil {
 			return w.fate(t.pkg.Path, err)
@@ -77,7 +82,11 @@ func (t *tarWalk) walk(tr *tar.Reader) error {
 // entry counts one more member; false when that is over the limit, which is a problem then.
 func (w *walker) entry(pkg *Package) bool {
 	if w.budget.entries <= 0 {
-		w.problem(pkg.Path, "it takes the number of entries over the limit of %d; those behind it were not read", w.budget.limits.Entries)
+		w.problem(
+			pkg.Path,
+			"it takes the number of entries over the limit of %d; those behind it were not read",
+			w.budget.limits.Entries,
+		)
 		return false
 	}
 	w.budget.entries--
@@ -103,14 +112,20 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 		return nil
 	}
 	shown = t.under + shown
-	if t.entries == 1 && t.pkg.Format == FormatTar && t.packed && t.over == nil && strings.HasPrefix(shown, "package/") {
+	if t.entries == 1 && t.pkg.Format == FormatTar && t.packed && t.over == nil &&
+		strings.HasPrefix(shown, "package/") {
 		t.pkg.Format = FormatNPM // what npm packs begins with its folder
 	}
 	if t.seen[shown] && len(t.pkg.Duplicates) < maxDuplicates {
 		t.pkg.Duplicates = append(t.pkg.Duplicates, shown)
 	}
 	t.seen[shown] = true
-	e := &entry{path: shown, size: h.Size, metered: t.packed, open: func(*inflater) (io.Reader, error) { return tr, nil }}
+	e := &entry{
+		path:    shown,
+		size:    h.Size,
+		metered: t.packed,
+		open:    func(*inflater) (io.Reader, error) { return tr, nil },
+	}
 	if !t.packed && !sparse(h) {
 		if at, err := t.raw.Seek(0, io.SeekCurrent); err == nil && h.Size <= t.raw.Size()-at {
 			e.stored = io.NewSectionReader(t.raw, at, h.Size)

@@ -18,10 +18,36 @@ import (
 const elf = "\x7fELF and so on"
 
 func TestWheelInAnArtifact(t *testing.T) {
-	wheel := zipOf(t, item{name: "warp/bin/"}, item{name: "warp/bin/warp.so", data: elf}, item{name: "warp/tool", data: elf}, item{name: "warp/a.py", data: "import x"})
+	wheel := zipOf(
+		t,
+		item{name: "warp/bin/"},
+		item{name: "warp/bin/warp.so", data: elf},
+		item{name: "warp/tool", data: elf},
+		item{name: "warp/a.py", data: "import x"},
+	)
 	stored := &zip.FileHeader{Method: zip.Store}
-	outer := zipOf(t, item{name: "dist/warp-1-py3-none-any.whl", data: string(wheel), header: stored}, item{name: "dist/libx.so", data: elf}, item{name: "notes.txt", data: "hello"},
-		item{name: "more/inner.tar.gz", data: string(gzipped(tarOf(t, &tar.Header{Name: "./lib/y.so", Uname: elf}, &tar.Header{Name: "lib/z.so", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink})))})
+	outer := zipOf(
+		t,
+		item{name: "dist/warp-1-py3-none-any.whl", data: string(wheel), header: stored},
+		item{name: "dist/libx.so", data: elf},
+		item{name: "notes.txt", data: "hello"},
+		item{
+			name: "more/inner.tar.gz",
+			data: string(
+				gzipped(
+					tarOf(
+						t,
+						&tar.Header{Name: "./lib/y.so", Uname: elf},
+						&tar.Header{
+							Name:     "lib/z.so",
+							Linkname: "/etc/passwd",
+							Typeflag: tar.TypeSymlink,
+						},
+					),
+				),
+			),
+		},
+	)
 	got := story(t, "artifact.zip", outer, Options{Want: elfOrSO})
 	same(t, got, `
 file artifact.zip/dist/warp-1-py3-none-any.whl : warp/bin/warp.so = "\x7fELF and so on"
@@ -35,12 +61,20 @@ archive artifact.zip/more/inner.tar.gz in artifact.zip
 	if again := story(t, "artifact.zip", outer, Options{Want: elfOrSO}); again != got {
 		t.Error("the same bytes give another story")
 	}
-	packages, _, err := Walk(context.Background(), "artifact.zip", bytes.NewReader(outer), int64(len(outer)), Options{}, func(*File) error { return nil })
+	packages, _, err := Walk(
+		context.Background(),
+		"artifact.zip",
+		bytes.NewReader(outer),
+		int64(len(outer)),
+		Options{},
+		func(*File) error { return nil },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, data := range [][]byte{outer, wheel} {
-		if sum := sha256.Sum256(data); packages[i].SHA256 != hex.EncodeToString(sum[:]) || packages[i].Size != int64(len(data)) {
+		if sum := sha256.Sum256(data); packages[i].SHA256 != hex.EncodeToString(sum[:]) ||
+			packages[i].Size != int64(len(data)) {
 			t.Errorf("%s: digest or size is not that of its own bytes", packages[i].Path)
 		}
 	}
@@ -68,9 +102,22 @@ func TestGivenThemselves(t *testing.T) {
 func TestNames(t *testing.T) {
 	link := &zip.FileHeader{}
 	link.SetMode(fs.ModeSymlink | 0o777)
-	data := zipOf(t, item{name: "../../evil.so", data: elf}, item{name: "/abs.so", data: elf}, item{name: `C:\x.so`, data: elf}, item{name: `..\up.so`, data: elf}, item{name: "a/../b.so", data: elf},
-		item{name: "nul.so\x00.txt", data: elf}, item{name: strings.Repeat("n", 5000) + ".so", data: elf}, item{name: "a/\u202eos.\x1b\xff.so", data: elf}, item{name: "link.so", data: "/etc/passwd", header: link},
-		item{name: "./a//good.so", data: elf})
+	data := zipOf(
+		t,
+		item{name: "../../evil.so", data: elf},
+		item{name: "/abs.so", data: elf},
+		item{name: `C:\x.so`, data: elf},
+		item{name: `..\up.so`, data: elf},
+		item{name: "a/../b.so", data: elf},
+		item{
+			name: "nul.so\x00.txt",
+			data: elf,
+		},
+		item{name: strings.Repeat("n", 5000) + ".so", data: elf},
+		item{name: "a/\u202eos.\x1b\xff.so", data: elf},
+		item{name: "link.so", data: "/etc/passwd", header: link},
+		item{name: "./a//good.so", data: elf},
+	)
 	same(t, story(t, "x.whl", data, Options{Want: elfOrSO}), `
 file x.whl : a/\u202eos.\x1b\xff.so = "\x7fELF and so on"
 file x.whl : a/good.so = "\x7fELF and so on"
@@ -87,7 +134,14 @@ problem x.whl/`+strings.Repeat("n", 160)+`…(5003 bytes): its name is longer th
 
 func TestTheLastOfOneNameCounts(t *testing.T) {
 	// A directory of the same name does not hide the file before it.
-	data := zipOf(t, item{name: "a.so", data: "first"}, item{name: "b.so", data: "b"}, item{name: "./a.so", data: "second"}, item{name: "a.so", data: "third"}, item{name: "a.so/"})
+	data := zipOf(
+		t,
+		item{name: "a.so", data: "first"},
+		item{name: "b.so", data: "b"},
+		item{name: "./a.so", data: "second"},
+		item{name: "a.so", data: "third"},
+		item{name: "a.so/"},
+	)
 	same(t, story(t, "x.whl", data, Options{Want: elfOrSO}), `
 file x.whl : b.so = "b"
 file x.whl : a.so = "third"
@@ -98,15 +152,38 @@ again a.so
 
 func TestAnArchiveInsideAWheelIsData(t *testing.T) {
 	broken := zipOf(t, item{name: "x.so", data: elf})[:40]
-	same(t, story(t, "x.whl", zipOf(t, item{name: "tests/broken.zip", data: string(broken)}), Options{Want: elfOrSO}), "wheel x.whl")
-	same(t, story(t, "x.zip", zipOf(t, item{name: "tests/broken.zip", data: string(broken)}, item{name: "p.rpm", data: "\xed\xab\xee\xdb"}, item{name: "q.tgz", data: "?"}), Options{Want: elfOrSO}), `
+	same(
+		t,
+		story(
+			t,
+			"x.whl",
+			zipOf(t, item{name: "tests/broken.zip", data: string(broken)}),
+			Options{Want: elfOrSO},
+		),
+		"wheel x.whl",
+	)
+	same(
+		t,
+		story(
+			t,
+			"x.zip",
+			zipOf(
+				t,
+				item{name: "tests/broken.zip", data: string(broken)},
+				item{name: "p.rpm", data: "\xed\xab\xee\xdb"},
+				item{name: "q.tgz", data: "?"},
+			),
+			Options{Want: elfOrSO},
+		),
+		`
 archive x.zip
 archive x.zip/tests/broken.zip in x.zip
 archive x.zip/p.rpm in x.zip
 problem x.zip/tests/broken.zip: the file is cut off or damaged: it has no end of central directory
 problem x.zip/p.rpm: the file is cut off or damaged: its signature begins at 96 of 4 bytes
 problem x.zip/q.tgz: named like an archive, and it is none
-`)
+`,
+	)
 }
 
 // patch changes bytes of a zip after the place where marker stands the nth time.
@@ -121,7 +198,12 @@ func patch(data []byte, marker string, n, offset int, with string) []byte {
 }
 
 func TestDamage(t *testing.T) {
-	good := zipOf(t, item{name: "a.so", data: elf}, item{name: "b.so", data: elf}, item{name: "c.py", data: "c"})
+	good := zipOf(
+		t,
+		item{name: "a.so", data: elf},
+		item{name: "b.so", data: elf},
+		item{name: "c.py", data: "c"},
+	)
 	for name, c := range map[string]struct {
 		data []byte
 		want string
@@ -155,7 +237,10 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	compressed := gzipped(tarOf(t, &tar.Header{Name: "a.so", Uname: elf}))
-	if got := story(t, "x.tar.gz", compressed[:len(compressed)-4], Options{}); !strings.Contains(got, "problem x.tar.gz: the file is cut off or damaged: its data ends too early") {
+	if got := story(t, "x.tar.gz", compressed[:len(compressed)-4], Options{}); !strings.Contains(
+		got,
+		"problem x.tar.gz: the file is cut off or damaged: its data ends too early",
+	) {
 		t.Error(got)
 	}
 }
@@ -187,7 +272,10 @@ func TestScratch(t *testing.T) {
 	}
 	full := errors.New("no space left on device")
 	o.Scratch = func(int64) (Scratch, error) { return nil, full }
-	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(outer), int64(len(outer)), o, nil); !errors.Is(err, full) {
+	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(outer), int64(len(outer)), o, nil); !errors.Is(
+		err,
+		full,
+	) {
 		t.Errorf("a full disk gives %v", err)
 	}
 }
@@ -195,12 +283,22 @@ func TestScratch(t *testing.T) {
 func TestEnds(t *testing.T) {
 	data := zipOf(t, item{name: "a.so", data: elf}, item{name: "b.so", data: elf})
 	stop := errors.New("stop")
-	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(data), int64(len(data)), Options{}, func(*File) error { return stop }); !errors.Is(err, stop) {
+	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(data), int64(len(data)), Options{}, func(*File) error { return stop }); !errors.Is(
+		err,
+		stop,
+	) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n := 0
-	_, _, err := Walk(ctx, "x.zip", bytes.NewReader(data), int64(len(data)), Options{}, func(*File) error { n++; cancel(); return nil })
+	_, _, err := Walk(
+		ctx,
+		"x.zip",
+		bytes.NewReader(data),
+		int64(len(data)),
+		Options{},
+		func(*File) error { n++; cancel(); return nil },
+	)
 	if !errors.Is(err, context.Canceled) || n != 1 {
 		t.Error(n, err)
 	}
@@ -208,16 +306,24 @@ func TestEnds(t *testing.T) {
 
 func TestContentIsReadAt(t *testing.T) {
 	data := zipOf(t, item{name: "a.so", data: "0123456789"})
-	_, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(data), int64(len(data)), Options{}, func(f *File) error {
-		for _, off := range []int64{7, 0, 3} {
-			b := make([]byte, 2)
-			if n, err := f.Content.ReadAt(b, off); n != 2 || err != nil || b[0] != byte('0'+off) {
-				t.Errorf("%d bytes at %d: %q, %v", n, off, b, err)
+	_, _, err := Walk(
+		context.Background(),
+		"x.zip",
+		bytes.NewReader(data),
+		int64(len(data)),
+		Options{},
+		func(f *File) error {
+			for _, off := range []int64{7, 0, 3} {
+				b := make([]byte, 2)
+				if n, err := f.Content.ReadAt(b, off); n != 2 || err != nil ||
+					b[0] != byte('0'+off) {
+					t.Errorf("%d bytes at %d: %q, %v", n, off, b, err)
+				}
 			}
-		}
-		_, err := io.Copy(io.Discard, io.NewSectionReader(f.Content, 0, f.Size))
-		return err
-	})
+			_, err := io.Copy(io.Discard, io.NewSectionReader(f.Content, 0, f.Size))
+			return err
+		},
+	)
 	if err != nil {
 		t.Error(err)
 	}
@@ -237,7 +343,12 @@ func (r *reads) ReadAt(p []byte, off int64) (int, error) {
 
 func TestSkipReadsNothing(t *testing.T) {
 	stored := func() *zip.FileHeader { return &zip.FileHeader{Method: zip.Store} }
-	data := zipOf(t, item{name: "big.so", data: strings.Repeat("x", 1<<20), header: stored()}, item{name: "a.so", data: elf}, item{name: "b.bin", data: strings.Repeat("y", 1<<20), header: stored()})
+	data := zipOf(
+		t,
+		item{name: "big.so", data: strings.Repeat("x", 1<<20), header: stored()},
+		item{name: "a.so", data: elf},
+		item{name: "b.bin", data: strings.Repeat("y", 1<<20), header: stored()},
+	)
 	r := &reads{Reader: bytes.NewReader(data)}
 	var skipped, visited []string
 	o := Options{NoDigest: true, Skip: func(path string, size int64) bool {
@@ -247,9 +358,25 @@ func TestSkipReadsNothing(t *testing.T) {
 		}
 		return false
 	}}
-	packages, problems, err := Walk(context.Background(), "x.whl", r, int64(len(data)), o, func(f *File) error { visited = append(visited, f.Path); return nil })
-	if err != nil || len(problems) > 0 || strings.Join(skipped, " ") != "big.so b.bin" || strings.Join(visited, " ") != "a.so" || packages[0].SHA256 != "" {
-		t.Errorf("skipped %v, visited %v, %v, %v, %+v", skipped, visited, problems, err, packages[0])
+	packages, problems, err := Walk(
+		context.Background(),
+		"x.whl",
+		r,
+		int64(len(data)),
+		o,
+		func(f *File) error { visited = append(visited, f.Path); return nil },
+	)
+	if err != nil || len(problems) > 0 || strings.Join(skipped, " ") != "big.so b.bin" ||
+		strings.Join(visited, " ") != "a.so" ||
+		packages[0].SHA256 != "" {
+		t.Errorf(
+			"skipped %v, visited %v, %v, %v, %+v",
+			skipped,
+			visited,
+			problems,
+			err,
+			packages[0],
+		)
 	}
 	if r.n > 200<<10 {
 		t.Errorf("%d bytes read", r.n)

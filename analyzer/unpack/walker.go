@@ -29,20 +29,31 @@ type walker struct {
 
 // entry is one regular file of an archive, before anybody decided about it.
 type entry struct {
-	path    string
-	size    int64                              // declared, -1 unknown
-	packed  int64                              // declared compressed size; 0 not compressed by itself
-	taken   *int64                             // compressed bytes taken so far; nil: not compressed by itself
-	alone   bool                               // it can be read while others are: it lies in the archive by itself
-	metered bool                               // its bytes are counted by the stream that it lies in
+	path string
+	size int64 // declared, -1 unknown
+	// declared compressed size; 0 not compressed by itself
+	packed int64
+	// compressed bytes taken so far; nil: not compressed by itself
+	taken *int64
+	// it can be read while others are: it lies in the archive by itself
+	alone bool
+	// its bytes are counted by the stream that it lies in
+	metered bool
 	open    func(*inflater) (io.Reader, error) // the content; the error says why not
-	stored  io.ReaderAt                        // the content itself where it lies uncompressed, else nil
-	verify  func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
+	// the content itself where it lies uncompressed, else nil
+	stored io.ReaderAt
+	verify func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
 }
 
 func newWalker(ctx context.Context, o Options, visit func(*File) error) *walker {
 	l := o.Limits.withDefaults()
-	w := &walker{ctx: ctx, o: o, visit: visit, budget: budget{limits: l, entries: l.Entries, bytes: l.Bytes}, own: newInflater()}
+	w := &walker{
+		ctx:    ctx,
+		o:      o,
+		visit:  visit,
+		budget: budget{limits: l, entries: l.Entries, bytes: l.Bytes},
+		own:    newInflater(),
+	}
 	w.line.start(o.Workers)
 	return w
 }
@@ -67,7 +78,13 @@ func (w *walker) tell(p Problem) {
 
 func (w *walker) allProblems() []Problem {
 	if w.dropped > 0 {
-		return append(w.problems, Problem{Path: w.packages[0].Path, Reason: fmt.Sprintf("%d more problems are not listed", w.dropped)})
+		return append(
+			w.problems,
+			Problem{
+				Path:   w.packages[0].Path,
+				Reason: fmt.Sprintf("%d more problems are not listed", w.dropped),
+			},
+		)
 	}
 	return w.problems
 }
@@ -91,14 +108,23 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	kind := KindArchive
 	switch {
 	case format == formatNone && !w.want(path, size, head[:min(len(head), headSize)]):
-		w.problem(path, "neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read")
+		w.problem(
+			path,
+			"neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read",
+		)
 		return nil
 	case format == formatNone:
 		kind = KindObject
 	case isWheel(name):
 		kind = KindWheel
 	}
-	pkg := &Package{Path: path, Kind: kind, Format: layout(format, name), Size: size, SHA256: w.o.SHA256}
+	pkg := &Package{
+		Path:   path,
+		Kind:   kind,
+		Format: layout(format, name),
+		Size:   size,
+		SHA256: w.o.SHA256,
+	}
 	if !w.o.NoDigest && pkg.SHA256 == "" {
 		sum := sha256.New()
 		if err := w.pump(io.NewSectionReader(r, 0, size), nil, w.own.buf, sum); err != nil {
@@ -112,7 +138,12 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	}
 	w.packages = append(w.packages, pkg)
 	if kind == KindObject {
-		f := &File{Package: pkg, Path: path[strings.LastIndexByte(path, '/')+1:], Size: size, Content: r}
+		f := &File{
+			Package: pkg,
+			Path:    path[strings.LastIndexByte(path, '/')+1:],
+			Size:    size,
+			Content: r,
+		}
 		w.prepare(f)
 		return w.visit(f)
 	}
@@ -127,7 +158,8 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	return err
 }
 
-// archive walks the members of one package. Like everything below it returns an error only to end the walk.
+// archive walks the members of one package. Like everything below it returns an error only to end
+// the walk.
 func (w *walker) archive(pkg *Package, format format, r io.ReaderAt, size int64, depth int) error {
 	switch format {
 	case formatZip:
@@ -183,7 +215,8 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 			return out
 		})
 	}
-	// The next file of a stream can only be read when this one is; what it says can be found out meanwhile.
+	// The next file of a stream can only be read when this one is; what it says can be found out
+	// meanwhile.
 	out := w.read(pkg, e, w.own, &w.budget.bytes, false)
 	if out.file == nil {
 		return w.take(out)
@@ -206,7 +239,12 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 	if !(errors.As(err, &known) && known.always) && !w.want(e.path, e.size, head) {
 		l := w.budget.limits
 		if e.size > l.FileBytes && e.packed > 0 && e.size/e.packed >= l.Ratio {
-			out.problem = fmt.Sprintf("it declares %s, more than the limits of %s for one file and of %d times its compressed size", human(e.size), human(l.FileBytes), l.Ratio)
+			out.problem = fmt.Sprintf(
+				"it declares %s, more than the limits of %s for one file and of %d times its compressed size",
+				human(e.size),
+				human(l.FileBytes),
+				l.Ratio,
+			)
 		}
 		return out
 	}
@@ -215,7 +253,14 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 		return out
 	}
 	hashed := w.o.Digest != nil && w.o.Digest(pkg, e.size, head)
-	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), in, left, hashed, skim)
+	content, size, sum, err := w.inflateAll(
+		e,
+		io.MultiReader(bytes.NewReader(head), rd),
+		in,
+		left,
+		hashed,
+		skim,
+	)
 	if err != nil {
 		out.err = err
 		return out
@@ -250,10 +295,21 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		return w.fate(full, err)
 	}
 	if depth >= w.budget.limits.Depth {
-		w.problem(full, "it lies deeper than the limit of %d archives inside each other", w.budget.limits.Depth)
+		w.problem(
+			full,
+			"it lies deeper than the limit of %d archives inside each other",
+			w.budget.limits.Depth,
+		)
 		return nil
 	}
-	content, size, sum, err := w.inflateAll(e, io.MultiReader(bytes.NewReader(head), rd), w.own, &w.budget.bytes, !part, false)
+	content, size, sum, err := w.inflateAll(
+		e,
+		io.MultiReader(bytes.NewReader(head), rd),
+		w.own,
+		&w.budget.bytes,
+		!part,
+		false,
+	)
 	if err != nil {
 		return w.fate(full, err)
 	}
@@ -273,7 +329,14 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 }
 
 // found walks a package inside a package.
-func (w *walker) found(parent *Package, name string, content io.ReaderAt, size int64, sum string, depth int) error {
+func (w *walker) found(
+	parent *Package,
+	name string,
+	content io.ReaderAt,
+	size int64,
+	sum string,
+	depth int,
+) error {
 	full := parent.Path + "/" + name
 	format, _, err := sniffed(name, content, size)
 	if err != nil {
@@ -287,7 +350,14 @@ func (w *walker) found(parent *Package, name string, content io.ReaderAt, size i
 		w.problem(full, "named like an archive, and it is none")
 		return nil
 	}
-	inner := &Package{Path: full, Kind: KindArchive, Format: layout(format, name), SHA256: sum, Size: size, Parent: parent}
+	inner := &Package{
+		Path:   full,
+		Kind:   KindArchive,
+		Format: layout(format, name),
+		SHA256: sum,
+		Size:   size,
+		Parent: parent,
+	}
 	if isWheel(name) {
 		inner.Kind = KindWheel
 	}
@@ -295,7 +365,8 @@ func (w *walker) found(parent *Package, name string, content io.ReaderAt, size i
 	return w.archive(inner, format, content, size, depth+1)
 }
 
-// readHead reads the first bytes; fewer than headSize where the content ends, nil where it cannot be read.
+// readHead reads the first bytes; fewer than headSize where the content ends, nil where it cannot
+// be read.
 func readHead(rd io.Reader) ([]byte, error) {
 	head := make([]byte, headSize)
 	n := 0
@@ -371,11 +442,24 @@ type scratchError struct{ err error }
 
 func (e *scratchError) Error() string { return e.err.Error() }
 
-// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless hashed; skim: without what Options.Skim names.
-func (w *walker) inflateAll(e *entry, rd io.Reader, in *inflater, left *int64, hashed, skim bool) (content Scratch, size int64, sum string, err error) {
+// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless
+// hashed; skim: without what Options.Skim names.
+func (w *walker) inflateAll(
+	e *entry,
+	rd io.Reader,
+	in *inflater,
+	left *int64,
+	hashed, skim bool,
+) (content Scratch, size int64, sum string, err error) {
 	limits := w.budget.limits
 	if e.size > limits.FileBytes {
-		return nil, 0, "", &limitError{text: fmt.Sprintf("it declares %s, more than the limit of %s for one file", human(e.size), human(limits.FileBytes))}
+		return nil, 0, "", &limitError{
+			text: fmt.Sprintf(
+				"it declares %s, more than the limit of %s for one file",
+				human(e.size),
+				human(limits.FileBytes),
+			),
+		}
 	}
 	m := &meter{limits: limits, left: left, packed: e.taken}
 	if e.metered {
@@ -427,7 +511,8 @@ func (w *walker) scratch(size int64) (Scratch, error) {
 	return w.o.Scratch(size)
 }
 
-// pump copies to sink (nil: nowhere) and to the hashes until the end, looking at ctx between blocks.
+// pump copies to sink (nil: nowhere) and to the hashes until the end, looking at ctx between
+// blocks.
 func (w *walker) pump(rd io.Reader, sink io.Writer, buf []byte, hashes ...hash.Hash) error {
 	for {
 		if err := w.ctx.Err(); err != nil {

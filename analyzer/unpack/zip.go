@@ -15,7 +15,11 @@ import (
 func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	entries, err := readDirectory(r, size, w.budget.entries)
 	if errors.Is(err, errEntries) {
-		w.problem(pkg.Path, "with its entries there are more than the limit of %d in all archives together, so it was not read", w.budget.limits.Entries)
+		w.problem(
+			pkg.Path,
+			"with its entries there are more than the limit of %d in all archives together, so it was not read",
+			w.budget.limits.Entries,
+		)
 	} else if err != nil {
 		w.problem(pkg.Path, "%v", err)
 	} else if len(entries) == 0 {
@@ -24,7 +28,11 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	w.budget.entries -= len(entries)
 	pkg.Entries = len(entries)
 	if n := markOverlaps(entries); n > 0 {
-		w.problem(pkg.Path, "%d entries claim bytes that belong to other entries as well; they were not read", n)
+		w.problem(
+			pkg.Path,
+			"%d entries claim bytes that belong to other entries as well; they were not read",
+			n,
+		)
 	}
 	last := lastOfName(pkg, entries)
 	for i := range entries {
@@ -36,7 +44,8 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		if odd == "" && w.o.List != nil {
 			w.o.List(pkg, listed(shown, e))
 		}
-		// Links and devices are never followed; an installer writes a link's text as a file's, and that is no object.
+		// Links and devices are never followed; an installer writes a link's text as a file's, and
+		// that is no object.
 		if t := e.mode & modeType; t != 0 && t != modeRegular {
 			continue
 		}
@@ -53,14 +62,32 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		if e.overlapping {
 			continue
 		}
-		m := &entry{path: shown, size: e.size, packed: max(e.packed, 1), taken: new(int64), alone: true}
+		m := &entry{
+			path:   shown,
+			size:   e.size,
+			packed: max(e.packed, 1),
+			taken:  new(int64),
+			alone:  true,
+		}
 		m.open = func(in *inflater) (io.Reader, error) { return openZip(e, m, r, size, in) }
 		m.verify = func(size int64, crc uint32) error {
 			switch {
 			case size != e.size:
-				return &memberError{text: fmt.Sprintf("the file is damaged: the directory says %d bytes and it has %d", e.size, size)}
+				return &memberError{
+					text: fmt.Sprintf(
+						"the file is damaged: the directory says %d bytes and it has %d",
+						e.size,
+						size,
+					),
+				}
 			case crc != e.crc:
-				return &memberError{text: fmt.Sprintf("the file is damaged: its CRC-32 is %08x and the directory says %08x", crc, e.crc)}
+				return &memberError{
+					text: fmt.Sprintf(
+						"the file is damaged: its CRC-32 is %08x and the directory says %08x",
+						crc,
+						e.crc,
+					),
+				}
 			}
 			return nil
 		}
@@ -77,25 +104,48 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 		return nil, &memberError{text: "it is encrypted"}
 	}
 	if e.method != methodStore && e.method != methodDeflate {
-		return nil, &memberError{text: fmt.Sprintf("it is compressed with method %d, and compat reads stored (0) and deflated (8) files", e.method)}
+		return nil, &memberError{
+			text: fmt.Sprintf(
+				"it is compressed with method %d, and compat reads stored (0) and deflated (8) files",
+				e.method,
+			),
+		}
 	}
 	var fixed [localSize]byte
 	if e.offset > size-localSize {
-		return nil, &memberError{text: fmt.Sprintf("the file is cut off or damaged: it is said to begin at %d of %d bytes", e.offset, size)}
+		return nil, &memberError{
+			text: fmt.Sprintf(
+				"the file is cut off or damaged: it is said to begin at %d of %d bytes",
+				e.offset,
+				size,
+			),
+		}
 	}
 	if _, err := r.ReadAt(fixed[:], e.offset); err != nil {
 		return nil, err
 	}
 	if string(fixed[:4]) != sigLocal {
-		return nil, &memberError{text: fmt.Sprintf("the file is damaged: no local header at %d", e.offset)}
+		return nil, &memberError{
+			text: fmt.Sprintf("the file is damaged: no local header at %d", e.offset),
+		}
 	}
 	names := int64(binary.LittleEndian.Uint16(fixed[26:]))
 	at := e.offset + localSize + names + int64(binary.LittleEndian.Uint16(fixed[28:]))
 	if at > size || e.packed > size-at {
-		return nil, &memberError{text: fmt.Sprintf("the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d", e.packed, at, size)}
+		return nil, &memberError{
+			text: fmt.Sprintf(
+				"the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d",
+				e.packed,
+				at,
+				size,
+			),
+		}
 	}
 	if names != int64(len(e.name)) || !sameName(r, e) {
-		return nil, &memberError{text: "its name in the local header is not the one in the directory, so readers differ about it", always: true}
+		return nil, &memberError{
+			text:   "its name in the local header is not the one in the directory, so readers differ about it",
+			always: true,
+		}
 	}
 	data := io.NewSectionReader(r, at, e.packed)
 	if e.method == methodStore {
@@ -113,7 +163,8 @@ func listed(shown string, e *zipEntry) string {
 	return shown
 }
 
-// directory tells an entry that only makes a directory; whatever data it has is dropped, as installers do.
+// directory tells an entry that only makes a directory; whatever data it has is dropped, as
+// installers do.
 func (e *zipEntry) directory() bool { return strings.HasSuffix(e.name, "/") }
 
 func sameName(r io.ReaderAt, e *zipEntry) bool {
@@ -122,8 +173,9 @@ func sameName(r io.ReaderAt, e *zipEntry) bool {
 	return err == nil && string(name) == e.name
 }
 
-// markOverlaps marks entries whose bytes reach into the next one's: a small file that inflates to anything is built so
-// (D. Fifield, "A better zip bomb", 2019). Of several for the same bytes the last one in the file stays usable.
+// markOverlaps marks entries whose bytes reach into the next one's: a small file that inflates to
+// anything is built so (D. Fifield, "A better zip bomb", 2019). Of several for the same bytes the
+// last one in the file stays usable.
 func markOverlaps(entries []zipEntry) int {
 	order := make([]int32, 0, len(entries))
 	for i := range entries {
@@ -131,7 +183,10 @@ func markOverlaps(entries []zipEntry) int {
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(entries[a].offset, entries[b].offset) })
+	slices.SortStableFunc(
+		order,
+		func(a, b int32) int { return cmp.Compare(entries[a].offset, entries[b].offset) },
+	)
 	n := 0
 	for i := 0; i+1 < len(order); i++ {
 		e, next := &entries[order[i]], &entries[order[i+1]]
@@ -144,7 +199,8 @@ func markOverlaps(entries []zipEntry) int {
 	return n
 }
 
-// lastOfName tells which entry counts for each cleaned name, the last, and lists the names that come again.
+// lastOfName tells which entry counts for each cleaned name, the last, and lists the names that
+// come again.
 func lastOfName(pkg *Package, entries []zipEntry) map[string]int32 {
 	last := make(map[string]int32, len(entries))
 	again := map[string]bool{}

@@ -11,9 +11,10 @@ import (
 	"path"
 )
 
-// The directory is read here and not by archive/zip, which needs 300 bytes for each entry before a limit can speak, compares the
-// number of entries in 16 bits only, and drops the whole archive where one entry lies. Layout: PKWARE APPNOTE 6.3.10, sections 4.3
-// to 4.5; where readers differ this one does as Python's zipfile, which is what installs wheels.
+// The directory is read here and not by archive/zip, which needs 300 bytes for each entry before a
+// limit can speak, compares the number of entries in 16 bits only, and drops the whole archive
+// where one entry lies. Layout: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5; where readers differ
+// this one does as Python's zipfile, which is what installs wheels.
 
 const (
 	eocdSize, eocd64Size, locatorSize      = 22, 56, 20
@@ -26,7 +27,8 @@ const (
 	creatorUnix, creatorDarwin, extraZip64 = 3, 19, 1
 )
 
-// zipEntry is one entry of a central directory. Sizes and offset are what it says, checked for nothing but their sign.
+// zipEntry is one entry of a central directory. Sizes and offset are what it says, checked for
+// nothing but their sign.
 type zipEntry struct {
 	name          string // as stored
 	packed, size  int64
@@ -41,10 +43,11 @@ type zipEntry struct {
 
 // zipEnd is what the end record says.
 type zipEnd struct {
-	entries         uint64
-	wide            bool // entries has 64 bits, not 16
-	size, offset    uint64
-	directory, base int64 // where the directory begins in the file; what has to be added to the offsets in it
+	entries      uint64
+	wide         bool // entries has 64 bits, not 16
+	size, offset uint64
+	// where the directory begins in the file; what has to be added to the offsets in it
+	directory, base int64
 }
 
 // readEnd finds the end record, the last one in the file, and where the directory begins.
@@ -62,7 +65,11 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 	}
 	b := tail[at:]
 	le := binary.LittleEndian
-	e := &zipEnd{entries: uint64(le.Uint16(b[10:])), size: uint64(le.Uint32(b[12:])), offset: uint64(le.Uint32(b[16:]))}
+	e := &zipEnd{
+		entries: uint64(le.Uint16(b[10:])),
+		size:    uint64(le.Uint32(b[12:])),
+		offset:  uint64(le.Uint32(b[16:])),
+	}
 	end := size - int64(len(tail)) + int64(at) // where the directory ends
 	if at >= locatorSize && string(tail[at-locatorSize:at-locatorSize+4]) == sigLocator {
 		wide, where, err := readEnd64(r, tail[at-locatorSize:at], end)
@@ -74,14 +81,19 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		}
 	}
 	if e.size > uint64(end) || e.offset > uint64(end) || e.size+e.offset > uint64(end) {
-		return nil, fmt.Errorf("its central directory (%d bytes at %d) does not lie inside of the file", e.size, e.offset)
+		return nil, fmt.Errorf(
+			"its central directory (%d bytes at %d) does not lie inside of the file",
+			e.size,
+			e.offset,
+		)
 	}
 	e.directory = end - int64(e.size)
 	e.base = e.directory - int64(e.offset) // more than 0 where something stands before the archive
 	return e, nil
 }
 
-// readEnd64 reads the zip64 end record that a locator names; Python looks right before the locator first.
+// readEnd64 reads the zip64 end record that a locator names; Python looks right before the locator
+// first.
 func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error) {
 	le := binary.LittleEndian
 	b := make([]byte, eocd64Size)
@@ -92,7 +104,14 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 		if _, err := r.ReadAt(b, int64(off)); err != nil || string(b[:4]) != sigEOCD64 {
 			continue
 		}
-		return &zipEnd{entries: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:]), wide: true}, int64(off), nil
+		return &zipEnd{
+				entries: le.Uint64(b[32:]),
+				size:    le.Uint64(b[40:]),
+				offset:  le.Uint64(b[48:]),
+				wide:    true,
+			}, int64(
+				off,
+			), nil
 	}
 	return nil, 0, errors.New("its zip64 end of central directory is not where the locator says")
 }
@@ -100,14 +119,19 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 // errEntries: the directory has more entries than are left of the limit.
 var errEntries = errors.New("too many entries")
 
-// readDirectory reads the entries, at most limit of them, else errEntries and none. Any other error says why the entries may not be all; those returned are usable.
+// readDirectory reads the entries, at most limit of them, else errEntries and none. Any other error
+// says why the entries may not be all; those returned are usable.
 func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, err error) {
 	end, err := readEnd(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("the file is cut off or damaged: %w", err)
 	}
 	if end.size > maxDirectory {
-		return nil, fmt.Errorf("its central directory has %s, more than the limit of %s", human(int64(end.size)), human(maxDirectory))
+		return nil, fmt.Errorf(
+			"its central directory has %s, more than the limit of %s",
+			human(int64(end.size)),
+			human(maxDirectory),
+		)
 	}
 	rd := bufio.NewReaderSize(io.NewSectionReader(r, end.directory, int64(end.size)), 64<<10)
 	var fixed [headerSize]byte
@@ -118,20 +142,31 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 			return entries, fmt.Errorf("the central directory is damaged: it ends inside of entry %d", len(entries)+1)
 		}
 		if string(fixed[:4]) != sigHeader {
-			return entries, fmt.Errorf("the central directory is damaged: entry %d does not begin as one", len(entries)+1)
+			return entries, fmt.Errorf(
+				"the central directory is damaged: entry %d does not begin as one",
+				len(entries)+1,
+			)
 		}
 		if len(entries) >= limit {
 			return nil, errEntries
 		}
 		e, err := readHeader(fixed[:], rd, end.base)
 		if err != nil {
-			return entries, fmt.Errorf("the central directory is damaged: it ends inside of entry %d", len(entries)+1)
+			return entries, fmt.Errorf(
+				"the central directory is damaged: it ends inside of entry %d",
+				len(entries)+1,
+			)
 		}
 		e.index = int32(len(entries))
 		entries = append(entries, e)
 	}
-	if n := uint64(len(entries)); end.entries != n && (end.wide || end.entries != n&math.MaxUint16) {
-		return entries, fmt.Errorf("the central directory is damaged: it is said to have %d entries and has %d", end.entries, n)
+	if n := uint64(len(entries)); end.entries != n &&
+		(end.wide || end.entries != n&math.MaxUint16) {
+		return entries, fmt.Errorf(
+			"the central directory is damaged: it is said to have %d entries and has %d",
+			end.entries,
+			n,
+		)
 	}
 	return entries, nil
 }
@@ -139,8 +174,18 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 // readHeader reads what follows the fixed part of one entry.
 func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 	le := binary.LittleEndian
-	packed, size, offset := uint64(le.Uint32(fixed[20:])), uint64(le.Uint32(fixed[24:])), uint64(le.Uint32(fixed[42:]))
-	e := zipEntry{flags: le.Uint16(fixed[8:]), method: le.Uint16(fixed[10:]), crc: le.Uint32(fixed[16:])}
+	packed, size, offset := uint64(
+		le.Uint32(fixed[20:]),
+	), uint64(
+		le.Uint32(fixed[24:]),
+	), uint64(
+		le.Uint32(fixed[42:]),
+	)
+	e := zipEntry{
+		flags:  le.Uint16(fixed[8:]),
+		method: le.Uint16(fixed[10:]),
+		crc:    le.Uint32(fixed[16:]),
+	}
 	if creator := fixed[5]; creator == creatorUnix || creator == creatorDarwin {
 		e.mode = le.Uint16(fixed[40:])
 	}
@@ -160,7 +205,12 @@ func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 		e.broken = "its zip64 sizes are missing"
 	}
 	if size > math.MaxInt64 || packed > math.MaxInt64 || offset > uint64(math.MaxInt64-base) {
-		e.broken = fmt.Sprintf("its sizes are impossible (%d bytes, %d compressed, at %d)", size, packed, offset)
+		e.broken = fmt.Sprintf(
+			"its sizes are impossible (%d bytes, %d compressed, at %d)",
+			size,
+			packed,
+			offset,
+		)
 	}
 	if e.broken == "" {
 		e.size, e.packed, e.offset = int64(size), int64(packed), int64(offset)+base
@@ -168,7 +218,8 @@ func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 	return e, nil
 }
 
-// zip64Extra replaces the values that are all ones by those of the zip64 extra field, in its fixed order (4.5.3).
+// zip64Extra replaces the values that are all ones by those of the zip64 extra field, in its fixed
+// order (4.5.3).
 func zip64Extra(extra []byte, values ...*uint64) bool {
 	var wide []byte
 	le := binary.LittleEndian
@@ -196,7 +247,8 @@ func zip64Extra(extra []byte, values ...*uint64) bool {
 	return true
 }
 
-// Member is one file of a zip as the directory has it. Nothing in it is to be believed before the member was read.
+// Member is one file of a zip as the directory has it. Nothing in it is to be believed before the
+// member was read.
 type Member struct {
 	Path   string // cleaned, safe to show
 	Size   int64  // inflated
@@ -208,8 +260,9 @@ type Member struct {
 	Method, Flags uint16
 }
 
-// Directory lists the members of a zip that Walk would read, in the order of its directory, without reading any of them: for files that are slow to
-// reach, where each read is to be planned. At most limit entries are read; more are an error.
+// Directory lists the members of a zip that Walk would read, in the order of its directory, without
+// reading any of them: for files that are slow to reach, where each read is to be planned. At most
+// limit entries are read; more are an error.
 func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 	entries, err := readDirectory(r, size, limit)
 	if err != nil {
@@ -221,21 +274,36 @@ func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 	for i := range entries {
 		e := &entries[i]
 		shown, odd := member(e.name)
-		if t := e.mode & modeType; odd != "" || e.broken != "" || e.overlapping || e.directory() || t != 0 && t != modeRegular {
+		if t := e.mode & modeType; odd != "" || e.broken != "" || e.overlapping || e.directory() ||
+			t != 0 && t != modeRegular {
 			continue
 		}
 		if n, ok := last[path.Clean(e.name)]; ok && n != e.index {
 			continue
 		}
-		out = append(out, Member{Path: shown, Size: e.size, Packed: e.packed, Offset: e.offset, Name: e.name, CRC: e.crc, Method: e.method, Flags: e.flags})
+		out = append(
+			out,
+			Member{
+				Path:   shown,
+				Size:   e.size,
+				Packed: e.packed,
+				Offset: e.offset,
+				Name:   e.name,
+				CRC:    e.crc,
+				Method: e.method,
+				Flags:  e.flags,
+			},
+		)
 	}
 	return out, nil
 }
 
-// Sparse writes the directory of a zip that holds only some members of another: their bytes, each with its local header and length bytes long, follow one
-// another, and this directory comes after them. Walk reads it like any other.
+// Sparse writes the directory of a zip that holds only some members of another: their bytes, each
+// with its local header and length bytes long, follow one another, and this directory comes after
+// them. Walk reads it like any other.
 func Sparse(members []Member, lengths []int64) []byte {
-	const apart = eocdSize + math.MaxUint16 + locatorSize + eocd64Size // so that who looks for the directory's end reads no member
+	// so that who looks for the directory's end reads no member
+	const apart = eocdSize + math.MaxUint16 + locatorSize + eocd64Size
 	b := make([]byte, apart)
 	at := int64(0)
 	for i, m := range members {

@@ -7,13 +7,15 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// architectures are those that wheel tags can name, by the ending of the tag; auditwheel takes variants for their baseline.
+// architectures are those that wheel tags can name, by the ending of the tag; auditwheel takes
+// variants for their baseline.
 var architectures = map[string]string{
 	"aarch64": "aarch64", "arm64_v8a": "aarch64", "armv7l": "armv7l", "i686": "i686", "loongarch64": "loongarch64", "ppc64": "ppc64", "ppc64le": "ppc64le",
 	"riscv64": "riscv64", "s390x": "s390x", "x86_64": "x86_64", "x86_64_v2": "x86_64", "x86_64_v3": "x86_64", "x86_64_v4": "x86_64",
 }
 
-// archOfTags is the one architecture that the platform tags name; "" where there is none, more than one or a tag without (get_wheel_architecture).
+// archOfTags is the one architecture that the platform tags name; "" where there is none, more than
+// one or a tag without (get_wheel_architecture).
 func archOfTags(platforms []string) string {
 	var found []string
 	for _, p := range platforms {
@@ -62,13 +64,15 @@ const (
 // archOf is an object's architecture as tags name it, "" for one that no tag names (_get_platform).
 func archOf(o *elfobj.Object) string {
 	a := o.Arch()
-	if architectures[a] != a || a == "armv7l" && (o.EFlags&armEABIMask != armEABI5 || o.EFlags&armHardFloat == 0) {
+	if architectures[a] != a ||
+		a == "armv7l" && (o.EFlags&armEABIMask != armEABI5 || o.EFlags&armHardFloat == 0) {
 		return ""
 	}
 	return a
 }
 
-// isaOf is the level of x86-64 that an object says it needs: 1 the baseline, up to 4. known is false where it asks for something else.
+// isaOf is the level of x86-64 that an object says it needs: 1 the baseline, up to 4. known is
+// false where it asks for something else.
 func isaOf(o *elfobj.Object) (level int, known bool) {
 	if o.Arch() != "x86_64" {
 		return 1, true
@@ -85,8 +89,8 @@ func isaOf(o *elfobj.Object) (level int, known bool) {
 	}
 }
 
-// libcOf tells which libc an object is for, as its interpreter, its needs and at last its name say; "" where nothing does. It returns ErrNoLibc where
-// they contradict each other (ldd).
+// libcOf tells which libc an object is for, as its interpreter, its needs and at last its name say;
+// "" where nothing does. It returns ErrNoLibc where they contradict each other (ldd).
 func libcOf(o *elfobj.Object, path string) (string, error) {
 	libc := ""
 	if o.Interp != "" {
@@ -118,7 +122,8 @@ func libcOf(o *elfobj.Object, path string) (string, error) {
 
 func libcOfName(name string) string {
 	switch {
-	case strings.HasSuffix(name, "-arm-linux-musleabihf.so"), strings.HasSuffix(name, "-linux-musl.so"):
+	case strings.HasSuffix(name, "-arm-linux-musleabihf.so"),
+		strings.HasSuffix(name, "-linux-musl.so"):
 		return musl
 	case !strings.HasSuffix(name, "-arm-linux-gnueabihf.so") && !strings.HasSuffix(name, "-linux-gnu.so"):
 		return ""
@@ -126,7 +131,11 @@ func libcOfName(name string) string {
 	// Before Python 3.11 the names of musl builds said gnu as well.
 	stem := strings.TrimSuffix(name, ".so")
 	parts := strings.Split(stem[strings.LastIndexByte(stem, '.')+1:], "-")
-	if v := parts[1]; parts[0] == "cpython" && len(v) >= 3 && v[0] == '3' && '1' <= v[1] && v[1] <= '9' && '0' <= v[2] && v[2] <= '9' && v[:3] != "310" {
+	if v := parts[1]; parts[0] == "cpython" && len(v) >= 3 && v[0] == '3' && '1' <= v[1] &&
+		v[1] <= '9' &&
+		'0' <= v[2] &&
+		v[2] <= '9' &&
+		v[:3] != "310" {
 		return glibc
 	}
 	return ""

@@ -2,7 +2,8 @@ package wheelpolicy
 
 import "strings"
 
-// numbering gives each name that is needed a number: with hundreds of objects and a dozen policies, external asks the same names a million times.
+// numbering gives each name that is needed a number: with hundreds of objects and a dozen policies,
+// external asks the same names a million times.
 type numbering struct {
 	number map[string]int32
 	names  []string
@@ -30,7 +31,8 @@ func (s *numbering) numbers(names []string) []int32 {
 	return out
 }
 
-// enter makes a tree the one that external asks about, and gives the numbers of what its object needs.
+// enter makes a tree the one that external asks about, and gives the numbers of what its object
+// needs.
 func (s *numbering) enter(t *tree) []int32 {
 	for _, n := range s.held {
 		s.of[n] = nil
@@ -45,8 +47,9 @@ func (s *numbering) enter(t *tree) []int32 {
 	return s.numbers(t.object.Needed)
 }
 
-// external lists what a tree, which was entered, needs from outside of the wheel on a policy (lddtree_external_references): its needs without the loader and what
-// the policy promises, and the needs of those. What lies in the wheel is followed and not listed.
+// external lists what a tree, which was entered, needs from outside of the wheel on a policy
+// (lddtree_external_references): its needs without the loader and what the policy promises, and the
+// needs of those. What lies in the wheel is followed and not listed.
 func (s *survey) external(t *tree, needs []int32, p *policy) ([]string, error) {
 	var out []string
 	s.asked++
@@ -104,13 +107,15 @@ const (
 
 // promised tells whether a need is no matter of the wheel's: the loader, and what the policy has.
 func promised(name string, p *policy) bool {
-	return strings.Contains(name, "ld-linux") || name == "ld64.so.1" || name == "ld64.so.2" || p.whitelist[name] || p.isAndroid() && libPython.MatchString(name)
+	return strings.Contains(name, "ld-linux") || name == "ld64.so.1" || name == "ld64.so.2" ||
+		p.whitelist[name] ||
+		p.isAndroid() && libPython.MatchString(name)
 }
 
 func (p *policy) isAndroid() bool { return p.platform == nil }
 
-// borrow completes the trees of objects that are no Python modules (_fixup_elf_trees): what such an object does not find, and a fully resolved tree that it is part of does,
-// is taken from there.
+// borrow completes the trees of objects that are no Python modules (_fixup_elf_trees): what such an
+// object does not find, and a fully resolved tree that it is part of does, is taken from there.
 func (s *survey) borrow() error {
 	var resolved []*tree
 	for _, list := range [][]*tree{s.modules, s.others} {

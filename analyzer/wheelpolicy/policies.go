@@ -34,8 +34,8 @@ type policies struct {
 
 func (ps *policies) highest() *policy { return ps.list[len(ps.list)-1] }
 
-// newPolicies picks the policies (WheelPolicies). Of musl there is only the newest, for auditwheel judges by the musl of the machine that it runs on and
-// takes that one where there is none.
+// newPolicies picks the policies (WheelPolicies). Of musl there is only the newest, for auditwheel
+// judges by the musl of the machine that it runs on and takes that one where there is none.
 func newPolicies(libc, arch string, platforms []string) (*policies, error) {
 	ps := &policies{linux: &policy{name: "linux_" + arch}}
 	if libc == android {
@@ -45,7 +45,10 @@ func newPolicies(libc, arch string, platforms []string) (*policies, error) {
 	}
 	for _, p := range platform.All(arch) {
 		if p.Kind == platform.Policy && p.Libc == libc {
-			ps.list = append(ps.list, &policy{name: p.Name, rank: p.Priority(), whitelist: whitelist(p), platform: p})
+			ps.list = append(
+				ps.list,
+				&policy{name: p.Name, rank: p.Priority(), whitelist: whitelist(p), platform: p},
+			)
 		}
 	}
 	if len(ps.list) == 0 {
@@ -80,13 +83,18 @@ func muslArch(arch string) string {
 	return arch
 }
 
-// androidLevels are the API levels with the libraries of the NDK that each brought; the three *_python.so come with Python itself
-// (auditwheel's android-policy.json, from the NDK's list of stable APIs).
+// androidLevels are the API levels with the libraries of the NDK that each brought; the three
+// *_python.so come with Python itself (auditwheel's android-policy.json, from the NDK's list of
+// stable APIs).
 var androidLevels = []struct {
 	level, rank int
 	libraries   string
 }{
-	{21, 79, "libEGL.so libGLESv1_CM.so libGLESv2.so libOpenMAXAL.so libOpenSLES.so libandroid.so libc.so libcrypto_python.so libdl.so libjnigraphics.so liblog.so libm.so libmediandk.so libsqlite3_python.so libssl_python.so libz.so"},
+	{
+		21,
+		79,
+		"libEGL.so libGLESv1_CM.so libGLESv2.so libOpenMAXAL.so libOpenSLES.so libandroid.so libc.so libcrypto_python.so libdl.so libjnigraphics.so liblog.so libm.so libmediandk.so libsqlite3_python.so libssl_python.so libz.so",
+	},
 	{24, 76, "libcamera2ndk.so libvulkan.so"},
 	{26, 74, "libaaudio.so libsync.so"},
 	{27, 73, "libneuralnetworks.so"},
@@ -142,8 +150,8 @@ func (p *policy) allows(versions map[string]bool) bool {
 	return true
 }
 
-// blacklisted tells for each policy whether an object asks for a symbol that it forbids: one without which it does not load, of a library that it names
-// (filter_undefined_symbols).
+// blacklisted tells for each policy whether an object asks for a symbol that it forbids: one
+// without which it does not load, of a library that it names (filter_undefined_symbols).
 func (ps *policies) blacklisted(o *elfobj.Object) []bool {
 	out := make([]bool, len(ps.list))
 	by := map[string][]int{} // symbol -> policies that forbid it

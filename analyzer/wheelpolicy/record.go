@@ -10,8 +10,9 @@ import (
 // maxField is the longest field that Python's csv module reads.
 const maxField = 128 << 10
 
-// recordPaths gives the first field of each row of RECORD, in order, as Python's csv module reads the lines that str.splitlines makes. Where Python raises an
-// error (bytes that are not UTF-8, an empty row, a field that is too long) it returns the paths before that, and the error.
+// recordPaths gives the first field of each row of RECORD, in order, as Python's csv module reads
+// the lines that str.splitlines makes. Where Python raises an error (bytes that are not UTF-8, an
+// empty row, a field that is too long) it returns the paths before that, and the error.
 func recordPaths(record []byte) ([]string, error) {
 	if !utf8.Valid(record) {
 		return nil, errors.New("RECORD is not UTF-8")

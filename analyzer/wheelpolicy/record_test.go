@@ -40,7 +40,8 @@ func FuzzRecordPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		_, _ = recordPaths([]byte(a + b))
-		if !utf8.ValidString(a+b) || !utf8.ValidString(a) || strings.IndexFunc(a+b, breaks) >= 0 || len(a)+len(b) > maxField {
+		if !utf8.ValidString(a+b) || !utf8.ValidString(a) || strings.IndexFunc(a+b, breaks) >= 0 ||
+			len(a)+len(b) > maxField {
 			return
 		}
 		quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -85,8 +85,10 @@ func (s *survey) read() error {
 		if o == nil && !bad {
 			continue
 		}
-		pure = pure || slices.Contains(strings.Split(path, "/")[:strings.Count(path, "/")], "purelib")
-		if pure || seen[path] { // behind the first one in purelib, only RECORD's names are looked at
+		pure = pure ||
+			slices.Contains(strings.Split(path, "/")[:strings.Count(path, "/")], "purelib")
+		if pure ||
+			seen[path] { // behind the first one in purelib, only RECORD's names are looked at
 			continue
 		}
 		if bad {
@@ -107,7 +109,8 @@ func (s *survey) read() error {
 	case !found:
 		return ErrNotPlatform
 	}
-	if s.policies == nil { // nothing told the libc and there is no module: auditwheel takes the machine's own
+	// nothing told the libc and there is no module: auditwheel takes the machine's own
+	if s.policies == nil {
 		return s.choose(glibc)
 	}
 	return nil
@@ -119,7 +122,8 @@ func (s *survey) choose(libc string) (err error) {
 	return err
 }
 
-// object takes in one ELF file; accepted is false for one of another architecture or libc, which auditwheel passes over.
+// object takes in one ELF file; accepted is false for one of another architecture or libc, which
+// auditwheel passes over.
 func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error) {
 	libc, err := libcOf(o, path)
 	if err != nil {
@@ -168,10 +172,13 @@ func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error
 	return true, nil
 }
 
-// need adds the versions that an object asks for, but for those of the loader (elf_find_versioned_symbols).
+// need adds the versions that an object asks for, but for those of the loader
+// (elf_find_versioned_symbols).
 func (s *survey) need(o *elfobj.Object) {
 	for _, n := range o.VersionNeeds {
-		if strings.HasPrefix(n.Library, "ld-linux") || n.Library == "ld64.so.1" || n.Library == "ld64.so.2" || len(n.Versions) == 0 {
+		if strings.HasPrefix(n.Library, "ld-linux") || n.Library == "ld64.so.1" ||
+			n.Library == "ld64.so.2" ||
+			len(n.Versions) == 0 {
 			continue
 		}
 		of := s.versions[n.Library]
@@ -185,7 +192,8 @@ func (s *survey) need(o *elfobj.Object) {
 	}
 }
 
-// pythonOf tells by its init function of which Python an object is a module, 2 or 3; 0 for no module (elf_is_python_extension).
+// pythonOf tells by its init function of which Python an object is a module, 2 or 3; 0 for no
+// module (elf_is_python_extension).
 func pythonOf(path string, o *elfobj.Object) int {
 	name, _, _ := strings.Cut(base(path), ".")
 	three, two, pypy := "PyInit_"+name, "init"+name, "_cffi_pypyinit_"+name

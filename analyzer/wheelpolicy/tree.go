@@ -35,8 +35,9 @@ func (t *tree) add(name string, l *library) {
 	t.libraries[name] = l
 }
 
-// Limits of the walk over dependencies. A thousand modules of the largest wheels take some ten thousand steps; Python's own stack ends at a depth of
-// a thousand calls, so auditwheel crashes on longer chains too.
+// Limits of the walk over dependencies. A thousand modules of the largest wheels take some ten
+// thousand steps; Python's own stack ends at a depth of a thousand calls, so auditwheel crashes on
+// longer chains too.
 const (
 	maxSteps = 5 << 20
 	maxDepth = 900
@@ -55,8 +56,15 @@ func (s *survey) ldd(at string, o *elfobj.Object) (*tree, error) {
 	return t, s.resolve(t, at, o, rpath, runpath, 0)
 }
 
-// resolve finds the needs of one object of a tree. The root's RPATH comes before the object's own paths, and its RUNPATH behind them, which no loader does.
-func (s *survey) resolve(t *tree, at string, o *elfobj.Object, rootRPath, rootRunPath []string, depth int) error {
+// resolve finds the needs of one object of a tree. The root's RPATH comes before the object's own
+// paths, and its RUNPATH behind them, which no loader does.
+func (s *survey) resolve(
+	t *tree,
+	at string,
+	o *elfobj.Object,
+	rootRPath, rootRunPath []string,
+	depth int,
+) error {
 	if depth > maxDepth {
 		return crash("%s: its needs lie more than %d deep", t.path, maxDepth)
 	}
@@ -90,8 +98,8 @@ func (s *survey) resolve(t *tree, at string, o *elfobj.Object, rootRPath, rootRu
 	return nil
 }
 
-// find looks for a library that fits the object in folders of the wheel (find_lib); "" where none has it. A file of that name that is no object makes auditwheel
-// crash.
+// find looks for a library that fits the object in folders of the wheel (find_lib); "" where none
+// has it. A file of that name that is no object makes auditwheel crash.
 func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, error) {
 	if strings.HasPrefix(name, "/") {
 		return "", nil
@@ -114,7 +122,10 @@ func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, 
 		}
 		candidate := s.Objects[at]
 		if !file || candidate == nil {
-			return "", crash("a library needs %s, and the wheel has something else of that name", name)
+			return "", crash(
+				"a library needs %s, and the wheel has something else of that name",
+				name,
+			)
 		}
 		if fits(o, candidate) {
 			return at, nil
@@ -126,15 +137,19 @@ func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, 
 // fits is Platform.is_compatible.
 func fits(a, b *elfobj.Object) bool {
 	linux := func(o *elfobj.Object) bool { return o.OSABI == 0 || o.OSABI == 3 }
-	return (a.OSABI == b.OSABI || linux(a) && linux(b)) && a.Class == b.Class && a.ByteOrder == b.ByteOrder && a.Machine == b.Machine
+	return (a.OSABI == b.OSABI || linux(a) && linux(b)) && a.Class == b.Class &&
+		a.ByteOrder == b.ByteOrder &&
+		a.Machine == b.Machine
 }
 
-// root stands for the folder that the wheel is unpacked into. No path from outside can name it: it holds a NUL byte.
+// root stands for the folder that the wheel is unpacked into. No path from outside can name it: it
+// holds a NUL byte.
 const root = "/\x00"
 
 var origin = lazyregexp.New(`\$(ORIGIN|\{ORIGIN\})`)
 
-// searchPaths are the folders of an object's RPATH and RUNPATH that exist in the wheel (parse_ld_paths). Where the latter has any, the former has none.
+// searchPaths are the folders of an object's RPATH and RUNPATH that exist in the wheel
+// (parse_ld_paths). Where the latter has any, the former has none.
 func (s *survey) searchPaths(at string, o *elfobj.Object) (rpath, runpath []string) {
 	rpath, runpath = s.folders(o.RPath, at), s.folders(o.RunPath, at)
 	if len(runpath) > 0 {

@@ -1,14 +1,19 @@
-// Package wheelpolicy gives auditwheel's verdict about a wheel, field by field: the oldest manylinux, musllinux or Android tag that its contents keep.
+// Package wheelpolicy gives auditwheel's verdict about a wheel, field by field: the oldest
+// manylinux, musllinux or Android tag that its contents keep.
 //
 //	policy := wheelpolicy.Judge(&wheelpolicy.Wheel{Platforms: …, Members: …, Record: …, Objects: …})
 //
-// It is the verdict of auditwheel 6.8 where nothing of the machine that runs it can be found (auditwheel show with --ldpaths "" in an empty root), so the same wheel
-// has the same verdict everywhere. What auditwheel gets wrong stays wrong here: it looks at the files that RECORD lists, at the names of
-// version nodes and libraries and at no symbol, and it hands a root's RUNPATH down to the dependencies. Rules that know better report beside it.
+// It is the verdict of auditwheel 6.8 where nothing of the machine that runs it can be found
+// (auditwheel show with --ldpaths "" in an empty root), so the same wheel has the same verdict
+// everywhere. What auditwheel gets wrong stays wrong here: it looks at the files that RECORD lists,
+// at the names of version nodes and libraries and at no symbol, and it hands a root's RUNPATH down
+// to the dependencies. Rules that know better report beside it.
 //
-// One thing differs on purpose: facts come from PT_DYNAMIC as the loader has it, so an object without section headers is judged all the same.
+// One thing differs on purpose: facts come from PT_DYNAMIC as the loader has it, so an object
+// without section headers is judged all the same.
 //
-// Every name here is data of an attacker: nothing is opened, paths are compared and never used, and the walk over dependencies has a limit.
+// Every name here is data of an attacker: nothing is opened, paths are compared and never used, and
+// the walk over dependencies has a limit.
 package wheelpolicy
 
 import (
@@ -22,12 +27,14 @@ import (
 
 // Wheel is what auditwheel looks at.
 type Wheel struct {
-	Platforms []string                  // platform tags of the file name
-	Members   []string                  // path of every member of the archive; a directory's ends in a slash
-	Record    []byte                    // RECORD of its one dist-info folder; nil: there is none
-	Objects   map[string]*elfobj.Object // ELF members by path, of whatever machine
-	Unread    map[string]string         // why a member that is or may be ELF could not be read, by path
-	Damaged   string                    // why the archive itself could not be read; "" it could
+	Platforms []string // platform tags of the file name
+	// path of every member of the archive; a directory's ends in a slash
+	Members []string
+	Record  []byte                    // RECORD of its one dist-info folder; nil: there is none
+	Objects map[string]*elfobj.Object // ELF members by path, of whatever machine
+	// why a member that is or may be ELF could not be read, by path
+	Unread  map[string]string
+	Damaged string // why the archive itself could not be read; "" it could
 }
 
 // Policy is the verdict, with JSON's names. Where Error is set, all else is empty.
@@ -44,13 +51,18 @@ type Policy struct {
 	Error            *string             `json:"error"`             // null, or the name of an Error; a crash is "crash: detail"
 }
 
-// Errors: what auditwheel answers instead of a verdict. ErrCrash is its unhandled exceptions, and has the reason behind it.
+// Errors: what auditwheel answers instead of a verdict. ErrCrash is its unhandled exceptions, and
+// has the reason behind it.
 var (
-	ErrNotPlatform = errors.New("not-a-platform-wheel") // no ELF file of the wheel's architecture and libc
-	ErrPureLib     = errors.New("purelib-elf")          // an ELF file in a folder called purelib
-	ErrNoLibc      = errors.New("libc-undetected")      // nothing tells which libc a Python module is for
-	ErrDistInfo    = errors.New("dist-info-count")      // not exactly one *.dist-info folder
-	ErrCrash       = errors.New("crash")
+	ErrNotPlatform = errors.New(
+		"not-a-platform-wheel",
+	) // no ELF file of the wheel's architecture and libc
+	ErrPureLib = errors.New("purelib-elf") // an ELF file in a folder called purelib
+	ErrNoLibc  = errors.New(
+		"libc-undetected",
+	) // nothing tells which libc a Python module is for
+	ErrDistInfo = errors.New("dist-info-count") // not exactly one *.dist-info folder
+	ErrCrash    = errors.New("crash")
 )
 
 func crash(format string, args ...any) error {
@@ -62,7 +74,11 @@ func Judge(w *Wheel) *Policy {
 	p, err := judge(w)
 	if err != nil {
 		said := err.Error()
-		return &Policy{ExternalLibs: []string{}, VersionedSymbols: map[string][]string{}, Error: &said}
+		return &Policy{
+			ExternalLibs:     []string{},
+			VersionedSymbols: map[string][]string{},
+			Error:            &said,
+		}
 	}
 	return p
 }
@@ -102,7 +118,8 @@ func (s *survey) conclude() (*Policy, error) {
 	for i := range external {
 		external[i] = map[string]bool{}
 	}
-	// Objects that are needed by others are looked through too, though they count for nothing: auditwheel fails on those that it can't follow.
+	// Objects that are needed by others are looked through too, though they count for nothing:
+	// auditwheel fails on those that it can't follow.
 	for _, t := range append(slices.Clone(s.modules), s.others...) {
 		root, needs := slices.Contains(roots, t), s.enter(t)
 		for i, p := range ps.list {
@@ -124,7 +141,11 @@ func (s *survey) conclude() (*Policy, error) {
 		}
 		switch isa, known := isaOf(t.object); {
 		case !known:
-			return nil, crash("%s needs an instruction set that is not known (%#x)", t.path, t.object.ISA)
+			return nil, crash(
+				"%s needs an instruction set that is not known (%#x)",
+				t.path,
+				t.object.ISA,
+			)
 		case isa > 1:
 			machine = ps.linux
 		}
@@ -152,8 +173,17 @@ func (s *survey) conclude() (*Policy, error) {
 			overall = p
 		}
 	}
-	out := &Policy{Overall: overall.name, Sym: sym.name, Ref: ref.name, Blacklist: black.name, Machine: machine.name, PyFPE: pyfpe.name, UCS: ucs.name,
-		ExternalLibs: []string{}, VersionedSymbols: map[string][]string{}}
+	out := &Policy{
+		Overall:          overall.name,
+		Sym:              sym.name,
+		Ref:              ref.name,
+		Blacklist:        black.name,
+		Machine:          machine.name,
+		PyFPE:            pyfpe.name,
+		UCS:              ucs.name,
+		ExternalLibs:     []string{},
+		VersionedSymbols: map[string][]string{},
+	}
 	for l := range external[len(external)-1] {
 		out.ExternalLibs = append(out.ExternalLibs, l)
 	}

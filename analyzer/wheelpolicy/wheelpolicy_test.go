@@ -15,8 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "write the verdicts into the want files")
 
-// Each story is a wheel: a line "tags PLATFORM..." in the comment, and its members. An object is in elfobj's text form. RECORD lists every member, unless there is a file of
-// that name; "unread PATH" and "folder PATH" lines say what else is in the wheel. want is the verdict as auditwheel 6.8.2 gives it.
+// Each story is a wheel: a line "tags PLATFORM..." in the comment, and its members. An object is in
+// elfobj's text form. RECORD lists every member, unless there is a file of that name; "unread PATH"
+// and "folder PATH" lines say what else is in the wheel. want is the verdict as auditwheel 6.8.2
+// gives it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) < 20 {
@@ -101,7 +103,17 @@ func show(p *Policy) string {
 		return "error " + *p.Error + "\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "overall %s\nsym %s\nref %s\nblacklist %s\nmachine %s\npyfpe %s\nucs %s\n", p.Overall, p.Sym, p.Ref, p.Blacklist, p.Machine, p.PyFPE, p.UCS)
+	fmt.Fprintf(
+		&b,
+		"overall %s\nsym %s\nref %s\nblacklist %s\nmachine %s\npyfpe %s\nucs %s\n",
+		p.Overall,
+		p.Sym,
+		p.Ref,
+		p.Blacklist,
+		p.Machine,
+		p.PyFPE,
+		p.UCS,
+	)
 	for _, l := range p.ExternalLibs {
 		fmt.Fprintf(&b, "external %s\n", l)
 	}
@@ -118,21 +130,37 @@ func show(p *Policy) string {
 
 func TestAVerdictThatIsNoneIsEmptyNotNull(t *testing.T) {
 	p := Judge(&Wheel{Damaged: "the file is cut off"})
-	if p.Error == nil || *p.Error != "crash: the file is cut off" || p.ExternalLibs == nil || p.VersionedSymbols == nil || p.Overall+p.Sym+p.Ref != "" {
+	if p.Error == nil || *p.Error != "crash: the file is cut off" || p.ExternalLibs == nil ||
+		p.VersionedSymbols == nil ||
+		p.Overall+p.Sym+p.Ref != "" {
 		t.Errorf("%+v", p)
 	}
-	if p := Judge(&Wheel{Members: []string{"t-1.0.dist-info/METADATA"}}); p.Error == nil || *p.Error != "crash: there is no RECORD" {
+	if p := Judge(&Wheel{Members: []string{"t-1.0.dist-info/METADATA"}}); p.Error == nil ||
+		*p.Error != "crash: there is no RECORD" {
 		t.Errorf("%+v", p)
 	}
 }
 
-// A chain of objects longer than Python's stack, and objects that all need each other, end in a crash and not in a walk without end.
+// A chain of objects longer than Python's stack, and objects that all need each other, end in a
+// crash and not in a walk without end.
 func TestDependenciesHaveALimit(t *testing.T) {
 	build := func(n int, needs func(i int) []string) *Wheel {
-		w := &Wheel{Platforms: []string{"linux_x86_64"}, Members: []string{"t.dist-info/RECORD"}, Objects: map[string]*elfobj.Object{}}
+		w := &Wheel{
+			Platforms: []string{"linux_x86_64"},
+			Members:   []string{"t.dist-info/RECORD"},
+			Objects:   map[string]*elfobj.Object{},
+		}
 		for i := range n {
 			name := fmt.Sprintf("l%d.so", i)
-			w.Objects[name] = &elfobj.Object{Class: 64, ByteOrder: "little", Machine: 62, Type: "ET_DYN", Dynamic: true, RPath: "$ORIGIN", Needed: needs(i)}
+			w.Objects[name] = &elfobj.Object{
+				Class:     64,
+				ByteOrder: "little",
+				Machine:   62,
+				Type:      "ET_DYN",
+				Dynamic:   true,
+				RPath:     "$ORIGIN",
+				Needed:    needs(i),
+			}
 			w.Members = append(w.Members, name)
 			w.Record = append(w.Record, name+",,\n"...)
 		}
@@ -150,7 +178,9 @@ func TestDependenciesHaveALimit(t *testing.T) {
 	if dense.Error == nil || !strings.HasPrefix(*dense.Error, "crash: ") {
 		t.Errorf("800 objects that need each other: %+v", dense)
 	}
-	short := Judge(build(300, func(i int) []string { return []string{fmt.Sprintf("l%d.so", (i+1)%300)} }))
+	short := Judge(
+		build(300, func(i int) []string { return []string{fmt.Sprintf("l%d.so", (i+1)%300)} }),
+	)
 	if short.Error != nil || short.Overall != "manylinux_2_5_x86_64" {
 		t.Errorf("a ring of 300: %+v", short)
 	}

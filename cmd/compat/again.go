@@ -11,8 +11,10 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// again is what an earlier check of the same files with the same settings said, by the same program. A key holds the SHA-256 of each file in whole (see digests): a zip's own
-// checksums can be forged. Only what the embedded history answered is kept, since what an index says may change from one day to the next, and so may what lies in other folders.
+// again is what an earlier check of the same files with the same settings said, by the same
+// program. A key holds the SHA-256 of each file in whole (see digests): a zip's own checksums can
+// be forged. Only what the embedded history answered is kept, since what an index says may change
+// from one day to the next, and so may what lies in other folders.
 type again struct {
 	cache index.Cache // nil: nothing is kept
 	key   string
@@ -25,7 +27,14 @@ const (
 )
 
 // earlier finds the place of a check, and tells the analyzer the digests that this takes.
-func earlier(ctx context.Context, env environment, f checkFlags, o analyzer.Options, failOn analyzer.Severity, inputs ...[]analyzer.Input) (again, error) {
+func earlier(
+	ctx context.Context,
+	env environment,
+	f checkFlags,
+	o analyzer.Options,
+	failOn analyzer.Severity,
+	inputs ...[]analyzer.Input,
+) (again, error) {
 	if f.noCache || !o.NoIndex || o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
 		return again{}, nil
 	}
@@ -50,7 +59,20 @@ func earlier(ctx context.Context, env environment, f checkFlags, o analyzer.Opti
 			files[i] = append(files[i], file{list[n].Name, list[n].SHA256})
 		}
 	}
-	key, err := json.Marshal([]any{againFormat, version(), program.Size(), program.ModTime(), files, o, failOn, f.format, f.verbose, coloured(env, env.Out)})
+	key, err := json.Marshal(
+		[]any{
+			againFormat,
+			version(),
+			program.Size(),
+			program.ModTime(),
+			files,
+			o,
+			failOn,
+			f.format,
+			f.verbose,
+			coloured(env, env.Out),
+		},
+	)
 	return again{cache, string(key)}, err
 }
 
@@ -75,5 +97,10 @@ func (a again) keep(ctx context.Context, printed []byte, code int) {
 	if a.cache == nil {
 		return
 	}
-	_ = a.cache.Put(ctx, a.key, sealed(append([]byte{byte(code)}, printed...)), againKept) // it is only slower then
+	_ = a.cache.Put(
+		ctx,
+		a.key,
+		sealed(append([]byte{byte(code)}, printed...)),
+		againKept,
+	) // it is only slower then
 }

@@ -10,13 +10,18 @@ import (
 	"testing"
 )
 
-// checked runs compat check with a cache below home, and tells what it printed, its exit code, and whether an earlier check was taken.
+// checked runs compat check with a cache below home, and tells what it printed, its exit code, and
+// whether an earlier check was taken.
 func checked(t *testing.T, home string, args ...string) (printed string, code int, again bool) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	vars := map[string]string{"HOME": home, "PIP_CONFIG_FILE": os.DevNull}
-	code = run(context.Background(), append([]string{"check", "--verbose", "--format", "json"}, args...), environment{
-		Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs})
+	code = run(
+		context.Background(),
+		append([]string{"check", "--verbose", "--format", "json"}, args...),
+		environment{
+			Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs},
+	)
 	return out.String(), code, strings.Contains(errs.String(), "--no-cache judges anew")
 }
 
@@ -24,7 +29,14 @@ func TestTheSameFilesAgain(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	wheel := filepath.Join(dir, "m-1-cp312-cp312-manylinux_2_17_x86_64.whl")
 	write := func(symbol string) {
-		data := madeWheel(t, "m", "1", nil, "m.cpython-312-x86_64-linux-gnu.so", "elf x86_64\nneeded libc.so.6\nimport "+symbol+" libc.so.6\nverneed libc.so.6 GLIBC_2.34\nexport PyInit_m")
+		data := madeWheel(
+			t,
+			"m",
+			"1",
+			nil,
+			"m.cpython-312-x86_64-linux-gnu.so",
+			"elf x86_64\nneeded libc.so.6\nimport "+symbol+" libc.so.6\nverneed libc.so.6 GLIBC_2.34\nexport PyInit_m",
+		)
 		if err := os.WriteFile(wheel, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +50,13 @@ func TestTheSameFilesAgain(t *testing.T) {
 		t.Helper()
 		printed, code, again := checked(t, home, append(args, wheel)...)
 		if again != want || code != exitIncompatible || len(args) == 0 && printed != first {
-			t.Errorf("%s: exit %d, from the cache: %v, the same: %v", why, code, again, printed == first)
+			t.Errorf(
+				"%s: exit %d, from the cache: %v, the same: %v",
+				why,
+				code,
+				again,
+				printed == first,
+			)
 		}
 	}
 	same("the second check", true)

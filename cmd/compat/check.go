@@ -14,13 +14,13 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
-	"github.com/compat-app/compat/analyzer/stack/lockfile"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/options"
 	"github.com/compat-app/compat/internal/report"
-	"github.com/compat-app/compat/internal/scratch"
-	"github.com/compat-app/compat/internal/settings"
+	"github.com/compat-app/compat/internal/spool"
 	"github.com/spf13/cobra"
 )
 
@@ -35,8 +35,8 @@ type checkFlags struct {
 	noCache, noHistory           bool
 }
 
-// checkMemory is where the collector begins to work harder than it does by itself: files of some hundred megabytes of hostile symbols stay below 300 MiB, and
-// no real wheel comes near it.
+// checkMemory is where the collector begins to work harder than it does by itself: files of some
+// hundred megabytes of hostile symbols stay below 300 MiB, and no real wheel comes near it.
 const checkMemory = 224 << 20
 
 func newCheckCommand(env environment) *cobra.Command {
@@ -63,29 +63,101 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
   curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("nothing to check: give at least one PATH, for instance dist/*.whl; see 'compat check --help'")
+				return errors.New(
+					"nothing to check: give at least one PATH, for instance dist/*.whl; see 'compat check --help'",
+				)
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return check(c.Context(), env, f, args) },
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.platforms, "platform", nil, "judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated")
-	flags.StringVar(&f.root, "root", "", "judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path")
-	flags.StringArrayVar(&f.libraryPath, "library-path", nil, "folders that LD_LIBRARY_PATH names where it is loaded, separated by colons: a CUDA toolkit's lib64; may be repeated")
-	flags.StringVar(&f.conda, "conda-prefix", "", "judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders, and the packages installed there are those beside it")
-	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside it (torch==2.7.0); may be repeated")
-	flags.StringArrayVar(&f.lock, "lock", nil, "a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
-	flags.StringArrayVar(&f.first, "first", nil, "a package that is imported first, so that its libraries are loaded already; may be repeated")
-	flags.StringVar(&f.base, "base", "", "a file or folder to compare with: only findings that it does not have count")
+	flags.StringArrayVar(
+		&f.platforms,
+		"platform",
+		nil,
+		"judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated",
+	)
+	flags.StringVar(
+		&f.root,
+		"root",
+		"",
+		"judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path",
+	)
+	flags.StringArrayVar(
+		&f.libraryPath,
+		"library-path",
+		nil,
+		"folders that LD_LIBRARY_PATH names where it is loaded, separated by colons: a CUDA toolkit's lib64; may be repeated",
+	)
+	flags.StringVar(
+		&f.conda,
+		"conda-prefix",
+		"",
+		"judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders, and the packages installed there are those beside it",
+	)
+	flags.StringArrayVar(
+		&f.with,
+		"with",
+		nil,
+		"a requirement that is installed beside it (torch==2.7.0); may be repeated",
+	)
+	flags.StringArrayVar(
+		&f.lock,
+		"lock",
+		nil,
+		"a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated",
+	)
+	flags.StringArrayVar(
+		&f.first,
+		"first",
+		nil,
+		"a package that is imported first, so that its libraries are loaded already; may be repeated",
+	)
+	flags.StringVar(
+		&f.base,
+		"base",
+		"",
+		"a file or folder to compare with: only findings that it does not have count",
+	)
 	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
-	flags.StringVar(&f.config, "config", "", "configuration file (default: "+config.Path+" where there is one)")
-	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)")
-	flags.BoolVar(&f.noHistory, "no-history", false, "ask the package index for everything, and use nothing of what is built in about releases of packages")
-	flags.StringVar(&f.failOn, "fail-on", "", "least severity that gives exit code 1: error, warning or never (default error)")
+	flags.StringVar(
+		&f.config,
+		"config",
+		"",
+		"configuration file (default: "+config.Path+" where there is one)",
+	)
+	flags.StringVar(
+		&f.index,
+		"index-url",
+		"",
+		"package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)",
+	)
+	flags.BoolVar(
+		&f.noHistory,
+		"no-history",
+		false,
+		"ask the package index for everything, and use nothing of what is built in about releases of packages",
+	)
+	flags.StringVar(
+		&f.failOn,
+		"fail-on",
+		"",
+		"least severity that gives exit code 1: error, warning or never (default error)",
+	)
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
-	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to")
-	flags.BoolVar(&f.noCache, "no-cache", false, "judge anew, though the same files were judged with the same settings before")
+	flags.BoolVar(
+		&f.verbose,
+		"verbose",
+		false,
+		"show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to",
+	)
+	flags.BoolVar(
+		&f.noCache,
+		"no-cache",
+		false,
+		"judge anew, though the same files were judged with the same settings before",
+	)
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
@@ -95,11 +167,12 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if !ok {
 		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
 	}
-	o, failOn, broken, err := options(env, f)
+	o, failOn, broken, err := checkOptions(env, f)
 	if err != nil {
 		return err
 	}
-	if broken != nil { // an unusable configuration is a result of its own: what was asked for could not be checked
+	// an unusable configuration is a result of its own: what was asked for could not be checked
+	if broken != nil {
 		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
 	}
 	defer collect()()
@@ -131,7 +204,10 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 			return fmt.Errorf("writing the report: %w", err)
 		}
 		if f.verbose {
-			fmt.Fprintln(env.Err, "the same files were judged with the same settings before, and this is what was said; --no-cache judges anew")
+			fmt.Fprintln(
+				env.Err,
+				"the same files were judged with the same settings before, and this is what was said; --no-cache judges anew",
+			)
 		}
 		return exited(code)
 	}
@@ -156,7 +232,12 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	case r.Verdict == analyzer.Unchecked || len(r.Unread) > 0:
 		return exit{code: exitUsage}
 	case len(r.Artifacts) == 0 && len(r.Skipped) == 0:
-		return exit{code: exitUsage, err: errors.New("nothing to judge was found in what was given; give wheels, archives or shared libraries")}
+		return exit{
+			code: exitUsage,
+			err: errors.New(
+				"nothing to judge was found in what was given; give wheels, archives or shared libraries",
+			),
+		}
 	}
 	before.keep(ctx, printed.Bytes(), 0)
 	return nil
@@ -173,7 +254,11 @@ func exited(code int) error {
 func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
 	return map[string]func(io.Writer, *analyzer.Report) error{
 		"text": func(w io.Writer, r *analyzer.Report) error {
-			return report.Text(w, r, report.TextOptions{Verbose: f.verbose, Color: coloured(env, env.Out)})
+			return report.Text(
+				w,
+				r,
+				report.TextOptions{Verbose: f.verbose, Color: coloured(env, env.Out)},
+			)
 		},
 		"json":     report.JSON,
 		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, described()) },
@@ -190,10 +275,20 @@ func described() []report.Rule {
 	return out
 }
 
-// options puts flags, configuration and environment together; flags win. A configuration with problems comes back as a
-// report that names them.
-func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
-	o = analyzer.Options{First: f.first, Link: f.link, NoHistory: f.noHistory, Today: time.Now().UTC().Format(time.DateOnly), Scratch: scratch.In(""), Version: version()}
+// checkOptions puts flags, configuration and environment together; flags win. A configuration with
+// problems comes back as a report that names them.
+func checkOptions(
+	env environment,
+	f checkFlags,
+) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
+	o = analyzer.Options{
+		First:     f.first,
+		Link:      f.link,
+		NoHistory: f.noHistory,
+		Today:     time.Now().UTC().Format(time.DateOnly),
+		Scratch:   spool.In(""),
+		Version:   version(),
+	}
 	c, problems, err := repository(f.config)
 	if err != nil {
 		return o, "", nil, err
@@ -201,7 +296,7 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 	if len(problems) > 0 {
 		return o, "", brokenConfig(problems), nil
 	}
-	settings.Apply(c, &o)
+	options.Apply(c, &o)
 	if f.root != "" {
 		if o.Root, err = unpacked(f.root); err != nil {
 			return o, "", nil, err
@@ -227,7 +322,7 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 		if err != nil {
 			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
 		}
-		locked = append(locked, settings.Locked(path, pins, &o)...)
+		locked = append(locked, options.Locked(path, pins, &o)...)
 	}
 	o.With = append(locked, o.With...)
 	if f.failOn == "" {
@@ -235,9 +330,12 @@ func options(env environment, f checkFlags) (o analyzer.Options, failOn analyzer
 	}
 	switch f.failOn {
 	case "", "error", "warning", "never":
-		failOn = settings.FailOn(f.failOn)
+		failOn = options.FailOn(f.failOn)
 	default:
-		return o, "", nil, fmt.Errorf("--fail-on %s is not known; use error, warning or never", f.failOn)
+		return o, "", nil, fmt.Errorf(
+			"--fail-on %s is not known; use error, warning or never",
+			f.failOn,
+		)
 	}
 	return o, failOn, nil, nil
 }
@@ -254,7 +352,11 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 		if known[arch] == nil {
 			p, err := linker.Platform(name, arch)
 			if err != nil {
-				return nil, fmt.Errorf("--root %s: %w; give the folder of an unpacked image", dir, err)
+				return nil, fmt.Errorf(
+					"--root %s: %w; give the folder of an unpacked image",
+					dir,
+					err,
+				)
 			}
 			known[arch] = p
 		}
@@ -282,7 +384,13 @@ func repository(path string) (*config.Repository, []config.Problem, error) {
 func brokenConfig(problems []config.Problem) *analyzer.Report {
 	r := analyzer.NewReport(version())
 	for _, p := range problems {
-		r.Unread = append(r.Unread, analyzer.Unread{Path: fmt.Sprintf("%s:%d", config.Path, p.Line), Reason: strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", config.Path, p.Line))})
+		r.Unread = append(
+			r.Unread,
+			analyzer.Unread{
+				Path:   fmt.Sprintf("%s:%d", config.Path, p.Line),
+				Reason: strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", config.Path, p.Line)),
+			},
+		)
 	}
 	r.Verdict = analyzer.Unchecked
 	return r

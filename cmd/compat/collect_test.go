@@ -14,13 +14,15 @@ func TestPace(t *testing.T) {
 		if got := pace(c.live); got != c.want {
 			t.Errorf("%d bytes may grow by %d%%, want %d%%", c.live, got, c.want)
 		}
-		if goal := c.live + c.live*uint64(pace(c.live))/100; c.live < collectFrom/2 && goal > collectFrom {
+		if goal := c.live + c.live*uint64(pace(c.live))/100; c.live < collectFrom/2 &&
+			goal > collectFrom {
 			t.Errorf("%d bytes may grow to %d", c.live, goal)
 		}
 	}
 }
 
-// TestCollectEnds holds that a check leaves the collector as it was, whatever was collected meanwhile.
+// TestCollectEnds holds that a check leaves the collector as it was, whatever was collected
+// meanwhile.
 func TestCollectEnds(t *testing.T) {
 	percent, limit := debug.SetGCPercent(77), debug.SetMemoryLimit(1<<40)
 	defer debug.SetGCPercent(percent)

@@ -57,7 +57,8 @@ func checkConfigs(env environment, paths []string) error {
 	return nil
 }
 
-// configProblems is what is wrong in a text of .github/compat.yml, for compat config check and PUT /validate.
+// configProblems is what is wrong in a text of .github/compat.yml, for compat config check and PUT
+// /validate.
 func configProblems(text []byte) []config.Problem {
 	_, problems := config.ParseRepository(text, rules.IDs())
 	return problems

@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
-	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
 	"github.com/spf13/cobra"
 )
 
-// demoLimit is far more than the demo needs: on two cores it takes a few seconds, and some more where they have much else to do.
+// demoLimit is far more than the demo needs: on two cores it takes a few seconds, and some more
+// where they have much else to do.
 const demoLimit = 3 * time.Minute
 
 func newDemoCommand(env environment) *cobra.Command {
@@ -45,11 +46,42 @@ func acts() []act {
 	project := func(line string) string { return fmt.Sprintf(demoProject, line) }
 	library, d := cases.CaseD()
 	return []act{
-		{title: "A: a manylinux2014 wheel, built on a newer system", file: "pyproject.toml", text: project("    \"numpy\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseA("1.1.0"))},
-		{title: "B: a symbol that the pinned nvJitLink lacks", file: "pyproject.toml", text: project("    \"nvidia-nvjitlink-cu12>=12.8\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))},
-		{title: "C: a CUDA build in a ROCm environment", file: "pyproject.toml", text: project("    \"torch\",\n"), artifact: "wheels", content: cases.Dist(cases.CaseC("1.1.0")), base: "python:\n  with:\n    - torch==2.4.0+rocm6.1\n"},
-		{title: "D: a library that does not list libdl", file: "CMakeLists.txt", text: "project(widget)\nadd_library(cufile SHARED cufile.c)\n", artifact: "native-libs", content: cases.Zip(map[string][]byte{"lib/" + library: d})},
-		{title: "a clean wheel", file: "pyproject.toml", text: project("    \"packaging\",\n"), artifact: "wheels", content: cases.Dist(cases.Clean("1.1.0"))},
+		{
+			title:    "A: a manylinux2014 wheel, built on a newer system",
+			file:     "pyproject.toml",
+			text:     project("    \"numpy\",\n"),
+			artifact: "wheels",
+			content:  cases.Dist(cases.CaseA("1.1.0")),
+		},
+		{
+			title:    "B: a symbol that the pinned nvJitLink lacks",
+			file:     "pyproject.toml",
+			text:     project("    \"nvidia-nvjitlink-cu12>=12.8\",\n"),
+			artifact: "wheels",
+			content:  cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")),
+		},
+		{
+			title:    "C: a CUDA build in a ROCm environment",
+			file:     "pyproject.toml",
+			text:     project("    \"torch\",\n"),
+			artifact: "wheels",
+			content:  cases.Dist(cases.CaseC("1.1.0")),
+			base:     "python:\n  with:\n    - torch==2.4.0+rocm6.1\n",
+		},
+		{
+			title:    "D: a library that does not list libdl",
+			file:     "CMakeLists.txt",
+			text:     "project(widget)\nadd_library(cufile SHARED cufile.c)\n",
+			artifact: "native-libs",
+			content:  cases.Zip(map[string][]byte{"lib/" + library: d}),
+		},
+		{
+			title:    "a clean wheel",
+			file:     "pyproject.toml",
+			text:     project("    \"packaging\",\n"),
+			artifact: "wheels",
+			content:  cases.Dist(cases.Clean("1.1.0")),
+		},
 	}
 }
 
@@ -73,12 +105,20 @@ func demo(ctx context.Context, env environment) (err error) {
 	root := "http://" + listener.Addr().String()
 	gh.Hook = root + "/webhook"
 	settings := map[string]string{
-		"APP_ID": strconv.FormatInt(gh.AppID, 10), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(),
+		"APP_ID": strconv.FormatInt(
+			gh.AppID,
+			10,
+		), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(),
 		"COMPAT_DATA": dir, "COMPAT_PUBLIC_URL": root, "COMPAT_WAIT": "2m", "LOG_LEVEL": "error",
 	}
 	served := make(chan error, 1)
 	go func() {
-		quiet := environment{Getenv: func(name string) (string, bool) { v, ok := settings[name]; return v, ok }, In: env.In, Out: env.Out, Err: env.Err}
+		quiet := environment{
+			Getenv: func(name string) (string, bool) { v, ok := settings[name]; return v, ok },
+			In:     env.In,
+			Out:    env.Out,
+			Err:    env.Err,
+		}
 		served <- serve(ctx, quiet, "", listener)
 	}()
 	var pulls []*githubtest.Pull
@@ -92,14 +132,22 @@ func demo(ctx context.Context, env environment) (err error) {
 		}
 		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", acts()[i].title, gh.Story(p))
 	}
-	fmt.Fprintf(env.Out, "%d pull requests were reviewed. Next: compat check FILE, or compat serve with an App of your own.\n", len(pulls))
+	fmt.Fprintf(
+		env.Out,
+		"%d pull requests were reviewed. Next: compat check FILE, or compat serve with an App of your own.\n",
+		len(pulls),
+	)
 	cancel()
 	return <-served
 }
 
 // open makes a repository with one pull request whose CI has just ended.
 func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a act) *githubtest.Pull {
-	files := map[string]string{"README.md": "# widget\n", "pyproject.toml": fmt.Sprintf(demoProject, ""), ".github/workflows/wheels.yml": demoWorkflow}
+	files := map[string]string{
+		"README.md":                    "# widget\n",
+		"pyproject.toml":               fmt.Sprintf(demoProject, ""),
+		".github/workflows/wheels.yml": demoWorkflow,
+	}
 	if a.base != "" {
 		files[".github/compat.yml"] = a.base
 	}
@@ -107,11 +155,15 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a act) *
 	gh.BranchRun(repo, "main", githubtest.NewArtifact("wheels", cases.Dist(cases.Clean("1.0.0"))))
 	pull := gh.OpenPull(repo, repo, "change", gh.User("author"), map[string]string{a.file: a.text})
 	gh.Send("pull_request", gh.PullEvent(pull, "opened"))
-	gh.Send("workflow_run", gh.RunEvent(gh.PullRun(pull, githubtest.NewArtifact(a.artifact, a.content)), "completed"))
+	gh.Send(
+		"workflow_run",
+		gh.RunEvent(gh.PullRun(pull, githubtest.NewArtifact(a.artifact, a.content)), "completed"),
+	)
 	return pull
 }
 
-// commented tells whether the conversation of a pull request has a comment. The caller holds the GitHub's lock.
+// commented tells whether the conversation of a pull request has a comment. The caller holds the
+// GitHub's lock.
 func commented(p *githubtest.Pull) bool {
 	for _, i := range p.Repo.Issues {
 		if i.Number == p.Number {
@@ -121,8 +173,14 @@ func commented(p *githubtest.Pull) bool {
 	return false
 }
 
-// settled waits until the check of a pull request's head is concluded and what is said beside it was said.
-func settled(ctx context.Context, gh *githubtest.Server, p *githubtest.Pull, served <-chan error) error {
+// settled waits until the check of a pull request's head is concluded and what is said beside it
+// was said.
+func settled(
+	ctx context.Context,
+	gh *githubtest.Server,
+	p *githubtest.Pull,
+	served <-chan error,
+) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -15,8 +15,9 @@ import (
 	"github.com/djherbis/times"
 )
 
-// digests knows the SHA-256 of files that were hashed before. A file is what it was as long as its device, inode, size and times are: with its content the time changes that
-// the kernel keeps of it (ctime), and nobody can set that one.
+// digests knows the SHA-256 of files that were hashed before. A file is what it was as long as its
+// device, inode, size and times are: with its content the time changes that the kernel keeps of it
+// (ctime), and nobody can set that one.
 type digests struct {
 	cache index.Cache
 	now   func() time.Time
@@ -25,7 +26,8 @@ type digests struct {
 // digestFormat begins a key.
 const digestFormat = "compat/digest/1"
 
-// atRest is how long ago a file must have changed: two changes within a tick leave the same time, and the coarsest file systems tick every two seconds.
+// atRest is how long ago a file must have changed: two changes within a tick leave the same time,
+// and the coarsest file systems tick every two seconds.
 const atRest = 2 * time.Second
 
 // of is the SHA-256 of a file, in hex.
@@ -61,10 +63,20 @@ func (d digests) key(in analyzer.Input) string {
 	}
 	s, ok := info.Sys().(*syscall.Stat_t)
 	t := times.Get(info)
-	if !ok || !t.HasChangeTime() || d.now().Sub(t.ChangeTime()) < atRest || d.now().Sub(t.ModTime()) < atRest {
+	if !ok || !t.HasChangeTime() || d.now().Sub(t.ChangeTime()) < atRest ||
+		d.now().Sub(t.ModTime()) < atRest {
 		return ""
 	}
-	key, err := json.Marshal([]any{digestFormat, s.Dev, s.Ino, info.Size(), t.ModTime().UnixNano(), t.ChangeTime().UnixNano()})
+	key, err := json.Marshal(
+		[]any{
+			digestFormat,
+			s.Dev,
+			s.Ino,
+			info.Size(),
+			t.ModTime().UnixNano(),
+			t.ChangeTime().UnixNano(),
+		},
+	)
 	if err != nil {
 		return ""
 	}

@@ -64,7 +64,10 @@ func TestAFileIsHashedOnce(t *testing.T) {
 		}
 		defer f.Close()
 		c := &counted{File: f}
-		got, err := d.of(context.Background(), analyzer.Input{Content: c, Size: int64(len(content))})
+		got, err := d.of(
+			context.Background(),
+			analyzer.Input{Content: c, Size: int64(len(content))},
+		)
 		want := sha256.Sum256([]byte(content))
 		if err != nil || got != hex.EncodeToString(want[:]) || hashed != (c.read > 0) {
 			t.Errorf("%s: %s, %v, %d bytes read", why, got, err, c.read)
@@ -113,7 +116,8 @@ func TestAFileIsHashedOnce(t *testing.T) {
 	digest("of the future again", fresh, "ten", true)
 	r := strings.NewReader("no file")
 	for range 2 {
-		if got, err := known.of(context.Background(), analyzer.Input{Content: r, Size: r.Size()}); err != nil || len(got) != 64 {
+		if got, err := known.of(context.Background(), analyzer.Input{Content: r, Size: r.Size()}); err != nil ||
+			len(got) != 64 {
 			t.Errorf("no file: %s, %v", got, err)
 		}
 	}

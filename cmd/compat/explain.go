@@ -11,7 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
-	"github.com/compat-app/compat/analyzer/confirm"
+	"github.com/compat-app/compat/analyzer/logmatch"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/mdsafe"
@@ -41,10 +41,30 @@ A log without such an error gives no diagnosis, and exit code 0 as well; 2 says 
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", f.format, "json or text")
-	flags.StringArrayVar(&f.platforms, "platform", nil, "judge PATHs against this platform, that of the log (debian11, manylinux_2_28); may be repeated")
-	flags.StringArrayVar(&f.with, "with", nil, "a requirement that is installed beside PATHs (torch==2.7.0); may be repeated")
-	flags.StringVar(&f.config, "config", "", "configuration file (default: "+config.Path+" where there is one)")
-	flags.StringVar(&f.index, "index-url", "", "package index to look packages up in (default: PIP_INDEX_URL or UV_DEFAULT_INDEX; none is built in)")
+	flags.StringArrayVar(
+		&f.platforms,
+		"platform",
+		nil,
+		"judge PATHs against this platform, that of the log (debian11, manylinux_2_28); may be repeated",
+	)
+	flags.StringArrayVar(
+		&f.with,
+		"with",
+		nil,
+		"a requirement that is installed beside PATHs (torch==2.7.0); may be repeated",
+	)
+	flags.StringVar(
+		&f.config,
+		"config",
+		"",
+		"configuration file (default: "+config.Path+" where there is one)",
+	)
+	flags.StringVar(
+		&f.index,
+		"index-url",
+		"",
+		"package index to look packages up in (default: PIP_INDEX_URL or UV_DEFAULT_INDEX; none is built in)",
+	)
 	return c
 }
 
@@ -86,21 +106,36 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		return fmt.Errorf("writing the diagnoses: %w", err)
 	}
 	if report != nil && len(report.Artifacts) == 0 {
-		return exit{code: exitUsage, err: errors.New("nothing to judge was found in the PATHs; give wheels, archives or shared libraries")}
+		return exit{
+			code: exitUsage,
+			err: errors.New(
+				"nothing to judge was found in the PATHs; give wheels, archives or shared libraries",
+			),
+		}
 	}
 	return nil
 }
 
 // held holds the diagnoses against the artifacts.
-func held(ctx context.Context, env environment, f checkFlags, result *buildlog.Result, artifacts []analyzer.Input) (*analyzer.Report, error) {
-	o, _, broken, err := options(env, f)
+func held(
+	ctx context.Context,
+	env environment,
+	f checkFlags,
+	result *buildlog.Result,
+	artifacts []analyzer.Input,
+) (*analyzer.Report, error) {
+	o, _, broken, err := checkOptions(env, f)
 	if err != nil {
 		return nil, err
 	}
 	if broken != nil {
-		return nil, fmt.Errorf("%s: %s; correct the configuration", broken.Unread[0].Path, broken.Unread[0].Reason)
+		return nil, fmt.Errorf(
+			"%s: %s; correct the configuration",
+			broken.Unread[0].Path,
+			broken.Unread[0].Reason,
+		)
 	}
-	witness := confirm.New(result.Diagnoses)
+	witness := logmatch.New(result.Diagnoses)
 	report, err := analyzer.New(append(rules.All(), witness.Rule())).Check(ctx, artifacts, o)
 	if err != nil {
 		return nil, err
@@ -109,7 +144,8 @@ func held(ctx context.Context, env environment, f checkFlags, result *buildlog.R
 	return report, nil
 }
 
-// explainJSON writes a result as the contract has it; limit is there only when the log was not read to its end.
+// explainJSON writes a result as the contract has it; limit is there only when the log was not read
+// to its end.
 func explainJSON(w io.Writer, r buildlog.Result) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
@@ -127,7 +163,11 @@ func explainJSON(w io.Writer, r buildlog.Result) error {
 func explainText(w io.Writer, r buildlog.Result) error {
 	var b strings.Builder
 	if len(r.Diagnoses) == 0 {
-		fmt.Fprintf(&b, "%d lines, and no error of a linker or loader that compat knows.\n", r.Lines)
+		fmt.Fprintf(
+			&b,
+			"%d lines, and no error of a linker or loader that compat knows.\n",
+			r.Lines,
+		)
 	}
 	for _, d := range r.Diagnoses {
 		fmt.Fprintf(&b, "line %d: %s\n  %s", d.Line, mdsafe.Visible(d.Message), d.Class)
@@ -145,7 +185,11 @@ func explainText(w io.Writer, r buildlog.Result) error {
 			}
 			fmt.Fprintf(&b, "  fix (%s%s): %s\n", f.Kind, mark, mdsafe.Visible(f.Title))
 			if f.Command != "" {
-				fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(mdsafe.Lines(f.Command), "\n", "\n      "))
+				fmt.Fprintf(
+					&b,
+					"      %s\n",
+					strings.ReplaceAll(mdsafe.Lines(f.Command), "\n", "\n      "),
+				)
 			}
 		}
 	}

@@ -19,10 +19,12 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// beside are the folders of a check that lie on this machine, or below its --root: those of LD_LIBRARY_PATH and a conda environment.
+// beside are the folders of a check that lie on this machine, or below its --root: those of
+// LD_LIBRARY_PATH and a conda environment.
 type beside struct {
 	root *lddRoot
-	own  bool // the root is this machine's "/", so that a relative path is one of the working folder
+	// the root is this machine's "/", so that a relative path is one of the working folder
+	own bool
 }
 
 // besides puts what --library-path and --conda-prefix name into the options.
@@ -40,12 +42,19 @@ func besides(f checkFlags, o *analyzer.Options) error {
 	}
 	b := beside{root, own}
 	for _, list := range f.libraryPath {
-		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) { // as ld.so splits it
+		// as ld.so splits it
+		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) {
 			at, err := b.folder(dir)
 			if err != nil {
 				return fmt.Errorf("--library-path: %w", err)
 			}
-			o.LibraryPath = append(o.LibraryPath, analyzer.Folder{Path: at, Open: func(file string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, file)) }})
+			o.LibraryPath = append(
+				o.LibraryPath,
+				analyzer.Folder{
+					Path: at,
+					Open: func(file string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, file)) },
+				},
+			)
 		}
 	}
 	if f.conda != "" {
@@ -86,12 +95,18 @@ func (b beside) conda(dir string) (*analyzer.Conda, error) {
 	meta := filepath.Join(b.root.dir, at, "conda-meta")
 	entries, err := os.ReadDir(meta)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no conda environment, because it has no folder conda-meta; give the folder that CONDA_PREFIX names", dir)
+		return nil, fmt.Errorf(
+			"%s is no conda environment, because it has no folder conda-meta; give the folder that CONDA_PREFIX names",
+			dir,
+		)
 	}
 	if err != nil {
 		return nil, err
 	}
-	k := &analyzer.Conda{Path: at, Open: func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, p)) }}
+	k := &analyzer.Conda{
+		Path: at,
+		Open: func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, p)) },
+	}
 	packages := map[string]string{} // file in conda-meta -> NAME VERSION
 	for _, e := range entries {
 		m := installed.FindStringSubmatch(e.Name())
@@ -141,7 +156,8 @@ func (b beside) text(at string) []byte {
 	return data
 }
 
-// below are the folders that a DT_RPATH of a program in bin names, as paths in the environment; others are left out.
+// below are the folders that a DT_RPATH of a program in bin names, as paths in the environment;
+// others are left out.
 func below(rpath string) []string {
 	var out []string
 	for _, e := range strings.Split(rpath, ":") {
@@ -153,12 +169,14 @@ func below(rpath string) []string {
 	return out
 }
 
-// condaFiles says which package brought each library. A list that can't be read tells nothing: it only names a file's owner.
+// condaFiles says which package brought each library. A list that can't be read tells nothing: it
+// only names a file's owner.
 func condaFiles(meta string, packages map[string]string) map[string]string {
 	owners := map[string]string{}
 	for file, name := range packages {
 		at := filepath.Join(meta, file)
-		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() || info.Size() > maxCondaMeta {
+		if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() ||
+			info.Size() > maxCondaMeta {
 			continue
 		}
 		data, err := os.ReadFile(at)

@@ -29,7 +29,11 @@ func madeWheel(t *testing.T, name, version string, requires []string, files ...s
 	for _, r := range requires {
 		metadata += "Requires-Dist: " + r + "\n"
 	}
-	files = append(files, fmt.Sprintf("%s-%s.dist-info/METADATA", strings.ReplaceAll(name, "-", "_"), version), metadata)
+	files = append(
+		files,
+		fmt.Sprintf("%s-%s.dist-info/METADATA", strings.ReplaceAll(name, "-", "_"), version),
+		metadata,
+	)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for n := 0; n < len(files); n += 2 {
@@ -85,10 +89,19 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if s.digest != "" {
 				digest = s.digest
 			}
-			list = append(list, map[string]any{"filename": name, "url": name, "size": len(data), "hashes": map[string]string{"sha256": digest}})
+			list = append(
+				list,
+				map[string]any{
+					"filename": name,
+					"url":      name,
+					"size":     len(data),
+					"hashes":   map[string]string{"sha256": digest},
+				},
+			)
 		}
 		w.Header().Set("Content-Type", "application/vnd.pypi.simple.v1+json")
-		json.NewEncoder(w).Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "files": list})
+		json.NewEncoder(w).
+			Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "files": list})
 	}
 }
 
@@ -102,43 +115,89 @@ func noise(n int) string {
 	return string(b)
 }
 
-// jitWheel is one release of the library that CUDA code is linked with at run time, beside half a megabyte that nobody wants.
+// jitWheel is one release of the library that CUDA code is linked with at run time, beside half a
+// megabyte that nobody wants.
 func jitWheel(t *testing.T, version string, exports ...string) []byte {
 	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\n"
 	for _, e := range exports {
 		text += "export " + e + "@libnvJitLink.so.12\n"
 	}
-	return madeWheel(t, "nvidia-nvjitlink-cu12", version, nil, "nvidia/nvjitlink/lib/libnvJitLink.so.12", text, "nvidia/nvjitlink/bitcode.bc", noise(512<<10))
+	return madeWheel(
+		t,
+		"nvidia-nvjitlink-cu12",
+		version,
+		nil,
+		"nvidia/nvjitlink/lib/libnvJitLink.so.12",
+		text,
+		"nvidia/nvjitlink/bitcode.bc",
+		noise(512<<10),
+	)
 }
 
 // checkWheel writes a wheel and checks it with an index.
-func checkWheel(t *testing.T, wheel []byte, data, indexURL string, args ...string) (code int, out, errs string) {
+func checkWheel(
+	t *testing.T,
+	wheel []byte,
+	data, indexURL string,
+	args ...string,
+) (code int, out, errs string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl")
 	if err := os.WriteFile(file, wheel, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	vars := map[string]string{"COMPAT_DATA": data, "PIP_INDEX_URL": indexURL, "PIP_CONFIG_FILE": os.DevNull}
+	vars := map[string]string{
+		"COMPAT_DATA":     data,
+		"PIP_INDEX_URL":   indexURL,
+		"PIP_CONFIG_FILE": os.DevNull,
+	}
 	var stdout, stderr bytes.Buffer
-	env := environment{Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok }, In: strings.NewReader(""), Out: &stdout, Err: &stderr}
-	code = run(context.Background(), append(append([]string{"check", "--verbose"}, args...), file), env)
+	env := environment{
+		Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
+		In:     strings.NewReader(""),
+		Out:    &stdout,
+		Err:    &stderr,
+	}
+	code = run(
+		context.Background(),
+		append(append([]string{"check", "--verbose"}, args...), file),
+		env,
+	)
 	return code, stdout.String(), stderr.String()
 }
 
 const jitUser = "elf x86_64\nneeded libnvJitLink.so.12\nneeded libc.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\nimport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 libnvJitLink.so.12\nexport PyInit__w\n"
 
-// A founding case through an index: the symbol, the version that lacks it, the pin that mends it and whom that contradicts, the price, and nothing the second time.
+// A founding case through an index: the symbol, the version that lacks it, the pin that mends it
+// and whom that contradicts, the price, and nothing the second time.
 func TestCheckThroughAnIndex(t *testing.T) {
 	jit := map[string][]byte{}
 	for version, exports := range map[string][]string{"12.8.93": {"__nvJitLinkCreate_12_8"}, "12.9.41": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}, "12.9.86": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}} {
-		jit["nvidia_nvjitlink_cu12-"+version+"-py3-none-manylinux2014_x86_64.whl"] = jitWheel(t, version, exports...)
+		jit["nvidia_nvjitlink_cu12-"+version+"-py3-none-manylinux2014_x86_64.whl"] = jitWheel(
+			t,
+			version,
+			exports...)
 	}
 	s := &shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": jit, "torch": {
-		"torch-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(t, "torch", "2.7.0", []string{"nvidia-nvjitlink-cu12==12.8.93"}, "torch/lib/libtorch.so", "elf x86_64\nsoname libtorch.so\nneeded libc.so.6\n"),
+		"torch-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(
+			t,
+			"torch",
+			"2.7.0",
+			[]string{"nvidia-nvjitlink-cu12==12.8.93"},
+			"torch/lib/libtorch.so",
+			"elf x86_64\nsoname libtorch.so\nneeded libc.so.6\n",
+		),
 	}}}
 	server := httptest.NewServer(s)
 	defer server.Close()
-	widget := madeWheel(t, "widget", "1.0", []string{"torch>=2", "nvidia-nvjitlink-cu12>=12.8"}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
+	widget := madeWheel(
+		t,
+		"widget",
+		"1.0",
+		[]string{"torch>=2", "nvidia-nvjitlink-cu12>=12.8"},
+		"widget/_w.cpython-312-x86_64-linux-gnu.so",
+		jitUser,
+	)
 	data := t.TempDir()
 	code, out, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
 	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9", `nvidia-nvjitlink-cu12==12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`, `conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
@@ -152,22 +211,33 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	}
 	before := s.requests.Load()
 	again, out2, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
-	if again != code || out2 == "" || s.requests.Load() != before || !strings.Contains(errs, "packages: 0 requests, 0.0 MB received") {
+	if again != code || out2 == "" || s.requests.Load() != before ||
+		!strings.Contains(errs, "packages: 0 requests, 0.0 MB received") {
 		t.Errorf("the second time: exit %d, %d requests, %s", again, s.requests.Load()-before, errs)
 	}
 }
 
-// What an index, or what packages require, may do to a check: it ends, with a sentence that says why and names no secret.
+// What an index, or what packages require, may do to a check: it ends, with a sentence that says
+// why and names no secret.
 func TestBadIndexes(t *testing.T) {
 	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"
 	good := jitWheel(t, "12.9.86", "__nvJitLinkGetErrorLogSize_12_9")
 	one := map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: good}}
 	thousands := map[string][]byte{page: good}
 	for n := range 10_000 {
-		thousands[fmt.Sprintf("nvidia_nvjitlink_cu12-11.%d-py3-none-manylinux2014_x86_64.whl", n)] = []byte("never read")
+		thousands[fmt.Sprintf("nvidia_nvjitlink_cu12-11.%d-py3-none-manylinux2014_x86_64.whl", n)] = []byte(
+			"never read",
+		)
 	}
 	circle := func(name, requires string, files ...string) map[string][]byte {
-		return map[string][]byte{name + "-1.0-py3-none-manylinux2014_x86_64.whl": madeWheel(t, name, "1.0", []string{requires}, files...)}
+		return map[string][]byte{
+			name + "-1.0-py3-none-manylinux2014_x86_64.whl": madeWheel(
+				t,
+				name,
+				"1.0",
+				[]string{requires},
+				files...),
+		}
 	}
 	for name, c := range map[string]struct {
 		shelves  *shelves
@@ -189,11 +259,32 @@ func TestBadIndexes(t *testing.T) {
 		"refused credentials": {&shelves{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12", "user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
 	} {
 		server := httptest.NewServer(c.shelves)
-		widget := madeWheel(t, "widget", "1.0", []string{c.requires}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
-		code, out, errs := checkWheel(t, widget, t.TempDir(), strings.Replace(server.URL, "://", "://"+c.login, 1)+"/simple")
+		widget := madeWheel(
+			t,
+			"widget",
+			"1.0",
+			[]string{c.requires},
+			"widget/_w.cpython-312-x86_64-linux-gnu.so",
+			jitUser,
+		)
+		code, out, errs := checkWheel(
+			t,
+			widget,
+			t.TempDir(),
+			strings.Replace(server.URL, "://", "://"+c.login, 1)+"/simple",
+		)
 		server.Close()
-		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil || c.shelves.requests.Load() > c.most {
-			t.Errorf("%s: exit %d after %d requests, want %q\n%s%s", name, code, c.shelves.requests.Load(), c.want, out, errs)
+		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil ||
+			c.shelves.requests.Load() > c.most {
+			t.Errorf(
+				"%s: exit %d after %d requests, want %q\n%s%s",
+				name,
+				code,
+				c.shelves.requests.Load(),
+				c.want,
+				out,
+				errs,
+			)
 		}
 		if strings.Contains(out+errs, "hunter2") {
 			t.Errorf("%s: the password is told:\n%s%s", name, out, errs)
@@ -201,12 +292,17 @@ func TestBadIndexes(t *testing.T) {
 	}
 }
 
-// What the user gives is judged beside the artifact, or said why not, with the place where it stands.
+// What the user gives is judged beside the artifact, or said why not, with the place where it
+// stands.
 func TestGivenPackages(t *testing.T) {
 	jit := func(version string) []byte { return jitWheel(t, version, "__nvJitLinkGetErrorLogSize_12_9") }
-	server := httptest.NewServer(&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
-		"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jit("12.9.86"), "nvidia_nvjitlink_cu12-12.9.41-py3-none-manylinux2014_x86_64.whl": jit("12.9.41"),
-		"nvidia_nvjitlink_cu12-12.9.79-py3-none-win_amd64.whl": jit("12.9.79")}}})
+	server := httptest.NewServer(
+		&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
+			"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jit(
+				"12.9.86",
+			), "nvidia_nvjitlink_cu12-12.9.41-py3-none-manylinux2014_x86_64.whl": jit("12.9.41"),
+			"nvidia_nvjitlink_cu12-12.9.79-py3-none-win_amd64.whl": jit("12.9.79")}}},
+	)
 	defer server.Close()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -217,9 +313,22 @@ func TestGivenPackages(t *testing.T) {
 		return path
 	}
 	const name = "nvidia-nvjitlink-cu12=="
-	lock, other := write("requirements.txt", "# made by hand\n"+name+"99\n"), write("uv.lock", "[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.9.41\"\n")
+	lock, other := write(
+		"requirements.txt",
+		"# made by hand\n"+name+"99\n",
+	), write(
+		"uv.lock",
+		"[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.9.41\"\n",
+	)
 	config := write("compat.yml", "python:\n  with:\n    - "+name+"98\n")
-	widget := madeWheel(t, "widget", "1.0", []string{"nvidia-nvjitlink-cu12>=12.9.80"}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)
+	widget := madeWheel(
+		t,
+		"widget",
+		"1.0",
+		[]string{"nvidia-nvjitlink-cu12>=12.9.80"},
+		"widget/_w.cpython-312-x86_64-linux-gnu.so",
+		jitUser,
+	)
 	for _, c := range []struct {
 		flags []string
 		code  int

@@ -19,7 +19,8 @@ const (
 	maxStdin = 8 << 30 // a temporary file; the largest wheels are below 4 GiB
 )
 
-// inputs opens what the user named: files as they are, of folders every file that may hold objects, - for standard input.
+// inputs opens what the user named: files as they are, of folders every file that may hold objects,
+// - for standard input.
 type inputs struct {
 	stdin  io.Reader
 	list   []analyzer.Input
@@ -42,7 +43,10 @@ func (in *inputs) add(path string) error {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		found, _ := filepath.Glob(path) // a malformed pattern finds nothing
 		if len(found) == 0 {
-			return fmt.Errorf("%s: no such file; nothing was found that matches, so build the wheels first or correct the pattern", path)
+			return fmt.Errorf(
+				"%s: no such file; nothing was found that matches, so build the wheels first or correct the pattern",
+				path,
+			)
 		}
 		for _, f := range found {
 			if err := in.add(f); err != nil {
@@ -51,13 +55,19 @@ func (in *inputs) add(path string) error {
 		}
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file or folder; give the path of a wheel, an archive, a shared library or a folder of them", path)
+		return fmt.Errorf(
+			"%s: no such file or folder; give the path of a wheel, an archive, a shared library or a folder of them",
+			path,
+		)
 	case err != nil:
 		return fmt.Errorf("%w; make it readable or leave it out", err)
 	case info.IsDir():
 		return in.folder(path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; give the path of a wheel, an archive or a shared library", path)
+		return fmt.Errorf(
+			"%s is no regular file; give the path of a wheel, an archive or a shared library",
+			path,
+		)
 	}
 	return in.open(path)
 }
@@ -81,24 +91,33 @@ func (in *inputs) standard() error {
 	case err != nil:
 		return fmt.Errorf("reading standard input: %w", err)
 	case n > maxStdin:
-		return fmt.Errorf("standard input has more than the limit of %d GiB; give a file", maxStdin>>30)
+		return fmt.Errorf(
+			"standard input has more than the limit of %d GiB; give a file",
+			maxStdin>>30,
+		)
 	}
 	in.list = append(in.list, analyzer.Input{Name: "stdin", Content: f, Size: n})
 	return nil
 }
 
-var candidate = lazyregexp.New(`(?i)\.(whl|egg|zip|pex|pyz|conda|deb|rpm|jar|aar|war|ear|7z|snap|appimage|tgz|tbz2?|txz|tzst|tar(\.[a-z0-9]+)?|node|so(\.[0-9A-Za-z_.]+)?)$`)
+var candidate = lazyregexp.New(
+	`(?i)\.(whl|egg|zip|pex|pyz|conda|deb|rpm|jar|aar|war|ear|7z|snap|appimage|tgz|tbz2?|txz|tzst|tar(\.[a-z0-9]+)?|node|so(\.[0-9A-Za-z_.]+)?)$`,
+)
 
 func (in *inputs) folder(root string) error {
 	before := len(in.list)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !candidate.MatchString(d.Name()) && !program(p, d) {
+		if err != nil || !d.Type().IsRegular() ||
+			!candidate.MatchString(d.Name()) && !program(p, d) {
 			return err
 		}
 		return in.open(p)
 	})
 	if err == nil && len(in.list) == before {
-		return fmt.Errorf("%s: there is no wheel, archive, shared library or program in this folder", root)
+		return fmt.Errorf(
+			"%s: there is no wheel, archive, shared library or program in this folder",
+			root,
+		)
 	}
 	return err
 }
@@ -140,7 +159,8 @@ func (in *inputs) open(path string) error {
 	return nil
 }
 
-// reopened reads a file that is opened for each read: of a folder with thousands of files not all can be open.
+// reopened reads a file that is opened for each read: of a folder with thousands of files not all
+// can be open.
 type reopened string
 
 func (path reopened) ReadAt(p []byte, off int64) (int, error) {

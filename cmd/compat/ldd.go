@@ -40,17 +40,33 @@ Exit code 0, also where something is missing (as ldd), 1 where the loader itself
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "/", "folder that counts as /: an unpacked image or a chroot")
-	f.StringArrayVar(&o.preload, "preload", nil, "object to load before all others, as LD_PRELOAD; repeat for several")
-	f.StringArrayVar(&o.open, "open", nil, "library that the program opens with dlopen, as [MODE=]NAME; repeat in the order of opening")
-	f.StringVar(&o.libraryPath, "library-path", "", "folders that are searched first, as LD_LIBRARY_PATH")
+	f.StringArrayVar(
+		&o.preload,
+		"preload",
+		nil,
+		"object to load before all others, as LD_PRELOAD; repeat for several",
+	)
+	f.StringArrayVar(
+		&o.open,
+		"open",
+		nil,
+		"library that the program opens with dlopen, as [MODE=]NAME; repeat in the order of opening",
+	)
+	f.StringVar(
+		&o.libraryPath,
+		"library-path",
+		"",
+		"folders that are searched first, as LD_LIBRARY_PATH",
+	)
 	f.StringVar(&o.format, "format", "text", "text or json: one document for each FILE")
 	f.BoolVar(&o.tree, "tree", false, "show who needs what as a tree")
 	f.StringVar(&o.why, "why", "", "show who refers to this symbol and who provides it")
 	return c
 }
 
-// lddMemory is how much memory is used before the collector runs: what the linker keeps of a root, and as much again for answers. Without it a fifth of the time
-// of one file went into collecting next to nothing.
+// lddMemory is how much memory is used before the collector runs: what the linker keeps of a root,
+// and as much again for answers. Without it a fifth of the time of one file went into collecting
+// next to nothing.
 const lddMemory = 192 << 20
 
 func ldd(out io.Writer, files []string, o lddOptions) error {
@@ -87,7 +103,8 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 				return err
 			}
 		}
-		gaveUp = gaveUp || a.Error != "" || slices.ContainsFunc(opened, func(x opening) bool { return x.Error != "" })
+		gaveUp = gaveUp || a.Error != "" ||
+			slices.ContainsFunc(opened, func(x opening) bool { return x.Error != "" })
 		if o.format == "json" {
 			if err := enc.Encode(lddDocument{printable(a), opened}); err != nil {
 				return err
@@ -117,7 +134,8 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	return nil
 }
 
-// inRoot is the path of a file in the root: this machine's own root has a current folder, another one has none.
+// inRoot is the path of a file in the root: this machine's own root has a current folder, another
+// one has none.
 func inRoot(root, file string) (string, error) {
 	if root == "/" {
 		path, err := filepath.Abs(file)
@@ -144,7 +162,13 @@ func writeMissing(w io.Writer, a *dynlink.Answer) {
 		}
 	}
 	for _, v := range a.MissingVersions {
-		fmt.Fprintf(w, "%s: version `%s' not found (required by %s)\n", shown(v.Library), shown(v.Version), shown(v.RequiredBy))
+		fmt.Fprintf(
+			w,
+			"%s: version `%s' not found (required by %s)\n",
+			shown(v.Library),
+			shown(v.Version),
+			shown(v.RequiredBy),
+		)
 	}
 	for _, u := range a.Undefined {
 		version := ""
@@ -200,9 +224,21 @@ func writeWhy(w io.Writer, symbol string, reasons []dynlink.Reason) {
 		}
 		switch {
 		case r.Provider != "":
-			fmt.Fprintf(w, "%s refers to %s\n\tprovided by %s\n\tloaded as %s\n", shown(r.Object), shown(name), shown(r.Provider), shown(strings.Join(r.Chain, " -> ")))
+			fmt.Fprintf(
+				w,
+				"%s refers to %s\n\tprovided by %s\n\tloaded as %s\n",
+				shown(r.Object),
+				shown(name),
+				shown(r.Provider),
+				shown(strings.Join(r.Chain, " -> ")),
+			)
 		case r.Weak:
-			fmt.Fprintf(w, "%s refers weakly to %s\n\tprovided by nobody, which is no error\n", shown(r.Object), shown(name))
+			fmt.Fprintf(
+				w,
+				"%s refers weakly to %s\n\tprovided by nobody, which is no error\n",
+				shown(r.Object),
+				shown(name),
+			)
 		default:
 			fmt.Fprintf(w, "%s refers to %s\n\tprovided by nobody\n", shown(r.Object), shown(name))
 		}

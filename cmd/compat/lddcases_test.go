@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
-	"github.com/compat-app/compat/internal/needs"
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 // loaderCases are questions to a real loader and to compat about objects that are built for them.
@@ -22,17 +22,19 @@ type loaderCases struct {
 	file     string // below testdata
 	libc     string // cases whose names begin with another one and ":" are left out
 	compiler string
-	install  string            // the package that has the compiler
-	loader   string            // path of the loader
-	copies   map[string]string // files of the machine that every root gets: path in the root -> path
-	least    int               // questions that must be asked
+	install  string // the package that has the compiler
+	loader   string // path of the loader
+	// files of the machine that every root gets: path in the root -> path
+	copies map[string]string
+	least  int // questions that must be asked
 	// real asks the loader in a chroot; compat says the same in the same form.
 	real   func(m *loaderRoot, file string, env []string) string
 	compat func(a *dynlink.Answer) string
 }
 
-// run builds each case's objects in a root of its own, asks the loader there (only the loader runs), and compares. Where the compiler isn't installed the
-// test is skipped; with CI=true in the environment it fails.
+// run builds each case's objects in a root of its own, asks the loader there (only the loader
+// runs), and compares. Where the compiler isn't installed the test is skipped; with CI=true in the
+// environment it fails.
 func (c loaderCases) run(t *testing.T) {
 	needs.Program(t, c.compiler, c.install, "this test asks a real loader")
 	text, err := os.ReadFile(filepath.Join("testdata", c.file))
@@ -49,7 +51,12 @@ func (c loaderCases) run(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				m := &loaderRoot{t: t, cases: c, dir: t.TempDir(), arch: map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]}
+				m := &loaderRoot{
+					t:     t,
+					cases: c,
+					dir:   t.TempDir(),
+					arch:  map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH],
+				}
 				for in, from := range c.copies {
 					b, err := os.ReadFile(from)
 					m.check(err)
@@ -96,8 +103,8 @@ func (m *loaderRoot) write(path string, b []byte) {
 	m.save(filepath.Join(m.dir, path), b)
 }
 
-// save writes a file while no process is started: one that is would have it open for writing too until it runs its own program, and what is open for
-// writing can't be executed (ETXTBSY).
+// save writes a file while no process is started: one that is would have it open for writing too
+// until it runs its own program, and what is open for writing can't be executed (ETXTBSY).
 func (m *loaderRoot) save(file string, b []byte) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -189,7 +196,11 @@ func (m *loaderRoot) compile(code string, args ...string) {
 	if code == "" {
 		language = "assembler" // for nothing at all it needs no compiler
 	}
-	c := exec.Command(m.cases.compiler, append([]string{"-O0", "-fPIC", "-Wl,--no-as-needed", "-x", language, "-", "-x", "none"}, args...)...)
+	c := exec.Command(
+		m.cases.compiler,
+		append(
+			[]string{"-O0", "-fPIC", "-Wl,--no-as-needed", "-x", language, "-", "-x", "none"},
+			args...)...)
 	if slices.Contains(args, "-shared") {
 		c.Args = append(c.Args, "-nostdlib")
 	}
@@ -263,7 +274,13 @@ func (m *loaderRoot) ask(args []string) {
 	l := dynlink.NewLinker(root)
 	for range 2 { // the second answer comes out of memory
 		if got := m.cases.compat(l.Resolve(args[0], s)); got != want {
-			m.t.Errorf("ldd %s %s\nthe loader says\n%s\ncompat says\n%s", strings.Join(env, " "), args[0], want, got)
+			m.t.Errorf(
+				"ldd %s %s\nthe loader says\n%s\ncompat says\n%s",
+				strings.Join(env, " "),
+				args[0],
+				want,
+				got,
+			)
 		}
 	}
 }
@@ -275,7 +292,9 @@ func (m *loaderRoot) command(env []string, args ...string) *exec.Cmd {
 	c.SysProcAttr = &syscall.SysProcAttr{Chroot: m.dir}
 	if os.Geteuid() != 0 {
 		c.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
-		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{
+			{ContainerID: 0, HostID: os.Geteuid(), Size: 1},
+		}
 	}
 	return c
 }

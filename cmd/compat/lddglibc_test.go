@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
-	"github.com/compat-app/compat/internal/needs"
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// TestGlibc asks the glibc loader of this machine as ldd -r does, each time in a root with that loader and its libc.
+// TestGlibc asks the glibc loader of this machine as ldd -r does, each time in a root with that
+// loader and its libc.
 func TestGlibc(t *testing.T) { glibcCases(t, "glibc.txt", 70) }
 
 // TestGlibcProcess runs programs with that loader that open libraries.
@@ -43,7 +44,10 @@ func real(t *testing.T, path string) string {
 		_, err = os.Stat(p)
 	}
 	if err != nil {
-		needs.Missing(t, fmt.Sprintf("this test asks the machine's glibc, which is not there: %v", err))
+		needs.Missing(
+			t,
+			fmt.Sprintf("this test asks the machine's glibc, which is not there: %v", err),
+		)
 	}
 	return p
 }

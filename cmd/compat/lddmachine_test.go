@@ -25,8 +25,10 @@ var (
 	lineFound   = regexp.MustCompile(`^\t(?:(.*?) => )?(.*) \(0x[0-9a-f]+\)$`)
 	lineMissing = regexp.MustCompile(`^\t(.*) => not found$`)
 	lineUndef   = regexp.MustCompile(`^undefined symbol: (.*?)(?:, version (.*))?\t\((.*)\)$`)
-	lineVersion = regexp.MustCompile("^.*?: ([^ ]*): version `(.*)' not found \\(required by (.*)\\)$")
-	lineLoader  = regexp.MustCompile(`(^|/)ld-linux[^/]*\.so\.\d$|^linux-vdso`)
+	lineVersion = regexp.MustCompile(
+		"^.*?: ([^ ]*): version `(.*)' not found \\(required by (.*)\\)$",
+	)
+	lineLoader = regexp.MustCompile(`(^|/)ld-linux[^/]*\.so\.\d$|^linux-vdso`)
 )
 
 // TestMachine asks the loader of this machine about its own programs and libraries, as ldd -r does (nothing but the loader runs), and compares.
@@ -70,11 +72,22 @@ func TestMachine(t *testing.T) {
 		n++
 		if got := lines(got[i]); got != want[i] {
 			if differ++; differ <= 5 {
-				t.Errorf("%s: the loader says and compat does not\n%scompat says and the loader does not\n%s", f, without(want[i], got), without(got, want[i]))
+				t.Errorf(
+					"%s: the loader says and compat does not\n%scompat says and the loader does not\n%s",
+					f,
+					without(want[i], got),
+					without(got, want[i]),
+				)
 			}
 		}
 	}
-	t.Logf("%d objects compared with %s, %d differ; %d others it does not take", n, loader, differ, refused)
+	t.Logf(
+		"%d objects compared with %s, %d differ; %d others it does not take",
+		n,
+		loader,
+		differ,
+		refused,
+	)
 	if _, err := os.Stat("/etc/debian_version"); err == nil && n < atLeast {
 		t.Errorf("only %d objects were compared; a Debian machine has at least %d", n, atLeast)
 	}
@@ -96,7 +109,9 @@ func objectsBelow(dirs ...string) (out []string) {
 				return nil
 			}
 			defer f.Close()
-			if _, err := f.ReadAt(head, 0); err == nil && string(head[:6]) == "\x7fELF\x02\x01" && head[16] >= 2 && head[16] <= 3 {
+			if _, err := f.ReadAt(head, 0); err == nil && string(head[:6]) == "\x7fELF\x02\x01" &&
+				head[16] >= 2 &&
+				head[16] <= 3 {
 				out = append(out, p)
 			}
 			return nil
@@ -116,14 +131,22 @@ func loaderSays(loader, file string, verify bool) string {
 }
 
 // glibcSays asks a loader as ldd -r does.
-func glibcSays(file string, verify bool, loader func(env []string, args ...string) *exec.Cmd) string {
+func glibcSays(
+	file string,
+	verify bool,
+	loader func(env []string, args ...string) *exec.Cmd,
+) string {
 	var refused *exec.ExitError
 	if verify {
-		if err := loader(nil, "--verify", file).Run(); errors.As(err, &refused) && refused.ExitCode() == 1 {
+		if err := loader(nil, "--verify", file).Run(); errors.As(err, &refused) &&
+			refused.ExitCode() == 1 {
 			return ""
 		}
 	}
-	c := loader([]string{"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes", "LD_VERBOSE="}, file)
+	c := loader(
+		[]string{"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes", "LD_VERBOSE="},
+		file,
+	)
 	var text, errs bytes.Buffer
 	c.Stdout, c.Stderr = &text, &errs
 	if err := c.Run(); err != nil {

@@ -14,8 +14,10 @@ import (
 )
 
 var (
-	muslFound     = regexp.MustCompile(`^\t(.*) => (.*) \((?:0x)?[0-9a-f]+\)$`)
-	muslMissing   = regexp.MustCompile(`^Error loading shared library (.*): .*? \(needed by (.*)\)$`)
+	muslFound   = regexp.MustCompile(`^\t(.*) => (.*) \((?:0x)?[0-9a-f]+\)$`)
+	muslMissing = regexp.MustCompile(
+		`^Error loading shared library (.*): .*? \(needed by (.*)\)$`,
+	)
 	muslUndefined = regexp.MustCompile(`^Error relocating (.*): (.*): symbol not found$`)
 )
 

@@ -55,7 +55,12 @@ func openMode(arg string) (name string, how dynlink.Mode, err error) {
 		case "noload":
 			how.NoLoad = true
 		default:
-			return "", how, fmt.Errorf("--open %s: there is no mode %q; there is global, lazy, deepbind and noload, and ./%s for a file of that name", arg, w, arg)
+			return "", how, fmt.Errorf(
+				"--open %s: there is no mode %q; there is global, lazy, deepbind and noload, and ./%s for a file of that name",
+				arg,
+				w,
+				arg,
+			)
 		}
 	}
 	return name, how, nil

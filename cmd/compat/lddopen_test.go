@@ -64,17 +64,41 @@ func (m *loaderRoot) open(args []string) {
 	m.check(err)
 	p, a := dynlink.NewLinker(root).Start(args[0], s)
 	if len(want) != len(args)-1 {
-		m.t.Fatalf("run %s: it said %q; compat says of the start %+v", strings.Join(args, " "), want, a)
+		m.t.Fatalf(
+			"run %s: it said %q; compat says of the start %+v",
+			strings.Join(args, " "),
+			want,
+			a,
+		)
 	}
-	e := &imagined{libc: m.cases.libc, libraries: map[string]*dynlink.Library{}, objects: map[*dynlink.Library]*elfobj.Object{}, local: map[*dynlink.Library]bool{}}
+	e := &imagined{
+		libc:      m.cases.libc,
+		libraries: map[string]*dynlink.Library{},
+		objects:   map[*dynlink.Library]*elfobj.Object{},
+		local:     map[*dynlink.Library]bool{},
+	}
 	m.check(e.read(m.dir, args[0], a))
 	for i, step := range args[1:] {
 		m.asked++
 		if got, asked := e.says(step, want[i]); asked && got != want[i] {
-			m.t.Errorf("run %s %s\n%s: the process says\n%s\nan environment of these libraries says\n%s", strings.Join(env, " "), strings.Join(args, " "), step, want[i], got)
+			m.t.Errorf(
+				"run %s %s\n%s: the process says\n%s\nan environment of these libraries says\n%s",
+				strings.Join(env, " "),
+				strings.Join(args, " "),
+				step,
+				want[i],
+				got,
+			)
 		}
 		if got, new := stepSays(p, step); got != want[i] {
-			m.t.Errorf("run %s %s\n%s: the process says\n%s\ncompat says\n%s", strings.Join(env, " "), strings.Join(args, " "), step, want[i], got)
+			m.t.Errorf(
+				"run %s %s\n%s: the process says\n%s\ncompat says\n%s",
+				strings.Join(env, " "),
+				strings.Join(args, " "),
+				step,
+				want[i],
+				got,
+			)
 		} else {
 			e.happened(step, got, new)
 		}
@@ -97,14 +121,24 @@ func stepSays(p *dynlink.Process, step string) (says string, new []dynlink.Loade
 		return by, nil // bound by the linker
 	}
 	has := func(word string) bool { return strings.Contains(how, word) }
-	a := p.Open(name, dynlink.Mode{Lazy: has("lazy"), Global: has("global"), DeepBind: has("deep"), NoLoad: has("noload")}, by)
+	a := p.Open(
+		name,
+		dynlink.Mode{
+			Lazy:     has("lazy"),
+			Global:   has("global"),
+			DeepBind: has("deep"),
+			NoLoad:   has("noload"),
+		},
+		by,
+	)
 	if a.Error == "" {
 		return "ok", a.Objects
 	}
 	return a.Error, nil
 }
 
-// imagined is the same process as an Environment has it, which compat check asks: no paths but those of the artifact, and what was loaded before.
+// imagined is the same process as an Environment has it, which compat check asks: no paths but
+// those of the artifact, and what was loaded before.
 type imagined struct {
 	libc      string
 	libraries map[string]*dynlink.Library // by path in the root
@@ -116,7 +150,8 @@ type imagined struct {
 // read takes in the libraries of a root and the start of a program.
 func (e *imagined) read(dir, program string, start *dynlink.Answer) error {
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "libc.so") || strings.HasPrefix(d.Name(), "ld-") {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "libc.so") ||
+			strings.HasPrefix(d.Name(), "ld-") {
 			return err
 		}
 		f, err := os.Open(p)
@@ -166,7 +201,8 @@ var aboutSymbols = regexp.MustCompile("undefined symbol|symbol not found|version
 func (e *imagined) says(step, really string) (text string, asked bool) {
 	how, name, _ := strings.Cut(step, "=")
 	root := e.libraries[name]
-	if root == nil || how != "now" && how != "now,global" || really != "ok" && !aboutSymbols.MatchString(really) {
+	if root == nil || how != "now" && how != "now,global" ||
+		really != "ok" && !aboutSymbols.MatchString(really) {
 		return "", false
 	}
 	env := e.environment()
@@ -199,7 +235,8 @@ func (e *imagined) happened(step, said string, new []dynlink.LoadedObject) {
 	for _, l := range e.add(new) {
 		e.local[l] = true
 	}
-	if i := slices.IndexFunc(e.process, func(l *dynlink.Library) bool { return slices.Contains(append(l.Names(), "/"+l.Path), name) }); i >= 0 && strings.Contains(how, "global") {
+	if i := slices.IndexFunc(e.process, func(l *dynlink.Library) bool { return slices.Contains(append(l.Names(), "/"+l.Path), name) }); i >= 0 &&
+		strings.Contains(how, "global") {
 		for _, f := range e.environment().Load(e.process[i]).Found {
 			delete(e.local, f.Library)
 		}

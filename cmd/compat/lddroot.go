@@ -13,7 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 )
 
-// lddRoot is a folder of this machine that counts as "/". Links are followed inside it, absolute ones too, so no path leads out.
+// lddRoot is a folder of this machine that counts as "/". Links are followed inside it, absolute
+// ones too, so no path leads out.
 type lddRoot struct {
 	dir     string           // real path, without a "/" at its end
 	folders map[string]place // path in the root as asked -> real folder
@@ -102,7 +103,8 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	if err != nil {
 		return nil, notThere(err)
 	}
-	// A pipe would wait for its other end. Plain calls, because os.File makes ready to wait for each file, which costs more than reading it.
+	// A pipe would wait for its other end. Plain calls, because os.File makes ready to wait for
+	// each file, which costs more than reading it.
 	fd, err := syscall.Open(r.dir+real, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, notThere(&fs.PathError{Op: "open", Path: path, Err: err})
@@ -172,5 +174,8 @@ func (f *lddFile) Size() int64 {
 func (f *lddFile) Folder() bool { return f.stat.Mode&syscall.S_IFMT == syscall.S_IFDIR }
 
 func (f *lddFile) ID() dynlink.FileID {
-	return dynlink.FileID{Device: uint64(f.stat.Dev), Inode: f.stat.Ino} //nolint:unconvert // of another width on other systems
+	return dynlink.FileID{
+		Device: uint64(f.stat.Dev),
+		Inode:  f.stat.Ino,
+	} //nolint:unconvert // of another width on other systems
 }

@@ -1,4 +1,5 @@
-// Command compat reviews binary artifacts for dependency compatibility: at a desk (check), in CI, and as a GitHub App (serve).
+// Command compat reviews binary artifacts for dependency compatibility: at a desk (check), in CI,
+// and as a GitHub App (serve).
 package main
 
 import (
@@ -11,5 +12,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], environment{Getenv: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(
+		run(
+			ctx,
+			os.Args[1:],
+			environment{Getenv: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		),
+	)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// githubCalls is the transport to GitHub: it counts answers, and remembers what is left of the rate limits.
+// githubCalls is the transport to GitHub: it counts answers, and remembers what is left of the rate
+// limits.
 type githubCalls struct {
 	base  http.RoundTripper
 	api   string // host; downloads go to others
@@ -23,14 +24,15 @@ type githubCalls struct {
 	left map[window]int
 }
 
-// window is one installation's budget of one class until it is filled again. Whose it is no header says, but hardly two begin in the same
-// second; where two do, the smaller rest counts.
+// window is one installation's budget of one class until it is filled again. Whose it is no header
+// says, but hardly two begin in the same second; where two do, the smaller rest counts.
 type window struct {
 	class string
 	reset int64 // Unix seconds
 }
 
-// limitClasses are the budgets that the calls of compat come from (docs: rate limits for the REST API, GraphQL).
+// limitClasses are the budgets that the calls of compat come from (docs: rate limits for the REST
+// API, GraphQL).
 var limitClasses = []string{"core", "graphql"}
 
 func newGithubCalls(r prometheus.Registerer, api string) *githubCalls {
@@ -39,8 +41,19 @@ func newGithubCalls(r prometheus.Registerer, api string) *githubCalls {
 	base.ResponseHeaderTimeout = 30 * time.Second // GitHub itself gives up after ten
 	g := &githubCalls{
 		base: base, api: api, left: map[window]int{},
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_github_answers_total", Help: "Answers of GitHub's API and of its storage, by status; \"none\" where the connection broke."}, []string{"host", "code"}),
-		desc:  prometheus.NewDesc("compat_github_rate_limit_remaining", "Calls that the installation with the fewest has left.", []string{"class"}, nil),
+		calls: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_github_answers_total",
+				Help: "Answers of GitHub's API and of its storage, by status; \"none\" where the connection broke.",
+			},
+			[]string{"host", "code"},
+		),
+		desc: prometheus.NewDesc(
+			"compat_github_rate_limit_remaining",
+			"Calls that the installation with the fewest has left.",
+			[]string{"class"},
+			nil,
+		),
 	}
 	g.calls.WithLabelValues("api", "200")
 	r.MustRegister(g.calls, g)
@@ -120,7 +133,16 @@ type countedCache struct {
 }
 
 func newCountedCache(r prometheus.Registerer, c index.Cache) countedCache {
-	k := countedCache{c, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_index_cache_total", Help: "Questions for the facts of a wheel, by whether they were known."}, []string{"result"})}
+	k := countedCache{
+		c,
+		prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_index_cache_total",
+				Help: "Questions for the facts of a wheel, by whether they were known.",
+			},
+			[]string{"result"},
+		),
+	}
 	k.asked.WithLabelValues("hit")
 	k.asked.WithLabelValues("miss")
 	r.MustRegister(k.asked)

@@ -34,7 +34,11 @@ func testKey(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	return string(
+		pem.EncodeToMemory(
+			&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
+		),
+	)
 }
 
 // names are the metrics that a running service shows.
@@ -50,7 +54,14 @@ func names(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vars := map[string]string{"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "secret", "GITHUB_API_URL": gh.URL, "COMPAT_DATA": t.TempDir(), "PIP_INDEX_URL": gh.URL}
+	vars := map[string]string{
+		"APP_ID":         "1",
+		"PRIVATE_KEY":    testKey(t),
+		"WEBHOOK_SECRET": "secret",
+		"GITHUB_API_URL": gh.URL,
+		"COMPAT_DATA":    t.TempDir(),
+		"PIP_INDEX_URL":  gh.URL,
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -92,7 +103,8 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// What can be seen is documented, what is documented can be seen, and what the dashboard and the alerts ask for is there.
+// What can be seen is documented, what is documented can be seen, and what the dashboard and the
+// alerts ask for is there.
 func TestOperationPage(t *testing.T) {
 	shown := names(t)
 	read := func(file string) string {
@@ -108,7 +120,11 @@ func TestOperationPage(t *testing.T) {
 	}
 	slices.Sort(documented)
 	if !slices.Equal(shown, documented) {
-		t.Errorf("/metrics shows\n%s\ndocs/operation.md has\n%s", strings.Join(shown, "\n"), strings.Join(documented, "\n"))
+		t.Errorf(
+			"/metrics shows\n%s\ndocs/operation.md has\n%s",
+			strings.Join(shown, "\n"),
+			strings.Join(documented, "\n"),
+		)
 	}
 	for _, file := range []string{"deploy/grafana-dashboard.json", "deploy/alerts.yml", "docs/operation.md"} {
 		text := read(file)
@@ -154,7 +170,10 @@ func TestContainerIsConfined(t *testing.T) {
 	}
 	read("compose.yaml", &compose)
 	c, there := compose.Services["compat"]
-	if !there || !c.ReadOnly || !slices.Equal(c.Drop, []string{"ALL"}) || !slices.Contains(c.Security, "no-new-privileges:true") || c.Privileged || len(c.CapAdd) > 0 {
+	if !there || !c.ReadOnly || !slices.Equal(c.Drop, []string{"ALL"}) ||
+		!slices.Contains(c.Security, "no-new-privileges:true") ||
+		c.Privileged ||
+		len(c.CapAdd) > 0 {
 		t.Errorf("compose.yaml: %+v", c)
 	}
 	image, err := os.ReadFile("../../Dockerfile")
@@ -247,7 +266,8 @@ func TestReadinessLooksAtTheClock(t *testing.T) {
 		t.Errorf("with the same clock: %v", err)
 	}
 	m.SetTime(time.Now().Add(2 * time.Minute))
-	if err := ready.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "clock differs from the one of Redis by -") {
+	if err := ready.Ping(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "clock differs from the one of Redis by -") {
 		t.Errorf("with another clock: %v", err)
 	}
 }

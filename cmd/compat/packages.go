@@ -8,38 +8,50 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/internal/index"
 )
 
-// packages is where a check looks packages up.
-type packages struct {
-	Source  stack.Source
+// packageSource is where a check looks packages up.
+type packageSource struct {
+	Source  packages.Source
 	names   []string // hosts of the indexes; none: the embedded history alone
 	indexes index.Several
 }
 
-// openPackages is the package indexes that url, or else pip and uv, name, before which stands the embedded history unless noHistory; or the history alone.
-func openPackages(env environment, url string, noHistory bool) (*packages, error) {
+// openPackages is the package indexes that url, or else pip and uv, name, before which stands the
+// embedded history unless noHistory; or the history alone.
+func openPackages(env environment, url string, noHistory bool) (*packageSource, error) {
 	found, err := index.Find(url, env.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	p := &packages{Source: stack.History()}
+	p := &packageSource{Source: packages.History()}
 	switch {
 	case len(found.URLs) == 0 && noHistory:
-		return nil, errors.New("--no-history leaves nobody to ask about packages; name a package index with --index-url or PIP_INDEX_URL")
+		return nil, errors.New(
+			"--no-history leaves nobody to ask about packages; name a package index with --index-url or PIP_INDEX_URL",
+		)
 	case len(found.URLs) == 0:
 		return p, nil
 	}
 	var history index.History
 	if !noHistory {
-		history = stack.History()
+		history = packages.History()
 	}
 	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cache := diskCache(env, "packages", log)
 	for _, u := range found.URLs {
-		i, err := index.New(index.Options{URL: u, Netrc: found.Netrc, History: history, Cache: cache, TempDir: os.TempDir(), Log: log})
+		i, err := index.New(
+			index.Options{
+				URL:     u,
+				Netrc:   found.Netrc,
+				History: history,
+				Cache:   cache,
+				TempDir: os.TempDir(),
+				Log:     log,
+			},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +61,8 @@ func openPackages(env environment, url string, noHistory bool) (*packages, error
 	return p, nil
 }
 
-// diskCache is a cache of that name in COMPAT_DATA, else in the user's cache folder. nil where there is no such place.
+// diskCache is a cache of that name in COMPAT_DATA, else in the user's cache folder. nil where
+// there is no such place.
 func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	dir, _ := env.Getenv("COMPAT_DATA")
 	if dir == "" {
@@ -65,7 +78,11 @@ func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	d, err := index.NewDisk(filepath.Join(dir, name))
 	if err != nil {
 		if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
-			log.Warn("what is found out is not kept; set COMPAT_DATA to a folder that can be written to", "err", err)
+			log.Warn(
+				"what is found out is not kept; set COMPAT_DATA to a folder that can be written to",
+				"err",
+				err,
+			)
 		}
 		return nil
 	}
@@ -73,7 +90,7 @@ func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 }
 
 // cost is a line for --verbose.
-func (p *packages) cost() string {
+func (p *packageSource) cost() string {
 	if len(p.names) == 0 {
 		return "packages: the built-in history answered, nothing was asked over the network"
 	}

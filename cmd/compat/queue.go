@@ -26,9 +26,24 @@ The queue is the one in Redis that REDIS_URL names, else the embedded one in the
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newQueueListCommand(env), newQueueShowCommand(env),
-		newQueueChangeCommand(env, "retry", "Let a dead or delayed job run now", "waits", (*queue.Queue).RetryDead),
-		newQueueChangeCommand(env, "drop", "Forget a job, whatever its state", "is dropped", (*queue.Queue).Drop))
+	c.AddCommand(
+		newQueueListCommand(env),
+		newQueueShowCommand(env),
+		newQueueChangeCommand(
+			env,
+			"retry",
+			"Let a dead or delayed job run now",
+			"waits",
+			(*queue.Queue).RetryDead,
+		),
+		newQueueChangeCommand(
+			env,
+			"drop",
+			"Forget a job, whatever its state",
+			"is dropped",
+			(*queue.Queue).Drop,
+		),
+	)
 	return c
 }
 
@@ -43,18 +58,26 @@ func newQueueListCommand(env environment) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			f := queue.Filter{State: queue.State(state), Installation: installation}
 			if state != "" && !strings.Contains(" waiting running delayed dead ", " "+state+" ") {
-				return fmt.Errorf("--state %s is not known; use waiting, running, delayed or dead", state)
+				return fmt.Errorf(
+					"--state %s is not known; use waiting, running, delayed or dead",
+					state,
+				)
 			}
-			return withQueue(c.Context(), env, true, func(ctx context.Context, q *queue.Queue) error {
-				entries, err := q.List(ctx, f)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(env, append([]queue.Entry{}, entries...))
-				}
-				return printEntries(env, entries, time.Now())
-			})
+			return withQueue(
+				c.Context(),
+				env,
+				true,
+				func(ctx context.Context, q *queue.Queue) error {
+					entries, err := q.List(ctx, f)
+					if err != nil {
+						return err
+					}
+					if asJSON {
+						return printJSON(env, append([]queue.Entry{}, entries...))
+					}
+					return printEntries(env, entries, time.Now())
+				},
+			)
 		},
 	}
 	c.Flags().StringVar(&state, "state", "", "only jobs that are waiting, running, delayed or dead")
@@ -70,28 +93,42 @@ func newQueueShowCommand(env environment) *cobra.Command {
 		Example: "  compat queue show pull/4711/12",
 		Args:    oneKey,
 		RunE: func(c *cobra.Command, args []string) error {
-			return withQueue(c.Context(), env, true, func(ctx context.Context, q *queue.Queue) error {
-				e, err := q.Show(ctx, args[0])
-				if err != nil {
-					return explainKey(err)
-				}
-				return printJSON(env, e)
-			})
+			return withQueue(
+				c.Context(),
+				env,
+				true,
+				func(ctx context.Context, q *queue.Queue) error {
+					e, err := q.Show(ctx, args[0])
+					if err != nil {
+						return explainKey(err)
+					}
+					return printJSON(env, e)
+				},
+			)
 		},
 	}
 }
 
-func newQueueChangeCommand(env environment, name, short, outcome string, change func(*queue.Queue, context.Context, string) error) *cobra.Command {
+func newQueueChangeCommand(
+	env environment,
+	name, short, outcome string,
+	change func(*queue.Queue, context.Context, string) error,
+) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " KEY", Short: short, Example: "  compat queue " + name + " pull/4711/12", Args: oneKey,
 		RunE: func(c *cobra.Command, args []string) error {
-			return withQueue(c.Context(), env, false, func(ctx context.Context, q *queue.Queue) error {
-				if err := change(q, ctx, args[0]); err != nil {
-					return explainKey(err)
-				}
-				_, err := fmt.Fprintln(env.Out, plain(args[0]), outcome)
-				return err
-			})
+			return withQueue(
+				c.Context(),
+				env,
+				false,
+				func(ctx context.Context, q *queue.Queue) error {
+					if err := change(q, ctx, args[0]); err != nil {
+						return explainKey(err)
+					}
+					_, err := fmt.Fprintln(env.Out, plain(args[0]), outcome)
+					return err
+				},
+			)
 		},
 	}
 }
@@ -111,8 +148,14 @@ func explainKey(err error) error {
 	return err
 }
 
-// withQueue opens the queue that serve would use, and calls f. The embedded one is only looked at when look is set.
-func withQueue(ctx context.Context, env environment, look bool, f func(context.Context, *queue.Queue) error) error {
+// withQueue opens the queue that serve would use, and calls f. The embedded one is only looked at
+// when look is set.
+func withQueue(
+	ctx context.Context,
+	env environment,
+	look bool,
+	f func(context.Context, *queue.Queue) error,
+) error {
 	url, _ := env.Getenv("REDIS_URL")
 	dir, set := env.Getenv("COMPAT_DATA")
 	if !set || dir == "" {
@@ -120,13 +163,19 @@ func withQueue(ctx context.Context, env environment, look bool, f func(context.C
 	}
 	q, err := queue.Open(ctx, queue.Options{URL: url, Dir: dir, ReadOnly: look && url == ""})
 	if errors.Is(err, queue.ErrLocked) {
-		return fmt.Errorf("'compat serve' runs on this queue, and an embedded queue has one user at a time; stop it first, or run both with REDIS_URL: %w", err)
+		return fmt.Errorf(
+			"'compat serve' runs on this queue, and an embedded queue has one user at a time; stop it first, or run both with REDIS_URL: %w",
+			err,
+		)
 	}
 	if err != nil {
 		return err
 	}
 	if _, err := q.Stats(ctx); err != nil { // it may be full: one looks all the same, and drops
-		return errors.Join(fmt.Errorf("the Redis that REDIS_URL names does not answer: %w", err), q.Close())
+		return errors.Join(
+			fmt.Errorf("the Redis that REDIS_URL names does not answer: %w", err),
+			q.Close(),
+		)
 	}
 	return errors.Join(f(ctx, q), q.Close())
 }
@@ -149,13 +198,24 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 		if !e.Due.IsZero() {
 			due = "in " + e.Due.Sub(now).Round(time.Second).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", e.State, plain(e.Job.Key), e.Job.Installation, plain(e.By),
-			now.Sub(e.Since).Round(time.Second), e.Attempts+e.Losses, due, plain(e.Reason))
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n",
+			e.State,
+			plain(e.Job.Key),
+			e.Job.Installation,
+			plain(e.By),
+			now.Sub(e.Since).Round(time.Second),
+			e.Attempts+e.Losses,
+			due,
+			plain(e.Reason),
+		)
 	}
 	return w.Flush()
 }
 
-// plain shows text that may come from outside on one line of a terminal: what isn't printable as its code.
+// plain shows text that may come from outside on one line of a terminal: what isn't printable as
+// its code.
 func plain(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/internal/queue"
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // queueCommand runs 'compat queue ARGS' and returns what it printed.
@@ -66,7 +66,9 @@ func TestQueueCommandEmbedded(t *testing.T) {
 	}
 	fill(t, q)
 	vars := map[string]string{"COMPAT_DATA": dir}
-	if _, err := queueCommand(t, vars, "ls"); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "REDIS_URL") || !strings.Contains(err.Error(), "stop it") {
+	if _, err := queueCommand(t, vars, "ls"); err == nil || !strings.Contains(err.Error(), dir) ||
+		!strings.Contains(err.Error(), "REDIS_URL") ||
+		!strings.Contains(err.Error(), "stop it") {
 		t.Errorf("beside a server: %v", err)
 	}
 	if err := q.Close(); err != nil {
@@ -88,7 +90,8 @@ func TestQueueCommandRedis(t *testing.T) {
 	vars := map[string]string{"REDIS_URL": server.URL}
 	testQueueCommand(t, vars)
 	server.Kill()
-	if _, err := queueCommand(t, vars, "ls"); err == nil || !strings.Contains(err.Error(), "REDIS_URL") {
+	if _, err := queueCommand(t, vars, "ls"); err == nil ||
+		!strings.Contains(err.Error(), "REDIS_URL") {
 		t.Errorf("without Redis: %v", err)
 	}
 }
@@ -123,11 +126,15 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 		}
 	}
 	var entries []queue.Entry
-	if err := json.Unmarshal([]byte(do("ls", "--state", "dead", "--json")), &entries); err != nil || len(entries) != 1 || entries[0].Job.Key != "pull/1/3" {
+	if err := json.Unmarshal([]byte(do("ls", "--state", "dead", "--json")), &entries); err != nil ||
+		len(entries) != 1 ||
+		entries[0].Job.Key != "pull/1/3" {
 		t.Errorf("ls --json: %+v %v", entries, err)
 	}
 	var e queue.Entry
-	if err := json.Unmarshal([]byte(do("show", "pull/1/2")), &e); err != nil || e.State != queue.Delayed || e.Reason != "waits for CI" {
+	if err := json.Unmarshal([]byte(do("show", "pull/1/2")), &e); err != nil ||
+		e.State != queue.Delayed ||
+		e.Reason != "waits for CI" {
 		t.Errorf("show: %+v %v", e, err)
 	}
 	if out := do("retry", "pull/1/3"); out != "pull/1/3 waits\n" {
@@ -148,17 +155,20 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 		{"drop pull/1/2", "queue ls"},
 		{"retry pull/1/3", "waits or runs already"},
 	} {
-		if _, err := queueCommand(t, vars, strings.Fields(test.args)...); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := queueCommand(t, vars, strings.Fields(test.args)...); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.args, err, test.want)
 		}
 	}
 }
 
 func TestQueueCommandNothingThere(t *testing.T) {
-	if _, err := queueCommand(t, map[string]string{"COMPAT_DATA": t.TempDir()}, "ls"); err == nil || !strings.Contains(err.Error(), "no journal") {
+	if _, err := queueCommand(t, map[string]string{"COMPAT_DATA": t.TempDir()}, "ls"); err == nil ||
+		!strings.Contains(err.Error(), "no journal") {
 		t.Errorf("empty folder: %v", err)
 	}
-	if _, err := queueCommand(t, map[string]string{"REDIS_URL": "http://x"}, "ls"); err == nil || !strings.Contains(err.Error(), "redis://") {
+	if _, err := queueCommand(t, map[string]string{"REDIS_URL": "http://x"}, "ls"); err == nil ||
+		!strings.Contains(err.Error(), "redis://") {
 		t.Errorf("bad address: %v", err)
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// maxSkew is half of what a JWT's times tolerate: GitHub refuses one that is issued in the future. Redis is not GitHub, but of two clocks that
-// differ one is wrong.
+// maxSkew is half of what a JWT's times tolerate: GitHub refuses one that is issued in the future.
+// Redis is not GitHub, but of two clocks that differ one is wrong.
 const maxSkew = 30 * time.Second
 
-// readiness is the queue as the webhook sees it, with a Ping that says whether this process is fit for service.
+// readiness is the queue as the webhook sees it, with a Ping that says whether this process is fit
+// for service.
 type readiness struct {
 	*queue.Queue
 	key *rsa.PrivateKey
@@ -45,7 +46,8 @@ func newReadiness(r prometheus.Registerer, q *queue.Queue, key []byte) (*readine
 	return &readiness{q, parsed}, nil
 }
 
-// Ping returns nil when the queue can store, the private key signs, and the clock is close to the queue's.
+// Ping returns nil when the queue can store, the private key signs, and the clock is close to the
+// queue's.
 func (r *readiness) Ping(ctx context.Context) error {
 	if err := r.Queue.Ping(ctx); err != nil {
 		return err
@@ -59,7 +61,10 @@ func (r *readiness) Ping(ctx context.Context) error {
 		return err
 	}
 	if skew.Abs() > maxSkew {
-		return fmt.Errorf("this machine's clock differs from the one of Redis by %s, and GitHub refuses tokens signed at a wrong time: set it right, with NTP", skew.Round(time.Second))
+		return fmt.Errorf(
+			"this machine's clock differs from the one of Redis by %s, and GitHub refuses tokens signed at a wrong time: set it right, with NTP",
+			skew.Round(time.Second),
+		)
 	}
 	return nil
 }

@@ -83,12 +83,24 @@ To see what it says:  compat demo`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newCheckCommand(env), newLddCommand(env), newFactsCommand(env), newRulesCommand(env), newConfigCommand(env), newVersionCommand(env), newSetupCommand(env), newServeCommand(env), newDemoCommand(env), newQueueCommand(env))
+	root.AddCommand(
+		newCheckCommand(env),
+		newLddCommand(env),
+		newFactsCommand(env),
+		newRulesCommand(env),
+		newConfigCommand(env),
+		newVersionCommand(env),
+		newSetupCommand(env),
+		newServeCommand(env),
+		newDemoCommand(env),
+		newQueueCommand(env),
+	)
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env))
 	return root
 }
 
-// version is the module's version where the binary was installed by go install or built from a tag, else the commit.
+// version is the module's version where the binary was installed by go install or built from a tag,
+// else the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -106,8 +118,13 @@ func version() string {
 }
 
 func newVersionCommand(env environment) *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
-		_, err := fmt.Fprintln(env.Out, "compat", version())
-		return err
-	}}
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(env.Out, "compat", version())
+			return err
+		},
+	}
 }

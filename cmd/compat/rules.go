@@ -43,5 +43,12 @@ func listRules(env environment) error {
 
 // ruleText is a rule's documentation for a terminal.
 func ruleText(r *analyzer.Rule) string {
-	return fmt.Sprintf("%s (%s)\n%s\n\n%s\n\nReferences:\n  %s\n", r.ID, r.Severity, r.Title, r.Doc, strings.Join(r.References, "\n  "))
+	return fmt.Sprintf(
+		"%s (%s)\n%s\n\n%s\n\nReferences:\n  %s\n",
+		r.ID,
+		r.Severity,
+		r.Title,
+		r.Doc,
+		strings.Join(r.References, "\n  "),
+	)
 }

@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
-	"github.com/compat-app/compat/internal/docgen"
-	"github.com/compat-app/compat/internal/docgen/golden"
+	"github.com/compat-app/compat/internal/gen/docs"
+	"github.com/compat-app/compat/internal/gen/docs/golden"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes the test binary the program too: for the scripts, and for a service in a test that starts its analyses.
+// TestMain makes the test binary the program too: for the scripts, and for a service in a test that
+// starts its analyses.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == analyzeCommand {
 		main()
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts plays testdata/script: what somebody types at a terminal, and what the program answers.
+// TestScripts plays testdata/script: what somebody types at a terminal, and what the program
+// answers.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -84,7 +86,11 @@ func wheel(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func TestCommandPages(t *testing.T) {
-	golden.File(t, filepath.Join("..", "..", "docs", "commands.md"), docgen.Commands(newRootCommand(environment{Getenv: os.LookupEnv})))
+	golden.File(
+		t,
+		filepath.Join("..", "..", "docs", "commands.md"),
+		docgen.Commands(newRootCommand(environment{Getenv: os.LookupEnv})),
+	)
 }
 
 func TestDemo(t *testing.T) {

@@ -20,37 +20,81 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-var seedsFrom = flag.String("seeds", "", "folder with the real wheels of TestSeedsThroughAnIndex: reduce them anew, and write them to testdata/seeds")
+var seedsFrom = flag.String(
+	"seeds",
+	"",
+	"folder with the real wheels of TestSeedsThroughAnIndex: reduce them anew, and write them to testdata/seeds",
+)
 
-// seeds are the founding cases on published wheels: each is judged beside what a user has, looked up in an index that serves the other wheels, and nothing built in is
-// used of packages.
+// seeds are the founding cases on published wheels: each is judged beside what a user has, looked
+// up in an index that serves the other wheels, and nothing built in is used of packages.
 var seeds = []struct {
 	wheel     string // in testdata/seeds
 	platforms []string
 	with      []string
-	wants     []string // OBJECT SYMBOL VERSION LIBRARY of errors, "-" for none; without any, nothing may be wrong
-	fixes     []string // each is in a fix of one of these errors
+	// OBJECT SYMBOL VERSION LIBRARY of errors, "-" for none; without any, nothing may be wrong
+	wants []string
+	fixes []string // each is in a fix of one of these errors
 }{
-	{wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl", fixes: []string{"manylinux_2_31"}, wants: []string{
-		"warp/bin/warp.so pow GLIBC_2.29 libm.so.6", "warp/bin/warp.so expf GLIBC_2.27 libm.so.6", "warp/bin/warp.so _ZSt24__throw_out_of_range_fmtPKcz GLIBCXX_3.4.20 libstdc++.so.6",
-		"warp/bin/warp.so _ZdlPvm CXXABI_1.3.9 libstdc++.so.6", "warp/bin/warp-clang.so _ZNSt19_Sp_make_shared_tag5_S_eqERKSt9type_info GLIBCXX_3.4.26 libstdc++.so.6"}},
+	{
+		wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl",
+		fixes: []string{"manylinux_2_31"},
+		wants: []string{
+			"warp/bin/warp.so pow GLIBC_2.29 libm.so.6", "warp/bin/warp.so expf GLIBC_2.27 libm.so.6", "warp/bin/warp.so _ZSt24__throw_out_of_range_fmtPKcz GLIBCXX_3.4.20 libstdc++.so.6",
+			"warp/bin/warp.so _ZdlPvm CXXABI_1.3.9 libstdc++.so.6", "warp/bin/warp-clang.so _ZNSt19_Sp_make_shared_tag5_S_eqERKSt9type_info GLIBCXX_3.4.26 libstdc++.so.6"},
+	},
 	{wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl", platforms: []string{"debian11"}},
 	{wheel: "warp_lang-1.4.2-py3-none-manylinux2014_x86_64.whl"},
 	{wheel: "warp_lang-1.7.2-py3-none-manylinux_2_28_x86_64.whl"},
-	{wheel: "cuda_cccl-0.1.3.1.0.dev1486-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl", with: []string{"nvidia-nvjitlink-cu12==12.2.140", "nvidia-cuda-nvrtc-cu12==12.8.93"},
-		wants: []string{"libcccl.c.parallel.so nvJitLinkCreate libnvJitLink.so.12 libnvJitLink.so.12", "libcccl.c.parallel.so nvJitLinkDestroy libnvJitLink.so.12 libnvJitLink.so.12"},
-		fixes: []string{"nvidia-nvjitlink-cu12>=12.3"}},
-	{wheel: "cuda_cccl-0.1.3.1.0.dev1486-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl", with: []string{"nvidia-nvjitlink-cu12==12.8.93", "nvidia-cuda-nvrtc-cu12==12.8.93"}},
-	{wheel: "nvidia_cusparse_cu12-12.1.0.106-py3-none-manylinux1_x86_64.whl", with: []string{"nvidia-nvjitlink-cu12==12.0.140"}, fixes: []string{"nvidia-nvjitlink-cu12>=12.1"},
-		wants: []string{"libcusparse.so.12 __nvJitLinkAddData_12_1 libnvJitLink.so.12 libnvJitLink.so.12", "libcusparse.so.12 __nvJitLinkGetErrorLogSize_12_1 libnvJitLink.so.12 libnvJitLink.so.12"}},
-	{wheel: "nvidia_cusparse_cu12-12.1.0.106-py3-none-manylinux1_x86_64.whl", with: []string{"nvidia-nvjitlink-cu12==12.9.86"}},
-	{wheel: "torchaudio-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl", with: []string{"torch==2.7.0+rocm6.3"}, fixes: []string{"ROCm", "rebuild"}, wants: []string{
-		"torchaudio/lib/libtorchaudio.so - - libtorch_cuda.so", "torchaudio/lib/libtorchaudio.so - - libc10_cuda.so", "torchaudio/lib/libctc_prefix_decoder.so - - libc10_cuda.so",
-		"torchaudio/lib/pybind11_prefixctc.so - - libc10_cuda.so", "torio/lib/_torio_ffmpeg6.so - - libtorch_cuda.so"}},
-	{wheel: "torchaudio-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl", with: []string{"torch==2.7.0"}},
-	{wheel: "nvidia_cufile_cu12-1.11.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", platforms: []string{"debian11"}, fixes: []string{"-Wl,--no-as-needed -ldl"}, wants: []string{
-		"nvidia/cufile/lib/libcufile.so.0 dlopen - libdl.so.2", "nvidia/cufile/lib/libcufile.so.0 dlvsym - libdl.so.2", "nvidia/cufile/lib/libcufile_rdma.so.1 dlsym - libdl.so.2"}},
-	{wheel: "nvidia_cufile_cu12-1.11.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", platforms: []string{"debian12"}},
+	{
+		wheel: "cuda_cccl-0.1.3.1.0.dev1486-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+		with:  []string{"nvidia-nvjitlink-cu12==12.2.140", "nvidia-cuda-nvrtc-cu12==12.8.93"},
+		wants: []string{
+			"libcccl.c.parallel.so nvJitLinkCreate libnvJitLink.so.12 libnvJitLink.so.12",
+			"libcccl.c.parallel.so nvJitLinkDestroy libnvJitLink.so.12 libnvJitLink.so.12",
+		},
+		fixes: []string{"nvidia-nvjitlink-cu12>=12.3"},
+	},
+	{
+		wheel: "cuda_cccl-0.1.3.1.0.dev1486-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+		with:  []string{"nvidia-nvjitlink-cu12==12.8.93", "nvidia-cuda-nvrtc-cu12==12.8.93"},
+	},
+	{
+		wheel: "nvidia_cusparse_cu12-12.1.0.106-py3-none-manylinux1_x86_64.whl",
+		with:  []string{"nvidia-nvjitlink-cu12==12.0.140"},
+		fixes: []string{"nvidia-nvjitlink-cu12>=12.1"},
+		wants: []string{
+			"libcusparse.so.12 __nvJitLinkAddData_12_1 libnvJitLink.so.12 libnvJitLink.so.12",
+			"libcusparse.so.12 __nvJitLinkGetErrorLogSize_12_1 libnvJitLink.so.12 libnvJitLink.so.12",
+		},
+	},
+	{
+		wheel: "nvidia_cusparse_cu12-12.1.0.106-py3-none-manylinux1_x86_64.whl",
+		with:  []string{"nvidia-nvjitlink-cu12==12.9.86"},
+	},
+	{
+		wheel: "torchaudio-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+		with:  []string{"torch==2.7.0+rocm6.3"},
+		fixes: []string{"ROCm", "rebuild"},
+		wants: []string{
+			"torchaudio/lib/libtorchaudio.so - - libtorch_cuda.so", "torchaudio/lib/libtorchaudio.so - - libc10_cuda.so", "torchaudio/lib/libctc_prefix_decoder.so - - libc10_cuda.so",
+			"torchaudio/lib/pybind11_prefixctc.so - - libc10_cuda.so", "torio/lib/_torio_ffmpeg6.so - - libtorch_cuda.so"},
+	},
+	{
+		wheel: "torchaudio-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+		with:  []string{"torch==2.7.0"},
+	},
+	{
+		wheel:     "nvidia_cufile_cu12-1.11.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+		platforms: []string{"debian11"},
+		fixes:     []string{"-Wl,--no-as-needed -ldl"},
+		wants: []string{
+			"nvidia/cufile/lib/libcufile.so.0 dlopen - libdl.so.2", "nvidia/cufile/lib/libcufile.so.0 dlvsym - libdl.so.2", "nvidia/cufile/lib/libcufile_rdma.so.1 dlsym - libdl.so.2"},
+	},
+	{
+		wheel:     "nvidia_cufile_cu12-1.11.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+		platforms: []string{"debian12"},
+	},
 }
 
 // rocmTorch is a build that lies on no public index, by the names that the project documents.
@@ -59,7 +103,12 @@ func rocmTorch(t *testing.T) (name string, data []byte) {
 	for _, lib := range []string{"libc10.so", "libshm.so", "libtorch.so", "libtorch_cpu.so", "libtorch_global_deps.so", "libtorch_python.so", "libc10_hip.so", "libcaffe2_nvrtc.so", "libtorch_hip.so"} {
 		files = append(files, "torch/lib/"+lib, "elf x86_64\nsoname "+lib+"\nneeded libc.so.6\n")
 	}
-	return "torch-2.7.0+rocm6.3-cp312-cp312-manylinux_2_28_x86_64.whl", madeWheel(t, "torch", "2.7.0+rocm6.3", nil, files...)
+	return "torch-2.7.0+rocm6.3-cp312-cp312-manylinux_2_28_x86_64.whl", madeWheel(
+		t,
+		"torch",
+		"2.7.0+rocm6.3",
+		nil,
+		files...)
 }
 
 func TestSeedsThroughAnIndex(t *testing.T) {
@@ -92,7 +141,17 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 	data := t.TempDir()
 	for _, c := range seeds {
 		name := strings.Join(append(append([]string{c.wheel}, c.with...), c.platforms...), " ")
-		args := []string{"check", "--no-history", "--verbose", "--format", "json", "--fail-on", "never", "--index-url", server.URL + "/simple"}
+		args := []string{
+			"check",
+			"--no-history",
+			"--verbose",
+			"--format",
+			"json",
+			"--fail-on",
+			"never",
+			"--index-url",
+			server.URL + "/simple",
+		}
 		for _, w := range c.with {
 			args = append(args, "--with", w)
 		}
@@ -119,7 +178,10 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 		}
 		var found []*analyzer.Finding
 		for _, want := range c.wants {
-			i := slices.IndexFunc(r.Findings, func(f analyzer.Finding) bool { return f.Severity == analyzer.Error && isSeed(&f, want) })
+			i := slices.IndexFunc(
+				r.Findings,
+				func(f analyzer.Finding) bool { return f.Severity == analyzer.Error && isSeed(&f, want) },
+			)
 			if i < 0 {
 				t.Errorf("%s: no error for %s", name, want)
 				continue
@@ -134,7 +196,10 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 		for _, text := range c.fixes {
 			if !slices.ContainsFunc(found, func(f *analyzer.Finding) bool {
 				for _, x := range f.Fixes {
-					if strings.Contains(strings.ToLower(x.Title+"\n"+x.Command+"\n"+x.Requirement), strings.ToLower(text)) {
+					if strings.Contains(
+						strings.ToLower(x.Title+"\n"+x.Command+"\n"+x.Requirement),
+						strings.ToLower(text),
+					) {
 						return true
 					}
 				}
@@ -143,7 +208,8 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 				t.Errorf("%s: no fix says %s", name, text)
 			}
 		}
-		if !regexp.MustCompile(`packages: .* 0 releases known from the built-in history of`).MatchString(errs.String()) {
+		if !regexp.MustCompile(`packages: .* 0 releases known from the built-in history of`).
+			MatchString(errs.String()) {
 			t.Errorf("%s: it cost %s", name, errs.String())
 		}
 	}
@@ -155,11 +221,13 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 func isSeed(f *analyzer.Finding, want string) bool {
 	w := strings.Fields(want)
 	is := func(have, want string) bool { return want == "-" || have == want }
-	return strings.HasSuffix(f.Object, w[0]) && is(f.Symbol, w[1]) && is(f.Version, w[2]) && is(f.Library, w[3])
+	return strings.HasSuffix(f.Object, w[0]) && is(f.Symbol, w[1]) && is(f.Version, w[2]) &&
+		is(f.Library, w[3])
 }
 
-// reduceWheels makes wheels of testdata of real ones: their objects with the dynamic part alone, as elfobj reads it, and their metadata. Of a library with more than
-// some thousand exports, which is torch's, those are kept that an object of the cases imports.
+// reduceWheels makes wheels of testdata of real ones: their objects with the dynamic part alone, as
+// elfobj reads it, and their metadata. Of a library with more than some thousand exports, which is
+// torch's, those are kept that an object of the cases imports.
 func reduceWheels(t *testing.T, from, to string) {
 	const many = 5_000
 	paths, err := filepath.Glob(from + "/*.whl")
@@ -177,7 +245,8 @@ func reduceWheels(t *testing.T, from, to string) {
 		name := filepath.Base(p)
 		objects[name], texts[name] = map[string]*elfobj.Object{}, map[string][]byte{}
 		for _, f := range z.File {
-			if !strings.Contains(f.Name, ".so") && !strings.HasSuffix(f.Name, "/METADATA") && !strings.HasSuffix(f.Name, "/WHEEL") {
+			if !strings.Contains(f.Name, ".so") && !strings.HasSuffix(f.Name, "/METADATA") &&
+				!strings.HasSuffix(f.Name, "/WHEEL") {
 				continue
 			}
 			data := unzipped(t, f)
@@ -214,7 +283,11 @@ func reduceWheels(t *testing.T, from, to string) {
 		for _, member := range slices.Sorted(maps.Keys(objects[name])) {
 			o := objects[name][member]
 			if o.Exports.Len() > many {
-				o.Exports = elfobj.NewExports(slices.DeleteFunc(o.Exports.List(), func(e elfobj.Export) bool { return !imported[e.Name] })...)
+				o.Exports = elfobj.NewExports(
+					slices.DeleteFunc(
+						o.Exports.List(),
+						func(e elfobj.Export) bool { return !imported[e.Name] },
+					)...)
 				o.Imports = nil
 			}
 			data, err := elfobj.Write(o)
@@ -234,7 +307,9 @@ func reduceWheels(t *testing.T, from, to string) {
 }
 
 // usedFields are the lines of METADATA and WHEEL that say something of a wheel to an installer.
-var usedFields = regexp.MustCompile(`(?m)^(Metadata-Version|Name|Version|Requires-Dist|Requires-Python|Provides-Extra|Wheel-Version|Root-Is-Purelib|Tag): .*\n`)
+var usedFields = regexp.MustCompile(
+	`(?m)^(Metadata-Version|Name|Version|Requires-Dist|Requires-Python|Provides-Extra|Wheel-Version|Root-Is-Purelib|Tag): .*\n`,
+)
 
 func unzipped(t *testing.T, f *zip.File) []byte {
 	t.Helper()

@@ -16,20 +16,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/queue"
-	"github.com/compat-app/compat/internal/scratch"
+	"github.com/compat-app/compat/internal/sandbox"
+	"github.com/compat-app/compat/internal/spool"
 	"github.com/compat-app/compat/internal/worker"
 	"github.com/compat-app/compat/webhook"
 )
 
-// stopWithin is how long requests under way may take once the service stops; deliveries are answered in milliseconds.
+// stopWithin is how long requests under way may take once the service stops; deliveries are
+// answered in milliseconds.
 const stopWithin = 5 * time.Second
 
 func newServeCommand(env environment) *cobra.Command {
@@ -47,16 +48,19 @@ as 'compat setup' does; the link is printed, the secrets are kept in COMPAT_DATA
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, addr, nil) },
 	}
-	c.Flags().StringVar(&addr, "addr", "", "address to listen on, as :8080 (default: the port of PORT, or :8080)")
+	c.Flags().
+		StringVar(&addr, "addr", "", "address to listen on, as :8080 (default: the port of PORT, or :8080)")
 	return c
 }
 
-// priorities are those of the kinds of jobs: with a release and a deployment somebody waits who can't go on without the answer.
+// priorities are those of the kinds of jobs: with a release and a deployment somebody waits who
+// can't go on without the answer.
 func priorities() map[string]queue.Priority {
 	return map[string]queue.Priority{"release": queue.Urgent, "deployment": queue.Urgent}
 }
 
-// serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the one it is given.
+// serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the
+// one it is given.
 func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
 	if first, err := config.BeforeApp(env.Getenv); err != nil || first != nil {
 		if err != nil {
@@ -72,8 +76,19 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
 	queue.LogClient(log)
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	app, err := github.New(github.Options{AppID: service.AppID, Key: service.PrivateKey, API: service.API, Log: log, Transport: newGithubCalls(metrics, service.API.Host)})
+	metrics.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	app, err := github.New(
+		github.Options{
+			AppID:     service.AppID,
+			Key:       service.PrivateKey,
+			API:       service.API,
+			Log:       log,
+			Transport: newGithubCalls(metrics, service.API.Host),
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
 	}
@@ -81,7 +96,16 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
 	}
-	jobs, err := queue.Open(ctx, queue.Options{URL: string(service.RedisURL), Dir: service.Data, Lease: service.Lease, Log: log, Priorities: priorities()})
+	jobs, err := queue.Open(
+		ctx,
+		queue.Options{
+			URL:        string(service.RedisURL),
+			Dir:        service.Data,
+			Lease:      service.Lease,
+			Log:        log,
+			Priorities: priorities(),
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA or REDIS_URL: %w", err)
 	}
@@ -91,24 +115,31 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		}
 	}()
 	if jobs.Embedded() {
-		log.Info("the queue is embedded: one process, jobs are kept in COMPAT_DATA; set REDIS_URL to run several", "dir", service.Data)
+		log.Info(
+			"the queue is embedded: one process, jobs are kept in COMPAT_DATA; set REDIS_URL to run several",
+			"dir",
+			service.Data,
+		)
 	}
 	if err := fetcher.Clean(); err != nil {
 		log.Warn("old downloads could not be cleaned up", "error", err)
 	}
-	var source stack.Source // nil: the embedded history
+	var source packages.Source // nil: the embedded history
 	if len(service.IndexURL) > 0 {
 		found, err := index.Find(string(service.IndexURL), env.Getenv)
 		if err != nil {
 			return err
 		}
-		if source, err = index.New(index.Options{URL: string(service.IndexURL), Netrc: found.Netrc, History: stack.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
+		if source, err = index.New(index.Options{URL: string(service.IndexURL), Netrc: found.Netrc, History: packages.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}
 	w, err := worker.New(worker.Options{
 		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source,
-		Checker: &analysis.Runner{Command: []string{os.Args[0], analyzeCommand}, Scratch: service.Data}, Scratch: scratch.In(service.Data),
+		Checker: &sandbox.Runner{
+			Command: []string{os.Args[0], analyzeCommand},
+			Scratch: service.Data,
+		}, Scratch: spool.In(service.Data),
 		Config: service, Version: version(), Log: log, Metrics: metrics,
 	})
 	if err != nil {
@@ -118,18 +149,43 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
 	}
-	handler := webhook.New(webhook.Options{AppID: service.AppID, Secrets: service.WebhookSecrets, Queue: ready, Log: log, Metrics: metrics, Report: worker.ReportPage(jobs, log), Problems: configProblems})
+	handler := webhook.New(
+		webhook.Options{
+			AppID:    service.AppID,
+			Secrets:  service.WebhookSecrets,
+			Queue:    ready,
+			Log:      log,
+			Metrics:  metrics,
+			Report:   worker.ReportPage(jobs, log),
+			Problems: configProblems,
+		},
+	)
 	if listener == nil {
 		if listener, err = net.Listen("tcp", addr); err != nil {
 			return fmt.Errorf("--addr or PORT: %w", err)
 		}
 	}
-	log.Info("listening", "addr", listener.Addr().String(), "workers", service.Workers, "version", version())
+	log.Info(
+		"listening",
+		"addr",
+		listener.Addr().String(),
+		"workers",
+		service.Workers,
+		"version",
+		version(),
+	)
 	return listen(ctx, listener, handler, w, log)
 }
 
-// listen serves and works until ctx ends, and stops both in an orderly way: no new deliveries, then no more jobs.
-func listen(ctx context.Context, listener net.Listener, handler http.Handler, w *worker.Worker, log *slog.Logger) error {
+// listen serves and works until ctx ends, and stops both in an orderly way: no new deliveries, then
+// no more jobs.
+func listen(
+	ctx context.Context,
+	listener net.Listener,
+	handler http.Handler,
+	w *worker.Worker,
+	log *slog.Logger,
+) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	server := &http.Server{

@@ -17,7 +17,8 @@ func terminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// coloured tells whether text on a stream may carry colours: on a terminal, unless NO_COLOR is set (no-color.org) or the terminal can't.
+// coloured tells whether text on a stream may carry colours: on a terminal, unless NO_COLOR is set
+// (no-color.org) or the terminal can't.
 func coloured(env environment, w io.Writer) bool {
 	no, _ := env.Getenv("NO_COLOR")
 	term, _ := env.Getenv("TERM")
@@ -30,7 +31,8 @@ const (
 	maxLine  = 76                     // of a terminal's 80 columns
 )
 
-// progress shows on a terminal what goes on, in one line that is wiped in the end. The zero value shows nothing.
+// progress shows on a terminal what goes on, in one line that is wiped in the end. The zero value
+// shows nothing.
 type progress struct {
 	out  io.Writer
 	mu   sync.Mutex
@@ -83,7 +85,8 @@ func (p *progress) show() {
 	}
 }
 
-// line is a text in one line of a terminal: its end where it is too long, for that is where names differ.
+// line is a text in one line of a terminal: its end where it is too long, for that is where names
+// differ.
 func line(text string) string {
 	r := []rune(mdsafe.Visible(text))
 	if len(r) > maxLine {

@@ -9,7 +9,11 @@ import (
 // Nothing of a terminal gets into a stream that is none.
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
-	env := environment{Getenv: func(string) (string, bool) { return "", false }, Out: &out, Err: &out}
+	env := environment{
+		Getenv: func(string) (string, bool) { return "", false },
+		Out:    &out,
+		Err:    &out,
+	}
 	p := watch(env, false)
 	p.say("reading")
 	p.stop()
@@ -20,7 +24,8 @@ func TestNoTerminal(t *testing.T) {
 
 func TestLineOfATerminal(t *testing.T) {
 	long := "reading " + strings.Repeat("d/", 60) + "evil\x1b[2J.so"
-	if got := line(long); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") || len([]rune(got)) != maxLine+1 {
+	if got := line(long); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
+		len([]rune(got)) != maxLine+1 {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,5 +1,6 @@
-// Package apt downloads packages of any release of Debian and Ubuntu for the generators of embedded data, through the mirror that this machine's
-// apt is configured for, with a private state: nothing of the machine's own apt is changed, and no root is needed.
+// Package apt downloads packages of any release of Debian and Ubuntu for the generators of embedded
+// data, through the mirror that this machine's apt is configured for, with a private state: nothing
+// of the machine's own apt is changed, and no root is needed.
 package apt
 
 import (
@@ -26,9 +27,16 @@ type Suite struct {
 	Universe bool   // Ubuntu's community-maintained packages too
 }
 
-// Fetch downloads the packages of one suite and architecture ("amd64") into the cache, once, and returns the paths of the .deb files by
-// package name. Names that the suite does not have are left out.
-func Fetch(ctx context.Context, cache string, s Suite, arch string, want []string) (map[string]string, error) {
+// Fetch downloads the packages of one suite and architecture ("amd64") into the cache, once, and
+// returns the paths of the .deb files by package name. Names that the suite does not have are left
+// out.
+func Fetch(
+	ctx context.Context,
+	cache string,
+	s Suite,
+	arch string,
+	want []string,
+) (map[string]string, error) {
 	state := filepath.Join(cache, s.Codename+"-"+arch)
 	if s.Universe {
 		state += "-universe"
@@ -84,11 +92,13 @@ func downloaded(dir, name string) string {
 	return found[len(found)-1]
 }
 
-// debianURI matches the addresses of a Debian mirror in apt's own sources, in both of their formats. Security mirrors
-// are not used, so that a later run gives the same packages until the next point release.
+// debianURI matches the addresses of a Debian mirror in apt's own sources, in both of their
+// formats. Security mirrors are not used, so that a later run gives the same packages until the
+// next point release.
 var debianURI = regexp.MustCompile(`(?m)^(?:URIs:|deb)[^#\n]*?\s(\S+/debian/?)(?:\s|$)`)
 
-// Mirror is the address of the Debian mirror of this machine's apt. The other distributions are looked for beside it, as general mirrors have them.
+// Mirror is the address of the Debian mirror of this machine's apt. The other distributions are
+// looked for beside it, as general mirrors have them.
 func Mirror() (string, error) {
 	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list"} {
 		files, _ := filepath.Glob(pattern)
@@ -99,7 +109,9 @@ func Mirror() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no Debian mirror in this machine's apt sources: add one, or run this on a Debian system")
+	return "", fmt.Errorf(
+		"no Debian mirror in this machine's apt sources: add one, or run this on a Debian system",
+	)
 }
 
 // privateApt writes an apt configuration that keeps all state in dir.
@@ -126,16 +138,26 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 	}
 	lines := fmt.Sprintf("deb [%s] %s %s %s\n", options, address, s.Codename, components)
 	if s.Updates {
-		lines += fmt.Sprintf("deb [%s] %s %s-updates %s\n", options, address, s.Codename, components)
+		lines += fmt.Sprintf(
+			"deb [%s] %s %s-updates %s\n",
+			options,
+			address,
+			s.Codename,
+			components,
+		)
 	}
 	files := map[string]string{
 		"status":           "",
 		"etc/sources.list": lines,
-		"apt.conf": fmt.Sprintf(`APT::Architecture "%[2]s"; APT::Architectures { "%[2]s"; }; APT::Sandbox::User "";
+		"apt.conf": fmt.Sprintf(
+			`APT::Architecture "%[2]s"; APT::Architectures { "%[2]s"; }; APT::Sandbox::User "";
 Dir::State "%[1]s"; Dir::State::lists "%[1]s/lists"; Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s/cache"; Dir::Etc "%[1]s/etc";
 Dir::Etc::sourcelist "%[1]s/etc/sources.list"; Dir::Etc::sourceparts "-"; Dir::Etc::parts "%[1]s/etc/apt.conf.d";
 Dir::Etc::preferencesparts "%[1]s/etc/preferences.d"; Acquire::Languages "none"; Acquire::Check-Valid-Until "false";
-`, dir, arch),
+`,
+			dir,
+			arch,
+		),
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -159,8 +181,14 @@ func Version(deb string) string {
 	return parts[0] + "=" + strings.ReplaceAll(parts[1], "%3a", ":")
 }
 
-// Files visits the regular files of a .deb, by paths without a slash before them; content is read whole for those that want picks.
-func Files(ctx context.Context, deb string, want func(path string) bool, visit func(path string, content []byte) error) error {
+// Files visits the regular files of a .deb, by paths without a slash before them; content is read
+// whole for those that want picks.
+func Files(
+	ctx context.Context,
+	deb string,
+	want func(path string) bool,
+	visit func(path string, content []byte) error,
+) error {
 	out, err := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb).Output()
 	if err != nil {
 		return fmt.Errorf("dpkg-deb: %w", err)
@@ -188,14 +216,26 @@ func Files(ctx context.Context, deb string, want func(path string) bool, visit f
 }
 
 // command runs a program and returns what it printed; its error holds what it complained of.
-func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+func command(
+	ctx context.Context,
+	dir string,
+	env []string,
+	name string,
+	args ...string,
+) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env = dir, env
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return "", fmt.Errorf(
+			"%s %s: %w: %s",
+			name,
+			strings.Join(args, " "),
+			err,
+			strings.TrimSpace(stderr.String()),
+		)
 	}
 	return string(out), nil
 }

@@ -12,14 +12,28 @@ import (
 // mostBaseRuns is how many runs of one workflow are looked at for artifacts that are still there.
 const mostBaseRuns = 3
 
-// Runs that build a commit of the repository's own branches. The pull requests of forks run under any branch name, "main" included,
-// so the head repository is checked too.
-var baseEvents = []string{"push", "merge_group", "schedule", "workflow_dispatch", "release", "pull_request"}
+// Runs that build a commit of the repository's own branches. The pull requests of forks run under
+// any branch name, "main" included, so the head repository is checked too.
+var baseEvents = []string{
+	"push",
+	"merge_group",
+	"schedule",
+	"workflow_dispatch",
+	"release",
+	"pull_request",
+}
 
-// Base finds what to compare a head with: for each workflow of like (the head's Found; nil: any workflow) the artifacts of its newest
-// successful run of sha (the merge base; "" unknown), else of branch ref. Artifacts that have expired don't count, and a run that kept none is passed
-// over. The state is never Waiting; Empty says in Reason why everything in the head counts as new.
-func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, sha string, like *Found, want ...string) (*Found, error) {
+// Base finds what to compare a head with: for each workflow of like (the head's Found; nil: any
+// workflow) the artifacts of its newest successful run of sha (the merge base; "" unknown), else of
+// branch ref. Artifacts that have expired don't count, and a run that kept none is passed over. The
+// state is never Waiting; Empty says in Reason why everything in the head counts as new.
+func (f *Fetcher) Base(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo, ref, sha string,
+	like *Found,
+	want ...string,
+) (*Found, error) {
 	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, open: map[string]bool{}}
 	if like != nil {
 		for _, r := range like.Runs {
@@ -33,7 +47,8 @@ func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, 
 		}
 	}
 	if ref != "" && !b.done() {
-		pushed := baseEvents[:len(baseEvents)-1] // a pull request may come from a branch of that name
+		// a pull request may come from a branch of that name
+		pushed := baseEvents[:len(baseEvents)-1]
 		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"}, pushed); err != nil {
 			return nil, err
 		}
@@ -45,9 +60,15 @@ func (f *Fetcher) Base(ctx context.Context, c *github.Client, owner, repo, ref, 
 	return b.found.seal(why), nil
 }
 
-// Ahead finds what Base will find for a head that leaves its branch at the commit sha. Waiting: there is no run of it yet, or one that isn't over. Empty: none
-// that succeeded kept artifacts. ran are the newest successful runs of all workflows, whether they kept any or not.
-func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha string, want ...string) (found *Found, ran []Run, err error) {
+// Ahead finds what Base will find for a head that leaves its branch at the commit sha. Waiting:
+// there is no run of it yet, or one that isn't over. Empty: none that succeeded kept artifacts. ran
+// are the newest successful runs of all workflows, whether they kept any or not.
+func (f *Fetcher) Ahead(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo, sha string,
+	want ...string,
+) (found *Found, ran []Run, err error) {
 	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, any: true}
 	filter := github.RunFilter{Pages: 2, SHA: sha}
 	all, err := b.list(ctx, filter)
@@ -64,7 +85,8 @@ func (f *Fetcher) Ahead(ctx context.Context, c *github.Client, owner, repo, sha 
 			return b.found.seal(""), nil, nil
 		}
 		b.found.State, b.found.Reason = "", ""
-		if r.Conclusion == "success" && !slices.ContainsFunc(ran, func(o Run) bool { return o.Path == r.Path }) {
+		if r.Conclusion == "success" &&
+			!slices.ContainsFunc(ran, func(o Run) bool { return o.Path == r.Path }) {
 			ran = append(ran, r)
 		}
 	}
@@ -110,13 +132,25 @@ func (b *base) list(ctx context.Context, filter github.RunFilter) ([]Run, error)
 	return all, nil
 }
 
-func (b *base) take(ctx context.Context, all []Run, filter github.RunFilter, events []string) error {
+func (b *base) take(
+	ctx context.Context,
+	all []Run,
+	filter github.RunFilter,
+	events []string,
+) error {
 	looked, closed := map[string]int{}, map[string]bool{}
 	for _, r := range all {
 		switch {
-		case !own(r), r.Status != "completed", r.Conclusion != "success", filter.SHA != "" && r.SHA != filter.SHA, filter.Branch != "" && r.Branch != filter.Branch:
+		case !own(r),
+			r.Status != "completed",
+			r.Conclusion != "success",
+			filter.SHA != "" && r.SHA != filter.SHA,
+			filter.Branch != "" && r.Branch != filter.Branch:
 			continue
-		case !slices.Contains(events, r.Event), !b.any && !b.open[r.Path], closed[r.Path], looked[r.Path] == mostBaseRuns:
+		case !slices.Contains(events, r.Event),
+			!b.any && !b.open[r.Path],
+			closed[r.Path],
+			looked[r.Path] == mostBaseRuns:
 			continue
 		}
 		looked[r.Path]++
@@ -128,7 +162,12 @@ func (b *base) take(ctx context.Context, all []Run, filter github.RunFilter, eve
 		got.Items = slices.DeleteFunc(got.Items, func(i Item) bool { return i.Expired })
 		b.expired = b.expired || len(got.Items) < before
 		if len(got.Items) > 0 {
-			b.found.Runs, b.found.Items = append(b.found.Runs, r), append(b.found.Items, got.Items...)
+			b.found.Runs, b.found.Items = append(
+				b.found.Runs,
+				r,
+			), append(
+				b.found.Items,
+				got.Items...)
 			closed[r.Path] = true
 			delete(b.open, r.Path)
 		}

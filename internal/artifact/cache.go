@@ -15,14 +15,16 @@ import (
 	"time"
 )
 
-// cache keeps files by the SHA-256 of their content. What is in use is never removed; of the rest the least recently used goes first.
+// cache keeps files by the SHA-256 of their content. What is in use is never removed; of the rest
+// the least recently used goes first.
 type cache struct {
 	dir, part string
 	max       int64 // bytes
 
-	mu    sync.Mutex
-	used  map[string]int   // digest -> how many Sets hold it
-	known map[string]bool  // digests whose file this process wrote or has read: a file from before a crash may be damaged
+	mu   sync.Mutex
+	used map[string]int // digest -> how many Sets hold it
+	// digests whose file this process wrote or has read: a file from before a crash may be damaged
+	known map[string]bool
 	busy  map[string]*turn // one download of a digest at a time
 }
 

@@ -28,13 +28,16 @@ type Set struct {
 
 // File is one downloaded artifact or asset.
 type File struct {
-	Name   string // for people and for the kind of file: the artifact's name with .zip, or the asset's; no two are equal. Attacker data
+	// for people and for the kind of file: the artifact's name with .zip, or the asset's; no two
+	// are equal. Attacker data
+	Name   string
 	Path   string // on disk, a name of our own
 	Size   int64
 	SHA256 string // hex
 }
 
-// Close releases the files. Unchanged artifacts may stay in the cache. It may be called more than once, and on nil.
+// Close releases the files. Unchanged artifacts may stay in the cache. It may be called more than
+// once, and on nil.
 func (s *Set) Close() error {
 	if s == nil {
 		return nil
@@ -49,8 +52,9 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Download fetches all items. What can't be had for good is in Problems; an error is something that may work another time (network, 5xx, a rate
-// limit, a full disk), and then nothing is held: what was fetched before stays in the cache for the next try.
+// Download fetches all items. What can't be had for good is in Problems; an error is something that
+// may work another time (network, 5xx, a rate limit, a full disk), and then nothing is held: what
+// was fetched before stays in the cache for the next try.
 func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) (*Set, error) {
 	type outcome struct {
 		sum     string
@@ -66,7 +70,8 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 	var wait sync.WaitGroup
 	var total int64
 	for i, item := range found.Items {
-		// By the sizes that GitHub names, so that the same items are refused each time, cached or not.
+		// By the sizes that GitHub names, so that the same items are refused each time, cached or
+		// not.
 		switch total += item.Size; {
 		case item.Expired:
 			out[i].problem = expired
@@ -77,7 +82,10 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			total -= item.Size
 			continue
 		case total > f.o.MaxTotal:
-			out[i].problem = fmt.Sprintf("not judged: the limit of %s for all artifacts together is reached; select fewer with artifacts: in .github/compat.yml", bytesOf(f.o.MaxTotal))
+			out[i].problem = fmt.Sprintf(
+				"not judged: the limit of %s for all artifacts together is reached; select fewer with artifacts: in .github/compat.yml",
+				bytesOf(f.o.MaxTotal),
+			)
 			total -= item.Size
 			continue
 		}
@@ -102,7 +110,8 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 	for i, o := range out {
 		switch {
 		case o.err != nil:
-			if failed == nil || errors.Is(failed, context.Canceled) { // others were stopped because of the one
+			if failed == nil ||
+				errors.Is(failed, context.Canceled) { // others were stopped because of the one
 				failed = fmt.Errorf("artifact: fetch %d: %w", found.Items[i].ID, o.err)
 			}
 		case o.problem != "":
@@ -112,7 +121,10 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 				set.Kept++
 			}
 			set.held = append(set.held, o.sum)
-			set.Files = append(set.Files, File{Name: names[i], Path: f.cache.path(o.sum), Size: o.size, SHA256: o.sum})
+			set.Files = append(
+				set.Files,
+				File{Name: names[i], Path: f.cache.path(o.sum), Size: o.size, SHA256: o.sum},
+			)
 		}
 	}
 	if failed != nil {
@@ -125,7 +137,11 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 var sha256Digest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // fetch brings one item into the cache and holds it there.
-func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum string, size int64, kept bool, err error) {
+func (f *Fetcher) fetch(
+	ctx context.Context,
+	c *github.Client,
+	item Item,
+) (sum string, size int64, kept bool, err error) {
 	digest := strings.ToLower(item.Digest)
 	known := sha256Digest.MatchString(digest)
 	if known {
@@ -155,7 +171,9 @@ func (f *Fetcher) fetch(ctx context.Context, c *github.Client, item Item) (sum s
 	if item.Asset {
 		o.Accept = "application/octet-stream"
 	}
-	if item.Asset || known { // without a digest an artifact's size is that of its content (upload-artifact before v4)
+	if item.Asset ||
+		// without a digest an artifact's size is that of its content (upload-artifact before v4)
+		known {
 		o.Size = item.Size
 	}
 	size, sum, err = c.Download(ctx, item.url, part, o)
@@ -174,7 +192,8 @@ const expired = "expired: GitHub no longer keeps it; run the workflow again"
 func (f *Fetcher) problem(item Item, err error) string {
 	var e *github.DownloadError
 	errors.As(err, &e)
-	var answer *gh.ErrorResponse // GitHub speaks of this item; not of the installation, whose end is the whole job's
+	// GitHub speaks of this item; not of the installation, whose end is the whole job's
+	var answer *gh.ErrorResponse
 	errors.As(err, &answer)
 	fate := github.Classify(err)
 	switch {
@@ -183,9 +202,17 @@ func (f *Fetcher) problem(item Item, err error) string {
 	case e != nil && e.Err == github.ErrExpired:
 		return expired
 	case e != nil && e.Err == github.ErrDigest:
-		return fmt.Sprintf("its bytes don't have the digest that GitHub names: expected %s, got %s; run the workflow again", e.WantSum, e.GotSum)
+		return fmt.Sprintf(
+			"its bytes don't have the digest that GitHub names: expected %s, got %s; run the workflow again",
+			e.WantSum,
+			e.GotSum,
+		)
 	case e != nil && e.Err == github.ErrTruncated:
-		return fmt.Sprintf("truncated: only %d of %d bytes arrive, in every try; run the workflow again", e.Got, e.Want)
+		return fmt.Sprintf(
+			"truncated: only %d of %d bytes arrive, in every try; run the workflow again",
+			e.Got,
+			e.Want,
+		)
 	case e != nil && e.Err == github.ErrTooLarge:
 		return tooLarge(max(e.Got, item.Size), f.o.MaxItem)
 	case fate.Kind == github.Missing:
@@ -200,7 +227,11 @@ func tooLarge(size, limit int64) string {
 	if size <= limit {
 		return fmt.Sprintf("too large: more than the limit of %s for one artifact", bytesOf(limit))
 	}
-	return fmt.Sprintf("too large: %s, the limit is %s for one artifact", bytesOf(size), bytesOf(limit))
+	return fmt.Sprintf(
+		"too large: %s, the limit is %s for one artifact",
+		bytesOf(size),
+		bytesOf(limit),
+	)
 }
 
 func bytesOf(n int64) string {
@@ -209,13 +240,17 @@ func bytesOf(n int64) string {
 		name string
 	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
 		if n >= u.size {
-			return strings.TrimSuffix(strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64), ".0") + " " + u.name
+			return strings.TrimSuffix(
+				strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64),
+				".0",
+			) + " " + u.name
 		}
 	}
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// unique names the files: an artifact is a zip, and of equal names each gets the workflow before it, or its id.
+// unique names the files: an artifact is a zip, and of equal names each gets the workflow before
+// it, or its id.
 func unique(items []Item) []string {
 	count := map[string]int{}
 	name := func(i Item) string {

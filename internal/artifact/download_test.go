@@ -16,7 +16,12 @@ import (
 
 func head(t *testing.T, f *Fetcher, c *github.Client) *Found {
 	t.Helper()
-	found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil)
+	found, err := f.Head(
+		t.Context(),
+		c,
+		Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +32,10 @@ func TestDownload(t *testing.T) {
 	h := newHub(t)
 	evil, other := blob(12, "../../etc/passwd"), blob(21, "wheels")
 	other.data = []byte("other wheels")
-	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "wheels"), evil), done(2, "more.yml", "push", other, blob(22, "x.ZIP"))}
+	h.runs = []run{
+		done(1, "wheels.yml", "push", blob(11, "wheels"), evil),
+		done(2, "more.yml", "push", other, blob(22, "x.ZIP")),
+	}
 	h.cut[11] = 2
 	dir := t.TempDir()
 	f, c := fetcher(t, Options{Dir: dir}), h.client()
@@ -35,9 +43,16 @@ func TestDownload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"../../etc/passwd.zip", "wheels.yml/wheels.zip", "more.yml/wheels.zip", "x.ZIP"}
+	want := []string{
+		"../../etc/passwd.zip",
+		"wheels.yml/wheels.zip",
+		"more.yml/wheels.zip",
+		"x.ZIP",
+	}
 	for i, file := range set.Files {
-		if file.Name != want[i] || filepath.Dir(file.Path) != f.cache.dir || int64(len(read(t, file.Path))) != file.Size || filepath.Base(file.Path) != file.SHA256 {
+		if file.Name != want[i] || filepath.Dir(file.Path) != f.cache.dir ||
+			int64(len(read(t, file.Path))) != file.Size ||
+			filepath.Base(file.Path) != file.SHA256 {
 			t.Errorf("%+v, want name %s", file, want[i])
 		}
 	}
@@ -69,12 +84,36 @@ func TestDownload(t *testing.T) {
 // What can't be had for good is told; the rest is there.
 func TestDownloadProblems(t *testing.T) {
 	h := newHub(t)
-	wrong := art{id: 12, name: "digest", data: []byte("bytes"), digest: "sha256:" + strings.Repeat("ab", 32)}
+	wrong := art{
+		id:     12,
+		name:   "digest",
+		data:   []byte("bytes"),
+		digest: "sha256:" + strings.Repeat("ab", 32),
+	}
 	short := art{id: 13, name: "short", data: []byte("half"), size: 8, digest: wrong.digest}
-	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "good"), wrong, short,
-		art{id: 14, name: "old", expired: true}, art{id: 15, name: "older", status: 410}, art{id: 16, name: "lost", status: 404}, art{id: 17, name: "locked", status: 403},
-		art{id: 18, name: "huge", size: 101 << 10}, art{id: 19, name: "liar", data: make([]byte, 102<<10), size: 5, digest: "-"},
-		blob(20, "without a digest"))}
+	h.runs = []run{done(
+		1,
+		"wheels.yml",
+		"push",
+		blob(11, "good"),
+		wrong,
+		short,
+		art{
+			id:      14,
+			name:    "old",
+			expired: true,
+		},
+		art{id: 15, name: "older", status: 410},
+		art{id: 16, name: "lost", status: 404},
+		art{id: 17, name: "locked", status: 403},
+		art{
+			id:   18,
+			name: "huge",
+			size: 101 << 10,
+		},
+		art{id: 19, name: "liar", data: make([]byte, 102<<10), size: 5, digest: "-"},
+		blob(20, "without a digest"),
+	)}
 	h.runs[0].arts[9].digest = "-"
 	f, c := fetcher(t, Options{MaxItem: 100 << 10}), h.client()
 	found := head(t, f, c)
@@ -97,7 +136,10 @@ func TestDownloadProblems(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got[name], says)
 		}
 	}
-	if len(got) != 9 || len(set.Files) != 2 || set.Files[0].Name != "good.zip" || set.Files[1].Name != "without a digest.zip" || h.fetch[14] != 0 || h.fetch[18] != 0 {
+	if len(got) != 9 || len(set.Files) != 2 || set.Files[0].Name != "good.zip" ||
+		set.Files[1].Name != "without a digest.zip" ||
+		h.fetch[14] != 0 ||
+		h.fetch[18] != 0 {
 		t.Errorf("problems %v, files %v", got, set.Files)
 	}
 	if cached, parts := left(t, f); len(cached) != 2 || len(parts) != 0 {
@@ -110,14 +152,19 @@ func TestDownloadTotal(t *testing.T) {
 	h := newHub(t)
 	var arts []art
 	for i, name := range []string{"a", "b", "c", "d"} {
-		arts = append(arts, art{id: int64(11 + i), name: name, data: bytes.Repeat([]byte(name), 1000)})
+		arts = append(
+			arts,
+			art{id: int64(11 + i), name: name, data: bytes.Repeat([]byte(name), 1000)},
+		)
 	}
 	arts[3].data = []byte("small")
 	h.runs = []run{done(1, "wheels.yml", "push", arts...)}
 	f, c := fetcher(t, Options{MaxTotal: 2500}), h.client()
 	for range 2 {
 		set, err := f.Download(t.Context(), c, head(t, f, c))
-		if err != nil || len(set.Files) != 3 || len(set.Problems) != 1 || set.Problems[0].Name != "c" || !strings.Contains(set.Problems[0].Reason, "limit of 2.4 KiB") {
+		if err != nil || len(set.Files) != 3 || len(set.Problems) != 1 ||
+			set.Problems[0].Name != "c" ||
+			!strings.Contains(set.Problems[0].Reason, "limit of 2.4 KiB") {
 			t.Fatalf("%+v, %v", set, err)
 		}
 		set.Close()
@@ -131,7 +178,8 @@ func TestDownloadTransient(t *testing.T) {
 	f, c := fetcher(t, Options{}), h.client()
 	found := head(t, f, c)
 	h.down = 1000
-	if set, err := f.Download(t.Context(), c, found); set != nil || github.Classify(err).Kind != github.Retry {
+	if set, err := f.Download(t.Context(), c, found); set != nil ||
+		github.Classify(err).Kind != github.Retry {
 		t.Errorf("502: %v, %v", set, err)
 	}
 	h.down = 0
@@ -142,7 +190,8 @@ func TestDownloadTransient(t *testing.T) {
 	set.Close()
 	h.limit = true
 	found.Items = append(found.Items, Item{ID: 13, Name: "c", url: found.Items[0].url + "?"})
-	if set, err := f.Download(t.Context(), c, found); set != nil || github.Classify(err).Kind != github.After {
+	if set, err := f.Download(t.Context(), c, found); set != nil ||
+		github.Classify(err).Kind != github.After {
 		t.Errorf("limited: %v, %v", set, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -180,7 +229,8 @@ func TestDownloadTogether(t *testing.T) {
 			t.Error("an empty file")
 		}
 		s.Close()
-		if cached, _ := left(t, f); i < len(sets)-1 && len(cached) != 2 || i == len(sets)-1 && len(cached) != 0 {
+		if cached, _ := left(t, f); i < len(sets)-1 && len(cached) != 2 ||
+			i == len(sets)-1 && len(cached) != 0 {
 			t.Errorf("after %d closes: %v", i+1, cached)
 		}
 	}
@@ -257,7 +307,9 @@ func TestReleaseDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	set, err := f.Download(t.Context(), c, found)
-	if err != nil || len(set.Files) != 1 || set.Files[0].Name != "widget.whl" || len(set.Problems) != 1 || !strings.Contains(set.Problems[0].Reason, "truncated") {
+	if err != nil || len(set.Files) != 1 || set.Files[0].Name != "widget.whl" ||
+		len(set.Problems) != 1 ||
+		!strings.Contains(set.Problems[0].Reason, "truncated") {
 		t.Fatalf("%+v, %v", set, err)
 	}
 	set.Close()

@@ -29,7 +29,8 @@ func TestHead(t *testing.T) {
 		"approval":     {[]run{change(wheels, func(r *run) { r.over = "action_required" })}, nil, nil, home, Waiting, "", "maintainer's approval"},
 		"a deployment": {[]run{change(wheels, func(r *run) { r.status, r.over = "waiting", "" })}, nil, nil, home, Waiting, "", "deployment"},
 		"other events": {[]run{wheels, change(done(2, "nightly.yml", "schedule", blob(21, "x")), func(r *run) { r.status = "in_progress" })}, nil, nil, home, Ready, "wheels/11", ""},
-		// The same commit in another repository, and an artifact whose own record names another origin.
+		// The same commit in another repository, and an artifact whose own record names another
+		// origin.
 		"poisoned run":      {[]run{wheels, change(done(2, "evil.yml", "pull_request", blob(21, "wheels2")), func(r *run) { r.head = fork })}, nil, nil, home, Ready, "wheels/11", ""},
 		"poisoned artifact": {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", origin: fork}, art{id: 12, name: "b", sha: "other"}, blob(13, "c"))}, nil, nil, home, Ready, "c/13", ""},
 		"fork":              {[]run{wheels, change(done(2, "wheels.yml", "pull_request", blob(21, "wheels")), func(r *run) { r.head = fork })}, nil, nil, fork, Ready, "wheels/21", ""},
@@ -50,12 +51,25 @@ func TestHead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
 			h.runs = x.runs
-			found, err := fetcher(t, Options{}).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: x.head, Workflows: x.flows}, x.want)
+			found, err := fetcher(
+				t,
+				Options{},
+			).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: x.head, Workflows: x.flows}, x.want)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found.State != x.state || names(found) != x.items || !strings.Contains(found.Reason, x.reason) || found.Key == "" {
-				t.Errorf("%s %q %q; want %s %q %q", found.State, names(found), found.Reason, x.state, x.items, x.reason)
+			if found.State != x.state || names(found) != x.items ||
+				!strings.Contains(found.Reason, x.reason) ||
+				found.Key == "" {
+				t.Errorf(
+					"%s %q %q; want %s %q %q",
+					found.State,
+					names(found),
+					found.Reason,
+					x.state,
+					x.items,
+					x.reason,
+				)
 			}
 		})
 	}
@@ -66,7 +80,10 @@ func TestHeadByName(t *testing.T) {
 	h := newHub(t)
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "wheels"))}
 	for name, want := range map[string]State{"Octo/Widget": Ready, "someone/widget": Waiting} {
-		found, err := fetcher(t, Options{}).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepo: name}, nil)
+		found, err := fetcher(
+			t,
+			Options{},
+		).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepo: name}, nil)
 		if err != nil || found.State != want {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
@@ -82,12 +99,18 @@ func TestHeadMoreThanAHundredArtifacts(t *testing.T) {
 	h.runs = []run{r}
 	f := fetcher(t, Options{})
 	c := h.client()
-	found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil)
+	found, err := f.Head(
+		t.Context(),
+		c,
+		Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home},
+		nil,
+	)
 	if err != nil || len(found.Items) != 120 || found.Items[119].Name != "wheel-119" {
 		t.Fatalf("%d items, %v", len(found.Items), err)
 	}
 	set, err := f.Download(t.Context(), c, found)
-	if err != nil || len(set.Files) != 120 || len(set.Problems) != 0 || set.Files[119].Name != "wheel-119.zip" {
+	if err != nil || len(set.Files) != 120 || len(set.Problems) != 0 ||
+		set.Files[119].Name != "wheel-119.zip" {
 		t.Fatalf("%v", err)
 	}
 	set.Close()
@@ -98,13 +121,21 @@ func TestKey(t *testing.T) {
 	h := newHub(t)
 	f, c := fetcher(t, Options{}), h.client()
 	key := func() string {
-		found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil)
+		found, err := f.Head(
+			t.Context(),
+			c,
+			Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home},
+			nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return found.Key
 	}
-	h.runs = []run{done(1, "a.yml", "push", blob(11, "x"), blob(12, "y")), done(2, "b.yml", "push", blob(21, "z"))}
+	h.runs = []run{
+		done(1, "a.yml", "push", blob(11, "x"), blob(12, "y")),
+		done(2, "b.yml", "push", blob(21, "z")),
+	}
 	first := key()
 	h.runs[0], h.runs[1] = h.runs[1], h.runs[0]
 	h.runs[1].arts[0], h.runs[1].arts[1] = h.runs[1].arts[1], h.runs[1].arts[0]
@@ -132,15 +163,18 @@ func TestJustAfterTheEvent(t *testing.T) {
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "x"))}
 	f, c := fetcher(t, Options{}), h.client()
 	h.gone = 1
-	if found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil); err != nil || found.State != Waiting {
+	if found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil); err != nil ||
+		found.State != Waiting {
 		t.Errorf("head: %+v, %v", found, err)
 	}
 	h.gone = 1
-	if found, err := f.Run(t.Context(), c, "octo", "widget", 1); err != nil || found.State != Waiting {
+	if found, err := f.Run(t.Context(), c, "octo", "widget", 1); err != nil ||
+		found.State != Waiting {
 		t.Errorf("run: %+v, %v", found, err)
 	}
 	h.gone = 1
-	if found, err := f.Release(t.Context(), c, "octo", "widget", 1); err != nil || found.State != Waiting {
+	if found, err := f.Release(t.Context(), c, "octo", "widget", 1); err != nil ||
+		found.State != Waiting {
 		t.Errorf("release: %+v, %v", found, err)
 	}
 	h.limit = true
@@ -169,7 +203,8 @@ func TestRun(t *testing.T) {
 		r.status, r.over = x.status, x.over
 		h.runs = []run{r}
 		found, err := fetcher(t, Options{}).Run(t.Context(), h.client(), "octo", "widget", 1)
-		if err != nil || found.State != x.want || len(found.Items) != len(x.arts) || len(found.Runs) != 1 {
+		if err != nil || found.State != x.want || len(found.Items) != len(x.arts) ||
+			len(found.Runs) != 1 {
 			t.Errorf("%s: %+v, %v", x.status, found, err)
 		}
 	}
@@ -180,7 +215,9 @@ func TestBase(t *testing.T) {
 	old := blob(41, "wheels")
 	old.expired = true
 	like := &Found{Runs: []Run{{Path: ".github/workflows/wheels.yml"}}}
-	both := &Found{Runs: []Run{{Path: ".github/workflows/wheels.yml"}, {Path: ".github/workflows/docs.yml"}}}
+	both := &Found{
+		Runs: []Run{{Path: ".github/workflows/wheels.yml"}, {Path: ".github/workflows/docs.yml"}},
+	}
 	for name, x := range map[string]struct {
 		runs []run
 		like *Found
@@ -202,8 +239,12 @@ func TestBase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
 			h.runs = x.runs
-			found, err := fetcher(t, Options{}).Base(t.Context(), h.client(), "octo", "widget", "main", "base", x.like)
-			if err != nil || names(found) != x.want || (found.State == Empty) != (x.want == "") || (found.Reason == "") != (x.want != "") {
+			found, err := fetcher(
+				t,
+				Options{},
+			).Base(t.Context(), h.client(), "octo", "widget", "main", "base", x.like)
+			if err != nil || names(found) != x.want || (found.State == Empty) != (x.want == "") ||
+				(found.Reason == "") != (x.want != "") {
 				t.Errorf("%+v, %v; want %q", found, err, x.want)
 			}
 		})
@@ -225,7 +266,8 @@ func TestRelease(t *testing.T) {
 		h := newHub(t)
 		h.assets = x.assets
 		found, err := fetcher(t, Options{}).Release(t.Context(), h.client(), "octo", "widget", 7)
-		if err != nil || found.State != x.state || len(found.Items) != x.items || (x.state != Ready) != (found.Reason != "") {
+		if err != nil || found.State != x.state || len(found.Items) != x.items ||
+			(x.state != Ready) != (found.Reason != "") {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}

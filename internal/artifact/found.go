@@ -22,13 +22,17 @@ const (
 
 // Found is what belongs to one commit, run or release.
 type Found struct {
-	State    State
-	Reason   string    // a sentence for Waiting and Empty; may hold names from outside, to be escaped where it is shown
-	Runs     []Run     // the workflow runs that count, in the order of their ids; none for releases
-	Items    []Item    // by name; for Ready at least one, except where all that there was is in Problems
+	State State
+	// a sentence for Waiting and Empty; may hold names from outside, to be escaped where it is
+	// shown
+	Reason string
+	Runs   []Run // the workflow runs that count, in the order of their ids; none for releases
+	// by name; for Ready at least one, except where all that there was is in Problems
+	Items    []Item
 	Skipped  []Problem // assets that can't hold binaries, artifacts that configuration leaves out
 	Problems []Problem // what should have been judged and is not in Items; Download repeats them
-	Key      string    // hex digest over run ids, attempts, item ids, digests and sizes: equal when nothing changed
+	// hex digest over run ids, attempts, item ids, digests and sizes: equal when nothing changed
+	Key string
 }
 
 // Run is a workflow run.
@@ -82,7 +86,16 @@ func (f *Found) seal(nothing string) *Found {
 }
 
 func itemOf(a github.Artifact, r Run) Item {
-	return Item{ID: a.ID, Name: a.Name, Size: a.Size, Digest: a.Digest, Expired: a.Expired, Run: r.ID, url: a.URL, from: fileName(r.Path)}
+	return Item{
+		ID:      a.ID,
+		Name:    a.Name,
+		Size:    a.Size,
+		Digest:  a.Digest,
+		Expired: a.Expired,
+		Run:     r.ID,
+		url:     a.URL,
+		from:    fileName(r.Path),
+	}
 }
 
 func fileName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

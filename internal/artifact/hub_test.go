@@ -30,7 +30,9 @@ var testPEM = sync.OnceValue(func() []byte {
 	if err != nil {
 		panic(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	return pem.EncodeToMemory(
+		&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
+	)
 })
 
 // repository ids: the base, a fork
@@ -89,7 +91,14 @@ func (h *hub) client() *github.Client {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	app, err := github.New(github.Options{AppID: 1, Key: testPEM(), API: root, Backoff: func(int) time.Duration { return time.Millisecond }})
+	app, err := github.New(
+		github.Options{
+			AppID:   1,
+			Key:     testPEM(),
+			API:     root,
+			Backoff: func(int) time.Duration { return time.Millisecond },
+		},
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -143,7 +152,9 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "actions/runs":
 		list := []any{}
 		for _, x := range slices.Backward(h.runs) {
-			if (q.Get("head_sha") == "" || q.Get("head_sha") == x.sha) && (q.Get("branch") == "" || q.Get("branch") == x.branch) && (q.Get("status") == "" || q.Get("status") == x.over) {
+			if (q.Get("head_sha") == "" || q.Get("head_sha") == x.sha) &&
+				(q.Get("branch") == "" || q.Get("branch") == x.branch) &&
+				(q.Get("status") == "" || q.Get("status") == x.over) {
 				list = append(list, runJSON(x))
 			}
 		}
@@ -169,7 +180,16 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "releases/") && strings.HasSuffix(path, "/assets"):
 		list := []any{}
 		for _, a := range h.assets {
-			list = append(list, j{"id": a.id, "name": a.name, "state": a.state, "size": a.length(), "digest": a.sum()})
+			list = append(
+				list,
+				j{
+					"id":     a.id,
+					"name":   a.name,
+					"state":  a.state,
+					"size":   a.length(),
+					"digest": a.sum(),
+				},
+			)
 		}
 		h.page(w, say, q, "", list)
 	default:
@@ -178,8 +198,12 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 			say(502, j{})
 			return
 		}
-		file := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(path, "actions/artifacts/"), "releases/assets/"), "/zip")
-		if strings.HasPrefix(path, "releases/") && r.Header.Get("Accept") != "application/octet-stream" {
+		file := strings.TrimSuffix(
+			strings.TrimPrefix(strings.TrimPrefix(path, "actions/artifacts/"), "releases/assets/"),
+			"/zip",
+		)
+		if strings.HasPrefix(path, "releases/") &&
+			r.Header.Get("Accept") != "application/octet-stream" {
 			h.t.Errorf("asset asked for with Accept %q", r.Header.Get("Accept"))
 		}
 		id, _ := strconv.ParseInt(file, 10, 64)
@@ -231,7 +255,13 @@ func (h *hub) deliver(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
 }
 
-func (h *hub) page(w http.ResponseWriter, say func(int, any), q url.Values, field string, list []any) {
+func (h *hub) page(
+	w http.ResponseWriter,
+	say func(int, any),
+	q url.Values,
+	field string,
+	list []any,
+) {
 	per, _ := strconv.Atoi(q.Get("per_page"))
 	n, _ := strconv.Atoi(q.Get("page"))
 	lo, hi := min((n-1)*per, len(list)), min(n*per, len(list))
@@ -250,10 +280,24 @@ func runJSON(x run) j {
 	if x.over != "" {
 		over = x.over
 	}
-	out := j{"id": x.id, "run_attempt": 1, "name": strings.TrimSuffix(fileName(x.path), ".yml"), "path": x.path, "event": x.event, "status": x.status, "conclusion": over,
-		"head_sha": x.sha, "head_branch": x.branch, "repository": j{"id": home, "full_name": "octo/widget"}, "head_repository": nil}
+	out := j{
+		"id":              x.id,
+		"run_attempt":     1,
+		"name":            strings.TrimSuffix(fileName(x.path), ".yml"),
+		"path":            x.path,
+		"event":           x.event,
+		"status":          x.status,
+		"conclusion":      over,
+		"head_sha":        x.sha,
+		"head_branch":     x.branch,
+		"repository":      j{"id": home, "full_name": "octo/widget"},
+		"head_repository": nil,
+	}
 	if x.head != 0 {
-		out["head_repository"] = j{"id": x.head, "full_name": map[int64]string{home: "octo/widget", fork: "someone/widget"}[x.head]}
+		out["head_repository"] = j{
+			"id":        x.head,
+			"full_name": map[int64]string{home: "octo/widget", fork: "someone/widget"}[x.head],
+		}
 	}
 	return out
 }
@@ -266,7 +310,14 @@ func artJSON(x run, a art) j {
 	if a.sha != nil {
 		sha = a.sha
 	}
-	return j{"id": a.id, "name": a.name, "size_in_bytes": a.length(), "digest": a.sum(), "expired": a.expired, "workflow_run": j{"id": x.id, "head_sha": sha, "head_repository_id": origin}}
+	return j{
+		"id":            a.id,
+		"name":          a.name,
+		"size_in_bytes": a.length(),
+		"digest":        a.sum(),
+		"expired":       a.expired,
+		"workflow_run":  j{"id": x.id, "head_sha": sha, "head_repository_id": origin},
+	}
 }
 
 func (a art) length() int64 {
@@ -289,7 +340,17 @@ func (a art) sum() any {
 
 // Words for runs: "wheels.yml pull_request" of the head, completed with success.
 func done(id int64, file, event string, arts ...art) run {
-	return run{id: id, path: ".github/workflows/" + file, event: event, status: "completed", over: "success", sha: "head", branch: "fix", head: home, arts: arts}
+	return run{
+		id:     id,
+		path:   ".github/workflows/" + file,
+		event:  event,
+		status: "completed",
+		over:   "success",
+		sha:    "head",
+		branch: "fix",
+		head:   home,
+		arts:   arts,
+	}
 }
 
 func blob(id int64, name string) art {

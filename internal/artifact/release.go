@@ -10,12 +10,44 @@ import (
 )
 
 // suffixes are what an asset that compat can look into is called.
-var suffixes = []string{".whl", ".egg", ".zip", ".conda", ".so", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst",
-	".deb", ".rpm", ".apk", ".jar", ".war", ".aar", ".node", ".nupkg", ".gem", ".a", ".appimage", ".run"}
+var suffixes = []string{
+	".whl",
+	".egg",
+	".zip",
+	".conda",
+	".so",
+	".tar",
+	".tar.gz",
+	".tgz",
+	".tar.bz2",
+	".tbz2",
+	".tar.xz",
+	".txz",
+	".tar.zst",
+	".tzst",
+	".deb",
+	".rpm",
+	".apk",
+	".jar",
+	".war",
+	".aar",
+	".node",
+	".nupkg",
+	".gem",
+	".a",
+	".appimage",
+	".run",
+}
 
-// Release finds the assets of a release. Waiting while one is still being uploaded; Empty when none can hold binaries (checksums, texts and the like
-// are in Skipped). The list can grow after the event: a caller waits until Key stands still.
-func (f *Fetcher) Release(ctx context.Context, c *github.Client, owner, repo string, id int64) (*Found, error) {
+// Release finds the assets of a release. Waiting while one is still being uploaded; Empty when none
+// can hold binaries (checksums, texts and the like are in Skipped). The list can grow after the
+// event: a caller waits until Key stands still.
+func (f *Fetcher) Release(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo string,
+	id int64,
+) (*Found, error) {
 	all, err := c.Assets(ctx, owner, repo, id)
 	found := &Found{}
 	switch {
@@ -23,19 +55,34 @@ func (f *Fetcher) Release(ctx context.Context, c *github.Client, owner, repo str
 		found.State, found.Reason = Waiting, "GitHub doesn't know the release (yet)."
 		return found.seal(""), nil
 	case errors.Is(err, github.ErrTooMany):
-		found.Problems = append(found.Problems, Problem{"release", fmt.Sprintf("The release has more assets than compat reads (%d).", len(all))})
+		found.Problems = append(
+			found.Problems,
+			Problem{
+				"release",
+				fmt.Sprintf("The release has more assets than compat reads (%d).", len(all)),
+			},
+		)
 	case err != nil:
 		return nil, wrap("look at a release", err)
 	}
 	for _, a := range all {
 		switch {
 		case a.State != "uploaded":
-			found.State, found.Reason = Waiting, fmt.Sprintf("The asset %q is still being uploaded.", a.Name)
+			found.State, found.Reason = Waiting, fmt.Sprintf(
+				"The asset %q is still being uploaded.",
+				a.Name,
+			)
 		case !holdsBinaries(a.Name):
-			found.Skipped = append(found.Skipped, Problem{a.Name, "not a kind of file that holds binaries"})
+			found.Skipped = append(
+				found.Skipped,
+				Problem{a.Name, "not a kind of file that holds binaries"},
+			)
 			continue
 		}
-		found.Items = append(found.Items, Item{ID: a.ID, Name: a.Name, Size: a.Size, Digest: a.Digest, Asset: true, url: a.URL})
+		found.Items = append(
+			found.Items,
+			Item{ID: a.ID, Name: a.Name, Size: a.Size, Digest: a.Digest, Asset: true, url: a.URL},
+		)
 	}
 	if len(found.Skipped) > 0 {
 		return found.seal("The release has no asset that could hold binaries."), nil
@@ -43,7 +90,8 @@ func (f *Fetcher) Release(ctx context.Context, c *github.Client, owner, repo str
 	return found.seal("The release has no assets."), nil
 }
 
-// holdsBinaries judges by name: a known suffix, a versioned library (libx.so.1.2), or a program named after its system (tool-1.2-linux-amd64).
+// holdsBinaries judges by name: a known suffix, a versioned library (libx.so.1.2), or a program
+// named after its system (tool-1.2-linux-amd64).
 func holdsBinaries(name string) bool {
 	n := strings.ToLower(name)
 	for _, s := range suffixes {
@@ -51,7 +99,8 @@ func holdsBinaries(name string) bool {
 			return true
 		}
 	}
-	if _, version, ok := strings.Cut(n, ".so."); ok && version != "" && strings.Trim(version, "0123456789.") == "" {
+	if _, version, ok := strings.Cut(n, ".so."); ok && version != "" &&
+		strings.Trim(version, "0123456789.") == "" {
 		return true
 	}
 	tail := n[strings.LastIndexByte(n, '.')+1:]

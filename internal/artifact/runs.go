@@ -15,18 +15,25 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// events are the triggers of runs that build a head, the most telling first: where two runs of one workflow keep artifacts
-// of the same name, the one of the earlier event counts.
-var events = []string{"pull_request", "merge_group", "push", "pull_request_target", "workflow_dispatch"}
+// events are the triggers of runs that build a head, the most telling first: where two runs of one
+// workflow keep artifacts of the same name, the one of the earlier event counts.
+var events = []string{
+	"pull_request",
+	"merge_group",
+	"push",
+	"pull_request_target",
+	"workflow_dispatch",
+}
 
-// missing is a 404. Just after an event GitHub may not know a commit, a run or a release yet, so it means "nothing yet".
+// missing is a 404. Just after an event GitHub may not know a commit, a run or a release yet, so it
+// means "nothing yet".
 func missing(err error) bool {
 	var e *gh.ErrorResponse
 	return errors.As(err, &e) && e.Response.StatusCode == http.StatusNotFound
 }
 
-// from says whether a run comes from a repository: the check against artifact poisoning. A head repository that was deleted has the id 0 in
-// the pull request and none in the run; these match.
+// from says whether a run comes from a repository: the check against artifact poisoning. A head
+// repository that was deleted has the id 0 in the pull request and none in the run; these match.
 func from(r Run, repoID int64, full string) bool {
 	if repoID == 0 && full != "" {
 		return strings.EqualFold(r.HeadName, full)
@@ -34,7 +41,8 @@ func from(r Run, repoID int64, full string) bool {
 	return r.HeadRepository == repoID
 }
 
-// selected says whether a workflow is one of those that configuration names by file, path or name (globs); none: all are.
+// selected says whether a workflow is one of those that configuration names by file, path or name
+// (globs); none: all are.
 func selected(r Run, workflows []string) bool {
 	return len(workflows) == 0 || matches(workflows, r.Path, fileName(r.Path), r.Name)
 }
@@ -42,7 +50,8 @@ func selected(r Run, workflows []string) bool {
 // Selects says whether an entry of workflows: in .github/compat.yml means the workflow of a run.
 func Selects(glob string, r Run) bool { return selected(r, []string{glob}) }
 
-// matches says whether any glob matches any of the names. A glob that can't be parsed is compared as text; configuration reports it.
+// matches says whether any glob matches any of the names. A glob that can't be parsed is compared
+// as text; configuration reports it.
 func matches(globs []string, names ...string) bool {
 	for _, g := range globs {
 		for _, n := range names {
@@ -54,8 +63,8 @@ func matches(globs []string, names ...string) bool {
 	return false
 }
 
-// newest keeps of each workflow and event the run with the highest id, in the order of the events. (An attempt isn't a run of its own: GitHub lists a run
-// once, as its newest attempt.)
+// newest keeps of each workflow and event the run with the highest id, in the order of the events.
+// (An attempt isn't a run of its own: GitHub lists a run once, as its newest attempt.)
 func newest(runs []Run, order []string) []Run {
 	type kind struct{ workflow, event string }
 	last := map[kind]Run{}
@@ -86,25 +95,48 @@ func pending(r Run) string {
 	case r.Status == "waiting":
 		return fmt.Sprintf("The workflow run %q waits for a deployment to be approved.", r.Name)
 	}
-	return fmt.Sprintf("The workflow run %q isn't over: %s.", r.Name, strings.ReplaceAll(r.Status, "_", " "))
+	return fmt.Sprintf(
+		"The workflow run %q isn't over: %s.",
+		r.Name,
+		strings.ReplaceAll(r.Status, "_", " "),
+	)
 }
 
-// artifacts adds the artifacts of a run to what was found. Of equal names in one run the newest counts (earlier attempts stay listed),
-// of equal names in two runs of one workflow that of the earlier run in the list.
-func (f *Found) artifacts(ctx context.Context, c *github.Client, owner, repo string, r Run, repoID int64, want []string) error {
+// artifacts adds the artifacts of a run to what was found. Of equal names in one run the newest
+// counts (earlier attempts stay listed), of equal names in two runs of one workflow that of the
+// earlier run in the list.
+func (f *Found) artifacts(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo string,
+	r Run,
+	repoID int64,
+	want []string,
+) error {
 	all, err := c.Artifacts(ctx, owner, repo, r.ID)
 	switch {
 	case missing(err):
 		return nil
 	case errors.Is(err, github.ErrTooMany):
-		f.Problems = append(f.Problems, Problem{r.Name, fmt.Sprintf("The workflow run keeps more artifacts than compat reads (%d).", len(all))})
+		f.Problems = append(
+			f.Problems,
+			Problem{
+				r.Name,
+				fmt.Sprintf(
+					"The workflow run keeps more artifacts than compat reads (%d).",
+					len(all),
+				),
+			},
+		)
 	case err != nil:
 		return fmt.Errorf("artifact: %w", err)
 	}
 	last := map[string]github.Artifact{}
 	for _, a := range all {
-		if a.HeadSHA != "" && a.HeadSHA != r.SHA || a.HeadRepository != 0 && repoID != 0 && a.HeadRepository != repoID {
-			continue // of another head: a list never should, but its bytes would be judged as this one's
+		if a.HeadSHA != "" && a.HeadSHA != r.SHA ||
+			a.HeadRepository != 0 && repoID != 0 && a.HeadRepository != repoID {
+			// of another head: a list never should, but its bytes would be judged as this one's
+			continue
 		}
 		if old, ok := last[a.Name]; !ok || a.ID > old.ID {
 			last[a.Name] = a
@@ -112,11 +144,17 @@ func (f *Found) artifacts(ctx context.Context, c *github.Client, owner, repo str
 	}
 	for _, a := range last {
 		i := itemOf(a, r)
-		if slices.ContainsFunc(f.Items, func(o Item) bool { return o.Name == i.Name && o.from == i.from }) {
+		if slices.ContainsFunc(
+			f.Items,
+			func(o Item) bool { return o.Name == i.Name && o.from == i.from },
+		) {
 			continue
 		}
 		if len(want) > 0 && !matches(want, a.Name) {
-			f.Skipped = append(f.Skipped, Problem{a.Name, "left out by artifacts: in .github/compat.yml"})
+			f.Skipped = append(
+				f.Skipped,
+				Problem{a.Name, "left out by artifacts: in .github/compat.yml"},
+			)
 			continue
 		}
 		f.Items = append(f.Items, i)

@@ -7,20 +7,26 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// RunsForPulls says whether GitHub starts a workflow, told by the text of its file, for every new head of a pull request but for its filters of paths and branches. own: the head
-// is a branch of the repository itself, whose pushes count too. false: for none or only for some (a label, a tag), or the file can't be read.
+// RunsForPulls says whether GitHub starts a workflow, told by the text of its file, for every new
+// head of a pull request but for its filters of paths and branches. own: the head is a branch of
+// the repository itself, whose pushes count too. false: for none or only for some (a label, a tag),
+// or the file can't be read.
 func RunsForPulls(text string, own bool) bool {
 	on := triggers(text)
 	if on == nil {
 		return false
 	}
 	for _, name := range []string{"pull_request", "pull_request_target"} {
-		if filter, there := event(on, name); there && (field(filter, "types") == nil || anyOf(field(filter, "types"), "opened", "synchronize", "reopened")) {
+		if filter, there := event(on, name); there &&
+			(field(filter, "types") == nil || anyOf(field(filter, "types"), "opened", "synchronize", "reopened")) {
 			return true
 		}
 	}
 	push, there := event(on, "push")
-	return own && there && field(push, "branches") == nil && field(push, "branches-ignore") == nil && field(push, "tags") == nil && field(push, "tags-ignore") == nil
+	return own && there && field(push, "branches") == nil &&
+		field(push, "branches-ignore") == nil &&
+		field(push, "tags") == nil &&
+		field(push, "tags-ignore") == nil
 }
 
 // triggers is the value of a workflow's "on"; nil: there is none.
@@ -50,7 +56,8 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// event finds an event among triggers, which are a name, a list of names, or a mapping of names to filters.
+// event finds an event among triggers, which are a name, a list of names, or a mapping of names to
+// filters.
 func event(on *yaml.Node, name string) (filter *yaml.Node, there bool) {
 	if on.Kind == yaml.MappingNode {
 		filter = field(on, name)
@@ -65,7 +72,10 @@ func anyOf(n *yaml.Node, words ...string) bool {
 	case yaml.ScalarNode:
 		return slices.Contains(words, strings.TrimSpace(n.Value))
 	case yaml.SequenceNode:
-		return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Kind == yaml.ScalarNode && slices.Contains(words, c.Value) })
+		return slices.ContainsFunc(
+			n.Content,
+			func(c *yaml.Node) bool { return c.Kind == yaml.ScalarNode && slices.Contains(words, c.Value) },
+		)
 	}
 	return false
 }

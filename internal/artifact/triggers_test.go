@@ -28,13 +28,22 @@ func TestRunsForPulls(t *testing.T) {
 		{"on: [", false, false},
 		{"", false, false},
 	} {
-		if own, fork := RunsForPulls(c.text, true), RunsForPulls(c.text, false); own != c.own || fork != c.fork {
-			t.Errorf("%q: %t for the repository's own branches and %t for forks, want %t and %t", c.text, own, fork, c.own, c.fork)
+		if own, fork := RunsForPulls(c.text, true), RunsForPulls(c.text, false); own != c.own ||
+			fork != c.fork {
+			t.Errorf(
+				"%q: %t for the repository's own branches and %t for forks, want %t and %t",
+				c.text,
+				own,
+				fork,
+				c.own,
+				c.fork,
+			)
 		}
 	}
 }
 
-// Any text has an answer, and what runs for a fork's head runs for the repository's own branches too.
+// Any text has an answer, and what runs for a fork's head runs for the repository's own branches
+// too.
 func FuzzRunsForPulls(f *testing.F) {
 	f.Add("on: [push, pull_request]")
 	f.Add("on:\n  pull_request:\n    types: [labeled]\n")
@@ -44,7 +53,8 @@ func FuzzRunsForPulls(f *testing.F) {
 		if fork && !own {
 			t.Error("runs for a fork's head alone")
 		}
-		if own && !strings.Contains(text, "pu") && !strings.Contains(text, "\\") { // an escape may hide the letters
+		if own && !strings.Contains(text, "pu") &&
+			!strings.Contains(text, "\\") { // an escape may hide the letters
 			t.Error("no event is named")
 		}
 	})

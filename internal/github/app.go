@@ -1,7 +1,8 @@
 // Package github is the one place where clients of GitHub's API are made.
 //
-// An App holds the App's key. It gives out one Client per installation: a go-github client whose transport knows GitHub's rules,
-// and beside it the calls that go-github v60 lacks or does in an unsafe way (lists with digests, GraphQL, downloads).
+// An App holds the App's key. It gives out one Client per installation: a go-github client whose
+// transport knows GitHub's rules, and beside it the calls that go-github v60 lacks or does in an
+// unsafe way (lists with digests, GraphQL, downloads).
 //
 //	app, err := github.New(github.Options{AppID: 12, Key: pem, API: root, Log: log})
 //	c, err := app.Installation(48000001)
@@ -16,7 +17,8 @@
 //   - what was answered before is asked for with its ETag, since an answer without news costs nothing;
 //   - at most ten requests run at once, and comments and reviews keep their distance.
 //
-// What the package never does: sleep until a rate limit ends (the queue does), log or return a token, a key or a signed address.
+// What the package never does: sleep until a rate limit ends (the queue does), log or return a
+// token, a key or a signed address.
 package github
 
 import (
@@ -36,13 +38,16 @@ import (
 
 // Options are what New needs.
 type Options struct {
-	AppID     int64
-	Key       []byte                      // the App's private key, in any form that ParseKey takes
-	API       *url.URL                    // REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
-	Log       *slog.Logger                // nil: silent
-	Transport http.RoundTripper           // below everything, also for downloads; nil: a net/http transport of its own
-	UserAgent string                      // "" : "compat"
-	Backoff   func(try int) time.Duration // before repeat number try of what broke; nil: 150 ms, 600 ms, then 2.4 s
+	AppID int64
+	Key   []byte // the App's private key, in any form that ParseKey takes
+	// REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
+	API *url.URL
+	Log *slog.Logger // nil: silent
+	// below everything, also for downloads; nil: a net/http transport of its own
+	Transport http.RoundTripper
+	UserAgent string // "" : "compat"
+	// before repeat number try of what broke; nil: 150 ms, 600 ms, then 2.4 s
+	Backoff func(try int) time.Duration
 }
 
 // App makes clients. It is safe for concurrent use.
@@ -67,8 +72,8 @@ type Client struct {
 	known *known // shared by the clients of an installation
 }
 
-// New checks the options and makes an App. It opens no connection.
-// It returns an error if the id isn't positive, the key can't be parsed, or API isn't an absolute http or https URL.
+// New checks the options and makes an App. It opens no connection. It returns an error if the id
+// isn't positive, the key can't be parsed, or API isn't an absolute http or https URL.
 func New(o Options) (*App, error) {
 	if o.AppID <= 0 {
 		return nil, fmt.Errorf("github: App id %d is not positive", o.AppID)
@@ -81,7 +86,15 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &api{roots: at, log: o.Log, agent: o.UserAgent, base: o.Transport, idle: idleLimit, wait: o.Backoff, memory: newMemory()}
+	x := &api{
+		roots:  at,
+		log:    o.Log,
+		agent:  o.UserAgent,
+		base:   o.Transport,
+		idle:   idleLimit,
+		wait:   o.Backoff,
+		memory: newMemory(),
+	}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -94,8 +107,19 @@ func New(o Options) (*App, error) {
 	if x.base == nil {
 		x.base = newBase()
 	}
-	a := &App{id: o.AppID, key: key, api: x, clients: map[int64]*Client{}, narrow: map[scope]*Client{}, gates: map[int64]*gate{}}
-	signed, err := ghinstallation.NewAppsTransportWithOptions(x.plain(), a.id, ghinstallation.WithSigner(signer{key}))
+	a := &App{
+		id:      o.AppID,
+		key:     key,
+		api:     x,
+		clients: map[int64]*Client{},
+		narrow:  map[scope]*Client{},
+		gates:   map[int64]*gate{},
+	}
+	signed, err := ghinstallation.NewAppsTransportWithOptions(
+		x.plain(),
+		a.id,
+		ghinstallation.WithSigner(signer{key}),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
@@ -130,8 +154,13 @@ func (a *App) Installation(id int64) (*Client, error) {
 	return c, nil
 }
 
-// newInstallationClient makes a client whose tokens may do what options say; nil: all that the installation grants. The caller holds the lock.
-func (a *App) newInstallationClient(id int64, options *gh.InstallationTokenOptions, k *known) (*Client, error) {
+// newInstallationClient makes a client whose tokens may do what options say; nil: all that the
+// installation grants. The caller holds the lock.
+func (a *App) newInstallationClient(
+	id int64,
+	options *gh.InstallationTokenOptions,
+	k *known,
+) (*Client, error) {
 	auth, err := newTokenAuth(a, id, options)
 	if err != nil {
 		return nil, err
@@ -140,8 +169,8 @@ func (a *App) newInstallationClient(id int64, options *gh.InstallationTokenOptio
 	return &Client{Client: a.api.newClient(tr), api: a.api, tr: tr, known: k}, nil
 }
 
-// Forget drops the client of an installation that was suspended or deleted. Clients handed out before make no call any more:
-// they fail with ErrForgotten. A later Installation makes a new one.
+// Forget drops the client of an installation that was suspended or deleted. Clients handed out
+// before make no call any more: they fail with ErrForgotten. A later Installation makes a new one.
 func (a *App) Forget(id int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,5 +219,6 @@ func (a *App) Bot(ctx context.Context) (string, error) {
 	return slug + "[bot]", nil
 }
 
-// ErrForgotten is what a client answers after App.Forget: the installation was suspended or deleted.
+// ErrForgotten is what a client answers after App.Forget: the installation was suspended or
+// deleted.
 var ErrForgotten = errors.New("github: the installation was suspended or deleted")

@@ -37,7 +37,8 @@ func TestTokensAreSharedAndCarried(t *testing.T) {
 	}
 }
 
-// A token that GitHub would still take for half a minute is not begun with any more; one that it takes for an hour is.
+// A token that GitHub would still take for half a minute is not begun with any more; one that it
+// takes for an hour is.
 func TestTokensAreRenewedEarly(t *testing.T) {
 	for life, want := range map[time.Duration]int{30 * time.Second: 3, time.Hour: 1} {
 		h := newHub(t)
@@ -57,7 +58,8 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 	}
 }
 
-// Fifty calls that meet a revoked token together: each is repeated, one new token is asked for, bodies are sent again whole.
+// Fifty calls that meet a revoked token together: each is repeated, one new token is asked for,
+// bodies are sent again whole.
 func TestRevokedTokenIsReplaced(t *testing.T) {
 	h := newHub(t)
 	var mu sync.Mutex
@@ -78,7 +80,12 @@ func TestRevokedTokenIsReplaced(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			_, _, err := c.Checks.CreateCheckRun(t.Context(), "octo", "widget", gh.CreateCheckRunOptions{Name: "compat", HeadSHA: "abc"})
+			_, _, err := c.Checks.CreateCheckRun(
+				t.Context(),
+				"octo",
+				"widget",
+				gh.CreateCheckRunOptions{Name: "compat", HeadSHA: "abc"},
+			)
 			if err != nil {
 				t.Error(err)
 			}
@@ -136,7 +143,8 @@ func TestTokenRefusals(t *testing.T) {
 		if x.code == 502 && n != tries {
 			t.Errorf("502: %d token requests", n)
 		}
-		if x.code == 429 { // tokens are excepted from a limit's silence, but there is nothing to ask one for
+		// tokens are excepted from a limit's silence, but there is nothing to ask one for
+		if x.code == 429 {
 			_, _, err := c.Repositories.Get(t.Context(), "octo", "widget")
 			if l := (*LimitError)(nil); !errors.As(err, &l) || l.Installation != 5 || n != 1 {
 				t.Errorf("after a limited token: %v, %d token requests", err, n)
@@ -185,10 +193,18 @@ func TestEnterpriseRoot(t *testing.T) {
 		h.prefix = "/api/v3"
 		h.handle = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/api/graphql" {
-				answer(w, 200, map[string]any{"data": map[string]any{"viewer": map[string]any{"login": "me"}}})
+				answer(
+					w,
+					200,
+					map[string]any{"data": map[string]any{"viewer": map[string]any{"login": "me"}}},
+				)
 				return
 			}
-			answer(w, 200, map[string]any{"id": 3, "name": "widget", "owner": map[string]any{"login": "octo"}})
+			answer(
+				w,
+				200,
+				map[string]any{"id": 3, "name": "widget", "owner": map[string]any{"login": "octo"}},
+			)
 		}
 		root, _ := url.Parse(h.api.URL + h.prefix + slash)
 		a, err := New(Options{AppID: 4711, Key: testPEM(), API: root})
@@ -196,20 +212,24 @@ func TestEnterpriseRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := a.Installation(5)
-		if r, err := c.RepositoryByID(t.Context(), 3); err != nil || r.Owner != "octo" || r.Name != "widget" {
+		if r, err := c.RepositoryByID(t.Context(), 3); err != nil || r.Owner != "octo" ||
+			r.Name != "widget" {
 			t.Errorf("%v, %v", r, err)
 		}
 		var out struct{ Viewer struct{ Login string } }
-		if err := c.GraphQL(t.Context(), "query{viewer{login}}", nil, &out); err != nil || out.Viewer.Login != "me" {
+		if err := c.GraphQL(t.Context(), "query{viewer{login}}", nil, &out); err != nil ||
+			out.Viewer.Login != "me" {
 			t.Errorf("%v, %v", out, err)
 		}
-		if h.count("GET /api/v3/repositories/3") != 1 || h.count("POST /api/graphql") != 1 || h.issued != 1 {
+		if h.count("GET /api/v3/repositories/3") != 1 || h.count("POST /api/graphql") != 1 ||
+			h.issued != 1 {
 			t.Errorf("calls %v", h.calls)
 		}
 	}
 }
 
-// An address outside of the root gets no request, whether it comes from a caller, a name with dots, or a redirect.
+// An address outside of the root gets no request, whether it comes from a caller, a name with dots,
+// or a redirect.
 func TestTokensStayHome(t *testing.T) {
 	h := newHub(t)
 	h.prefix = "/api/v3"
@@ -228,7 +248,8 @@ func TestTokensStayHome(t *testing.T) {
 		}
 	}
 	_, _, err := c.Repositories.Get(t.Context(), "octo", "widget")
-	if e := (*gh.ErrorResponse)(nil); !errors.As(err, &e) || e.Response.StatusCode != 307 || strings.Contains(err.Error(), "s3cret") {
+	if e := (*gh.ErrorResponse)(nil); !errors.As(err, &e) || e.Response.StatusCode != 307 ||
+		strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("a redirect to another host: %v", err)
 	}
 }
@@ -263,7 +284,12 @@ func TestNoSecretsInLogsAndErrors(t *testing.T) {
 	var log bytes.Buffer
 	c, _ := h.app(&log).Installation(5)
 	_, _, err1 := c.Repositories.Get(t.Context(), "o", "r")
-	_, _, err2 := c.Download(t.Context(), "repos/o/r/actions/artifacts/1/zip", &bytes.Buffer{}, DownloadOptions{})
+	_, _, err2 := c.Download(
+		t.Context(),
+		"repos/o/r/actions/artifacts/1/zip",
+		&bytes.Buffer{},
+		DownloadOptions{},
+	)
 	h.token = func(w http.ResponseWriter, r *http.Request) { cut() }
 	h.revoke()
 	_, _, err3 := c.Repositories.Get(t.Context(), "o", "r")
@@ -287,7 +313,8 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	a, err := New(Options{AppID: 1, Key: testPEM()})
-	if err != nil || a.Client().BaseURL.String() != publicAPI || a.api.graphql.String() != "https://api.github.com/graphql" {
+	if err != nil || a.Client().BaseURL.String() != publicAPI ||
+		a.api.graphql.String() != "https://api.github.com/graphql" {
 		t.Errorf("defaults: %v, %v", a, err)
 	}
 	if _, err := a.Installation(0); err == nil {

@@ -32,15 +32,16 @@ func (j jwtAuth) send(r *http.Request) (*http.Response, any, error) {
 
 func (j jwtAuth) renew(any) bool { return false }
 
-// tokenAuth is one installation. ghinstallation keeps the token and renews it by its date; one that GitHub refuses before
-// is dropped with its transport, since ghinstallation can't be told.
+// tokenAuth is one installation. ghinstallation keeps the token and renews it by its date; one that
+// GitHub refuses before is dropped with its transport, since ghinstallation can't be told.
 type tokenAuth struct {
 	app *App
 	id  int64
 
-	mu      sync.Mutex
-	now     *ghinstallation.Transport
-	options *gh.InstallationTokenOptions // what the tokens may do; nil: all that the installation grants
+	mu  sync.Mutex
+	now *ghinstallation.Transport
+	// what the tokens may do; nil: all that the installation grants
+	options *gh.InstallationTokenOptions
 }
 
 func newTokenAuth(a *App, id int64, options *gh.InstallationTokenOptions) (*tokenAuth, error) {
@@ -50,11 +51,15 @@ func newTokenAuth(a *App, id int64, options *gh.InstallationTokenOptions) (*toke
 	return t, err
 }
 
-// fresh makes a transport of its own for the installation: one AppsTransport shared by several is a data race
-// (refreshToken writes to it).
+// fresh makes a transport of its own for the installation: one AppsTransport shared by several is a
+// data race (refreshToken writes to it).
 func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
 	base := tokenCalls{t.app.api}
-	signed, err := ghinstallation.NewAppsTransportWithOptions(base, t.app.id, ghinstallation.WithSigner(signer{t.app.key}))
+	signed, err := ghinstallation.NewAppsTransportWithOptions(
+		base,
+		t.app.id,
+		ghinstallation.WithSigner(signer{t.app.key}),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
@@ -71,7 +76,9 @@ func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
 	token, err := tr.Token(r.Context())
 	if err != nil {
 		err = t.tokenError(err)
-		if e := (*TokenError)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity && t.widen(tr, e) {
+		if e := (*TokenError)(nil); errors.As(err, &e) &&
+			e.Status == http.StatusUnprocessableEntity &&
+			t.widen(tr, e) {
 			return t.send(r)
 		}
 		return nil, tr, err
@@ -81,8 +88,9 @@ func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
 	return resp, tr, err
 }
 
-// widen goes on with tokens for all that the installation grants: it has not granted what was asked for (an App that asks for more than it did when it
-// was installed), or the repository is no longer part of it, which its own answers tell best.
+// widen goes on with tokens for all that the installation grants: it has not granted what was asked
+// for (an App that asks for more than it did when it was installed), or the repository is no longer
+// part of it, which its own answers tell best.
 func (t *tokenAuth) widen(used *ghinstallation.Transport, e *TokenError) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +100,13 @@ func (t *tokenAuth) widen(used *ghinstallation.Transport, e *TokenError) bool {
 	if t.options == nil {
 		return false
 	}
-	t.app.api.log.Warn("GitHub gives no narrow token; one for the whole installation is used", "installation", t.id, "message", e.Message)
+	t.app.api.log.Warn(
+		"GitHub gives no narrow token; one for the whole installation is used",
+		"installation",
+		t.id,
+		"message",
+		e.Message,
+	)
 	t.options = nil
 	tr, err := t.fresh()
 	if err != nil {
@@ -102,7 +116,8 @@ func (t *tokenAuth) widen(used *ghinstallation.Transport, e *TokenError) bool {
 	return true
 }
 
-// renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together ask for one new token.
+// renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together
+// ask for one new token.
 func (t *tokenAuth) renew(used any) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +144,11 @@ func (t *tokenAuth) tokenError(err error) error {
 	}
 	var said struct{ Message string }
 	_ = json.Unmarshal(body, &said) // an HTML page has no message
-	return &TokenError{Installation: t.id, Status: he.Response.StatusCode, Message: brief(said.Message)}
+	return &TokenError{
+		Installation: t.id,
+		Status:       he.Response.StatusCode,
+		Message:      brief(said.Message),
+	}
 }
 
 // TokenError says that GitHub gave no token for an installation.
@@ -144,7 +163,12 @@ func (e *TokenError) Error() string {
 	if e.Status == 0 {
 		return fmt.Sprintf("github: no token for installation %d: %v", e.Installation, e.Err)
 	}
-	return fmt.Sprintf("github: no token for installation %d: %d %s", e.Installation, e.Status, e.Message)
+	return fmt.Sprintf(
+		"github: no token for installation %d: %d %s",
+		e.Installation,
+		e.Status,
+		e.Message,
+	)
 }
 
 func (e *TokenError) Unwrap() error { return e.Err }
@@ -153,5 +177,9 @@ func (e *TokenError) Unwrap() error { return e.Err }
 type tokenCalls struct{ *api }
 
 func (x tokenCalls) RoundTrip(r *http.Request) (*http.Response, error) {
-	return x.repeat(r, true, func(r *http.Request) (*http.Response, error) { return x.plain().RoundTrip(r) })
+	return x.repeat(
+		r,
+		true,
+		func(r *http.Request) (*http.Response, error) { return x.plain().RoundTrip(r) },
+	)
 }

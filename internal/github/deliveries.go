@@ -20,9 +20,10 @@ type Delivery struct {
 	At            time.Time
 }
 
-// FailedDeliveries lists the webhooks sent since a time of which no attempt arrived, newest first: one entry for each GUID.
-// What compat itself refused for good (400, 401, 413) isn't among them: asking again would only be refused again.
-// GitHub can be asked again for three days (seven on Enterprise Server), and never does it by itself.
+// FailedDeliveries lists the webhooks sent since a time of which no attempt arrived, newest first:
+// one entry for each GUID. What compat itself refused for good (400, 401, 413) isn't among them:
+// asking again would only be refused again. GitHub can be asked again for three days (seven on
+// Enterprise Server), and never does it by itself.
 func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
 	var order []Delivery
 	settled := map[string]bool{} // GUIDs that arrived or were refused
@@ -40,12 +41,25 @@ func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery
 				old = true
 				continue
 			}
-			if code >= 200 && code < 300 || code == http.StatusBadRequest || code == http.StatusUnauthorized || code == http.StatusRequestEntityTooLarge {
+			if code >= 200 && code < 300 || code == http.StatusBadRequest ||
+				code == http.StatusUnauthorized ||
+				code == http.StatusRequestEntityTooLarge {
 				settled[guid] = true
 			}
 			if !seen[guid] {
 				seen[guid] = true
-				order = append(order, Delivery{ID: d.GetID(), GUID: guid, Event: d.GetEvent(), Action: d.GetAction(), Installation: d.GetInstallationID(), Code: code, At: d.GetDeliveredAt().Time})
+				order = append(
+					order,
+					Delivery{
+						ID:           d.GetID(),
+						GUID:         guid,
+						Event:        d.GetEvent(),
+						Action:       d.GetAction(),
+						Installation: d.GetInstallationID(),
+						Code:         code,
+						At:           d.GetDeliveredAt().Time,
+					},
+				)
 			}
 		}
 		if old || resp.Cursor == "" || resp.Cursor == o.Cursor {
@@ -65,7 +79,8 @@ func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery
 // Redeliver asks GitHub to send a webhook again, under its old GUID.
 func (a *App) Redeliver(ctx context.Context, id int64) error {
 	_, _, err := a.client.Apps.RedeliverHookDelivery(ctx, id)
-	if accepted := (*gh.AcceptedError)(nil); err != nil && !errors.As(err, &accepted) { // go-github's word for 202, which is success
+	if accepted := (*gh.AcceptedError)(nil); err != nil &&
+		!errors.As(err, &accepted) { // go-github's word for 202, which is success
 		return fmt.Errorf("github: redeliver %d: %w", id, err)
 	}
 	return nil

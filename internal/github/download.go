@@ -18,8 +18,9 @@ import (
 
 // DownloadOptions bound and check a download.
 type DownloadOptions struct {
-	Max    int64  // bytes; 0: no limit
-	Accept string // of the first request; "" : GitHub's default. Assets need "application/octet-stream"
+	Max int64 // bytes; 0: no limit
+	// of the first request; "" : GitHub's default. Assets need "application/octet-stream"
+	Accept string
 	Digest string // "sha256:…" that the bytes must have; "" unknown. Other algorithms are ignored
 	Size   int64  // bytes that must come at least; 0 unknown. With Digest it only names the failure
 }
@@ -36,8 +37,9 @@ var (
 
 // DownloadError says why the bytes can't be had. Its Err is one of the errors above.
 type DownloadError struct {
-	Err       error
-	Got, Want int64  // bytes: ErrTruncated came and expected (0 unknown); ErrTooLarge size (-1 unknown) and limit
+	Err error
+	// bytes: ErrTruncated came and expected (0 unknown); ErrTooLarge size (-1 unknown) and limit
+	Got, Want int64
 	GotSum    string // ErrDigest: "sha256:…"
 	WantSum   string
 	Status    int    // ErrRefused
@@ -75,24 +77,35 @@ func (e *DownloadError) fate() Fate {
 	return f
 }
 
-// Rewinder is a destination that can start over. *os.File is one. Into anything else a download that breaks can only be continued,
-// which needs a server that can.
+// Rewinder is a destination that can start over. *os.File is one. Into anything else a download
+// that breaks can only be continued, which needs a server that can.
 type Rewinder interface {
 	io.Writer
 	io.Seeker
 	Truncate(size int64) error
 }
 
-// Download fetches an address of the API whose bytes come by redirect from another host: an artifact, an asset, a log.
-// It replaces go-github's own downloads, which send the token after the redirect or change their client for all.
+// Download fetches an address of the API whose bytes come by redirect from another host: an
+// artifact, an asset, a log. It replaces go-github's own downloads, which send the token after the
+// redirect or change their client for all.
 //
-// The first request carries the token, those after it carry nothing. A connection that breaks, a 404 (GitHub is sometimes late) and a 5xx
-// are tried again, five times in all, from where the bytes ended where that is safe. It returns the size and the SHA-256 in hex.
-// Errors: *DownloadError for bytes that can't be had, *LimitError, and what else Classify knows. No error holds a signed address.
-func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o DownloadOptions) (size int64, sum string, err error) {
+// The first request carries the token, those after it carry nothing. A connection that breaks, a
+// 404 (GitHub is sometimes late) and a 5xx are tried again, five times in all, from where the bytes
+// ended where that is safe. It returns the size and the SHA-256 in hex. Errors: *DownloadError for
+// bytes that can't be had, *LimitError, and what else Classify knows. No error holds a signed
+// address.
+func (c *Client) Download(
+	ctx context.Context,
+	address string,
+	dst io.Writer,
+	o DownloadOptions,
+) (size int64, sum string, err error) {
 	u, err := c.BaseURL.Parse(address)
 	if err != nil || !c.api.holds(u) {
-		return 0, "", fmt.Errorf("github: download: the address is outside of the API %s", c.api.rest)
+		return 0, "", fmt.Errorf(
+			"github: download: the address is outside of the API %s",
+			c.api.rest,
+		)
 	}
 	d := &download{c: c, url: u, dst: dst, o: o, hash: sha256.New()}
 	if alg, hex, ok := strings.Cut(strings.ToLower(o.Digest), ":"); ok && alg == "sha256" {
@@ -116,7 +129,16 @@ func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o 
 		if try == downloadTries || short == shortTries {
 			return 0, "", d.give(again)
 		}
-		c.api.log.DebugContext(ctx, "download broke", "try", try, "bytes", d.n, "because", again.Error())
+		c.api.log.DebugContext(
+			ctx,
+			"download broke",
+			"try",
+			try,
+			"bytes",
+			d.n,
+			"because",
+			again.Error(),
+		)
 		if !sleep(ctx, c.api.wait(try)) {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}
@@ -125,7 +147,9 @@ func (c *Client) Download(ctx context.Context, address string, dst io.Writer, o 
 
 const (
 	downloadTries = 5
-	shortTries    = 3 // answers that end in good order, but too soon: more tries seldom help, and each costs a whole download
+	// answers that end in good order, but too soon: more tries seldom help, and each costs a whole
+	// download
+	shortTries = 3
 )
 
 type download struct {
@@ -191,7 +215,8 @@ func (d *download) start(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusPartialContent:
 		var from, to, total int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &total); err != nil || from != d.n {
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &total); err != nil ||
+			from != d.n {
 			return d.over(again("github: download: the storage continues at the wrong place"))
 		}
 		d.total, d.pieces = total, true
@@ -205,7 +230,8 @@ func (d *download) start(resp *http.Response) error {
 		return d.over(again("github: download: the storage can't continue"))
 	case code == http.StatusGone:
 		return &DownloadError{Err: ErrExpired}
-	case code == http.StatusNotFound, code == http.StatusForbidden: // late, or a link that has run out
+	case code == http.StatusNotFound,
+		code == http.StatusForbidden: // late, or a link that has run out
 		return &againError{&DownloadError{Err: ErrRefused, Status: code}}
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
 		return again("github: download: the storage answered %d", code)
@@ -217,7 +243,10 @@ func (d *download) start(resp *http.Response) error {
 	}
 	if resp.StatusCode == http.StatusOK {
 		d.etag = ""
-		if tag := resp.Header.Get("ETag"); strings.HasPrefix(tag, `"`) { // a weak one promises no bytes
+		if tag := resp.Header.Get("ETag"); strings.HasPrefix(
+			tag,
+			`"`,
+		) { // a weak one promises no bytes
 			d.etag = tag
 		}
 	}
@@ -245,7 +274,11 @@ func (d *download) copy(body io.Reader, alive func()) error {
 			return nil
 		}
 		if err != nil {
-			return again("github: download: the connection broke after %d bytes: %w", d.n, bare(err))
+			return again(
+				"github: download: the connection broke after %d bytes: %w",
+				d.n,
+				bare(err),
+			)
 		}
 	}
 }
@@ -272,7 +305,11 @@ func (d *download) restart() error {
 	if d.n > 0 {
 		r, ok := d.dst.(Rewinder)
 		if !ok {
-			return fmt.Errorf("github: download: broke after %d bytes, and %T can't start over", d.n, d.dst)
+			return fmt.Errorf(
+				"github: download: broke after %d bytes, and %T can't start over",
+				d.n,
+				d.dst,
+			)
 		}
 		if _, err := r.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("github: download: start over: %w", err)
@@ -294,7 +331,8 @@ func (d *download) over(err error) error {
 	return err
 }
 
-// give is the error after the last try. A body that always ends at the same place is cut at its source, not by the network.
+// give is the error after the last try. A body that always ends at the same place is cut at its
+// source, not by the network.
 func (d *download) give(last *againError) error {
 	if len(d.ends) == downloadTries && d.ends[0] > 0 {
 		same := true
@@ -302,7 +340,11 @@ func (d *download) give(last *againError) error {
 			same = same && n == d.ends[0]
 		}
 		if same {
-			return &DownloadError{Err: ErrTruncated, Got: d.ends[0], Want: max(d.o.Size, d.total, 0)}
+			return &DownloadError{
+				Err:  ErrTruncated,
+				Got:  d.ends[0],
+				Want: max(d.o.Size, d.total, 0),
+			}
 		}
 	}
 	var resp *gh.ErrorResponse

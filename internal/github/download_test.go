@@ -43,7 +43,8 @@ func whole(w http.ResponseWriter, r *http.Request) {
 func half(w http.ResponseWriter, from int) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)-from))
 	if from > 0 {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
+		w.Header().
+			Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 		w.WriteHeader(206)
 	}
 	rest := content[from:]
@@ -77,8 +78,10 @@ func TestDownload(t *testing.T) {
 		whole(w, r)
 	})
 	f := file(t)
-	size, sum, err := h.client().Download(t.Context(), zipPath, f, DownloadOptions{Max: int64(len(content)), Digest: "sha256:" + strings.ToUpper(sumOf(content)), Size: int64(len(content))})
-	if err != nil || size != int64(len(content)) || sum != sumOf(content) || !bytes.Equal(written(t, f), content) {
+	size, sum, err := h.client().
+		Download(t.Context(), zipPath, f, DownloadOptions{Max: int64(len(content)), Digest: "sha256:" + strings.ToUpper(sumOf(content)), Size: int64(len(content))})
+	if err != nil || size != int64(len(content)) || sum != sumOf(content) ||
+		!bytes.Equal(written(t, f), content) {
 		t.Errorf("%d %s %v", size, sum, err)
 	}
 	if h.count("storage /blob/1") != 1 || h.count("GET /"+zipPath) != 1 {
@@ -86,7 +89,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// An asset may come from the API itself, and a renamed repository's address is asked with the token again.
+// An asset may come from the API itself, and a renamed repository's address is asked with the token
+// again.
 func TestDownloadWithoutStorage(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -94,13 +98,19 @@ func TestDownloadWithoutStorage(t *testing.T) {
 			t.Errorf("Accept %q", r.Header.Get("Accept"))
 		}
 		if strings.HasPrefix(r.URL.Path, "/repos/") {
-			http.Redirect(w, r, h.api.URL+"/repositories/1/releases/assets/1", http.StatusMovedPermanently)
+			http.Redirect(
+				w,
+				r,
+				h.api.URL+"/repositories/1/releases/assets/1",
+				http.StatusMovedPermanently,
+			)
 			return
 		}
 		whole(w, r)
 	}
 	var b bytes.Buffer
-	_, sum, err := h.client().Download(t.Context(), h.api.URL+"/repos/o/r/releases/assets/1", &b, DownloadOptions{Accept: "application/octet-stream"})
+	_, sum, err := h.client().
+		Download(t.Context(), h.api.URL+"/repos/o/r/releases/assets/1", &b, DownloadOptions{Accept: "application/octet-stream"})
 	if err != nil || sum != sumOf(content) || !bytes.Equal(b.Bytes(), content) {
 		t.Errorf("%v", err)
 	}
@@ -150,7 +160,8 @@ func TestDownloadSurvivesBreaks(t *testing.T) {
 			}
 			f := file(t)
 			size, sum, err := h.client().Download(t.Context(), zipPath, f, o)
-			if err != nil || size != int64(len(content)) || sum != sumOf(content) || !bytes.Equal(written(t, f), content) {
+			if err != nil || size != int64(len(content)) || sum != sumOf(content) ||
+				!bytes.Equal(written(t, f), content) {
 				t.Errorf("%d %s %v", size, sum, err)
 			}
 			if n != x.wantN || ranges != x.ranges {
@@ -173,7 +184,8 @@ func TestDownloadPiecesThatDontFit(t *testing.T) {
 		whole(w, r)
 	})
 	f := file(t)
-	_, sum, err := h.client().Download(t.Context(), zipPath, f, DownloadOptions{Digest: "sha256:" + sumOf(content)})
+	_, sum, err := h.client().
+		Download(t.Context(), zipPath, f, DownloadOptions{Digest: "sha256:" + sumOf(content)})
 	if err != nil || sum != sumOf(content) || !bytes.Equal(written(t, f), content) || n != 3 {
 		t.Errorf("%v after %d requests", err, n)
 	}
@@ -209,7 +221,8 @@ func TestDownloadFailsForGood(t *testing.T) {
 			h := redirecting(t, x.deliver)
 			_, _, err := h.client().Download(t.Context(), zipPath, file(t), x.o)
 			var e *DownloadError
-			if !errors.Is(err, x.want) || !errors.As(err, &e) || !strings.Contains(err.Error(), x.says) {
+			if !errors.Is(err, x.want) || !errors.As(err, &e) ||
+				!strings.Contains(err.Error(), x.says) {
 				t.Fatalf("%v, want %v", err, x.want)
 			}
 			if f := Classify(err); f.Kind == Retry || f.Kind == "" {
@@ -251,7 +264,9 @@ func TestDownloadComesLate(t *testing.T) {
 		}
 		there(w, r)
 	}
-	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil || sum != sumOf(content) || h.issued != 3 {
+	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil ||
+		sum != sumOf(content) ||
+		h.issued != 3 {
 		t.Errorf("%v, %d tokens", err, h.issued)
 	}
 }
@@ -266,7 +281,8 @@ func TestDownloadIsATransientFailure(t *testing.T) {
 		cut()
 	})
 	_, _, err := h.client().Download(t.Context(), zipPath, file(t), DownloadOptions{})
-	if f := Classify(err); f.Kind != Retry || f.Unsure || n != downloadTries || strings.Contains(err.Error(), "s3cret") {
+	if f := Classify(err); f.Kind != Retry || f.Unsure || n != downloadTries ||
+		strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%+v of %v", f, err)
 	}
 	h.storage.Close()
@@ -290,12 +306,14 @@ func TestDownloadStalls(t *testing.T) {
 	a := h.app(nil)
 	a.api.idle = 100 * time.Millisecond
 	c, _ := a.Installation(5)
-	if _, sum, err := c.Download(t.Context(), zipPath, file(t), DownloadOptions{}); err != nil || sum != sumOf(content) {
+	if _, sum, err := c.Download(t.Context(), zipPath, file(t), DownloadOptions{}); err != nil ||
+		sum != sumOf(content) {
 		t.Error(err)
 	}
 }
 
-// A destination that can't start over is told so; one that fails to write isn't blamed on the network.
+// A destination that can't start over is told so; one that fails to write isn't blamed on the
+// network.
 func TestDownloadDestinations(t *testing.T) {
 	n := 0
 	h := redirecting(t, func(w http.ResponseWriter, r *http.Request) {
@@ -304,11 +322,17 @@ func TestDownloadDestinations(t *testing.T) {
 		}
 		whole(w, r)
 	})
-	if _, _, err := h.client().Download(t.Context(), zipPath, struct{ io.Writer }{io.Discard}, DownloadOptions{}); err == nil || !strings.Contains(err.Error(), "can't start over") || n != 1 {
+	if _, _, err := h.client().Download(t.Context(), zipPath, struct{ io.Writer }{io.Discard}, DownloadOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "can't start over") ||
+		n != 1 {
 		t.Errorf("%v after %d requests", err, n)
 	}
 	full := errors.New("no space left on device")
-	if _, _, err := h.client().Download(t.Context(), zipPath, failing{full}, DownloadOptions{}); !errors.Is(err, full) || n != 2 {
+	if _, _, err := h.client().Download(t.Context(), zipPath, failing{full}, DownloadOptions{}); !errors.Is(
+		err,
+		full,
+	) ||
+		n != 2 {
 		t.Errorf("%v after %d requests", err, n)
 	}
 }
@@ -320,7 +344,10 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 // Further redirects are followed without anything, never back to the API with the token.
 func TestDownloadHops(t *testing.T) {
 	var third *httptest.Server
-	h := redirecting(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, third.URL+"/x", http.StatusFound) })
+	h := redirecting(
+		t,
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, third.URL+"/x", http.StatusFound) },
+	)
 	third = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.Header.Get("Referer") != "" {
 			t.Errorf("headers %v", r.Header)
@@ -328,17 +355,22 @@ func TestDownloadHops(t *testing.T) {
 		whole(w, r)
 	}))
 	defer third.Close()
-	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil || sum != sumOf(content) {
+	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil ||
+		sum != sumOf(content) {
 		t.Error(err)
 	}
 	h.deliver = func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, h.api.URL+"/repos/o/secret", http.StatusFound)
 	}
-	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); !errors.Is(err, ErrRefused) {
+	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); !errors.Is(
+		err,
+		ErrRefused,
+	) {
 		t.Errorf("back to the API: %v", err)
 	}
 	h.deliver = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/blob/1", http.StatusFound) }
-	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err == nil || !strings.Contains(err.Error(), "redirects") {
+	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "redirects") {
 		t.Errorf("a loop: %v", err)
 	}
 	if _, _, err := h.client().Download(t.Context(), third.URL+"/x", &bytes.Buffer{}, DownloadOptions{}); err == nil {
@@ -355,7 +387,13 @@ func TestStorageHosts(t *testing.T) {
 		}
 		return r
 	}
-	public, own, plain := at("https://api.github.com"), at("https://ghe.example/api/v3/"), at("http://127.0.0.1:8080")
+	public, own, plain := at(
+		"https://api.github.com",
+	), at(
+		"https://ghe.example/api/v3/",
+	), at(
+		"http://127.0.0.1:8080",
+	)
 	for _, x := range []struct {
 		r    roots
 		to   string

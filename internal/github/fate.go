@@ -27,13 +27,16 @@ const (
 
 // Fate is what an error means for the caller.
 type Fate struct {
-	Kind   FateKind      // "" for a nil error
-	After  time.Duration // how long to wait; only with Kind After, and then at least a second
-	Unsure bool          // a write whose answer was lost or was a 5xx: it may have happened, so look before writing again
-	Reason string        // one sentence without secrets; may hold GitHub's words, cut
+	Kind  FateKind      // "" for a nil error
+	After time.Duration // how long to wait; only with Kind After, and then at least a second
+	// a write whose answer was lost or was a 5xx: it may have happened, so look before writing
+	// again
+	Unsure bool
+	Reason string // one sentence without secrets; may hold GitHub's words, cut
 }
 
-// Classify says what an error of this package or of go-github means. Unknown errors are Retry: a job has its own count of attempts.
+// Classify says what an error of this package or of go-github means. Unknown errors are Retry: a
+// job has its own count of attempts.
 func Classify(err error) Fate {
 	if err == nil {
 		return Fate{}
@@ -58,7 +61,11 @@ func Classify(err error) Fate {
 	case errors.As(err, &token):
 		return token.fate()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return Fate{Kind: Retry, Unsure: wrote(err), Reason: "The work was stopped before GitHub answered."}
+		return Fate{
+			Kind:   Retry,
+			Unsure: wrote(err),
+			Reason: "The work was stopped before GitHub answered.",
+		}
 	case errors.As(err, &dl):
 		return dl.fate()
 	case errors.As(err, &graph):
@@ -70,12 +77,20 @@ func Classify(err error) Fate {
 	case errors.As(err, &resp):
 		return status(resp)
 	}
-	return Fate{Kind: Retry, Unsure: wrote(err) && !unsent(err), Reason: "GitHub could not be reached, or its answer broke off."}
+	return Fate{
+		Kind:   Retry,
+		Unsure: wrote(err) && !unsent(err),
+		Reason: "GitHub could not be reached, or its answer broke off.",
+	}
 }
 
 func after(d time.Duration, what string) Fate {
 	d = max(d, time.Second)
-	return Fate{Kind: After, After: d, Reason: fmt.Sprintf("%s for another %s.", what, d.Round(time.Second))}
+	return Fate{
+		Kind:   After,
+		After:  d,
+		Reason: fmt.Sprintf("%s for another %s.", what, d.Round(time.Second)),
+	}
 }
 
 func status(e *gh.ErrorResponse) Fate {
@@ -88,9 +103,17 @@ func status(e *gh.ErrorResponse) Fate {
 			write = q.Method != http.MethodGet && q.Method != http.MethodHead
 		}
 	}
-	f := Fate{Kind: Invalid, Reason: sentence(fmt.Sprintf("GitHub answered %d to %s: %s", code, brief(what), brief(e.Message)))}
+	f := Fate{
+		Kind: Invalid,
+		Reason: sentence(
+			fmt.Sprintf("GitHub answered %d to %s: %s", code, brief(what), brief(e.Message)),
+		),
+	}
 	switch {
-	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusConflict, code == 425:
+	case code == http.StatusUnauthorized,
+		code == http.StatusRequestTimeout,
+		code == http.StatusConflict,
+		code == 425:
 		f.Kind = Retry
 	case code >= 500:
 		f.Kind, f.Unsure = Retry, write
@@ -109,16 +132,32 @@ func status(e *gh.ErrorResponse) Fate {
 // fate of a token request: 404 is a deleted installation, 403 a suspended one.
 func (e *TokenError) fate() Fate {
 	switch {
-	case e.Status == http.StatusNotFound, e.Status == http.StatusGone, e.Status == http.StatusForbidden && strings.Contains(strings.ToLower(e.Message), "suspended"):
+	case e.Status == http.StatusNotFound,
+		e.Status == http.StatusGone,
+		e.Status == http.StatusForbidden && strings.Contains(strings.ToLower(e.Message), "suspended"):
 		return Fate{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
 	case e.Status == http.StatusForbidden:
-		return Fate{Kind: Forbidden, Reason: sentence("GitHub gives the App no token: " + e.Message)}
+		return Fate{
+			Kind:   Forbidden,
+			Reason: sentence("GitHub gives the App no token: " + e.Message),
+		}
 	case e.Status == http.StatusUnauthorized:
-		return Fate{Kind: Retry, Reason: "GitHub refuses the App's signature: check APP_ID, PRIVATE_KEY and the clock of this machine."}
+		return Fate{
+			Kind:   Retry,
+			Reason: "GitHub refuses the App's signature: check APP_ID, PRIVATE_KEY and the clock of this machine.",
+		}
 	case e.Status >= 400 && e.Status < 500:
-		return Fate{Kind: Invalid, Reason: sentence(fmt.Sprintf("GitHub gives the App no token: %d %s", e.Status, e.Message))}
+		return Fate{
+			Kind: Invalid,
+			Reason: sentence(
+				fmt.Sprintf("GitHub gives the App no token: %d %s", e.Status, e.Message),
+			),
+		}
 	}
-	return Fate{Kind: Retry, Reason: "GitHub gave the App no token: it could not be reached, or its answer broke off."}
+	return Fate{
+		Kind:   Retry,
+		Reason: "GitHub gave the App no token: it could not be reached, or its answer broke off.",
+	}
 }
 
 // wrote says whether a failed request was a write; net/http keeps the method in its error.

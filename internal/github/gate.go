@@ -11,7 +11,8 @@ const (
 	atOnce = 10 // requests of one installation; GitHub allows 100 to all replicas together
 
 	// GitHub allows 80 comments and reviews a minute and advises a second between them
-	// (docs.github.com: rate limits for the REST API). A few may go at once, so that a single pull request isn't slow.
+	// (docs.github.com: rate limits for the REST API). A few may go at once, so that a single pull
+	// request isn't slow.
 	contentBurst = 10
 	contentEvery = time.Second
 
@@ -63,7 +64,8 @@ func (g *gate) blocked() time.Time {
 	return g.until
 }
 
-// block remembers a limit answer. Answers without a time last a minute and double while they repeat, as GitHub asks.
+// block remembers a limit answer. Answers without a time last a minute and double while they
+// repeat, as GitHub asks.
 func (g *gate) block(l *LimitError) *LimitError {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +94,8 @@ func (g *gate) open() {
 	}
 }
 
-// space waits until another comment or review is due. When the hour has had enough of them it doesn't wait but fails with a *LimitError for them alone.
+// space waits until another comment or review is due. When the hour has had enough of them it
+// doesn't wait but fails with a *LimitError for them alone.
 func (g *gate) space(ctx context.Context) error {
 	if err := g.check(false); err != nil {
 		return err

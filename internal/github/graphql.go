@@ -15,8 +15,9 @@ import (
 
 const graphBytes = 16 << 20 // no answer of ours comes near
 
-// GraphQL runs one query or mutation and decodes its data into out (nil: ignored). A query is repeated like a GET, a mutation is not.
-// Errors inside a 200 answer become a *GraphQLError; the data that came beside them is decoded all the same.
+// GraphQL runs one query or mutation and decodes its data into out (nil: ignored). A query is
+// repeated like a GET, a mutation is not. Errors inside a 200 answer become a *GraphQLError; the
+// data that came beside them is decoded all the same.
 func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any, out any) error {
 	body, err := json.Marshal(struct {
 		Query     string         `json:"query"`
@@ -28,7 +29,12 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 	if q := strings.TrimSpace(query); strings.HasPrefix(q, "query") || strings.HasPrefix(q, "{") {
 		ctx = context.WithValue(ctx, repeatable{}, true)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.api.graphql.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		c.api.graphql.String(),
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		return fmt.Errorf("github: graphql: %w", err)
 	}
@@ -72,7 +78,8 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 
 // GraphQLFault is one entry of a GraphQL answer's errors.
 type GraphQLFault struct {
-	Type    string // "NOT_FOUND", "FORBIDDEN", "RATE_LIMITED", …; "" for a query that GitHub can't parse
+	// "NOT_FOUND", "FORBIDDEN", "RATE_LIMITED", …; "" for a query that GitHub can't parse
+	Type    string
 	Message string
 }
 
@@ -81,7 +88,12 @@ type GraphQLError struct{ Faults []GraphQLFault }
 
 func (e *GraphQLError) Error() string {
 	f := e.Faults[0]
-	return fmt.Sprintf("github: graphql: %s %s (%d errors)", f.Type, brief(f.Message), len(e.Faults))
+	return fmt.Sprintf(
+		"github: graphql: %s %s (%d errors)",
+		f.Type,
+		brief(f.Message),
+		len(e.Faults),
+	)
 }
 
 func (e *GraphQLError) limited() bool {
@@ -94,13 +106,18 @@ func (e *GraphQLError) limited() bool {
 }
 
 func (e *GraphQLError) fate() Fate {
-	f := Fate{Kind: Invalid, Reason: sentence("GitHub refused a GraphQL request: " + brief(e.Faults[0].Message))}
+	f := Fate{
+		Kind:   Invalid,
+		Reason: sentence("GitHub refused a GraphQL request: " + brief(e.Faults[0].Message)),
+	}
 	switch t := e.Faults[0].Type; {
 	case t == "NOT_FOUND":
 		f.Kind = Missing
 	case t == "FORBIDDEN", t == "INSUFFICIENT_SCOPES":
 		f.Kind = Forbidden
-	case t == "SERVICE_UNAVAILABLE", t == "INTERNAL", strings.Contains(e.Faults[0].Message, "Something went wrong"):
+	case t == "SERVICE_UNAVAILABLE",
+		t == "INTERNAL",
+		strings.Contains(e.Faults[0].Message, "Something went wrong"):
 		f.Kind, f.Unsure = Retry, true
 	}
 	return f

@@ -19,7 +19,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v4"
 
-	"github.com/compat-app/compat/internal/loopback"
+	"github.com/compat-app/compat/internal/test/loopback"
 )
 
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -31,10 +31,13 @@ var testKey = sync.OnceValue(func() *rsa.PrivateKey {
 })
 
 func testPEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(testKey())})
+	return pem.EncodeToMemory(
+		&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(testKey())},
+	)
 }
 
-// hub is GitHub as these tests need it: it gives tokens, takes only the newest of an installation, and hands the rest to handle.
+// hub is GitHub as these tests need it: it gives tokens, takes only the newest of an installation,
+// and hands the rest to handle.
 type hub struct {
 	t       *testing.T
 	api     *httptest.Server
@@ -56,7 +59,8 @@ func newHub(t *testing.T) *hub {
 	h := &hub{t: t, tokens: map[string]string{}, life: time.Hour}
 	h.api = loopback.Server(t, http.HandlerFunc(h.serve))
 	h.storage = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || r.Header.Get("Referer") != "" {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" ||
+			r.Header.Get("Referer") != "" {
 			t.Errorf("storage host got credentials or an address: %v", r.Header)
 		}
 		h.note("storage " + r.URL.Path)
@@ -108,7 +112,14 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 			token := fmt.Sprintf("ghs_%s_%d", id, h.issued) + strings.Repeat("x", 160)
 			h.tokens[id] = token
 			h.mu.Unlock()
-			answer(w, 201, map[string]any{"token": token, "expires_at": time.Now().Add(h.life).UTC().Format(time.RFC3339)})
+			answer(
+				w,
+				201,
+				map[string]any{
+					"token":      token,
+					"expires_at": time.Now().Add(h.life).UTC().Format(time.RFC3339),
+				},
+			)
 			return
 		}
 		h.note(r.Method + " " + r.URL.Path)
@@ -131,14 +142,27 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 
 func (h *hub) checkJWT(signed string) {
 	var c jwt.RegisteredClaims
-	token, err := jwt.ParseWithClaims(signed, &c, func(*jwt.Token) (any, error) { return &testKey().PublicKey, nil })
+	token, err := jwt.ParseWithClaims(
+		signed,
+		&c,
+		func(*jwt.Token) (any, error) { return &testKey().PublicKey, nil },
+	)
 	if err != nil {
 		h.t.Errorf("JWT: %v", err)
 		return
 	}
 	now := time.Now()
-	if token.Method.Alg() != "RS256" || c.Issuer != "4711" || c.IssuedAt.After(now.Add(-30*time.Second)) || c.ExpiresAt.After(now.Add(10*time.Minute)) || c.ExpiresAt.Sub(c.IssuedAt.Time) > 10*time.Minute {
-		h.t.Errorf("JWT: alg %s iss %s iat %v exp %v", token.Method.Alg(), c.Issuer, c.IssuedAt, c.ExpiresAt)
+	if token.Method.Alg() != "RS256" || c.Issuer != "4711" ||
+		c.IssuedAt.After(now.Add(-30*time.Second)) ||
+		c.ExpiresAt.After(now.Add(10*time.Minute)) ||
+		c.ExpiresAt.Sub(c.IssuedAt.Time) > 10*time.Minute {
+		h.t.Errorf(
+			"JWT: alg %s iss %s iat %v exp %v",
+			token.Method.Alg(),
+			c.Issuer,
+			c.IssuedAt,
+			c.ExpiresAt,
+		)
 	}
 }
 
@@ -149,7 +173,12 @@ func (h *hub) app(log io.Writer) *App {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	o := Options{AppID: 4711, Key: testPEM(), API: root, Backoff: func(int) time.Duration { return time.Millisecond }}
+	o := Options{
+		AppID:   4711,
+		Key:     testPEM(),
+		API:     root,
+		Backoff: func(int) time.Duration { return time.Millisecond },
+	}
 	if log != nil {
 		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -41,11 +41,13 @@ func (a *App) Installations(ctx context.Context) ([]Installed, error) {
 // Listed is a repository as the list of an installation has it.
 type Listed struct {
 	Repository
-	Open   bool      // it may have an open pull request: it has an open issue, as GitHub counts pull requests too
+	// it may have an open pull request: it has an open issue, as GitHub counts pull requests too
+	Open   bool
 	Pushed time.Time // when something was pushed last; zero: not said
 }
 
-// ListRepositories lists the repositories of the installation that are not archived. It reads the first 3,000.
+// ListRepositories lists the repositories of the installation that are not archived. It reads the
+// first 3,000.
 func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 	var out []Listed
 	o := &gh.ListOptions{PerPage: perPage}
@@ -59,8 +61,15 @@ func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 				continue
 			}
 			out = append(out, Listed{
-				Repository: Repository{ID: r.GetID(), Owner: r.GetOwner().GetLogin(), Name: r.GetName(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate()},
-				Open:       r.OpenIssuesCount == nil || *r.OpenIssuesCount > 0, Pushed: r.GetPushedAt().Time,
+				Repository: Repository{
+					ID:            r.GetID(),
+					Owner:         r.GetOwner().GetLogin(),
+					Name:          r.GetName(),
+					DefaultBranch: r.GetDefaultBranch(),
+					Private:       r.GetPrivate(),
+				},
+				Open: r.OpenIssuesCount == nil ||
+					*r.OpenIssuesCount > 0, Pushed: r.GetPushedAt().Time,
 			})
 		}
 		if resp.NextPage <= o.Page {
@@ -71,10 +80,20 @@ func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 	return out, nil
 }
 
-// OpenPulls lists the open pull requests of a repository that changed after a time, the newest change first.
-func (c *Client) OpenPulls(ctx context.Context, owner, repo string, since time.Time) ([]*gh.PullRequest, error) {
+// OpenPulls lists the open pull requests of a repository that changed after a time, the newest
+// change first.
+func (c *Client) OpenPulls(
+	ctx context.Context,
+	owner, repo string,
+	since time.Time,
+) ([]*gh.PullRequest, error) {
 	var out []*gh.PullRequest
-	o := &gh.PullRequestListOptions{State: "open", Sort: "updated", Direction: "desc", ListOptions: gh.ListOptions{PerPage: perPage}}
+	o := &gh.PullRequestListOptions{
+		State:       "open",
+		Sort:        "updated",
+		Direction:   "desc",
+		ListOptions: gh.ListOptions{PerPage: perPage},
+	}
 	for range mostPages {
 		some, resp, err := c.PullRequests.List(ctx, owner, repo, o)
 		if err != nil {
@@ -85,7 +104,8 @@ func (c *Client) OpenPulls(ctx context.Context, owner, repo string, since time.T
 				out = append(out, p)
 			}
 		}
-		if resp.NextPage <= o.Page || len(some) > 0 && !some[len(some)-1].GetUpdatedAt().After(since) {
+		if resp.NextPage <= o.Page ||
+			len(some) > 0 && !some[len(some)-1].GetUpdatedAt().After(since) {
 			break
 		}
 		o.Page = resp.NextPage
@@ -95,24 +115,44 @@ func (c *Client) OpenPulls(ctx context.Context, owner, repo string, since time.T
 
 // Concluded says whether a commit has a check run of the App, and none that is still open.
 func (c *Client) Concluded(ctx context.Context, owner, repo, sha string, app int64) (bool, error) {
-	list, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, repo, sha, &gh.ListCheckRunsOptions{AppID: gh.Int64(app), ListOptions: gh.ListOptions{PerPage: perPage}})
+	list, _, err := c.Checks.ListCheckRunsForRef(
+		ctx,
+		owner,
+		repo,
+		sha,
+		&gh.ListCheckRunsOptions{
+			AppID:       gh.Int64(app),
+			ListOptions: gh.ListOptions{PerPage: perPage},
+		},
+	)
 	if err != nil {
 		return false, fmt.Errorf("github: check runs of %.12s: %w", sha, err)
 	}
-	return len(list.CheckRuns) > 0 && !slices.ContainsFunc(list.CheckRuns, func(r *gh.CheckRun) bool { return r.GetStatus() != "completed" }), nil
+	return len(list.CheckRuns) > 0 &&
+		!slices.ContainsFunc(
+			list.CheckRuns,
+			func(r *gh.CheckRun) bool { return r.GetStatus() != "completed" },
+		), nil
 }
 
-// groupBranches begins the names of the branches that GitHub makes for the groups of a merge queue; each is there while its group waits.
+// groupBranches begins the names of the branches that GitHub makes for the groups of a merge queue;
+// each is there while its group waits.
 const groupBranches = "heads/gh-readonly-queue"
 
-// Group is a merge group that waits: its branch, as refs/heads/gh-readonly-queue/BASE/pr-N-SHA, and its head.
+// Group is a merge group that waits: its branch, as refs/heads/gh-readonly-queue/BASE/pr-N-SHA, and
+// its head.
 type Group struct {
 	Ref, SHA string
 }
 
 // Groups lists the merge groups that wait in a repository.
 func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error) {
-	refs, resp, err := c.Git.ListMatchingRefs(ctx, owner, repo, &gh.ReferenceListOptions{Ref: groupBranches})
+	refs, resp, err := c.Git.ListMatchingRefs(
+		ctx,
+		owner,
+		repo,
+		&gh.ReferenceListOptions{Ref: groupBranches},
+	)
 	if resp != nil && resp.StatusCode == http.StatusConflict { // nothing was ever pushed to it
 		return nil, nil
 	}
@@ -131,17 +171,39 @@ func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error
 // newest is how many releases of a repository are looked at.
 const newest = 10
 
-// Releases lists the newest releases of a repository that were made or published after a time; of drafts those that have assets.
-func (c *Client) Releases(ctx context.Context, owner, repo string, since time.Time) ([]*Release, error) {
+// Releases lists the newest releases of a repository that were made or published after a time; of
+// drafts those that have assets.
+func (c *Client) Releases(
+	ctx context.Context,
+	owner, repo string,
+	since time.Time,
+) ([]*Release, error) {
 	all, err := c.releases(ctx, owner, repo, newest)
 	return slices.DeleteFunc(all, func(r *Release) bool {
-		return !r.CreatedAt.After(since) && !r.PublishedAt.After(since) || r.Draft && len(r.Assets) == 0
+		return !r.CreatedAt.After(since) && !r.PublishedAt.After(since) ||
+			r.Draft && len(r.Assets) == 0
 	}), err
 }
 
-// Told says whether a commit, or what refs/tags/… or refs/heads/… names, has a concluded check run of the App with an external id that begins so.
-func (c *Client) Told(ctx context.Context, owner, repo, ref string, app int64, begin string) (bool, error) {
-	list, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, repo, ref, &gh.ListCheckRunsOptions{AppID: gh.Int64(app), Filter: gh.String("all"), ListOptions: gh.ListOptions{PerPage: perPage}})
+// Told says whether a commit, or what refs/tags/… or refs/heads/… names, has a concluded check run
+// of the App with an external id that begins so.
+func (c *Client) Told(
+	ctx context.Context,
+	owner, repo, ref string,
+	app int64,
+	begin string,
+) (bool, error) {
+	list, _, err := c.Checks.ListCheckRunsForRef(
+		ctx,
+		owner,
+		repo,
+		ref,
+		&gh.ListCheckRunsOptions{
+			AppID:       gh.Int64(app),
+			Filter:      gh.String("all"),
+			ListOptions: gh.ListOptions{PerPage: perPage},
+		},
+	)
 	if err != nil {
 		return false, fmt.Errorf("github: check runs of %s: %w", ref, err)
 	}

@@ -35,16 +35,41 @@ const maxJobPages = 3
 
 // Jobs lists the jobs of a workflow run's newest attempt.
 func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job, error) {
-	path := fmt.Sprintf("repos/%s/%s/actions/runs/%d/jobs", url.PathEscape(owner), url.PathEscape(repo), run)
-	list, err := pages(ctx, c.Client, path, url.Values{"filter": {"latest"}}, "jobs", maxJobPages, func(j Job) int64 { return j.ID })
+	path := fmt.Sprintf(
+		"repos/%s/%s/actions/runs/%d/jobs",
+		url.PathEscape(owner),
+		url.PathEscape(repo),
+		run,
+	)
+	list, err := pages(
+		ctx,
+		c.Client,
+		path,
+		url.Values{"filter": {"latest"}},
+		"jobs",
+		maxJobPages,
+		func(j Job) int64 { return j.ID },
+	)
 	if err != nil && !errors.Is(err, ErrTooMany) {
 		return nil, fmt.Errorf("github: list the jobs of run %d: %w", run, err)
 	}
 	return list, nil
 }
 
-// JobLog writes the log of a job that has ended, as text with a time stamp on each line, to dst. The error is that of Download; ErrExpired, and ErrRefused with 404, mean that GitHub no longer has it.
+// JobLog writes the log of a job that has ended, as text with a time stamp on each line, to dst.
+// The error is that of Download; ErrExpired, and ErrRefused with 404, mean that GitHub no longer
+// has it.
 func (c *Client) JobLog(ctx context.Context, owner, repo string, job int64, dst io.Writer) error {
-	_, _, err := c.Download(ctx, fmt.Sprintf("repos/%s/%s/actions/jobs/%d/logs", url.PathEscape(owner), url.PathEscape(repo), job), dst, DownloadOptions{})
+	_, _, err := c.Download(
+		ctx,
+		fmt.Sprintf(
+			"repos/%s/%s/actions/jobs/%d/logs",
+			url.PathEscape(owner),
+			url.PathEscape(repo),
+			job,
+		),
+		dst,
+		DownloadOptions{},
+	)
 	return err
 }

@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// ParseKey reads an RSA private key as people put it into environment variables: PEM in PKCS#1 (as GitHub gives it) or PKCS#8,
-// with real line breaks, with the two characters \n instead of them, with spaces instead of them, quoted, or all of that in base64.
-// The error never holds a byte of the key.
+// ParseKey reads an RSA private key as people put it into environment variables: PEM in PKCS#1 (as
+// GitHub gives it) or PKCS#8, with real line breaks, with the two characters \n instead of them,
+// with spaces instead of them, quoted, or all of that in base64. The error never holds a byte of
+// the key.
 func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	s := strings.Trim(strings.TrimSpace(string(text)), `"'`)
 	s = strings.NewReplacer(`\r`, "", `\n`, "\n", "\r", "").Replace(s)
@@ -23,20 +24,26 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	if !strings.Contains(s, "-----BEGIN") {
 		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
 		if err != nil || !bytes.Contains(raw, []byte("-----BEGIN")) {
-			return nil, errors.New("private key: neither PEM (-----BEGIN RSA PRIVATE KEY-----) nor PEM in base64")
+			return nil, errors.New(
+				"private key: neither PEM (-----BEGIN RSA PRIVATE KEY-----) nor PEM in base64",
+			)
 		}
 		s = string(raw)
 	}
 	block, _ := pem.Decode([]byte(lines(s)))
 	if block == nil {
-		return nil, errors.New("private key: damaged PEM: it needs a BEGIN and an END line and base64 between them")
+		return nil, errors.New(
+			"private key: damaged PEM: it needs a BEGIN and an END line and base64 between them",
+		)
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("private key: neither a PKCS#1 nor a PKCS#8 key without a passphrase")
+		return nil, errors.New(
+			"private key: neither a PKCS#1 nor a PKCS#8 key without a passphrase",
+		)
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {
@@ -45,7 +52,8 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// lines gives PEM that lost its line breaks (to spaces, or to nothing) its BEGIN and END lines back.
+// lines gives PEM that lost its line breaks (to spaces, or to nothing) its BEGIN and END lines
+// back.
 func lines(s string) string {
 	head, rest, ok := strings.Cut(s, "-----BEGIN ")
 	kind, body, ok2 := strings.Cut(rest, "-----")
@@ -53,5 +61,8 @@ func lines(s string) string {
 	if !ok || !ok2 || !ok3 || strings.TrimSpace(head) != "" || strings.Contains(body, ":") {
 		return s
 	}
-	return "-----BEGIN " + kind + "-----\n" + strings.Join(strings.Fields(body), "\n") + "\n-----END " + kind + "-----\n"
+	return "-----BEGIN " + kind + "-----\n" + strings.Join(
+		strings.Fields(body),
+		"\n",
+	) + "\n-----END " + kind + "-----\n"
 }

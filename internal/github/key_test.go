@@ -49,7 +49,10 @@ func TestParseKey(t *testing.T) {
 		"EC":        string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 		"encrypted": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----",
 	} {
-		if _, err := ParseKey([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "private key: ") || strings.Contains(err.Error(), "MII") || strings.Contains(err.Error(), "\n") {
+		if _, err := ParseKey([]byte(text)); err == nil ||
+			!strings.HasPrefix(err.Error(), "private key: ") ||
+			strings.Contains(err.Error(), "MII") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// knownFor is how long a repository's name and default branch are believed. An event tells of a change at once; this bounds what a lost
-// event costs, and another replica that did not get it.
+// knownFor is how long a repository's name and default branch are believed. An event tells of a
+// change at once; this bounds what a lost event costs, and another replica that did not get it.
 const knownFor = 2 * time.Minute
 
 // known holds the repositories of one installation.
@@ -44,7 +44,8 @@ func (c *Client) KnownRepository(ctx context.Context, id int64) (*Repository, er
 	return r, nil
 }
 
-// ForgetRepository has the next KnownRepository ask GitHub: the repository was renamed, moved, or is not where it was.
+// ForgetRepository has the next KnownRepository ask GitHub: the repository was renamed, moved, or
+// is not where it was.
 func (c *Client) ForgetRepository(id int64) {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()

@@ -9,12 +9,15 @@ import (
 )
 
 const (
-	vagueWait = time.Minute      // a limit answer that names no time (docs.github.com: wait at least one minute, then longer)
+	// a limit answer that names no time (docs.github.com: wait at least one minute, then longer)
+	vagueWait = time.Minute
 	vagueMost = 15 * time.Minute // and no longer
-	longest   = 65 * time.Minute // primary limits are per hour; a later time is a mistake of somebody's clock
+	// primary limits are per hour; a later time is a mistake of somebody's clock
+	longest = 65 * time.Minute
 )
 
-// LimitError says that GitHub limits an installation. No call of it is made before Until, with Content no comment and no review.
+// LimitError says that GitHub limits an installation. No call of it is made before Until, with
+// Content no comment and no review.
 type LimitError struct {
 	Installation int64 // 0: the App itself
 	Until        time.Time
@@ -27,11 +30,16 @@ func (e *LimitError) Error() string {
 	if e.Installation != 0 {
 		who = fmt.Sprintf("installation %d", e.Installation)
 	}
-	return fmt.Sprintf("github: %s is rate limited until %s", who, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf(
+		"github: %s is rate limited until %s",
+		who,
+		e.Until.UTC().Format(time.RFC3339),
+	)
 }
 
-// readLimit reads a limit answer; nil when a 403 is about something else. go-github v60 knows neither 429 nor a 403 without its
-// documentation_url. The order is GitHub's: Retry-After, then the reset of an empty budget, then a minute.
+// readLimit reads a limit answer; nil when a 403 is about something else. go-github v60 knows
+// neither 429 nor a 403 without its documentation_url. The order is GitHub's: Retry-After, then the
+// reset of an empty budget, then a minute.
 func readLimit(resp *http.Response, body []byte, now time.Time) *LimitError {
 	h := resp.Header
 	empty := h.Get("X-RateLimit-Remaining") == "0"
@@ -58,7 +66,8 @@ func readLimit(resp *http.Response, body []byte, now time.Time) *LimitError {
 			wait = at.Sub(theirs)
 		}
 	}
-	if reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); wait < 0 && empty && err == nil {
+	if reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); wait < 0 && empty &&
+		err == nil {
 		wait = time.Unix(reset, 0).Sub(theirs)
 	}
 	if wait < 0 {

@@ -55,7 +55,8 @@ func TestReadLimit(t *testing.T) {
 	}
 }
 
-// After a limit answer: no call of that installation, reads and writes, GraphQL and downloads; others go on.
+// After a limit answer: no call of that installation, reads and writes, GraphQL and downloads;
+// others go on.
 func TestLimitSilencesOneInstallation(t *testing.T) {
 	h := newHub(t)
 	limited := true
@@ -72,7 +73,8 @@ func TestLimitSilencesOneInstallation(t *testing.T) {
 	start := time.Now()
 	_, _, err := one.Repositories.Get(t.Context(), "o", "limited")
 	var l *LimitError
-	if !errors.As(err, &l) || l.Installation != 1 || l.Until.Before(start.Add(time.Minute)) || l.Until.After(time.Now().Add(61*time.Second)) {
+	if !errors.As(err, &l) || l.Installation != 1 || l.Until.Before(start.Add(time.Minute)) ||
+		l.Until.After(time.Now().Add(61*time.Second)) {
 		t.Fatalf("bare 429: %v", err)
 	}
 	if f := Classify(err); f.Kind != After || f.After <= 0 || f.After > time.Minute {
@@ -83,7 +85,12 @@ func TestLimitSilencesOneInstallation(t *testing.T) {
 	_, _, e1 := one.Repositories.Get(t.Context(), "o", "other")
 	_, _, e2 := one.Issues.CreateComment(t.Context(), "o", "r", 1, &gh.IssueComment{})
 	e3 := one.GraphQL(t.Context(), "{viewer{login}}", nil, nil)
-	_, _, e4 := one.Download(t.Context(), "repos/o/r/actions/artifacts/1/zip", &bytes.Buffer{}, DownloadOptions{})
+	_, _, e4 := one.Download(
+		t.Context(),
+		"repos/o/r/actions/artifacts/1/zip",
+		&bytes.Buffer{},
+		DownloadOptions{},
+	)
 	for i, err := range []error{e1, e2, e3, e4} {
 		if !errors.As(err, &l) || Classify(err).Kind != After {
 			t.Errorf("call %d: %v", i, err)
@@ -124,12 +131,15 @@ func TestLimitEnds(t *testing.T) {
 	}
 }
 
-// Answers that name no time: a minute, then longer; several at once count once; a good answer ends it.
+// Answers that name no time: a minute, then longer; several at once count once; a good answer ends
+// it.
 func TestVagueLimitsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(1)
 		vague := func() time.Duration {
-			return time.Until(g.block(&LimitError{Vague: true, Until: time.Now().Add(time.Minute)}).Until)
+			return time.Until(
+				g.block(&LimitError{Vague: true, Until: time.Now().Add(time.Minute)}).Until,
+			)
 		}
 		if a, b := vague(), vague(); a != time.Minute || b != time.Minute {
 			t.Errorf("two at once: %v, %v", a, b)
@@ -173,7 +183,8 @@ func TestCommentsKeepTheirDistance(t *testing.T) {
 		g, start := newGate(1), time.Now()
 		var l *LimitError
 		for i := range 501 {
-			if err := g.space(context.Background()); (err != nil) != (i == 500) || err != nil && !errors.As(err, &l) {
+			if err := g.space(context.Background()); (err != nil) != (i == 500) ||
+				err != nil && !errors.As(err, &l) {
 				t.Fatalf("comment %d: %v", i, err)
 			}
 		}
@@ -232,7 +243,8 @@ func TestClassifyForeignErrors(t *testing.T) {
 		"graphql":    {&GraphQLError{[]GraphQLFault{{Type: "NOT_FOUND"}}}, Missing},
 	} {
 		f := Classify(x.err)
-		if f.Kind != x.want || (f.Reason == "") != (x.err == nil) || f.Kind == After && f.After < time.Second {
+		if f.Kind != x.want || (f.Reason == "") != (x.err == nil) ||
+			f.Kind == After && f.After < time.Second {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

@@ -32,7 +32,8 @@ type Artifact struct {
 	CreatedAt time.Time `json:"created_at"`
 	URL       string    `json:"-"` // for Download, below our API root whatever GitHub's answer says
 
-	// Origin, "" and 0 where GitHub doesn't say. Forks and parent share one list, so these are checked before trusting the bytes.
+	// Origin, "" and 0 where GitHub doesn't say. Forks and parent share one list, so these are
+	// checked before trusting the bytes.
 	Run            int64  `json:"-"`
 	HeadSHA        string `json:"-"`
 	HeadBranch     string `json:"-"`
@@ -69,10 +70,19 @@ type Asset struct {
 	URL       string    `json:"-"` // for Download with Accept "application/octet-stream"
 }
 
-// Artifacts lists all artifacts of a workflow run, with those of earlier attempts. With ErrTooMany the first 3,000 come too.
+// Artifacts lists all artifacts of a workflow run, with those of earlier attempts. With ErrTooMany
+// the first 3,000 come too.
 func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) ([]Artifact, error) {
 	path := fmt.Sprintf("repos/%s/%s/actions/", url.PathEscape(owner), url.PathEscape(repo))
-	list, err := pages(ctx, c.Client, fmt.Sprintf("%sruns/%d/artifacts", path, run), nil, "artifacts", mostPages, func(a Artifact) int64 { return a.ID })
+	list, err := pages(
+		ctx,
+		c.Client,
+		fmt.Sprintf("%sruns/%d/artifacts", path, run),
+		nil,
+		"artifacts",
+		mostPages,
+		func(a Artifact) int64 { return a.ID },
+	)
 	for i := range list {
 		list[i].URL = c.BaseURL.String() + fmt.Sprintf("%sartifacts/%d/zip", path, list[i].ID)
 	}
@@ -85,7 +95,15 @@ func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) (
 // Assets lists all files of a release. With ErrTooMany the first 3,000 come too.
 func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) ([]Asset, error) {
 	path := fmt.Sprintf("repos/%s/%s/releases/", url.PathEscape(owner), url.PathEscape(repo))
-	list, err := pages(ctx, c.Client, fmt.Sprintf("%s%d/assets", path, release), nil, "", mostPages, func(a Asset) int64 { return a.ID })
+	list, err := pages(
+		ctx,
+		c.Client,
+		fmt.Sprintf("%s%d/assets", path, release),
+		nil,
+		"",
+		mostPages,
+		func(a Asset) int64 { return a.ID },
+	)
 	for i := range list {
 		list[i].URL = c.BaseURL.String() + fmt.Sprintf("%sassets/%d", path, list[i].ID)
 	}
@@ -95,9 +113,18 @@ func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) 
 	return list, nil
 }
 
-// pages reads a list to its end; field names the list inside an object, "" where the answer is the list itself. An entry that moved
-// to the next page while we read, because a newer one came, is kept once.
-func pages[T any](ctx context.Context, c *gh.Client, path string, filter url.Values, field string, most int, id func(T) int64) ([]T, error) {
+// pages reads a list to its end; field names the list inside an object, "" where the answer is the
+// list itself. An entry that moved to the next page while we read, because a newer one came, is
+// kept once.
+func pages[T any](
+	ctx context.Context,
+	c *gh.Client,
+	path string,
+	filter url.Values,
+	field string,
+	most int,
+	id func(T) int64,
+) ([]T, error) {
 	var out []T
 	seen := map[int64]bool{}
 	for page := 1; ; {

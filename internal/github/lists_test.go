@@ -22,7 +22,8 @@ func paged(h *hub, field string, total int, entry func(i int) map[string]any) ht
 			list = append(list, entry(i))
 		}
 		if page*100 < total {
-			w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, "https://elsewhere.example", r.URL.Path, page+1))
+			w.Header().
+				Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, "https://elsewhere.example", r.URL.Path, page+1))
 		}
 		if field == "" {
 			answer(w, 200, list)
@@ -35,15 +36,30 @@ func paged(h *hub, field string, total int, entry func(i int) map[string]any) ht
 func TestArtifactsAllPages(t *testing.T) {
 	h := newHub(t)
 	h.handle = paged(h, "artifacts", 250, func(i int) map[string]any {
-		return map[string]any{"id": 1 + i/2*2, "name": "a", "size_in_bytes": 5, "digest": "sha256:aa", "expired": i == 249, "archive_download_url": "https://evil.example/zip",
-			"workflow_run": map[string]any{"id": 9, "head_sha": "abc", "head_repository_id": 77, "head_branch": "main"}}
+		return map[string]any{
+			"id":                   1 + i/2*2,
+			"name":                 "a",
+			"size_in_bytes":        5,
+			"digest":               "sha256:aa",
+			"expired":              i == 249,
+			"archive_download_url": "https://evil.example/zip",
+			"workflow_run": map[string]any{
+				"id":                 9,
+				"head_sha":           "abc",
+				"head_repository_id": 77,
+				"head_branch":        "main",
+			},
+		}
 	})
 	list, err := h.client().Artifacts(t.Context(), "o", "r", 9)
 	if err != nil || len(list) != 125 {
 		t.Fatalf("%d, %v", len(list), err)
 	}
 	a := list[124]
-	if a.ID != 249 || a.Digest != "sha256:aa" || a.HeadSHA != "abc" || a.HeadRepository != 77 || a.Run != 9 || a.HeadBranch != "main" || a.Size != 5 {
+	if a.ID != 249 || a.Digest != "sha256:aa" || a.HeadSHA != "abc" || a.HeadRepository != 77 ||
+		a.Run != 9 ||
+		a.HeadBranch != "main" ||
+		a.Size != 5 {
 		t.Errorf("%+v", a)
 	}
 	if want := h.api.URL + "/repos/o/r/actions/artifacts/249/zip"; a.URL != want {
@@ -54,10 +70,17 @@ func TestArtifactsAllPages(t *testing.T) {
 func TestListsEnd(t *testing.T) {
 	h := newHub(t)
 	h.handle = paged(h, "", 100_000, func(i int) map[string]any {
-		return map[string]any{"id": i + 1, "name": "x.whl", "state": "uploaded", "size": 3, "digest": nil}
+		return map[string]any{
+			"id":     i + 1,
+			"name":   "x.whl",
+			"state":  "uploaded",
+			"size":   3,
+			"digest": nil,
+		}
 	})
 	list, err := h.client().Assets(t.Context(), "o", "r", 4)
-	if !errors.Is(err, ErrTooMany) || len(list) != perPage*mostPages || len(h.calls) != mostPages || list[7].URL != h.api.URL+"/repos/o/r/releases/assets/8" {
+	if !errors.Is(err, ErrTooMany) || len(list) != perPage*mostPages || len(h.calls) != mostPages ||
+		list[7].URL != h.api.URL+"/repos/o/r/releases/assets/8" {
 		t.Errorf("%d entries after %d calls, %v", len(list), len(h.calls), err)
 	}
 }
@@ -66,7 +89,8 @@ func TestListsThatAreNone(t *testing.T) {
 	for _, body := range []string{`[]`, `{"artifacts":3}`, `{"artifacts":[{"id":"x"}]}`, `<html>`} {
 		h := newHub(t)
 		h.handle = func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }
-		if list, err := h.client().Artifacts(t.Context(), "o", "r", 9); err == nil || len(list) > 1 {
+		if list, err := h.client().Artifacts(t.Context(), "o", "r", 9); err == nil ||
+			len(list) > 1 {
 			t.Errorf("%s: %v, %v", body, list, err)
 		}
 	}
@@ -75,24 +99,42 @@ func TestListsThatAreNone(t *testing.T) {
 func TestRuns(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
-		run := map[string]any{"id": 9, "run_attempt": 2, "name": "wheels", "path": ".github/workflows/wheels.yml@refs/heads/main", "event": "push", "status": "in_progress", "conclusion": nil,
-			"head_sha": "abc", "head_branch": "main", "repository": map[string]any{"id": 1}, "head_repository": map[string]any{"id": 2, "full_name": "fork/r"}}
+		run := map[string]any{
+			"id":              9,
+			"run_attempt":     2,
+			"name":            "wheels",
+			"path":            ".github/workflows/wheels.yml@refs/heads/main",
+			"event":           "push",
+			"status":          "in_progress",
+			"conclusion":      nil,
+			"head_sha":        "abc",
+			"head_branch":     "main",
+			"repository":      map[string]any{"id": 1},
+			"head_repository": map[string]any{"id": 2, "full_name": "fork/r"},
+		}
 		if strings.HasSuffix(r.URL.Path, "/runs/9") {
 			run["head_repository"] = nil
 			answer(w, 200, run)
 			return
 		}
-		if q := r.URL.Query(); q.Get("head_sha") != "abc" || q.Get("status") != "success" || q.Has("branch") {
+		if q := r.URL.Query(); q.Get("head_sha") != "abc" || q.Get("status") != "success" ||
+			q.Has("branch") {
 			t.Errorf("query %s", r.URL.RawQuery)
 		}
 		answer(w, 200, map[string]any{"workflow_runs": []any{run}})
 	}
 	c := h.client()
 	list, err := c.Runs(t.Context(), "o", "r", RunFilter{SHA: "abc", Status: "success"})
-	if err != nil || len(list) != 1 || list[0].Path != ".github/workflows/wheels.yml" || list[0].HeadName != "fork/r" || list[0].HeadRepository != 2 || list[0].Repository != 1 || list[0].Attempt != 2 {
+	if err != nil || len(list) != 1 || list[0].Path != ".github/workflows/wheels.yml" ||
+		list[0].HeadName != "fork/r" ||
+		list[0].HeadRepository != 2 ||
+		list[0].Repository != 1 ||
+		list[0].Attempt != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if one, err := c.Run(t.Context(), "o", "r", 9); err != nil || one.HeadRepository != 0 || one.Conclusion != "" || one.Status != "in_progress" {
+	if one, err := c.Run(t.Context(), "o", "r", 9); err != nil || one.HeadRepository != 0 ||
+		one.Conclusion != "" ||
+		one.Status != "in_progress" {
 		t.Errorf("%+v, %v", one, err)
 	}
 }
@@ -103,13 +145,21 @@ func TestPullsForHead(t *testing.T) {
 		if q := r.URL.Query(); q.Get("state") != "open" || q.Get("head") != "someone:fix/it" {
 			t.Errorf("query %s", r.URL.RawQuery)
 		}
-		answer(w, 200, []any{map[string]any{"number": 3, "head": map[string]any{"ref": "fix/it"}}, map[string]any{"number": 4, "head": map[string]any{"ref": "other"}}})
+		answer(
+			w,
+			200,
+			[]any{
+				map[string]any{"number": 3, "head": map[string]any{"ref": "fix/it"}},
+				map[string]any{"number": 4, "head": map[string]any{"ref": "other"}},
+			},
+		)
 	}
 	list, err := h.client().PullsForHead(t.Context(), "o", "r", "someone", "fix/it")
 	if err != nil || len(list) != 1 || list[0].GetNumber() != 3 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := h.client().PullsForHead(t.Context(), "o", "r", "", "fix"); err == nil || len(h.calls) != 1 {
+	if _, err := h.client().PullsForHead(t.Context(), "o", "r", "", "fix"); err == nil ||
+		len(h.calls) != 1 {
 		t.Errorf("no owner: %v, %v", err, h.calls)
 	}
 }
@@ -141,7 +191,11 @@ func TestPermission(t *testing.T) {
 
 // What GitHub says of runs and artifacts decodes into what is said, or into an error.
 func FuzzEntries(f *testing.F) {
-	f.Add([]byte(`{"id":1,"name":"a","path":"x.yml@refs/heads/main","digest":null,"workflow_run":{"id":2,"head_repository_id":3},"head_repository":null}`))
+	f.Add(
+		[]byte(
+			`{"id":1,"name":"a","path":"x.yml@refs/heads/main","digest":null,"workflow_run":{"id":2,"head_repository_id":3},"head_repository":null}`,
+		),
+	)
 	f.Add([]byte(`{"workflow_run":null,"repository":{"id":1e3}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, text []byte) {

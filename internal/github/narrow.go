@@ -20,9 +20,21 @@ func (p Purpose) permissions() *gh.InstallationPermissions {
 	read, write := gh.String("read"), gh.String("write")
 	switch p {
 	case Judge:
-		return &gh.InstallationPermissions{Metadata: read, Contents: read, Actions: read, Checks: write, PullRequests: write, Issues: write}
+		return &gh.InstallationPermissions{
+			Metadata:     read,
+			Contents:     read,
+			Actions:      read,
+			Checks:       write,
+			PullRequests: write,
+			Issues:       write,
+		}
 	case Gate:
-		return &gh.InstallationPermissions{Metadata: read, Contents: read, Actions: read, Deployments: write}
+		return &gh.InstallationPermissions{
+			Metadata:    read,
+			Contents:    read,
+			Actions:     read,
+			Deployments: write,
+		}
 	}
 	return &gh.InstallationPermissions{Metadata: read, Contents: read}
 }
@@ -33,8 +45,9 @@ type scope struct {
 	purpose                  Purpose
 }
 
-// Narrow is Installation with tokens that are good for one repository (0: all of the installation) and one purpose: who gets hold of one while a job of a
-// repository runs can do nothing elsewhere. Limits, and what is known of repositories, are shared with the installation's other clients.
+// Narrow is Installation with tokens that are good for one repository (0: all of the installation)
+// and one purpose: who gets hold of one while a job of a repository runs can do nothing elsewhere.
+// Limits, and what is known of repositories, are shared with the installation's other clients.
 func (a *App) Narrow(installation, repository int64, purpose Purpose) (*Client, error) {
 	wide, err := a.Installation(installation)
 	if err != nil {

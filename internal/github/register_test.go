@@ -10,14 +10,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/internal/loopback"
+	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// What Register makes of GitHub's answers. None of its errors holds the code, and none of its requests credentials.
+// What Register makes of GitHub's answers. None of its errors holds the code, and none of its
+// requests credentials.
 func TestRegister(t *testing.T) {
 	const code = "c0de0123456789"
 	app := func(change func(map[string]any)) string {
-		m := map[string]any{"id": 7, "slug": "compat", "name": "compat", "html_url": "WEB/apps/compat", "pem": string(testPEM()), "webhook_secret": "s3cr3t", "client_secret": "no"}
+		m := map[string]any{
+			"id":             7,
+			"slug":           "compat",
+			"name":           "compat",
+			"html_url":       "WEB/apps/compat",
+			"pem":            string(testPEM()),
+			"webhook_secret": "s3cr3t",
+			"client_secret":  "no",
+		}
 		if change != nil {
 			change(m)
 		}
@@ -52,7 +61,9 @@ func TestRegister(t *testing.T) {
 			asked := 0
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked++
-				if r.Method != http.MethodPost || r.URL.Path != "/api/v3/app-manifests/"+code+"/conversions" || r.Header.Get("Authorization") != "" {
+				if r.Method != http.MethodPost ||
+					r.URL.Path != "/api/v3/app-manifests/"+code+"/conversions" ||
+					r.Header.Get("Authorization") != "" {
 					t.Errorf("asked %s %s %v", r.Method, r.URL, r.Header)
 				}
 				for k, v := range c.header {
@@ -71,7 +82,8 @@ func TestRegister(t *testing.T) {
 			case asked > 1 || asked == 0 && c.status != 0:
 				t.Errorf("asked %d times", asked)
 			case c.want != "":
-				if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), code) {
+				if err == nil || !strings.Contains(err.Error(), c.want) ||
+					strings.Contains(err.Error(), code) {
 					t.Errorf("%v, want %q", err, c.want)
 				}
 			case err != nil:
@@ -86,7 +98,8 @@ func TestRegister(t *testing.T) {
 func TestRegisterUnreachable(t *testing.T) {
 	web := &url.URL{Scheme: "http", Host: loopback.Addr(t)}
 	_, err := Register(t.Context(), Options{API: web}, web, "c0de0123456789")
-	if err == nil || errors.Is(err, ErrCode) || strings.Contains(err.Error(), "c0de") || !strings.Contains(err.Error(), "refused") {
+	if err == nil || errors.Is(err, ErrCode) || strings.Contains(err.Error(), "c0de") ||
+		!strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 }

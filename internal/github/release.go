@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Release is a release as far as compat asks about it; go-github v60 doesn't know that one may be immutable.
+// Release is a release as far as compat asks about it; go-github v60 doesn't know that one may be
+// immutable.
 type Release struct {
 	ID          int64     `json:"id"`
 	Tag         string    `json:"tag_name"` // of a draft: the tag that it will make
@@ -24,7 +25,11 @@ type Release struct {
 
 // ReleaseByID reads a release. Drafts are shown to those who may write.
 func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) (*Release, error) {
-	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases/%d", url.PathEscape(owner), url.PathEscape(repo), id), nil)
+	req, err := c.NewRequest(
+		http.MethodGet,
+		fmt.Sprintf("repos/%s/%s/releases/%d", url.PathEscape(owner), url.PathEscape(repo), id),
+		nil,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("github: read release %d: %w", id, err)
 	}
@@ -35,9 +40,13 @@ func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) 
 	return r, nil
 }
 
-// ReleaseBefore is the newest release that was published before another one; of a draft, the newest that is published. nil: there is none among the newest
-// hundred.
-func (c *Client) ReleaseBefore(ctx context.Context, owner, repo string, than *Release) (*Release, error) {
+// ReleaseBefore is the newest release that was published before another one; of a draft, the newest
+// that is published. nil: there is none among the newest hundred.
+func (c *Client) ReleaseBefore(
+	ctx context.Context,
+	owner, repo string,
+	than *Release,
+) (*Release, error) {
 	all, err := c.releases(ctx, owner, repo, perPage)
 	if err != nil {
 		return nil, err
@@ -56,7 +65,16 @@ func (c *Client) ReleaseBefore(ctx context.Context, owner, repo string, than *Re
 
 // releases lists the newest releases, at most a hundred.
 func (c *Client) releases(ctx context.Context, owner, repo string, most int) ([]*Release, error) {
-	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/releases?per_page=%d", url.PathEscape(owner), url.PathEscape(repo), most), nil)
+	req, err := c.NewRequest(
+		http.MethodGet,
+		fmt.Sprintf(
+			"repos/%s/%s/releases?per_page=%d",
+			url.PathEscape(owner),
+			url.PathEscape(repo),
+			most,
+		),
+		nil,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("github: list releases: %w", err)
 	}

@@ -10,9 +10,13 @@ import (
 	"time"
 )
 
-// repeat sends a request until it neither breaks nor meets a gateway error. safe says that doing it twice does no harm;
-// what isn't safe is repeated only when it can't have arrived.
-func (x *api) repeat(r *http.Request, safe bool, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+// repeat sends a request until it neither breaks nor meets a gateway error. safe says that doing it
+// twice does no harm; what isn't safe is repeated only when it can't have arrived.
+func (x *api) repeat(
+	r *http.Request,
+	safe bool,
+	send func(*http.Request) (*http.Response, error),
+) (*http.Response, error) {
 	for try := 1; ; try++ {
 		q, err := replay(r)
 		if err != nil {
@@ -22,7 +26,8 @@ func (x *api) repeat(r *http.Request, safe bool, send func(*http.Request) (*http
 		if err == nil && resp.StatusCode < 300 {
 			err = buffered(resp)
 		}
-		again := err != nil && (broken(err) && safe || unsent(err)) || err == nil && safe && gateway(resp.StatusCode)
+		again := err != nil && (broken(err) && safe || unsent(err)) ||
+			err == nil && safe && gateway(resp.StatusCode)
 		if !again || try == tries || !replayable(r) || r.Context().Err() != nil {
 			if err != nil {
 				return nil, err
@@ -58,7 +63,8 @@ func replayable(r *http.Request) bool {
 
 func gateway(status int) bool { return status == 502 || status == 503 || status == 504 }
 
-// buffered reads a JSON answer so that a connection that breaks in its body is noticed while the request can still be repeated.
+// buffered reads a JSON answer so that a connection that breaks in its body is noticed while the
+// request can still be repeated.
 func buffered(resp *http.Response) error {
 	if !strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		return nil
@@ -90,7 +96,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lost marks an answer that broke off after the request was taken, the way net/http marks a connection that broke.
+// lost marks an answer that broke off after the request was taken, the way net/http marks a
+// connection that broke.
 func lost(r *http.Request, err error) error {
 	op := r.Method[:1] + strings.ToLower(r.Method[1:])
 	if safe(r) {

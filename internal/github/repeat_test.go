@@ -63,7 +63,12 @@ func TestWritesAreNotRepeated(t *testing.T) {
 			h := newHub(t)
 			var n atomic.Int32
 			h.handle = func(w http.ResponseWriter, r *http.Request) { n.Add(1); x.fail(w) }
-			_, _, err := h.client().Checks.CreateCheckRun(t.Context(), "o", "r", gh.CreateCheckRunOptions{Name: "compat", HeadSHA: "abc"})
+			_, _, err := h.client().Checks.CreateCheckRun(
+				t.Context(),
+				"o",
+				"r",
+				gh.CreateCheckRunOptions{Name: "compat", HeadSHA: "abc"},
+			)
 			if f := Classify(err); f.Kind != x.kind || f.Unsure != x.unsure || n.Load() != 1 {
 				t.Errorf("%+v after %d requests, of %v", f, n.Load(), err)
 			}
@@ -90,7 +95,13 @@ func TestUnsentWrite(t *testing.T) {
 	}
 	h.api.Close()
 	c.api.base.(*http.Transport).CloseIdleConnections()
-	_, _, err := c.Issues.CreateComment(t.Context(), "o", "r", 1, &gh.IssueComment{Body: gh.String("x")})
+	_, _, err := c.Issues.CreateComment(
+		t.Context(),
+		"o",
+		"r",
+		1,
+		&gh.IssueComment{Body: gh.String("x")},
+	)
 	if f := Classify(err); f.Kind != Retry || f.Unsure {
 		t.Errorf("%+v of %v", f, err)
 	}

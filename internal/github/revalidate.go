@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	memoryBytes = 32 << 20  // answers of all installations together
-	memoryEntry = 512 << 10 // a pull request has 30 KiB, a page of workflow runs may have megabytes: those are read anew
+	memoryBytes = 32 << 20 // answers of all installations together
+	// a pull request has 30 KiB, a page of workflow runs may have megabytes: those are read anew
+	memoryEntry = 512 << 10
 )
 
-// memory keeps JSON answers with their ETag, the least recently used go first. Each is asked for again, with If-None-Match: a 304 brings no news
-// and doesn't count against the rate limit (docs.github.com: best practices for using the REST API). Installations don't share entries, since
-// what one may see another may not.
+// memory keeps JSON answers with their ETag, the least recently used go first. Each is asked for
+// again, with If-None-Match: a 304 brings no news and doesn't count against the rate limit
+// (docs.github.com: best practices for using the REST API). Installations don't share entries,
+// since what one may see another may not.
 type memory struct {
 	mu    sync.Mutex
 	bytes int
@@ -39,10 +41,15 @@ func newMemory() *memory { return &memory{order: list.New(), at: map[string]*lis
 // immutable are addresses whose answer never changes: a blob, or the tree of a commit, by its hash.
 var immutable = lazyregexp.New(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// conditional makes a GET that was answered before ask for news only; nil: it wasn't, or it isn't one to be kept. now is the answer where there can be
-// no news.
-func (m *memory) conditional(installation int64, q *http.Request) (key string, k *kept, now *http.Response) {
-	if q.Method != http.MethodGet || q.Header.Get("Range") != "" || q.Header.Get("If-None-Match") != "" || !strings.Contains(q.Header.Get("Accept"), "json") {
+// conditional makes a GET that was answered before ask for news only; nil: it wasn't, or it isn't
+// one to be kept. now is the answer where there can be no news.
+func (m *memory) conditional(
+	installation int64,
+	q *http.Request,
+) (key string, k *kept, now *http.Response) {
+	if q.Method != http.MethodGet || q.Header.Get("Range") != "" ||
+		q.Header.Get("If-None-Match") != "" ||
+		!strings.Contains(q.Header.Get("Accept"), "json") {
 		return "", nil, nil
 	}
 	key = fmt.Sprintf("%d %s %s", installation, q.Header.Get("Accept"), q.URL)
@@ -55,7 +62,9 @@ func (m *memory) conditional(installation int64, q *http.Request) (key string, k
 	m.order.MoveToFront(e)
 	k = e.Value.(*kept)
 	if immutable.MatchString(q.URL.Path) {
-		return key, k, k.answer(&http.Response{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: q})
+		return key, k, k.answer(
+			&http.Response{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: q},
+		)
 	}
 	q.Header.Set("If-None-Match", k.tag)
 	return key, k, nil
@@ -85,7 +94,8 @@ func told(name string) bool {
 	return strings.HasPrefix(name, "X-Ratelimit-") || name == "Date"
 }
 
-// settle gives the answer that the caller sees: the one that was kept for a 304, and one that is worth it is kept.
+// settle gives the answer that the caller sees: the one that was kept for a 304, and one that is
+// worth it is kept.
 func (m *memory) settle(key string, k *kept, resp *http.Response) (*http.Response, error) {
 	tag := resp.Header.Get("ETag")
 	switch {

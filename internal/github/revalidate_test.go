@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What was answered is asked for with its ETag; a 304 gives the caller what it was, blobs are not asked for again, and installations share nothing.
+// What was answered is asked for with its ETag; a 304 gives the caller what it was, blobs are not
+// asked for again, and installations share nothing.
 func TestAnswersAreRevalidated(t *testing.T) {
 	h := newHub(t)
 	version, statuses := 1, []int{}
@@ -21,7 +22,17 @@ func TestAnswersAreRevalidated(t *testing.T) {
 		}
 		statuses = append(statuses, 200)
 		w.Header().Set("ETag", tag)
-		answer(w, 200, map[string]any{"sha": fmt.Sprint("v", version), "number": version, "title": strings.Repeat("x", version), "content": "eA==", "encoding": "base64"})
+		answer(
+			w,
+			200,
+			map[string]any{
+				"sha":      fmt.Sprint("v", version),
+				"number":   version,
+				"title":    strings.Repeat("x", version),
+				"content":  "eA==",
+				"encoding": "base64",
+			},
+		)
 	}
 	a := h.app(nil)
 	get := func(installation int64) string {
@@ -31,7 +42,13 @@ func TestAnswersAreRevalidated(t *testing.T) {
 		}
 		p, resp, err := c.PullRequests.Get(t.Context(), "o", "r", 1)
 		if err != nil || resp.StatusCode != 200 || resp.Rate.Remaining != 101-len(statuses) {
-			t.Fatalf("%v, %d, %d remain after %d", err, resp.StatusCode, resp.Rate.Remaining, len(statuses))
+			t.Fatalf(
+				"%v, %d, %d remain after %d",
+				err,
+				resp.StatusCode,
+				resp.Rate.Remaining,
+				len(statuses),
+			)
 		}
 		return p.GetTitle()
 	}
@@ -41,14 +58,16 @@ func TestAnswersAreRevalidated(t *testing.T) {
 		status       int
 	}{{5, 1, 200}, {5, 1, 304}, {6, 1, 200}, {5, 2, 200}, {5, 2, 304}, {6, 2, 200}} {
 		version = step.version
-		if got := get(step.installation); len(got) != version || len(statuses) != i+1 || statuses[i] != step.status {
+		if got := get(step.installation); len(got) != version || len(statuses) != i+1 ||
+			statuses[i] != step.status {
 			t.Errorf("step %d: %q, %v", i, got, statuses)
 		}
 	}
 	before := len(statuses)
 	c, _ := a.Installation(5)
 	for range 3 {
-		if b, _, err := c.Git.GetBlob(t.Context(), "o", "r", strings.Repeat("a", 40)); err != nil || b.GetContent() != "eA==" {
+		if b, _, err := c.Git.GetBlob(t.Context(), "o", "r", strings.Repeat("a", 40)); err != nil ||
+			b.GetContent() != "eA==" {
 			t.Fatalf("%v, %v", b, err)
 		}
 	}
@@ -63,7 +82,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range 200 {
 		m.keep(&kept{key: fmt.Sprint(i), body: make([]byte, memoryEntry)})
 	}
-	if m.bytes > memoryBytes || len(m.at) != m.order.Len() || m.at["199"] == nil || m.at["0"] != nil {
+	if m.bytes > memoryBytes || len(m.at) != m.order.Len() || m.at["199"] == nil ||
+		m.at["0"] != nil {
 		t.Errorf("%d bytes in %d entries", m.bytes, len(m.at))
 	}
 
@@ -78,7 +98,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	c := h.client()
 	for range 2 {
-		if p, _, err := c.PullRequests.Get(t.Context(), "o", "r", 1); err != nil || p.GetTitle() != large {
+		if p, _, err := c.PullRequests.Get(t.Context(), "o", "r", 1); err != nil ||
+			p.GetTitle() != large {
 			t.Fatalf("%d bytes, %v", len(p.GetTitle()), err)
 		}
 	}

@@ -14,13 +14,19 @@ type roots struct {
 	graphql *url.URL
 }
 
-// newRoots takes the REST root as given. GraphQL is beside it, on GitHub Enterprise Server (/api/v3) at /api/graphql.
+// newRoots takes the REST root as given. GraphQL is beside it, on GitHub Enterprise Server
+// (/api/v3) at /api/graphql.
 func newRoots(u *url.URL) (roots, error) {
 	if u == nil {
 		u, _ = url.Parse(publicAPI)
 	}
-	if (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return roots{}, fmt.Errorf("github: API root %q: want http(s)://HOST[/PATH] without user and query", u.Redacted())
+	if (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" ||
+		u.Fragment != "" {
+		return roots{}, fmt.Errorf(
+			"github: API root %q: want http(s)://HOST[/PATH] without user and query",
+			u.Redacted(),
+		)
 	}
 	rest := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/") + "/"}
 	graphql := *rest
@@ -35,9 +41,11 @@ func newRoots(u *url.URL) (roots, error) {
 // public says whether this is GitHub's own service, whose storage hosts are known.
 func (r roots) public() bool { return strings.EqualFold(hostPort(r.rest), "api.github.com:443") }
 
-// holds says whether an address is part of the API. Dot segments never are: they could leave the root behind our back.
+// holds says whether an address is part of the API. Dot segments never are: they could leave the
+// root behind our back.
 func (r roots) holds(u *url.URL) bool {
-	if u.User != nil || !strings.EqualFold(u.Scheme, r.rest.Scheme) || !strings.EqualFold(hostPort(u), hostPort(r.rest)) {
+	if u.User != nil || !strings.EqualFold(u.Scheme, r.rest.Scheme) ||
+		!strings.EqualFold(hostPort(u), hostPort(r.rest)) {
 		return false
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {

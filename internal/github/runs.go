@@ -26,7 +26,8 @@ type Run struct {
 
 	Created time.Time `json:"created_at"` // of the first attempt
 
-	// Where it runs and where its head comes from. HeadRepository is 0 and HeadName "" when that was deleted.
+	// Where it runs and where its head comes from. HeadRepository is 0 and HeadName "" when that
+	// was deleted.
 	Repository     int64  `json:"-"`
 	HeadRepository int64  `json:"-"`
 	HeadName       string `json:"-"` // "owner/name"
@@ -72,7 +73,15 @@ func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]R
 		f.Pages = 10
 	}
 	path := fmt.Sprintf("repos/%s/%s/actions/runs", url.PathEscape(owner), url.PathEscape(repo))
-	list, err := pages(ctx, c.Client, path, q, "workflow_runs", f.Pages, func(r Run) int64 { return r.ID })
+	list, err := pages(
+		ctx,
+		c.Client,
+		path,
+		q,
+		"workflow_runs",
+		f.Pages,
+		func(r Run) int64 { return r.ID },
+	)
 	if err != nil && !errors.Is(err, ErrTooMany) {
 		return nil, fmt.Errorf("github: list workflow runs: %w", err)
 	}
@@ -81,7 +90,11 @@ func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]R
 
 // Run looks one workflow run up.
 func (c *Client) Run(ctx context.Context, owner, repo string, id int64) (*Run, error) {
-	req, err := c.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/actions/runs/%d", url.PathEscape(owner), url.PathEscape(repo), id), nil)
+	req, err := c.NewRequest(
+		http.MethodGet,
+		fmt.Sprintf("repos/%s/%s/actions/runs/%d", url.PathEscape(owner), url.PathEscape(repo), id),
+		nil,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("github: workflow run %d: %w", id, err)
 	}

@@ -15,11 +15,18 @@ import (
 
 const mostHops = 6
 
-// storageHosts hold the artifacts, assets and logs of GitHub's public service (docs.github.com: self-hosted runners, accessible domains).
-var storageHosts = []string{".githubusercontent.com", ".blob.core.windows.net", "codeload.github.com", ".s3.amazonaws.com"}
+// storageHosts hold the artifacts, assets and logs of GitHub's public service (docs.github.com:
+// self-hosted runners, accessible domains).
+var storageHosts = []string{
+	".githubusercontent.com",
+	".blob.core.windows.net",
+	"codeload.github.com",
+	".s3.amazonaws.com",
+}
 
-// allowed says whether bytes may be fetched from an address that a redirect names. GitHub's public API only sends to hosts that are known;
-// another GitHub has storage of its own, over plain http only on this machine or where the API has no TLS either.
+// allowed says whether bytes may be fetched from an address that a redirect names. GitHub's public
+// API only sends to hosts that are known; another GitHub has storage of its own, over plain http
+// only on this machine or where the API has no TLS either.
 func (r roots) allowed(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	if host == "" || u.User != nil {
@@ -27,17 +34,21 @@ func (r roots) allowed(u *url.URL) bool {
 	}
 	if r.public() {
 		for _, h := range storageHosts {
-			if u.Scheme == "https" && (host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h)) {
+			if u.Scheme == "https" &&
+				(host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h)) {
 				return true
 			}
 		}
 		return false
 	}
 	ip := net.ParseIP(host)
-	return u.Scheme == "https" || u.Scheme == "http" && (r.rest.Scheme == "http" || host == "localhost" || ip != nil && ip.IsLoopback())
+	return u.Scheme == "https" ||
+		u.Scheme == "http" &&
+			(r.rest.Scheme == "http" || host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// open follows the redirects by hand: with the token while the address is the API's, and never again after it was not.
+// open follows the redirects by hand: with the token while the address is the API's, and never
+// again after it was not.
 func (d *download) open(ctx context.Context) (*http.Response, error) {
 	x := d.c.api
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -71,10 +82,18 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 			if trusted {
 				return nil, trustedError(err)
 			}
-			return nil, again("github: download: storage host %s: %w", req.URL.Hostname(), bare(err))
+			return nil, again(
+				"github: download: storage host %s: %w",
+				req.URL.Hostname(),
+				bare(err),
+			)
 		}
 		switch resp.StatusCode {
-		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		case http.StatusMovedPermanently,
+			http.StatusFound,
+			http.StatusSeeOther,
+			http.StatusTemporaryRedirect,
+			http.StatusPermanentRedirect:
 			drain(resp)
 			to, err := resp.Location()
 			if err != nil {
@@ -92,7 +111,8 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 	return nil, errors.New("github: download: more than 6 redirects")
 }
 
-// trustedError sorts the errors of the authenticated hop: limits and tokens are final, the transport has repeated the rest already.
+// trustedError sorts the errors of the authenticated hop: limits and tokens are final, the
+// transport has repeated the rest already.
 func trustedError(err error) error {
 	if err = bare(err); broken(err) {
 		return again("github: download: %w", err)
@@ -112,7 +132,8 @@ func apiError(resp *http.Response) error {
 	return fmt.Errorf("github: download: %w", err)
 }
 
-// bare takes net/http's wrapping off an error: it holds the whole address, with the signature that opens it.
+// bare takes net/http's wrapping off an error: it holds the whole address, with the signature that
+// opens it.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -20,13 +20,20 @@ type transport struct {
 	closed atomic.Bool
 }
 
-// RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or those of the connection.
+// RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or
+// those of the connection.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.GetBody != nil {
 		defer r.Body.Close() // copies are sent
 	}
 	if !t.api.holds(r.URL) {
-		return nil, fmt.Errorf("github: %s %s://%s is outside of the API %s: no credentials for it", r.Method, r.URL.Scheme, r.URL.Host, t.api.rest)
+		return nil, fmt.Errorf(
+			"github: %s %s://%s is outside of the API %s: no credentials for it",
+			r.Method,
+			r.URL.Scheme,
+			r.URL.Host,
+			t.api.rest,
+		)
 	}
 	ctx := r.Context()
 	free := t.api.is(r.URL, "rate_limit")
@@ -43,7 +50,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.api.repeat(r, safe(r), func(q *http.Request) (*http.Response, error) {
 		for {
 			resp, used, err := t.once(q, free)
-			if err != nil || resp.StatusCode != http.StatusUnauthorized || renewed || !replayable(r) || !t.auth.renew(used) {
+			if err != nil || resp.StatusCode != http.StatusUnauthorized || renewed ||
+				!replayable(r) ||
+				!t.auth.renew(used) {
 				return resp, err
 			}
 			renewed = true
@@ -96,12 +105,14 @@ type repeatable struct{}
 
 // safe says whether doing a request twice is as good as once.
 func safe(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Context().Value(repeatable{}) != nil
+	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
+		r.Context().Value(repeatable{}) != nil
 }
 
 // creates says whether a POST makes content that people are told of; GitHub limits these most.
 func creates(path string) bool {
-	return strings.HasSuffix(path, "/comments") || strings.HasSuffix(path, "/reviews") || strings.HasSuffix(path, "/replies")
+	return strings.HasSuffix(path, "/comments") || strings.HasSuffix(path, "/reviews") ||
+		strings.HasSuffix(path, "/replies")
 }
 
 // broken says whether an error is the connection's: the request may or may not have arrived.

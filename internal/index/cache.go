@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// memory is the Cache of a process that was given none: the least recently used goes first. It heeds no ttl, since what is kept
-// is a fact about a wheel's bytes.
+// memory is the Cache of a process that was given none: the least recently used goes first. It
+// heeds no ttl, since what is kept is a fact about a wheel's bytes.
 type memory struct {
 	mu    sync.Mutex
 	most  int // bytes

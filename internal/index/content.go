@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
@@ -36,13 +36,23 @@ func (c *content) cause(err error) error { return cmp.Or(c.err, err) }
 
 func (c *content) Close() error { return c.close() }
 
-// openWheel opens a wheel for ranges. One that is hardly larger than its directory, or of an index that sends no ranges, is fetched whole.
+// openWheel opens a wheel for ranges. One that is hardly larger than its directory, or of an index
+// that sends no ranges, is fetched whole.
 func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if f.size > 0 && f.size <= firstWindow {
 		return i.download(ctx, f)
 	}
 	// The end first: the directory is there, and the answer tells the size.
-	resp, err := i.do(ctx, request{url: f.url, header: map[string]string{"Range": fmt.Sprintf("bytes=-%d", firstWindow), "Accept-Encoding": "identity"}})
+	resp, err := i.do(
+		ctx,
+		request{
+			url: f.url,
+			header: map[string]string{
+				"Range":           fmt.Sprintf("bytes=-%d", firstWindow),
+				"Accept-Encoding": "identity",
+			},
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +66,25 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 				return c, err
 			}
 		}
-		return nil, i.errorf(stack.ErrUnavailable, "%s has more than %d MB, and %s sends no ranges of it", unpack.Safe(f.name), i.whole>>20, f.url.Host)
+		return nil, i.errorf(
+			packages.ErrUnavailable,
+			"%s has more than %d MB, and %s sends no ranges of it",
+			unpack.Safe(f.name),
+			i.whole>>20,
+			f.url.Host,
+		)
 	}
 	tail, err := io.ReadAll(io.LimitReader(resp.Body, firstWindow))
 	if err != nil || start+int64(len(tail)) != size {
-		return nil, i.errorf(stack.ErrUnavailable, "%s breaks off in the middle of a range", f.url.Host)
+		return nil, i.errorf(
+			packages.ErrUnavailable,
+			"%s breaks off in the middle of a range",
+			f.url.Host,
+		)
 	}
-	if sum := sha256.Sum256(tail); start == 0 && f.sha256 != "" && hex.EncodeToString(sum[:]) != f.sha256 {
-		return nil, i.errorf(stack.ErrUnavailable, "%v", digestError(f, size))
+	if sum := sha256.Sum256(tail); start == 0 && f.sha256 != "" &&
+		hex.EncodeToString(sum[:]) != f.sha256 {
+		return nil, i.errorf(packages.ErrUnavailable, "%v", digestError(f, size))
 	}
 	end := inBytes(start, tail)
 	if start == 0 {
@@ -76,12 +97,17 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 }
 
 func digestError(f file, n int64) error {
-	return fmt.Errorf("the %d bytes of %s are not what its digest on the page says", n, unpack.Safe(f.name))
+	return fmt.Errorf(
+		"the %d bytes of %s are not what its digest on the page says",
+		n,
+		unpack.Safe(f.name),
+	)
 }
 
 var errLarge = errors.New("larger than the limit")
 
-// download fetches a wheel to a temporary file and compares its digest with the page's. A body that breaks off is asked for again.
+// download fetches a wheel to a temporary file and compares its digest with the page's. A body that
+// breaks off is asked for again.
 func (i *Index) download(ctx context.Context, f file) (*content, error) {
 	for try := 1; ; try++ {
 		c, err := i.downloadOnce(ctx, f)
@@ -94,13 +120,16 @@ func (i *Index) download(ctx context.Context, f file) (*content, error) {
 		case !errors.As(err, &broken):
 			return nil, err
 		case try >= attempts:
-			return nil, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", broken.why, try)
+			return nil, i.errorf(packages.ErrUnavailable, "%s (asked %d times)", broken.why, try)
 		}
 	}
 }
 
 func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
-	resp, err := i.do(ctx, request{url: f.url, header: map[string]string{"Accept-Encoding": "identity"}})
+	resp, err := i.do(
+		ctx,
+		request{url: f.url, header: map[string]string{"Accept-Encoding": "identity"}},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +148,15 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 	case errors.As(err, &disk):
 		err = fmt.Errorf("room for %s: %w", unpack.Safe(f.name), disk.err)
 	case err != nil:
-		err = &retryError{why: fmt.Sprintf("%s breaks off after %d bytes of %s: %v", f.url.Host, n, unpack.Safe(f.name), err)}
+		err = &retryError{
+			why: fmt.Sprintf(
+				"%s breaks off after %d bytes of %s: %v",
+				f.url.Host,
+				n,
+				unpack.Safe(f.name),
+				err,
+			),
+		}
 	case n > i.whole:
 		err = errLarge
 	case f.sha256 != "" && hex.EncodeToString(sum.Sum(nil)) != f.sha256:
@@ -139,7 +176,8 @@ func contentRange(s string) (start, size int64, ok bool) {
 	first, _, ok3 := strings.Cut(span, "-")
 	start, err1 := strconv.ParseInt(first, 10, 64)
 	size, err2 := strconv.ParseInt(total, 10, 64)
-	return start, size, ok && ok2 && ok3 && err1 == nil && err2 == nil && start >= 0 && start <= size
+	return start, size, ok && ok2 && ok3 && err1 == nil && err2 == nil && start >= 0 &&
+		start <= size
 }
 
 // temp is a temporary file that has lost its name already, so that nothing is left behind.
@@ -148,7 +186,10 @@ type temp struct{ *os.File }
 func newTemp(dir string) (*temp, error) {
 	f, err := os.CreateTemp(dir, "compat-wheel-*")
 	if err != nil {
-		return nil, fmt.Errorf("a temporary file for a wheel (set TMPDIR to a folder with space): %w", err)
+		return nil, fmt.Errorf(
+			"a temporary file for a wheel (set TMPDIR to a folder with space): %w",
+			err,
+		)
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		f.Close()

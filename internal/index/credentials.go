@@ -19,8 +19,8 @@ func header(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// netrc finds the credentials of a host, else those of "default" (the format is that of the GNU inetutils manual, "The .netrc file"; macros
-// are passed over). "" where there are none.
+// netrc finds the credentials of a host, else those of "default" (the format is that of the GNU
+// inetutils manual, "The .netrc file"; macros are passed over). "" where there are none.
 func netrc(text, host string) string {
 	var words []string
 	macro := false

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// Disk is a Cache in a folder, which any number of processes may share: a value is written beside its place and renamed, and one that is deleted
-// while it is wanted is merely absent. When the folder holds more than its limit, the entries that were not used for longest go.
+// Disk is a Cache in a folder, which any number of processes may share: a value is written beside
+// its place and renamed, and one that is deleted while it is wanted is merely absent. When the
+// folder holds more than its limit, the entries that were not used for longest go.
 type Disk struct {
 	dir   string
 	most  int64 // bytes
@@ -59,7 +60,11 @@ func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
 	if len(data) < expiryBytes || now.Unix() > int64(binary.BigEndian.Uint64(data)) {
 		return nil, nil
 	}
-	_ = os.Chtimes(file, now, now) // used just now; on a disk that cannot be written to nothing is deleted either
+	_ = os.Chtimes(
+		file,
+		now,
+		now,
+	) // used just now; on a disk that cannot be written to nothing is deleted either
 	return data[expiryBytes:], nil
 }
 
@@ -112,7 +117,8 @@ func (d *Disk) trim(n int64) error {
 		if size <= d.most-d.most/10 {
 			break
 		}
-		if err := os.Remove(filepath.Join(d.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(d.dir, f.Name())); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		size -= f.Size()

@@ -10,8 +10,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
@@ -22,13 +22,15 @@ const (
 	keepPage  = 10 * time.Minute
 )
 
-// facts is what is known of one wheel without its libraries; it is what the cache holds, as gzipped JSON.
+// facts is what is known of one wheel without its libraries; it is what the cache holds, as gzipped
+// JSON.
 type facts struct {
 	Requires []pkgmeta.Requirement
 	Objects  []unpack.Member // by name a shared object
 	Size     int64           // of the wheel
-	Whole    bool            // the index sends no ranges of it, or it is hardly larger than its directory
-	Known    bool            // Objects are all there are
+	// the index sends no ranges of it, or it is hardly larger than its directory
+	Whole bool
+	Known bool // Objects are all there are
 }
 
 // keys of a wheel's facts. With a digest the key is the content's own; without one it is the place.
@@ -49,7 +51,8 @@ func hashed(s string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// recall reads a cached value; false for what is absent, damaged, or can't be asked for: then it is found out again.
+// recall reads a cached value; false for what is absent, damaged, or can't be asked for: then it is
+// found out again.
 func recall[T any](ctx context.Context, i *Index, key string, value *T) bool {
 	data, err := i.cache.Get(ctx, key)
 	if err != nil {
@@ -79,7 +82,11 @@ func (i *Index) remember(ctx context.Context, key string, keep time.Duration, va
 	}
 }
 
-func (i *Index) rememberLibraries(ctx context.Context, f file, libraries map[string]stack.Library) {
+func (i *Index) rememberLibraries(
+	ctx context.Context,
+	f file,
+	libraries map[string]packages.Library,
+) {
 	for path, l := range libraries {
 		key, keep := libraryKey(f, path)
 		i.remember(ctx, key, keep, l)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// flights lets callers that ask for the same thing at once share one answer, and keeps good answers for a while.
+// flights lets callers that ask for the same thing at once share one answer, and keeps good answers
+// for a while.
 type flights[T any] struct {
 	mu     sync.Mutex
 	flying map[string]*flight[T]
@@ -28,11 +29,21 @@ type kept[T any] struct {
 }
 
 func newFlights[T any](most int, keep time.Duration) *flights[T] {
-	return &flights[T]{flying: map[string]*flight[T]{}, kept: map[string]kept[T]{}, most: most, keep: keep}
+	return &flights[T]{
+		flying: map[string]*flight[T]{},
+		kept:   map[string]kept[T]{},
+		most:   most,
+		keep:   keep,
+	}
 }
 
-// do calls fn in the caller's goroutine, unless a kept answer is there or another call for the key is under way.
-func (f *flights[T]) do(ctx context.Context, key string, fn func(context.Context) (T, error)) (T, error) {
+// do calls fn in the caller's goroutine, unless a kept answer is there or another call for the key
+// is under way.
+func (f *flights[T]) do(
+	ctx context.Context,
+	key string,
+	fn func(context.Context) (T, error),
+) (T, error) {
 	for {
 		f.mu.Lock()
 		if k, ok := f.kept[key]; ok && time.Now().Before(k.until) {
@@ -59,7 +70,12 @@ func (f *flights[T]) do(ctx context.Context, key string, fn func(context.Context
 	}
 }
 
-func (f *flights[T]) fly(ctx context.Context, key string, c *flight[T], fn func(context.Context) (T, error)) (T, error) {
+func (f *flights[T]) fly(
+	ctx context.Context,
+	key string,
+	c *flight[T],
+	fn func(context.Context) (T, error),
+) (T, error) {
 	defer func() { // also when fn panics: nobody may wait for ever
 		f.mu.Lock()
 		delete(f.flying, key)

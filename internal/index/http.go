@@ -11,19 +11,22 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 const (
-	attempts     = 3 // what fails three times in some seconds will fail a fourth
-	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second // a longer Retry-After is an outage for whoever waits for a check
-	downFor      = 30 * time.Second // after an outage: ask once only, so that 50 packages do not wait 50 times
+	attempts   = 3 // what fails three times in some seconds will fail a fourth
+	firstPause = 500 * time.Millisecond
+	// a longer Retry-After is an outage for whoever waits for a check
+	longestPause = 30 * time.Second
+	// after an outage: ask once only, so that 50 packages do not wait 50 times
+	downFor      = 30 * time.Second
 	stall        = 60 * time.Second // without a byte
 	maxRedirects = 5
 )
 
-// newClient gives the client its redirect policy: credentials stay on the host of the index, and nothing leads from https to http.
+// newClient gives the client its redirect policy: credentials stay on the host of the index, and
+// nothing leads from https to http.
 func (i *Index) newClient(given *http.Client) *http.Client {
 	c := &http.Client{}
 	if given != nil {
@@ -55,7 +58,8 @@ func (i *Index) newClient(given *http.Client) *http.Client {
 	return c
 }
 
-// authorize sets the credentials for the host of the index, port and scheme included, and for nobody else.
+// authorize sets the credentials for the host of the index, port and scheme included, and for
+// nobody else.
 func (i *Index) authorize(r *http.Request) {
 	r.Header.Del("Authorization")
 	if i.auth != "" && r.URL.Host == i.base.Host && r.URL.Scheme == i.base.Scheme {
@@ -69,8 +73,8 @@ type request struct {
 	header map[string]string
 }
 
-// do sends a request until it is answered by 200 or 206, three times at most. The caller closes the body. Errors wrap ErrUnknown (404,
-// 410), ErrUnavailable, or the context's.
+// do sends a request until it is answered by 200 or 206, three times at most. The caller closes the
+// body. Errors wrap ErrUnknown (404, 410), ErrUnavailable, or the context's.
 func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 	tries := i.tries()
 	pause := firstPause
@@ -90,9 +94,18 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 		wait := max(again.after, pause)
 		if try >= tries || wait > longestPause {
 			i.outage()
-			return nil, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", again.why, try)
+			return nil, i.errorf(packages.ErrUnavailable, "%s (asked %d times)", again.why, try)
 		}
-		i.log.DebugContext(ctx, "the package index is asked again", "host", q.url.Host, "reason", again.why, "in", wait)
+		i.log.DebugContext(
+			ctx,
+			"the package index is asked again",
+			"host",
+			q.url.Host,
+			"reason",
+			again.why,
+			"in",
+			wait,
+		)
 		if err := i.pause(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -124,7 +137,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url.String(), nil)
 	if err != nil {
 		cancel(nil)
-		return nil, i.errorf(stack.ErrUnavailable, "%s has no usable address", q.url.Host)
+		return nil, i.errorf(packages.ErrUnavailable, "%s has no usable address", q.url.Host)
 	}
 	for k, v := range q.header {
 		r.Header.Set(k, v)
@@ -142,18 +155,32 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 		}
 		return nil, &retryError{why: fmt.Sprintf("%s: %v", q.url.Host, err)}
 	}
-	resp.Body = &stalling{body: resp.Body, timer: time.AfterFunc(stall, func() { cancel(errStall) }), ctx: ctx, cancel: cancel, meter: &i.meter}
+	resp.Body = &stalling{
+		body:   resp.Body,
+		timer:  time.AfterFunc(stall, func() { cancel(errStall) }),
+		ctx:    ctx,
+		cancel: cancel,
+		meter:  &i.meter,
+	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return resp, nil
 	case code == http.StatusNotFound, code == http.StatusGone:
-		err = i.errorf(stack.ErrUnknown, "%s answers %s", q.url.Host, resp.Status)
+		err = i.errorf(packages.ErrUnknown, "%s answers %s", q.url.Host, resp.Status)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		err = i.errorf(stack.ErrUnavailable, "%s answers %s: check the credentials in the index URL or in netrc", q.url.Host, resp.Status)
+		err = i.errorf(
+			packages.ErrUnavailable,
+			"%s answers %s: check the credentials in the index URL or in netrc",
+			q.url.Host,
+			resp.Status,
+		)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
-		err = &retryError{why: fmt.Sprintf("%s answers %s", q.url.Host, resp.Status), after: retryAfter(resp.Header.Get("Retry-After"))}
+		err = &retryError{
+			why:   fmt.Sprintf("%s answers %s", q.url.Host, resp.Status),
+			after: retryAfter(resp.Header.Get("Retry-After")),
+		}
 	default:
-		err = i.errorf(stack.ErrUnavailable, "%s answers %s", q.url.Host, resp.Status)
+		err = i.errorf(packages.ErrUnavailable, "%s answers %s", q.url.Host, resp.Status)
 	}
 	resp.Body.Close()
 	return nil, err
@@ -197,9 +224,14 @@ func (s *stalling) Close() error {
 	return s.body.Close()
 }
 
-// get reads a whole body of at most limit bytes; a body that breaks off is asked for again. It gives the content type and the
-// URL that answered in the end.
-func (i *Index) get(ctx context.Context, u *url.URL, accept string, limit int64) (body []byte, kind string, final *url.URL, err error) {
+// get reads a whole body of at most limit bytes; a body that breaks off is asked for again. It
+// gives the content type and the URL that answered in the end.
+func (i *Index) get(
+	ctx context.Context,
+	u *url.URL,
+	accept string,
+	limit int64,
+) (body []byte, kind string, final *url.URL, err error) {
 	tries := i.tries()
 	for try := 1; ; try++ {
 		resp, err := i.do(ctx, request{url: u, header: map[string]string{"Accept": accept}})
@@ -210,14 +242,25 @@ func (i *Index) get(ctx context.Context, u *url.URL, accept string, limit int64)
 		resp.Body.Close()
 		switch {
 		case err == nil && int64(len(body)) > limit:
-			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s sends more than the limit of %d MiB", u.Host, limit>>20)
+			return nil, "", nil, i.errorf(
+				packages.ErrUnavailable,
+				"%s sends more than the limit of %d MiB",
+				u.Host,
+				limit>>20,
+			)
 		case err == nil:
 			return body, resp.Header.Get("Content-Type"), resp.Request.URL, nil
 		case ctx.Err() != nil:
 			return nil, "", nil, ctx.Err()
 		case try >= tries:
 			i.outage()
-			return nil, "", nil, i.errorf(stack.ErrUnavailable, "%s breaks off: %v (asked %d times)", u.Host, err, try)
+			return nil, "", nil, i.errorf(
+				packages.ErrUnavailable,
+				"%s breaks off: %v (asked %d times)",
+				u.Host,
+				err,
+				try,
+			)
 		}
 	}
 }

@@ -19,23 +19,41 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 var (
 	ctx   = context.Background()
-	linux = stack.On{Python: "3.12", Arch: "x86_64"}
+	linux = packages.On{Python: "3.12", Arch: "x86_64"}
 )
 
-// demo has three versions, one of them yanked and one as source only, with a library and things beside it.
+// demo has three versions, one of them yanked and one as source only, with a library and things
+// beside it.
 func demo(t *testing.T) map[string][]wheel {
 	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 	return map[string][]wheel{"demo": {
-		build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "numpy>=1", "demo/lib/libdemo.so.1", lib, "demo-1.0.data/platlib/demo/x.so", lib, "demo/broken.so", "no object", "demo/a.py", "import x"),
+		build(
+			t,
+			"demo-1.0-py3-none-manylinux2014_x86_64.whl",
+			"numpy>=1",
+			"demo/lib/libdemo.so.1",
+			lib,
+			"demo-1.0.data/platlib/demo/x.so",
+			lib,
+			"demo/broken.so",
+			"no object",
+			"demo/a.py",
+			"import x",
+		),
 		build(t, "demo-1.0-py3-none-win_amd64.whl", "pywin32"),
 		build(t, "demo-1.1rc1-py3-none-any.whl", ""),
 		{name: "demo-2.0.tar.gz"},
-		{name: "demo-3.0-py3-none-any.whl", yanked: true, meta: "Name: demo\nVersion: 3.0\n", data: build(t, "demo-3.0-py3-none-any.whl", "").data},
+		{
+			name:   "demo-3.0-py3-none-any.whl",
+			yanked: true,
+			meta:   "Name: demo\nVersion: 3.0\n",
+			data:   build(t, "demo-3.0-py3-none-any.whl", "").data,
+		},
 		build(t, "demo-4.0-py3-none-win_amd64.whl", "pywin32"),
 		{name: "../../etc/passwd-5.0-py3-none-any.whl"},
 		{name: "stranger-6.0-py3-none-any.whl"},
@@ -57,7 +75,7 @@ func TestVersions(t *testing.T) {
 func everything(string) int64 { return 1 << 40 }
 
 // described is a release with all its libraries.
-func described(i *Index, name, version string) (*stack.Release, error) {
+func described(i *Index, name, version string) (*packages.Release, error) {
 	r, err := i.Release(ctx, name, version, linux)
 	if err != nil {
 		return nil, err
@@ -72,22 +90,43 @@ func TestRelease(t *testing.T) {
 			lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 			noise := make([]byte, 400<<10)
 			rand.NewChaCha8([32]byte{}).Read(noise)
-			wheels["demo"][0] = build(t, wheels["demo"][0].name, "numpy>=1", "demo/data", string(noise), "demo/lib/libdemo.so.1", lib, "demo-1.0.data/platlib/demo/x.so", lib, "demo/broken.so", "no object", "demo/more", string(noise))
+			wheels["demo"][0] = build(
+				t,
+				wheels["demo"][0].name,
+				"numpy>=1",
+				"demo/data",
+				string(noise),
+				"demo/lib/libdemo.so.1",
+				lib,
+				"demo-1.0.data/platlib/demo/x.so",
+				lib,
+				"demo/broken.so",
+				"no object",
+				"demo/more",
+				string(noise),
+			)
 		}
 		s := serve(t, wheels)
-		s.json, s.beside, s.noRanges = way != "html", way != "no metadata beside" && way != "far", way == "no ranges"
+		s.json, s.beside, s.noRanges = way != "html", way != "no metadata beside" &&
+			way != "far", way == "no ranges"
 		i := s.index(t, nil)
 		r, err := described(i, "demo", "1.0.0")
 		if err != nil {
 			t.Errorf("%s: %v", way, err)
 			continue
 		}
-		if r.Name != "demo" || r.Version != "1.0.0" || !r.Known || len(r.Requires) != 1 || r.Requires[0].Name != "numpy" || len(r.Libraries) != 3 {
+		if r.Name != "demo" || r.Version != "1.0.0" || !r.Known || len(r.Requires) != 1 ||
+			r.Requires[0].Name != "numpy" ||
+			len(r.Libraries) != 3 {
 			t.Errorf("%s: %+v", way, r)
 			continue
 		}
 		l := r.Libraries[0]
-		if l.Path != "demo/lib/libdemo.so.1" || l.SONAME != "libdemo.so.1" || !l.Known || l.Unread || l.RunPath != "$ORIGIN" || !slices.Equal(l.Needed, []string{"libc.so.6"}) || !slices.Equal(l.Versions, []string{"DEMO_1"}) ||
+		if l.Path != "demo/lib/libdemo.so.1" || l.SONAME != "libdemo.so.1" || !l.Known ||
+			l.Unread ||
+			l.RunPath != "$ORIGIN" ||
+			!slices.Equal(l.Needed, []string{"libc.so.6"}) ||
+			!slices.Equal(l.Versions, []string{"DEMO_1"}) ||
 			!slices.ContainsFunc(l.Exports.List(), func(e elfobj.Export) bool { return e.Name == "demo_run" && e.Version == "DEMO_1" }) {
 			t.Errorf("%s: %+v", way, l)
 		}
@@ -98,11 +137,13 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s: %+v", way, l)
 		}
 		asked := strings.Join(s.asked(), "\n")
-		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" || way == "no metadata beside" || way == "no ranges") { // only JSON tells that it is small
+		// only JSON tells that it is small
+		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" || way == "no metadata beside" || way == "no ranges") {
 			t.Errorf("%s: asked\n%s", way, asked)
 		}
 		// Once known, nothing is asked again.
-		if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known || len(s.asked()) != 0 {
+		if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known ||
+			len(s.asked()) != 0 {
 			t.Errorf("%s: asked again, %v", way, err)
 		}
 	}
@@ -111,26 +152,34 @@ func TestRelease(t *testing.T) {
 func TestReleaseWithoutAFittingWheel(t *testing.T) {
 	s := serve(t, demo(t))
 	i := s.index(t, nil)
-	if r, err := i.Release(ctx, "demo", "4.0", linux); err != nil || r.Known || len(r.Requires) != 1 || r.Requires[0].Name != "pywin32" || r.Libraries != nil {
+	if r, err := i.Release(ctx, "demo", "4.0", linux); err != nil || r.Known ||
+		len(r.Requires) != 1 ||
+		r.Requires[0].Name != "pywin32" ||
+		r.Libraries != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := i.Release(ctx, "demo", "3.0", linux); err != nil || !r.Known {
 		t.Errorf("a yanked version by its name: %+v, %v", r, err)
 	}
 	s.asked()
-	if r, err := i.Release(ctx, "demo", "1.1rc1", linux); err != nil || !r.Known || r.Libraries != nil {
+	if r, err := i.Release(ctx, "demo", "1.1rc1", linux); err != nil || !r.Known ||
+		r.Libraries != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if got := s.asked(); !slices.Equal(got, []string{"/files/demo-1.1rc1-py3-none-any.whl.metadata"}) {
+	if got := s.asked(); !slices.Equal(
+		got,
+		[]string{"/files/demo-1.1rc1-py3-none-any.whl.metadata"},
+	) {
 		t.Errorf("asked %v", got)
 	}
 	for _, v := range []string{"2.0", "9.0", "not a version"} {
-		if _, err := i.Release(ctx, "demo", v, linux); !errors.Is(err, stack.ErrUnknown) || !strings.Contains(err.Error(), i.Name()) {
+		if _, err := i.Release(ctx, "demo", v, linux); !errors.Is(err, packages.ErrUnknown) ||
+			!strings.Contains(err.Error(), i.Name()) {
 			t.Errorf("%s: %v", v, err)
 		}
 	}
 	for _, name := range []string{"nosuch", "../demo", "demo?x=1", "", "demo @ http://x"} {
-		if _, err := i.Versions(ctx, name); !errors.Is(err, stack.ErrUnknown) {
+		if _, err := i.Versions(ctx, name); !errors.Is(err, packages.ErrUnknown) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -204,7 +253,7 @@ func TestOutages(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || !r.Known):
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (!errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), i.Name()) || !strings.Contains(err.Error(), "demo")):
+		case c.want != "" && (!errors.Is(err, packages.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), i.Name()) || !strings.Contains(err.Error(), "demo")):
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := s.asked(); len(got) != c.asked {
@@ -218,7 +267,8 @@ func TestDown(t *testing.T) {
 	i := s.index(t, nil)
 	s.Close()
 	for n, want := range []string{"asked 3 times", "asked 1 times"} {
-		if _, err := i.Versions(ctx, "demo"); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+		if _, err := i.Versions(ctx, "demo"); !errors.Is(err, packages.ErrUnavailable) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
@@ -232,7 +282,11 @@ func TestDown(t *testing.T) {
 func TestWrongDigest(t *testing.T) {
 	s := serve(t, demo(t))
 	s.digest = strings.Repeat("0", 64)
-	if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), "are not what its digest on the page says") {
+	if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(
+		err,
+		packages.ErrUnavailable,
+	) ||
+		!strings.Contains(err.Error(), "are not what its digest on the page says") {
 		t.Error(err)
 	}
 }
@@ -275,7 +329,8 @@ func TestCredentials(t *testing.T) {
 	if _, err := s.index(t, func(o *Options) { o.Netrc = file }).Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.auth) == 0 || s.auth[0] != header("user", "hunter2") || strings.Join(other.auth, "") != "" {
+	if len(s.auth) == 0 || s.auth[0] != header("user", "hunter2") ||
+		strings.Join(other.auth, "") != "" {
 		t.Errorf("netrc: %q, %q", s.auth, other.auth)
 	}
 	// And in failure.
@@ -291,7 +346,9 @@ func TestCredentials(t *testing.T) {
 func TestNewNamesABadURLWithoutItsCredentials(t *testing.T) {
 	for _, raw := range []string{"", "host/simple", "ftp://user:hunter2@host/", "https://user:hunter2@ho st/", "https://user:hun%ter2@host/", "file:///etc", "https://user:hunter2@host:port/simple?hunter2", "https:///simple"} {
 		_, err := New(Options{URL: raw})
-		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "hun%ter2") || !strings.Contains(err.Error(), "https://host/simple/") {
+		if err == nil || strings.Contains(err.Error(), "hunter2") ||
+			strings.Contains(err.Error(), "hun%ter2") ||
+			!strings.Contains(err.Error(), "https://host/simple/") {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
@@ -326,7 +383,10 @@ func TestHTTPSLinksStayHTTPS(t *testing.T) {
 			http.Redirect(w, r, "http://"+r.Host+"/simple/x/", http.StatusFound)
 			return
 		}
-		fmt.Fprint(w, `<a href="http://elsewhere.invalid/demo-1-py3-none-any.whl">demo-1-py3-none-any.whl</a><a href="demo-2-py3-none-any.whl">demo-2-py3-none-any.whl</a><a href="file:///demo-3-py3-none-any.whl">x</a>`)
+		fmt.Fprint(
+			w,
+			`<a href="http://elsewhere.invalid/demo-1-py3-none-any.whl">demo-1-py3-none-any.whl</a><a href="demo-2-py3-none-any.whl">demo-2-py3-none-any.whl</a><a href="file:///demo-3-py3-none-any.whl">x</a>`,
+		)
 	}))
 	defer s.Close()
 	i, err := New(Options{URL: s.URL, Client: s.Client()})
@@ -337,7 +397,8 @@ func TestHTTPSLinksStayHTTPS(t *testing.T) {
 	if got, err := i.Versions(ctx, "demo"); err != nil || !slices.Equal(got, []string{"2"}) {
 		t.Error(got, err)
 	}
-	if _, err := i.Versions(ctx, "moved"); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), "from https to http") {
+	if _, err := i.Versions(ctx, "moved"); !errors.Is(err, packages.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "from https to http") {
 		t.Error(err)
 	}
 }
@@ -396,10 +457,11 @@ func TestCaches(t *testing.T) {
 		t.Errorf("a cache that is down: %v", err)
 	}
 	shared := newMemory(1 << 20)
-	var releases []*stack.Release
+	var releases []*packages.Release
 	for range 2 {
 		s.asked()
-		r, err := s.index(t, func(o *Options) { o.Cache = shared }).Release(ctx, "demo", "1.0", linux)
+		r, err := s.index(t, func(o *Options) { o.Cache = shared }).
+			Release(ctx, "demo", "1.0", linux)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +477,8 @@ func TestCaches(t *testing.T) {
 	for key := range shared.keys {
 		shared.Put(ctx, key, []byte("?"), 0)
 	}
-	if r, err := s.index(t, func(o *Options) { o.Cache = shared }).Release(ctx, "demo", "1.0", linux); err != nil || !r.Known {
+	if r, err := s.index(t, func(o *Options) { o.Cache = shared }).Release(ctx, "demo", "1.0", linux); err != nil ||
+		!r.Known {
 		t.Error(err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 const (
@@ -47,7 +47,7 @@ type file struct {
 func (i *Index) page(ctx context.Context, name string) (*page, error) {
 	name = pkgmeta.Normalize(name)
 	if r, err := pkgmeta.ParseRequirement(name); err != nil || r.Raw != name || r.Name != name {
-		return nil, i.errorf(stack.ErrUnknown, "%.80q is no name of a project", name)
+		return nil, i.errorf(packages.ErrUnknown, "%.80q is no name of a project", name)
 	}
 	return i.pages.do(ctx, name, func(ctx context.Context) (*page, error) {
 		body, kind, final, err := i.fetchPage(ctx, name)
@@ -62,7 +62,12 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 			entries, final, err = parseHTML(body, final)
 		}
 		if err != nil {
-			return nil, i.errorf(stack.ErrUnavailable, "the page of %s cannot be read: %v", name, err)
+			return nil, i.errorf(
+				packages.ErrUnavailable,
+				"the page of %s cannot be read: %v",
+				name,
+				err,
+			)
 		}
 		for _, e := range entries {
 			if f, ok := e.file(name, final); ok {
@@ -76,8 +81,12 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 // cachedPage is a page as the cache has it.
 type cachedPage struct{ Body, Kind, Final string }
 
-// fetchPage gives a page's bytes, its content type and its address, from the cache where it is young enough.
-func (i *Index) fetchPage(ctx context.Context, name string) (body []byte, kind string, final *url.URL, err error) {
+// fetchPage gives a page's bytes, its content type and its address, from the cache where it is
+// young enough.
+func (i *Index) fetchPage(
+	ctx context.Context,
+	name string,
+) (body []byte, kind string, final *url.URL, err error) {
 	at := i.base.JoinPath(name, "/")
 	key := "index/2/page/" + hashed(at.String()) + "/" + name
 	var known cachedPage
@@ -136,10 +145,17 @@ func parseJSON(body []byte) ([]entry, error) {
 		return nil, err
 	}
 	if p.Meta.Version != "" && !strings.HasPrefix(p.Meta.Version, "1.") {
-		return nil, fmt.Errorf("it has version %.20q of the interface, and compat knows 1", p.Meta.Version)
+		return nil, fmt.Errorf(
+			"it has version %.20q of the interface, and compat knows 1",
+			p.Meta.Version,
+		)
 	}
 	if len(p.Files) > maxFiles {
-		return nil, fmt.Errorf("it lists %d files, more than the limit of %d", len(p.Files), maxFiles)
+		return nil, fmt.Errorf(
+			"it lists %d files, more than the limit of %d",
+			len(p.Files),
+			maxFiles,
+		)
 	}
 	return p.Files, nil
 }
@@ -164,7 +180,8 @@ func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
 			}
 			switch href, ok := attrs["href"]; {
 			case tag == "base" && ok:
-				if u, err := at.Parse(href); err == nil && (u.Scheme == "https" || u.Scheme == at.Scheme) {
+				if u, err := at.Parse(href); err == nil &&
+					(u.Scheme == "https" || u.Scheme == at.Scheme) {
 					at = u
 				}
 			case tag == "a" && ok:
@@ -201,7 +218,8 @@ func anchor(href string, attrs map[string]string) entry {
 	return e
 }
 
-// file turns an entry into a file of the project; ok is false for what is neither a wheel nor a source archive of it.
+// file turns an entry into a file of the project; ok is false for what is neither a wheel nor a
+// source archive of it.
 func (e entry) file(project string, at *url.URL) (file, bool) {
 	u, err := at.Parse(e.URL)
 	// From https nothing leads back to http, where anybody on the way could answer.
@@ -209,7 +227,14 @@ func (e entry) file(project string, at *url.URL) (file, bool) {
 		return file{}, false
 	}
 	u.User, u.Fragment = nil, ""
-	f := file{name: e.Filename, project: project, url: u, size: max(e.Size, 0), yanked: e.Yanked.set, metadata: e.Core.set || e.Old.set || e.OldData.set}
+	f := file{
+		name:     e.Filename,
+		project:  project,
+		url:      u,
+		size:     max(e.Size, 0),
+		yanked:   e.Yanked.set,
+		metadata: e.Core.set || e.Old.set || e.OldData.set,
+	}
 	if f.name == "" || !strings.Contains(f.name, ".") {
 		f.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 	}

@@ -5,16 +5,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// rank orders wheels as pip does on a current glibc system: the larger, element by element, the better.
+// rank orders wheels as pip does on a current glibc system: the larger, element by element, the
+// better.
 type rank [5]int
 
-// pick chooses the wheel for on. fits is false where none is for it and the one given stands in for its requirements; nil: no
-// wheel at all.
-func pick(files []file, on stack.On) (best *file, fits bool) {
+// pick chooses the wheel for on. fits is false where none is for it and the one given stands in for
+// its requirements; nil: no wheel at all.
+func pick(files []file, on packages.On) (best *file, fits bool) {
 	var top rank
 	for n := range files {
 		f := &files[n]
@@ -45,7 +46,7 @@ func (r rank) compare(s rank) int {
 }
 
 // rate tells whether a tag fits and how well: the interpreter, then the platform.
-func rate(t pkgmeta.Tag, on stack.On) (rank, bool) {
+func rate(t pkgmeta.Tag, on packages.On) (rank, bool) {
 	libc, version, ok := ratePlatform(t.Platform, on.Arch)
 	if !ok {
 		return rank{}, false
@@ -54,7 +55,8 @@ func rate(t pkgmeta.Tag, on stack.On) (rank, bool) {
 	return rank{python, abi, libc, version}, ok
 }
 
-// ratePython: CPython's own ABI before the stable one before none; the newer interpreter before the older.
+// ratePython: CPython's own ABI before the stable one before none; the newer interpreter before the
+// older.
 func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	want := 0
 	if python != "" {
@@ -101,7 +103,8 @@ func interpreter(digits string) int {
 	return major*1000 + minor
 }
 
-// ratePlatform: glibc before plain linux before any before musl; of several glibc the newest, as pip on a current system.
+// ratePlatform: glibc before plain linux before any before musl; of several glibc the newest, as
+// pip on a current system.
 func ratePlatform(platform, arch string) (libc, version int, ok bool) {
 	if platform == "any" {
 		return 1, 0, true

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
 func TestPick(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPick(t *testing.T) {
 			}
 			files = append(files, file{name: tags, tags: w.Tags})
 		}
-		best, fits := pick(files, stack.On{Python: c.python, Arch: c.arch})
+		best, fits := pick(files, packages.On{Python: c.python, Arch: c.arch})
 		got := best.name
 		if !fits {
 			got = "-" + got
@@ -44,10 +44,17 @@ func TestPick(t *testing.T) {
 			t.Errorf("%s %s of %s: %s, want %s", c.python, c.arch, c.wheels, got, c.want)
 		}
 	}
-	if best, fits := pick([]file{{name: "x-1.tar.gz"}}, stack.On{}); best != nil || fits {
+	if best, fits := pick([]file{{name: "x-1.tar.gz"}}, packages.On{}); best != nil || fits {
 		t.Error(best, fits)
 	}
-	builds := []file{{name: "1", build: "2", tags: []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}}, {name: "2", build: "10a", tags: []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}}}
+	builds := []file{
+		{name: "1", build: "2", tags: []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}},
+		{
+			name:  "2",
+			build: "10a",
+			tags:  []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}},
+		},
+	}
 	if best, _ := pick(builds, linux); best.name != "2" {
 		t.Error(best.name)
 	}
@@ -61,10 +68,19 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// Whatever an index sends as a page: no panic, and every file is of the project, over https, with a version.
+// Whatever an index sends as a page: no panic, and every file is of the project, over https, with a
+// version.
 func FuzzPage(f *testing.F) {
-	f.Add([]byte(`{"meta":{"api-version":"1.1"},"files":[{"filename":"demo-1-py3-none-any.whl","url":"x","hashes":{"sha256":"00"},"yanked":"no","core-metadata":{"sha256":"1"}}]}`))
-	f.Add([]byte(`<base href="/x/"><a href="../demo-1-py3-none-any.whl#sha256=00&x=1" data-yanked data-core-metadata=true>demo-1-py3-none-any.whl</a>`))
+	f.Add(
+		[]byte(
+			`{"meta":{"api-version":"1.1"},"files":[{"filename":"demo-1-py3-none-any.whl","url":"x","hashes":{"sha256":"00"},"yanked":"no","core-metadata":{"sha256":"1"}}]}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`<base href="/x/"><a href="../demo-1-py3-none-any.whl#sha256=00&x=1" data-yanked data-core-metadata=true>demo-1-py3-none-any.whl</a>`,
+		),
+	)
 	f.Add([]byte(`<a href="javascript:x">demo-1.tar.gz</a><a href=//other/demo-2.zip>`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		base := &url.URL{Scheme: "https", Host: "host", Path: "/simple/demo/"}
@@ -83,7 +99,9 @@ func FuzzPage(f *testing.F) {
 			add(entries, at)
 		}
 		for _, f := range all {
-			if f.version.String() == "" || f.url.Scheme != "https" || f.sha256 != "" && len(f.sha256) != 64 || f.size < 0 {
+			if f.version.String() == "" || f.url.Scheme != "https" ||
+				f.sha256 != "" && len(f.sha256) != 64 ||
+				f.size < 0 {
 				t.Fatalf("%+v", f)
 			}
 		}

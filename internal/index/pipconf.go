@@ -19,9 +19,10 @@ type Configured struct {
 // maxConfig bounds a pip.conf; they have some lines.
 const maxConfig = 1 << 20
 
-// Find reads which indexes pip and uv are configured for: the first of chosen, PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of
-// pip's configuration files, and every extra index (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). chosen "" is none. There is no
-// built-in address. An error names a configuration file that can't be read.
+// Find reads which indexes pip and uv are configured for: the first of chosen, PIP_INDEX_URL,
+// UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of pip's configuration files, and every extra index
+// (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). chosen "" is none. There is
+// no built-in address. An error names a configuration file that can't be read.
 func Find(chosen string, getenv func(string) (string, bool)) (Configured, error) {
 	env := func(name string) string {
 		v, _ := getenv(name)
@@ -39,7 +40,12 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 	if err != nil || truth(env("PIP_NO_INDEX")) {
 		return c, err
 	}
-	mains := []string{env("PIP_INDEX_URL"), env("UV_DEFAULT_INDEX"), env("UV_INDEX_URL"), file["index-url"]}
+	mains := []string{
+		env("PIP_INDEX_URL"),
+		env("UV_DEFAULT_INDEX"),
+		env("UV_INDEX_URL"),
+		file["index-url"],
+	}
 	if i := slices.IndexFunc(mains, func(s string) bool { return s != "" }); i >= 0 {
 		c.URLs = append(c.URLs, unnamed(mains[i]))
 	}
@@ -68,8 +74,9 @@ func truth(s string) bool {
 	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(s))
 }
 
-// pipConfig reads pip's configuration files (pip's documentation, "Configuration Files"), the later over the earlier: of the machine, of the
-// user, of the virtual environment, and that of PIP_CONFIG_FILE. Of each, [install] counts over [global].
+// pipConfig reads pip's configuration files (pip's documentation, "Configuration Files"), the later
+// over the earlier: of the machine, of the user, of the virtual environment, and that of
+// PIP_CONFIG_FILE. Of each, [install] counts over [global].
 func pipConfig(env func(string) string) (map[string]string, error) {
 	files := []string{"/etc/pip.conf"}
 	for _, d := range filepath.SplitList(env("XDG_CONFIG_DIRS")) {
@@ -80,7 +87,11 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 		if config == "" {
 			config = filepath.Join(home, ".config")
 		}
-		files = append(files, filepath.Join(home, ".pip", "pip.conf"), filepath.Join(config, "pip", "pip.conf"))
+		files = append(
+			files,
+			filepath.Join(home, ".pip", "pip.conf"),
+			filepath.Join(config, "pip", "pip.conf"),
+		)
 	}
 	if venv := env("VIRTUAL_ENV"); venv != "" {
 		files = append(files, filepath.Join(venv, "pip.conf"))
@@ -95,7 +106,8 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, f := range files {
 		info, err := os.Stat(f)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || err == nil && info.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+			err == nil && info.IsDir() {
 			continue
 		}
 		if err == nil && info.Size() > maxConfig {
@@ -106,7 +118,11 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 			data, err = os.ReadFile(f)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("pip's configuration %s: %w; set PIP_CONFIG_FILE to another one, or to /dev/null for none", f, err)
+			return nil, fmt.Errorf(
+				"pip's configuration %s: %w; set PIP_CONFIG_FILE to another one, or to /dev/null for none",
+				f,
+				err,
+			)
 		}
 		sections := parsePipConfig(string(data))
 		for _, s := range []string{"global", "install"} {
@@ -123,8 +139,9 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 	return all, nil
 }
 
-// parsePipConfig reads the form of Python's configparser as pip uses it: sections, "key = value" or "key: value", values that go on in indented lines,
-// and lines of comment. Keys are written with dashes.
+// parsePipConfig reads the form of Python's configparser as pip uses it: sections, "key = value" or
+// "key: value", values that go on in indented lines, and lines of comment. Keys are written with
+// dashes.
 func parsePipConfig(text string) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	section, key := "", ""

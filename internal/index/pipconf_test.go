@@ -21,8 +21,14 @@ func TestFind(t *testing.T) {
 		}
 		return path
 	}
-	own := write("own.conf", "# mine\n[global]\nindex-url = https://own.example.com/simple\nextra_index_url =\n    https://one.example.com/simple\n    https://two.example.com/simple\n\n[install]\nindex-url: https://install.example.com/simple\n")
-	none := write("none.conf", "[global]\nno-index = true\nindex-url = https://own.example.com/simple\n")
+	own := write(
+		"own.conf",
+		"# mine\n[global]\nindex-url = https://own.example.com/simple\nextra_index_url =\n    https://one.example.com/simple\n    https://two.example.com/simple\n\n[install]\nindex-url: https://install.example.com/simple\n",
+	)
+	none := write(
+		"none.conf",
+		"[global]\nno-index = true\nindex-url = https://own.example.com/simple\n",
+	)
 	write("venv/pip.conf", "[global]\nextra-index-url = https://venv.example.com/simple\n")
 	for _, c := range []struct {
 		name, chosen, env string
@@ -40,28 +46,43 @@ func TestFind(t *testing.T) {
 		env := map[string]string{"HOME": home}
 		for _, v := range strings.Fields(c.env) {
 			name, value, _ := strings.Cut(v, "=")
-			env[name] = strings.NewReplacer("OWN", own, "NONE", none).Replace(value) // a folder may have spaces in its name
+			env[name] = strings.NewReplacer("OWN", own, "NONE", none).
+				Replace(value)
+			// a folder may have spaces in its name
 		}
-		got, err := Find(c.chosen, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-		if err != nil || strings.Join(got.URLs, " ") != c.want || got.Netrc != filepath.Join(home, ".netrc") {
+		got, err := Find(
+			c.chosen,
+			func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		)
+		if err != nil || strings.Join(got.URLs, " ") != c.want ||
+			got.Netrc != filepath.Join(home, ".netrc") {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
-	env := map[string]string{"VIRTUAL_ENV": filepath.Join(home, "venv"), "NETRC": "/elsewhere", "HOME": home}
+	env := map[string]string{
+		"VIRTUAL_ENV": filepath.Join(home, "venv"),
+		"NETRC":       "/elsewhere",
+		"HOME":        home,
+	}
 	got, err := Find("", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-	if err != nil || !slices.Contains(got.URLs, "https://venv.example.com/simple") || got.Netrc != "/elsewhere" {
+	if err != nil || !slices.Contains(got.URLs, "https://venv.example.com/simple") ||
+		got.Netrc != "/elsewhere" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func FuzzParsePipConfig(f *testing.F) {
-	f.Add("[global]\nindex-url = https://user:pass@host/simple\n  more\n# x\n[install]\nno_index: yes\n")
+	f.Add(
+		"[global]\nindex-url = https://user:pass@host/simple\n  more\n# x\n[install]\nno_index: yes\n",
+	)
 	f.Add(" indented = first\n[\n]\n=\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		size := 0
 		for section, keys := range parsePipConfig(text) {
 			for key, value := range keys {
-				if size += len(value); strings.Contains(key, "_") || strings.ContainsAny(value, "\n") || !strings.Contains(text, section) {
+				if size += len(value); strings.Contains(key, "_") ||
+					strings.ContainsAny(value, "\n") ||
+					!strings.Contains(text, section) {
 					t.Errorf("[%q] %q = %q", section, key, value)
 				}
 			}

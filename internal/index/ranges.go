@@ -9,14 +9,15 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
 const (
 	inMemory = 1 << 20   // of a range; a larger one goes to a temporary file
 	maxFar   = 512 << 20 // read of one wheel by ranges in all
-	slack    = 512       // for the extra field of a local header, whose length only the header tells
+	// for the extra field of a local header, whose length only the header tells
+	slack = 512
 )
 
 // window is a part of a file.
@@ -48,7 +49,8 @@ func (w window) close() error {
 	return w.file.Close()
 }
 
-// fetch asks for the bytes from at to end of a file that has size bytes. One that breaks off is asked for again.
+// fetch asks for the bytes from at to end of a file that has size bytes. One that breaks off is
+// asked for again.
 func (i *Index) fetch(ctx context.Context, f file, at, end, size int64) (window, error) {
 	for try := 1; ; try++ {
 		w, err := i.fetchOnce(ctx, f, at, end, size)
@@ -59,13 +61,22 @@ func (i *Index) fetch(ctx context.Context, f file, at, end, size int64) (window,
 		case ctx.Err() != nil:
 			return w, ctx.Err()
 		case try >= attempts:
-			return w, i.errorf(stack.ErrUnavailable, "%s (asked %d times)", broken.why, try)
+			return w, i.errorf(packages.ErrUnavailable, "%s (asked %d times)", broken.why, try)
 		}
 	}
 }
 
 func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (window, error) {
-	resp, err := i.do(ctx, request{url: f.url, header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, end-1), "Accept-Encoding": "identity"}})
+	resp, err := i.do(
+		ctx,
+		request{
+			url: f.url,
+			header: map[string]string{
+				"Range":           fmt.Sprintf("bytes=%d-%d", at, end-1),
+				"Accept-Encoding": "identity",
+			},
+		},
+	)
 	if err != nil {
 		return window{}, err
 	}
@@ -73,12 +84,24 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	start, now, ok := contentRange(resp.Header.Get("Content-Range"))
 	switch {
 	case resp.StatusCode != http.StatusPartialContent || !ok || start != at:
-		return window{}, i.errorf(stack.ErrUnavailable, "%s answers another range than was asked for", f.url.Host)
+		return window{}, i.errorf(
+			packages.ErrUnavailable,
+			"%s answers another range than was asked for",
+			f.url.Host,
+		)
 	case now != size:
-		return window{}, i.errorf(stack.ErrUnavailable, "%s had %d bytes, and now it has %d", unpack.Safe(f.name), size, now)
+		return window{}, i.errorf(
+			packages.ErrUnavailable,
+			"%s had %d bytes, and now it has %d",
+			unpack.Safe(f.name),
+			size,
+			now,
+		)
 	}
 	broken := func(err error) error {
-		return &retryError{why: fmt.Sprintf("%s breaks off in the middle of a range: %v", f.url.Host, err)}
+		return &retryError{
+			why: fmt.Sprintf("%s breaks off in the middle of a range: %v", f.url.Host, err),
+		}
 	}
 	if end-at <= inMemory {
 		data := make([]byte, end-at)
@@ -103,8 +126,8 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	return window{}, broken(cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
-// grown reads a file by ranges: the end is kept, and one window elsewhere that grows while reading goes on behind it. It is for the directory of
-// a zip, and serves one reader at a time.
+// grown reads a file by ranges: the end is kept, and one window elsewhere that grows while reading
+// goes on behind it. It is for the directory of a zip, and serves one reader at a time.
 type grown struct {
 	i          *Index
 	ctx        context.Context
@@ -153,7 +176,12 @@ func (r *grown) fetch(at int64) error {
 		end = min(end, r.tail.at)
 	}
 	if r.read += end - at; r.read > maxFar {
-		return r.i.errorf(stack.ErrUnavailable, "%s: more than %d MB would have to be read of it by ranges", unpack.Safe(r.f.name), maxFar>>20)
+		return r.i.errorf(
+			packages.ErrUnavailable,
+			"%s: more than %d MB would have to be read of it by ranges",
+			unpack.Safe(r.f.name),
+			maxFar>>20,
+		)
 	}
 	err := r.last.close()
 	r.last = window{}
@@ -163,9 +191,15 @@ func (r *grown) fetch(at int64) error {
 	return err
 }
 
-// sparse makes a zip of some members of a wheel, each of which comes by one range when it is first read; tail is the end of the wheel where that is
-// at hand, nil otherwise.
-func (i *Index) sparse(ctx context.Context, f file, size int64, members []unpack.Member, tail *window) (*content, error) {
+// sparse makes a zip of some members of a wheel, each of which comes by one range when it is first
+// read; tail is the end of the wheel where that is at hand, nil otherwise.
+func (i *Index) sparse(
+	ctx context.Context,
+	f file,
+	size int64,
+	members []unpack.Member,
+	tail *window,
+) (*content, error) {
 	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail, read: map[int64]window{}}
 	var lengths []int64
 	all := int64(0)
@@ -176,7 +210,12 @@ func (i *Index) sparse(ctx context.Context, f file, size int64, members []unpack
 		all += n
 	}
 	if all > maxFar {
-		return nil, i.errorf(stack.ErrUnavailable, "%s: more than %d MB would have to be read of it by ranges", unpack.Safe(f.name), maxFar>>20)
+		return nil, i.errorf(
+			packages.ErrUnavailable,
+			"%s: more than %d MB would have to be read of it by ranges",
+			unpack.Safe(f.name),
+			maxFar>>20,
+		)
 	}
 	directory := unpack.Sparse(members, lengths)
 	s.directory = inBytes(all, directory)

@@ -6,22 +6,28 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// maxRanges bounds the ranges of one reading: from there on the latency of each costs more than a plain GET.
+// maxRanges bounds the ranges of one reading: from there on the latency of each costs more than a
+// plain GET.
 const maxRanges = 48
 
-// Read implements stack.Reader: each library by a range of its own, or all of them by one plain GET where they are most of the file. What
-// is known already costs nothing.
-func (i *Index) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+// Read implements packages.Reader: each library by a range of its own, or all of them by one plain
+// GET where they are most of the file. What is known already costs nothing.
+func (i *Index) Read(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.On,
+	worth func(path string) int64,
+) (*packages.Release, error) {
 	wants := unread(r, worth)
 	if len(wants) == 0 {
 		return r, nil
 	}
 	best, _, _, err := i.choose(ctx, r.Name, r.Version, on)
-	if errors.Is(err, stack.ErrUnknown) {
+	if errors.Is(err, packages.ErrUnknown) {
 		if _, err := i.elsewhere(ctx, r.Name, r.Version, on, err); err == nil {
 			return r, nil // its files are not here
 		}
@@ -33,14 +39,14 @@ func (i *Index) Read(ctx context.Context, r *stack.Release, on stack.On, worth f
 	if err != nil {
 		return nil, i.failed(ctx, *best, err)
 	}
-	found := map[string]stack.Library{} // by installed path
+	found := map[string]packages.Library{} // by installed path
 	var missing []unpack.Member
 	for _, m := range facts.Objects {
 		at := installed(m.Path)
 		if !wants[at] {
 			continue
 		}
-		var l stack.Library
+		var l packages.Library
 		key, _ := libraryKey(*best, m.Path)
 		switch {
 		case recall(ctx, i, key, &l):
@@ -69,7 +75,7 @@ func (i *Index) Read(ctx context.Context, r *stack.Release, on stack.On, worth f
 }
 
 // unread are the paths of the libraries that are to be read.
-func unread(r *stack.Release, worth func(path string) int64) map[string]bool {
+func unread(r *packages.Release, worth func(path string) int64) map[string]bool {
 	wants := map[string]bool{}
 	for _, l := range r.Libraries {
 		if l.Unread && worth(l.Path) > 0 {
@@ -79,8 +85,14 @@ func unread(r *stack.Release, worth func(path string) int64) map[string]bool {
 	return wants
 }
 
-// readMembers reads members that the cache does not have; those who ask for the same at once share one reading.
-func (i *Index) readMembers(ctx context.Context, f file, facts *facts, members []unpack.Member) (map[string]stack.Library, error) {
+// readMembers reads members that the cache does not have; those who ask for the same at once share
+// one reading.
+func (i *Index) readMembers(
+	ctx context.Context,
+	f file,
+	facts *facts,
+	members []unpack.Member,
+) (map[string]packages.Library, error) {
 	key, _ := factsKey(f)
 	var paths []string
 	packed := int64(0)
@@ -88,25 +100,30 @@ func (i *Index) readMembers(ctx context.Context, f file, facts *facts, members [
 		paths = append(paths, m.Path)
 		packed += m.Packed
 	}
-	return i.reads.do(ctx, key+"\x00"+strings.Join(paths, "\x00"), func(ctx context.Context) (map[string]stack.Library, error) {
-		var w *content
-		var err error
-		if (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole || facts.Whole {
-			// All of it comes: then all of it is looked at once and for all.
-			members = facts.Objects
-			w, err = i.download(ctx, f)
-		} else {
-			w, err = i.sparse(ctx, f, facts.Size, members, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		defer w.Close()
-		_, libraries, err := i.members(ctx, f, w, members)
-		if err != nil {
-			return nil, err
-		}
-		i.rememberLibraries(ctx, f, libraries)
-		return libraries, nil
-	})
+	return i.reads.do(
+		ctx,
+		key+"\x00"+strings.Join(paths, "\x00"),
+		func(ctx context.Context) (map[string]packages.Library, error) {
+			var w *content
+			var err error
+			if (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole ||
+				facts.Whole {
+				// All of it comes: then all of it is looked at once and for all.
+				members = facts.Objects
+				w, err = i.download(ctx, f)
+			} else {
+				w, err = i.sparse(ctx, f, facts.Size, members, nil)
+			}
+			if err != nil {
+				return nil, err
+			}
+			defer w.Close()
+			_, libraries, err := i.members(ctx, f, w, members)
+			if err != nil {
+				return nil, err
+			}
+			i.rememberLibraries(ctx, f, libraries)
+			return libraries, nil
+		},
+	)
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 // noise can't be compressed, so that members lie apart.
@@ -28,9 +28,23 @@ func noise(seed byte, n int) string {
 // large is a wheel of a megabyte, of which two objects are a small part.
 func large(t *testing.T) map[string][]wheel {
 	lib := func(name string) string { return string(object(t, name, "run", "V1")) }
-	return map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "",
-		"demo/a.bin", noise(1, 300<<10), "demo/liba.so.1", lib("liba.so.1"), "demo/b.bin", noise(2, 300<<10), "demo/libb.so.1", lib("libb.so.1"), "demo/c.bin", noise(3, 300<<10),
-		"demo/libhuge.so", noise(4, 100<<10))}}
+	return map[string][]wheel{"demo": {build(
+		t,
+		"demo-1.0-py3-none-manylinux2014_x86_64.whl",
+		"",
+		"demo/a.bin",
+		noise(1, 300<<10),
+		"demo/liba.so.1",
+		lib("liba.so.1"),
+		"demo/b.bin",
+		noise(2, 300<<10),
+		"demo/libb.so.1",
+		lib("libb.so.1"),
+		"demo/c.bin",
+		noise(3, 300<<10),
+		"demo/libhuge.so",
+		noise(4, 100<<10),
+	)}}
 }
 
 func only(names ...string) func(string) int64 {
@@ -47,10 +61,15 @@ func TestReadOneRangeEach(t *testing.T) {
 	s := serve(t, large(t))
 	i := s.index(t, nil)
 	r, err := i.Release(ctx, "demo", "1.0", linux)
-	if err != nil || len(r.Libraries) != 3 || slices.ContainsFunc(r.Libraries, func(l stack.Library) bool { return !l.Unread || l.Known }) {
+	if err != nil || len(r.Libraries) != 3 ||
+		slices.ContainsFunc(
+			r.Libraries,
+			func(l packages.Library) bool { return !l.Unread || l.Known },
+		) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if got := s.asked(); len(got) != 3 || !strings.HasSuffix(got[2], "whl bytes=-131072") { // the page, METADATA, the directory
+	if got := s.asked(); len(got) != 3 ||
+		!strings.HasSuffix(got[2], "whl bytes=-131072") { // the page, METADATA, the directory
 		t.Errorf("asked %v", got)
 	}
 	one, err := i.Read(ctx, r, linux, only("liba.so.1", "libhuge.so"))
@@ -60,13 +79,17 @@ func TestReadOneRangeEach(t *testing.T) {
 	if got := s.asked(); len(got) != 1 || !strings.Contains(got[0], " bytes=") {
 		t.Errorf("asked %v for one library", got)
 	}
-	state := func(r *stack.Release) (out []string) {
+	state := func(r *packages.Release) (out []string) {
 		for _, l := range r.Libraries {
 			out = append(out, fmt.Sprintf("%s known %v unread %v", l.Path, l.Known, l.Unread))
 		}
 		return out
 	}
-	want := []string{"demo/liba.so.1 known true unread false", "demo/libb.so.1 known false unread true", "demo/libhuge.so known false unread true"}
+	want := []string{
+		"demo/liba.so.1 known true unread false",
+		"demo/libb.so.1 known false unread true",
+		"demo/libhuge.so known false unread true",
+	}
 	if got := state(one); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -77,10 +100,12 @@ func TestReadOneRangeEach(t *testing.T) {
 	if err != nil || !both.Libraries[1].Known || len(s.asked()) != 1 {
 		t.Errorf("%+v, %v", both, err)
 	}
-	if _, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil || len(s.asked()) != 0 {
+	if _, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil ||
+		len(s.asked()) != 0 {
 		t.Errorf("asked again: %v", err)
 	}
-	if c := i.Cost(); c.Requests != 5 || c.Bytes == 0 || c.Bytes > 200<<10 || c.Cached < 2 || c.Recorded != 0 {
+	if c := i.Cost(); c.Requests != 5 || c.Bytes == 0 || c.Bytes > 200<<10 || c.Cached < 2 ||
+		c.Recorded != 0 {
 		t.Errorf("cost %+v", c)
 	}
 	// Several at once are a range each, too.
@@ -89,14 +114,26 @@ func TestReadOneRangeEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.asked()
-	if both, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil || !both.Libraries[0].Known || !both.Libraries[1].Known {
+	if both, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil ||
+		!both.Libraries[0].Known ||
+		!both.Libraries[1].Known {
 		t.Errorf("%+v, %v", both, err)
 	}
 	if got := s.asked(); len(got) != 2 || got[0] == got[1] {
 		t.Errorf("asked %v for two libraries", got)
 	}
 	// Most of the file comes by one plain GET, which looks at everything.
-	s.wheels["demo"] = []wheel{build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/liba.so.1", noise(5, 700<<10), "demo/b.bin", noise(6, 300<<10))}
+	s.wheels["demo"] = []wheel{
+		build(
+			t,
+			"demo-1.0-py3-none-manylinux2014_x86_64.whl",
+			"",
+			"demo/liba.so.1",
+			noise(5, 700<<10),
+			"demo/b.bin",
+			noise(6, 300<<10),
+		),
+	}
 	i = s.index(t, nil)
 	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Fatal(err)
@@ -112,16 +149,21 @@ func TestReadOneRangeEach(t *testing.T) {
 
 // recorded is a history of demo 1.0.
 type recorded struct {
-	stack.Source
+	packages.Source
 	file, sum string
 }
 
-func (h recorded) Recorded(name, version string, on stack.On) (string, string, bool) {
+func (h recorded) Recorded(name, version string, on packages.On) (string, string, bool) {
 	return h.file, h.sum, name == "demo" && version == "1.0" && on == linux
 }
 
-func (h recorded) Release(context.Context, string, string, stack.On) (*stack.Release, error) {
-	return &stack.Release{Name: "demo", Version: "1.0", Known: true, Libraries: []stack.Library{{Path: "demo/lib.so", Known: true}}}, nil
+func (h recorded) Release(context.Context, string, string, packages.On) (*packages.Release, error) {
+	return &packages.Release{
+		Name:      "demo",
+		Version:   "1.0",
+		Known:     true,
+		Libraries: []packages.Library{{Path: "demo/lib.so", Known: true}},
+	}, nil
 }
 
 // A release of the history costs the page alone; one whose file has another digest is read.
@@ -156,27 +198,35 @@ func TestHistoryFirst(t *testing.T) {
 	}
 }
 
-// Builds with a local version are on other indexes; what the history knows of them counts where no index has them, and nothing else of it.
+// Builds with a local version are on other indexes; what the history knows of them counts where no
+// index has them, and nothing else of it.
 func TestLocalVersionsByTheHistory(t *testing.T) {
 	s := serve(t, large(t))
 	i := s.index(t, func(o *Options) { o.History = recorded{} })
 	without := s.index(t, func(*Options) {})
-	for name, source := range map[string]stack.Reader{"one": i, "two": Several{i, without}} {
+	for name, source := range map[string]packages.Reader{"one": i, "two": Several{i, without}} {
 		r, err := source.Release(ctx, "demo", "1.0+rocm6.3", linux)
 		if err != nil || len(r.Libraries) != 1 {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		r.Libraries[0].Unread = true
-		if read, err := source.Read(ctx, r, linux, func(string) int64 { return 1 << 30 }); err != nil || len(read.Libraries) != 1 {
+		if read, err := source.Read(ctx, r, linux, func(string) int64 { return 1 << 30 }); err != nil ||
+			len(read.Libraries) != 1 {
 			t.Errorf("%s: read %+v, %v", name, read, err)
 		}
 		for _, version := range []string{"9.0", "9.0.post1"} {
-			if r, err := source.Release(ctx, "demo", version, linux); !errors.Is(err, stack.ErrUnknown) {
+			if r, err := source.Release(ctx, "demo", version, linux); !errors.Is(
+				err,
+				packages.ErrUnknown,
+			) {
 				t.Errorf("%s: %s is %+v, %v", name, version, r, err)
 			}
 		}
 	}
-	if r, err := without.Release(ctx, "demo", "1.0+rocm6.3", linux); !errors.Is(err, stack.ErrUnknown) {
+	if r, err := without.Release(ctx, "demo", "1.0+rocm6.3", linux); !errors.Is(
+		err,
+		packages.ErrUnknown,
+	) {
 		t.Errorf("without a history: %+v, %v", r, err)
 	}
 }
@@ -211,7 +261,11 @@ func TestLies(t *testing.T) {
 		c.file.name = "demo-1.0-py3-none-manylinux2014_x86_64.whl"
 		s := serve(t, map[string][]wheel{"demo": {c.file}})
 		s.beside = false
-		if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(
+			err,
+			packages.ErrUnavailable,
+		) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -221,8 +275,18 @@ func TestLies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.wheels["demo"][0].data = build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "b.bin", noise(1, 500<<10)).data
-	if _, err := i.Read(ctx, r, linux, only("liba.so.1")); !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), "bytes, and now it has") {
+	s.wheels["demo"][0].data = build(
+		t,
+		"demo-1.0-py3-none-manylinux2014_x86_64.whl",
+		"",
+		"b.bin",
+		noise(1, 500<<10),
+	).data
+	if _, err := i.Read(ctx, r, linux, only("liba.so.1")); !errors.Is(
+		err,
+		packages.ErrUnavailable,
+	) ||
+		!strings.Contains(err.Error(), "bytes, and now it has") {
 		t.Errorf("another file behind the same name: %v", err)
 	}
 }
@@ -243,7 +307,12 @@ func TestBomb(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, map[string][]wheel{"demo": {{name: "demo-1.0-py3-none-manylinux2014_x86_64.whl", data: b.Bytes()}}})
+	s := serve(
+		t,
+		map[string][]wheel{
+			"demo": {{name: "demo-1.0-py3-none-manylinux2014_x86_64.whl", data: b.Bytes()}},
+		},
+	)
 	s.beside = false
 	r, err := described(s.index(t, nil), "demo", "1.0")
 	if err != nil || len(r.Libraries) != 1 || r.Libraries[0].Known || r.Libraries[0].Unread {
@@ -266,10 +335,12 @@ func TestDisk(t *testing.T) {
 	}
 	s.asked()
 	i := s.index(t, with) // another process
-	if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known || len(s.asked()) != 0 {
+	if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known ||
+		len(s.asked()) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if c := i.Cost(); c.Requests != 0 || c.Bytes != 0 || !strings.HasPrefix(c.String(), "0 requests, 0.0 MB received, ") {
+	if c := i.Cost(); c.Requests != 0 || c.Bytes != 0 ||
+		!strings.HasPrefix(c.String(), "0 requests, 0.0 MB received, ") {
 		t.Errorf("a warm cache costs %s", c)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -303,10 +374,12 @@ func TestDiskIsBoundedAndShared(t *testing.T) {
 			d.most = 100_000
 			for k := range 100 {
 				key := fmt.Sprint(n%2, "/", k)
-				if err := d.Put(ctx, key, []byte(strings.Repeat(key, 300)), time.Hour); err != nil && !errors.Is(err, os.ErrNotExist) { // swept away by another
+				if err := d.Put(ctx, key, []byte(strings.Repeat(key, 300)), time.Hour); err != nil &&
+					!errors.Is(err, os.ErrNotExist) { // swept away by another
 					t.Error(err)
 				}
-				if v, err := d.Get(ctx, key); err != nil || v != nil && string(v) != strings.Repeat(key, 300) {
+				if v, err := d.Get(ctx, key); err != nil ||
+					v != nil && string(v) != strings.Repeat(key, 300) {
 					t.Errorf("%s: %.20q, %v", key, v, err)
 				}
 			}
@@ -343,14 +416,15 @@ func TestExportsThroughTheCache(t *testing.T) {
 	s := serve(t, large(t))
 	shared := newMemory(1 << 20)
 	with := func(o *Options) { o.Cache = shared }
-	var got [2]*stack.Release
+	var got [2]*packages.Release
 	for n := range got {
 		var err error
 		if got[n], err = described(s.index(t, with), "demo", "1.0"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if a, b := got[0].Libraries[0], got[1].Libraries[0]; a.Exports.Len() == 0 || !a.Exports.Equal(b.Exports) {
+	if a, b := got[0].Libraries[0], got[1].Libraries[0]; a.Exports.Len() == 0 ||
+		!a.Exports.Equal(b.Exports) {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
-	"github.com/compat-app/compat/internal/loopback"
+	"github.com/compat-app/compat/internal/test/loopback"
 )
 
 // wheel is one file of a served project.
@@ -86,7 +86,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.pypi.simple.v1+json")
 		var list []any
 		for _, f := range files {
-			e := map[string]any{"filename": f.name, "url": "../../files/" + url.PathEscape(f.name), "hashes": map[string]string{"sha256": s.sum(f.data)}, "size": len(f.data), "yanked": false}
+			e := map[string]any{
+				"filename": f.name,
+				"url":      "../../files/" + url.PathEscape(f.name),
+				"hashes":   map[string]string{"sha256": s.sum(f.data)},
+				"size":     len(f.data),
+				"yanked":   false,
+			}
 			if f.yanked {
 				e["yanked"] = "broken"
 			}
@@ -95,7 +101,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			list = append(list, e)
 		}
-		json.NewEncoder(w).Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "files": list})
+		json.NewEncoder(w).
+			Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "files": list})
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -108,7 +115,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.beside {
 			extra += ` data-core-metadata="sha256=` + sum([]byte(f.meta)) + `"`
 		}
-		fmt.Fprintf(w, "<a href=\"/files/%s#sha256=%s\" data-requires-python=\"&gt;=3.8\"%s>%s</a><br>\n", url.PathEscape(f.name), s.sum(f.data), extra, html.EscapeString(f.name))
+		fmt.Fprintf(
+			w,
+			"<a href=\"/files/%s#sha256=%s\" data-requires-python=\"&gt;=3.8\"%s>%s</a><br>\n",
+			url.PathEscape(f.name),
+			s.sum(f.data),
+			extra,
+			html.EscapeString(f.name),
+		)
 	}
 }
 
@@ -151,9 +165,26 @@ func (s *server) index(t *testing.T, change func(*Options)) *Index {
 // object is a shared library that exports symbol@version.
 func object(t *testing.T, soname, symbol, version string) []byte {
 	t.Helper()
-	data, err := elfobj.Write(&elfobj.Object{Class: 64, ByteOrder: "little", Machine: 62, Type: "ET_DYN", Dynamic: true, SONAME: soname, Needed: []string{"libc.so.6"}, RunPath: "$ORIGIN",
-		Exports:     elfobj.NewExports(elfobj.Export{Name: symbol, Version: version, Kind: "func"}),
-		VersionDefs: []elfobj.VersionDef{{Name: soname, Base: true}, {Name: version}}, HasVersym: true})
+	data, err := elfobj.Write(
+		&elfobj.Object{
+			Class:     64,
+			ByteOrder: "little",
+			Machine:   62,
+			Type:      "ET_DYN",
+			Dynamic:   true,
+			SONAME:    soname,
+			Needed:    []string{"libc.so.6"},
+			RunPath:   "$ORIGIN",
+			Exports: elfobj.NewExports(
+				elfobj.Export{Name: symbol, Version: version, Kind: "func"},
+			),
+			VersionDefs: []elfobj.VersionDef{
+				{Name: soname, Base: true},
+				{Name: version},
+			},
+			HasVersym: true,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

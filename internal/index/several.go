@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// Several asks an index and extra ones as pip does: what any of them offers counts, and the first that has a wheel of a version gives it. An index that
-// can't be asked spoils the answer, since it might have had a better one.
+// Several asks an index and extra ones as pip does: what any of them offers counts, and the first
+// that has a wheel of a version gives it. An index that can't be asked spoils the answer, since it
+// might have had a better one.
 type Several []*Index
 
-var _ stack.Reader = Several(nil)
+var _ packages.Reader = Several(nil)
 
-// Versions implements stack.Source.
+// Versions implements packages.Source.
 func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 	var all []string
 	var unknown error
@@ -24,7 +25,7 @@ func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 		switch {
 		case err == nil:
 			all = append(all, versions...)
-		case !errors.Is(err, stack.ErrUnknown):
+		case !errors.Is(err, packages.ErrUnknown):
 			return nil, err
 		default:
 			unknown = joined(unknown, err)
@@ -37,9 +38,14 @@ func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Release implements stack.Source. A release that one index knows by its requirements only may be whole on the next.
-func (s Several) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
-	var partly *stack.Release
+// Release implements packages.Source. A release that one index knows by its requirements only may
+// be whole on the next.
+func (s Several) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
+	var partly *packages.Release
 	var unknown error
 	for _, i := range s {
 		r, err := i.release(ctx, name, version, on)
@@ -48,7 +54,7 @@ func (s Several) Release(ctx context.Context, name, version string, on stack.On)
 			return r, nil
 		case err == nil && partly == nil:
 			partly = r
-		case err != nil && !errors.Is(err, stack.ErrUnknown):
+		case err != nil && !errors.Is(err, packages.ErrUnknown):
 			return nil, err
 		case err != nil:
 			unknown = joined(unknown, err)
@@ -63,8 +69,13 @@ func (s Several) Release(ctx context.Context, name, version string, on stack.On)
 	return s[0].elsewhere(ctx, name, version, on, unknown)
 }
 
-// Read implements stack.Reader: the index that gave the release reads it.
-func (s Several) Read(ctx context.Context, r *stack.Release, on stack.On, worth func(path string) int64) (*stack.Release, error) {
+// Read implements packages.Reader: the index that gave the release reads it.
+func (s Several) Read(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.On,
+	worth func(path string) int64,
+) (*packages.Release, error) {
 	if len(unread(r, worth)) == 0 {
 		return r, nil
 	}
@@ -74,7 +85,7 @@ func (s Several) Read(ctx context.Context, r *stack.Release, on stack.On, worth 
 		if err == nil && had.Known {
 			return i.Read(ctx, r, on, worth)
 		}
-		if err != nil && !errors.Is(err, stack.ErrUnknown) {
+		if err != nil && !errors.Is(err, packages.ErrUnknown) {
 			return nil, err
 		}
 		unknown = joined(unknown, err)

@@ -7,16 +7,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 // An extra index counts as pip counts it, and one that is down spoils the answer.
 func TestSeveral(t *testing.T) {
 	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
-	first := serve(t, map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-win_amd64.whl", "pywin32")}})
-	second := serve(t, map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/libdemo.so.1", lib), build(t, "demo-2.0-py3-none-any.whl", "")}})
+	first := serve(
+		t,
+		map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-win_amd64.whl", "pywin32")}},
+	)
+	second := serve(
+		t,
+		map[string][]wheel{
+			"demo": {
+				build(
+					t,
+					"demo-1.0-py3-none-manylinux2014_x86_64.whl",
+					"",
+					"demo/libdemo.so.1",
+					lib,
+				),
+				build(t, "demo-2.0-py3-none-any.whl", ""),
+			},
+		},
+	)
 	both := Several{first.index(t, nil), second.index(t, nil)}
-	if got, err := both.Versions(ctx, "demo"); err != nil || !slices.Equal(got, []string{"1.0", "2.0"}) {
+	if got, err := both.Versions(ctx, "demo"); err != nil ||
+		!slices.Equal(got, []string{"1.0", "2.0"}) {
 		t.Error(got, err)
 	}
 	r, err := both.Release(ctx, "demo", "1.0", linux)
@@ -27,10 +45,12 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = both.Release(ctx, "demo", "3.0", linux)
-	if !errors.Is(err, stack.ErrUnknown) || !strings.Contains(err.Error(), both[0].Name()) || !strings.Contains(err.Error(), both[1].Name()) {
+	if !errors.Is(err, packages.ErrUnknown) || !strings.Contains(err.Error(), both[0].Name()) ||
+		!strings.Contains(err.Error(), both[1].Name()) {
 		t.Error(err)
 	}
-	if c := both.Cost(); c.Requests != both[0].Cost().Requests+both[1].Cost().Requests || c.Requests < 3 {
+	if c := both.Cost(); c.Requests != both[0].Cost().Requests+both[1].Cost().Requests ||
+		c.Requests < 3 {
 		t.Errorf("%+v", c)
 	}
 	first.fail = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
@@ -38,10 +58,10 @@ func TestSeveral(t *testing.T) {
 		return true
 	}
 	down := Several{first.index(t, nil), second.index(t, nil)}
-	if _, err := down.Versions(ctx, "demo"); !errors.Is(err, stack.ErrUnavailable) {
+	if _, err := down.Versions(ctx, "demo"); !errors.Is(err, packages.ErrUnavailable) {
 		t.Error(err)
 	}
-	if _, err := down.Release(ctx, "demo", "1.0", linux); !errors.Is(err, stack.ErrUnavailable) {
+	if _, err := down.Release(ctx, "demo", "1.0", linux); !errors.Is(err, packages.ErrUnavailable) {
 		t.Error(err)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 )
 
-// Versions lists the versions that the index offers for installation: those with a wheel or a source archive that is not yanked, in
-// normal form, oldest first. Errors wrap stack.ErrUnknown or stack.ErrUnavailable.
+// Versions lists the versions that the index offers for installation: those with a wheel or a
+// source archive that is not yanked, in normal form, oldest first. Errors wrap packages.ErrUnknown
+// or packages.ErrUnavailable.
 func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 	p, err := i.page(ctx, name)
 	if err != nil {
@@ -24,7 +25,10 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 		}
 	}
 	slices.SortFunc(versions, pkgmeta.Version.Compare)
-	versions = slices.CompactFunc(versions, func(a, b pkgmeta.Version) bool { return a.Compare(b) == 0 })
+	versions = slices.CompactFunc(
+		versions,
+		func(a, b pkgmeta.Version) bool { return a.Compare(b) == 0 },
+	)
 	names := make([]string, len(versions))
 	for n, v := range versions {
 		names[n] = v.String()
@@ -32,22 +36,33 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 	return names, nil
 }
 
-// Release describes one version by the wheel that pip would take on a glibc system for on; an empty field of on fits every wheel. A yanked
-// version is found too: who names it gets it. Its libraries are Unread, but for a release that the history describes.
+// Release describes one version by the wheel that pip would take on a glibc system for on; an empty
+// field of on fits every wheel. A yanked version is found too: who names it gets it. Its libraries
+// are Unread, but for a release that the history describes.
 //
-// Where no wheel fits, but one for another system exists, Known is false and Requires is that one's. A version that exists as source only
-// is unknown here: what it would build is not to be foretold. A local version (2.7.0+rocm6.3) that the index doesn't have is as the history knows it:
-// such builds are published elsewhere. Errors wrap stack.ErrUnknown or stack.ErrUnavailable.
-func (i *Index) Release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+// Where no wheel fits, but one for another system exists, Known is false and Requires is that
+// one's. A version that exists as source only is unknown here: what it would build is not to be
+// foretold. A local version (2.7.0+rocm6.3) that the index doesn't have is as the history knows it:
+// such builds are published elsewhere. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
+func (i *Index) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
 	r, err := i.release(ctx, name, version, on)
-	if errors.Is(err, stack.ErrUnknown) {
+	if errors.Is(err, packages.ErrUnknown) {
 		return i.elsewhere(ctx, name, version, on, err)
 	}
 	return r, err
 }
 
 // elsewhere is a local version by the history, or else the error.
-func (i *Index) elsewhere(ctx context.Context, name, version string, on stack.On, unknown error) (*stack.Release, error) {
+func (i *Index) elsewhere(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+	unknown error,
+) (*packages.Release, error) {
 	if v, err := pkgmeta.ParseVersion(version); err != nil || v.Local() == "" || i.history == nil {
 		return nil, unknown
 	}
@@ -59,7 +74,11 @@ func (i *Index) elsewhere(ctx context.Context, name, version string, on stack.On
 }
 
 // release is Release, of what the index has.
-func (i *Index) release(ctx context.Context, name, version string, on stack.On) (*stack.Release, error) {
+func (i *Index) release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
 	best, fits, files, err := i.choose(ctx, name, version, on)
 	if err != nil {
 		return nil, err
@@ -78,26 +97,39 @@ func (i *Index) release(ctx context.Context, name, version string, on stack.On) 
 	if err != nil {
 		return nil, i.failed(ctx, *best, err)
 	}
-	release := &stack.Release{Name: best.project, Version: normal(version), Requires: facts.Requires, Known: facts.Known && fits}
+	release := &packages.Release{
+		Name:     best.project,
+		Version:  normal(version),
+		Requires: facts.Requires,
+		Known:    facts.Known && fits,
+	}
 	if release.Known {
 		for _, m := range facts.Objects {
-			release.Libraries = append(release.Libraries, stack.Library{Path: installed(m.Path), Unread: true})
+			release.Libraries = append(
+				release.Libraries,
+				packages.Library{Path: installed(m.Path), Unread: true},
+			)
 		}
 	}
 	return release, nil
 }
 
-// normal is a version's normal form, not that of the file: 1.0.0 is asked for, and the file may say 1.0.
+// normal is a version's normal form, not that of the file: 1.0.0 is asked for, and the file may say
+// 1.0.
 func normal(version string) string {
 	v, _ := pkgmeta.ParseVersion(version) // it was parsed before
 	return v.String()
 }
 
 // choose finds the wheel of a version, and all files of that version.
-func (i *Index) choose(ctx context.Context, name, version string, on stack.On) (best *file, fits bool, all []file, err error) {
+func (i *Index) choose(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (best *file, fits bool, all []file, err error) {
 	v, err := pkgmeta.ParseVersion(version)
 	if err != nil {
-		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s: %v", name, err)
+		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s: %v", name, err)
 	}
 	p, err := i.page(ctx, name)
 	if err != nil {
@@ -109,23 +141,30 @@ func (i *Index) choose(ctx context.Context, name, version string, on stack.On) (
 		}
 	}
 	if len(all) == 0 {
-		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s has no version %s", p.name, v)
+		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s has no version %s", p.name, v)
 	}
 	best, fits = pick(all, on)
 	if best == nil {
-		return nil, false, nil, i.errorf(stack.ErrUnknown, "%s %s is there as source only, without a wheel", p.name, v)
+		return nil, false, nil, i.errorf(
+			packages.ErrUnknown,
+			"%s %s is there as source only, without a wheel",
+			p.name,
+			v,
+		)
 	}
 	return best, fits, all, nil
 }
 
-// recorded tells whether the index lists the very file from which the history knows a release. The wheels of a release differ between
-// interpreters in their extension modules, which nothing links against; a rebuilt one has another digest.
-func (i *Index) recorded(files []file, name, version string, on stack.On) bool {
+// recorded tells whether the index lists the very file from which the history knows a release. The
+// wheels of a release differ between interpreters in their extension modules, which nothing links
+// against; a rebuilt one has another digest.
+func (i *Index) recorded(files []file, name, version string, on packages.On) bool {
 	if i.history == nil {
 		return false
 	}
 	from, sum, ok := i.history.Recorded(name, version, on)
-	return ok && sum != "" && slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
+	return ok && sum != "" &&
+		slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
 }
 
 // failed gives an error of reading a wheel the name of the release and one of stack's kinds.
@@ -133,10 +172,10 @@ func (i *Index) failed(ctx context.Context, f file, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
-	case errors.Is(err, stack.ErrUnavailable), errors.Is(err, stack.ErrUnknown):
+	case errors.Is(err, packages.ErrUnavailable), errors.Is(err, packages.ErrUnknown):
 		return fmt.Errorf("%s %s: %w", f.project, f.version, err)
 	default: // the disk, for one
-		return i.errorf(stack.ErrUnavailable, "%s %s: %v", f.project, f.version, err)
+		return i.errorf(packages.ErrUnavailable, "%s %s: %v", f.project, f.version, err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 // silent answers 200 and then sends nothing until nobody waits any more.
@@ -22,27 +22,46 @@ func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		w.CloseWithError(r.Context().Err())
 	}()
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: http.Header{"Content-Type": {"text/html"}}, Body: body, Request: r}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Status:     "200 OK",
+		Header:     http.Header{"Content-Type": {"text/html"}},
+		Body:       body,
+		Request:    r,
+	}, nil
 }
 
-// A server that stops in the middle is given up after a minute without a byte, three times, and the reason names it.
+// A server that stops in the middle is given up after a minute without a byte, three times, and the
+// reason names it.
 func TestStall(t *testing.T) {
 	for _, start := range []string{"", "<!DOCTYPE html><html>"} {
 		synctest.Test(t, func(t *testing.T) {
-			i, err := New(Options{URL: "https://packages.invalid/simple", Client: &http.Client{Transport: silent{start}}, TempDir: t.TempDir()})
+			i, err := New(
+				Options{
+					URL:     "https://packages.invalid/simple",
+					Client:  &http.Client{Transport: silent{start}},
+					TempDir: t.TempDir(),
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
 			_, err = i.Versions(t.Context(), "demo")
-			if !errors.Is(err, stack.ErrUnavailable) || !strings.Contains(err.Error(), "package index packages.invalid") || !strings.Contains(err.Error(), "no byte for 1m0s (asked 3 times)") {
+			if !errors.Is(err, packages.ErrUnavailable) ||
+				!strings.Contains(err.Error(), "package index packages.invalid") ||
+				!strings.Contains(err.Error(), "no byte for 1m0s (asked 3 times)") {
 				t.Error(err)
 			}
 			if d := time.Since(began); d < 3*stall || d > 3*stall+time.Minute {
 				t.Errorf("given up after %s", d)
 			}
 			began = time.Now()
-			if _, err = i.Versions(t.Context(), "other"); !errors.Is(err, stack.ErrUnavailable) || time.Since(began) > stall+time.Second {
+			if _, err = i.Versions(t.Context(), "other"); !errors.Is(
+				err,
+				packages.ErrUnavailable,
+			) ||
+				time.Since(began) > stall+time.Second {
 				t.Errorf("the next package: given up after %s: %v", time.Since(began), err)
 			}
 			synctest.Wait()

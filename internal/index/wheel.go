@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/stack"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -25,7 +25,8 @@ const (
 	maxMembers  = 200_000
 )
 
-// facts describes a wheel without its libraries, from the cache where it is known. objects false asks for the requirements only.
+// facts describes a wheel without its libraries, from the cache where it is known. objects false
+// asks for the requirements only.
 func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error) {
 	key, keep := factsKey(f)
 	if !objects {
@@ -45,12 +46,13 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 	})
 }
 
-// readWheel asks for the metadata beside the wheel where the index has it, and for the wheel's directory where that is not enough.
+// readWheel asks for the metadata beside the wheel where the index has it, and for the wheel's
+// directory where that is not enough.
 func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, error) {
 	var meta []byte
 	if f.metadata {
 		var err error
-		if meta, err = i.metadata(ctx, f); err != nil && !errors.Is(err, stack.ErrUnknown) {
+		if meta, err = i.metadata(ctx, f); err != nil && !errors.Is(err, packages.ErrUnknown) {
 			return nil, err
 		}
 	}
@@ -65,14 +67,23 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 		defer w.Close()
 		members, err := unpack.Directory(w, w.size, maxMembers)
 		if err != nil {
-			return nil, i.errorf(stack.ErrUnavailable, "%s: %v", unpack.Safe(f.name), w.cause(err))
+			return nil, i.errorf(
+				packages.ErrUnavailable,
+				"%s: %v",
+				unpack.Safe(f.name),
+				w.cause(err),
+			)
 		}
 		if !pure {
-			found.Objects = slices.DeleteFunc(slices.Clone(members), func(m unpack.Member) bool { return !objectName.MatchString(m.Path) })
+			found.Objects = slices.DeleteFunc(
+				slices.Clone(members),
+				func(m unpack.Member) bool { return !objectName.MatchString(m.Path) },
+			)
 			found.Known, found.Size, found.Whole = objects, w.size, w.tail == nil
 		}
 		wanted := slices.DeleteFunc(members, func(m unpack.Member) bool {
-			return (meta != nil || !metadataName.MatchString(m.Path)) && (w.tail != nil || !objects || !objectName.MatchString(m.Path))
+			return (meta != nil || !metadataName.MatchString(m.Path)) &&
+				(w.tail != nil || !objects || !objectName.MatchString(m.Path))
 		})
 		if w.tail != nil {
 			if w, err = i.sparse(ctx, f, w.size, wanted, w.tail); err != nil {
@@ -89,21 +100,30 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 			meta = inside
 		}
 		if meta == nil {
-			return nil, i.errorf(stack.ErrUnavailable, "%s has no METADATA", unpack.Safe(f.name))
+			return nil, i.errorf(packages.ErrUnavailable, "%s has no METADATA", unpack.Safe(f.name))
 		}
 	}
 	m, err := pkgmeta.ParseMetadata(meta)
 	if err != nil {
-		return nil, i.errorf(stack.ErrUnavailable, "%s: %v", unpack.Safe(f.name), err)
+		return nil, i.errorf(packages.ErrUnavailable, "%s: %v", unpack.Safe(f.name), err)
 	}
-	if v, err := pkgmeta.ParseVersion(m.Version); pkgmeta.Normalize(m.Name) != f.project || err != nil || v.Public().Compare(f.version.Public()) != 0 {
-		return nil, i.errorf(stack.ErrUnavailable, "%s holds %.40q %.40q by its METADATA, so it is not the file that was asked for", unpack.Safe(f.name), m.Name, m.Version)
+	if v, err := pkgmeta.ParseVersion(m.Version); pkgmeta.Normalize(m.Name) != f.project ||
+		err != nil ||
+		v.Public().Compare(f.version.Public()) != 0 {
+		return nil, i.errorf(
+			packages.ErrUnavailable,
+			"%s holds %.40q %.40q by its METADATA, so it is not the file that was asked for",
+			unpack.Safe(f.name),
+			m.Name,
+			m.Version,
+		)
 	}
 	found.Requires = m.Requires
 	return found, nil
 }
 
-// metadata asks for FILE.metadata (PEP 658). An absent one wraps ErrUnknown: then the wheel itself is read.
+// metadata asks for FILE.metadata (PEP 658). An absent one wraps ErrUnknown: then the wheel itself
+// is read.
 func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 	u := *f.url
 	u.Path, u.RawPath = u.Path+".metadata", ""
@@ -112,7 +132,11 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(body); f.metaSum != "" && hex.EncodeToString(sum[:]) != f.metaSum {
-		return nil, i.errorf(stack.ErrUnavailable, "the metadata of %s is not what its digest on the page says", unpack.Safe(f.name))
+		return nil, i.errorf(
+			packages.ErrUnavailable,
+			"the metadata of %s is not what its digest on the page says",
+			unpack.Safe(f.name),
+		)
 	}
 	return body, nil
 }
@@ -123,8 +147,13 @@ var (
 )
 
 // members reads the given members of a wheel: METADATA, and shared objects by their path.
-func (i *Index) members(ctx context.Context, f file, w *content, wanted []unpack.Member) (meta []byte, libraries map[string]stack.Library, err error) {
-	libraries = map[string]stack.Library{}
+func (i *Index) members(
+	ctx context.Context,
+	f file,
+	w *content,
+	wanted []unpack.Member,
+) (meta []byte, libraries map[string]packages.Library, err error) {
+	libraries = map[string]packages.Library{}
 	if len(wanted) == 0 {
 		return nil, libraries, nil
 	}
@@ -138,7 +167,7 @@ func (i *Index) members(ctx context.Context, f file, w *content, wanted []unpack
 		Scratch:  func(int64) (unpack.Scratch, error) { return newTemp(i.tempDir) },
 		Skip: func(name string, size int64) bool {
 			if names[name] && size > maxObject {
-				libraries[name] = stack.Library{Path: installed(name)}
+				libraries[name] = packages.Library{Path: installed(name)}
 			}
 			return !names[name] || size > maxObject
 		},
@@ -162,32 +191,34 @@ func (i *Index) members(ctx context.Context, f file, w *content, wanted []unpack
 		return nil, nil, fmt.Errorf("reading %s: %w", unpack.Safe(f.name), err)
 	}
 	for _, p := range problems {
-		// An object that cannot be read is known by its name; a wheel that cannot is not known at all.
+		// An object that cannot be read is known by its name; a wheel that cannot is not known at
+		// all.
 		name, inside := strings.CutPrefix(p.Path, unpack.Safe(f.name)+"/")
 		if !inside {
-			return nil, nil, i.errorf(stack.ErrUnavailable, "%s: %s", p.Path, p.Reason)
+			return nil, nil, i.errorf(packages.ErrUnavailable, "%s: %s", p.Path, p.Reason)
 		}
 		if names[name] && objectName.MatchString(name) {
-			libraries[name] = stack.Library{Path: installed(name)}
+			libraries[name] = packages.Library{Path: installed(name)}
 		}
 	}
 	return meta, libraries, nil
 }
 
 // library reads one object; what is no readable ELF file is known by its name alone.
-func library(m *unpack.File) stack.Library {
+func library(m *unpack.File) packages.Library {
 	o, err := elfobj.Read(m.Content, m.Size)
 	if err != nil {
 		o = nil
 	}
-	return stack.Described(installed(m.Path), o)
+	return packages.Described(installed(m.Path), o)
 }
 
-// installed is where a member lands in site-packages: "x-1.data/platlib/a.so" and purelib without their two folders (PEP 427, "The .data
-// directory"); the others stay as they are.
+// installed is where a member lands in site-packages: "x-1.data/platlib/a.so" and purelib without
+// their two folders (PEP 427, "The .data directory"); the others stay as they are.
 func installed(name string) string {
 	parts := strings.SplitN(name, "/", 3)
-	if len(parts) == 3 && strings.HasSuffix(parts[0], ".data") && (parts[1] == "platlib" || parts[1] == "purelib") {
+	if len(parts) == 3 && strings.HasSuffix(parts[0], ".data") &&
+		(parts[1] == "platlib" || parts[1] == "purelib") {
 		return path.Clean(parts[2])
 	}
 	return name

@@ -9,12 +9,14 @@ import (
 
 func printable(r rune) bool { return strconv.IsPrint(r) }
 
-// blank are letters by their category that show as nothing: the Hangul fillers and the Braille blank.
+// blank are letters by their category that show as nothing: the Hangul fillers and the Braille
+// blank.
 func blank(r rune) bool {
 	return r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r == '\u2800'
 }
 
-// Cut returns at most max runes of s, the last of them "…" when something was left out. max 0 or less means no limit.
+// Cut returns at most max runes of s, the last of them "…" when something was left out. max 0 or
+// less means no limit.
 func Cut(s string, max int) string {
 	if max <= 0 || utf8.RuneCountInString(s) <= max {
 		return s
@@ -28,8 +30,9 @@ func Cut(s string, max int) string {
 	return s
 }
 
-// Code returns s as a Markdown code span of at most max runes of content (0: no limit). The fence is longer than any run of
-// backticks inside. The empty string is shown as (none), without code: an empty code span does not exist.
+// Code returns s as a Markdown code span of at most max runes of content (0: no limit). The fence
+// is longer than any run of backticks inside. The empty string is shown as (none), without code: an
+// empty code span does not exist.
 func Code(s string, max int) string {
 	if s == "" {
 		return "(none)"
@@ -37,7 +40,8 @@ func Code(s string, max int) string {
 	s = Cut(untagged(Visible(Cut(s, max))), max)
 	fence := strings.Repeat("`", longest(s)+1)
 	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a space would lose both.
-	if s[0] == '`' || s[len(s)-1] == '`' || s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
+	if s[0] == '`' || s[len(s)-1] == '`' ||
+		s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
 		s = " " + s + " "
 	}
 	return fence + s + fence
@@ -91,7 +95,9 @@ func longest(s string) int {
 // Plain returns s for a field that shows plain text and is now and then rendered as Markdown by whoever copies it: one line of
 // at most max runes in which nothing mentions, links or opens a tag. What could is shown as "?".
 func Plain(s string, max int) string {
-	s = Visible(Cut(s, max)) // cut before and after: names of megabytes exist, and showing a character can take several
+	s = Visible(
+		Cut(s, max),
+	) // cut before and after: names of megabytes exist, and showing a character can take several
 	var b strings.Builder
 	prev := rune(' ')
 	for i, r := range s {
@@ -110,8 +116,9 @@ func Plain(s string, max int) string {
 
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Join puts whole blocks together as long as they stay within limit bytes, and says with more(n) how many were left out. A
-// block is never cut, so no fence, span or tag stays open. more's text is counted too; nil says nothing.
+// Join puts whole blocks together as long as they stay within limit bytes, and says with more(n)
+// how many were left out. A block is never cut, so no fence, span or tag stays open. more's text is
+// counted too; nil says nothing.
 func Join(blocks []string, limit int, more func(left int) string) string {
 	size := 0
 	for _, b := range blocks {

@@ -10,10 +10,13 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
 
-	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
+	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
-var gfm = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
+var gfm = goldmark.New(
+	goldmark.WithExtensions(extension.GFM),
+	goldmark.WithRendererOptions(html.WithUnsafe()),
+)
 
 // alive says what of Markdown is more than text to another reader, whose tags are allowed.
 func alive(markdown string, allowed ...string) string {
@@ -36,7 +39,8 @@ func TestHostileTextIsDead(t *testing.T) {
 	}
 }
 
-// A plain field is no Markdown; what Plain keeps out is what hurts when somebody renders it all the same.
+// A plain field is no Markdown; what Plain keeps out is what hurts when somebody renders it all the
+// same.
 func TestPlainHasNoMentionLinkOrTag(t *testing.T) {
 	for _, h := range hostiletest.Names() {
 		p := Plain(h, 100)
@@ -64,8 +68,12 @@ func FuzzCode(f *testing.F) {
 		if s == "" {
 			return
 		}
-		got := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), "<p>x <code>"), "</code> y</p>")
-		got = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(got)
+		got := strings.TrimSuffix(
+			strings.TrimPrefix(strings.TrimSpace(b.String()), "<p>x <code>"),
+			"</code> y</p>",
+		)
+		got = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").
+			Replace(got)
 		if got != want {
 			t.Fatalf("Code(%q): shown as %q, want %q", s, got, want)
 		}

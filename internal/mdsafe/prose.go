@@ -7,12 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Prose returns a sentence as Markdown in which every word that could be more than a word stands in a code span. names are
-// strings from outside that the sentence holds; each becomes one span, however many words it has. What is left as prose are
-// words of letters, small numbers and plain punctuation, which no Markdown processor turns into anything.
+// Prose returns a sentence as Markdown in which every word that could be more than a word stands in
+// a code span. names are strings from outside that the sentence holds; each becomes one span,
+// however many words it has. What is left as prose are words of letters, small numbers and plain
+// punctuation, which no Markdown processor turns into anything.
 func Prose(s string, names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
-	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // the longest name at a place wins
+	slices.SortFunc(
+		names,
+		func(a, b string) int { return len(b) - len(a) },
+	) // the longest name at a place wins
 	var pieces []piece
 	s = Cut(s, maxSentence)
 	add := func(t string, code bool) {
@@ -71,8 +75,8 @@ const (
 	closing = ".,;:?)\"'" // and behind one
 )
 
-// whole takes into each code piece what touches it in the same word, punctuation aside: half a word beside a span is where
-// readers of Markdown disagree on what an address is.
+// whole takes into each code piece what touches it in the same word, punctuation aside: half a word
+// beside a span is where readers of Markdown disagree on what an address is.
 func whole(pieces []piece) []piece {
 	var out []piece
 	for _, p := range pieces {
@@ -109,19 +113,22 @@ func whole(pieces []piece) []piece {
 	return out
 }
 
-// maxName bounds a name in a sentence: mangled C++ names of some kilobytes exist, and hostile ones of megabytes.
+// maxName bounds a name in a sentence: mangled C++ names of some kilobytes exist, and hostile ones
+// of megabytes.
 const maxName = 400
 
 // maxSentence bounds a sentence; a longer one is cut with "…".
 const maxSentence = 4000
 
-// named returns the first of names that stands at the start of s as a whole: a name "pow" is not found in "power".
+// named returns the first of names that stands at the start of s as a whole: a name "pow" is not
+// found in "power".
 func named(s string, names []string, before string) string {
 	if before != "" && wordByte(before[len(before)-1]) && wordByte(s[0]) {
 		return ""
 	}
 	for _, n := range names {
-		if strings.HasPrefix(s, n) && (len(s) == len(n) || !wordByte(s[len(n)]) || !wordByte(n[len(n)-1])) {
+		if strings.HasPrefix(s, n) &&
+			(len(s) == len(n) || !wordByte(s[len(n)]) || !wordByte(n[len(n)-1])) {
 			return n
 		}
 	}
@@ -129,7 +136,8 @@ func named(s string, names []string, before string) string {
 }
 
 func wordByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
+		c >= utf8.RuneSelf
 }
 
 // split takes the punctuation of a sentence off a word.
@@ -141,8 +149,9 @@ func split(w string) (open, word, tail string) {
 	return open, end, tail
 }
 
-// plainWord says whether a word can stand in prose: letters, with hyphens and apostrophes inside, or a number of digits and
-// dots; nothing that looks like a commit (seven or more hexadecimal digits), an address or a reference (GH-1).
+// plainWord says whether a word can stand in prose: letters, with hyphens and apostrophes inside,
+// or a number of digits and dots; nothing that looks like a commit (seven or more hexadecimal
+// digits), an address or a reference (GH-1).
 func plainWord(w string) bool {
 	if w == "" || w == "—" || w == "–" || w == "-" {
 		return true

@@ -1,9 +1,11 @@
-// Package mdsafe shows text from outside (symbols, file names, package names, comments, log lines) so that it stays text.
+// Package mdsafe shows text from outside (symbols, file names, package names, comments, log lines)
+// so that it stays text.
 //
-// Everything that an artifact or a webhook carries is chosen by whoever wrote it. Shown raw in GitHub's Markdown, a symbol
-// called "@everyone" notifies, "#1" links an issue, "![](http://x)" loads an image and an escape sequence drives a
-// terminal. Backslashes and entities don't help: GitHub looks for mentions and references after it has undone them. It leaves
-// alone only what stands in code, so that is where names go.
+// Everything that an artifact or a webhook carries is chosen by whoever wrote it. Shown raw in
+// GitHub's Markdown, a symbol called "@everyone" notifies, "#1" links an issue, "![](http://x)"
+// loads an image and an escape sequence drives a terminal. Backslashes and entities don't help:
+// GitHub looks for mentions and references after it has undone them. It leaves alone only what
+// stands in code, so that is where names go.
 //
 //	Visible(s)           one line, control and invisible characters as their codes: terminals, plain text fields
 //	Code(s, max)         a code span: anything in Markdown prose
@@ -21,8 +23,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s on one line with nothing hidden: a control character is shown as its picture (␊, ␛, ␀), what has no
-// picture (C1, bidi controls, zero-width and private characters) as \u202e, a byte that is no UTF-8 as \xff.
+// Visible returns s on one line with nothing hidden: a control character is shown as its picture
+// (␊, ␛, ␀), what has no picture (C1, bidi controls, zero-width and private characters) as \u202e,
+// a byte that is no UTF-8 as \xff.
 func Visible(s string) string { return visible(s, false) }
 
 // Lines is Visible that keeps line feeds and tabs; a carriage return before a line feed is dropped.

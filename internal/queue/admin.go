@@ -36,8 +36,9 @@ type Filter struct {
 // Stats counts the jobs of each state.
 type Stats struct {
 	Waiting, Running, Delayed, Dead int
-	Parked                          int                     // installations that are parked
-	Oldest                          map[State]time.Duration // how long the oldest job of each state that has any has been in it
+	Parked                          int // installations that are parked
+	// how long the oldest job of each state that has any has been in it
+	Oldest map[State]time.Duration
 }
 
 // List returns jobs by state, in the order of States, and within a state the oldest first.
@@ -61,14 +62,26 @@ func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
 
 const (
 	listTimeout = 30 * time.Second // of all calls together; each has the connection's own limit
-	listPage    = 10000            // keys that are read at a time: where a million wait, the first thousand must not cost all of them
+	// keys that are read at a time: where a million wait, the first thousand must not cost all of
+	// them
+	listPage = 10000
 )
 
-// list returns the first jobs of a state, of one installation where that is not 0, and reads page keys at a time.
-func (q *Queue) list(ctx context.Context, state State, installation int64, limit, page int) (entries []Entry, err error) {
+// list returns the first jobs of a state, of one installation where that is not 0, and reads page
+// keys at a time.
+func (q *Queue) list(
+	ctx context.Context,
+	state State,
+	installation int64,
+	limit, page int,
+) (entries []Entry, err error) {
 	index := prefix + "in:" + string(state)
 	if state == Waiting && installation != 0 {
-		index = fmt.Sprint(prefix, "ready:", installation) // so that who waits behind a flood is found at once
+		index = fmt.Sprint(
+			prefix,
+			"ready:",
+			installation,
+		) // so that who waits behind a flood is found at once
 	}
 	seen := map[string]bool{} // a key may move to the next page meanwhile
 	for at := 0; len(entries) < limit; at += page {
@@ -89,7 +102,9 @@ func (q *Queue) list(ctx context.Context, state State, installation int64, limit
 			}
 			for _, e := range found {
 				// A job may have gone to another state since its key was read.
-				if e.State == state && (installation == 0 || e.Job.Installation == installation) && !seen[e.Job.Key] && len(entries) < limit {
+				if e.State == state && (installation == 0 || e.Job.Installation == installation) &&
+					!seen[e.Job.Key] &&
+					len(entries) < limit {
 					seen[e.Job.Key] = true
 					entries = append(entries, e)
 				}
@@ -136,7 +151,14 @@ func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 		if h["state"] == "" {
 			continue
 		}
-		e := Entry{State: State(h["state"]), Since: msTime(h["since"]), Due: msTime(h["due"]), Reason: h["reason"], By: h["by"], Saved: int(saved[i].Val())}
+		e := Entry{
+			State:  State(h["state"]),
+			Since:  msTime(h["since"]),
+			Due:    msTime(h["due"]),
+			Reason: h["reason"],
+			By:     h["by"],
+			Saved:  int(saved[i].Val()),
+		}
 		if e.Job, err = readJob(key, h["gen"], h["job"], h["nonce"]); err != nil {
 			e.Reason = err.Error()
 		}
@@ -161,7 +183,8 @@ func msTime(s string) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// RetryDead lets a dead or a delayed job wait now, as if it had just come. ErrNotFound; ErrState: it waits or runs already.
+// RetryDead lets a dead or a delayed job wait now, as if it had just come. ErrNotFound; ErrState:
+// it waits or runs already.
 func (q *Queue) RetryDead(ctx context.Context, key string) error {
 	n, err := q.number(ctx, "retry_dead", key)
 	switch {
@@ -175,7 +198,8 @@ func (q *Queue) RetryDead(ctx context.Context, key string) error {
 	return nil
 }
 
-// Drop forgets the job of a key, whatever its state; a lease on it is lost. Its delivery stays known. ErrNotFound: there is none.
+// Drop forgets the job of a key, whatever its state; a lease on it is lost. Its delivery stays
+// known. ErrNotFound: there is none.
 func (q *Queue) Drop(ctx context.Context, key string) error {
 	n, err := q.number(ctx, "drop", key)
 	if err == nil && n == -1 {

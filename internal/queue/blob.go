@@ -9,20 +9,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MaxBlob is the most bytes that Put takes: the largest report there is has a few thousand findings of a kilobyte or two.
+// MaxBlob is the most bytes that Put takes: the largest report there is has a few thousand findings
+// of a kilobyte or two.
 const MaxBlob = 16 << 20
 
-// blobPrefix has no hash tag: blobs are touched one at a time, so in a Cluster they may be anywhere.
+// blobPrefix has no hash tag: blobs are touched one at a time, so in a Cluster they may be
+// anywhere.
 const blobPrefix = "compat:blob:"
 
-// Put stores a value (a report, the facts of an object) for ttl, which must be positive. Embedded, it is kept on disk only.
-// ErrTooLarge over MaxBlob.
+// Put stores a value (a report, the facts of an object) for ttl, which must be positive. Embedded,
+// it is kept on disk only. ErrTooLarge over MaxBlob.
 func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	if err := checkName(key); err != nil {
 		return fmt.Errorf("queue: put: key %w", err)
 	}
 	if len(value) > MaxBlob {
-		return fmt.Errorf("queue: put %s: a value of %d bytes is %w, which takes %d", key, len(value), ErrTooLarge, MaxBlob)
+		return fmt.Errorf(
+			"queue: put %s: a value of %d bytes is %w, which takes %d",
+			key,
+			len(value),
+			ErrTooLarge,
+			MaxBlob,
+		)
 	}
 	if ttl <= 0 {
 		return fmt.Errorf("queue: put %s: a time to live of %s; it must be positive", key, ttl)

@@ -13,14 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxBlock is how long a Claim blocks on the server at a time. It bounds what a cancelled context or Close waits for, and the harm of a
-// wake-up token that a dying worker took with it.
+// maxBlock is how long a Claim blocks on the server at a time. It bounds what a cancelled context
+// or Close waits for, and the harm of a wake-up token that a dying worker took with it.
 const maxBlock = time.Second
 
-// Claim hands out the next job under a lease. It waits for one up to wait (0: looks once) and returns nil, nil when none came.
-// Waiting costs no polling: the server wakes it.
+// Claim hands out the next job under a lease. It waits for one up to wait (0: looks once) and
+// returns nil, nil when none came. Waiting costs no polling: the server wakes it.
 //
-// When the store doesn't answer it returns the error at once; the caller pauses before the next call.
+// When the store doesn't answer it returns the error at once; the caller pauses before the next
+// call.
 func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -47,7 +48,15 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
 
-	answer, failed := q.run(ctx, "claim", q.o.Lease.Milliseconds(), token, q.o.MaxCrashes, q.apart(), q.o.Name)
+	answer, failed := q.run(
+		ctx,
+		"claim",
+		q.o.Lease.Milliseconds(),
+		token,
+		q.o.MaxCrashes,
+		q.apart(),
+		q.o.Name,
+	)
 	if answer == nil {
 		return nil, 0, failed
 	}
@@ -61,16 +70,24 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	}
 	lease, err = q.lease(list, token)
 	if failed != nil {
-		// The journal doesn't know of the lease. The job goes back, so that it isn't taken for crashed.
+		// The journal doesn't know of the lease. The job goes back, so that it isn't taken for
+		// crashed.
 		_ = lease.Release(ctx)
 		return nil, 0, failed
 	}
 	if err != nil {
-		// A job that can't be read would stop the queue for ever. It can only have been written by someone else.
+		// A job that can't be read would stop the queue for ever. It can only have been written by
+		// someone else.
 		if killed := lease.Kill(ctx, err.Error()); killed != nil {
 			return nil, 0, killed
 		}
-		q.log.Error("a stored job can't be read; it is dead now", "key", lease.Job.Key, "error", err)
+		q.log.Error(
+			"a stored job can't be read; it is dead now",
+			"key",
+			lease.Job.Key,
+			"error",
+			err,
+		)
 		return nil, 0, nil
 	}
 	return lease, 0, nil
@@ -94,7 +111,14 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 		n, _ := strconv.Atoi(text(i))
 		return n
 	}
-	l := &Lease{q: q, token: token, Attempt: count(5) + 1, Crashes: count(6), Losses: count(8), Doomed: count(9) == 1}
+	l := &Lease{
+		q:       q,
+		token:   token,
+		Attempt: count(5) + 1,
+		Crashes: count(6),
+		Losses:  count(8),
+		Doomed:  count(9) == 1,
+	}
 	l.Last = l.Attempt >= q.o.MaxAttempts || l.Doomed
 	var err error
 	l.Job, err = readJob(text(1), text(2), text(3), text(4))
@@ -104,7 +128,8 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 	return l, err
 }
 
-// readJob puts a job together from what is stored of it. With an error the key is good all the same.
+// readJob puts a job together from what is stored of it. With an error the key is good all the
+// same.
 func readJob(key, generation, data, nonce string) (Job, error) {
 	var j Job
 	err := json.Unmarshal([]byte(data), &j)

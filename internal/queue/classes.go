@@ -9,7 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Class groups installations by how many of their jobs wait, so that one that floods the queue can be told from those that stand beside it.
+// Class groups installations by how many of their jobs wait, so that one that floods the queue can
+// be told from those that stand beside it.
 type Class string
 
 // The classes.
@@ -31,7 +32,8 @@ type Crowd struct {
 // crowdSample bounds what Crowds looks at: it is asked at each scrape of the metrics.
 const crowdSample = 1000
 
-// Crowds groups the waiting jobs by the class of their installation. It looks at the 1,000 that have waited longest.
+// Crowds groups the waiting jobs by the class of their installation. It looks at the 1,000 that
+// have waited longest.
 func (q *Queue) Crowds(ctx context.Context) (map[Class]Crowd, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

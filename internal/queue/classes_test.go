@@ -26,7 +26,11 @@ func testCrowds(t *testing.T, q *Queue) {
 		}
 	}
 	if got[Few].Oldest < got[Flood].Oldest {
-		t.Errorf("the first that came has waited %s, the last ones %s", got[Few].Oldest, got[Flood].Oldest)
+		t.Errorf(
+			"the first that came has waited %s, the last ones %s",
+			got[Few].Oldest,
+			got[Flood].Oldest,
+		)
 	}
 }
 
@@ -34,7 +38,16 @@ func testCrowds(t *testing.T, q *Queue) {
 func testListMany(t *testing.T, q *Queue) {
 	const jobs = 300
 	for n := range jobs {
-		enqueue(t, q, "", Job{Key: fmt.Sprint("k", n), Installation: int64(n % 7), Payload: []byte(`"` + strings.Repeat("x", 2000) + `"`)})
+		enqueue(
+			t,
+			q,
+			"",
+			Job{
+				Key:          fmt.Sprint("k", n),
+				Installation: int64(n % 7),
+				Payload:      []byte(`"` + strings.Repeat("x", 2000) + `"`),
+			},
+		)
 	}
 	got, err := q.List(t.Context(), Filter{})
 	must(t, err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -166,7 +166,9 @@ func testRoundTrip(t *testing.T, q *Queue) {
 	none(t, q)
 	in := Job{
 		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc", Trigger: "pull_request.opened", Delivery: "g1", Nonce: "x",
-		Payload: []byte(`{"number":2,"text":"ünï\u0000 \n"}`), Received: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
+		Payload: []byte(
+			`{"number":2,"text":"ünï\u0000 \n"}`,
+		), Received: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
 	}
 	r := enqueue(t, q, "g1", in, Job{Key: "release/1/9", Installation: 7})
 	if r.Duplicate || r.Superseded != 0 || len(r.IDs) != 2 || r.IDs[0] == r.IDs[1] {
@@ -204,7 +206,9 @@ func testDuplicate(t *testing.T, q *Queue) {
 		}
 		switch state {
 		case Waiting:
-			defer func(l *Lease) { wantErr(t, "after the end", l.Check(t.Context()), ErrLost) }(claim(t, q, "a"))
+			defer func(l *Lease) { wantErr(t, "after the end", l.Check(t.Context()), ErrLost) }(
+				claim(t, q, "a"),
+			)
 		case Running:
 			must(t, q.Drop(t.Context(), "a"))
 		}
@@ -441,7 +445,8 @@ func testState(t *testing.T, q *Queue) {
 		t.Errorf("after release: %q", l.State)
 	}
 	done(t, l, false)
-	if ttl := q.rdb.TTL(t.Context(), prefix+"state:a").Val(); ttl < 29*24*time.Hour || ttl > 31*24*time.Hour {
+	if ttl := q.rdb.TTL(t.Context(), prefix+"state:a").Val(); ttl < 29*24*time.Hour ||
+		ttl > 31*24*time.Hour {
 		t.Errorf("the state is kept for %s", ttl)
 	}
 	enqueue(t, q, "", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
@@ -478,7 +483,8 @@ func testDrop(t *testing.T, q *Queue) {
 
 func testList(t *testing.T, q *Queue) {
 	ctx := t.Context()
-	if s, err := q.Stats(ctx); err != nil || s.Waiting+s.Running+s.Delayed+s.Dead+s.Parked != 0 || len(s.Oldest) != 0 {
+	if s, err := q.Stats(ctx); err != nil || s.Waiting+s.Running+s.Delayed+s.Dead+s.Parked != 0 ||
+		len(s.Oldest) != 0 {
 		t.Errorf("stats of nothing: %+v %v", s, err)
 	}
 	for i := range 6 {
@@ -512,7 +518,8 @@ func testList(t *testing.T, q *Queue) {
 		}
 	}
 	for page := 1; page < 4; page++ {
-		if entries, err := q.list(ctx, Waiting, 0, 10, page); err != nil || len(entries) != 3 || entries[2].Job.Key != "k5" {
+		if entries, err := q.list(ctx, Waiting, 0, 10, page); err != nil || len(entries) != 3 ||
+			entries[2].Job.Key != "k5" {
 			t.Errorf("in pages of %d: %+v %v", page, entries, err)
 		}
 	}
@@ -571,7 +578,8 @@ func testBlobs(t *testing.T, q *Queue) {
 
 func testWake(t *testing.T, q *Queue) {
 	const workers = 4
-	// A worker that isn't woken looks by itself a second later. On a busy machine one that is woken may be slow too, but not each time.
+	// A worker that isn't woken looks by itself a second later. On a busy machine one that is woken
+	// may be slow too, but not each time.
 	for round := 0; ; round++ {
 		var wg sync.WaitGroup
 		took := make([]time.Duration, workers)
@@ -588,7 +596,10 @@ func testWake(t *testing.T, q *Queue) {
 		time.Sleep(50 * time.Millisecond)
 		var jobs []Job
 		for i := range workers {
-			jobs = append(jobs, Job{Key: fmt.Sprint("k", round, "/", i), Installation: int64(workers*round + i)})
+			jobs = append(
+				jobs,
+				Job{Key: fmt.Sprint("k", round, "/", i), Installation: int64(workers*round + i)},
+			)
 		}
 		sent = time.Now()
 		enqueue(t, q, "", jobs...)
@@ -650,7 +661,12 @@ func testMany(t *testing.T, q *Queue) {
 	}
 	for i := range deliveries {
 		key := i % keys
-		enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", key), Installation: int64(key % 3), SHA: fmt.Sprint(i)})
+		enqueue(
+			t,
+			q,
+			fmt.Sprint("g", i),
+			Job{Key: fmt.Sprint("k", key), Installation: int64(key % 3), SHA: fmt.Sprint(i)},
+		)
 	}
 	close(sent)
 	wg.Wait()
@@ -669,7 +685,8 @@ func testClosed(t *testing.T, q *Queue) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	if l, err := q.Claim(ctx, patience); l != nil || !errors.Is(err, context.Canceled) || time.Since(start) > patience/2 {
+	if l, err := q.Claim(ctx, patience); l != nil || !errors.Is(err, context.Canceled) ||
+		time.Since(start) > patience/2 {
 		t.Errorf("cancelled claim: %v %v after %s", l, err, time.Since(start))
 	}
 	must(t, q.Ping(t.Context()))
@@ -699,7 +716,8 @@ func testDamaged(t *testing.T, q *Queue) {
 	}
 }
 
-// All keys of a script are in one slot: a server of a Cluster refuses anything else from a script that declares what it keeps to.
+// All keys of a script are in one slot: a server of a Cluster refuses anything else from a script
+// that declares what it keeps to.
 func TestRedisClusterSlot(t *testing.T) {
 	server, _ := redistest.Node(t)
 	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})

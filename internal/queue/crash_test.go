@@ -19,7 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // childEnv makes the test binary a process that a test may kill: "enqueue DIR" or "work URL".
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// childEnqueue enqueues without end, works a little, and says what it has been promised: "acknowledged KEY" after Enqueue, "claimed KEY" before
-// any of its end, "done KEY" after Done.
+// childEnqueue enqueues without end, works a little, and says what it has been promised:
+// "acknowledged KEY" after Enqueue, "claimed KEY" before any of its end, "done KEY" after Done.
 func childEnqueue(dir string) error {
 	ctx := context.Background()
 	q, err := Open(ctx, Options{Dir: dir})
@@ -81,7 +81,8 @@ func childEnqueue(dir string) error {
 	return nil
 }
 
-// childFull fills a disk that has room for a megabyte, then gets room again: "acknowledged KEY" after Enqueue, "refused KEY" when it fails.
+// childFull fills a disk that has room for a megabyte, then gets room again: "acknowledged KEY"
+// after Enqueue, "refused KEY" when it fails.
 func childFull(dir string) error {
 	ctx := context.Background()
 	q, err := Open(ctx, Options{Dir: dir})
@@ -95,7 +96,10 @@ func childFull(dir string) error {
 		err = syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit)
 	}
 	if err == nil {
-		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(info.Size() + 1<<20), Max: limit.Max})
+		err = syscall.Setrlimit(
+			syscall.RLIMIT_FSIZE,
+			&syscall.Rlimit{Cur: uint64(info.Size() + 1<<20), Max: limit.Max},
+		)
 	}
 	if err != nil {
 		return err
@@ -150,7 +154,8 @@ func child(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// A real disk that is full: what is acknowledged is there after a crash, and there is an end to what is; with room again, it goes on.
+// A real disk that is full: what is acknowledged is there after a crash, and there is an end to
+// what is; with room again, it goes on.
 func TestEmbeddedDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	cmd, lines := child(t, "full "+dir)
@@ -175,7 +180,8 @@ func TestEmbeddedDiskFull(t *testing.T) {
 		t.Fatalf("refused %q, acknowledged %q", refused, acknowledged)
 	}
 	q := mustOpen(t, Options{Dir: dir})
-	for _, key := range append(acknowledged, refused) { // the one that was refused was stored with the next
+	// the one that was refused was stored with the next
+	for _, key := range append(acknowledged, refused) {
 		show(t, q, key, Waiting)
 	}
 	consistent(t, q)
@@ -355,7 +361,10 @@ func TestWorkerKilled(t *testing.T) {
 	}
 	none(t, q)
 	must(t, cmd.Process.Kill())
-	must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err()) // time passes
+	must(
+		t,
+		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
+	) // time passes
 	l := claim(t, q, "a")
 	if l.Losses != 1 || l.Crashes != 0 {
 		t.Errorf("lease %+v", l)

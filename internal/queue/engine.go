@@ -10,14 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// engine is the Redis of an embedded queue: miniredis, reached through pipes, so that no port is open to others.
+// engine is the Redis of an embedded queue: miniredis, reached through pipes, so that no port is
+// open to others.
 type engine struct{ redis *miniredis.Miniredis }
 
 // tick is how often the engine's clock for expiry moves on. What expires lives for days.
 const tick = 10 * time.Second
 
-// engineTimeout is how long an answer of the engine may take where the caller sets no limit. Nothing gets lost on the way within a process: what is late is a
-// machine that has too much to do, and no journal is unusable for that.
+// engineTimeout is how long an answer of the engine may take where the caller sets no limit.
+// Nothing gets lost on the way within a process: what is late is a machine that has too much to do,
+// and no journal is unusable for that.
 const engineTimeout = time.Minute
 
 func (q *Queue) openEmbedded(ctx context.Context) error {
@@ -27,7 +29,12 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	}
 	e := &engine{redis: miniredis.NewMiniRedis()}
 	q.engine, q.journal = e, j
-	o := tune(&redis.Options{Addr: "embedded", Dialer: func(context.Context, string, string) (net.Conn, error) { return e.dial() }})
+	o := tune(
+		&redis.Options{
+			Addr:   "embedded",
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return e.dial() },
+		},
+	)
 	o.ReadTimeout, o.WriteTimeout = engineTimeout, engineTimeout
 	q.rdb = redis.NewClient(o)
 	if err := q.restore(ctx); err != nil {
@@ -40,8 +47,9 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	return nil
 }
 
-// dial gives a connection whose writes don't wait for the engine. A plain pipe holds nothing: the engine would wait for the first answers of a long
-// pipeline to be read, and the client for the rest of it to be taken.
+// dial gives a connection whose writes don't wait for the engine. A plain pipe holds nothing: the
+// engine would wait for the first answers of a long pipeline to be read, and the client for the
+// rest of it to be taken.
 func (e *engine) dial() (net.Conn, error) {
 	c, err := e.redis.Dial()
 	if err != nil {
@@ -136,7 +144,13 @@ func (q *Queue) keepTime(ctx context.Context) {
 			}
 			purged = now
 			if err := q.journal.purge(now); err != nil {
-				q.log.Error("the journal could not be cleared of what has expired", "file", q.journal.path, "error", err)
+				q.log.Error(
+					"the journal could not be cleared of what has expired",
+					"file",
+					q.journal.path,
+					"error",
+					err,
+				)
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// markTTL is how long a delivery is remembered: GitHub redelivers for 3 days, GitHub Enterprise Server for 7.
+// markTTL is how long a delivery is remembered: GitHub redelivers for 3 days, GitHub Enterprise
+// Server for 7.
 const markTTL = 8 * 24 * time.Hour
 
 const (
@@ -26,10 +27,12 @@ type Result struct {
 	Superseded int      // how many of them took the place of a job that waited, slept or runs
 }
 
-// Enqueue stores the jobs of one delivery and marks its GUID, all or nothing; when it returns without an error they are stored (Redis) or on
-// disk (embedded). A delivery without jobs is marked too. delivery "": a follow-up of our own, no mark.
+// Enqueue stores the jobs of one delivery and marks its GUID, all or nothing; when it returns
+// without an error they are stored (Redis) or on disk (embedded). A delivery without jobs is marked
+// too. delivery "": a follow-up of our own, no mark.
 //
-// A known delivery is a duplicate. But those of its jobs that are dead are taken again: somebody asked for it with a redelivery.
+// A known delivery is a duplicate. But those of its jobs that are dead are taken again: somebody
+// asked for it with a redelivery.
 //
 // It returns an error, and stores nothing, when:
 //   - a priority is none of the three; a key is empty, over 512 bytes, or holds control characters; ErrTooLarge for a job over 256 KiB
@@ -44,10 +47,20 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 			return Result{}, fmt.Errorf("queue: enqueue: key %w", err)
 		}
 		if j.Priority < Background || j.Priority > Urgent {
-			return Result{}, fmt.Errorf("queue: enqueue %s: there is no priority %d", j.Key, j.Priority)
+			return Result{}, fmt.Errorf(
+				"queue: enqueue %s: there is no priority %d",
+				j.Key,
+				j.Priority,
+			)
 		}
 		if len(j.Nonce) > maxName {
-			return Result{}, fmt.Errorf("queue: enqueue %s: a nonce of %d bytes is %w, which takes %d", j.Key, len(j.Nonce), ErrTooLarge, maxName)
+			return Result{}, fmt.Errorf(
+				"queue: enqueue %s: a nonce of %d bytes is %w, which takes %d",
+				j.Key,
+				len(j.Nonce),
+				ErrTooLarge,
+				maxName,
+			)
 		}
 		nonce := j.Nonce
 		j.ID, j.Nonce = "", "" // both are the queue's to change
@@ -57,7 +70,13 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 			return Result{}, fmt.Errorf("queue: enqueue %s: %w", j.Key, err)
 		}
 		if len(data) > maxJob {
-			return Result{}, fmt.Errorf("queue: enqueue %s: a job of %d bytes is %w, which takes %d: give it fewer fields of the event", j.Key, len(data), ErrTooLarge, maxJob)
+			return Result{}, fmt.Errorf(
+				"queue: enqueue %s: a job of %d bytes is %w, which takes %d: give it fewer fields of the event",
+				j.Key,
+				len(data),
+				ErrTooLarge,
+				maxJob,
+			)
 		}
 		args = append(args, j.Key, j.Installation, nonce, int(j.Priority), data)
 	}

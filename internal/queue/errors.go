@@ -2,9 +2,12 @@ package queue
 
 import "errors"
 
-// What callers branch on. Anything else is the store not answering: the call may be repeated, Claim after a pause.
+// What callers branch on. Anything else is the store not answering: the call may be repeated, Claim
+// after a pause.
 var (
-	ErrLost     = errors.New("the lease is lost: it ran out or the job was dropped; stop, and post nothing more for it")
+	ErrLost = errors.New(
+		"the lease is lost: it ran out or the job was dropped; stop, and post nothing more for it",
+	)
 	ErrNotFound = errors.New("there is no job of that key")
 	ErrState    = errors.New("the job waits or runs already")
 	ErrTooLarge = errors.New("too large for the queue")

@@ -14,7 +14,11 @@ func testFair(t *testing.T, q *Queue) {
 		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: 1})
 	}
 	for i := range 3 {
-		jobs = append(jobs, Job{Key: fmt.Sprintf("b/%d", i), Installation: 2}, Job{Key: fmt.Sprintf("c/%d", i), Installation: 3})
+		jobs = append(
+			jobs,
+			Job{Key: fmt.Sprintf("b/%d", i), Installation: 2},
+			Job{Key: fmt.Sprintf("c/%d", i), Installation: 3},
+		)
 	}
 	enqueue(t, q, "", jobs...)
 	var order []string
@@ -36,7 +40,15 @@ func testFair(t *testing.T, q *Queue) {
 }
 
 func testCap(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1}, Job{Key: "a3", Installation: 1}, Job{Key: "b1", Installation: 2})
+	enqueue(
+		t,
+		q,
+		"",
+		Job{Key: "a1", Installation: 1},
+		Job{Key: "a2", Installation: 1},
+		Job{Key: "a3", Installation: 1},
+		Job{Key: "b1", Installation: 2},
+	)
 	claim(t, q, "a1")
 	claim(t, q, "b1")
 	l := claim(t, q, "a2")

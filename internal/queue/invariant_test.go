@@ -104,7 +104,8 @@ func merge(a, b map[string][]string) map[string]bool {
 	return m
 }
 
-// Whatever is called in whatever order, the indexes hold, and in the end everything can be finished.
+// Whatever is called in whatever order, the indexes hold, and in the end everything can be
+// finished.
 func testRandom(t *testing.T, q *Queue) {
 	ctx := t.Context()
 	seed := uint64(time.Now().UnixNano())
@@ -122,7 +123,12 @@ func testRandom(t *testing.T, q *Queue) {
 		what := r.IntN(18)
 		switch {
 		case what < 5:
-			_, err = q.Enqueue(ctx, fmt.Sprint("g", r.IntN(100)), Job{Key: key, Installation: inst, Priority: Priority(r.IntN(3) - 1)}, Job{Key: "k" + strconv.Itoa(r.IntN(6)), Installation: inst})
+			_, err = q.Enqueue(
+				ctx,
+				fmt.Sprint("g", r.IntN(100)),
+				Job{Key: key, Installation: inst, Priority: Priority(r.IntN(3) - 1)},
+				Job{Key: "k" + strconv.Itoa(r.IntN(6)), Installation: inst},
+			)
 		case what < 8:
 			if l, err = q.Claim(ctx, 0); l != nil {
 				held = append(held, l)

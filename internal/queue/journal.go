@@ -19,11 +19,13 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// journal is the file that an embedded queue survives in. It is a mirror of the engine's job hashes and strings (deliveries, states,
-// pauses, the counter); everything else in the engine is an index of these. Blobs are in the journal only.
+// journal is the file that an embedded queue survives in. It is a mirror of the engine's job hashes
+// and strings (deliveries, states, pauses, the counter); everything else in the engine is an index
+// of these. Blobs are in the journal only.
 //
-// The scripts note what they change in the zset dirty; sync writes that, as it then is, in one transaction. So a change that could not
-// be written (disk full) stays noted and goes with the next, and many callers share one fsync.
+// The scripts note what they change in the zset dirty; sync writes that, as it then is, in one
+// transaction. So a change that could not be written (disk full) stays noted and goes with the
+// next, and many callers share one fsync.
 type journal struct {
 	path string
 	db   *bbolt.DB
@@ -36,18 +38,22 @@ type journal struct {
 
 const journalFile = "queue.db"
 
-// The buckets: keys of the engine to records, and blobs by key, eight bytes of expiry (Unix milliseconds) in front of the value.
+// The buckets: keys of the engine to records, and blobs by key, eight bytes of expiry (Unix
+// milliseconds) in front of the value.
 const (
 	bucketKeys  = "keys"
 	bucketBlobs = "blobs"
 )
 
-// lockWait is how long to wait for another process to let go of the file: a restart overlaps a little.
+// lockWait is how long to wait for another process to let go of the file: a restart overlaps a
+// little.
 const lockWait = 2 * time.Second
 
 func openJournal(dir string, readOnly bool) (*journal, error) {
 	if dir == "" {
-		return nil, errors.New("no folder for the embedded journal: set COMPAT_DATA, or REDIS_URL to use Redis")
+		return nil, errors.New(
+			"no folder for the embedded journal: set COMPAT_DATA, or REDIS_URL to use Redis",
+		)
 	}
 	path := filepath.Join(dir, journalFile)
 	wait := lockWait
@@ -61,11 +67,19 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	}
 	j := &journal{path: path}
 	err := j.guard(func() (err error) {
-		j.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: wait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+		j.db, err = bbolt.Open(
+			path,
+			0o600,
+			&bbolt.Options{Timeout: wait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType},
+		)
 		return err
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%w: %s; stop it, or give each its own COMPAT_DATA, or set REDIS_URL to share one queue", ErrLocked, path)
+		return nil, fmt.Errorf(
+			"%w: %s; stop it, or give each its own COMPAT_DATA, or set REDIS_URL to share one queue",
+			ErrLocked,
+			path,
+		)
 	}
 	if err != nil {
 		return nil, j.unusable(err)
@@ -88,8 +102,8 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	return j, nil
 }
 
-// guard calls f, which reads the file: where that is damaged bbolt panics, and where it is shorter than it says the memory that stands for it is a fault.
-// Both are errors.
+// guard calls f, which reads the file: where that is damaged bbolt panics, and where it is shorter
+// than it says the memory that stands for it is a fault. Both are errors.
 func (j *journal) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -110,17 +124,26 @@ func (j *journal) view(f func(tx *bbolt.Tx) error) error {
 
 var errDamaged = errors.New("it is damaged")
 
-// unusable says what to do about a journal that can't be read. What was in it GitHub still has, for the most part: the sweeper finds the open heads.
+// unusable says what to do about a journal that can't be read. What was in it GitHub still has, for
+// the most part: the sweeper finds the open heads.
 func (j *journal) unusable(err error) error {
-	if errno := syscall.Errno(0); errors.As(err, &errno) { // no right to it, no room: its content may be as good as ever
+	if errno := syscall.Errno(0); errors.As(
+		err,
+		&errno,
+	) { // no right to it, no room: its content may be as good as ever
 		return fmt.Errorf("the journal %s can't be used: %w", j.path, err)
 	}
-	return fmt.Errorf("the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull requests without a verdict are found within COMPAT_WAIT", j.path, err)
+	return fmt.Errorf(
+		"the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull requests without a verdict are found within COMPAT_WAIT",
+		j.path,
+		err,
+	)
 }
 
 func (j *journal) close() error { return j.db.Close() }
 
-// sync writes every key that has changed. When it returns nil, all that was changed before the call is on disk. changes runs changes.lua.
+// sync writes every key that has changed. When it returns nil, all that was changed before the call
+// is on disk. changes runs changes.lua.
 func (j *journal) sync(changes func(written string) (any, error)) error {
 	call := j.callers.Add(1)
 	j.mu.Lock()
@@ -163,7 +186,8 @@ func (j *journal) sync(changes func(written string) (any, error)) error {
 	if err != nil {
 		return fmt.Errorf("the journal %s: %w", j.path, err)
 	}
-	// The next call takes them off the list. A key that changed again since has a higher number and stays on it.
+	// The next call takes them off the list. A key that changed again since has a higher number and
+	// stays on it.
 	j.written, j.served = last, serves
 	return nil
 }

@@ -11,25 +11,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 	"go.etcd.io/bbolt"
 )
 
-// A restart forgets nothing: places, attempts, delays, the dead, deliveries, states, pauses, blobs and the counter of ids.
+// A restart forgets nothing: places, attempts, delays, the dead, deliveries, states, pauses, blobs
+// and the counter of ids.
 func TestJournalRestart(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	q, err := Open(ctx, Options{Dir: dir})
 	must(t, err)
 	for i := range 5 {
-		enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i), Installation: 1, Nonce: fmt.Sprint("n", i), Payload: []byte(`{"i":1}`)})
+		enqueue(
+			t,
+			q,
+			fmt.Sprint("g", i),
+			Job{
+				Key:          fmt.Sprint("k", i),
+				Installation: 1,
+				Nonce:        fmt.Sprint("n", i),
+				Payload:      []byte(`{"i":1}`),
+			},
+		)
 	}
 	running := claim(t, q, "k0")
 	must(t, running.Save(ctx, []byte("check run 1\x00\xff")))
 	enqueue(t, q, "g5", Job{Key: "k0", Installation: 1, SHA: "newer"})
 	must(t, claim(t, q, "k1").Snooze(ctx, time.Hour, "waits for CI"))
 	must(t, claim(t, q, "k2").Kill(ctx, "broken"))
-	if _, err := claim(t, q, "k3").run(ctx, "retry", "502", time.Hour.Milliseconds(), 8); err != nil { // Retry, with a pause that no machine outlasts
+	// Retry, with a pause that no machine outlasts
+	if _, err := claim(t, q, "k3").run(ctx, "retry", "502", time.Hour.Milliseconds(), 8); err != nil {
 		t.Fatal(err)
 	}
 	enqueue(t, q, "", Job{Key: "parked", Installation: 2})
@@ -75,10 +87,12 @@ func TestJournalRestart(t *testing.T) {
 	}
 	// Its process died with it, and the newer job is what is left to do.
 	l = claim(t, q, "k0")
-	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" || string(l.State) != "check run 1\x00\xff" {
+	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" ||
+		string(l.State) != "check run 1\x00\xff" {
 		t.Errorf("lease %+v", l)
 	}
-	if e := show(t, q, "k1", Delayed); time.Until(e.Due) < 59*time.Minute || e.Reason != "waits for CI" {
+	if e := show(t, q, "k1", Delayed); time.Until(e.Due) < 59*time.Minute ||
+		e.Reason != "waits for CI" {
 		t.Errorf("entry %+v", e)
 	}
 	if e := show(t, q, "k3", Delayed); e.Attempts != 1 || e.Reason != "502" {
@@ -154,7 +168,14 @@ func TestJournalUnusable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, []byte("x"), 0o600))
 	damaged := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(damaged, journalFile), bytes.Repeat([]byte("not a journal "), 1000), 0o600))
+	must(
+		t,
+		os.WriteFile(
+			filepath.Join(damaged, journalFile),
+			bytes.Repeat([]byte("not a journal "), 1000),
+			0o600,
+		),
+	)
 	for name, o := range map[string]Options{
 		"no folder":        {},
 		"a file":           {Dir: file},
@@ -177,14 +198,18 @@ func TestJournalUnusable(t *testing.T) {
 	}
 }
 
-// A file that is damaged, or has lost its end, is an error that says what to do, and no panic; what can be read of it is not taken for all.
+// A file that is damaged, or has lost its end, is an error that says what to do, and no panic; what
+// can be read of it is not taken for all.
 func TestJournalDamaged(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Options{Dir: dir})
 	must(t, err)
 	var jobs []Job
 	for i := range 40 {
-		jobs = append(jobs, Job{Key: fmt.Sprint("k", i), Payload: []byte(`"` + strings.Repeat("x", 2000) + `"`)})
+		jobs = append(
+			jobs,
+			Job{Key: fmt.Sprint("k", i), Payload: []byte(`"` + strings.Repeat("x", 2000) + `"`)},
+		)
 	}
 	enqueue(t, q, "g", jobs...)
 	must(t, q.Close())
@@ -211,7 +236,8 @@ func TestJournalDamaged(t *testing.T) {
 	}
 }
 
-// While the disk takes nothing, nothing is acknowledged; when it does again, what came is stored with the next call.
+// While the disk takes nothing, nothing is acknowledged; when it does again, what came is stored
+// with the next call.
 func TestJournalDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Options{Dir: dir})
@@ -249,7 +275,8 @@ func TestJournalDiskFull(t *testing.T) {
 	claim(t, q, "b")
 }
 
-// An operator is told what would lose jobs, and an operator whose Redis is as it should be is told nothing.
+// An operator is told what would lose jobs, and an operator whose Redis is as it should be is told
+// nothing.
 func TestInspect(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -261,7 +288,10 @@ func TestInspect(t *testing.T) {
 	} {
 		server := redistest.Start(t, test.args...)
 		var logged bytes.Buffer
-		q, err := Open(context.Background(), Options{URL: server.URL, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		q, err := Open(
+			context.Background(),
+			Options{URL: server.URL, Log: slog.New(slog.NewTextHandler(&logged, nil))},
+		)
 		must(t, err)
 		q.inspect(t.Context()) // the queue's own may not have come to it
 		must(t, q.Close())

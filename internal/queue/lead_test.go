@@ -34,7 +34,8 @@ func testLead(t *testing.T, q *Queue) {
 	l := &leaders{q: q, terms: make(chan *Term)}
 	stop, stopOther := l.lead(t.Context(), length), l.lead(t.Context(), length)
 	a := <-l.terms
-	// It is renewed. On a machine that stood still for the length of a term it is lost, and another comes, but never two at once.
+	// It is renewed. On a machine that stood still for the length of a term it is lost, and another
+	// comes, but never two at once.
 	for try := 0; ; try++ {
 		var next *Term
 		select {
@@ -50,7 +51,8 @@ func testLead(t *testing.T, q *Queue) {
 		}
 	}
 
-	// A leader that somebody else took the place of ends by itself, and when that one is silent its lead runs out.
+	// A leader that somebody else took the place of ends by itself, and when that one is silent its
+	// lead runs out.
 	must(t, q.rdb.HSet(t.Context(), prefix+"lead:sweeper", "token", "another").Err())
 	wantErr(t, "the term that was taken", a.Check(t.Context()), ErrLost)
 	if b := <-l.terms; b.Number <= a.Number {

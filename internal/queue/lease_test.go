@@ -33,7 +33,8 @@ func testDead(t *testing.T, q *Queue) {
 		t.Errorf("entry %+v", e)
 	}
 	none(t, q)
-	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Duplicate || r.Superseded != 0 {
+	if r := enqueue(t, q, "", Job{Key: "a", Installation: 1, SHA: "2"}); r.Duplicate ||
+		r.Superseded != 0 {
 		t.Errorf("result %+v", r)
 	}
 	if l = claim(t, q, "a"); l.Attempt != 1 || l.Job.SHA != "2" {
@@ -45,7 +46,8 @@ func testKill(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	l := claim(t, q, "a")
 	must(t, l.Kill(t.Context(), strings.Repeat("é", 2000)+"\xff"))
-	if e := show(t, q, "a", Dead); len(e.Reason) > maxReason || !strings.HasPrefix(e.Reason, "ééé") {
+	if e := show(t, q, "a", Dead); len(e.Reason) > maxReason ||
+		!strings.HasPrefix(e.Reason, "ééé") {
 		t.Errorf("reason of %d bytes", len(e.Reason))
 	}
 	none(t, q)
@@ -97,7 +99,10 @@ func testExtend(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	l := claim(t, q, "a")
 	for range 3 {
-		must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err()) // time passes
+		must(
+			t,
+			q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
+		) // time passes
 		_, err := l.Extend(t.Context())
 		must(t, err)
 		none(t, q)
@@ -111,7 +116,10 @@ func next(t *testing.T, q *Queue, key string) *Lease {
 	l, err := q.Claim(t.Context(), 0)
 	must(t, err)
 	if l == nil {
-		must(t, q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err()) // time passes
+		must(
+			t,
+			q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err(),
+		) // time passes
 		l = claim(t, q, key)
 	}
 	return l
@@ -124,7 +132,10 @@ func lose(t *testing.T, q *Queue, key string, risk bool) *Lease {
 	if risk {
 		must(t, l.Risk(t.Context(), true))
 	}
-	must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err()) // time passes
+	must(
+		t,
+		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err(),
+	) // time passes
 	return l
 }
 
@@ -143,8 +154,10 @@ func testCrashes(t *testing.T, q *Queue) {
 	if l := lose(t, q, "a", true); l.Crashes != 1 || l.Last {
 		t.Errorf("lease %+v", l)
 	}
-	// Whoever is lost elsewhere is no crash; and from the second time on suspects are kept apart, so another may come first.
-	if l := lose(t, q, "a", false); l.Crashes != 2 || l.Losses != 2 || !l.Last || !l.Doomed || l.Attempt != 1 {
+	// Whoever is lost elsewhere is no crash; and from the second time on suspects are kept apart,
+	// so another may come first.
+	if l := lose(t, q, "a", false); l.Crashes != 2 || l.Losses != 2 || !l.Last || !l.Doomed ||
+		l.Attempt != 1 {
 		t.Errorf("lease %+v", l)
 	}
 	if l := lose(t, q, "a", true); l.Crashes != 2 || l.Losses != 3 {
@@ -152,7 +165,8 @@ func testCrashes(t *testing.T, q *Queue) {
 	}
 	enqueue(t, q, "", Job{Key: "b", Installation: 1})
 	claim(t, q, "b")
-	if e := show(t, q, "a", Dead); e.Crashes != 3 || !strings.Contains(e.Reason, "3 times in a row") {
+	if e := show(t, q, "a", Dead); e.Crashes != 3 ||
+		!strings.Contains(e.Reason, "3 times in a row") {
 		t.Errorf("entry %+v", e)
 	}
 	if r := enqueue(t, q, "g1", Job{Key: "a", Installation: 1}); r.Duplicate {
@@ -168,7 +182,8 @@ func testCrashes(t *testing.T, q *Queue) {
 	}
 }
 
-// Workers that are lost by something else don't make a job dead soon, but they don't go on for ever.
+// Workers that are lost by something else don't make a job dead soon, but they don't go on for
+// ever.
 func testLosses(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	for i := range 12 {
@@ -184,7 +199,8 @@ func testLosses(t *testing.T, q *Queue) {
 		}
 	}
 	none(t, q)
-	if e := show(t, q, "a", Dead); e.Losses != 12 || !strings.Contains(e.Reason, "12 times in a row") {
+	if e := show(t, q, "a", Dead); e.Losses != 12 ||
+		!strings.Contains(e.Reason, "12 times in a row") {
 		t.Errorf("entry %+v", e)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // steps is COMPAT_MODEL_STEPS, or so many. COMPAT_MODEL_SEED repeats a run that failed.
@@ -62,7 +62,15 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 	o := Options{Lease: time.Hour, PerInstallation: 2, MaxAttempts: 3, MaxCrashes: 3}
 	q := open(o)
 	defer func() { must(t, q.Close()) }()
-	m := &model{cap: 2, maxAttempts: 3, maxCrashes: 3, jobs: map[string]*modelJob{}, marks: map[string][]string{}, states: map[string]string{}, parked: map[int64]bool{}}
+	m := &model{
+		cap:         2,
+		maxAttempts: 3,
+		maxCrashes:  3,
+		jobs:        map[string]*modelJob{},
+		marks:       map[string][]string{},
+		states:      map[string]string{},
+		parked:      map[int64]bool{},
+	}
 
 	type holding struct {
 		*Lease
@@ -87,7 +95,11 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 		key := "k" + strconv.Itoa(r.IntN(keys))
 		inst := int64(r.IntN(installations))
 		job := func() Job {
-			j := Job{Key: "k" + strconv.Itoa(r.IntN(keys)), Installation: int64(r.IntN(installations)), Priority: Priority(r.IntN(3) - 1)}
+			j := Job{
+				Key:          "k" + strconv.Itoa(r.IntN(keys)),
+				Installation: int64(r.IntN(installations)),
+				Priority:     Priority(r.IntN(3) - 1),
+			}
 			if r.IntN(5) == 0 {
 				j.Nonce = fmt.Sprint("n", step)
 			}
@@ -116,7 +128,12 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			got, err := q.Enqueue(ctx, guid, jobs...)
 			must(t, err)
 			duplicate, gens, superseded := m.enqueue(guid, jobs...)
-			same(step, name, []any{got.Duplicate, len(got.IDs), got.Superseded}, []any{duplicate, len(gens), superseded})
+			same(
+				step,
+				name,
+				[]any{got.Duplicate, len(got.IDs), got.Superseded},
+				[]any{duplicate, len(gens), superseded},
+			)
 			for i, id := range got.IDs {
 				same(step, "number of "+id, id[slices.Index([]byte(id), '#')+1:], gens[i])
 			}
@@ -131,11 +148,36 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			}
 			i := slices.IndexFunc(may, func(j *modelJob) bool { return j.key == lease.Job.Key })
 			if i < 0 {
-				t.Fatalf("step %d: claimed %s, which is not first in line or not to be served", step, lease.Job.Key)
+				t.Fatalf(
+					"step %d: claimed %s, which is not first in line or not to be served",
+					step,
+					lease.Job.Key,
+				)
 			}
 			j := may[i]
-			same(step, "claimed", []any{lease.Job.ID, lease.Job.Nonce, lease.Attempt, lease.Crashes, lease.Losses, string(lease.State), lease.Last},
-				[]any{fmt.Sprint(j.key, "#", j.gen), j.nonce, j.attempts + 1, j.crashes, j.losses, m.states[j.key], j.attempts+1 >= m.maxAttempts || j.crashes+1 >= m.maxCrashes || j.losses+1 >= 4*m.maxCrashes})
+			same(
+				step,
+				"claimed",
+				[]any{
+					lease.Job.ID,
+					lease.Job.Nonce,
+					lease.Attempt,
+					lease.Crashes,
+					lease.Losses,
+					string(lease.State),
+					lease.Last,
+				},
+				[]any{
+					fmt.Sprint(j.key, "#", j.gen),
+					j.nonce,
+					j.attempts + 1,
+					j.crashes,
+					j.losses,
+					m.states[j.key],
+					j.attempts+1 >= m.maxAttempts || j.crashes+1 >= m.maxCrashes ||
+						j.losses+1 >= 4*m.maxCrashes,
+				},
+			)
 			j.state, j.lease, j.risk = Running, step, false
 			leases = append(leases, holding{lease, step})
 			if len(leases) > 12 {
@@ -206,7 +248,12 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				break
 			}
 			err := q.RetryDead(ctx, key)
-			same(step, name, []bool{errors.Is(err, ErrNotFound), errors.Is(err, ErrState)}, []bool{j == nil, j != nil && (j.state == Waiting || j.state == Running)})
+			same(
+				step,
+				name,
+				[]bool{errors.Is(err, ErrNotFound), errors.Is(err, ErrState)},
+				[]bool{j == nil, j != nil && (j.state == Waiting || j.state == Running)},
+			)
 			if err == nil {
 				j.seq, j.attempts, j.crashes, j.losses, j.state = m.number(), 0, 0, 0, Waiting
 			}
@@ -239,7 +286,8 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			same(step, name+": lost", errors.Is(err, ErrLost), held == nil)
 			must(t, ignore(err, ErrLost))
 		}
-		// What time has changed is put right by a claim; with everything parked it hands nothing out.
+		// What time has changed is put right by a claim; with everything parked it hands nothing
+		// out.
 		if what >= 29 {
 			for i := range installations {
 				must(t, q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: far, Member: i}).Err())

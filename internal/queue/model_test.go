@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// model is the queue as a few maps, without time: it says what each call must answer. Whose turn it is among installations it leaves open.
+// model is the queue as a few maps, without time: it says what each call must answer. Whose turn it
+// is among installations it leaves open.
 type model struct {
 	cap, maxAttempts, maxCrashes int
 
@@ -96,7 +97,8 @@ func (m *model) store(n Job) (gen int, superseded bool) {
 	return w.gen, superseded
 }
 
-// claimable are the keys that a claim may answer: the first in line of each installation that may be served.
+// claimable are the keys that a claim may answer: the first in line of each installation that may
+// be served.
 func (m *model) claimable() (first []*modelJob) {
 	running := map[int64]int{}
 	line := map[int64]*modelJob{}
@@ -126,7 +128,8 @@ func (m *model) held(key string, lease int) *modelJob {
 	return nil
 }
 
-// end ends a lease whose worker gave word; otherwise, when no newer job waits now, the job is in the state given ("": gone).
+// end ends a lease whose worker gave word; otherwise, when no newer job waits now, the job is in
+// the state given ("": gone).
 func (m *model) end(j *modelJob, otherwise State) (newer bool) {
 	j.crashes, j.losses = 0, 0
 	if m.promote(j) {

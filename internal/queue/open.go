@@ -11,21 +11,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options says where the queue is kept and how patient it is. The zero value of each field but Dir is usable.
+// Options says where the queue is kept and how patient it is. The zero value of each field but Dir
+// is usable.
 type Options struct {
 	URL string // Redis, or several; see redis.go; "": embedded
 	Dir string // folder of the embedded journal; made when it isn't there; not used with URL
 
-	Lease           time.Duration // how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own idea of "at once"
-	MaxAttempts     int           // failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
-	MaxCrashes      int           // workers that may be lost in a row while the job is at risk before it is dead, and four times as many at other times; 0: 4
-	PerInstallation int           // jobs of one installation that run at once; 0: 4
+	// how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own
+	// idea of "at once"
+	Lease time.Duration
+	// failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
+	MaxAttempts int
+	// workers that may be lost in a row while the job is at risk before it is dead, and four times
+	// as many at other times; 0: 4
+	MaxCrashes      int
+	PerInstallation int // jobs of one installation that run at once; 0: 4
 
-	Name string // of this process, for people who look at what is running; "": the host's name and the process id
+	// of this process, for people who look at what is running; "": the host's name and the process
+	// id
+	Name string
 
-	Priorities map[string]Priority // of kinds of jobs, for jobs that bring none of their own; nil: all are Normal
+	// of kinds of jobs, for jobs that bring none of their own; nil: all are Normal
+	Priorities map[string]Priority
 
-	ReadOnly bool // embedded only: look at a journal that no process has open and change nothing, nor count running jobs as crashed
+	// embedded only: look at a journal that no process has open and change nothing, nor count
+	// running jobs as crashed
+	ReadOnly bool
 	Log      *slog.Logger
 }
 
@@ -33,13 +44,15 @@ const (
 	defaultLease       = 10 * time.Second
 	defaultMaxAttempts = 8
 
-	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one for ever: after three times the fourth
-	// worker, told by Lease.Doomed, only says so where the job is waited for. Whoever merely ran beside the culprit, or when somebody
-	// killed a host, is kept apart from it after the second time (crash in lib.lua), and is finished before it falls under suspicion again.
+	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one
+	// for ever: after three times the fourth worker, told by Lease.Doomed, only says so where the
+	// job is waited for. Whoever merely ran beside the culprit, or when somebody killed a host, is
+	// kept apart from it after the second time (crash in lib.lua), and is finished before it falls
+	// under suspicion again.
 	defaultMaxCrashes = 4
 
-	// GitHub allows a hundred requests at once for an installation, and one job makes a few; more of them would only share the
-	// installation's rate limit, and take the workers from the others.
+	// GitHub allows a hundred requests at once for an installation, and one job makes a few; more
+	// of them would only share the installation's rate limit, and take the workers from the others.
 	defaultPerInstallation = 4
 )
 
@@ -61,11 +74,12 @@ type Queue struct {
 
 // Open opens the queue.
 //
-// With a URL it doesn't wait for Redis: while it is away every call fails within seconds, and Ping says so. It looks once, when
-// Redis answers, whether that Redis is set up to keep what it is given, and logs what to change.
+// With a URL it doesn't wait for Redis: while it is away every call fails within seconds, and Ping
+// says so. It looks once, when Redis answers, whether that Redis is set up to keep what it is
+// given, and logs what to change.
 //
-// Without a URL it opens the journal in Dir and brings back every job: those that ran are claimable at once, their crash counted.
-// ErrLocked: another process has it.
+// Without a URL it opens the journal in Dir and brings back every job: those that ran are claimable
+// at once, their crash counted. ErrLocked: another process has it.
 func Open(ctx context.Context, o Options) (*Queue, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -100,7 +114,8 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 // priority of a job that is to be stored.
 func (q *Queue) priority(j Job) Priority { return or(j.Priority, q.o.Priorities[j.Kind]) }
 
-// apart is how long suspects of a crash are kept apart: the last of eight waits 20 s under leases of 10 s.
+// apart is how long suspects of a crash are kept apart: the last of eight waits 20 s under leases
+// of 10 s.
 func (q *Queue) apart() int64 { return q.o.Lease.Milliseconds() / 4 }
 
 func or[T comparable](v, otherwise T) T {
@@ -111,8 +126,8 @@ func or[T comparable](v, otherwise T) T {
 	return v
 }
 
-// Close ends the queue's goroutines and waits for them, and for Claims that wait, at most a second. Leases that are still held are
-// left to run out.
+// Close ends the queue's goroutines and waits for them, and for Claims that wait, at most a second.
+// Leases that are still held are left to run out.
 func (q *Queue) Close() error {
 	q.closed.Lock()
 	q.cancel()
@@ -161,7 +176,8 @@ func (q *Queue) Ping(ctx context.Context) error {
 	return q.sync(ctx, "ping")
 }
 
-// Skew is how far the clock of this process is ahead of the server's, give or take half the time that the question took.
+// Skew is how far the clock of this process is ahead of the server's, give or take half the time
+// that the question took.
 func (q *Queue) Skew(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -19,19 +19,39 @@ func order(t *testing.T, q *Queue, n int) string {
 }
 
 func testPriority(t *testing.T, q *Queue) {
-	enqueue(t, q, "", Job{Key: "sweep", Installation: 1, Priority: Background}, Job{Key: "pull", Installation: 1}, Job{Key: "release", Kind: "release", Installation: 1})
+	enqueue(
+		t,
+		q,
+		"",
+		Job{Key: "sweep", Installation: 1, Priority: Background},
+		Job{Key: "pull", Installation: 1},
+		Job{Key: "release", Kind: "release", Installation: 1},
+	)
 	if got := order(t, q, 3); got != "release pull sweep" {
 		t.Errorf("of one installation: %s", got)
 	}
 	enqueue(t, q, "", Job{Key: "nothing", Installation: 4})
 	order(t, q, 1) // the fourth claim goes by turn; the next is the first of four again
-	enqueue(t, q, "", Job{Key: "sweep", Installation: 1, Priority: Background}, Job{Key: "pull", Installation: 2}, Job{Key: "release", Kind: "release", Installation: 3})
+	enqueue(
+		t,
+		q,
+		"",
+		Job{Key: "sweep", Installation: 1, Priority: Background},
+		Job{Key: "pull", Installation: 2},
+		Job{Key: "release", Kind: "release", Installation: 3},
+	)
 	if got := order(t, q, 3); got != "release pull sweep" {
 		t.Errorf("of several: %s", got)
 	}
 
 	// Of two jobs of one key the higher counts, waiting or running.
-	enqueue(t, q, "", Job{Key: "a", Installation: 1, Priority: Background}, Job{Key: "b", Installation: 1})
+	enqueue(
+		t,
+		q,
+		"",
+		Job{Key: "a", Installation: 1, Priority: Background},
+		Job{Key: "b", Installation: 1},
+	)
 	enqueue(t, q, "", Job{Key: "a", Installation: 1, Priority: Urgent})
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	l := claim(t, q, "a")
@@ -49,13 +69,20 @@ func testPriority(t *testing.T, q *Queue) {
 	}
 }
 
-// One installation floods the queue with urgent jobs; another's are served all the same, one claim of four.
+// One installation floods the queue with urgent jobs; another's are served all the same, one claim
+// of four.
 func testStarving(t *testing.T, q *Queue) {
 	for i := range 20 {
 		enqueue(t, q, "", Job{Key: fmt.Sprint("release", i), Installation: 1, Priority: Urgent})
 	}
 	for i := range 3 {
-		enqueue(t, q, "", Job{Key: fmt.Sprint("pull", i), Installation: 2}, Job{Key: fmt.Sprint("sweep", i), Installation: 3, Priority: Background})
+		enqueue(
+			t,
+			q,
+			"",
+			Job{Key: fmt.Sprint("pull", i), Installation: 2},
+			Job{Key: fmt.Sprint("sweep", i), Installation: 3, Priority: Background},
+		)
 	}
 	time.Sleep(2 * time.Millisecond)
 	got := order(t, q, 20)

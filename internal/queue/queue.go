@@ -1,5 +1,5 @@
-// Package queue holds the jobs between the webhook that receives them and the worker that does them: one queue keyed by subject,
-// in Lua scripts on Redis.
+// Package queue holds the jobs between the webhook that receives them and the worker that does
+// them: one queue keyed by subject, in Lua scripts on Redis.
 //
 // It knows jobs, keys, installations and time, and nothing of GitHub. What it promises:
 //
@@ -12,7 +12,8 @@
 //     claim goes by turn alone.
 //   - All times are those of the server, never a worker's.
 //
-// Without a Redis URL the same scripts run on a Redis within the process, and a journal in a file keeps what it holds; see journal.go.
+// Without a Redis URL the same scripts run on a Redis within the process, and a journal in a file
+// keeps what it holds; see journal.go.
 //
 //	q, err := queue.Open(ctx, queue.Options{URL: "redis://localhost:6379/0"})
 //	result, err := q.Enqueue(ctx, guid, queue.Job{Key: "pull/4711/12", Installation: 7, Kind: "pull"})
@@ -25,7 +26,8 @@ import (
 	"time"
 )
 
-// Job is one subject to look at: a pull request, a release, a command. At most one job per Key waits; a newer one takes its place.
+// Job is one subject to look at: a pull request, a release, a command. At most one job per Key
+// waits; a newer one takes its place.
 type Job struct {
 	ID           string          `json:"id"`  // given by Enqueue: Key and generation; opaque to callers
 	Key          string          `json:"key"` // the subject: "pull/REPOSITORY/NUMBER", "release/REPOSITORY/ID", …

@@ -25,7 +25,10 @@ func (q *Queue) openRedis() error {
 		if e := (*url.Error)(nil); errors.As(err, &e) {
 			err = e.Err
 		}
-		return fmt.Errorf("the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or rediss:// for TLS", err)
+		return fmt.Errorf(
+			"the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or rediss:// for TLS",
+			err,
+		)
 	}
 	q.rdb = rdb
 	q.own(q.inspect)
@@ -56,7 +59,8 @@ func newClient(address string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, err
 		}
-		// It repeats a call where a node is gone or sends it elsewhere, up to three times: a delivery is then a duplicate, a second lease of a claim runs out.
+		// It repeats a call where a node is gone or sends it elsewhere, up to three times: a
+		// delivery is then a duplicate, a second lease of a claim runs out.
 		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
@@ -74,11 +78,13 @@ const (
 	dialTimeout = time.Second
 	ioTimeout   = 2 * time.Second // more than maxBlock
 
-	// Each idle worker holds one connection while it blocks; what is left must do for the webhook on a machine with one core too.
+	// Each idle worker holds one connection while it blocks; what is left must do for the webhook
+	// on a machine with one core too.
 	connections = 64
 )
 
-// tune sets what makes a call fail within seconds when Redis is away. Nothing is repeated in here: a script may have run though its answer was lost.
+// tune sets what makes a call fail within seconds when Redis is away. Nothing is repeated in here:
+// a script may have run though its answer was lost.
 func tune(o *redis.Options) *redis.Options {
 	o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
@@ -88,8 +94,9 @@ func tune(o *redis.Options) *redis.Options {
 	return o
 }
 
-// LogClient sends what the Redis client says by itself (a connection that couldn't be made) to log, at level debug, instead of stderr: the calls
-// return the same as errors. The client has one logger for the whole process, so main calls this, once.
+// LogClient sends what the Redis client says by itself (a connection that couldn't be made) to log,
+// at level debug, instead of stderr: the calls return the same as errors. The client has one logger
+// for the whole process, so main calls this, once.
 func LogClient(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
 
 type clientLog struct{ *slog.Logger }
@@ -98,12 +105,13 @@ func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
 	l.DebugContext(ctx, "redis client: "+fmt.Sprintf(format, v...))
 }
 
-// inspect asks Redis, as soon as it answers, whether it keeps what it is given, and logs what to change. Managed services often refuse
-// the question; they are then trusted.
+// inspect asks Redis, as soon as it answers, whether it keeps what it is given, and logs what to
+// change. Managed services often refuse the question; they are then trusted.
 func (q *Queue) inspect(ctx context.Context) {
 	for {
 		warnings, err := inspect(ctx, q.rdb)
-		refused := err != nil && (strings.HasPrefix(err.Error(), "ERR ") || strings.HasPrefix(err.Error(), "NOPERM"))
+		refused := err != nil &&
+			(strings.HasPrefix(err.Error(), "ERR ") || strings.HasPrefix(err.Error(), "NOPERM"))
 		if err == nil || refused {
 			for _, w := range warnings {
 				q.log.Warn("redis may lose jobs: "+w.what, "do", w.do)
@@ -137,10 +145,22 @@ func inspect(ctx context.Context, rdb redis.Cmdable) ([]warning, error) {
 	}
 	var warnings []warning
 	if p := config["maxmemory-policy"]; p != "" && p != "noeviction" {
-		warnings = append(warnings, warning{"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short", "CONFIG SET maxmemory-policy noeviction"})
+		warnings = append(
+			warnings,
+			warning{
+				"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short",
+				"CONFIG SET maxmemory-policy noeviction",
+			},
+		)
 	}
 	if config["appendonly"] == "no" {
-		warnings = append(warnings, warning{"appendonly is no, so a crash of Redis loses the jobs since its last snapshot", "start it with --appendonly yes"})
+		warnings = append(
+			warnings,
+			warning{
+				"appendonly is no, so a crash of Redis loses the jobs since its last snapshot",
+				"start it with --appendonly yes",
+			},
+		)
 	}
 	return warnings, nil
 }

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// TestScale prints what docs/scale.md tells: what enqueue and claim cost Redis with few and with many jobs waiting, by its own clock. It asserts that a
-// long queue costs at most twice what a short one does. COMPAT_SCALE is the length of the long one; without it 10,000. It judges times, so it is
-// behind a build tag: `make scale` runs it.
+// TestScale prints what docs/scale.md tells: what enqueue and claim cost Redis with few and with
+// many jobs waiting, by its own clock. It asserts that a long queue costs at most twice what a
+// short one does. COMPAT_SCALE is the length of the long one; without it 10,000. It judges times,
+// so it is behind a build tag: `make scale` runs it.
 func TestScale(t *testing.T) {
 	long := 10_000
 	if n, err := strconv.Atoi(os.Getenv("COMPAT_SCALE")); err == nil {
@@ -37,9 +38,17 @@ func TestScale(t *testing.T) {
 			go func() {
 				var first error
 				for i := range work {
-					job := Job{Key: fmt.Sprintf("pull/%d/%d", i%installations, i), Kind: "pull", Installation: int64(i % installations), Repository: int64(i % installations), SHA: strings.Repeat("a", 40), Payload: payload}
+					job := Job{
+						Key:          fmt.Sprintf("pull/%d/%d", i%installations, i),
+						Kind:         "pull",
+						Installation: int64(i % installations),
+						Repository:   int64(i % installations),
+						SHA:          strings.Repeat("a", 40),
+						Payload:      payload,
+					}
 					_, err := q.Enqueue(t.Context(), fmt.Sprintf("guid-%08d", i), job)
-					for try := 0; err != nil && try < 10; try++ { // a disk that stands still for seconds is none of the queue's
+					// a disk that stands still for seconds is none of the queue's
+					for try := 0; err != nil && try < 10; try++ {
 						_, err = q.Enqueue(t.Context(), fmt.Sprintf("guid-%08d", i), job)
 					}
 					if first == nil {
@@ -73,11 +82,13 @@ func TestScale(t *testing.T) {
 	type costs struct{ enqueue, claim, done float64 }
 	measure := func(length int) costs {
 		enqueueTo(length)
-		// While Redis writes its file anew, a call pays for the pages that it copies; that is not the queue's length.
+		// While Redis writes its file anew, a call pays for the pages that it copies; that is not
+		// the queue's length.
 		must(t, q.rdb.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "0").Err())
 		until(t, "the end of the rewrite", func() bool {
 			info, err := q.rdb.Info(t.Context(), "persistence").Result()
-			return err == nil && strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
+			return err == nil && strings.Contains(info, "aof_rewrite_in_progress:0") &&
+				strings.Contains(info, "aof_rewrite_scheduled:0")
 		})
 		var c costs
 		c.enqueue = cost(func(int) { enqueueTo(n + 1) })
@@ -88,14 +99,23 @@ func TestScale(t *testing.T) {
 			held = append(held, l)
 		})
 		c.done = cost(func(i int) { done(t, held[i], false) })
-		t.Logf("%8d waiting: enqueue %.0f us, claim %.0f us, done %.0f us of Redis's time", length, c.enqueue, c.claim, c.done)
+		t.Logf(
+			"%8d waiting: enqueue %.0f us, claim %.0f us, done %.0f us of Redis's time",
+			length,
+			c.enqueue,
+			c.claim,
+			c.done,
+		)
 		return c
 	}
 	short := measure(1000)
 	before := usedMemory(t, q)
 	beforeN := n
 	far := measure(long)
-	t.Logf("%d bytes of Redis's memory for each job, its delivery's mark among them", (usedMemory(t, q)-before)/(n-beforeN))
+	t.Logf(
+		"%d bytes of Redis's memory for each job, its delivery's mark among them",
+		(usedMemory(t, q)-before)/(n-beforeN),
+	)
 	drain(t, q, mustOpen(t, Options{URL: server.URL, PerInstallation: 1 << 20, Lease: time.Hour}))
 	// Twice, and what a busy machine adds.
 	if far.enqueue > 2*short.enqueue+50 || far.claim > 2*short.claim+50 {
@@ -140,10 +160,17 @@ func drain(t *testing.T, replicas ...*Queue) {
 	if taken != waiting {
 		t.Errorf("%d jobs waited, and %d were taken", waiting, taken)
 	}
-	t.Logf("two replicas drained %d jobs (%d and %d), none twice, %.0f a second", taken, each[0].Load(), each[1].Load(), float64(taken)/time.Since(began).Seconds())
+	t.Logf(
+		"two replicas drained %d jobs (%d and %d), none twice, %.0f a second",
+		taken,
+		each[0].Load(),
+		each[1].Load(),
+		float64(taken)/time.Since(began).Seconds(),
+	)
 }
 
-// scriptMicroseconds is what a script call has cost Redis on average since the statistics were set back.
+// scriptMicroseconds is what a script call has cost Redis on average since the statistics were set
+// back.
 func scriptMicroseconds(t *testing.T, q *Queue) float64 {
 	t.Helper()
 	info, err := q.rdb.Info(t.Context(), "commandstats").Result()

@@ -17,10 +17,12 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// prefix begins every key that a script touches. Its braces are a hash tag: in a Cluster all of them are in one slot.
+// prefix begins every key that a script touches. Its braces are a hash tag: in a Cluster all of
+// them are in one slot.
 const prefix = "{compat}:"
 
-// callTimeout bounds one call, whatever the network does: a webhook must answer GitHub within 10 s, and 503 is an answer.
+// callTimeout bounds one call, whatever the network does: a webhook must answer GitHub within 10 s,
+// and 503 is an answer.
 const callTimeout = 3 * time.Second
 
 // loadScripts returns the scripts by name, each with what it uses of lib.lua in front.
@@ -53,7 +55,8 @@ var (
 	luaLocal   = lazyregexp.New(`(?m)^local (?:function )?(\w+)`)
 )
 
-// link puts those blocks of lib in front of a script that it uses, or that another such block does. Both without comments.
+// link puts those blocks of lib in front of a script that it uses, or that another such block does.
+// Both without comments.
 func link(lib, script string) string {
 	script = luaComment.ReplaceAllString(script, "")
 	blocks := strings.Split(luaComment.ReplaceAllString(lib, ""), "\n\n")
@@ -68,8 +71,9 @@ func link(lib, script string) string {
 	return script
 }
 
-// run runs a script, and returns when what it changed is stored. The answer is that of the script's header. An answer with an error: the
-// script ran, but the journal could not be written; the next call that can writes it.
+// run runs a script, and returns when what it changed is stored. The answer is that of the script's
+// header. An answer with an error: the script ran, but the journal could not be written; the next
+// call that can writes it.
 func (q *Queue) run(ctx context.Context, name string, args ...any) (any, error) {
 	if q.o.ReadOnly {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrReadOnly)
@@ -119,7 +123,9 @@ func (q *Queue) sync(ctx context.Context, op string) error {
 	}
 	// The change is made; a caller that goes away now must not leave it half stored.
 	ctx = context.WithoutCancel(ctx)
-	err := q.journal.sync(func(written string) (any, error) { return q.script(ctx, "changes", written) })
+	err := q.journal.sync(
+		func(written string) (any, error) { return q.script(ctx, "changes", written) },
+	)
 	if err != nil {
 		return fmt.Errorf("queue: %s: %w", op, err)
 	}

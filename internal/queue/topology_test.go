@@ -18,8 +18,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/compat-app/compat/internal/loopback"
-	"github.com/compat-app/compat/internal/queue/redistest"
+	"github.com/compat-app/compat/internal/test/loopback"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // until waits for what takes a moment.
@@ -32,7 +32,8 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// When the master of a replicated Redis dies, sentinels name another, and the queue goes on there with all it had.
+// When the master of a replicated Redis dies, sentinels name another, and the queue goes on there
+// with all it had.
 func TestSentinel(t *testing.T) {
 	master := redistest.Start(t)
 	replica := master.Replica()
@@ -71,7 +72,8 @@ func TestSentinel(t *testing.T) {
 	_ = replica
 }
 
-// refused waits until a queue that can't be used says why: a busy machine may only have had no time to try.
+// refused waits until a queue that can't be used says why: a busy machine may only have had no time
+// to try.
 func refused(t *testing.T, q *Queue, why string) {
 	t.Helper()
 	until(t, "an error of the "+why, func() bool {
@@ -95,25 +97,37 @@ func TestCluster(t *testing.T) {
 		defer clients[len(clients)-1].Close()
 	}
 	for i, c := range clients {
-		must(t, c.ClusterAddSlotsRange(t.Context(), []int{0, 5461, 10923}[i], []int{5460, 10922, 16383}[i]).Err())
+		must(
+			t,
+			c.ClusterAddSlotsRange(t.Context(), []int{0, 5461, 10923}[i], []int{5460, 10922, 16383}[i]).
+				Err(),
+		)
 		host, port, _ := strings.Cut(nodes[0].Addr(), ":")
 		must(t, c.Do(t.Context(), "CLUSTER", "MEET", host, port, buses[0]).Err())
 	}
 	for _, c := range clients {
 		until(t, "the cluster", func() bool {
 			info := c.ClusterInfo(t.Context()).Val()
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_known_nodes:3")
 		})
 	}
 
 	for _, n := range nodes { // whichever of them is asked first
-		q := mustOpen(t, Options{URL: n.URL[:len(n.URL)-len("/0")] + "?cluster=true&addr=" + nodes[0].Addr(), Lease: time.Minute})
+		q := mustOpen(
+			t,
+			Options{
+				URL:   n.URL[:len(n.URL)-len("/0")] + "?cluster=true&addr=" + nodes[0].Addr(),
+				Lease: time.Minute,
+			},
+		)
 		enqueue(t, q, "", Job{Key: "a", Installation: 1})
 		l := claim(t, q, "a")
 		must(t, l.Save(t.Context(), []byte("state")))
 		must(t, l.Snooze(t.Context(), time.Hour, "waits"))
 		must(t, q.Park(t.Context(), 1, time.Now().Add(time.Hour)))
-		if entries, err := q.List(t.Context(), Filter{}); err != nil || len(entries) != 1 || entries[0].Saved != 5 {
+		if entries, err := q.List(t.Context(), Filter{}); err != nil || len(entries) != 1 ||
+			entries[0].Saved != 5 {
 			t.Errorf("%+v %v", entries, err)
 		}
 		if s, err := q.Stats(t.Context()); err != nil || s.Delayed != 1 || s.Parked != 1 {
@@ -141,8 +155,15 @@ func TestAccessControl(t *testing.T) {
 	server := redistest.Start(t)
 	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
 	defer direct.Close()
-	must(t, direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~{compat}:*", "~compat:*", "+@read", "+@write", "+@scripting", "+@connection", "+@blocking", "+time", "-@dangerous").Err())
-	q := mustOpen(t, Options{URL: "redis://compat:secret@" + server.Addr() + "/0", Lease: time.Minute})
+	must(
+		t,
+		direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~{compat}:*", "~compat:*", "+@read", "+@write", "+@scripting", "+@connection", "+@blocking", "+time", "-@dangerous").
+			Err(),
+	)
+	q := mustOpen(
+		t,
+		Options{URL: "redis://compat:secret@" + server.Addr() + "/0", Lease: time.Minute},
+	)
 	enqueue(t, q, "g", Job{Key: "a", Installation: 1})
 	done(t, claim(t, q, "a"), false)
 	if l, err := q.Claim(t.Context(), 20*time.Millisecond); l != nil || err != nil {
@@ -153,16 +174,22 @@ func TestAccessControl(t *testing.T) {
 		t.Error(err)
 	}
 	wrong := mustOpen(t, Options{URL: "redis://compat:wrong@" + server.Addr() + "/0"})
-	if err := wrong.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "wrong@") || errors.Is(err, ErrClosed) {
+	if err := wrong.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "wrong@") ||
+		errors.Is(err, ErrClosed) {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }
 
-// rediss:// speaks TLS, and believes only a certificate that somebody known has signed unless it is told otherwise.
+// rediss:// speaks TLS, and believes only a certificate that somebody known has signed unless it is
+// told otherwise.
 func TestTLS(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	self := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	self := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, self, self, &key.PublicKey, key)
 	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
@@ -175,12 +202,33 @@ func TestTLS(t *testing.T) {
 	}
 	port := strconv.Itoa(loopback.Port(t))
 	cert := write("cert.pem", "CERTIFICATE", der)
-	server := redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", write("key.pem", "PRIVATE KEY", secret), "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	server := redistest.Start(
+		t,
+		"--tls-port",
+		port,
+		"--tls-cert-file",
+		cert,
+		"--tls-key-file",
+		write("key.pem", "PRIVATE KEY", secret),
+		"--tls-ca-cert-file",
+		cert,
+		"--tls-auth-clients",
+		"no",
+	)
 	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
 	defer direct.Close()
-	must(t, direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~*", "+@all").Err())
+	must(
+		t,
+		direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~*", "+@all").Err(),
+	)
 
-	q := mustOpen(t, Options{URL: "rediss://compat:secret@127.0.0.1:" + port + "/0?skip_verify=true", Lease: time.Minute})
+	q := mustOpen(
+		t,
+		Options{
+			URL:   "rediss://compat:secret@127.0.0.1:" + port + "/0?skip_verify=true",
+			Lease: time.Minute,
+		},
+	)
 	enqueue(t, q, "g", Job{Key: "a", Installation: 1})
 	done(t, claim(t, q, "a"), false)
 	strict := mustOpen(t, Options{URL: "rediss://compat:secret@127.0.0.1:" + port + "/0"})

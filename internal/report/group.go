@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// group is what one paragraph shows: the findings of one rule on one object that miss the same version of the same library.
+// group is what one paragraph shows: the findings of one rule on one object that miss the same
+// version of the same library.
 type group struct {
 	*analyzer.Finding // the first of them
 	ID                string
@@ -35,7 +36,11 @@ func groups(r *analyzer.Report) (fresh, existing []*group) {
 		k := key{f.Rule, f.Object, f.Library, f.Version, f.Severity, f.New}
 		g := byKey[k]
 		if g == nil {
-			g = &group{Finding: f, ID: fmt.Sprintf("finding-%d", len(byKey)+1), seen: map[string]bool{}}
+			g = &group{
+				Finding: f,
+				ID:      fmt.Sprintf("finding-%d", len(byKey)+1),
+				seen:    map[string]bool{},
+			}
 			byKey[k] = g
 			if f.New {
 				fresh = append(fresh, g)
@@ -64,7 +69,8 @@ func groups(r *analyzer.Report) (fresh, existing []*group) {
 	return fresh, existing
 }
 
-// causes brings together what has one cause: the same rule about the same library and version, whatever object shows it. What names neither a library nor a version is about its object.
+// causes brings together what has one cause: the same rule about the same library and version,
+// whatever object shows it. What names neither a library nor a version is about its object.
 func causes(gs []*group) []*group {
 	type key struct {
 		rule, library, version, pkg string
@@ -91,7 +97,8 @@ func causes(gs []*group) []*group {
 			into.add(&into.targets, "t", t)
 		}
 		for _, x := range g.fixes {
-			if len(into.fixes) < maxFixes && into.first("f", x.Kind+"\x00"+x.Title+"\x00"+x.Command) {
+			if len(into.fixes) < maxFixes &&
+				into.first("f", x.Kind+"\x00"+x.Title+"\x00"+x.Command) {
 				into.fixes = append(into.fixes, x)
 			}
 		}
@@ -99,7 +106,8 @@ func causes(gs []*group) []*group {
 	return out
 }
 
-// maxFixes is how many fixes a cause takes over from further objects: most of those differ in the object's name alone.
+// maxFixes is how many fixes a cause takes over from further objects: most of those differ in the
+// object's name alone.
 const maxFixes = 4
 
 func (g *group) add(list *[]string, kind, s string) {

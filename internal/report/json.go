@@ -10,9 +10,10 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// JSON writes the report as indented JSON of the schema compat/report/v1, with a line feed at the end. A list or table without elements
-// is [] or {} and never null. "<", ">" and "&" are written as they are: symbol names are full of them.
-// Findings are written one by one: a hostile object has tens of thousands of them, which an encoder would hold three times.
+// JSON writes the report as indented JSON of the schema compat/report/v1, with a line feed at the
+// end. A list or table without elements is [] or {} and never null. "<", ">" and "&" are written as
+// they are: symbol names are full of them. Findings are written one by one: a hostile object has
+// tens of thousands of them, which an encoder would hold three times.
 func JSON(w io.Writer, r *analyzer.Report) error {
 	full := *r
 	if full.Schema == "" {
@@ -49,10 +50,12 @@ func JSON(w io.Writer, r *analyzer.Report) error {
 	return out.Flush()
 }
 
-// noFindings is the empty list of a report. No other line is like it: no string holds a line feed, and what lies deeper is indented further.
+// noFindings is the empty list of a report. No other line is like it: no string holds a line feed,
+// and what lies deeper is indented further.
 var noFindings = []byte("\n  \"findings\": []")
 
-// indented writes a value, and a line feed behind it; each line but the first begins with the prefix.
+// indented writes a value, and a line feed behind it; each line but the first begins with the
+// prefix.
 func indented(v any, prefix string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -62,8 +65,8 @@ func indented(v any, prefix string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// lists puts an empty list in place of each nil one, in copies: the caller's report is not changed. Lists that JSON leaves out when
-// they are empty stay out.
+// lists puts an empty list in place of each nil one, in copies: the caller's report is not changed.
+// Lists that JSON leaves out when they are empty stay out.
 func lists(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

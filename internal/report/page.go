@@ -21,12 +21,14 @@ var style []byte
 // Style is the page's style sheet, to be served as /reports/style.css.
 func Style() []byte { return bytes.Clone(style) }
 
-// Page writes the report as one HTML page without script: a summary, an anchor for each group of findings, and the lists behind
-// them. It links style.css beside itself.
+// Page writes the report as one HTML page without script: a summary, an anchor for each group of
+// findings, and the lists behind them. It links style.css beside itself.
 func Page(w io.Writer, r *analyzer.Report) error {
 	fresh, existing := groups(r)
 	var b bytes.Buffer
-	err := PageOf("compat: "+string(r.Verdict), h.Link(h.Rel("stylesheet"), h.Href("style.css")),
+	err := PageOf(
+		"compat: "+string(r.Verdict),
+		h.Link(h.Rel("stylesheet"), h.Href("style.css")),
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
 			h.P(whole(Summary(r))),
@@ -41,7 +43,15 @@ func Page(w io.Writer, r *analyzer.Report) error {
 			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
 			section("Notes", listed(h.Ul, r.Notes, whole)),
 		)),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". A fix is verified when it was applied, everything was judged again, and the finding was gone and no new one had come."))),
+		h.Footer(
+			h.P(
+				g.Text("compat "),
+				whole(r.Tool.Version),
+				g.Text(
+					". A fix is verified when it was applied, everything was judged again, and the finding was gone and no new one had come.",
+				),
+			),
+		),
 	).Render(&b)
 	if err != nil {
 		return err
@@ -76,7 +86,8 @@ func Rows(nodes ...g.Node) g.Node {
 	return rows
 }
 
-// whole is all of s, visible and on one line. What comes from outside is written with it or with code.
+// whole is all of s, visible and on one line. What comes from outside is written with it or with
+// code.
 func whole(s string) g.Node { return g.Text(mdsafe.Visible(s)) }
 
 func code(s string) g.Node { return h.Code(whole(s)) }
@@ -121,7 +132,13 @@ func target(t analyzer.Target) g.Node {
 }
 
 func accepted(a analyzer.Accepted) g.Node {
-	out := g.Group{code(subject(&a.Finding)), g.Text(" in "), code(a.Finding.Object), g.Text(", because "), whole(a.Because)}
+	out := g.Group{
+		code(subject(&a.Finding)),
+		g.Text(" in "),
+		code(a.Finding.Object),
+		g.Text(", because "),
+		whole(a.Because),
+	}
 	if a.By != "" {
 		out = append(out, g.Text(", by "), whole(a.By))
 	}
@@ -131,10 +148,19 @@ func accepted(a analyzer.Accepted) g.Node {
 	return out
 }
 
-func unread(u analyzer.Unread) g.Node { return g.Group{code(u.Path), g.Text(": "), whole(u.Reason)} }
+func unread(
+	u analyzer.Unread,
+) g.Node {
+	return g.Group{code(u.Path), g.Text(": "), whole(u.Reason)}
+}
 
 func artifact(a analyzer.Artifact) g.Node {
-	return g.Group{code(a.Path), g.Text(": " + a.Kind + ", " + plural(a.Objects, "object")), h.Br(), h.Small(g.Text("sha256 "), code(a.SHA256))}
+	return g.Group{
+		code(a.Path),
+		g.Text(": " + a.Kind + ", " + plural(a.Objects, "object")),
+		h.Br(),
+		h.Small(g.Text("sha256 "), code(a.SHA256)),
+	}
 }
 
 // found are the findings, behind a list of them; nil without any.
@@ -143,7 +169,14 @@ func found(gs []*group) g.Node {
 		return nil
 	}
 	places := h.Nav(h.Aria("label", "Findings"), Rows(listed(h.Ol, gs, func(x *group) g.Node {
-		return h.A(h.Href("#"+x.ID), graded(string(x.Severity)), g.Text(" "), code(x.Object), g.Text(": "), code(subject(x.Finding)))
+		return h.A(
+			h.Href("#"+x.ID),
+			graded(string(x.Severity)),
+			g.Text(" "),
+			code(x.Object),
+			g.Text(": "),
+			code(subject(x.Finding)),
+		)
 	})))
 	return section("Findings", append(g.Group{places}, articles(gs)...)...)
 }
@@ -171,7 +204,12 @@ func (x *group) facts() g.Node {
 		}
 	}
 	row("object", true, code(x.Object))
-	row(plural(len(x.symbols), "symbol"), len(x.symbols) > 0, h.Class("symbols"), codes(x.symbols, " "))
+	row(
+		plural(len(x.symbols), "symbol"),
+		len(x.symbols) > 0,
+		h.Class("symbols"),
+		codes(x.symbols, " "),
+	)
 	row("that is", x.Demangled != "", code(x.Demangled))
 	row("version", x.Version != "", code(x.Version))
 	row("library", x.Library != "", code(x.Library))
@@ -189,10 +227,21 @@ func way(f fix.Fix) g.Node {
 	if f.Verified {
 		mark = "verified"
 	}
-	rows := []g.Node{h.P(h.Strong(g.Text("Fix")), g.Text(" "), whole(f.Title), g.Text(" "), h.Span(h.Class("mark"), g.Text(mark)))}
+	rows := []g.Node{
+		h.P(
+			h.Strong(g.Text("Fix")),
+			g.Text(" "),
+			whole(f.Title),
+			g.Text(" "),
+			h.Span(h.Class("mark"), g.Text(mark)),
+		),
+	}
 	if f.Command != "" {
 		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Lines(f.Command)))))
 	}
-	rows = append(rows, listed(h.Ul, f.Cost, func(c string) g.Node { return g.Group{g.Text("costs: "), whole(c)} }))
+	rows = append(
+		rows,
+		listed(h.Ul, f.Cost, func(c string) g.Node { return g.Group{g.Text("costs: "), whole(c)} }),
+	)
 	return h.Div(h.Class("fix"), Rows(rows...))
 }

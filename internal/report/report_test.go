@@ -25,7 +25,14 @@ import (
 
 var update = flag.Bool("update", false, "write what is written to testdata")
 
-var rules = []Rule{{ID: "symbol-version-too-new", Title: "a symbol version that the platform does not have yet", Help: "Build on an older system.", Severity: analyzer.Error}}
+var rules = []Rule{
+	{
+		ID:       "symbol-version-too-new",
+		Title:    "a symbol version that the platform does not have yet",
+		Help:     "Build on an older system.",
+		Severity: analyzer.Error,
+	},
+}
 
 func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 	t.Helper()
@@ -54,24 +61,95 @@ func sample() *analyzer.Report {
 	by := "nvidia-nvjitlink-cu12 12.9.86"
 	const wheel = "widget-1.1.0-py3-none-manylinux2014_x86_64.whl"
 	pow := func(symbol, artifact string) analyzer.Finding {
-		return analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: "manylinux_2_17_x86_64", Artifact: artifact, Object: "warp/bin/warp.so", Symbol: symbol, Version: "GLIBC_2.29", Library: "libm.so.6",
-			Message: "warp/bin/warp.so needs " + symbol + "@GLIBC_2.29, which manylinux_2_17_x86_64 lacks", Chain: []string{"warp/bin/warp.so", "libm.so.6"},
-			Fixes: []fix.Fix{{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_31_x86_64", Command: "wheel tags --platform-tag manylinux_2_31_x86_64 " + wheel, Verified: true, Cost: []string{"drops debian10"}}}}
+		return analyzer.Finding{
+			Rule:     "symbol-version-too-new",
+			Severity: analyzer.Error,
+			New:      true,
+			Target:   "manylinux_2_17_x86_64",
+			Artifact: artifact,
+			Object:   "warp/bin/warp.so",
+			Symbol:   symbol,
+			Version:  "GLIBC_2.29",
+			Library:  "libm.so.6",
+			Message:  "warp/bin/warp.so needs " + symbol + "@GLIBC_2.29, which manylinux_2_17_x86_64 lacks",
+			Chain:    []string{"warp/bin/warp.so", "libm.so.6"},
+			Fixes: []fix.Fix{
+				{
+					Kind:     fix.KindPlatformTag,
+					Title:    "Tag the wheel manylinux_2_31_x86_64",
+					Command:  "wheel tags --platform-tag manylinux_2_31_x86_64 " + wheel,
+					Verified: true,
+					Cost:     []string{"drops debian10"},
+				},
+			},
+		}
 	}
-	return &analyzer.Report{Schema: analyzer.Schema, Tool: analyzer.Tool{Version: "1.0.0"}, Verdict: analyzer.Incompatible,
-		Targets:   []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Incompatible, With: []string{"torch==2.7.0"}}},
-		Artifacts: []analyzer.Artifact{{Path: wheel, SHA256: "ab12", Kind: "wheel", Objects: 2, Wheel: &analyzer.Wheel{Name: "widget", Version: "1.1.0"}}, {Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1}},
-		Findings: []analyzer.Finding{pow("pow", wheel), pow("exp", wheel), pow("pow", "widget-cp312.whl"),
-			{Rule: "symbol-missing-in-package", Severity: analyzer.Warning, New: true, Target: "manylinux_2_17_x86_64", Artifact: wheel, Object: "widget/c.so", Symbol: "_ZN1a1bEv", Demangled: "a::b()", Library: "libnvJitLink.so.12", ProvidedBy: &by, Message: "widget/c.so needs _ZN1a1bEv"},
-			{Rule: "library-not-found", Severity: analyzer.Error, Artifact: "libx.so", Object: "libx.so", Library: "liby.so.1", Message: "libx.so needs liby.so.1, which nothing brings"}},
-		Unread:   []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
-		Skipped:  []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not judged"}},
-		Accepted: []analyzer.Accepted{{Finding: pow("log", wheel), Because: "only AlmaLinux 9", Until: "2999-01-01", By: "maintainer"}},
-		Notes:    []string{"torch was not looked up: no index is set; name one with --index-url."}}
+	return &analyzer.Report{
+		Schema:  analyzer.Schema,
+		Tool:    analyzer.Tool{Version: "1.0.0"},
+		Verdict: analyzer.Incompatible,
+		Targets: []analyzer.Target{
+			{
+				Name:    "manylinux_2_17_x86_64",
+				Verdict: analyzer.Incompatible,
+				With:    []string{"torch==2.7.0"},
+			},
+		},
+		Artifacts: []analyzer.Artifact{
+			{
+				Path:    wheel,
+				SHA256:  "ab12",
+				Kind:    "wheel",
+				Objects: 2,
+				Wheel:   &analyzer.Wheel{Name: "widget", Version: "1.1.0"},
+			},
+			{Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1},
+		},
+		Findings: []analyzer.Finding{
+			pow("pow", wheel),
+			pow("exp", wheel),
+			pow("pow", "widget-cp312.whl"),
+			{
+				Rule:       "symbol-missing-in-package",
+				Severity:   analyzer.Warning,
+				New:        true,
+				Target:     "manylinux_2_17_x86_64",
+				Artifact:   wheel,
+				Object:     "widget/c.so",
+				Symbol:     "_ZN1a1bEv",
+				Demangled:  "a::b()",
+				Library:    "libnvJitLink.so.12",
+				ProvidedBy: &by,
+				Message:    "widget/c.so needs _ZN1a1bEv",
+			},
+			{
+				Rule:     "library-not-found",
+				Severity: analyzer.Error,
+				Artifact: "libx.so",
+				Object:   "libx.so",
+				Library:  "liby.so.1",
+				Message:  "libx.so needs liby.so.1, which nothing brings",
+			},
+		},
+		Unread:  []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
+		Skipped: []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not judged"}},
+		Accepted: []analyzer.Accepted{
+			{
+				Finding: pow("log", wheel),
+				Because: "only AlmaLinux 9",
+				Until:   "2999-01-01",
+				By:      "maintainer",
+			},
+		},
+		Notes: []string{"torch was not looked up: no index is set; name one with --index-url."},
+	}
 }
 
 func TestGolden(t *testing.T) {
-	clean := &analyzer.Report{Verdict: analyzer.Compatible, Artifacts: []analyzer.Artifact{{Path: "a.so", Kind: "object", Objects: 1}}}
+	clean := &analyzer.Report{
+		Verdict:   analyzer.Compatible,
+		Artifacts: []analyzer.Artifact{{Path: "a.so", Kind: "object", Objects: 1}},
+	}
 	for name, r := range map[string]*analyzer.Report{"sample": sample(), "clean": clean} {
 		file := filepath.Join("testdata", name+".txtar")
 		got := txtar.Format(write(t, r))
@@ -85,7 +163,11 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; go test ./internal/report -update writes it anew. Now:\n%s", file, got)
+			t.Errorf(
+				"%s differs; go test ./internal/report -update writes it anew. Now:\n%s",
+				file,
+				got,
+			)
 		}
 	}
 }
@@ -124,7 +206,10 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s is %s, want []", k, any[k])
 		}
 	}
-	if s := b.String(); !strings.Contains(s, `"fixes": []`) || !strings.Contains(s, `"chain": []`) || !strings.Contains(s, `"provided_by": null`) || strings.Contains(s, `"wheel"`) {
+	if s := b.String(); !strings.Contains(s, `"fixes": []`) ||
+		!strings.Contains(s, `"chain": []`) ||
+		!strings.Contains(s, `"provided_by": null`) ||
+		strings.Contains(s, `"wheel"`) {
 		t.Errorf("an almost empty report: %s", s)
 	}
 }
@@ -160,22 +245,69 @@ func TestSARIFCounts(t *testing.T) {
 	}
 }
 
-var hostile = []string{"x` <img src=y> `", "`@octocat", "</code><script>alert(1)</script>", "<img src=x onerror=y>", "![i](http://evil.test)", "[l](http://evil.test)", "\x1b[31mred\x1b[0m\x07", "\u202eevil", "a\n# b\r\n", "\xff\xfe", "javascript:alert(1)", "{{.}}", "\"'><b>", "-->", "\u009b31m", "#1"}
+var hostile = []string{
+	"x` <img src=y> `",
+	"`@octocat",
+	"</code><script>alert(1)</script>",
+	"<img src=x onerror=y>",
+	"![i](http://evil.test)",
+	"[l](http://evil.test)",
+	"\x1b[31mred\x1b[0m\x07",
+	"\u202eevil",
+	"a\n# b\r\n",
+	"\xff\xfe",
+	"javascript:alert(1)",
+	"{{.}}",
+	"\"'><b>",
+	"-->",
+	"\u009b31m",
+	"#1",
+}
 
 func TestHostileNames(t *testing.T) {
-	gfm := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdown.WithUnsafe()))
+	gfm := goldmark.New(
+		goldmark.WithExtensions(extension.GFM),
+		goldmark.WithRendererOptions(markdown.WithUnsafe()),
+	)
 	for _, h := range hostile {
-		f := analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Target: h, Artifact: h, Object: h, Symbol: h, Demangled: h + "()", Version: h, Library: h, Message: h + " needs " + h, Chain: []string{h, h}, ProvidedBy: &h,
-			Fixes: []fix.Fix{{Kind: h, Title: h, Command: h + "\n" + h, Cost: []string{h}}}}
+		f := analyzer.Finding{
+			Rule:       "symbol-version-too-new",
+			Severity:   analyzer.Error,
+			New:        true,
+			Target:     h,
+			Artifact:   h,
+			Object:     h,
+			Symbol:     h,
+			Demangled:  h + "()",
+			Version:    h,
+			Library:    h,
+			Message:    h + " needs " + h,
+			Chain:      []string{h, h},
+			ProvidedBy: &h,
+			Fixes:      []fix.Fix{{Kind: h, Title: h, Command: h + "\n" + h, Cost: []string{h}}},
+		}
 		old := f
 		old.New = false
 		u := []analyzer.Unread{{Path: h, Reason: h}}
-		r := &analyzer.Report{Verdict: analyzer.Incompatible, Tool: analyzer.Tool{Version: h}, Targets: []analyzer.Target{{Name: h, With: []string{h}}}, Artifacts: []analyzer.Artifact{{Path: h, SHA256: h, Kind: "object"}},
-			Findings: []analyzer.Finding{f, old}, Unread: u, Skipped: u, Accepted: []analyzer.Accepted{{Finding: f, Because: h, By: h, Until: h}}, Notes: []string{h}}
+		r := &analyzer.Report{
+			Verdict:   analyzer.Incompatible,
+			Tool:      analyzer.Tool{Version: h},
+			Targets:   []analyzer.Target{{Name: h, With: []string{h}}},
+			Artifacts: []analyzer.Artifact{{Path: h, SHA256: h, Kind: "object"}},
+			Findings: []analyzer.Finding{
+				f,
+				old,
+			},
+			Unread:   u,
+			Skipped:  u,
+			Accepted: []analyzer.Accepted{{Finding: f, Because: h, By: h, Until: h}},
+			Notes:    []string{h},
+		}
 		a := write(t, r)
 		for _, w := range a.Files[:2] {
 			for _, c := range string(w.Data) {
-				if c != '\n' && (c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 || c == '\u202e' || c == '\ufffd') {
+				if c != '\n' &&
+					(c < ' ' || c == 0x7f || 0x80 <= c && c < 0xa0 || c == '\u202e' || c == '\ufffd') {
 					t.Errorf("%q: %s lets %q through", h, w.Name, c)
 				}
 			}
@@ -215,7 +347,8 @@ func unsafe(page string) string {
 			return "an element " + n.Data
 		}
 		for _, a := range n.Attr {
-			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#finding-") && a.Val != "style.css" {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" ||
+				a.Key == "href" && !strings.HasPrefix(a.Val, "#finding-") && a.Val != "style.css" {
 				return "an attribute " + a.Key + "=" + a.Val
 			}
 		}
@@ -258,7 +391,8 @@ func TestColour(t *testing.T) {
 	if err := errors.Join(Text(&plain, r, TextOptions{}), Text(&painted, r, TextOptions{Color: true})); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(painted.String(), "\x1b[31;1m") || strings.Contains(painted.String(), "\x1b[35m") {
+	if !strings.Contains(painted.String(), "\x1b[31;1m") ||
+		strings.Contains(painted.String(), "\x1b[35m") {
 		t.Errorf("%q", painted.String())
 	}
 	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(painted.String(), ""); got != plain.String() {
@@ -270,14 +404,27 @@ func TestColour(t *testing.T) {
 func TestOneParagraphForACause(t *testing.T) {
 	r := analyzer.NewReport("test")
 	for _, object := range []string{"a.so", "b.so", "c.so", "d.so"} {
-		r.Findings = append(r.Findings, analyzer.Finding{Rule: "library-not-found", Severity: analyzer.Error, New: true, Artifact: "x.whl", Object: object, Library: "libz.so.9", Message: object + " needs libz.so.9"})
+		r.Findings = append(
+			r.Findings,
+			analyzer.Finding{
+				Rule:     "library-not-found",
+				Severity: analyzer.Error,
+				New:      true,
+				Artifact: "x.whl",
+				Object:   object,
+				Library:  "libz.so.9",
+				Message:  object + " needs libz.so.9",
+			},
+		)
 	}
 	for verbose, want := range map[bool]int{false: 1, true: 4} {
 		var b bytes.Buffer
 		if err := Text(&b, r, TextOptions{Verbose: verbose}); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(b.String(), "error library-not-found: "); got != want || !verbose && !strings.Contains(b.String(), "a.so, b.so, c.so and 1 more in x.whl") || !strings.Contains(b.String(), "4 errors") {
+		if got := strings.Count(b.String(), "error library-not-found: "); got != want ||
+			!verbose && !strings.Contains(b.String(), "a.so, b.so, c.so and 1 more in x.whl") ||
+			!strings.Contains(b.String(), "4 errors") {
 			t.Errorf("verbose %v: %d paragraphs\n%s", verbose, got, b.String())
 		}
 	}

@@ -20,13 +20,14 @@ type Rule struct {
 	Severity analyzer.Severity // the usual one
 }
 
-// maxResults is how many results GitHub takes in a run (docs.github.com, "SARIF support for code scanning", limits). The worst come
-// first in a report, so what is left out is the least.
+// maxResults is how many results GitHub takes in a run (docs.github.com, "SARIF support for code
+// scanning", limits). The worst come first in a report, so what is left out is the least.
 const maxResults = 25000
 
-// SARIF writes the report as SARIF 2.1.0 with one run: a result for each finding, whose fingerprint is the finding's identity, so
-// that code scanning follows it over versions of the artifact. Accepted findings are suppressed results; what could not be read
-// is a notification. rules are described in the order given; a finding of another rule adds a bare one.
+// SARIF writes the report as SARIF 2.1.0 with one run: a result for each finding, whose fingerprint
+// is the finding's identity, so that code scanning follows it over versions of the artifact.
+// Accepted findings are suppressed results; what could not be read is a notification. rules are
+// described in the order given; a finding of another rule adds a bare one.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	run := sarifRun{Results: []sarifResult{}}
 	d := &run.Tool.Driver
@@ -34,7 +35,15 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	index := map[string]int{}
 	for _, x := range rules {
 		index[x.ID] = len(d.Rules)
-		d.Rules = append(d.Rules, sarifRule{ID: x.ID, Short: text(x.Title), Help: &sarifText{Text: x.Help, Markdown: x.Help}, Default: &sarifLevel{level(x.Severity)}})
+		d.Rules = append(
+			d.Rules,
+			sarifRule{
+				ID:      x.ID,
+				Short:   text(x.Title),
+				Help:    &sarifText{Text: x.Help, Markdown: x.Help},
+				Default: &sarifLevel{level(x.Severity)},
+			},
+		)
 	}
 	add := func(f *analyzer.Finding, why *analyzer.Accepted) {
 		if len(run.Results) == maxResults {
@@ -56,7 +65,15 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	}
 	inv := sarifInvocation{Successful: r.Verdict != analyzer.Unchecked, Notes: []sarifNote{}}
 	for _, u := range r.Unread {
-		inv.Notes = append(inv.Notes, sarifNote{Level: "error", Message: text("could not read " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason))})
+		inv.Notes = append(
+			inv.Notes,
+			sarifNote{
+				Level: "error",
+				Message: text(
+					"could not read " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason),
+				),
+			},
+		)
 	}
 	for _, n := range r.Notes {
 		inv.Notes = append(inv.Notes, sarifNote{Level: "note", Message: text(mdsafe.Visible(n))})
@@ -65,13 +82,27 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return e.Encode(
+		sarifLog{
+			Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
+			Version: "2.1.0",
+			Runs:    []sarifRun{run},
+		},
+	)
 }
 
 func result(f *analyzer.Finding, rule int, why *analyzer.Accepted) sarifResult {
 	sum := sha256.Sum256([]byte(f.Identity()))
-	res := sarifResult{RuleID: f.Rule, RuleIndex: rule, Level: level(f.Severity), Message: *text(mdsafe.Visible(f.Message)),
-		Fingerprints: map[string]string{"compatIdentity/v1": hex.EncodeToString(sum[:])}, Baseline: "unchanged"}
+	res := sarifResult{
+		RuleID:    f.Rule,
+		RuleIndex: rule,
+		Level:     level(f.Severity),
+		Message:   *text(mdsafe.Visible(f.Message)),
+		Fingerprints: map[string]string{
+			"compatIdentity/v1": hex.EncodeToString(sum[:]),
+		},
+		Baseline: "unchanged",
+	}
 	if f.New {
 		res.Baseline = "new"
 	}
@@ -85,7 +116,9 @@ func result(f *analyzer.Finding, rule int, why *analyzer.Accepted) sarifResult {
 	var loc sarifLocation
 	loc.Physical.Artifact.URI = uri(f.Artifact)
 	loc.Physical.Region.Start = 1 // a binary has no lines; code scanning wants one
-	loc.Logical = []sarifLogical{{Name: mdsafe.Visible(subject(f)), Full: mdsafe.Visible(f.Object), Kind: "object"}}
+	loc.Logical = []sarifLogical{
+		{Name: mdsafe.Visible(subject(f)), Full: mdsafe.Visible(f.Object), Kind: "object"},
+	}
 	res.Locations = []sarifLocation{loc}
 	res.Properties = map[string]any{}
 	for k, v := range map[string]string{"object": f.Object, "symbol": f.Symbol, "version": f.Version, "library": f.Library, "target": f.Target} {
@@ -94,7 +127,9 @@ func result(f *analyzer.Finding, rule int, why *analyzer.Accepted) sarifResult {
 		}
 	}
 	if why != nil {
-		res.Suppressions = []sarifSuppression{{Kind: "external", Justification: mdsafe.Visible(why.Because)}}
+		res.Suppressions = []sarifSuppression{
+			{Kind: "external", Justification: mdsafe.Visible(why.Because)},
+		}
 	}
 	return res
 }

@@ -13,12 +13,13 @@ import (
 
 // TextOptions say how Text writes. The zero value is for a pipe.
 type TextOptions struct {
-	Verbose bool // each object by itself, every symbol, chains, existing findings in full and what was skipped
+	// each object by itself, every symbol, chains, existing findings in full and what was skipped
+	Verbose bool
 	Color   bool // severities in colour, by ANSI escapes
 }
 
-// Text writes the report for a terminal: a paragraph for each cause with what, where, why and how to mend it, the worst first, then what could not be read,
-// and a summary as the last line.
+// Text writes the report for a terminal: a paragraph for each cause with what, where, why and how
+// to mend it, the worst first, then what could not be read, and a summary as the last line.
 func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 	var b bytes.Buffer
 	fresh, existing := groups(r)
@@ -40,7 +41,14 @@ func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 		b.WriteByte('\n')
 	}
 	for _, a := range r.Accepted {
-		fmt.Fprintf(&b, "accepted: %s in %s, because %s%s\n", mdsafe.Visible(subject(&a.Finding)), mdsafe.Visible(a.Finding.Object), mdsafe.Visible(a.Because), until(a))
+		fmt.Fprintf(
+			&b,
+			"accepted: %s in %s, because %s%s\n",
+			mdsafe.Visible(subject(&a.Finding)),
+			mdsafe.Visible(a.Finding.Object),
+			mdsafe.Visible(a.Because),
+			until(a),
+		)
 	}
 	for i, u := range r.Unread {
 		if i == shownUnread && !o.Verbose {
@@ -51,14 +59,27 @@ func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 	}
 	if o.Verbose {
 		for _, u := range r.Skipped {
-			fmt.Fprintf(&b, "not judged: %s: %s\n", mdsafe.Visible(u.Path), mdsafe.Visible(u.Reason))
+			fmt.Fprintf(
+				&b,
+				"not judged: %s: %s\n",
+				mdsafe.Visible(u.Path),
+				mdsafe.Visible(u.Reason),
+			)
 		}
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", mdsafe.Visible(n))
 	}
 	verdict, rest, _ := strings.Cut(Summary(r), ":")
-	fmt.Fprintf(&b, "%s:%s\n", o.paint(verdict, map[analyzer.Verdict]string{analyzer.Compatible: green, analyzer.Incompatible: red, analyzer.Unchecked: yellow}[r.Verdict]), rest)
+	fmt.Fprintf(
+		&b,
+		"%s:%s\n",
+		o.paint(
+			verdict,
+			map[analyzer.Verdict]string{analyzer.Compatible: green, analyzer.Incompatible: red, analyzer.Unchecked: yellow}[r.Verdict],
+		),
+		rest,
+	)
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -76,7 +97,10 @@ func (o TextOptions) paint(s, colour string) string {
 }
 
 func (o TextOptions) severity(s analyzer.Severity) string {
-	return o.paint(string(s), map[analyzer.Severity]string{analyzer.Error: red, analyzer.Warning: yellow, analyzer.Note: blue}[s])
+	return o.paint(
+		string(s),
+		map[analyzer.Severity]string{analyzer.Error: red, analyzer.Warning: yellow, analyzer.Note: blue}[s],
+	)
 }
 
 const (
@@ -86,7 +110,13 @@ const (
 
 func textGroup(b *bytes.Buffer, g *group, o TextOptions) {
 	verbose := o.Verbose
-	fmt.Fprintf(b, "%s %s: %s\n", o.severity(g.Severity), o.paint(g.Rule, bold), mdsafe.Visible(g.Message))
+	fmt.Fprintf(
+		b,
+		"%s %s: %s\n",
+		o.severity(g.Severity),
+		o.paint(g.Rule, bold),
+		mdsafe.Visible(g.Message),
+	)
 	field := func(name string, values ...string) {
 		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 		for i := range values {
@@ -159,7 +189,8 @@ func until(a analyzer.Accepted) string {
 	return s
 }
 
-// Summary is the report in a line: "incompatible: 2 errors, 1 warning in 3 objects on manylinux_2_17_x86_64".
+// Summary is the report in a line: "incompatible: 2 errors, 1 warning in 3 objects on
+// manylinux_2_17_x86_64".
 func Summary(r *analyzer.Report) string {
 	var parts []string
 	fresh, existing := groups(r)
@@ -176,7 +207,12 @@ func Summary(r *analyzer.Report) string {
 	if len(parts) == 0 {
 		parts = append(parts, "nothing found")
 	}
-	s := fmt.Sprintf("%s: %s in %s", r.Verdict, strings.Join(parts, ", "), plural(objects(r), "object"))
+	s := fmt.Sprintf(
+		"%s: %s in %s",
+		r.Verdict,
+		strings.Join(parts, ", "),
+		plural(objects(r), "object"),
+	)
 	var names []string
 	for _, t := range r.Targets {
 		if !slices.Contains(names, t.Name) {

@@ -3,10 +3,11 @@ package setup_test
 import (
 	"testing"
 
-	"github.com/compat-app/compat/internal/browser"
+	"github.com/compat-app/compat/internal/test/browser"
 )
 
-// A real browser goes the whole way: the style and the form pass the page's own policy, the cookie comes back from GitHub, and the page fits a phone.
+// A real browser goes the whole way: the style and the form pass the page's own policy, the cookie
+// comes back from GitHub, and the page fits a phone.
 func TestInABrowser(t *testing.T) {
 	d := sit(t, "/api/v3", "acme")
 	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 400})
@@ -16,9 +17,14 @@ func TestInABrowser(t *testing.T) {
 		Wide                 bool
 		Forms, Scripts       int
 	}
-	p.Eval(`({path: location.pathname, search: location.search, forms: document.forms.length, scripts: document.scripts.length,
-		button: getComputedStyle(document.querySelector("button")).backgroundColor, wide: document.documentElement.scrollWidth > innerWidth})`, &page)
-	if page.Path != "/setup" || page.Search != "" || page.Forms != 1 || page.Scripts != 0 || page.Button != "rgb(26, 127, 55)" || page.Wide {
+	p.Eval(
+		`({path: location.pathname, search: location.search, forms: document.forms.length, scripts: document.scripts.length,
+		button: getComputedStyle(document.querySelector("button")).backgroundColor, wide: document.documentElement.scrollWidth > innerWidth})`,
+		&page,
+	)
+	if page.Path != "/setup" || page.Search != "" || page.Forms != 1 || page.Scripts != 0 ||
+		page.Button != "rgb(26, 127, 55)" ||
+		page.Wide {
 		t.Errorf("the page: %+v", page)
 	}
 	p.Click("button")

@@ -20,10 +20,12 @@ const (
 	SettingsFile = "compat.env"
 )
 
-// files are the two files, made empty before the App is: GitHub tells its secrets once, so where they go has to be sure before it is asked.
+// files are the two files, made empty before the App is: GitHub tells its secrets once, so where
+// they go has to be sure before it is asked.
 type files struct{ key, settings *os.File }
 
-// reserve makes both files, for their owner alone, or none. A file that is there is never written to, nor is what a link leads to.
+// reserve makes both files, for their owner alone, or none. A file that is there is never written
+// to, nor is what a link leads to.
 func reserve(dir string) (*files, error) {
 	f := &files{}
 	for _, x := range []struct {
@@ -35,9 +37,16 @@ func reserve(dir string) (*files, error) {
 		if err != nil {
 			f.drop()
 			if errors.Is(err, fs.ErrExist) {
-				return nil, fmt.Errorf("%s is there already, and nothing is overwritten; move it away, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)", path)
+				return nil, fmt.Errorf(
+					"%s is there already, and nothing is overwritten; move it away, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)",
+					path,
+				)
 			}
-			return nil, fmt.Errorf("%s can't be made: %w; give a folder that can be written to (--out of compat setup, COMPAT_DATA of compat serve)", path, cause(err))
+			return nil, fmt.Errorf(
+				"%s can't be made: %w; give a folder that can be written to (--out of compat setup, COMPAT_DATA of compat serve)",
+				path,
+				cause(err),
+			)
 		}
 		*x.to = file
 	}
@@ -78,16 +87,24 @@ func cause(err error) error {
 	return err
 }
 
-// secret is what a webhook's secret looks like; GitHub's are hexadecimal. A comma would make two of it.
+// secret is what a webhook's secret looks like; GitHub's are hexadecimal. A comma would make two of
+// it.
 var secret = lazyregexp.New(`^[!-+\--~]+$`)
 
-// settings is the text of the settings file: what `compat serve` reads from its environment, for shells, systemd and containers.
+// settings is the text of the settings file: what `compat serve` reads from its environment, for
+// shells, systemd and containers.
 func settings(o Options, app *github.Registered, keyPath string) (string, error) {
 	if !secret.Match(app.WebhookSecret) {
-		return "", errors.New("GitHub's webhook secret holds characters that can't be told from the next one's")
+		return "", errors.New(
+			"GitHub's webhook secret holds characters that can't be told from the next one's",
+		)
 	}
 	lines := []string{
-		fmt.Sprintf("# The GitHub App %s of %s, as compat made it. Keep this file to yourself.", app.Slug, o.Site.Web),
+		fmt.Sprintf(
+			"# The GitHub App %s of %s, as compat made it. Keep this file to yourself.",
+			app.Slug,
+			o.Site.Web,
+		),
 		fmt.Sprintf("APP_ID=%d", app.ID),
 		"WEBHOOK_SECRET=" + shellword.Quote(string(app.WebhookSecret)),
 		"PRIVATE_KEY_PATH=" + shellword.Quote(keyPath),

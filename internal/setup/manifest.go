@@ -27,13 +27,15 @@ type Manifest struct {
 	Events      []Ask
 }
 
-// ParseManifest reads app.yml. It is strict: the file comes with the program, so a key that is not known is a mistake in it.
+// ParseManifest reads app.yml. It is strict: the file comes with the program, so a key that is not
+// known is a mistake in it.
 func ParseManifest(data []byte) (*Manifest, error) {
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
 		return nil, fmt.Errorf("app.yml: %w", err)
 	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 ||
+		doc.Content[0].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("app.yml: not a mapping")
 	}
 	m := &Manifest{}
@@ -57,7 +59,10 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		case "default_permissions":
 			for j := 0; j+1 < len(value.Content); j += 2 {
 				level := value.Content[j+1]
-				m.Permissions = append(m.Permissions, Ask{value.Content[j].Value, level.Value, reason(level)})
+				m.Permissions = append(
+					m.Permissions,
+					Ask{value.Content[j].Value, level.Value, reason(level)},
+				)
 			}
 		case "default_events":
 			for _, event := range value.Content {
@@ -70,10 +75,14 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-func reason(n *yaml.Node) string { return strings.TrimSpace(strings.TrimPrefix(n.LineComment, "#")) }
+func reason(
+	n *yaml.Node,
+) string {
+	return strings.TrimSpace(strings.TrimPrefix(n.LineComment, "#"))
+}
 
-// JSON is the manifest as GitHub's page takes it (docs.github.com: registering a GitHub App from a manifest). Events go to hook, and the browser is
-// sent back to redirect.
+// JSON is the manifest as GitHub's page takes it (docs.github.com: registering a GitHub App from a
+// manifest). Events go to hook, and the browser is sent back to redirect.
 func (m *Manifest) JSON(hook, redirect *url.URL) (string, error) {
 	type attributes struct {
 		URL    string `json:"url"`

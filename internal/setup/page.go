@@ -19,13 +19,20 @@ import (
 //go:embed style.css
 var ownStyle string
 
-// style is that of the report pages, and a little of its own. It stands in the page: once the App is there nobody answers for a file any more.
+// style is that of the report pages, and a little of its own. It stands in the page: once the App
+// is there nobody answers for a file any more.
 func style() string { return string(report.Style()) + ownStyle }
 
-// policy is the Content-Security-Policy of all answers: no script, the one style by its digest, and a form that leads to GitHub and nowhere else.
+// policy is the Content-Security-Policy of all answers: no script, the one style by its digest, and
+// a form that leads to GitHub and nowhere else.
 func (s *Setup) policy() string {
 	sum := sha256.Sum256([]byte(style()))
-	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action %s://%s; frame-ancestors 'none'", base64.StdEncoding.EncodeToString(sum[:]), s.Site.Web.Scheme, s.Site.Web.Host)
+	return fmt.Sprintf(
+		"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action %s://%s; frame-ancestors 'none'",
+		base64.StdEncoding.EncodeToString(sum[:]),
+		s.Site.Web.Scheme,
+		s.Site.Web.Host,
+	)
 }
 
 func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again bool) {
@@ -47,7 +54,12 @@ func (s *Setup) form(w http.ResponseWriter) {
 	hook := s.Public.JoinPath("webhook")
 	back, err := url.Parse(s.at(backPath))
 	if err != nil {
-		s.fail(w, http.StatusInternalServerError, "This page does not know where it is: "+err.Error(), false)
+		s.fail(
+			w,
+			http.StatusInternalServerError,
+			"This page does not know where it is: "+err.Error(),
+			false,
+		)
 		return
 	}
 	manifest, err := s.Manifest.JSON(hook, back)
@@ -66,16 +78,29 @@ func (s *Setup) form(w http.ResponseWriter) {
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
 			h.H1(own, g.Text(" A GitHub App of your own")),
-			h.P(g.Text(s.Manifest.Description+" It will belong to "), h.Strong(g.Text(owner)), g.Textf(" on %s, and %s.", host, installers)),
+			h.P(
+				g.Text(s.Manifest.Description+" It will belong to "),
+				h.Strong(g.Text(owner)),
+				g.Textf(" on %s, and %s.", host, installers),
+			),
 		)),
 		h.Main(report.Rows(
 			h.Form(h.Method("post"), h.Action(s.Site.form(s.Organization, s.state)), report.Rows(
 				h.Input(h.Type("hidden"), h.Name("manifest"), h.Value(manifest)),
-				h.P(g.Text("Sign in to "), h.A(h.Href(to), h.Target("_blank"), h.Rel("noopener"), g.Text(host)),
-					g.Text(" first: GitHub forgets what it is sent by somebody who has to sign in. It then asks for a name, which has to be free, and sends you back here.")),
+				h.P(
+					g.Text("Sign in to "),
+					h.A(h.Href(to), h.Target("_blank"), h.Rel("noopener"), g.Text(host)),
+					g.Text(
+						" first: GitHub forgets what it is sent by somebody who has to sign in. It then asks for a name, which has to be free, and sends you back here.",
+					),
+				),
 				h.P(h.Button(g.Text("Create the App on "+host))),
 			)),
-			facts([2]string{"events go to", hook.String()}, [2]string{"private key", filepath.Join(s.Dir, KeyFile)}, [2]string{"settings", filepath.Join(s.Dir, SettingsFile)}),
+			facts(
+				[2]string{"events go to", hook.String()},
+				[2]string{"private key", filepath.Join(s.Dir, KeyFile)},
+				[2]string{"settings", filepath.Join(s.Dir, SettingsFile)},
+			),
 			h.H2(g.Text("What it may do")),
 			asks(s.Manifest.Permissions, "permission", "level", "what for"),
 			h.H2(g.Text("What it is told of")),
@@ -87,7 +112,13 @@ func (s *Setup) done(w http.ResponseWriter, made *Made) {
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
 			h.H1(own, g.Text(" "), h.Span(h.Class("compatible"), g.Text("The App is there"))),
-			h.P(h.Strong(g.Text(made.Name)), g.Textf(", id %d. Its secrets are in two files that only you can read; GitHub does not tell them again.", made.ID)),
+			h.P(
+				h.Strong(g.Text(made.Name)),
+				g.Textf(
+					", id %d. Its secrets are in two files that only you can read; GitHub does not tell them again.",
+					made.ID,
+				),
+			),
 		)),
 		h.Main(report.Rows(
 			facts([2]string{"private key", made.Key}, [2]string{"settings", made.Settings}),
@@ -102,7 +133,13 @@ var own = h.Span(h.Class("tool"), g.Text("compat setup"))
 
 // facts are names with what they stand for.
 func facts(list ...[2]string) g.Node {
-	return h.Dl(report.Rows(g.Map(list, func(f [2]string) g.Node { return g.Group{h.Dt(g.Text(f[0])), h.Dd(h.Code(g.Text(f[1])))} })...))
+	return h.Dl(
+		report.Rows(
+			g.Map(
+				list,
+				func(f [2]string) g.Node { return g.Group{h.Dt(g.Text(f[0])), h.Dd(h.Code(g.Text(f[1])))} },
+			)...),
+	)
 }
 
 // asks is what the App asks for, as a table.
@@ -121,7 +158,9 @@ func asks(list []Ask, columns ...string) g.Node {
 func show(w http.ResponseWriter, status int, body ...g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = report.PageOf("compat setup", h.StyleEl(g.Raw(style())), body...).Render(w) // whoever went away is not told
+	_ = report.PageOf("compat setup", h.StyleEl(g.Raw(style())), body...).
+		Render(w)
+	// whoever went away is not told
 }
 
 // Step is what there is to do once the App is there.
@@ -148,8 +187,20 @@ const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/instal
 // Next is what there is to do, in this order.
 func (m *Made) Next() []Step {
 	return []Step{
-		{What: "Run the service with these settings", Command: "set -a; . " + shellword.Quote(m.Settings) + "; set +a; compat serve"},
-		{What: "Install the App on the repositories whose artifacts it is to check", Link: m.Install.String()},
-		{What: fmt.Sprintf("Make the check compat a required one, with this App (id %d) as its source", m.ID), Link: RequiredPage},
+		{
+			What:    "Run the service with these settings",
+			Command: "set -a; . " + shellword.Quote(m.Settings) + "; set +a; compat serve",
+		},
+		{
+			What: "Install the App on the repositories whose artifacts it is to check",
+			Link: m.Install.String(),
+		},
+		{
+			What: fmt.Sprintf(
+				"Make the check compat a required one, with this App (id %d) as its source",
+				m.ID,
+			),
+			Link: RequiredPage,
+		},
 	}
 }

@@ -1,8 +1,10 @@
-// Package setup makes the GitHub App: a page that hands GitHub app.yml, and keeps the secrets that GitHub tells once. `compat setup` shows it on this
-// machine, and `compat serve` where the service will be, while no App is configured.
+// Package setup makes the GitHub App: a page that hands GitHub app.yml, and keeps the secrets that
+// GitHub tells once. `compat setup` shows it on this machine, and `compat serve` where the service
+// will be, while no App is configured.
 //
-// GitHub's side is its manifest flow (docs.github.com: registering a GitHub App from a manifest): the page posts the manifest to GitHub, where a
-// person confirms it; GitHub sends the browser back with a code, and the code is exchanged for the App's id, private key and webhook secret.
+// GitHub's side is its manifest flow (docs.github.com: registering a GitHub App from a manifest):
+// the page posts the manifest to GitHub, where a person confirms it; GitHub sends the browser back
+// with a code, and the code is exchanged for the App's id, private key and webhook secret.
 //
 // What it guards against:
 //
@@ -84,14 +86,23 @@ const (
 	backPath = "/setup/created"
 )
 
-// New prepares the page, which browsers reach below root. It returns an error, one sentence, if one of the files is there already or can't be made.
+// New prepares the page, which browsers reach below root. It returns an error, one sentence, if one
+// of the files is there already or can't be made.
 func New(o Options, root *url.URL) (*Setup, error) {
 	f, err := reserve(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	f.drop()
-	s := &Setup{Options: o, root: root, mux: http.NewServeMux(), token: rand.Text(), state: rand.Text(), used: map[string]bool{}, end: make(chan result, 1)}
+	s := &Setup{
+		Options: o,
+		root:    root,
+		mux:     http.NewServeMux(),
+		token:   rand.Text(),
+		state:   rand.Text(),
+		used:    map[string]bool{},
+		end:     make(chan result, 1),
+	}
 	s.mux.HandleFunc("GET "+pagePath, s.page)
 	s.mux.HandleFunc("GET "+backPath, s.back)
 	return s, nil
@@ -104,7 +115,8 @@ func (s *Setup) Link() string {
 
 func (s *Setup) at(path string) string { return s.root.JoinPath(path).String() }
 
-// Wait returns when the App is there, when it is there but its secrets could not be kept, or when ctx ends.
+// Wait returns when the App is there, when it is there but its secrets could not be kept, or when
+// ctx ends.
 func (s *Setup) Wait(ctx context.Context) (*Made, error) {
 	select {
 	case r := <-s.end:
@@ -119,10 +131,18 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", s.policy())
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "strict-origin") // a path never; GitHub wants to know where a form comes from
+	h.Set(
+		"Referrer-Policy",
+		"strict-origin",
+	) // a path never; GitHub wants to know where a form comes from
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !strings.EqualFold(r.Host, s.root.Host) {
-		s.fail(w, http.StatusMisdirectedRequest, "This page is at "+s.at(pagePath)+" only; open the link as it was printed.", false)
+		s.fail(
+			w,
+			http.StatusMisdirectedRequest,
+			"This page is at "+s.at(pagePath)+" only; open the link as it was printed.",
+			false,
+		)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -137,11 +157,21 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mine(r) {
-		s.fail(w, http.StatusForbidden, "This page needs the link that compat printed where it was started.", false)
+		s.fail(
+			w,
+			http.StatusForbidden,
+			"This page needs the link that compat printed where it was started.",
+			false,
+		)
 		return
 	}
 	if s.over {
-		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat was started.", false)
+		s.fail(
+			w,
+			http.StatusGone,
+			"The App is there; what comes next stands where compat was started.",
+			false,
+		)
 		return
 	}
 	s.form(w)
@@ -154,22 +184,48 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	switch {
 	case same(token, s.token):
 		s.token, s.session = "", rand.Text()
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: s.root.JoinPath(pagePath).Path, HttpOnly: true, Secure: s.root.Scheme == "https", SameSite: http.SameSiteLaxMode}) //nolint:gosec // on this machine there is no TLS
+		http.SetCookie(
+			w,
+			&http.Cookie{
+				Name:     cookie,
+				Value:    s.session,
+				Path:     s.root.JoinPath(pagePath).Path,
+				HttpOnly: true,
+				Secure:   s.root.Scheme == "https",
+				SameSite: http.SameSiteLaxMode,
+			},
+		) //nolint:gosec // on this machine there is no TLS
 	case s.mine(r): // back, or a reload
 	case s.token == "":
-		s.fail(w, http.StatusForbidden, "The link was used before, and works once; if that was not you, end compat and start it again.", false)
+		s.fail(
+			w,
+			http.StatusForbidden,
+			"The link was used before, and works once; if that was not you, end compat and start it again.",
+			false,
+		)
 		return
 	default:
-		s.fail(w, http.StatusForbidden, "This is not the link that compat printed where it was started.", false)
+		s.fail(
+			w,
+			http.StatusForbidden,
+			"This is not the link that compat printed where it was started.",
+			false,
+		)
 		return
 	}
-	http.Redirect(w, r, s.at(pagePath), http.StatusSeeOther) // no token in the address bar, or in what the browser remembers
+	http.Redirect(
+		w,
+		r,
+		s.at(pagePath),
+		http.StatusSeeOther,
+	) // no token in the address bar, or in what the browser remembers
 }
 
 // cookie is Lax: it has to come back from GitHub with the browser.
 const cookie = "compat-setup"
 
-// mine says whether the request comes from the browser that opened the link. The caller holds the lock.
+// mine says whether the request comes from the browser that opened the link. The caller holds the
+// lock.
 func (s *Setup) mine(r *http.Request) bool {
 	c, err := r.Cookie(cookie)
 	return err == nil && same(c.Value, s.session)
@@ -188,16 +244,36 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	code := q.Get("code")
 	switch {
 	case !s.mine(r):
-		s.fail(w, http.StatusForbidden, "This answer of GitHub belongs into the browser that opened the link which compat printed.", false)
+		s.fail(
+			w,
+			http.StatusForbidden,
+			"This answer of GitHub belongs into the browser that opened the link which compat printed.",
+			false,
+		)
 		return
 	case s.over:
-		s.fail(w, http.StatusGone, "The App is there; what comes next stands where compat was started.", false)
+		s.fail(
+			w,
+			http.StatusGone,
+			"The App is there; what comes next stands where compat was started.",
+			false,
+		)
 		return
 	case !same(q.Get("state"), s.state):
-		s.fail(w, http.StatusForbidden, "This answer is not to the question that this page asked (its state is another one), so nothing was done with it; begin again.", true)
+		s.fail(
+			w,
+			http.StatusForbidden,
+			"This answer is not to the question that this page asked (its state is another one), so nothing was done with it; begin again.",
+			true,
+		)
 		return
 	case code == "":
-		s.fail(w, http.StatusBadRequest, "GitHub's answer brings no code, so there is no App; begin again.", true)
+		s.fail(
+			w,
+			http.StatusBadRequest,
+			"GitHub's answer brings no code, so there is no App; begin again.",
+			true,
+		)
 		return
 	case s.used[code]:
 		s.fail(w, http.StatusConflict, s.spent(), true)
@@ -220,13 +296,17 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 // errLost: the App is there, and its secrets are not.
 var errLost = errors.New("the App is there, but its secrets are lost")
 
-// exchange makes the files, asks GitHub and fills them. Its errors are one sentence for a person. The caller holds the lock.
+// exchange makes the files, asks GitHub and fills them. Its errors are one sentence for a person.
+// The caller holds the lock.
 func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	f, err := reserve(s.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w; then reload this page within an hour", err)
 	}
-	app, err := s.Register(context.WithoutCancel(ctx), code) // whoever closes the page gets the App all the same
+	app, err := s.Register(
+		context.WithoutCancel(ctx),
+		code,
+	) // whoever closes the page gets the App all the same
 	var refused *github.RegisterError
 	switch {
 	case errors.Is(err, github.ErrCode):
@@ -236,28 +316,54 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	case errors.As(err, &refused) && refused.Status == http.StatusCreated:
 		f.drop()
 		s.used[code] = true
-		return nil, fmt.Errorf("%w: GitHub answered without them; delete the App at %s and begin again", errLost, s.apps())
+		return nil, fmt.Errorf(
+			"%w: GitHub answered without them; delete the App at %s and begin again",
+			errLost,
+			s.apps(),
+		)
 	case errors.As(err, &refused):
 		f.drop()
-		return nil, fmt.Errorf("GitHub answered %d to the exchange of the code: %s; reload this page to try again, within an hour", refused.Status, refused.Message)
+		return nil, fmt.Errorf(
+			"GitHub answered %d to the exchange of the code: %s; reload this page to try again, within an hour",
+			refused.Status,
+			refused.Message,
+		)
 	case err != nil:
 		f.drop()
-		return nil, fmt.Errorf("%s could not be asked: %w; reload this page to try again, within an hour", s.Site.API, err)
+		return nil, fmt.Errorf(
+			"%s could not be asked: %w; reload this page to try again, within an hour",
+			s.Site.API,
+			err,
+		)
 	}
 	s.used[code] = true
-	made := &Made{ID: app.ID, Name: app.Name, Key: filepath.Join(s.Dir, KeyFile), Settings: filepath.Join(s.Dir, SettingsFile), Install: s.install(app)}
+	made := &Made{
+		ID:       app.ID,
+		Name:     app.Name,
+		Key:      filepath.Join(s.Dir, KeyFile),
+		Settings: filepath.Join(s.Dir, SettingsFile),
+		Install:  s.install(app),
+	}
 	text, err := settings(s.Options, app, made.Key)
 	if err == nil {
 		err = f.write(app.Key, text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; make a new private key and webhook secret for it at %s, or delete it there and begin again", errLost, err, s.apps())
+		return nil, fmt.Errorf(
+			"%w: %w; make a new private key and webhook secret for it at %s, or delete it there and begin again",
+			errLost,
+			err,
+			s.apps(),
+		)
 	}
 	return made, nil
 }
 
 func (s *Setup) spent() string {
-	return fmt.Sprintf("GitHub does not take the code: it was used before, or is older than an hour; delete the App at %s if it is there, and begin again.", s.apps())
+	return fmt.Sprintf(
+		"GitHub does not take the code: it was used before, or is older than an hour; delete the App at %s if it is there, and begin again.",
+		s.apps(),
+	)
 }
 
 // apps is where the owner sees the App.
@@ -268,7 +374,8 @@ func (s *Setup) apps() string {
 	return s.Site.Web.String() + "/settings/apps"
 }
 
-// install is the page on which the App is put on repositories; where GitHub told none of its own, it is among the owner's Apps.
+// install is the page on which the App is put on repositories; where GitHub told none of its own,
+// it is among the owner's Apps.
 func (s *Setup) install(app *github.Registered) *url.URL {
 	to, err := url.Parse(app.Page)
 	if err != nil || app.Page == "" {

@@ -19,9 +19,9 @@ import (
 	"github.com/compat-app/compat"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
-	"github.com/compat-app/compat/internal/githubtest"
-	"github.com/compat-app/compat/internal/githubtest/openapi"
 	"github.com/compat-app/compat/internal/setup"
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
 // desk is somebody who sets the App up: the page, a GitHub, and a folder.
@@ -91,12 +91,22 @@ func (d *desk) open(t *testing.T) {
 	server := httptest.NewServer(nil)
 	t.Cleanup(server.Close)
 	public := &url.URL{Scheme: "https", Host: "compat.example.com"}
-	d.page, err = setup.New(setup.Options{Manifest: manifest, Site: d.site, Organization: d.org, Public: public, Dir: d.dir,
-		Register: ask, Failed: func(sentence string) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.said = append(d.said, sentence)
-		}}, &url.URL{Scheme: "http", Host: server.Listener.Addr().String()})
+	d.page, err = setup.New(
+		setup.Options{
+			Manifest:     manifest,
+			Site:         d.site,
+			Organization: d.org,
+			Public:       public,
+			Dir:          d.dir,
+			Register:     ask,
+			Failed: func(sentence string) {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.said = append(d.said, sentence)
+			},
+		},
+		&url.URL{Scheme: "http", Host: server.Listener.Addr().String()},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +231,17 @@ func TestTheWholeWay(t *testing.T) {
 			if code != 200 {
 				t.Fatalf("the link answers %d", code)
 			}
-			d.says(page, d.gh.Web()+c.form, "https://compat.example.com/webhook", "checks", "the check run", "pull_request", "a new head", "Create the App on", filepath.Join(d.dir, setup.KeyFile))
+			d.says(
+				page,
+				d.gh.Web()+c.form,
+				"https://compat.example.com/webhook",
+				"checks",
+				"the check run",
+				"pull_request",
+				"a new head",
+				"Create the App on",
+				filepath.Join(d.dir, setup.KeyFile),
+			)
 			if c.org != "" {
 				d.says(page, "<strong>acme</strong>")
 			}
@@ -243,7 +263,8 @@ func TestTheWholeWay(t *testing.T) {
 				t.Errorf("made %+v", made)
 			}
 			g := d.gh.Registrations()[0]
-			if g.Organization != c.org || g.Manifest["public"] != false || len(g.Manifest["default_events"].([]any)) < 10 {
+			if g.Organization != c.org || g.Manifest["public"] != false ||
+				len(g.Manifest["default_events"].([]any)) < 10 {
 				t.Errorf("registered %+v", g)
 			}
 			d.serves(made)
@@ -266,8 +287,10 @@ func (d *desk) serves(made *setup.Made) {
 	}
 	env := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
-			if quoted, ok := strings.CutPrefix(value, "'"); ok { // as a folder with a space in its name is
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok &&
+			!strings.HasPrefix(line, "#") {
+			// as a folder with a space in its name is
+			if quoted, ok := strings.CutPrefix(value, "'"); ok {
 				value = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
 			}
 			env[name] = value
@@ -277,7 +300,11 @@ func (d *desk) serves(made *setup.Made) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if s.AppID != d.gh.AppID || len(s.WebhookSecrets) != 1 || string(s.WebhookSecrets[0]) != d.gh.Secret || string(s.PrivateKey) != d.gh.PEM() || s.API.String() != d.gh.URL() || s.PublicURL.String() != "https://compat.example.com" {
+	if s.AppID != d.gh.AppID || len(s.WebhookSecrets) != 1 ||
+		string(s.WebhookSecrets[0]) != d.gh.Secret ||
+		string(s.PrivateKey) != d.gh.PEM() ||
+		s.API.String() != d.gh.URL() ||
+		s.PublicURL.String() != "https://compat.example.com" {
 		d.Errorf("the service reads %+v of %s", s, text)
 	}
 }
@@ -287,7 +314,8 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	link := d.page.Link()
 	me, other := d.visitor(), d.visitor()
 	for name, address := range map[string]string{"no token": d.at + "/setup", "a wrong token": d.at + "/setup?token=x", "a way back": d.at + "/setup/created?code=x&state=y"} {
-		if code, page := d.get(me, address); code != http.StatusForbidden || strings.Contains(page, "<form") {
+		if code, page := d.get(me, address); code != http.StatusForbidden ||
+			strings.Contains(page, "<form") {
 			t.Errorf("%s: %d %s", name, code, page)
 		}
 	}
@@ -311,13 +339,15 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	defer r.Body.Close()
 	policy := r.Header.Get("Content-Security-Policy")
 	d.says(policy, "default-src 'none'", "form-action "+d.gh.Web()+";", "frame-ancestors 'none'")
-	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "script") || r.Header.Get("Cache-Control") != "no-store" {
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "script") ||
+		r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", r.Header)
 	}
 	d.empty()
 }
 
-// A name that was rebound to this machine is another origin to the browser, and has to be nothing here.
+// A name that was rebound to this machine is another origin to the browser, and has to be nothing
+// here.
 func TestOtherHostNames(t *testing.T) {
 	d := sit(t, "", "")
 	for _, path := range []string{"/setup", strings.TrimPrefix(d.page.Link(), d.at)} {
@@ -326,7 +356,8 @@ func TestOtherHostNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Host = "evil.example:80"
-		if code, page := d.answer(http.DefaultClient.Do(r)); code != http.StatusMisdirectedRequest || strings.Contains(page, "<form") {
+		if code, page := d.answer(http.DefaultClient.Do(r)); code != http.StatusMisdirectedRequest ||
+			strings.Contains(page, "<form") {
 			t.Errorf("%s answers %d %s", path, code, page)
 		}
 	}
@@ -374,7 +405,12 @@ func TestCodesThatAreSpent(t *testing.T) {
 		if status < 400 {
 			t.Errorf("%s: %d", code, status)
 		}
-		d.says(page, "used before, or is older than an hour", d.gh.Web()+"/organizations/acme/settings/apps", "Begin again")
+		d.says(
+			page,
+			"used before, or is older than an hour",
+			d.gh.Web()+"/organizations/acme/settings/apps",
+			"Begin again",
+		)
 	}
 	if n := len(d.gh.Calls()); n != 1 {
 		t.Errorf("GitHub was asked %d times, want once: %v", n, d.gh.Calls())
@@ -429,7 +465,8 @@ func TestGitHubFails(t *testing.T) {
 	}
 }
 
-// GitHub gave the App away and the answer broke off: nothing can bring its secrets back, and the page says what to do.
+// GitHub gave the App away and the answer broke off: nothing can bring its secrets back, and the
+// page says what to do.
 func TestAnswerIsLost(t *testing.T) {
 	d := sit(t, "", "")
 	d.gh.Fault("apps/create-from-manifest", 1, githubtest.Fault{Cut: true, After: true})
@@ -456,10 +493,12 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 			page := d.confirm(me)
 			mine := filepath.Join(d.dir, name)
 			elsewhere := filepath.Join(t.TempDir(), "elsewhere")
-			if err := os.Symlink(elsewhere, mine); err != nil { // a link that leads nowhere yet is no way out of the folder either
+			// a link that leads nowhere yet is no way out of the folder either
+			if err := os.Symlink(elsewhere, mine); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := setup.New(setup.Options{Dir: d.dir}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), mine+" is there already") {
+			if _, err := setup.New(setup.Options{Dir: d.dir}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil ||
+				!strings.Contains(err.Error(), mine+" is there already") {
 				t.Errorf("begun: %v", err)
 			}
 			code, page := d.press(me, d.gh.Web(), page)
@@ -499,7 +538,8 @@ func TestFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// The App is there, and what GitHub told of it can't be kept: that ends it, with what there is to do.
+// The App is there, and what GitHub told of it can't be kept: that ends it, with what there is to
+// do.
 func TestSecretsThatAreLost(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
@@ -519,7 +559,8 @@ func TestSecretsThatAreLost(t *testing.T) {
 				t.Errorf("answered %d", code)
 			}
 			d.says(page, "its secrets are lost", c.says, d.gh.Web()+"/settings/apps")
-			if made, err := d.made(); made != nil || err == nil || !strings.Contains(err.Error(), "its secrets are lost") {
+			if made, err := d.made(); made != nil || err == nil ||
+				!strings.Contains(err.Error(), "its secrets are lost") {
 				t.Errorf("ends with %+v, %v", made, err)
 			}
 			if code, page := d.get(me, d.at+"/setup"); code != http.StatusGone {
@@ -554,11 +595,17 @@ func TestPageIsClosedMeanwhile(t *testing.T) {
 	d.serves(made)
 }
 
-// code presses GitHub's button for the newest registration and gives the query that GitHub sends back, without going there.
+// code presses GitHub's button for the newest registration and gives the query that GitHub sends
+// back, without going there.
 func (d *desk) code() string {
 	d.Helper()
-	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	r, err := c.PostForm(d.gh.Web()+"/settings/apps/manifest", url.Values{"id": {"0"}, "name": {"compat"}})
+	c := &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	r, err := c.PostForm(
+		d.gh.Web()+"/settings/apps/manifest",
+		url.Values{"id": {"0"}, "name": {"compat"}},
+	)
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -23,8 +23,9 @@ const (
 	serverAPI = "/api/v3" // of a GitHub Enterprise Server, below its pages
 )
 
-// ParseSite finds a GitHub by the root of its pages, that of its API, or both; "" is not told, and nothing told is github.com.
-// The error is one sentence that names the flag or the variable. Plain http is taken on this machine only: the App's key comes that way.
+// ParseSite finds a GitHub by the root of its pages, that of its API, or both; "" is not told, and
+// nothing told is github.com. The error is one sentence that names the flag or the variable. Plain
+// http is taken on this machine only: the App's key comes that way.
 func ParseSite(web, api string) (Site, error) {
 	s := Site{}
 	var err error
@@ -34,7 +35,9 @@ func ParseSite(web, api string) (Site, error) {
 		}
 		if web == "" {
 			if web = webOf(s.API); web == "" {
-				return s, fmt.Errorf("--github-url: GITHUB_API_URL does not tell where GitHub's pages are; give their root, as https://HOST")
+				return s, fmt.Errorf(
+					"--github-url: GITHUB_API_URL does not tell where GitHub's pages are; give their root, as https://HOST",
+				)
 			}
 		}
 	}
@@ -45,14 +48,21 @@ func ParseSite(web, api string) (Site, error) {
 		return s, err
 	}
 	if s.Web.Path != "" {
-		return s, fmt.Errorf("--github-url: %s has a path; give the root of GitHub's pages, as https://%s", s.Web, s.Web.Host)
+		return s, fmt.Errorf(
+			"--github-url: %s has a path; give the root of GitHub's pages, as https://%s",
+			s.Web,
+			s.Web.Host,
+		)
 	}
 	if s.API == nil {
 		s.API = apiOf(s.Web)
 	}
 	for _, u := range []*url.URL{s.Web, s.API} {
 		if u.Scheme != "https" && !loopback(u.Hostname()) {
-			return s, fmt.Errorf("--github-url: %s is not https, and the App's private key would cross the network for everybody to read; use https", u)
+			return s, fmt.Errorf(
+				"--github-url: %s is not https, and the App's private key would cross the network for everybody to read; use https",
+				u,
+			)
 		}
 	}
 	return s, nil
@@ -98,28 +108,42 @@ var login = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 // CheckOrganization says what is wrong with the name of an organisation; "" is none.
 func CheckOrganization(org string) error {
 	if org != "" && !login.MatchString(org) {
-		return fmt.Errorf("--org: %.60q is not the name of an organisation; give it as it stands in the organisation's address", org)
+		return fmt.Errorf(
+			"--org: %.60q is not the name of an organisation; give it as it stands in the organisation's address",
+			org,
+		)
 	}
 	return nil
 }
 
-// ParsePublic reads the address under which GitHub reaches the service, the value of a flag or a variable.
+// ParsePublic reads the address under which GitHub reaches the service, the value of a flag or a
+// variable.
 func ParsePublic(name, address string) (*url.URL, error) {
 	const hint = "the address under which GitHub reaches this service, as https://compat.example.com"
 	if address == "" {
-		return nil, fmt.Errorf("%s: is not given, and neither is COMPAT_PUBLIC_URL; set it to %s", name, hint)
+		return nil, fmt.Errorf(
+			"%s: is not given, and neither is COMPAT_PUBLIC_URL; set it to %s",
+			name,
+			hint,
+		)
 	}
 	u, err := config.Root(name, address, hint)
 	if err != nil {
 		return nil, err
 	}
 	if loopback(u.Hostname()) {
-		return nil, fmt.Errorf("%s: %s is reached from this machine only, and GitHub sends its events there; set it to %s", name, u, hint)
+		return nil, fmt.Errorf(
+			"%s: %s is reached from this machine only, and GitHub sends its events there; set it to %s",
+			name,
+			u,
+			hint,
+		)
 	}
 	return u, nil
 }
 
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
+	return strings.EqualFold(host, "localhost") ||
+		ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -53,7 +53,9 @@ func TestWhereEventsGo(t *testing.T) {
 		"http://[::1]:8080": "from this machine only", "http://0.0.0.0:8080": "from this machine only", "compat.example.com": "is not an address", "https://x/?a=b": "is not an address",
 	} {
 		u, err := setup.ParsePublic("--url", address)
-		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) || problem != "" && (err == nil || !strings.Contains(err.Error(), problem) || !strings.HasPrefix(err.Error(), "--url: ")) {
+		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) ||
+			problem != "" &&
+				(err == nil || !strings.Contains(err.Error(), problem) || !strings.HasPrefix(err.Error(), "--url: ")) {
 			t.Errorf("%q: %v, %v, want %q", address, u, err, problem)
 		}
 	}
@@ -73,7 +75,9 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Name != "compat" || m.Public || m.Home == "" || m.Description == "" || len(m.Permissions) != 8 || len(m.Events) < 10 {
+	if m.Name != "compat" || m.Public || m.Home == "" || m.Description == "" ||
+		len(m.Permissions) != 8 ||
+		len(m.Events) < 10 {
 		t.Errorf("app.yml is read as %+v", m)
 	}
 	for _, a := range append(m.Permissions, m.Events...) {
@@ -81,7 +85,10 @@ func TestManifest(t *testing.T) {
 			t.Errorf("app.yml does not say what %s is for: %q", a.Name, a.Why)
 		}
 	}
-	text, err := m.JSON(&url.URL{Scheme: "https", Host: "x.example", Path: "/webhook"}, &url.URL{Scheme: "http", Host: "127.0.0.1:9", Path: "/setup/created"})
+	text, err := m.JSON(
+		&url.URL{Scheme: "https", Host: "x.example", Path: "/webhook"},
+		&url.URL{Scheme: "http", Host: "127.0.0.1:9", Path: "/setup/created"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +98,12 @@ func TestManifest(t *testing.T) {
 		Events      []string             `json:"default_events"`
 		Redirect    string               `json:"redirect_url"`
 	}
-	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Hook.URL != "https://x.example/webhook" || got.Redirect != "http://127.0.0.1:9/setup/created" || got.Permissions["checks"] != "write" || len(got.Permissions) != 8 || len(got.Events) != len(m.Events) {
+	if err := json.Unmarshal([]byte(text), &got); err != nil ||
+		got.Hook.URL != "https://x.example/webhook" ||
+		got.Redirect != "http://127.0.0.1:9/setup/created" ||
+		got.Permissions["checks"] != "write" ||
+		len(got.Permissions) != 8 ||
+		len(got.Events) != len(m.Events) {
 		t.Errorf("%s (%v)", text, err)
 	}
 	for name, text := range map[string]string{"an unknown key": "name: x\nwebhook: y\n", "no YAML": "a: [\n", "a list": "- a\n", "nothing": "", "public": "public: perhaps\n"} {
@@ -101,14 +113,22 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// The page that everybody who makes an App is sent to says how the check is required from this App, in requests that name it and the App.
+// The page that everybody who makes an App is sent to says how the check is required from this App,
+// in requests that name it and the App.
 func TestRequiredCheckNamesItsSource(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, anchor, _ := strings.Cut(strings.TrimPrefix(setup.RequiredPage, "https://github.com/compat-app/compat/blob/main/"), "#")
-	if path != "docs/install.md" || !strings.Contains(strings.ToLower(strings.ReplaceAll(string(data), " ", "-")), "\n##-"+anchor+"\n") {
+	path, anchor, _ := strings.Cut(
+		strings.TrimPrefix(setup.RequiredPage, "https://github.com/compat-app/compat/blob/main/"),
+		"#",
+	)
+	if path != "docs/install.md" ||
+		!strings.Contains(
+			strings.ToLower(strings.ReplaceAll(string(data), " ", "-")),
+			"\n##-"+anchor+"\n",
+		) {
 		t.Errorf("%s leads nowhere", setup.RequiredPage)
 	}
 	type check struct {

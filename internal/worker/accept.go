@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// accepted is what a maintainer accepted by a command or a button, for one pull request: findings of the report that there was, and no others. It stays
-// when the head moves, as these findings do.
+// accepted is what a maintainer accepted by a command or a button, for one pull request: findings
+// of the report that there was, and no others. It stays when the head moves, as these findings do.
 type accepted struct {
 	What     string    `json:"what"` // a symbol or a rule, as it was said
 	Because  string    `json:"because"`
@@ -45,8 +45,22 @@ func acceptKey(subject string) string { return "accept/" + subject }
 // options is what the analyzer is told.
 func (a *accepted) options() (out []analyzer.Accept) {
 	for _, f := range a.Findings {
-		id := analyzer.Finding{Rule: f.Rule, Object: f.Object, Symbol: f.Symbol, Version: f.Version, Library: f.Library}
-		out = append(out, analyzer.Accept{Finding: id.Identity(), Because: a.Because, Until: a.Until, By: a.By + ", " + a.On})
+		id := analyzer.Finding{
+			Rule:    f.Rule,
+			Object:  f.Object,
+			Symbol:  f.Symbol,
+			Version: f.Version,
+			Library: f.Library,
+		}
+		out = append(
+			out,
+			analyzer.Accept{
+				Finding: id.Identity(),
+				Because: a.Because,
+				Until:   a.Until,
+				By:      a.By + ", " + a.On,
+			},
+		)
 	}
 	return out
 }
@@ -73,17 +87,22 @@ func (t *task) acceptedIn(ctx context.Context, subject string) ([]accepted, erro
 	return as, nil
 }
 
-// inForce is acceptedIn without what has expired, which counts no longer: the next look judges again.
+// inForce is acceptedIn without what has expired, which counts no longer: the next look judges
+// again.
 func (t *task) inForce(ctx context.Context, subject string) ([]accepted, error) {
 	as, err := t.acceptedIn(ctx, subject)
-	return slices.DeleteFunc(as, func(a accepted) bool { return a.Until != "" && t.today() > a.Until }), err
+	return slices.DeleteFunc(
+		as,
+		func(a accepted) bool { return a.Until != "" && t.today() > a.Until },
+	), err
 }
 
 func (t *task) today() string { return t.Now().UTC().Format(time.DateOnly) }
 
 var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
-// accept notes that the findings about a symbol, or of a rule, may stay, and has the pull request judged again.
+// accept notes that the findings about a symbol, or of a rule, may stay, and has the pull request
+// judged again.
 func (t *task) accept(ctx context.Context, r *request, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
@@ -91,10 +110,16 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 		return reaction{emoji: confused, reply: comment.NeedsReason(word(what))}, nil
 	}
 	if m[3] != "" && !isDay(m[3]) {
-		return reaction{emoji: confused, reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20))}, nil
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20)),
+		}, nil
 	}
 	if m[3] != "" && t.today() > m[3] {
-		return reaction{emoji: confused, reply: fmt.Sprintf("%s is over. Nothing was accepted.\n", mdsafe.Code(m[3], 20))}, nil
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf("%s is over. Nothing was accepted.\n", mdsafe.Code(m[3], 20)),
+		}, nil
 	}
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
@@ -104,14 +129,23 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	if err != nil {
 		return reaction{}, err
 	}
-	a := accepted{What: what, Because: strings.TrimSpace(m[2]), Until: m[3], By: r.Author, On: t.job.Received.UTC().Format(time.DateOnly)}
+	a := accepted{
+		What:    what,
+		Because: strings.TrimSpace(m[2]),
+		Until:   m[3],
+		By:      r.Author,
+		On:      t.job.Received.UTC().Format(time.DateOnly),
+	}
 	for _, f := range findings(report) {
 		if f.is(what) {
 			a.Findings = append(a.Findings, f)
 		}
 	}
 	if len(a.Findings) == 0 {
-		return reaction{emoji: confused, reply: comment.NothingToAccept(what, t.meant(what, report), report != nil)}, nil
+		return reaction{
+			emoji: confused,
+			reply: comment.NothingToAccept(what, t.meant(what, report), report != nil),
+		}, nil
 	}
 	if err := t.remember(ctx, t.pullKey(r.Number), a); err != nil {
 		return reaction{}, err
@@ -119,7 +153,8 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
 }
 
-// findings are those of a report, the accepted ones too: somebody may have a better reason. nil has none.
+// findings are those of a report, the accepted ones too: somebody may have a better reason. nil has
+// none.
 func findings(r *analyzer.Report) (out []finding) {
 	if r == nil {
 		return nil
@@ -128,7 +163,16 @@ func findings(r *analyzer.Report) (out []finding) {
 	add := func(f *analyzer.Finding) {
 		if id := f.Identity(); !seen[id] {
 			seen[id] = true
-			out = append(out, finding{Rule: f.Rule, Object: f.Object, Symbol: f.Symbol, Version: f.Version, Library: f.Library})
+			out = append(
+				out,
+				finding{
+					Rule:    f.Rule,
+					Object:  f.Object,
+					Symbol:  f.Symbol,
+					Version: f.Version,
+					Library: f.Library,
+				},
+			)
 		}
 	}
 	for i := range r.Findings {
@@ -140,17 +184,25 @@ func findings(r *analyzer.Report) (out []finding) {
 	return out
 }
 
-// is tells whether a person means the finding by a word: its rule, its symbol with or without version, and where it is about none its library or version.
+// is tells whether a person means the finding by a word: its rule, its symbol with or without
+// version, and where it is about none its library or version.
 func (f finding) is(word string) bool {
-	return word != "" && (word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version || f.Symbol == "" && (word == f.Library || word == f.Version))
+	return word != "" &&
+		(word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version || f.Symbol == "" && (word == f.Library || word == f.Version))
 }
 
-// unaccept takes back what was accepted, and has the pull request judged again. Where it is taken back already (the job has run before)
-// nothing is left to do, and it says so.
+// unaccept takes back what was accepted, and has the pull request judged again. Where it is taken
+// back already (the job has run before) nothing is left to do, and it says so.
 func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reaction, error) {
 	what := word(arguments)
 	if what == "" {
-		return reaction{emoji: confused, reply: "Say what is no longer accepted: " + mdsafe.Code("/compat unaccept SYMBOL", 0) + ", or a rule.\n"}, nil
+		return reaction{
+			emoji: confused,
+			reply: "Say what is no longer accepted: " + mdsafe.Code(
+				"/compat unaccept SYMBOL",
+				0,
+			) + ", or a rule.\n",
+		}, nil
 	}
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("unaccept")}, err
@@ -167,8 +219,20 @@ func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reac
 	case err != nil:
 		return reaction{}, err
 	case !found:
-		text := fmt.Sprintf("%s is not accepted in this pull request by a command.\n", mdsafe.Code(what, 200))
-		return reaction{emoji: confused, reply: text}, t.follow(ctx, "pull", t.pullKey(r.Number), "", "") // costs nothing when the verdict stands
+		text := fmt.Sprintf(
+			"%s is not accepted in this pull request by a command.\n",
+			mdsafe.Code(what, 200),
+		)
+		return reaction{
+				emoji: confused,
+				reply: text,
+			}, t.follow(
+				ctx,
+				"pull",
+				t.pullKey(r.Number),
+				"",
+				"",
+			) // costs nothing when the verdict stands
 	}
 	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
 }
@@ -199,14 +263,25 @@ func (t *task) remember(ctx context.Context, subject string, more ...accepted) e
 			bound += len(a.Findings)
 		}
 		if len(as) > maxAccepts || bound > maxBound {
-			return nil, &unfit{fmt.Sprintf("%d findings in %d acceptances are more than one pull request may have; accept them in %s", bound, len(as), comment.ConfigPath)}
+			return nil, &unfit{
+				fmt.Sprintf(
+					"%d findings in %d acceptances are more than one pull request may have; accept them in %s",
+					bound,
+					len(as),
+					comment.ConfigPath,
+				),
+			}
 		}
 		return as, nil
 	})
 }
 
 // reaccept changes the list of what is accepted in a pull request.
-func (t *task) reaccept(ctx context.Context, subject string, change func([]accepted) ([]accepted, error)) error {
+func (t *task) reaccept(
+	ctx context.Context,
+	subject string,
+	change func([]accepted) ([]accepted, error),
+) error {
 	t.accepts.Lock()
 	defer t.accepts.Unlock()
 	as, err := t.acceptedIn(ctx, subject)

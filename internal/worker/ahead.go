@@ -11,7 +11,8 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// aheadPause is how long a run of the default branch is left alone after its end: others of the same commit often end with it, and one look is enough for all.
+// aheadPause is how long a run of the default branch is left alone after its end: others of the
+// same commit often end with it, and one look is enough for all.
 const aheadPause = 3 * time.Second
 
 // looked is what was judged last of a default branch.
@@ -21,8 +22,9 @@ type looked struct {
 	Job string `json:"job"`           // the job that has made its pause
 }
 
-// ahead judges the artifacts of the default branch's newest commit before a pull request is compared with them. Nobody waits for it: it writes nothing on
-// GitHub, a newer commit takes its place, and where it fails the next pull request judges the base itself.
+// ahead judges the artifacts of the default branch's newest commit before a pull request is
+// compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit takes its
+// place, and where it fails the next pull request judges the base itself.
 func (t *task) ahead(ctx context.Context) (outcome, error) {
 	var event struct {
 		Run int64 `json:"run"`
@@ -48,7 +50,13 @@ func (t *task) ahead(ctx context.Context) (outcome, error) {
 	if err != nil || len(problems) > 0 {
 		return done, t.bearable(ctx, err)
 	}
-	found, ran, err := t.Fetcher.Ahead(ctx, t.client, t.repo.Owner, t.repo.Name, sha, set.repository.Artifacts...)
+	found, ran, err := t.Fetcher.Ahead(
+		ctx,
+		t.client,
+		t.repo.Owner,
+		t.repo.Name,
+		sha,
+		set.repository.Artifacts...)
 	if err != nil {
 		return done, t.bearable(ctx, err)
 	}
@@ -69,8 +77,9 @@ func (t *task) ahead(ctx context.Context) (outcome, error) {
 	return done, t.bearable(ctx, err)
 }
 
-// builtBefore has the default branch's new commit judged ahead when it was the head of something that was judged: a merge queue builds a commit before it
-// becomes the branch's, and no run of the branch may follow.
+// builtBefore has the default branch's new commit judged ahead when it was the head of something
+// that was judged: a merge queue builds a commit before it becomes the branch's, and no run of the
+// branch may follow.
 func (t *task) builtBefore(ctx context.Context, sha string) error {
 	if sha == "" {
 		return nil
@@ -79,8 +88,21 @@ func (t *task) builtBefore(ctx context.Context, sha string) error {
 	if err != nil || len(heads) == 0 {
 		return err
 	}
-	_, err = t.Queue.Enqueue(ctx, "", queue.Job{Key: fmt.Sprintf("ahead/%d", t.repo.ID), Kind: "ahead", Installation: t.job.Installation, Repository: t.job.Repository, SHA: sha,
-		Trigger: t.job.Trigger, Delivery: t.job.Delivery, Priority: queue.Background, Received: t.job.Received})
+	_, err = t.Queue.Enqueue(
+		ctx,
+		"",
+		queue.Job{
+			Key:          fmt.Sprintf("ahead/%d", t.repo.ID),
+			Kind:         "ahead",
+			Installation: t.job.Installation,
+			Repository:   t.job.Repository,
+			SHA:          sha,
+			Trigger:      t.job.Trigger,
+			Delivery:     t.job.Delivery,
+			Priority:     queue.Background,
+			Received:     t.job.Received,
+		},
+	)
 	if err != nil {
 		return &ownFault{fmt.Errorf("worker: have the base judged ahead: %w", err)}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 // logged waits until the log has a line n times.
@@ -26,7 +26,8 @@ func (s *service) downloads(a *githubtest.Artifact) (n int) {
 	return n
 }
 
-// The default branch's commit is judged once, when the last of its runs is over; a run of an older commit that ends later costs nothing.
+// The default branch's commit is judged once, when the last of its runs is over; a run of an older
+// commit that ends later costs nothing.
 func TestAheadOfTheLastRun(t *testing.T) {
 	s := start(t, time.Hour)
 	older := s.gh.BranchRun(s.repo, "main", bad("1.0.1"))
@@ -34,7 +35,19 @@ func TestAheadOfTheLastRun(t *testing.T) {
 	first, second := bad("1.0.2"), needing("1.0.2", "exp@GLIBC_2.29")
 	second.Name = "more"
 	one := s.gh.BranchRun(s.repo, "main", first)
-	two := s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: "main", SHA: sha, Event: "push", Name: "more", Path: ".github/workflows/more.yml", Status: "in_progress", Artifacts: []*githubtest.Artifact{second}})
+	two := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    "main",
+			SHA:       sha,
+			Event:     "push",
+			Name:      "more",
+			Path:      ".github/workflows/more.yml",
+			Status:    "in_progress",
+			Artifacts: []*githubtest.Artifact{second},
+		},
+	)
 	s.send("workflow_run", s.gh.RunEvent(one, "completed"))
 	s.logged(1, "nothing of the default branch is judged ahead")
 	if n := s.downloads(first); n != 0 {
@@ -57,20 +70,41 @@ func TestAheadOfTheLastRun(t *testing.T) {
 	}
 
 	p := s.open("feature")
-	s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: "feature", SHA: p.HeadSHA, Event: "pull_request", Pull: p, Name: "more", Path: ".github/workflows/more.yml",
-		Artifacts: []*githubtest.Artifact{githubtest.NewArtifact("more", second.Data)}})
+	s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    "feature",
+			SHA:       p.HeadSHA,
+			Event:     "pull_request",
+			Pull:      p,
+			Name:      "more",
+			Path:      ".github/workflows/more.yml",
+			Artifacts: []*githubtest.Artifact{githubtest.NewArtifact("more", second.Data)},
+		},
+	)
 	s.finish(p, bad("1.1.0"))
 	s.want(s.concluded(p.HeadSHA), "success", "already on")
 }
 
-// A merge queue builds the commit before it becomes the branch's: no run of the branch follows, only the push.
+// A merge queue builds the commit before it becomes the branch's: no run of the branch follows,
+// only the push.
 func TestAheadOfAMergedGroup(t *testing.T) {
 	s := start(t, time.Hour)
 	p := s.open("feature")
 	branch := githubtest.GroupBranch(p)
 	sha := s.gh.Commit(s.repo, branch, map[string]string{"a.txt": "1\n"})
 	a := bad("1.1.0")
-	run := s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: branch, SHA: sha, Event: "merge_group", Artifacts: []*githubtest.Artifact{a}})
+	run := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    branch,
+			SHA:       sha,
+			Event:     "merge_group",
+			Artifacts: []*githubtest.Artifact{a},
+		},
+	)
 	s.send("merge_group", s.gh.MergeGroupEvent(p, sha, "checks_requested"))
 	s.send("workflow_run", s.gh.RunEvent(run, "completed"))
 	s.want(s.concluded(sha), "failure")

@@ -11,9 +11,9 @@ import (
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
-	"github.com/compat-app/compat/internal/settings"
+	"github.com/compat-app/compat/internal/options"
+	"github.com/compat-app/compat/internal/sandbox"
 )
 
 // judgement is the result of one analysis: a report, or a problem why there is none.
@@ -31,9 +31,15 @@ type badOptions struct{ error }
 
 func (e *badOptions) Unwrap() error { return e.error }
 
-// analyze fetches what was found and judges it. compare finds what the base has; a base that can't be had is none.
-func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Repository, accepted []accepted,
-	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) (judgement, error) {
+// analyze fetches what was found and judges it. compare finds what the base has; a base that can't
+// be had is none.
+func (t *task) analyze(
+	ctx context.Context,
+	found *artifact.Found,
+	c *config.Repository,
+	accepted []accepted,
+	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error),
+) (judgement, error) {
 	var j judgement
 	head, err := t.download(ctx, found)
 	if err != nil {
@@ -70,7 +76,7 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 	var judged []buildlog.Diagnosis
 	j.report, judged, err = t.check(ctx, inputs, o, diagnoses(j.logs))
 	j.took = t.Now().Sub(start)
-	if f := (*analysis.Failure)(nil); errors.As(err, &f) && f.Limit {
+	if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
 		j.problem = comment.Unjudged("", f.Reason)
 		return j, nil
 	}
@@ -88,8 +94,12 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 		}
 		o.Base = base
 		both, judged, err := t.check(ctx, inputs, o, diagnoses(j.logs))
-		if f := (*analysis.Failure)(nil); errors.As(err, &f) && f.Limit {
-			t.Log.Warn("the base takes too much to be judged beside the head; everything counts as new", "error", err)
+		if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
+			t.Log.Warn(
+				"the base takes too much to be judged beside the head; everything counts as new",
+				"error",
+				err,
+			)
 			return j, nil
 		}
 		if err == nil {
@@ -110,9 +120,19 @@ func (t *task) analyze(ctx context.Context, found *artifact.Found, c *config.Rep
 }
 
 // options are those that a configuration asks for what was found.
-func (t *task) options(ctx context.Context, found *artifact.Found, c *config.Repository) (analyzer.Options, error) {
-	o := analyzer.Options{Source: t.Source, NoIndex: t.Source == nil, Scratch: t.Scratch, Version: t.Version, Today: t.today()}
-	settings.Apply(c, &o)
+func (t *task) options(
+	ctx context.Context,
+	found *artifact.Found,
+	c *config.Repository,
+) (analyzer.Options, error) {
+	o := analyzer.Options{
+		Source:  t.Source,
+		NoIndex: t.Source == nil,
+		Scratch: t.Scratch,
+		Version: t.Version,
+		Today:   t.today(),
+	}
+	options.Apply(c, &o)
 	if t.state != nil {
 		o.Also = t.state.Also
 	}
@@ -130,12 +150,19 @@ func (t *task) download(ctx context.Context, found *artifact.Found) (*artifact.S
 	return set, err
 }
 
-// crashes is how many analyses of a job may end without a word, in a process of their own, before it is given up.
+// crashes is how many analyses of a job may end without a word, in a process of their own, before
+// it is given up.
 const crashes = 3
 
-// check has inputs judged, and diagnoses of logs held against them, when there is room for one more analysis. An error is of ctx, *badOptions, an *analysis.Failure that is due to a limit, or
-// what makes the job be tried again or given up.
-func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis) (*analyzer.Report, []buildlog.Diagnosis, error) {
+// check has inputs judged, and diagnoses of logs held against them, when there is room for one more
+// analysis. An error is of ctx, *badOptions, an *sandbox.Failure that is due to a limit, or what
+// makes the job be tried again or given up.
+func (t *task) check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	waited := t.stage("slot")
 	select {
 	case t.slots <- struct{}{}:
@@ -157,7 +184,7 @@ func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Op
 			t.Log.Warn("that the job takes no longer much could not be noted", "error", err)
 		}
 	}
-	f := (*analysis.Failure)(nil)
+	f := (*sandbox.Failure)(nil)
 	switch {
 	case err == nil:
 		return r, judged, nil
@@ -179,14 +206,21 @@ func (t *task) check(ctx context.Context, inputs []analyzer.Input, o analyzer.Op
 // inProcess judges in this process, which every analysis may end.
 type inProcess struct{ *analyzer.Analyzer }
 
-func (p inProcess) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
+func (p inProcess) Check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+	risky func(),
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	risky()
-	return analysis.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
+	return sandbox.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
 }
 
 // passing says that an error is the world's and not the options'.
 func passing(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrClosed)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, os.ErrClosed)
 }
 
 // open gives the analyzer the files of a set.

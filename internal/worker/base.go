@@ -12,19 +12,25 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/sandbox"
 )
 
-// hadTTL is how long it is believed what a base has. The same artifacts say the same for ever; what a package index says of the packages beside
-// them changes.
+// hadTTL is how long it is believed what a base has. The same artifacts say the same for ever; what
+// a package index says of the packages beside them changes.
 const hadTTL = 6 * time.Hour
 
-// had lists the identities of the base's findings; nil where there is no base to compare with. Its artifacts are judged once for all pull requests
-// that compare with them. Only a limit, a lost lease or the like is an error: without a base everything is new.
-func (t *task) had(ctx context.Context, c *config.Repository, like *artifact.Found, o analyzer.Options,
-	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) ([]string, error) {
+// had lists the identities of the base's findings; nil where there is no base to compare with. Its
+// artifacts are judged once for all pull requests that compare with them. Only a limit, a lost
+// lease or the like is an error: without a base everything is new.
+func (t *task) had(
+	ctx context.Context,
+	c *config.Repository,
+	like *artifact.Found,
+	o analyzer.Options,
+	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error),
+) ([]string, error) {
 	found, err := compare(ctx, c, like)
 	if err == nil && found.State != artifact.Ready {
 		t.Log.Debug("nothing to compare with", "reason", found.Reason)
@@ -45,25 +51,35 @@ func (t *task) bearable(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if limit := (*analysis.Failure)(nil); errors.As(err, &limit) && limit.Limit {
+	if limit := (*sandbox.Failure)(nil); errors.As(err, &limit) && limit.Limit {
 		t.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
 		return nil
 	}
-	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After || kind == github.Retry && !t.lease.Last {
+	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After ||
+		kind == github.Retry && !t.lease.Last {
 		return err
 	}
 	t.Log.Warn("the base can't be judged; everything counts as new", "error", err)
 	return nil
 }
 
-// linkedAgainst says whether something else may be linked against what was judged, so that it matters what the base exported. Wheels are loaded.
+// linkedAgainst says whether something else may be linked against what was judged, so that it
+// matters what the base exported. Wheels are loaded.
 func linkedAgainst(r *analyzer.Report) bool {
-	return slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Kind != "wheel" && a.Objects > 0 })
+	return slices.ContainsFunc(
+		r.Artifacts,
+		func(a analyzer.Artifact) bool { return a.Kind != "wheel" && a.Objects > 0 },
+	)
 }
 
-// baseInputs fetches the base's artifacts, to be judged beside the head's; none where there is no base.
-func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artifact.Found,
-	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error)) (inputs []analyzer.Input, done func(), _ error) {
+// baseInputs fetches the base's artifacts, to be judged beside the head's; none where there is no
+// base.
+func (t *task) baseInputs(
+	ctx context.Context,
+	c *config.Repository,
+	like *artifact.Found,
+	compare func(context.Context, *config.Repository, *artifact.Found) (*artifact.Found, error),
+) (inputs []analyzer.Input, done func(), _ error) {
 	done = func() {}
 	found, err := compare(ctx, c, like)
 	if err == nil && found.State != artifact.Ready {
@@ -85,10 +101,28 @@ func (t *task) baseInputs(ctx context.Context, c *config.Repository, like *artif
 	return inputs, func() { closeFiles(); set.Close() }, nil
 }
 
-// judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new one says.
-func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer.Options) ([]string, error) {
-	o.Rules, o.Accept, o.NoFixes = nil, nil, true // what was accepted or silenced was there all the same
-	inputs, err := json.Marshal([]any{found.Key, o.Platforms, o.Also, o.With, o.First, o.Link, o.NoIndex, o.Version, t.ruleIDs()})
+// judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new
+// one says.
+func (t *task) judgedBase(
+	ctx context.Context,
+	found *artifact.Found,
+	o analyzer.Options,
+) ([]string, error) {
+	// what was accepted or silenced was there all the same
+	o.Rules, o.Accept, o.NoFixes = nil, nil, true
+	inputs, err := json.Marshal(
+		[]any{
+			found.Key,
+			o.Platforms,
+			o.Also,
+			o.With,
+			o.First,
+			o.Link,
+			o.NoIndex,
+			o.Version,
+			t.ruleIDs(),
+		},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
@@ -116,8 +150,10 @@ func (t *task) judgedBase(ctx context.Context, found *artifact.Found, o analyzer
 		return nil, err
 	}
 	had := r.Identities()
-	if data, err := json.Marshal(struct{ Had []string }{had}); err == nil && len(set.Problems) == 0 {
-		if err := t.Queue.Put(ctx, key, data, hadTTL); err != nil { // too large, or a store that fails: the next one judges it again
+	if data, err := json.Marshal(struct{ Had []string }{had}); err == nil &&
+		len(set.Problems) == 0 {
+		// too large, or a store that fails: the next one judges it again
+		if err := t.Queue.Put(ctx, key, data, hadTTL); err != nil {
 			t.Log.Warn("what the base has could not be kept", "error", err)
 		}
 	}

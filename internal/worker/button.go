@@ -17,7 +17,8 @@ type press struct {
 	Author string `json:"author"`
 }
 
-// button does what a button says. It is answered in the conversation of its pull request, where it has one.
+// button does what a button says. It is answered in the conversation of its pull request, where it
+// has one.
 func (t *task) button(ctx context.Context) (outcome, error) {
 	var p press
 	if err := json.Unmarshal(t.job.Payload, &p); err != nil || p.Kind == "" || p.Key == "" {
@@ -46,7 +47,19 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return done, err
 	}
-	t.Log.Info("audit", "button", p.Action, "by", p.Author, "subject", p.Key, "head", p.SHA, "answer", answer)
+	t.Log.Info(
+		"audit",
+		"button",
+		p.Action,
+		"by",
+		p.Author,
+		"subject",
+		p.Key,
+		"head",
+		p.SHA,
+		"answer",
+		answer,
+	)
 	if !isPull || reply == "" {
 		return done, nil
 	}
@@ -58,7 +71,8 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 	return done, err
 }
 
-// acceptNew accepts all that is new in the report on a commit, one entry for each rule; the answer says why not.
+// acceptNew accepts all that is new in the report on a commit, one entry for each rule; the answer
+// says why not.
 func (t *task) acceptNew(ctx context.Context, r *request, sha string) (string, error) {
 	key := t.pullKey(r.Number)
 	var last standing
@@ -82,11 +96,25 @@ func (t *task) acceptNew(ctx context.Context, r *request, sha string) (string, e
 			}
 			a := byRule[f.Rule]
 			if a == nil {
-				a = &accepted{What: f.Rule, Because: fmt.Sprintf("the button on the check run of %.12s was pressed", sha), By: r.Author, On: t.job.Received.UTC().Format("2006-01-02")}
+				a = &accepted{
+					What:    f.Rule,
+					Because: fmt.Sprintf("the button on the check run of %.12s was pressed", sha),
+					By:      r.Author,
+					On:      t.job.Received.UTC().Format("2006-01-02"),
+				}
 				byRule[f.Rule] = a
 				order = append(order, f.Rule)
 			}
-			a.Findings = append(a.Findings, finding{Rule: f.Rule, Object: f.Object, Symbol: f.Symbol, Version: f.Version, Library: f.Library})
+			a.Findings = append(
+				a.Findings,
+				finding{
+					Rule:    f.Rule,
+					Object:  f.Object,
+					Symbol:  f.Symbol,
+					Version: f.Version,
+					Library: f.Library,
+				},
+			)
 		}
 	}
 	var all []accepted

@@ -7,28 +7,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
-	"github.com/compat-app/compat/internal/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
 // What one push costs, in calls of GitHub's API. docs/calls.md explains the table.
 //
-// Not counted: downloads, which go to another host, and the reading of the files that annotations hang on, which happens once per content.
+// Not counted: downloads, which go to another host, and the reading of the files that annotations
+// hang on, which happens once per content.
 func TestCallsOfAPush(t *testing.T) {
 	s := start(t, time.Hour, still)
 	s.gh.Commit(s.repo, "main", map[string]string{".github/workflows/wheels.yml": "on: push\n"})
 	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]", 1)})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{
+			"pyproject.toml": strings.Replace(
+				project,
+				"[\n]",
+				"[\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]",
+				1,
+			),
+		},
+	)
 	s.send("pull_request", s.gh.PullEvent(p, "opened"))
 	s.finish(p, artifactOf(cases.Clean("1.1.0")))
 	s.want(s.concluded(p.HeadSHA), "success")
 	s.idle()
 
 	for _, push := range []struct {
-		name        string
-		wheel       cases.Wheel
-		wants       string
-		calls, news int // in all; those that GitHub answered with more than "304 Not Modified", which costs nothing
+		name  string
+		wheel cases.Wheel
+		wants string
+		// in all; those that GitHub answered with more than "304 Not Modified", which costs nothing
+		calls, news int
 	}{
 		{"clean", cases.Clean("1.2.0"), "success", 6, 5},
 		{"the first that fails: a review, the summary comment", cases.CaseB("1.3.0", "nvidia-nvjitlink-cu12>=12.8"), "failure", 11, 10},
@@ -52,11 +67,20 @@ func TestCallsOfAPush(t *testing.T) {
 		s.idle()
 		calls, news, told := counted(s.gh.Calls()[before:])
 		if calls != push.calls || news != push.news {
-			t.Errorf("%s: %d calls, %d with news, want %d and %d:\n%s", push.name, calls, news, push.calls, push.news, told)
+			t.Errorf(
+				"%s: %d calls, %d with news, want %d and %d:\n%s",
+				push.name,
+				calls,
+				news,
+				push.calls,
+				push.news,
+				told,
+			)
 		}
 	}
 
-	// The same events once more, as GitHub sends them when somebody asks for a redelivery: known, and no call. Under GUIDs of their own: a look.
+	// The same events once more, as GitHub sends them when somebody asks for a redelivery: known,
+	// and no call. Under GUIDs of their own: a look.
 	deliveries := s.gh.Deliveries()
 	before := len(s.gh.Calls())
 	for _, d := range deliveries[len(deliveries)-2:] {
@@ -71,13 +95,18 @@ func TestCallsOfAPush(t *testing.T) {
 	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.idle()
 	if calls, news, told := counted(s.gh.Calls()[before:]); calls != 4 || news != 0 {
-		t.Errorf("an event without news costs %d calls, %d with news, want 4 and 0:\n%s", calls, news, told)
+		t.Errorf(
+			"an event without news costs %d calls, %d with news, want 4 and 0:\n%s",
+			calls,
+			news,
+			told,
+		)
 	}
 	s.once(p.HeadSHA)
 }
 
-// The event of a push says all that a check run needs, while it is the newest of its pull request; an older one is none to go by, and a commit that GitHub
-// doesn't show yet is asked for again.
+// The event of a push says all that a check run needs, while it is the newest of its pull request;
+// an older one is none to go by, and a commit that GitHub doesn't show yet is asked for again.
 func TestPushAsItsEventTells(t *testing.T) {
 	s := start(t, time.Hour, still)
 	p := s.open("feature")
@@ -132,7 +161,8 @@ func TestPushAsItsEventTells(t *testing.T) {
 	}
 }
 
-// still keeps a slow machine out of the numbers: after some seconds the service would look once more whether the head is still the newest.
+// still keeps a slow machine out of the numbers: after some seconds the service would look once
+// more whether the head is still the newest.
 func still(s *service) {
 	now := time.Now()
 	s.now = func() time.Time { return now }
@@ -146,10 +176,17 @@ func artifactOf(w cases.Wheel) *githubtest.Artifact {
 func counted(all []githubtest.Call) (calls, news int, told string) {
 	var b strings.Builder
 	for _, c := range all {
-		if c.Installation == 0 || slices.Contains([]string{"actions/download-artifact", "git/get-tree", "git/get-blob"}, c.Op) {
+		if c.Installation == 0 ||
+			slices.Contains(
+				[]string{"actions/download-artifact", "git/get-tree", "git/get-blob"},
+				c.Op,
+			) {
 			continue
 		}
-		if c.Op == "repos/get" && c.Status == 304 { // what is known of a repository is asked for again after two minutes, which a slow machine may take
+		if c.Op == "repos/get" &&
+			// what is known of a repository is asked for again after two minutes, which a slow
+			// machine may take
+			c.Status == 304 {
 			continue
 		}
 		calls++
@@ -164,7 +201,9 @@ func counted(all []githubtest.Call) (calls, news int, told string) {
 // idle waits until no job waits or runs: those that sleep until an event comes do not count.
 func (s *service) idle() {
 	s.t.Helper()
-	before := false // a job may put another one into the queue between the counts: two looks in a row have to agree; many jobs take a slow machine long
+	// a job may put another one into the queue between the counts: two looks in a row have to
+	// agree; many jobs take a slow machine long
+	before := false
 	s.within(15*time.Minute, func() string {
 		stats, err := s.queue.Stats(s.t.Context())
 		if err != nil {

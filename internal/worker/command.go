@@ -45,7 +45,8 @@ type reaction struct {
 // command does what one line says; arguments are the rest of the line.
 type command func(t *task, ctx context.Context, r *request, arguments string) (reaction, error)
 
-// commands holds what each command does. They may run twice: reactions and replies look first, and a nonce counts once.
+// commands holds what each command does. They may run twice: reactions and replies look first, and
+// a nonce counts once.
 var commands = map[string]command{
 	"recheck":  (*task).recheck,
 	"explain":  (*task).explain,
@@ -74,15 +75,36 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 		do := commands[c.Name]
 		if do == nil {
 			do = func(*task, context.Context, *request, string) (reaction, error) {
-				return reaction{emoji: confused, reply: comment.Unknown(c.Name, config.Nearest(c.Name, slices.Collect(maps.Keys(commands))))}, nil
+				return reaction{
+					emoji: confused,
+					reply: comment.Unknown(
+						c.Name,
+						config.Nearest(c.Name, slices.Collect(maps.Keys(commands))),
+					),
+				}, nil
 			}
 		}
 		answer, err := do(t, ctx, &r, c.Arguments)
 		if err != nil {
 			return done, err
 		}
-		// Who told the service to do what, for whoever has to find out later. The words are a stranger's: the log escapes them.
-		t.Log.Info("audit", "command", c.Name, "arguments", c.Arguments, "by", r.Author, "pull", r.Number, "comment", r.Comment, "answer", answer.emoji)
+		// Who told the service to do what, for whoever has to find out later. The words are a
+		// stranger's: the log escapes them.
+		t.Log.Info(
+			"audit",
+			"command",
+			c.Name,
+			"arguments",
+			c.Arguments,
+			"by",
+			r.Author,
+			"pull",
+			r.Number,
+			"comment",
+			r.Comment,
+			"answer",
+			answer.emoji,
+		)
 		if answer.emoji != "" {
 			emojis = append(emojis, answer.emoji)
 		}
@@ -96,7 +118,8 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 		}
 	}
 	if len(replies) > 0 {
-		if err := t.poster.Reply(ctx, at, mdsafe.Join(replies, maxReply, nil)); err != nil && !refused(err) {
+		if err := t.poster.Reply(ctx, at, mdsafe.Join(replies, maxReply, nil)); err != nil &&
+			!refused(err) {
 			return done, err
 		}
 	}
@@ -106,7 +129,8 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 // maxReply is well below GitHub's 65,536 characters for a comment.
 const maxReply = 60000
 
-// mayWrite asks GitHub for the author's permission, not the payload: being a member says nothing of this repository.
+// mayWrite asks GitHub for the author's permission, not the payload: being a member says nothing of
+// this repository.
 func (t *task) mayWrite(ctx context.Context, r *request) (bool, error) {
 	if r.writer == nil {
 		p, err := t.client.Permission(ctx, t.repo.Owner, t.repo.Name, r.Author)
@@ -129,14 +153,30 @@ func (t *task) recheck(ctx context.Context, r *request, arguments string) (react
 	if ok, err := t.mayWrite(ctx, r); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("recheck")}, err
 	}
-	also := strings.FieldsFunc(arguments, func(c rune) bool { return c == ' ' || c == '\t' || c == ',' || c == '`' })
+	also := strings.FieldsFunc(
+		arguments,
+		func(c rune) bool { return c == ' ' || c == '\t' || c == ',' || c == '`' },
+	)
 	for _, name := range also {
-		if !slices.ContainsFunc(platform.Architectures(), func(arch string) bool { _, err := platform.Lookup(name, arch); return err == nil }) {
-			return reaction{emoji: confused, reply: comment.NoPlatform(name, config.Nearest(name, platformNames()))}, nil
+		if !slices.ContainsFunc(
+			platform.Architectures(),
+			func(arch string) bool { _, err := platform.Lookup(name, arch); return err == nil },
+		) {
+			return reaction{
+				emoji: confused,
+				reply: comment.NoPlatform(name, config.Nearest(name, platformNames())),
+			}, nil
 		}
 	}
 	if len(also) > maxPlatforms {
-		return reaction{emoji: confused, reply: fmt.Sprintf("%d platforms are too many for one look; name at most %d.\n", len(also), maxPlatforms)}, nil
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf(
+				"%d platforms are too many for one look; name at most %d.\n",
+				len(also),
+				maxPlatforms,
+			),
+		}, nil
 	}
 	if len(also) > 0 {
 		if err := t.keepFor(ctx, alsoKey(t.job.Delivery), also, alsoTTL); err != nil {

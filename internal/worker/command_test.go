@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 // answered waits for the App's reply to a comment, in the conversation that it is in.
@@ -73,18 +73,37 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	c := s.say(p, "maintainer", "/compat accept exp because of nothing")
 	s.reacts(c, "confused")
 	s.answered(p, c, "No finding of the last report is about `exp`")
-	c = s.say(p, "maintainer", "/compat accept symbol-version-too-nwe because we know until 2999-01-01")
+	c = s.say(
+		p,
+		"maintainer",
+		"/compat accept symbol-version-too-nwe because we know until 2999-01-01",
+	)
 	s.reacts(c, "confused")
 	s.answered(p, c, "Did you mean `symbol-version-too-new`?")
-	s.reacts(s.say(p, "maintainer", "/compat accept pow because we know until 2001-01-01"), "confused")
+	s.reacts(
+		s.say(p, "maintainer", "/compat accept pow because we know until 2001-01-01"),
+		"confused",
+	)
 
 	until := time.Now().AddDate(0, 0, 10).UTC().Format(time.DateOnly)
-	s.reacts(s.say(p, "maintainer", "/compat accept symbol-version-too-new because only AlmaLinux 9 until "+until), "+1")
+	s.reacts(
+		s.say(
+			p,
+			"maintainer",
+			"/compat accept symbol-version-too-new because only AlmaLinux 9 until "+until,
+		),
+		"+1",
+	)
 	s.judged(p.HeadSHA, "success", "accepted `pow`", "only AlmaLinux 9", "maintainer", until)
 
 	// It survives a new head, and another symbol of the rule is none of it.
 	s.judged(s.push(p, needing("1.2.0", "pow@GLIBC_2.29")), "success", "accepted `pow`")
-	s.judged(s.push(p, needing("1.3.0", "pow@GLIBC_2.29", "exp@GLIBC_2.29")), "failure", "exp", "accepted `pow`")
+	s.judged(
+		s.push(p, needing("1.3.0", "pow@GLIBC_2.29", "exp@GLIBC_2.29")),
+		"failure",
+		"exp",
+		"accepted `pow`",
+	)
 	s.reacts(s.say(p, "maintainer", "/compat ignore exp because it is never called"), "+1")
 	s.judged(p.HeadSHA, "success", "accepted `exp`", "it is never called")
 
@@ -92,8 +111,22 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	branch := githubtest.GroupBranch(p)
 	group := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "checks_requested"))
-	s.send("workflow_run", s.gh.RunEvent(s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: branch, SHA: group, Event: "merge_group",
-		Artifacts: []*githubtest.Artifact{needing("1.3.1", "pow@GLIBC_2.29")}}), "completed"))
+	s.send(
+		"workflow_run",
+		s.gh.RunEvent(
+			s.gh.AddRun(
+				&githubtest.Run{
+					Repo:      s.repo,
+					Head:      s.repo,
+					Branch:    branch,
+					SHA:       group,
+					Event:     "merge_group",
+					Artifacts: []*githubtest.Artifact{needing("1.3.1", "pow@GLIBC_2.29")},
+				},
+			),
+			"completed",
+		),
+	)
 	s.judged(group, "success", "accepted `pow`")
 
 	// What has expired counts no longer, at the next look.
@@ -161,7 +194,13 @@ func TestRecheckOnPlatforms(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	const newer = "manylinux_2_31_x86_64"
-	s.finish(p, githubtest.NewArtifact("wheels", zipped(wheelFor(newer, "1.1.0"), tagged(newer, "1.1.0", "pow@GLIBC_2.29"))))
+	s.finish(
+		p,
+		githubtest.NewArtifact(
+			"wheels",
+			zipped(wheelFor(newer, "1.1.0"), tagged(newer, "1.1.0", "pow@GLIBC_2.29")),
+		),
+	)
 	s.judged(p.HeadSHA, "success")
 
 	c := s.say(p, "maintainer", "/compat recheck debain11")
@@ -182,10 +221,20 @@ func TestCommandsInAReview(t *testing.T) {
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
-	thread, first := s.gh.Discuss(p, "pyproject.toml", 5, s.gh.User("someone"), "/compat explain powr")
+	thread, first := s.gh.Discuss(
+		p,
+		"pyproject.toml",
+		5,
+		s.gh.User("someone"),
+		"/compat explain powr",
+	)
 	s.send("pull_request_review_comment", s.gh.ReviewCommentEvent(p, thread, first, "created"))
 	s.reacts(first, "confused")
-	second := s.gh.Reply(thread, s.gh.User("maintainer"), "/compat explain pow\n\n/compat accept pow because it is never called")
+	second := s.gh.Reply(
+		thread,
+		s.gh.User("maintainer"),
+		"/compat explain pow\n\n/compat accept pow because it is never called",
+	)
 	s.send("pull_request_review_comment", s.gh.ReviewCommentEvent(p, thread, second, "created"))
 	s.reacts(second, "+1")
 	s.until(func() string {
@@ -209,7 +258,10 @@ func TestCommandsInAReview(t *testing.T) {
 
 	s.idle()
 	before := len(s.gh.Calls())
-	edited := s.gh.Send("pull_request_review_comment", s.gh.ReviewCommentEvent(p, thread, second, "edited"))
+	edited := s.gh.Send(
+		"pull_request_review_comment",
+		s.gh.ReviewCommentEvent(p, thread, second, "edited"),
+	)
 	if edited.Code != 200 || edited.Text("status") != "ignored" {
 		t.Errorf("an edited comment is answered %d %s", edited.Code, edited.Body)
 	}

@@ -10,13 +10,15 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// ranTTL is how long it is known that a workflow run of a commit is over; later a head is looked at without.
+// ranTTL is how long it is known that a workflow run of a commit is over; later a head is looked at
+// without.
 const ranTTL = 3 * 24 * time.Hour
 
 func (t *task) ranKey(sha string) string { return fmt.Sprintf("ran/%d/%s", t.repo.ID, sha) }
 
-// commit finds whose head a commit is, and puts a job for each subject into the queue. Asked are: the event, our own notes, our own check runs
-// on it (their external ids name the subject), GitHub, the head's owner and branch, and at last the open pull requests.
+// commit finds whose head a commit is, and puts a job for each subject into the queue. Asked are:
+// the event, our own notes, our own check runs on it (their external ids name the subject), GitHub,
+// the head's owner and branch, and at last the open pull requests.
 func (t *task) commit(ctx context.Context) (outcome, error) {
 	sha := t.job.SHA
 	var event struct {
@@ -95,7 +97,8 @@ func unknown(err error) error {
 // headed are the keys of the open pull requests of this repository whose head is the commit.
 func (t *task) headed(prs []*gh.PullRequest, sha string) (keys []string) {
 	for _, p := range prs {
-		if p.GetState() == "open" && p.GetHead().GetSHA() == sha && (p.GetBase().GetRepo().GetID() == 0 || p.GetBase().GetRepo().GetID() == t.repo.ID) {
+		if p.GetState() == "open" && p.GetHead().GetSHA() == sha &&
+			(p.GetBase().GetRepo().GetID() == 0 || p.GetBase().GetRepo().GetID() == t.repo.ID) {
 			keys = append(keys, fmt.Sprintf("pull/%d/%d", t.repo.ID, p.GetNumber()))
 		}
 	}
@@ -104,14 +107,26 @@ func (t *task) headed(prs []*gh.PullRequest, sha string) (keys []string) {
 
 // ownSubjects reads the subjects from our check runs on the commit.
 func (t *task) ownSubjects(ctx context.Context, sha string) (keys []string, err error) {
-	list, _, err := t.client.Checks.ListCheckRunsForRef(ctx, t.repo.Owner, t.repo.Name, sha, &gh.ListCheckRunsOptions{AppID: gh.Int64(t.App.ID()), Filter: gh.String("all"), ListOptions: gh.ListOptions{PerPage: 100}})
+	list, _, err := t.client.Checks.ListCheckRunsForRef(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		sha,
+		&gh.ListCheckRunsOptions{
+			AppID:       gh.Int64(t.App.ID()),
+			Filter:      gh.String("all"),
+			ListOptions: gh.ListOptions{PerPage: 100},
+		},
+	)
 	if err != nil {
 		return nil, unknown(err)
 	}
 	for _, r := range list.CheckRuns {
 		key, _, found := strings.Cut(r.GetExternalID(), "@")
 		parts := strings.Split(key, "/")
-		if found && len(parts) == 3 && parts[1] == fmt.Sprint(t.repo.ID) && slices.Contains([]string{"pull", "merge_group", "release"}, parts[0]) && !slices.Contains(keys, key) {
+		if found && len(parts) == 3 && parts[1] == fmt.Sprint(t.repo.ID) &&
+			slices.Contains([]string{"pull", "merge_group", "release"}, parts[0]) &&
+			!slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -43,12 +43,19 @@ func TestConfigurationOfTheAccount(t *testing.T) {
 	}
 }
 
-// What each mode of the summary comment writes: for a clean head, one with a warning only, one that fails, and one that is clean again.
+// What each mode of the summary comment writes: for a clean head, one with a warning only, one that
+// fails, and one that is clean again.
 func TestModesOfTheSummaryComment(t *testing.T) {
 	for mode, want := range map[string]string{"never": "- - - -", "on-failure": "- - new same", "on-change": "- new same same", "always": "new same same same", "on": "- new same same", "off": "- - - -"} {
 		t.Run(mode, func(t *testing.T) {
 			s := start(t, time.Minute)
-			s.gh.Commit(s.repo, "main", map[string]string{settings: "comment: " + mode + "\nrules:\n  symbol-version-too-new: warning\n"})
+			s.gh.Commit(
+				s.repo,
+				"main",
+				map[string]string{
+					settings: "comment: " + mode + "\nrules:\n  symbol-version-too-new: warning\n",
+				},
+			)
 			s.gh.Commit(s.repo, "strict", map[string]string{settings: "comment: " + mode + "\n"})
 			p := s.open("feature")
 			s.finish(p, clean("1.1.0"))
@@ -133,7 +140,8 @@ func TestArchivedRepository(t *testing.T) {
 	s.judged(next, "success")
 }
 
-// A race of two processes has left two summary comments: the newer one goes on, the other is hidden.
+// A race of two processes has left two summary comments: the newer one goes on, the other is
+// hidden.
 func TestDuplicateSummariesAreMinimised(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")

@@ -24,14 +24,28 @@ type configuration struct {
 	own        bool   // the file is the repository's own
 }
 
-// configured reads the configuration of a branch: the base's, never the head's. Where the branch has none its organisation's counts.
-func (t *task) configured(ctx context.Context, ref string) (configuration, []config.Problem, error) {
-	// The folder is read rather than the file: most repositories have no such file, and only what is there can be asked for news without a cost.
-	_, folder, _, err := t.client.Repositories.GetContents(ctx, t.repo.Owner, t.repo.Name, path.Dir(config.Path), &gh.RepositoryContentGetOptions{Ref: ref})
+// configured reads the configuration of a branch: the base's, never the head's. Where the branch
+// has none its organisation's counts.
+func (t *task) configured(
+	ctx context.Context,
+	ref string,
+) (configuration, []config.Problem, error) {
+	// The folder is read rather than the file: most repositories have no such file, and only what
+	// is there can be asked for news without a cost.
+	_, folder, _, err := t.client.Repositories.GetContents(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		path.Dir(config.Path),
+		&gh.RepositoryContentGetOptions{Ref: ref},
+	)
 	if err != nil && !notFound(err) {
 		return configuration{}, nil, fmt.Errorf("worker: look for the configuration: %w", err)
 	}
-	at := slices.IndexFunc(folder, func(f *gh.RepositoryContent) bool { return f.GetPath() == config.Path })
+	at := slices.IndexFunc(
+		folder,
+		func(f *gh.RepositoryContent) bool { return f.GetPath() == config.Path },
+	)
 	if at < 0 || folder[at].GetType() == "dir" {
 		return t.inherited(ctx)
 	}
@@ -59,7 +73,8 @@ func (t *task) parse(c *configuration, text string) []config.Problem {
 	var problems []config.Problem
 	c.repository, problems = config.ParseRepository([]byte(text), t.ruleIDs())
 	c.digest = hex.EncodeToString(sum[:])
-	if c.repository != nil { // what is accepted until yesterday counts no longer, though the file is the same
+	// what is accepted until yesterday counts no longer, though the file is the same
+	if c.repository != nil {
 		for i, a := range c.repository.Accept {
 			if a.Until != "" && t.today() > a.Until {
 				c.digest += fmt.Sprintf("-%d", i)
@@ -69,8 +84,9 @@ func (t *task) parse(c *configuration, text string) []config.Problem {
 	return problems
 }
 
-// defaults are the repositories of an account in which its repositories' common configuration stands, the first one that has it: GitHub's own names for
-// what all of them share, one that everybody sees and one that members see.
+// defaults are the repositories of an account in which its repositories' common configuration
+// stands, the first one that has it: GitHub's own names for what all of them share, one that
+// everybody sees and one that members see.
 var defaults = []string{".github", ".github-private"}
 
 // inheritTTL is how long an account's configuration is believed; a push to it is told of at once.
@@ -86,7 +102,8 @@ func inheritKey(installation int64, owner string) string {
 	return fmt.Sprintf("defaults/%d/%s", installation, strings.ToLower(owner))
 }
 
-// inherited is the configuration that the repositories of an account have without a file of their own.
+// inherited is the configuration that the repositories of an account have without a file of their
+// own.
 func (t *task) inherited(ctx context.Context) (configuration, []config.Problem, error) {
 	key := inheritKey(t.job.Installation, t.repo.Owner)
 	var known *shared
@@ -98,7 +115,11 @@ func (t *task) inherited(ctx context.Context) (configuration, []config.Problem, 
 		for _, name := range defaults {
 			text, there, err := t.contentOf(ctx, t.account, t.repo.Owner, name, "", config.Path)
 			if err != nil && !refused(err) {
-				return configuration{}, nil, fmt.Errorf("worker: look for the configuration of %s: %w", t.repo.Owner, err)
+				return configuration{}, nil, fmt.Errorf(
+					"worker: look for the configuration of %s: %w",
+					t.repo.Owner,
+					err,
+				)
 			}
 			if there {
 				known = &shared{Repo: name, Text: text}
@@ -112,7 +133,10 @@ func (t *task) inherited(ctx context.Context) (configuration, []config.Problem, 
 	if known.Repo == "" {
 		return configuration{repository: &config.Repository{}, where: config.Path}, nil, nil
 	}
-	c := configuration{where: t.repo.Owner + "/" + known.Repo + ":" + config.Path, own: strings.EqualFold(known.Repo, t.repo.Name)}
+	c := configuration{
+		where: t.repo.Owner + "/" + known.Repo + ":" + config.Path,
+		own:   strings.EqualFold(known.Repo, t.repo.Name),
+	}
 	problems := t.parse(&c, known.Text)
 	return c, problems, nil
 }

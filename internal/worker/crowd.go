@@ -9,14 +9,16 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// Whoever has a fork can open pull requests by the hundred. Each gets its check run at once; but when a fork has had crowd analyses within crowdWindow, its
-// others are made when nobody else in the queue waits.
+// Whoever has a fork can open pull requests by the hundred. Each gets its check run at once; but
+// when a fork has had crowd analyses within crowdWindow, its others are made when nobody else in
+// the queue waits.
 const (
 	crowd       = 10
 	crowdWindow = 10 * time.Minute
 )
 
-// yields puts the job behind those of others where its fork has had its share. A person's wish (Re-run, /compat recheck by a writer) never yields.
+// yields puts the job behind those of others where its fork has had its share. A person's wish
+// (Re-run, /compat recheck by a writer) never yields.
 func (t *task) yields(ctx context.Context, s subject) (bool, error) {
 	if !s.fork || t.job.Nonce != "" || t.job.Priority <= queue.Background {
 		return false, nil
@@ -29,7 +31,10 @@ func (t *task) yields(ctx context.Context, s subject) (bool, error) {
 		return false, err
 	}
 	now := t.Now()
-	lately = slices.DeleteFunc(lately, func(at time.Time) bool { return now.Sub(at) >= crowdWindow })
+	lately = slices.DeleteFunc(
+		lately,
+		func(at time.Time) bool { return now.Sub(at) >= crowdWindow },
+	)
 	if len(lately) < crowd {
 		return false, t.keepFor(ctx, key, append(lately, now.UTC()), crowdWindow)
 	}

@@ -6,16 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// A fork that opens pull requests by the dozen has its share of analyses; the others are made all the same, behind those of everybody else.
+// A fork that opens pull requests by the dozen has its share of analyses; the others are made all
+// the same, behind those of everybody else.
 func TestForkThatFloods(t *testing.T) {
 	s := start(t, time.Hour, still)
 	fork := s.gh.Fork(s.repo, "contributor")
 	var pulls []*githubtest.Pull
 	for i := range 14 {
-		p := s.gh.OpenPull(s.repo, fork, fmt.Sprintf("fix-%d", i), s.gh.User("contributor"), map[string]string{"a.py": fmt.Sprintf("x = %d\n", i)})
+		p := s.gh.OpenPull(
+			s.repo,
+			fork,
+			fmt.Sprintf("fix-%d", i),
+			s.gh.User("contributor"),
+			map[string]string{"a.py": fmt.Sprintf("x = %d\n", i)},
+		)
 		s.gh.PullRun(p, bad("1.1.0"))
 		s.send("pull_request", s.gh.PullEvent(p, "opened"))
 		pulls = append(pulls, p)

@@ -37,8 +37,9 @@ const (
 	rejected = "rejected"
 )
 
-// deployment answers a deployment protection rule, once: the run's artifacts pass or they don't. The base counts for nothing here, since what is deployed
-// meets users whatever the branch had before.
+// deployment answers a deployment protection rule, once: the run's artifacts pass or they don't.
+// The base counts for nothing here, since what is deployed meets users whatever the branch had
+// before.
 func (t *task) deployment(ctx context.Context) (outcome, error) {
 	var event waiting
 	if err := json.Unmarshal(t.job.Payload, &event); err != nil || event.Run == 0 {
@@ -54,7 +55,8 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 		return done, nil
 	}
 	if g.Answer != "" { // an earlier try has come to it, and may have given it
-		if r, err := t.client.Run(ctx, t.repo.Owner, t.repo.Name, event.Run); err != nil && !notFound(err) {
+		if r, err := t.client.Run(ctx, t.repo.Owner, t.repo.Name, event.Run); err != nil &&
+			!notFound(err) {
 			return done, err
 		} else if err == nil && r.Status != "waiting" {
 			g.Given = true
@@ -63,13 +65,17 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 	}
 	t.giveUp = func(ctx context.Context, reason string) error {
 		if g.Answer == "" {
-			g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(reason, "."))+"."
+			g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(
+				strings.TrimRight(reason, "."),
+			)+"."
 		}
 		return t.answer(ctx, g, event.Run, event.Environment)
 	}
 	if g.Answer == "" {
 		if t.lease.Doomed {
-			return done, &unfit{fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses)}
+			return done, &unfit{
+				fmt.Sprintf("Judging it has ended the service %d times.", t.lease.Losses),
+			}
 		}
 		if out, err := t.decideGate(ctx, g, event); err != nil || g.Answer == "" {
 			return out, err
@@ -88,10 +94,19 @@ func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome,
 		return done, err
 	}
 	if len(problems) > 0 {
-		g.Answer, g.Comment = rejected, fmt.Sprintf("The configuration is invalid: %s", mdsafe.Prose(problems[0].In(set.where)))
+		g.Answer, g.Comment = rejected, fmt.Sprintf(
+			"The configuration is invalid: %s",
+			mdsafe.Prose(problems[0].In(set.where)),
+		)
 		return done, t.saveGate(ctx, g)
 	}
-	found, err := t.Fetcher.Run(ctx, t.client, t.repo.Owner, t.repo.Name, event.Run, set.repository.Artifacts...)
+	found, err := t.Fetcher.Run(
+		ctx,
+		t.client,
+		t.repo.Owner,
+		t.repo.Name,
+		event.Run,
+		set.repository.Artifacts...)
 	if err != nil {
 		return done, err
 	}
@@ -101,9 +116,17 @@ func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome,
 			if err := t.report(ctx, g, event, "Waits for artifacts. "+found.Reason); err != nil {
 				return done, err
 			}
-			return later(min(left, time.Second<<min(g.Polls-1, 5), fastPoll), found.Reason), t.saveGate(ctx, g)
+			return later(
+					min(left, time.Second<<min(g.Polls-1, 5), fastPoll),
+					found.Reason,
+				), t.saveGate(
+					ctx,
+					g,
+				)
 		}
-		g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(strings.TrimRight(found.Reason, "."))+"."
+		g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(
+			strings.TrimRight(found.Reason, "."),
+		)+"."
 		return done, t.saveGate(ctx, g)
 	}
 	if err := t.report(ctx, g, event, "Judging what the workflow run has built."); err != nil {
@@ -111,23 +134,35 @@ func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome,
 	}
 	j, err := t.analyze(ctx, found, set.repository, nil, nil)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		g.Answer, g.Comment = rejected, "The configuration can't be used: "+mdsafe.Prose(bad.Error())
+		g.Answer, g.Comment = rejected, "The configuration can't be used: "+mdsafe.Prose(
+			bad.Error(),
+		)
 		return done, t.saveGate(ctx, g)
 	}
 	if err != nil {
 		return done, err
 	}
-	check := comment.Render(comment.Input{Report: j.report, Problem: j.problem, Partial: j.partial, FailOn: set.repository.FailOn, Release: true})
+	check := comment.Render(
+		comment.Input{
+			Report:  j.report,
+			Problem: j.problem,
+			Partial: j.partial,
+			FailOn:  set.repository.FailOn,
+			Release: true,
+		},
+	)
 	g.Answer = rejected
-	if check.Conclusion == "success" || set.repository.FailOn == "never" && check.Conclusion == "neutral" {
+	if check.Conclusion == "success" ||
+		set.repository.FailOn == "never" && check.Conclusion == "neutral" {
 		g.Answer = approved
 	}
 	g.Comment = gateComment(check.Title, j.report)
 	return done, t.saveGate(ctx, g)
 }
 
-// report says on the deployment's page how it stands, once for each thing there is to say and never oftener than GitHub takes it. It is noted before it is
-// said, so a crash may swallow a report and repeats none. That GitHub doesn't take it holds up no answer.
+// report says on the deployment's page how it stands, once for each thing there is to say and never
+// oftener than GitHub takes it. It is noted before it is said, so a crash may swallow a report and
+// repeats none. That GitHub doesn't take it holds up no answer.
 func (t *task) report(ctx context.Context, g *gate, event waiting, text string) error {
 	if text == g.Told || g.Tells >= github.StatusReports {
 		return nil
@@ -148,12 +183,21 @@ func (t *task) report(ctx context.Context, g *gate, event waiting, text string) 
 	return nil
 }
 
-// answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came between the call and our note of it.
+// answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came
+// between the call and our note of it.
 func (t *task) answer(ctx context.Context, g *gate, run int64, environment string) error {
 	if err := t.fence(ctx); err != nil {
 		return err
 	}
-	err := t.client.ReviewDeployment(ctx, t.repo.Owner, t.repo.Name, run, environment, g.Answer, g.Comment)
+	err := t.client.ReviewDeployment(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		run,
+		environment,
+		g.Answer,
+		g.Comment,
+	)
 	if err != nil && github.Classify(err).Kind != github.Invalid {
 		return err
 	}
@@ -181,7 +225,12 @@ func gateComment(title string, r *analyzer.Report) string {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		line := fmt.Sprintf("\n- %s: %s in %s", f.Severity, mdsafe.Code(analyzer.Versioned(firstOf(f.Symbol, f.Library, f.Rule), f.Version), 120), mdsafe.Code(f.Object, 120))
+		line := fmt.Sprintf(
+			"\n- %s: %s in %s",
+			f.Severity,
+			mdsafe.Code(analyzer.Versioned(firstOf(f.Symbol, f.Library, f.Rule), f.Version), 120),
+			mdsafe.Code(f.Object, 120),
+		)
 		if len(out)+len(line) > github.ReviewComment-40 {
 			return out + fmt.Sprintf("\n- and %d more", len(r.Findings)-i)
 		}

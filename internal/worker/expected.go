@@ -15,11 +15,14 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// A head whose runs are all over may still be without one that it will get: GitHub starts the workflows of a push within seconds of each other, but a short one may be over
-// before a long one is there. Which there should be is in the configuration (workflows:), or learned from the base branch's last runs.
+// A head whose runs are all over may still be without one that it will get: GitHub starts the
+// workflows of a push within seconds of each other, but a short one may be over before a long one
+// is there. Which there should be is in the configuration (workflows:), or learned from the base
+// branch's last runs.
 
 const (
-	// runsLag is how long after the newest run of a head another may begin, and how long a finished run's list of artifacts may be late.
+	// runsLag is how long after the newest run of a head another may begin, and how long a finished
+	// run's list of artifacts may be late.
 	runsLag = 20 * time.Second
 
 	learnedTTL  = 24 * time.Hour
@@ -40,15 +43,24 @@ func (t *task) buildersKey(ref string) string {
 	return fmt.Sprintf("builders/%d/%s", t.repo.ID, hex.EncodeToString(sum[:16]))
 }
 
-// relearn keeps what is known of a branch's workflows up with the runs of a new commit, where anything is known.
-func (t *task) relearn(ctx context.Context, ref string, ran []artifact.Run, found *artifact.Found) error {
+// relearn keeps what is known of a branch's workflows up with the runs of a new commit, where
+// anything is known.
+func (t *task) relearn(
+	ctx context.Context,
+	ref string,
+	ran []artifact.Run,
+	found *artifact.Found,
+) error {
 	var known []builder
 	if err := t.recall(ctx, t.buildersKey(ref), &known); err != nil || known == nil {
 		return err
 	}
 	for _, r := range ran {
 		known = slices.DeleteFunc(known, func(b builder) bool { return b.Path == r.Path })
-		keeps := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == r.ID })
+		keeps := slices.ContainsFunc(
+			found.Items,
+			func(i artifact.Item) bool { return i.Run == r.ID },
+		)
 		known = append(known, builder{Path: r.Path, Run: r.ID, Keeps: &keeps})
 	}
 	return t.learned(ctx, ref, known)
@@ -58,34 +70,50 @@ func (t *task) learned(ctx context.Context, ref string, known []builder) error {
 	return t.keepFor(ctx, t.buildersKey(ref), known[:min(len(known), mostLearned)], learnedTTL)
 }
 
-// builders lists the workflows of the base branch: what was learned, or what one look at its newest runs says.
+// builders lists the workflows of the base branch: what was learned, or what one look at its newest
+// runs says.
 func (t *task) builders(ctx context.Context, ref string) ([]builder, error) {
 	var known []builder
 	if err := t.recall(ctx, t.buildersKey(ref), &known); err != nil || known != nil {
 		return known, err
 	}
-	runs, err := t.client.Runs(ctx, t.repo.Owner, t.repo.Name, github.RunFilter{Branch: ref, Status: "success", Pages: 1})
+	runs, err := t.client.Runs(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		github.RunFilter{Branch: ref, Status: "success", Pages: 1},
+	)
 	if err != nil && !notFound(err) {
 		return nil, fmt.Errorf("worker: look for the base's workflows: %w", err)
 	}
 	slices.SortFunc(runs, func(a, b github.Run) int { return cmp.Compare(b.ID, a.ID) })
 	known = []builder{}
 	for _, r := range runs {
-		if r.HeadRepository == r.Repository && r.Event != "pull_request" && !slices.ContainsFunc(known, func(b builder) bool { return b.Path == r.Path }) {
+		if r.HeadRepository == r.Repository && r.Event != "pull_request" &&
+			!slices.ContainsFunc(known, func(b builder) bool { return b.Path == r.Path }) {
 			known = append(known, builder{Path: r.Path, Run: r.ID})
 		}
 	}
 	return known, t.learned(ctx, ref, known)
 }
 
-// gaps are the workflows whose artifacts a finished head of a pull request should have and has not. late is how much longer they may only be late.
-func (t *task) gaps(ctx context.Context, s subject, set configuration, found *artifact.Found) (gaps []comment.Gap, late time.Duration, err error) {
+// gaps are the workflows whose artifacts a finished head of a pull request should have and has not.
+// late is how much longer they may only be late.
+func (t *task) gaps(
+	ctx context.Context,
+	s subject,
+	set configuration,
+	found *artifact.Found,
+) (gaps []comment.Gap, late time.Duration, err error) {
 	if s.number == 0 || len(found.Runs) == 0 {
 		return nil, 0, nil
 	}
 	if len(set.repository.Workflows) > 0 {
 		for _, glob := range set.repository.Workflows {
-			if !slices.ContainsFunc(found.Runs, func(r artifact.Run) bool { return artifact.Selects(glob, r) }) {
+			if !slices.ContainsFunc(
+				found.Runs,
+				func(r artifact.Run) bool { return artifact.Selects(glob, r) },
+			) {
 				gaps = append(gaps, comment.Gap{Workflow: glob, Why: "has not run for this commit"})
 				late = max(late, t.unborn(found))
 			}
@@ -110,9 +138,16 @@ func (t *task) gaps(ctx context.Context, s subject, set configuration, found *ar
 			continue
 		}
 		r := found.Runs[at]
-		kept := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == r.ID }) || len(found.Skipped) > 0
+		kept := slices.ContainsFunc(
+			found.Items,
+			func(i artifact.Item) bool { return i.Run == r.ID },
+		) ||
+			len(found.Skipped) > 0
 		switch {
-		case kept, b.Keeps != nil && !*b.Keeps, b.Keeps == nil && r.Conclusion == "success": // whether it ever keeps any is worth no look
+		case kept,
+			b.Keeps != nil && !*b.Keeps,
+			// whether it ever keeps any is worth no look
+			b.Keeps == nil && r.Conclusion == "success":
 			continue
 		case r.Conclusion == "success":
 			late = max(late, runsLag)
@@ -131,11 +166,15 @@ func (t *task) gaps(ctx context.Context, s subject, set configuration, found *ar
 
 // unborn is how long a workflow that has no run yet may still get one.
 func (t *task) unborn(found *artifact.Found) time.Duration {
-	newest := slices.MaxFunc(found.Runs, func(a, b artifact.Run) int { return a.Created.Compare(b.Created) })
+	newest := slices.MaxFunc(
+		found.Runs,
+		func(a, b artifact.Run) int { return a.Created.Compare(b.Created) },
+	)
 	return min(runsLag, runsLag-t.Now().Sub(newest.Created))
 }
 
-// builds says whether a workflow keeps artifacts on the base branch and is one that runs for a pull request like this. What it has to look up is noted.
+// builds says whether a workflow keeps artifacts on the base branch and is one that runs for a pull
+// request like this. What it has to look up is noted.
 func (t *task) builds(ctx context.Context, s subject, b *builder) (bool, error) {
 	if b.Keeps == nil {
 		list, err := t.client.Artifacts(ctx, t.repo.Owner, t.repo.Name, b.Run)

@@ -10,8 +10,9 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// explain tells what the last report of the pull request says of a symbol, library or rule, what the rule's documentation says, and what the logs of its failed jobs say; without a word
-// behind it, these logs alone.
+// explain tells what the last report of the pull request says of a symbol, library or rule, what
+// the rule's documentation says, and what the logs of its failed jobs say; without a word behind
+// it, these logs alone.
 func (t *task) explain(ctx context.Context, r *request, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))
 	if what == "" {
@@ -45,7 +46,8 @@ func (t *task) explain(ctx context.Context, r *request, arguments string) (react
 // maxWords bounds the words of a report that a mistyped one is held against.
 const maxWords = 2000
 
-// meant is the rule, or the symbol, library or object of a report, that was probably meant; "" when none is near.
+// meant is the rule, or the symbol, library or object of a report, that was probably meant; "" when
+// none is near.
 func (t *task) meant(what string, r *analyzer.Report) string {
 	words := t.ruleIDs()
 	for _, f := range findings(r) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 func TestEveryCallFailsOnce(t *testing.T) {
@@ -107,7 +107,11 @@ func TestRestartInTheMiddle(t *testing.T) {
 
 func TestRestartBetweenVerdictAndComment(t *testing.T) {
 	s := start(t, time.Minute)
-	s.gh.Fault("issues/create-comment", 2, githubtest.Fault{Status: 502, Delay: 50 * time.Millisecond})
+	s.gh.Fault(
+		"issues/create-comment",
+		2,
+		githubtest.Fault{Status: 502, Delay: 50 * time.Millisecond},
+	)
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.want(s.concluded(p.HeadSHA), "failure", "pow")
@@ -148,12 +152,16 @@ func TestSuspended(t *testing.T) {
 		}
 		return ""
 	})
-	s.until(func() string { // the sweeper's first look, which calls too, is over; the next one will not see the installation
-		if at, err := s.queue.Get(t.Context(), "sweeper/reconciled"); err != nil || at == nil {
-			return "the heads are not looked at"
-		}
-		return ""
-	})
+	s.until(
+		// the sweeper's first look, which calls too, is over; the next one will not see the
+		// installation
+		func() string {
+			if at, err := s.queue.Get(t.Context(), "sweeper/reconciled"); err != nil || at == nil {
+				return "the heads are not looked at"
+			}
+			return ""
+		},
+	)
 	s.send("installation", s.gh.InstallationEvent(s.inst, "suspend"))
 	s.until(func() string { // what was under way ends
 		s.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/mdsafe/hostiletest"
+	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
 // What a gate is answered with is Markdown too, and shorter than anything else.
@@ -17,7 +17,17 @@ func TestHostileGateComments(t *testing.T) {
 		next := func() string { return names[r.IntN(len(names))] }
 		report := &analyzer.Report{}
 		for range 30 {
-			report.Findings = append(report.Findings, analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, Object: next(), Symbol: next(), Version: next(), Library: next()})
+			report.Findings = append(
+				report.Findings,
+				analyzer.Finding{
+					Rule:     "symbol-version-too-new",
+					Severity: analyzer.Error,
+					Object:   next(),
+					Symbol:   next(),
+					Version:  next(),
+					Library:  next(),
+				},
+			)
 		}
 		text := gateComment(next(), report)
 		if what := (hostiletest.Judge{Tags: []string{"p", "ul", "li"}}).Alive(text); what != "" {

@@ -30,8 +30,9 @@ func failed(r artifact.Run) bool {
 	return r.Status == "completed" && (r.Conclusion == "failure" || r.Conclusion == "timed_out")
 }
 
-// logs says what the logs of the failed jobs of some workflow runs show; nil where no run failed. A log that can't be had is told as such. Its error is a limit, a lost lease or
-// the like, which another try cures.
+// logs says what the logs of the failed jobs of some workflow runs show; nil where no run failed. A
+// log that can't be had is told as such. Its error is a limit, a lost lease or the like, which
+// another try cures.
 func (t *task) logs(ctx context.Context, runs []artifact.Run) (*comment.Logs, error) {
 	var out *comment.Logs
 	said := map[string]int{} // a failure -> its index in out.Lines
@@ -64,7 +65,12 @@ func (t *task) logs(ctx context.Context, runs []artifact.Run) (*comment.Logs, er
 }
 
 // readLog adds what one job's log says.
-func (t *task) readLog(ctx context.Context, j *github.Job, out *comment.Logs, said map[string]int) error {
+func (t *task) readLog(
+	ctx context.Context,
+	j *github.Job,
+	out *comment.Logs,
+	said map[string]int,
+) error {
 	sink := logSink{log: t.Log}
 	sink.begin()
 	err := t.client.JobLog(ctx, t.repo.Owner, t.repo.Name, j.ID, &sink)
@@ -88,26 +94,50 @@ func (t *task) readLog(ctx context.Context, j *github.Job, out *comment.Logs, sa
 	case readErr != nil:
 		return &ownFault{fmt.Errorf("worker: %w", readErr)}
 	}
-	t.Log.Debug("log read", "job", j.ID, "lines", result.Lines, "diagnoses", len(result.Diagnoses), "gone", seen.Gone)
+	t.Log.Debug(
+		"log read",
+		"job",
+		j.ID,
+		"lines",
+		result.Lines,
+		"diagnoses",
+		len(result.Diagnoses),
+		"gone",
+		seen.Gone,
+	)
 	out.Jobs = append(out.Jobs, seen)
 	if seen.Gone {
 		return nil
 	}
 	for _, d := range result.Diagnoses {
-		key := strings.Join([]string{d.Class, d.Symbol, d.Version, lastPart(d.Library), lastPart(d.Object)}, "\x00")
+		key := strings.Join(
+			[]string{d.Class, d.Symbol, d.Version, lastPart(d.Library), lastPart(d.Object)},
+			"\x00",
+		)
 		if i, ok := said[key]; ok && out.Lines[i].Job != j.Name {
 			out.Lines[i].Also++
 			continue
 		} else if !ok {
 			said[key] = len(out.Lines)
 		}
-		out.Lines = append(out.Lines, comment.LogLine{Diagnosis: d, Job: j.Name, URL: lineURL(j, &result, &d)})
+		out.Lines = append(
+			out.Lines,
+			comment.LogLine{Diagnosis: d, Job: j.Name, URL: lineURL(j, &result, &d)},
+		)
 	}
 	return nil
 }
 
 // unbuilt concludes a subject without artifacts, with what the logs of its failed jobs say.
-func (t *task) unbuilt(ctx context.Context, s subject, run comment.Run, set configuration, what string, found *artifact.Found, p *comment.Problem) error {
+func (t *task) unbuilt(
+	ctx context.Context,
+	s subject,
+	run comment.Run,
+	set configuration,
+	what string,
+	found *artifact.Found,
+	p *comment.Problem,
+) error {
 	logs, err := t.logs(ctx, found.Runs)
 	if err != nil {
 		return err
@@ -127,14 +157,20 @@ func (t *task) headLogs(ctx context.Context, number int) (*comment.Logs, error) 
 	if err != nil || len(problems) > 0 { // the check run tells what is wrong in the configuration
 		return nil, err
 	}
-	found, err := t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, set.repository.Workflows), set.repository.Artifacts)
+	found, err := t.Fetcher.Head(
+		ctx,
+		t.client,
+		headOf(t.repo, pr, set.repository.Workflows),
+		set.repository.Artifacts,
+	)
 	if err != nil {
 		return nil, err
 	}
 	return t.logs(ctx, found.Runs)
 }
 
-// curable passes on an error that another try may cure. What GitHub refuses, and what has been tried to the last, is no reason not to conclude.
+// curable passes on an error that another try may cure. What GitHub refuses, and what has been
+// tried to the last, is no reason not to conclude.
 func (t *task) curable(ctx context.Context, err error) error {
 	switch kind := github.Classify(err).Kind; {
 	case err == nil:
@@ -149,10 +185,13 @@ func (t *task) curable(ctx context.Context, err error) error {
 // gone: GitHub keeps logs for a while (410), and none of a job that never ran (404).
 func gone(err error) bool {
 	var e *github.DownloadError
-	return errors.As(err, &e) && (errors.Is(e.Err, github.ErrExpired) || errors.Is(e.Err, github.ErrRefused) && e.Status == http.StatusNotFound) || notFound(err)
+	return errors.As(err, &e) &&
+		(errors.Is(e.Err, github.ErrExpired) || errors.Is(e.Err, github.ErrRefused) && e.Status == http.StatusNotFound) ||
+		notFound(err)
 }
 
-// lineURL is the address of a diagnosis' line: "#step:N:L" behind the job's, L counted from the first line of the step. Where the step can't be told it is the job's.
+// lineURL is the address of a diagnosis' line: "#step:N:L" behind the job's, L counted from the
+// first line of the step. Where the step can't be told it is the job's.
 func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 	step := stepAt(j.Steps, d.Place.Time)
 	if step == nil {
@@ -163,7 +202,9 @@ func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 		if s.Line > d.Line || s.Time.Before(step.Started) {
 			continue
 		}
-		if head < 0 || s.Title == step.Name { // a step without a name of its own is called as its script begins
+		if head < 0 ||
+			// a step without a name of its own is called as its script begins
+			s.Title == step.Name {
 			head = i
 		}
 	}
@@ -171,10 +212,15 @@ func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 		return j.URL
 	}
 	s := r.Sections[head]
-	return j.URL + "#step:" + strconv.Itoa(step.Number) + ":" + strconv.Itoa(d.Line-s.Line+1-(d.Place.Ends-s.Ends))
+	return j.URL + "#step:" + strconv.Itoa(
+		step.Number,
+	) + ":" + strconv.Itoa(
+		d.Line-s.Line+1-(d.Place.Ends-s.Ends),
+	)
 }
 
-// stepAt is the step that ran at a time; of several in one second the one that failed, else the last.
+// stepAt is the step that ran at a time; of several in one second the one that failed, else the
+// last.
 func stepAt(steps []github.Step, at time.Time) *github.Step {
 	if at.IsZero() {
 		return nil
@@ -182,7 +228,8 @@ func stepAt(steps []github.Step, at time.Time) *github.Step {
 	var out *github.Step
 	for i := range steps {
 		s := &steps[i]
-		if s.Started.IsZero() || at.Before(s.Started) || !s.Completed.IsZero() && !at.Before(s.Completed.Add(time.Second)) {
+		if s.Started.IsZero() || at.Before(s.Started) ||
+			!s.Completed.IsZero() && !at.Before(s.Completed.Add(time.Second)) {
 			continue
 		}
 		if out == nil || out.Conclusion != "failure" || s.Conclusion == "failure" {
@@ -195,8 +242,8 @@ func stepAt(steps []github.Step, at time.Time) *github.Step {
 // errLogEnough ends the download of a log of which no more is wanted.
 var errLogEnough = errors.New("enough of the log was read")
 
-// logSink feeds a download to buildlog as it comes, and keeps nothing of it. A download that starts over is read anew. The zero value is begun with begin, and end waits for its one
-// goroutine.
+// logSink feeds a download to buildlog as it comes, and keeps nothing of it. A download that starts
+// over is read anew. The zero value is begun with begin, and end waits for its one goroutine.
 type logSink struct {
 	log    *slog.Logger
 	pipe   *io.PipeWriter

@@ -34,7 +34,8 @@ func TestStepAt(t *testing.T) {
 	}
 }
 
-// TestLineURL: a line is counted from the head of its step, the head of an action's inner step is none, and a log without times has the job's address.
+// TestLineURL: a line is counted from the head of its step, the head of an action's inner step is
+// none, and a log without times has the job's address.
 func TestLineURL(t *testing.T) {
 	log := `2025-03-01T10:00:00.0Z Current runner version
 2025-03-01T10:00:02.0Z ##[group]Run acme/build@v1
@@ -54,7 +55,13 @@ c.so: undefined symbol: without_time
 	j := &github.Job{URL: "https://github.test/job/7", Steps: []github.Step{
 		{Number: 1, Name: "Set up job", Started: second(0), Completed: second(1)},
 		{Number: 2, Name: "wheels", Started: second(2), Completed: second(4)},
-		{Number: 3, Name: "Run ./test", Started: second(4), Completed: second(6), Conclusion: "failure"},
+		{
+			Number:     3,
+			Name:       "Run ./test",
+			Started:    second(4),
+			Completed:  second(6),
+			Conclusion: "failure",
+		},
 	}}
 	for i, want := range []string{"#step:2:3", "#step:3:2", ""} {
 		if got := lineURL(j, &r, &r.Diagnoses[i]); got != j.URL+want {
@@ -80,17 +87,23 @@ func TestLogSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.left = 4
-	if n, err := s.Write([]byte("b.so: undefined symbol: beyond\n")); n != 4 || !errors.Is(err, errLogEnough) {
+	if n, err := s.Write([]byte("b.so: undefined symbol: beyond\n")); n != 4 ||
+		!errors.Is(err, errLogEnough) {
 		t.Errorf("%d bytes taken, %v", n, err)
 	}
 	r, err := s.end()
-	if err != nil || len(r.Diagnoses) != 1 || r.Diagnoses[0].Symbol != "first" || r.Diagnoses[0].Line != 2 {
+	if err != nil || len(r.Diagnoses) != 1 || r.Diagnoses[0].Symbol != "first" ||
+		r.Diagnoses[0].Line != 2 {
 		t.Errorf("%+v %v", r, err)
 	}
 
 	s.begin()
 	for i := 0; ; i++ { // more failures than are listed: reading ends by itself
-		_, err := s.Write([]byte(strings.Repeat("x", i) + ".so: undefined symbol: f" + strings.Repeat("x", i) + "\n"))
+		_, err := s.Write(
+			[]byte(
+				strings.Repeat("x", i) + ".so: undefined symbol: f" + strings.Repeat("x", i) + "\n",
+			),
+		)
 		if errors.Is(err, errLogEnough) {
 			break
 		}

@@ -22,15 +22,81 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 	m := &metrics{
-		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_jobs_total", Help: "Jobs handled, by how they ended."}, []string{"kind", "outcome"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_job_seconds", Help: "Time a worker spent on a job.",
-			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}, []string{"kind", "outcome"}),
-		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "compat_stage_seconds", Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
-			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"stage"}),
-		sweeps:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_sweeps_total", Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads, merge groups and new releases for those without a check."}, []string{"for", "outcome"}),
-		artifacts:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_artifact_cache_total", Help: "Artifacts that a job needed, by whether their bytes were here already."}, []string{"result"}),
-		redelivered: prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_redeliveries_total", Help: "Failed deliveries that GitHub was asked to send again."}),
-		revived:     prometheus.NewCounter(prometheus.CounterOpts{Name: "compat_sweeper_revived_total", Help: "Open heads, merge groups and releases without a concluded check and without a job that were given one."}),
+		jobs: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_jobs_total",
+				Help: "Jobs handled, by how they ended.",
+			},
+			[]string{"kind", "outcome"},
+		),
+		seconds: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{
+				Name: "compat_job_seconds",
+				Help: "Time a worker spent on a job.",
+				Buckets: []float64{
+					.05,
+					.1,
+					.25,
+					.5,
+					1,
+					2.5,
+					5,
+					10,
+					30,
+					60,
+					300,
+					1800,
+				},
+			},
+			[]string{"kind", "outcome"},
+		),
+		stages: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{
+				Name: "compat_stage_seconds",
+				Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
+				Buckets: []float64{
+					.01,
+					.05,
+					.1,
+					.25,
+					.5,
+					1,
+					2.5,
+					5,
+					10,
+					30,
+					60,
+					300,
+				},
+			},
+			[]string{"stage"},
+		),
+		sweeps: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_sweeps_total",
+				Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads, merge groups and new releases for those without a check.",
+			},
+			[]string{"for", "outcome"},
+		),
+		artifacts: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_artifact_cache_total",
+				Help: "Artifacts that a job needed, by whether their bytes were here already.",
+			},
+			[]string{"result"},
+		),
+		redelivered: prometheus.NewCounter(
+			prometheus.CounterOpts{
+				Name: "compat_sweeper_redeliveries_total",
+				Help: "Failed deliveries that GitHub was asked to send again.",
+			},
+		),
+		revived: prometheus.NewCounter(
+			prometheus.CounterOpts{
+				Name: "compat_sweeper_revived_total",
+				Help: "Open heads, merge groups and releases without a concluded check and without a job that were given one.",
+			},
+		),
 	}
 	for kind := range kinds {
 		m.jobs.WithLabelValues(kind, "done")
@@ -47,20 +113,60 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 		m.sweeps.WithLabelValues(what, "failed")
 	}
 	if r != nil {
-		r.MustRegister(m.jobs, m.seconds, m.stages, m.sweeps, m.artifacts, m.redelivered, m.revived, &depth{queue: q,
-			jobs:   prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
-			oldest: prometheus.NewDesc("compat_queue_oldest_seconds", "How long the oldest job has been in its state.", []string{"state"}, nil),
-			parked: prometheus.NewDesc("compat_queue_parked_installations", "Installations that a rate limit holds back.", nil, nil),
+		r.MustRegister(
+			m.jobs,
+			m.seconds,
+			m.stages,
+			m.sweeps,
+			m.artifacts,
+			m.redelivered,
+			m.revived,
+			&depth{queue: q,
+				jobs: prometheus.NewDesc(
+					"compat_queue_jobs",
+					"Jobs in the queue.",
+					[]string{"state"},
+					nil,
+				),
+				oldest: prometheus.NewDesc(
+					"compat_queue_oldest_seconds",
+					"How long the oldest job has been in its state.",
+					[]string{"state"},
+					nil,
+				),
+				parked: prometheus.NewDesc(
+					"compat_queue_parked_installations",
+					"Installations that a rate limit holds back.",
+					nil,
+					nil,
+				),
 
-			crowdInstallations: prometheus.NewDesc("compat_queue_class_installations", "Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood.", []string{"class"}, nil),
-			crowdJobs:          prometheus.NewDesc("compat_queue_class_waiting_jobs", "Jobs that wait, by the class of their installation.", []string{"class"}, nil),
-			crowdOldest:        prometheus.NewDesc("compat_queue_class_oldest_seconds", "How long the oldest waiting job of a class has waited.", []string{"class"}, nil),
-		})
+				crowdInstallations: prometheus.NewDesc(
+					"compat_queue_class_installations",
+					"Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood.",
+					[]string{"class"},
+					nil,
+				),
+				crowdJobs: prometheus.NewDesc(
+					"compat_queue_class_waiting_jobs",
+					"Jobs that wait, by the class of their installation.",
+					[]string{"class"},
+					nil,
+				),
+				crowdOldest: prometheus.NewDesc(
+					"compat_queue_class_oldest_seconds",
+					"How long the oldest waiting job of a class has waited.",
+					[]string{"class"},
+					nil,
+				),
+			},
+		)
 	}
 	return m
 }
 
-// ended counts a job. Kinds come from our own webhook, but a journal may be older than this program.
+// ended counts a job. Kinds come from our own webhook, but a journal may be older than this
+// program.
 func (m *metrics) ended(kind, how string, took time.Duration) {
 	if kinds[kind] == nil {
 		kind = "other"

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// outcome is how a job ends when nothing failed: it is done, or it has to be looked at again later. The zero value is done.
+// outcome is how a job ends when nothing failed: it is done, or it has to be looked at again later.
+// The zero value is done.
 type outcome struct {
 	after  time.Duration // > 0: look again then, or when an event comes
 	reason string        // why; for the log and for `compat queue ls`
@@ -30,7 +31,8 @@ type unfit struct{ reason string }
 
 func (e *unfit) Error() string { return e.reason }
 
-// ownFault is an error of this service's own: a panic, a store that doesn't answer. Another try may work.
+// ownFault is an error of this service's own: a panic, a store that doesn't answer. Another try may
+// work.
 type ownFault struct{ error }
 
 func (e *ownFault) Unwrap() error { return e.error }

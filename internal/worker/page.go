@@ -17,11 +17,13 @@ type Blobs interface {
 	Get(ctx context.Context, key string) ([]byte, error) // nil, nil: there is nothing
 }
 
-// reportID is exactly what newReportID makes. The id is compared as a string: another spelling of the same bytes is another id.
+// reportID is exactly what newReportID makes. The id is compared as a string: another spelling of
+// the same bytes is another id.
 var reportID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
-// ReportPage serves /reports/ID from the stored reports, and their style sheet. Whoever has the link may read: the id can't be guessed, and
-// the page asks browsers and caches to keep it to themselves.
+// ReportPage serves /reports/ID from the stored reports, and their style sheet. Whoever has the
+// link may read: the id can't be guessed, and the page asks browsers and caches to keep it to
+// themselves.
 func ReportPage(blobs Blobs, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -20,7 +20,13 @@ type panics struct {
 	then worker.Checker
 }
 
-func (p *panics) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
+func (p *panics) Check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+	risky func(),
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	if p.left.Add(-1) >= 0 {
 		var nobody *analyzer.Report
 		nobody.Verdict = analyzer.Compatible
@@ -28,11 +34,16 @@ func (p *panics) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.
 	return p.then.Check(ctx, inputs, o, diagnoses, risky)
 }
 
-// A panic in the worker's own code ends one attempt at one job: it is tried again, and the log says where it was. Other jobs go on.
+// A panic in the worker's own code ends one attempt at one job: it is tried again, and the log says
+// where it was. Other jobs go on.
 func TestPanicInAJob(t *testing.T) {
 	var p panics
 	p.left.Store(1)
-	s := start(t, time.Minute, func(s *service) { s.checker = func(c worker.Checker) worker.Checker { p.then = c; return &p } })
+	s := start(
+		t,
+		time.Minute,
+		func(s *service) { s.checker = func(c worker.Checker) worker.Checker { p.then = c; return &p } },
+	)
 	pull := s.open("feature")
 	s.finish(pull, bad("1.1.0"))
 	s.want(s.concluded(pull.HeadSHA), "failure", "pow")
@@ -59,7 +70,8 @@ func TestJobThatAlwaysPanics(t *testing.T) {
 	s.finish(pull, bad("1.1.0"))
 	check := s.concluded(pull.HeadSHA)
 	s.want(check, "failure", "compat itself failed")
-	if text := check.Title + check.Summary; strings.Contains(text, "panic") || strings.Contains(text, ".go:") {
+	if text := check.Title + check.Summary; strings.Contains(text, "panic") ||
+		strings.Contains(text, ".go:") {
 		t.Errorf("the check tells of compat's inside: %s", text)
 	}
 	s.until(func() string {

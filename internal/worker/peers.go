@@ -11,8 +11,10 @@ import (
 	"github.com/compat-app/compat/comment"
 )
 
-// A commit has one check, but it may be the head of several open pull requests, each judged with its own base, and that of a merge group or a release too. The
-// strictest of their verdicts stands on the commit: otherwise a pull request to an unprotected branch could make the check of a protected one pass.
+// A commit has one check, but it may be the head of several open pull requests, each judged with
+// its own base, and that of a merge group or a release too. The strictest of their verdicts stands
+// on the commit: otherwise a pull request to an unprotected branch could make the check of a
+// protected one pass.
 
 // standing is the verdict on one subject by itself, kept for its peers: those with the same commit.
 type standing struct {
@@ -62,7 +64,8 @@ func (t *task) keepFor(ctx context.Context, key string, value any, ttl time.Dura
 	return nil
 }
 
-// gather notes that the job's subject is there with this commit, or not, and reads what stands about it.
+// gather notes that the job's subject is there with this commit, or not, and reads what stands
+// about it.
 func (t *task) gather(ctx context.Context, sha string, open bool) error {
 	if err := t.recall(ctx, standingKey(t.job.Key), &t.own); err != nil {
 		return err
@@ -84,7 +87,8 @@ func (t *task) gather(ctx context.Context, sha string, open bool) error {
 	return err
 }
 
-// peers lists the other subjects that had this commit as their head; join adds the job's own to the list.
+// peers lists the other subjects that had this commit as their head; join adds the job's own to the
+// list.
 func (t *task) peers(ctx context.Context, sha string, join bool) ([]string, error) {
 	t.shared.Lock()
 	defer t.shared.Unlock()
@@ -100,7 +104,8 @@ func (t *task) peers(ctx context.Context, sha string, join bool) ([]string, erro
 	return slices.DeleteFunc(keys, func(k string) bool { return k == t.job.Key }), nil
 }
 
-// stand keeps what stands about the job's subject, and has its peers look again when that may change their check.
+// stand keeps what stands about the job's subject, and has its peers look again when that may
+// change their check.
 func (t *task) stand(ctx context.Context, now standing) error {
 	now.Untold = true
 	if err := t.keep(ctx, standingKey(t.job.Key), now); err != nil {
@@ -136,7 +141,12 @@ func (t *task) stricter(ctx context.Context, sha, own string) (*comment.Peer, er
 			return nil, err
 		}
 		if s.SHA == sha && !s.Closed && blocks(s.Conclusion) {
-			return &comment.Peer{Name: s.Name, Conclusion: s.Conclusion, Title: s.Title, DetailsURL: s.Page}, nil
+			return &comment.Peer{
+				Name:       s.Name,
+				Conclusion: s.Conclusion,
+				Title:      s.Title,
+				DetailsURL: s.Page,
+			}, nil
 		}
 	}
 	return nil, nil

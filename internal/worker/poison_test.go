@@ -10,8 +10,9 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// A job that ends the process that works on it is tried three times. The fourth worker concludes its check with that reason, and it is dead: it doesn't go
-// round for ever. A new push is judged all the same.
+// A job that ends the process that works on it is tried three times. The fourth worker concludes
+// its check with that reason, and it is dead: it doesn't go round for ever. A new push is judged
+// all the same.
 func TestJobThatEndsTheService(t *testing.T) {
 	s := start(t, time.Minute, func(s *service) { s.lease = 5 * time.Second })
 	p := s.open("feature")
@@ -49,7 +50,8 @@ func TestJobThatEndsTheService(t *testing.T) {
 	s.once(p.HeadSHA)
 	s.until(func() string {
 		e, err := s.queue.Show(t.Context(), key)
-		if err != nil || e.State != queue.Dead || !strings.Contains(e.Reason, "has ended the service") {
+		if err != nil || e.State != queue.Dead ||
+			!strings.Contains(e.Reason, "has ended the service") {
 			return fmt.Sprintf("the job is %+v, %v", e, err)
 		}
 		return ""

@@ -28,7 +28,8 @@ func TestProblemsHaveAPage(t *testing.T) {
 	}
 	defer res.Body.Close()
 	page, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != 200 || !strings.Contains(string(page), "fail_onn") || !strings.Contains(string(page), "unchecked") {
+	if err != nil || res.StatusCode != 200 || !strings.Contains(string(page), "fail_onn") ||
+		!strings.Contains(string(page), "unchecked") {
 		t.Errorf("%d %v: %s", res.StatusCode, err, page)
 	}
 	c := s.say(p, "maintainer", "/compat explain pow")

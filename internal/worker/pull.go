@@ -16,10 +16,12 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// justRead is how long a pull request is believed to be what it was: a newer head makes itself known by an event.
+// justRead is how long a pull request is believed to be what it was: a newer head makes itself
+// known by an event.
 const justRead = 5 * time.Second
 
-// pull reconciles a pull request: its newest head has a check run with a verdict, its older heads have none that is open.
+// pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
+// have none that is open.
 func (t *task) pull(ctx context.Context) (outcome, error) {
 	number, err := strconv.Atoi(lastPart(t.job.Key))
 	if err != nil {
@@ -29,7 +31,9 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	pr, read := t.pushed(), time.Time{}
 	told := pr != nil
 	if !told {
-		if pr, _, err = t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number); notFound(err) {
+		if pr, _, err = t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number); notFound(
+			err,
+		) {
 			return t.missing(nil)
 		}
 		if err != nil {
@@ -57,7 +61,15 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 			return t.Fetcher.Head(ctx, t.client, headOf(t.repo, pr, c.Workflows), c.Artifacts)
 		},
 		compare: func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) {
-			return t.Fetcher.Base(ctx, t.client, t.repo.Owner, t.repo.Name, st.Base.Ref, t.mergeBase(ctx, st.Base.Ref, sha), like, c.Artifacts...)
+			return t.Fetcher.Base(
+				ctx,
+				t.client,
+				t.repo.Owner,
+				t.repo.Name,
+				st.Base.Ref,
+				t.mergeBase(ctx, st.Base.Ref, sha),
+				like,
+				c.Artifacts...)
 		},
 		current: func(ctx context.Context) (bool, error) {
 			if t.Now().Sub(read) < justRead {
@@ -74,8 +86,8 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 	return out, err
 }
 
-// pushed is the pull request as the event of a push tells of it, where that is news: it is younger than all that is known, and nothing of it was tried.
-// nil: GitHub has to be asked.
+// pushed is the pull request as the event of a push tells of it, where that is news: it is younger
+// than all that is known, and nothing of it was tried. nil: GitHub has to be asked.
 func (t *task) pushed() *gh.PullRequest {
 	var event struct {
 		Pushed *struct {
@@ -87,25 +99,44 @@ func (t *task) pushed() *gh.PullRequest {
 			Updated time.Time `json:"updated"`
 		} `json:"pushed"`
 	}
-	if t.job.Trigger != "pull_request.synchronize" || len(t.job.Payload) == 0 || json.Unmarshal(t.job.Payload, &event) != nil {
+	if t.job.Trigger != "pull_request.synchronize" || len(t.job.Payload) == 0 ||
+		json.Unmarshal(t.job.Payload, &event) != nil {
 		return nil
 	}
 	p := event.Pushed
-	if p == nil || t.state.Updated.IsZero() || !p.Updated.After(t.state.Updated) || t.lease.Attempt > 1 || t.lease.Crashes > 0 {
+	if p == nil || t.state.Updated.IsZero() || !p.Updated.After(t.state.Updated) ||
+		t.lease.Attempt > 1 ||
+		t.lease.Crashes > 0 {
 		return nil
 	}
-	return &gh.PullRequest{State: gh.String("open"), UpdatedAt: &gh.Timestamp{Time: p.Updated}, Base: &gh.PullRequestBranch{Ref: &p.Base},
-		Head: &gh.PullRequestBranch{SHA: &p.SHA, Ref: &p.Ref, Repo: &gh.Repository{ID: &p.RepoID, FullName: &p.Repo}}}
+	return &gh.PullRequest{
+		State:     gh.String("open"),
+		UpdatedAt: &gh.Timestamp{Time: p.Updated},
+		Base:      &gh.PullRequestBranch{Ref: &p.Base},
+		Head: &gh.PullRequestBranch{
+			SHA:  &p.SHA,
+			Ref:  &p.Ref,
+			Repo: &gh.Repository{ID: &p.RepoID, FullName: &p.Repo},
+		},
+	}
 }
 
 // headOf names the head of a pull request.
 func headOf(repo *github.Repository, pr *gh.PullRequest, workflows []string) artifact.Head {
 	h := pr.GetHead()
-	return artifact.Head{Owner: repo.Owner, Repo: repo.Name, SHA: h.GetSHA(), HeadRepo: h.GetRepo().GetFullName(), HeadRepoID: h.GetRepo().GetID(), Branch: h.GetRef(), Workflows: workflows}
+	return artifact.Head{
+		Owner:      repo.Owner,
+		Repo:       repo.Name,
+		SHA:        h.GetSHA(),
+		HeadRepo:   h.GetRepo().GetFullName(),
+		HeadRepoID: h.GetRepo().GetID(),
+		Branch:     h.GetRef(),
+		Workflows:  workflows,
+	}
 }
 
-// cancelOthers closes the open check runs of the heads that are no longer judged: the older ones, and the current one too when the pull
-// request is closed.
+// cancelOthers closes the open check runs of the heads that are no longer judged: the older ones,
+// and the current one too when the pull request is closed.
 func (t *task) cancelOthers(ctx context.Context, sha string, open bool) error {
 	changed := false
 	for _, old := range slices.Clone(t.state.Open) {
@@ -135,7 +166,14 @@ func (t *task) cancelOthers(ctx context.Context, sha string, open bool) error {
 
 // mergeBase is the commit at which the head left its base; "" where GitHub doesn't say.
 func (t *task) mergeBase(ctx context.Context, base, head string) string {
-	c, _, err := t.client.Repositories.CompareCommits(ctx, t.repo.Owner, t.repo.Name, base, head, &gh.ListOptions{PerPage: 1})
+	c, _, err := t.client.Repositories.CompareCommits(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		base,
+		head,
+		&gh.ListOptions{PerPage: 1},
+	)
 	if err != nil {
 		t.Log.Debug("no merge base", "error", err)
 		return ""

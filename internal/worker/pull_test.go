@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 func TestBadWheelFails(t *testing.T) {
@@ -38,7 +38,8 @@ func TestBadWheelFails(t *testing.T) {
 		}
 		body, _ := io.ReadAll(res.Body)
 		res.Body.Close()
-		if res.StatusCode != want || address == k.DetailsURL && !strings.Contains(string(body), "GLIBC_2.29") {
+		if res.StatusCode != want ||
+			address == k.DetailsURL && !strings.Contains(string(body), "GLIBC_2.29") {
 			t.Errorf("GET %s: %d, want %d", address, res.StatusCode, want)
 		}
 	}
@@ -92,7 +93,13 @@ func TestNewHeadSupersedes(t *testing.T) {
 func TestForkWhosePullRequestEventWasLost(t *testing.T) {
 	s := start(t, time.Minute)
 	fork := s.gh.Fork(s.repo, "contributor")
-	p := s.gh.OpenPull(s.repo, fork, "fix", s.gh.User("contributor"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		fork,
+		"fix",
+		s.gh.User("contributor"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.finish(p, bad("1.1.0"))
 	s.want(s.concluded(p.HeadSHA), "failure", "pow")
 	s.oneSummary(p)
@@ -141,7 +148,8 @@ func TestArtifactsThatCannotBeHad(t *testing.T) {
 		p := s.open(word)
 		s.finish(p, a)
 		k := s.concluded(p.HeadSHA)
-		if k.Conclusion == "success" || k.Conclusion == "neutral" || !strings.Contains(strings.ToLower(k.Title+k.Summary), word) {
+		if k.Conclusion == "success" || k.Conclusion == "neutral" ||
+			!strings.Contains(strings.ToLower(k.Title+k.Summary), word) {
 			t.Errorf("%s: %s %s\n%s", word, k.Conclusion, k.Title, k.Summary)
 		}
 	}
@@ -172,12 +180,21 @@ func TestClosedAndReopened(t *testing.T) {
 
 func TestLockFile(t *testing.T) {
 	s := start(t, time.Minute)
-	s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "python:\n  lock: [requirements.txt]\n"})
+	s.gh.Commit(
+		s.repo,
+		"main",
+		map[string]string{".github/compat.yml": "python:\n  lock: [requirements.txt]\n"},
+	)
 	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
 	p := s.open("feature")
 	s.finish(p, clean("1.1.0"))
 	s.want(s.concluded(p.HeadSHA), "action_required", "requirements.txt")
-	s.gh.Push(p, map[string]string{"requirements.txt": "# pins\ntorch==2.7.0 \\\n    --hash=sha256:00\nsetuptools\n"})
+	s.gh.Push(
+		p,
+		map[string]string{
+			"requirements.txt": "# pins\ntorch==2.7.0 \\\n    --hash=sha256:00\nsetuptools\n",
+		},
+	)
 	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.finish(p, clean("1.1.1"))
 	s.want(s.concluded(p.HeadSHA), "success", "torch==2.7.0")
@@ -187,7 +204,18 @@ func TestReleaseSwitchedOff(t *testing.T) {
 	s := start(t, time.Minute)
 	sha := s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "release: off\n"})
 	s.gh.Tag(s.repo, "v1", sha)
-	s.send("release", s.gh.ReleaseEvent(s.repo, s.gh.AddRelease(s.repo, "v1", githubtest.NewAsset(wheelName("1.0"), wheel("1.0", "pow@GLIBC_2.29"))), "published"))
+	s.send(
+		"release",
+		s.gh.ReleaseEvent(
+			s.repo,
+			s.gh.AddRelease(
+				s.repo,
+				"v1",
+				githubtest.NewAsset(wheelName("1.0"), wheel("1.0", "pow@GLIBC_2.29")),
+			),
+			"published",
+		),
+	)
 	time.Sleep(2 * time.Second)
 	if ks := s.gh.Checks(s.repo, sha); len(ks) > 0 {
 		t.Errorf("checks of a release although they are switched off: %+v", ks)
@@ -196,12 +224,17 @@ func TestReleaseSwitchedOff(t *testing.T) {
 
 func TestInvalidConfiguration(t *testing.T) {
 	s := start(t, time.Minute)
-	s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "fail_on: error\npython:\n  wiht: [torch]\n"})
+	s.gh.Commit(
+		s.repo,
+		"main",
+		map[string]string{".github/compat.yml": "fail_on: error\npython:\n  wiht: [torch]\n"},
+	)
 	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
 	p := s.open("feature")
 	k := s.concluded(p.HeadSHA)
 	s.want(k, "action_required", "compat.yml", "wiht")
-	if len(k.Annotations) != 1 || k.Annotations[0].Start != 3 || k.Annotations[0].Path != ".github/compat.yml" {
+	if len(k.Annotations) != 1 || k.Annotations[0].Start != 3 ||
+		k.Annotations[0].Path != ".github/compat.yml" {
 		t.Errorf("annotations: %+v", k.Annotations)
 	}
 	s.gh.Commit(s.repo, "main", map[string]string{".github/compat.yml": "platforms: [beos5]\n"})

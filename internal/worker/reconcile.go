@@ -12,25 +12,29 @@ import (
 )
 
 const (
-	// reconcileSoon is when the first look of all is made: after a loss of the queue's memory soon, but not while a service that has just
-	// come up takes in what GitHub has for it.
+	// reconcileSoon is when the first look of all is made: after a loss of the queue's memory soon,
+	// but not while a service that has just come up takes in what GitHub has for it.
 	reconcileSoon = 10 * time.Minute
 
-	// reconcileWindow is how long ago a pull request may have changed: older ones wait for nobody, and those that were there before the App
-	// was installed are judged at their next push.
+	// reconcileWindow is how long ago a pull request may have changed: older ones wait for nobody,
+	// and those that were there before the App was installed are judged at their next push.
 	reconcileWindow = 14 * 24 * time.Hour
 
-	// reconcileMost bounds the heads of one installation that GitHub is asked about in one look: a tenth of its hourly budget.
+	// reconcileMost bounds the heads of one installation that GitHub is asked about in one look: a
+	// tenth of its hourly budget.
 	reconcileMost = 500
 )
 
 // reconciledKey is where the time of the last look at all heads stands.
 const reconciledKey = "sweeper/reconciled"
 
-// reconcile looks at the open pull requests, waiting merge groups and newest releases of every installation, and gives each a job whose head has no concluded check, or one of ours that is
-// stuck, though the queue has no job that will see to it: its memory was lost, or an event was and nothing asks for it any more.
+// reconcile looks at the open pull requests, waiting merge groups and newest releases of every
+// installation, and gives each a job whose head has no concluded check, or one of ours that is
+// stuck, though the queue has no job that will see to it: its memory was lost, or an event was and
+// nothing asks for it any more.
 //
-// It is made once in the time that a check may wait for its artifacts (COMPAT_WAIT), whoever leads; a head that was lost is concluded after twice that.
+// It is made once in the time that a check may wait for its artifacts (COMPAT_WAIT), whoever leads;
+// a head that was lost is concluded after twice that.
 func (w *Worker) reconcile(ctx context.Context, term *queue.Term) (time.Duration, error) {
 	every := w.Config.Wait
 	note, err := w.Queue.Get(ctx, reconciledKey)
@@ -44,7 +48,8 @@ func (w *Worker) reconcile(ctx context.Context, term *queue.Term) (time.Duration
 	if left := last.Add(every).Sub(w.Now()); left > 0 {
 		sleep(ctx, min(left, every))
 		if ctx.Err() != nil {
-			return 0, nil //nolint:nilerr // the time of the last look was there or not, and now the service ends
+			// the time of the last look was there or not, and now the service ends
+			return 0, nil //nolint:nilerr
 		}
 	}
 	installations, err := w.App.Installations(ctx)
@@ -55,15 +60,31 @@ func (w *Worker) reconcile(ctx context.Context, term *queue.Term) (time.Duration
 		if err := term.Check(ctx); err != nil {
 			return 0, err
 		}
-		// What goes wrong in one installation (a limit, no permission) is no reason to leave the others alone.
+		// What goes wrong in one installation (a limit, no permission) is no reason to leave the
+		// others alone.
 		if err := w.reconcileInstallation(ctx, i, term); err != nil && ctx.Err() == nil {
-			w.Log.Info("the heads of an installation could not be looked at; the next look will", "installation", i.ID, "error", err)
+			w.Log.Info(
+				"the heads of an installation could not be looked at; the next look will",
+				"installation",
+				i.ID,
+				"error",
+				err,
+			)
 		}
 	}
-	return 0, w.Queue.Put(ctx, reconciledKey, []byte(w.Now().UTC().Format(time.RFC3339Nano)), reportTTL)
+	return 0, w.Queue.Put(
+		ctx,
+		reconciledKey,
+		[]byte(w.Now().UTC().Format(time.RFC3339Nano)),
+		reportTTL,
+	)
 }
 
-func (w *Worker) reconcileInstallation(ctx context.Context, i github.Installed, term *queue.Term) error {
+func (w *Worker) reconcileInstallation(
+	ctx context.Context,
+	i github.Installed,
+	term *queue.Term,
+) error {
 	client, err := w.App.Installation(i.ID)
 	if err != nil {
 		return err
@@ -112,9 +133,19 @@ func (s *survey) pulls(ctx context.Context, r github.Repository) error {
 	}
 	for _, p := range pulls {
 		sha := p.GetHead().GetSHA()
-		err := s.consider(ctx, r, lost{"pull", fmt.Sprintf("pull/%d/%d", r.ID, p.GetNumber()), sha, map[string]int{"number": p.GetNumber()}}, func() (bool, error) {
-			return s.client.Concluded(ctx, r.Owner, r.Name, sha, s.App.ID())
-		})
+		err := s.consider(
+			ctx,
+			r,
+			lost{
+				"pull",
+				fmt.Sprintf("pull/%d/%d", r.ID, p.GetNumber()),
+				sha,
+				map[string]int{"number": p.GetNumber()},
+			},
+			func() (bool, error) {
+				return s.client.Concluded(ctx, r.Owner, r.Name, sha, s.App.ID())
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -122,8 +153,14 @@ func (s *survey) pulls(ctx context.Context, r github.Repository) error {
 	return nil
 }
 
-// consider gives a subject a job that the queue does not know of and of which GitHub has no verdict.
-func (s *survey) consider(ctx context.Context, r github.Repository, l lost, told func() (bool, error)) error {
+// consider gives a subject a job that the queue does not know of and of which GitHub has no
+// verdict.
+func (s *survey) consider(
+	ctx context.Context,
+	r github.Repository,
+	l lost,
+	told func() (bool, error),
+) error {
 	if known, err := s.attended(ctx, l.key, l.sha); err != nil || known {
 		return err
 	}
@@ -139,7 +176,8 @@ func (s *survey) consider(ctx context.Context, r github.Repository, l lost, told
 	return s.revive(ctx, r.ID, l)
 }
 
-// attended says whether a subject's head needs no look: a job is about it, or its verdict is known here. "": a verdict on any head.
+// attended says whether a subject's head needs no look: a job is about it, or its verdict is known
+// here. "": a verdict on any head.
 func (w *Worker) attended(ctx context.Context, key, sha string) (bool, error) {
 	e, err := w.Queue.Show(ctx, key)
 	if err == nil && e.State != queue.Dead {
@@ -156,7 +194,8 @@ func (w *Worker) attended(ctx context.Context, key, sha string) (bool, error) {
 	return json.Unmarshal(data, &s) == nil && (sha == "" || s.SHA == sha) && s.Conclusion != "", nil
 }
 
-// revive gives a subject a job. Hardly anybody waits for it: whoever did has pushed again, or given up.
+// revive gives a subject a job. Hardly anybody waits for it: whoever did has pushed again, or given
+// up.
 func (s *survey) revive(ctx context.Context, repository int64, l lost) error {
 	payload, err := json.Marshal(l.payload)
 	if err != nil {
@@ -170,6 +209,16 @@ func (s *survey) revive(ctx context.Context, repository int64, l lost) error {
 		return err
 	}
 	s.metrics.revived.Inc()
-	s.Log.Info("an open head has no concluded check and no job; it gets one", "job", l.key, "installation", s.installation, "repository", repository, "sha", job.SHA)
+	s.Log.Info(
+		"an open head has no concluded check and no job; it gets one",
+		"job",
+		l.key,
+		"installation",
+		s.installation,
+		"repository",
+		repository,
+		"sha",
+		job.SHA,
+	)
 	return nil
 }

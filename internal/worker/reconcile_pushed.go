@@ -8,13 +8,18 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// reconcileRepositories bounds the repositories of one installation whose merge groups and releases are listed in one look, those to which something was pushed
-// last: two calls each, and none of the hourly budget where GitHub answers that nothing changed.
+// reconcileRepositories bounds the repositories of one installation whose merge groups and releases
+// are listed in one look, those to which something was pushed last: two calls each, and none of the
+// hourly budget where GitHub answers that nothing changed.
 const reconcileRepositories = 200
 
-// pushed looks at the merge groups and releases of the repositories to which something was pushed last: both come with a push, of a branch or of a tag.
+// pushed looks at the merge groups and releases of the repositories to which something was pushed
+// last: both come with a push, of a branch or of a tag.
 func (s *survey) pushed(ctx context.Context, repos []github.Listed) error {
-	repos = slices.DeleteFunc(slices.Clone(repos), func(r github.Listed) bool { return !r.Pushed.IsZero() && r.Pushed.Before(s.since) })
+	repos = slices.DeleteFunc(
+		slices.Clone(repos),
+		func(r github.Listed) bool { return !r.Pushed.IsZero() && r.Pushed.Before(s.since) },
+	)
 	slices.SortStableFunc(repos, func(a, b github.Listed) int { return b.Pushed.Compare(a.Pushed) })
 	for _, r := range repos[:min(len(repos), reconcileRepositories)] {
 		if err := s.groups(ctx, r.Repository); err != nil {
@@ -34,9 +39,19 @@ func (s *survey) groups(ctx context.Context, r github.Repository) error {
 		return err
 	}
 	for _, g := range groups {
-		err := s.consider(ctx, r, lost{"merge_group", fmt.Sprintf("merge_group/%d/%s", r.ID, g.SHA), g.SHA, map[string]string{"head_ref": g.Ref}}, func() (bool, error) {
-			return s.client.Concluded(ctx, r.Owner, r.Name, g.SHA, s.App.ID())
-		})
+		err := s.consider(
+			ctx,
+			r,
+			lost{
+				"merge_group",
+				fmt.Sprintf("merge_group/%d/%s", r.ID, g.SHA),
+				g.SHA,
+				map[string]string{"head_ref": g.Ref},
+			},
+			func() (bool, error) {
+				return s.client.Concluded(ctx, r.Owner, r.Name, g.SHA, s.App.ID())
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -44,7 +59,8 @@ func (s *survey) groups(ctx context.Context, r github.Repository) error {
 	return nil
 }
 
-// releases looks at the newest releases of a repository. The commit of one may have the verdict of a pull request, so that the subject of our check run counts.
+// releases looks at the newest releases of a repository. The commit of one may have the verdict of
+// a pull request, so that the subject of our check run counts.
 func (s *survey) releases(ctx context.Context, r github.Repository) error {
 	releases, err := s.client.Releases(ctx, r.Owner, r.Name, s.since)
 	if err != nil {
@@ -52,10 +68,22 @@ func (s *survey) releases(ctx context.Context, r github.Repository) error {
 	}
 	for _, release := range releases {
 		key := fmt.Sprintf("release/%d/%d", r.ID, release.ID)
-		err := s.consider(ctx, r, lost{"release", key, "", map[string]int64{"release": release.ID}}, func() (bool, error) {
-			told, err := s.client.Told(ctx, r.Owner, r.Name, "tags/"+release.Tag, s.App.ID(), key+"@")
-			return told, unknown(err) // a draft's tag may not be there yet
-		})
+		err := s.consider(
+			ctx,
+			r,
+			lost{"release", key, "", map[string]int64{"release": release.ID}},
+			func() (bool, error) {
+				told, err := s.client.Told(
+					ctx,
+					r.Owner,
+					r.Name,
+					"tags/"+release.Tag,
+					s.App.ID(),
+					key+"@",
+				)
+				return told, unknown(err) // a draft's tag may not be there yet
+			},
+		)
 		if err != nil {
 			return err
 		}

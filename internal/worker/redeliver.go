@@ -18,13 +18,16 @@ const (
 	// sweepWindow is how long GitHub redelivers (docs: redelivering webhooks).
 	sweepWindow = 3 * 24 * time.Hour
 
-	// sweepOverlap is how far the next look goes back behind the last one: what GitHub lists late is seen all the same.
+	// sweepOverlap is how far the next look goes back behind the last one: what GitHub lists late
+	// is seen all the same.
 	sweepOverlap = 10 * time.Minute
 
-	// askedFor is how long an attempt is not asked about again by whoever leads next: its answer is on the way, or not listed yet.
+	// askedFor is how long an attempt is not asked about again by whoever leads next: its answer is
+	// on the way, or not listed yet.
 	askedFor = 10 * time.Minute
 
-	// unsureFor is how long an attempt rests whose question GitHub did not answer: nobody knows whether it sends it. By then its list tells.
+	// unsureFor is how long an attempt rests whose question GitHub did not answer: nobody knows
+	// whether it sends it. By then its list tells.
 	unsureFor = 15 * time.Second
 )
 
@@ -51,12 +54,18 @@ func (q question) rests(now time.Time) bool {
 // askAtOnce deliveries are asked for side by side, and noted together.
 const askAtOnce = 8
 
-// redeliver asks GitHub again for the deliveries that never arrived: it sends each only once by itself. Each GUID is asked for at most once while
-// this process lives, and each attempt by one process only, unless GitHub did not answer; what compat refused itself, or has stored meanwhile, isn't
-// asked for.
+// redeliver asks GitHub again for the deliveries that never arrived: it sends each only once by
+// itself. Each GUID is asked for at most once while this process lives, and each attempt by one
+// process only, unless GitHub did not answer; what compat refused itself, or has stored meanwhile,
+// isn't asked for.
 //
-// GitHub's list is read back to the oldest delivery that has yet to arrive, wherever that look was made.
-func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[string]bool) (time.Duration, error) {
+// GitHub's list is read back to the oldest delivery that has yet to arrive, wherever that look was
+// made.
+func (w *Worker) redeliver(
+	ctx context.Context,
+	term *queue.Term,
+	asked map[string]bool,
+) (time.Duration, error) {
 	began := w.Now()
 	since := began.Add(-sweepWindow)
 	cursor, err := w.Queue.Get(ctx, cursorKey)
@@ -79,7 +88,8 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 	next := sweepEvery
 	var ask []github.Delivery
 	for _, d := range failed {
-		// It may have come since GitHub made the list: sent again by hand, or asked for by the process that led before.
+		// It may have come since GitHub made the list: sent again by hand, or asked for by the
+		// process that led before.
 		arrived, err := w.Queue.Arrived(ctx, d.GUID)
 		if err != nil {
 			return 0, err
@@ -120,7 +130,12 @@ func (w *Worker) redeliver(ctx context.Context, term *queue.Term, asked map[stri
 	if settled.Before(since) {
 		settled = since
 	}
-	return next, w.Queue.Put(ctx, cursorKey, []byte(settled.UTC().Format(time.RFC3339Nano)), sweepWindow)
+	return next, w.Queue.Put(
+		ctx,
+		cursorKey,
+		[]byte(settled.UTC().Format(time.RFC3339Nano)),
+		sweepWindow,
+	)
 }
 
 // askedLately reads what was asked about and rests, by GUID.
@@ -151,7 +166,17 @@ func (w *Worker) ask(ctx context.Context, some []github.Delivery) []error {
 			}
 			if errs[i] = w.App.Redeliver(ctx, d.ID); errs[i] == nil {
 				w.metrics.redelivered.Inc()
-				w.Log.Info("delivery asked for again", "delivery", d.GUID, "event", d.Event, "action", d.Action, "code", d.Code)
+				w.Log.Info(
+					"delivery asked for again",
+					"delivery",
+					d.GUID,
+					"event",
+					d.Event,
+					"action",
+					d.Action,
+					"code",
+					d.Code,
+				)
 			}
 		})
 	}

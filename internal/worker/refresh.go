@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// refreshAtOnce pull requests are looked at anew, and then as many after refreshEvery, where a push changes the configuration of all: each may
-	// begin a comment and a review, and GitHub allows an installation 500 an hour (docs: rate limits for the REST API).
+	// refreshAtOnce pull requests are looked at anew, and then as many after refreshEvery, where a
+	// push changes the configuration of all: each may begin a comment and a review, and GitHub
+	// allows an installation 500 an hour (docs: rate limits for the REST API).
 	refreshAtOnce = 20
 	refreshEvery  = 5 * time.Minute
 
@@ -30,8 +31,9 @@ type refresh struct {
 	Next   time.Time `json:"next,omitzero"`   // when the next of them may be
 }
 
-// base follows a push to the default branch. The pull requests look for their base anew whenever they are looked at, so most pushes cost none of them a call;
-// one that changes the configuration has all of them judged by the new one, a few at a time.
+// base follows a push to the default branch. The pull requests look for their base anew whenever
+// they are looked at, so most pushes cost none of them a call; one that changes the configuration
+// has all of them judged by the new one, a few at a time.
 func (t *task) base(ctx context.Context) (outcome, error) {
 	var event struct {
 		Settings bool `json:"settings"`
@@ -40,7 +42,10 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 		return done, err
 	}
 	r := stored[refresh](t)
-	if slices.ContainsFunc(defaults, func(name string) bool { return strings.EqualFold(name, t.repo.Name) }) { // the configuration of the whole account may be another
+	if slices.ContainsFunc(
+		defaults,
+		func(name string) bool { return strings.EqualFold(name, t.repo.Name) },
+	) { // the configuration of the whole account may be another
 		if err := t.keepFor(ctx, inheritKey(t.job.Installation, t.repo.Owner), nil, time.Second); err != nil {
 			return done, err
 		}
@@ -73,7 +78,19 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 	some := r.Left[:min(len(r.Left), refreshAtOnce)]
 	var jobs []queue.Job
 	for _, number := range some {
-		jobs = append(jobs, queue.Job{Key: t.pullKey(number), Kind: "pull", Installation: t.job.Installation, Repository: t.job.Repository, Trigger: t.job.Trigger, Delivery: t.job.Delivery, Priority: queue.Background, Received: t.job.Received})
+		jobs = append(
+			jobs,
+			queue.Job{
+				Key:          t.pullKey(number),
+				Kind:         "pull",
+				Installation: t.job.Installation,
+				Repository:   t.job.Repository,
+				Trigger:      t.job.Trigger,
+				Delivery:     t.job.Delivery,
+				Priority:     queue.Background,
+				Received:     t.job.Received,
+			},
+		)
 	}
 	if len(jobs) > 0 {
 		if _, err := t.Queue.Enqueue(ctx, "", jobs...); err != nil {
@@ -90,7 +107,16 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 }
 
 func (t *task) refreshLater(ctx context.Context, r *refresh, after time.Duration) (outcome, error) {
-	return later(after, fmt.Sprintf("%d pull requests have yet to be judged by the new configuration", len(r.Left))), t.saveRefresh(ctx, r)
+	return later(
+			after,
+			fmt.Sprintf(
+				"%d pull requests have yet to be judged by the new configuration",
+				len(r.Left),
+			),
+		), t.saveRefresh(
+			ctx,
+			r,
+		)
 }
 
 func (t *task) saveRefresh(ctx context.Context, r *refresh) error {

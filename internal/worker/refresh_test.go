@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// An installation has 500 open pull requests, and the branch that they all go to moves. None of them costs a call for it, unless the push changes the
-// configuration that they are judged by: then they follow at a pace that keeps what is written below GitHub's limits.
+// An installation has 500 open pull requests, and the branch that they all go to moves. None of
+// them costs a call for it, unless the push changes the configuration that they are judged by: then
+// they follow at a pace that keeps what is written below GitHub's limits.
 func TestPushToTheBase(t *testing.T) {
 	const open, wave = 500, 20
 	var minutes atomic.Int64
@@ -21,7 +22,13 @@ func TestPushToTheBase(t *testing.T) {
 	a := bad("1.1.0")
 	var pulls []*githubtest.Pull
 	for i := range open {
-		p := s.gh.OpenPull(s.repo, s.repo, fmt.Sprintf("feature-%d", i), s.gh.User("maintainer"), map[string]string{"a.py": fmt.Sprintf("x = %d\n", i)})
+		p := s.gh.OpenPull(
+			s.repo,
+			s.repo,
+			fmt.Sprintf("feature-%d", i),
+			s.gh.User("maintainer"),
+			map[string]string{"a.py": fmt.Sprintf("x = %d\n", i)},
+		)
 		s.gh.PullRun(p, githubtest.NewArtifact(a.Name, a.Data))
 		pulls = append(pulls, p)
 	}
@@ -62,8 +69,12 @@ func TestPushToTheBase(t *testing.T) {
 		t.Errorf("%d pull requests are judged by the new configuration at once, want %d", n, wave)
 	}
 	first := s.gh.Heaviest(s.inst)
-	if first.Content > 80 || first.Content*12 > 500 || first.Points > 900 || first.AtOnce > 100 { // a wave every five minutes
-		t.Errorf("one wave: %+v: GitHub allows 80 comments and reviews a minute and 500 an hour, 900 points a minute, and 100 requests at once", first)
+	if first.Content > 80 || first.Content*12 > 500 || first.Points > 900 ||
+		first.AtOnce > 100 { // a wave every five minutes
+		t.Errorf(
+			"one wave: %+v: GitHub allows 80 comments and reviews a minute and 500 an hour, 900 points a minute, and 100 requests at once",
+			first,
+		)
 	}
 	push(map[string]string{"a.txt": "3\n"}) // hurries nothing
 	push(map[string]string{".github/compat.yml": "fail_on: error\n"})
@@ -76,7 +87,13 @@ func TestPushToTheBase(t *testing.T) {
 		t.Errorf("%d pull requests are judged after five minutes, want %d", n, 2*wave)
 	}
 
-	t.Logf("%d open pull requests, %d of them judged anew: %+v, then %+v", open, wave, first, s.gh.Heaviest(s.inst))
+	t.Logf(
+		"%d open pull requests, %d of them judged anew: %+v, then %+v",
+		open,
+		wave,
+		first,
+		s.gh.Heaviest(s.inst),
+	)
 	judged := 0
 	for _, p := range pulls {
 		for _, k := range s.gh.Checks(s.repo, p.HeadSHA) {

@@ -15,11 +15,12 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// settleFor is how long the list of a release's assets must stand still: GitHub sends no event for an upload.
+// settleFor is how long the list of a release's assets must stand still: GitHub sends no event for
+// an upload.
 const settleFor = 10 * time.Second
 
-// release puts a verdict on the commit of a release's tag, over all its assets. A draft is judged on the commit that its tag will name, once it has an
-// asset: until then nobody waits for it.
+// release puts a verdict on the commit of a release's tag, over all its assets. A draft is judged
+// on the commit that its tag will name, once it has an asset: until then nobody waits for it.
 func (t *task) release(ctx context.Context) (outcome, error) {
 	id, err := strconv.ParseInt(lastPart(t.job.Key), 10, 64)
 	if err != nil {
@@ -28,7 +29,8 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 	st := t.load()
 	release, err := t.client.ReleaseByID(ctx, t.repo.Owner, t.repo.Name, id)
 	if notFound(err) {
-		if t.job.Trigger != "release.deleted" && (len(st.Open) == 0 || t.Now().Sub(t.job.Received) <= justNow) {
+		if t.job.Trigger != "release.deleted" &&
+			(len(st.Open) == 0 || t.Now().Sub(t.job.Received) <= justNow) {
 			return t.missing(nil)
 		}
 		if err := t.gather(ctx, st.Head, false); err != nil {
@@ -61,7 +63,8 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return done, err
 	}
-	wanted := set.repository == nil || !set.repository.Release.Off // an invalid configuration is told of
+	wanted := set.repository == nil ||
+		!set.repository.Release.Off // an invalid configuration is told of
 	if err := t.cancelOthers(ctx, sha, wanted); err != nil || !wanted {
 		return done, err
 	}
@@ -76,12 +79,17 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 		},
 		compare: func(ctx context.Context, _ *config.Repository, _ *artifact.Found) (*artifact.Found, error) {
 			var err error
-			if before, err = t.client.ReleaseBefore(ctx, t.repo.Owner, t.repo.Name, release); err != nil || before == nil {
-				return &artifact.Found{State: artifact.Waiting, Reason: "There is no earlier release."}, err
+			if before, err = t.client.ReleaseBefore(ctx, t.repo.Owner, t.repo.Name, release); err != nil ||
+				before == nil {
+				return &artifact.Found{
+					State:  artifact.Waiting,
+					Reason: "There is no earlier release.",
+				}, err
 			}
 			return t.Fetcher.Release(ctx, t.client, t.repo.Owner, t.repo.Name, before.ID)
 		},
-		advice: func(r *analyzer.Report) string { // what an earlier release had is told, and fails this one all the same: it meets users anew
+		// what an earlier release had is told, and fails this one all the same: it meets users anew
+		advice: func(r *analyzer.Report) string {
 			old := 0
 			for i := range r.Findings {
 				if f := &r.Findings[i]; !f.New {
@@ -89,7 +97,13 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 					old++
 				}
 			}
-			advice := comment.Release{Tag: release.Tag, Draft: release.Draft, Immutable: release.Immutable, Findings: len(r.Findings), Old: old}
+			advice := comment.Release{
+				Tag:       release.Tag,
+				Draft:     release.Draft,
+				Immutable: release.Immutable,
+				Findings:  len(r.Findings),
+				Old:       old,
+			}
 			if before != nil {
 				advice.Before = before.Tag
 			}
@@ -101,11 +115,24 @@ func (t *task) release(ctx context.Context) (outcome, error) {
 // draftPoll is how often a draft without assets is looked at: GitHub sends no event for an upload.
 const draftPoll = time.Minute
 
-// releaseCommit is the commit of a release's tag; of a draft's, which may not be there yet, what it will be made of.
+// releaseCommit is the commit of a release's tag; of a draft's, which may not be there yet, what it
+// will be made of.
 func (t *task) releaseCommit(ctx context.Context, r *github.Release) (string, error) {
-	commit, _, err := t.client.Repositories.GetCommit(ctx, t.repo.Owner, t.repo.Name, "tags/"+r.Tag, &gh.ListOptions{PerPage: 1})
+	commit, _, err := t.client.Repositories.GetCommit(
+		ctx,
+		t.repo.Owner,
+		t.repo.Name,
+		"tags/"+r.Tag,
+		&gh.ListOptions{PerPage: 1},
+	)
 	if refused(err) && r.Draft && r.Target != "" {
-		commit, _, err = t.client.Repositories.GetCommit(ctx, t.repo.Owner, t.repo.Name, r.Target, &gh.ListOptions{PerPage: 1})
+		commit, _, err = t.client.Repositories.GetCommit(
+			ctx,
+			t.repo.Owner,
+			t.repo.Name,
+			r.Target,
+			&gh.ListOptions{PerPage: 1},
+		)
 	}
 	if err != nil {
 		return "", fmt.Errorf("worker: find the commit of a release: %w", err)

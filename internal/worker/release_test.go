@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 // asset is a wheel of a release that needs these symbols of libm.
@@ -18,7 +18,8 @@ func (s *service) tagged(name string) string {
 	return sha
 }
 
-// A release is judged by itself, and told beside the one before it; what is immutable can only be followed by another version.
+// A release is judged by itself, and told beside the one before it; what is immutable can only be
+// followed by another version.
 func TestReleaseBesideTheOneBefore(t *testing.T) {
 	s := start(t, time.Minute)
 	first := s.tagged("v1.0.0")
@@ -30,7 +31,14 @@ func TestReleaseBesideTheOneBefore(t *testing.T) {
 	m := s.gh.AddRelease(s.repo, "v1.0.1", asset("1.0.1", "pow@GLIBC_2.29", "exp@GLIBC_2.29"))
 	s.gh.Do(func() { m.Immutable, m.At = true, l.At.Add(time.Hour) })
 	s.send("release", s.gh.ReleaseEvent(s.repo, m, "published"))
-	s.judged(second, "failure", "exp", "immutable", "`v1.0.2`", "Of 2 findings, 1 was in `v1.0.0` already")
+	s.judged(
+		second,
+		"failure",
+		"exp",
+		"immutable",
+		"`v1.0.2`",
+		"Of 2 findings, 1 was in `v1.0.0` already",
+	)
 }
 
 func TestDraftReleases(t *testing.T) {
@@ -57,7 +65,8 @@ func TestDraftReleases(t *testing.T) {
 	s.gh.Do(func() { bad.State = "uploaded" })
 	s.judged(main, "failure", "pow", "This is a draft")
 
-	// Its author mends it, and then it is published: the same assets on the same commit are not judged again.
+	// Its author mends it, and then it is published: the same assets on the same commit are not
+	// judged again.
 	s.gh.Do(func() { bad.Blob = githubtest.Blob{Data: wheel("2.0.0", "pow@GLIBC_2.2.5")} })
 	s.send("release", s.gh.ReleaseEvent(s.repo, l, "edited"))
 	s.judged(main, "success")
@@ -98,7 +107,8 @@ func TestDeletedRelease(t *testing.T) {
 	})
 }
 
-// A commit has one check, whether it is looked at for a pull request, a merge group or a release: the strictest verdict stands, for as long as its subject is there.
+// A commit has one check, whether it is looked at for a pull request, a merge group or a release:
+// the strictest verdict stands, for as long as its subject is there.
 func TestStrictestVerdictOfACommit(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
@@ -124,11 +134,33 @@ func TestStrictestVerdictOfACommit(t *testing.T) {
 	branch := githubtest.GroupBranch(p)
 	group := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "checks_requested"))
-	s.send("workflow_run", s.gh.RunEvent(s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: branch, SHA: group, Event: "merge_group", Artifacts: []*githubtest.Artifact{bad("1.1.1")}}), "completed"))
+	s.send(
+		"workflow_run",
+		s.gh.RunEvent(
+			s.gh.AddRun(
+				&githubtest.Run{
+					Repo:      s.repo,
+					Head:      s.repo,
+					Branch:    branch,
+					SHA:       group,
+					Event:     "merge_group",
+					Artifacts: []*githubtest.Artifact{bad("1.1.1")},
+				},
+			),
+			"completed",
+		),
+	)
 	s.judged(group, "failure", "pow")
 	s.idle()
 	s.gh.Tag(s.repo, "v1.2.0", group)
-	s.send("release", s.gh.ReleaseEvent(s.repo, s.gh.AddRelease(s.repo, "v1.2.0", asset("1.2.0", "pow@GLIBC_2.2.5")), "published"))
+	s.send(
+		"release",
+		s.gh.ReleaseEvent(
+			s.repo,
+			s.gh.AddRelease(s.repo, "v1.2.0", asset("1.2.0", "pow@GLIBC_2.2.5")),
+			"published",
+		),
+	)
 	s.judged(group, "failure", "the merge group", "By itself: Compatible")
 	s.idle()
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "destroyed"))

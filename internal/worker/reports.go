@@ -25,13 +25,15 @@ func newReportID() string {
 	return hex.EncodeToString(b)
 }
 
-// ReportKey is under which key of the queue's blobs the report of a page lies, as the JSON of analyzer.Report.
+// ReportKey is under which key of the queue's blobs the report of a page lies, as the JSON of
+// analyzer.Report.
 func ReportKey(id string) string { return "report/" + id }
 
 // lastKey is where the id of a subject's last report stands.
 func lastKey(subject string) string { return "last/" + subject }
 
-// publish stores the report and gives its page's address; "" where no address is configured or the report is too large to keep.
+// publish stores the report and gives its page's address; "" where no address is configured or the
+// report is too large to keep.
 func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (string, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -54,7 +56,8 @@ func (t *task) publish(ctx context.Context, id string, r *analyzer.Report) (stri
 // maxProblemLines is more than any problem has to say, the logs of failed jobs aside.
 const maxProblemLines = 60
 
-// publishProblem stores why there is no report as a page of its own, and gives its address; "" where no address is configured. What the last report said stays.
+// publishProblem stores why there is no report as a page of its own, and gives its address; ""
+// where no address is configured. What the last report said stays.
 func (t *task) publishProblem(ctx context.Context, c comment.Check) (string, error) {
 	if t.Config.PublicURL == nil {
 		return "", nil
@@ -85,7 +88,8 @@ func (t *task) page(id string) string {
 	return t.Config.PublicURL.JoinPath("reports", id).String()
 }
 
-// lastReport is the newest report of a subject, with its page's address; nil when there is none (any more).
+// lastReport is the newest report of a subject, with its page's address; nil when there is none
+// (any more).
 func (t *task) lastReport(ctx context.Context, subject string) (*analyzer.Report, string, error) {
 	id, err := t.Queue.Get(ctx, lastKey(subject))
 	if err != nil || id == nil {

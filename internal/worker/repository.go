@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// removed drops the jobs of a repository that the App was taken away from. Those under way lose their lease and stop.
+// removed drops the jobs of a repository that the App was taken away from. Those under way lose
+// their lease and stop.
 func (t *task) removed(ctx context.Context) (outcome, error) {
 	entries, err := t.Queue.List(ctx, queue.Filter{Installation: t.job.Installation})
 	if err != nil {

@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// heartbeat is the longest between two looks at the lease: a suspended installation must hear no more of us within 1.5 s.
+	// heartbeat is the longest between two looks at the lease: a suspended installation must hear
+	// no more of us within 1.5 s.
 	heartbeat = time.Second
 
-	// longest is far above what downloading and judging the largest allowed artifacts takes; beyond it something hangs.
+	// longest is far above what downloading and judging the largest allowed artifacts takes; beyond
+	// it something hangs.
 	longest = 30 * time.Minute
 )
 
@@ -24,11 +26,27 @@ const (
 func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	start := w.Now()
 	job := lease.Job
-	log := w.Log.With("job", job.ID, "delivery", job.Delivery, "trigger", job.Trigger, "installation", job.Installation, "repository", job.Repository, "attempt", lease.Attempt, "sha", job.SHA)
+	log := w.Log.With(
+		"job",
+		job.ID,
+		"delivery",
+		job.Delivery,
+		"trigger",
+		job.Trigger,
+		"installation",
+		job.Installation,
+		"repository",
+		job.Repository,
+		"attempt",
+		lease.Attempt,
+		"sha",
+		job.SHA,
+	)
 	t := &task{Worker: w, lease: lease, job: job, Log: log}
 	log.Debug("job claimed")
 
-	// The job outlives neither the lease nor the service, but a stopping service ends it with a cause of its own.
+	// The job outlives neither the lease nor the service, but a stopping service ends it with a
+	// cause of its own.
 	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { cancel(errShutdown) })
 	timeout := time.AfterFunc(longest, func() { cancel(errTooLong) })
@@ -44,15 +62,28 @@ func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	timeout.Stop()
 	<-beating
 
-	how, endErr := w.end(context.WithoutCancel(ctx), t, out, err, cause) // each call of the queue has a time limit of its own
+	how, endErr := w.end(
+		context.WithoutCancel(ctx),
+		t,
+		out,
+		err,
+		cause,
+	) // each call of the queue has a time limit of its own
 	if endErr != nil && !errors.Is(endErr, queue.ErrLost) {
-		log.Warn("the end of a job could not be stored; its lease will run out", "outcome", how, "error", endErr)
+		log.Warn(
+			"the end of a job could not be stored; its lease will run out",
+			"outcome",
+			how,
+			"error",
+			endErr,
+		)
 	}
 	w.metrics.ended(job.Kind, how, w.Now().Sub(start))
 	log.Debug("job ended", "outcome", how, "took", w.Now().Sub(start).Round(time.Millisecond))
 }
 
-// beat renews the lease until ctx ends, and ends the job when the lease is lost or the job superseded.
+// beat renews the lease until ctx ends, and ends the job when the lease is lost or the job
+// superseded.
 func (w *Worker) beat(ctx context.Context, lease *queue.Lease, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.Config.Lease/3, heartbeat))
 	defer tick.Stop()
@@ -80,7 +111,12 @@ func (w *Worker) beat(ctx context.Context, lease *queue.Lease, cancel context.Ca
 }
 
 // end stores what becomes of the job. how is a word for the log and the metrics.
-func (w *Worker) end(ctx context.Context, t *task, out outcome, err, cause error) (how string, _ error) {
+func (w *Worker) end(
+	ctx context.Context,
+	t *task,
+	out outcome,
+	err, cause error,
+) (how string, _ error) {
 	lease := t.lease
 	for _, e := range []error{err, cause} {
 		switch {
@@ -98,7 +134,13 @@ func (w *Worker) end(ctx context.Context, t *task, out outcome, err, cause error
 		err = &unfit{errTooLong.Error()}
 	}
 	if err == nil && out.after > 0 {
-		t.Log.Info("job waits", "reason", out.reason, "for", out.after.Round(time.Millisecond).String())
+		t.Log.Info(
+			"job waits",
+			"reason",
+			out.reason,
+			"for",
+			out.after.Round(time.Millisecond).String(),
+		)
 		return "snoozed", lease.Snooze(ctx, out.after, out.reason)
 	}
 	if err == nil {
@@ -123,13 +165,16 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		until := w.Now().Add(fate.After)
 		t.Log.Warn("rate limit", "until", until, "reason", fate.Reason)
 		t.postpone(ctx, fate.After)
-		if l := (*github.LimitError)(nil); !errors.As(err, &l) || !l.Content { // what others have to say needs no comment, perhaps
+		if l := (*github.LimitError)(nil); !errors.As(err, &l) ||
+			!l.Content { // what others have to say needs no comment, perhaps
 			if err := w.Queue.Park(ctx, job.Installation, until); err != nil {
 				t.Log.Warn("the installation could not be parked", "error", err)
 			}
 		}
 		return "limited", lease.Snooze(ctx, fate.After, fate.Reason)
-	case fate.Kind == github.Gone && errors.Is(err, github.ErrForgotten), fate.Kind == github.Gone && t.client == nil, isToken(err) && fate.Kind == github.Gone:
+	case fate.Kind == github.Gone && errors.Is(err, github.ErrForgotten),
+		fate.Kind == github.Gone && t.client == nil,
+		isToken(err) && fate.Kind == github.Gone:
 		t.Log.Info("the installation is gone; its jobs are dropped", "error", err)
 		w.App.Forget(job.Installation)
 		return "dropped", w.Queue.DropInstallation(ctx, job.Installation)
@@ -137,7 +182,9 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		t.client.ForgetRepository(job.Repository) // it may be archived by now
 	}
 	switch {
-	case fate.Kind == github.Invalid, fate.Kind == github.Gone, fate.Kind == github.Forbidden && lease.Attempt > 2:
+	case fate.Kind == github.Invalid,
+		fate.Kind == github.Gone,
+		fate.Kind == github.Forbidden && lease.Attempt > 2:
 		t.Log.Error("job can't succeed", "error", err)
 		w.abandon(ctx, t, fate.Reason)
 		return "dead", lease.Kill(ctx, fate.Reason)
@@ -184,8 +231,8 @@ func (w *Worker) abandon(ctx context.Context, t *task, reason string) {
 	}
 }
 
-// recovered is the error that a panic is to the one job, or look, in which it happened, with its place in the log; nil for none. What the panic was about stays out of
-// everything but the log.
+// recovered is the error that a panic is to the one job, or look, in which it happened, with its
+// place in the log; nil for none. What the panic was about stays out of everything but the log.
 func recovered(log *slog.Logger, r any) error {
 	if r == nil {
 		return nil

@@ -20,12 +20,12 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/analysis"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
-	"github.com/compat-app/compat/internal/githubtest"
-	"github.com/compat-app/compat/internal/githubtest/openapi"
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/sandbox"
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 	"github.com/compat-app/compat/internal/worker"
 	"github.com/compat-app/compat/webhook"
 )
@@ -44,8 +44,14 @@ func TestMain(m *testing.M) {
 // inProcess judges in the test's process.
 type inProcess struct{ *analyzer.Analyzer }
 
-func (p inProcess) Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error) {
-	return analysis.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
+func (p inProcess) Check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+	risky func(),
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	return sandbox.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
 }
 
 // service is the whole line, from the webhook to what is posted, on a GitHub of the test's own.
@@ -88,8 +94,8 @@ func (s *service) Write(b []byte) (int, error) {
 	return s.log.Write(b)
 }
 
-// start makes a GitHub with a repository whose main branch has a clean wheel, and the service. When the test ends, what GitHub has to
-// complain of and every secret in the log are failures.
+// start makes a GitHub with a repository whose main branch has a clean wheel, and the service. When
+// the test ends, what GitHub has to complain of and every secret in the log are failures.
 func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	t.Helper()
 	t.Parallel()
@@ -97,12 +103,22 @@ func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, gh: gh, dir: t.TempDir(), wait: wait, lease: time.Minute} // so long that no busy machine loses one; who ends gives its leases back
+	s := &service{
+		t:     t,
+		gh:    gh,
+		dir:   t.TempDir(),
+		wait:  wait,
+		lease: time.Minute,
+	} // so long that no busy machine loses one; who ends gives its leases back
 	s.front = httptest.NewServer(s)
 	gh.Patience = time.Minute // a busy machine answers late
 	gh.Hook = s.front.URL + "/webhook"
 	s.inst = gh.Install("acme")
-	s.repo = gh.NewRepo(s.inst, "widget", map[string]string{"pyproject.toml": project, "README.md": "# widget\n"})
+	s.repo = gh.NewRepo(
+		s.inst,
+		"widget",
+		map[string]string{"pyproject.toml": project, "README.md": "# widget\n"},
+	)
 	gh.BranchRun(s.repo, "main", clean("1.0.0"))
 	for _, set := range with {
 		set(s)
@@ -137,9 +153,19 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c := &config.Service{AppID: s.gh.AppID, API: api, PublicURL: public, Lease: s.lease, Wait: s.wait, Workers: 3, WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)}}
+	c := &config.Service{
+		AppID:          s.gh.AppID,
+		API:            api,
+		PublicURL:      public,
+		Lease:          s.lease,
+		Wait:           s.wait,
+		Workers:        3,
+		WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)},
+	}
 	log := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	app, err := github.New(github.Options{AppID: c.AppID, Key: []byte(s.gh.PEM()), API: api, Log: log})
+	app, err := github.New(
+		github.Options{AppID: c.AppID, Key: []byte(s.gh.PEM()), API: api, Log: log},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -147,11 +173,22 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	q, err := queue.Open(s.t.Context(), queue.Options{Dir: s.dir, Lease: c.Lease, MaxAttempts: s.tries, Log: log})
+	q, err := queue.Open(
+		s.t.Context(),
+		queue.Options{Dir: s.dir, Lease: c.Lease, MaxAttempts: s.tries, Log: log},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	o := worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: c, Log: log, Now: s.now}
+	o := worker.Options{
+		Queue:    q,
+		App:      app,
+		Fetcher:  fetcher,
+		Analyzer: analyzer.New(rules.All()),
+		Config:   c,
+		Log:      log,
+		Now:      s.now,
+	}
 	if s.checker != nil {
 		o.Checker = s.checker(inProcess{o.Analyzer})
 	}
@@ -160,7 +197,15 @@ func (s *service) up() {
 		s.t.Fatal(err)
 	}
 	s.mu.Lock()
-	s.back = webhook.New(webhook.Options{AppID: c.AppID, Secrets: c.WebhookSecrets, Queue: q, Log: log, Report: worker.ReportPage(q, log)})
+	s.back = webhook.New(
+		webhook.Options{
+			AppID:   c.AppID,
+			Secrets: c.WebhookSecrets,
+			Queue:   q,
+			Log:     log,
+			Report:  worker.ReportPage(q, log),
+		},
+	)
 	s.mu.Unlock()
 	s.queue = q
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
@@ -200,7 +245,15 @@ func (s *service) send(event string, payload map[string]any) {
 
 func (s *service) open(branch string) *githubtest.Pull {
 	s.t.Helper()
-	p := s.gh.OpenPull(s.repo, s.repo, branch, s.gh.User("maintainer"), map[string]string{"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"packaging\",\n]", 1)})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		branch,
+		s.gh.User("maintainer"),
+		map[string]string{
+			"pyproject.toml": strings.Replace(project, "[\n]", "[\n    \"packaging\",\n]", 1),
+		},
+	)
 	s.send("pull_request", s.gh.PullEvent(p, "opened"))
 	return p
 }
@@ -226,7 +279,8 @@ func (s *service) until(what func() string) {
 func (s *service) within(patience time.Duration, what func() string) {
 	s.t.Helper()
 	var why string
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // a machine may be slow; what never happens is what fails
+	// a machine may be slow; what never happens is what fails
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if why = what(); why == "" {
 			return
 		}
@@ -234,7 +288,8 @@ func (s *service) within(patience time.Duration, what func() string) {
 	s.t.Fatal(why)
 }
 
-// concluded waits until a commit has check runs, all of them completed, and gives the newest that was not cancelled.
+// concluded waits until a commit has check runs, all of them completed, and gives the newest that
+// was not cancelled.
 func (s *service) concluded(sha string) githubtest.Check {
 	s.t.Helper()
 	var last githubtest.Check
@@ -308,20 +363,31 @@ func (s *service) oneSummary(p *githubtest.Pull) {
 	}
 }
 
-// bad is an artifact whose wheel needs what manylinux2014 doesn't have; clean is one that needs nothing of the kind.
+// bad is an artifact whose wheel needs what manylinux2014 doesn't have; clean is one that needs
+// nothing of the kind.
 func bad(version string) *githubtest.Artifact {
-	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, "pow@GLIBC_2.29")))
+	return githubtest.NewArtifact(
+		"wheels",
+		zipped(wheelName(version), wheel(version, "pow@GLIBC_2.29")),
+	)
 }
 
 func clean(version string) *githubtest.Artifact {
-	return githubtest.NewArtifact("wheels", zipped(wheelName(version), wheel(version, "pow@GLIBC_2.2.5")))
+	return githubtest.NewArtifact(
+		"wheels",
+		zipped(wheelName(version), wheel(version, "pow@GLIBC_2.2.5")),
+	)
 }
 
 const tag = "manylinux2014_x86_64"
 
 func wheelName(version string) string { return wheelFor(tag, version) }
 
-func wheelFor(tag, version string) string { return "widget-" + version + "-py3-none-" + tag + ".whl" }
+func wheelFor(
+	tag, version string,
+) string {
+	return "widget-" + version + "-py3-none-" + tag + ".whl"
+}
 
 func wheel(version string, symbols ...string) []byte { return tagged(tag, version, symbols...) }
 
@@ -344,8 +410,16 @@ func tagged(tag, version string, symbols ...string) []byte {
 		panic(err)
 	}
 	info := "widget-" + version + ".dist-info/"
-	return zipped("widget/core.so", object, info+"METADATA", []byte("Metadata-Version: 2.1\nName: widget\nVersion: "+version+"\n"),
-		info+"WHEEL", []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-"+tag+"\n"), info+"RECORD", []byte("widget/core.so,,\n"+info+"METADATA,,\n"+info+"WHEEL,,\n"+info+"RECORD,,\n"))
+	return zipped(
+		"widget/core.so",
+		object,
+		info+"METADATA",
+		[]byte("Metadata-Version: 2.1\nName: widget\nVersion: "+version+"\n"),
+		info+"WHEEL",
+		[]byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-"+tag+"\n"),
+		info+"RECORD",
+		[]byte("widget/core.so,,\n"+info+"METADATA,,\n"+info+"WHEEL,,\n"+info+"RECORD,,\n"),
+	)
 }
 
 // zipped makes a zip of names and contents in turn.

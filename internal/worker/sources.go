@@ -33,15 +33,27 @@ func (t *task) blob(ctx context.Context, sha string) (string, error) {
 	return string(data), nil
 }
 
-// content reads a file of a commit or branch. What is no file, or has over a megabyte, is not there.
+// content reads a file of a commit or branch. What is no file, or has over a megabyte, is not
+// there.
 func (t *task) content(ctx context.Context, ref, path string) (string, bool, error) {
 	return t.contentOf(ctx, t.client, t.repo.Owner, t.repo.Name, ref, path)
 }
 
 // contentOf is content of any repository that a client may read; ref "" is its default branch.
-func (t *task) contentOf(ctx context.Context, c *github.Client, owner, repo, ref, path string) (string, bool, error) {
-	file, _, _, err := c.Repositories.GetContents(ctx, owner, repo, path, &gh.RepositoryContentGetOptions{Ref: ref})
-	if notFound(err) || err == nil && (file == nil || file.GetType() != "file" || file.GetSize() > maxSource) {
+func (t *task) contentOf(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo, ref, path string,
+) (string, bool, error) {
+	file, _, _, err := c.Repositories.GetContents(
+		ctx,
+		owner,
+		repo,
+		path,
+		&gh.RepositoryContentGetOptions{Ref: ref},
+	)
+	if notFound(err) ||
+		err == nil && (file == nil || file.GetType() != "file" || file.GetSize() > maxSource) {
 		return "", false, nil
 	}
 	if err != nil {
@@ -63,9 +75,14 @@ func (t *task) lines(ctx context.Context, sha, path string) (int, error) {
 	return max(1, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1), nil
 }
 
-// sources fetches the files in which the lines behind findings may stand, and the pull request's diff (number 0: none). The head of a fork is
-// read through the base repository, which has its objects.
-func (t *task) sources(ctx context.Context, sha string, number int) (map[string]string, comment.Diff, error) {
+// sources fetches the files in which the lines behind findings may stand, and the pull request's
+// diff (number 0: none). The head of a fork is read through the base repository, which has its
+// objects.
+func (t *task) sources(
+	ctx context.Context,
+	sha string,
+	number int,
+) (map[string]string, comment.Diff, error) {
 	tree, _, err := t.client.Git.GetTree(ctx, t.repo.Owner, t.repo.Name, sha, true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("worker: list the head's files: %w", err)
@@ -104,7 +121,8 @@ func (t *task) sources(ctx context.Context, sha string, number int) (map[string]
 	return files, diff, err
 }
 
-// diff is what a pull request changes: what the comparison with its base told already, where that is all of it.
+// diff is what a pull request changes: what the comparison with its base told already, where that
+// is all of it.
 func (t *task) diff(ctx context.Context, number int) (comment.Diff, error) {
 	var changed []comment.DiffFile
 	if t.compared != nil && len(t.compared.Files) < maxCompared {
@@ -115,7 +133,13 @@ func (t *task) diff(ctx context.Context, number int) (comment.Diff, error) {
 	}
 	o := &gh.ListOptions{PerPage: 100}
 	for range maxDiffPages {
-		page, resp, err := t.client.PullRequests.ListFiles(ctx, t.repo.Owner, t.repo.Name, number, o)
+		page, resp, err := t.client.PullRequests.ListFiles(
+			ctx,
+			t.repo.Owner,
+			t.repo.Name,
+			number,
+			o,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("worker: list the files of #%d: %w", number, err)
 		}

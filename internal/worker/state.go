@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/comment"
 )
 
-// state is what is kept of a subject with a check run between its jobs. Everything in it can be missing: then GitHub is asked, or work is
-// done again to the same end.
+// state is what is kept of a subject with a check run between its jobs. Everything in it can be
+// missing: then GitHub is asked, or work is done again to the same end.
 type state struct {
 	Head     string           `json:"head"`             // the commit that the rest is about
 	Open     []string         `json:"open,omitempty"`   // commits that may have an open check run of ours
@@ -45,7 +45,8 @@ type base struct {
 	Pull int    `json:"pull,omitempty"` // of a merge group: the pull request that it merges
 }
 
-// event reads the few fields of the event that the job keeps; one that keeps none leaves to as it is.
+// event reads the few fields of the event that the job keeps; one that keeps none leaves to as it
+// is.
 func (t *task) event(to any) error {
 	if len(t.job.Payload) > 0 && json.Unmarshal(t.job.Payload, to) != nil {
 		return &unfit{"the job's payload is damaged"}
@@ -95,7 +96,18 @@ func (s *state) see(sha string) {
 	if s.Head == sha {
 		return
 	}
-	*s = state{Head: sha, Owed: true, Open: s.Open, Runs: s.Runs, Silent: s.Silent, Told: s.Told, Base: s.Base, Updated: s.Updated, Job: s.Job, blank: s.blank}
+	*s = state{
+		Head:    sha,
+		Owed:    true,
+		Open:    s.Open,
+		Runs:    s.Runs,
+		Silent:  s.Silent,
+		Told:    s.Told,
+		Base:    s.Base,
+		Updated: s.Updated,
+		Job:     s.Job,
+		blank:   s.blank,
+	}
 }
 
 // ask notes that a person wants the head judged again, once for each nonce.
@@ -120,7 +132,8 @@ func (s *state) opened(sha string) (fresh bool) {
 	return true
 }
 
-// take gives the run of a commit, to be written on. What is saved after it no longer has it: if that write is cut short, the next try looks.
+// take gives the run of a commit, to be written on. What is saved after it no longer has it: if
+// that write is cut short, the next try looks.
 func (s *state) take(sha string) comment.Run {
 	id := s.Runs[sha]
 	delete(s.Runs, sha)

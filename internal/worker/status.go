@@ -9,7 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// status tells the verdict on the pull request, what its job does or waits for, and what was accepted in it.
+// status tells the verdict on the pull request, what its job does or waits for, and what was
+// accepted in it.
 func (t *task) status(ctx context.Context, r *request, _ string) (reaction, error) {
 	key := t.pullKey(r.Number)
 	var last standing
@@ -18,7 +19,12 @@ func (t *task) status(ctx context.Context, r *request, _ string) (reaction, erro
 	}
 	said := comment.Standing{}
 	if last.Conclusion != "" {
-		said = comment.Standing{SHA: last.SHA, Conclusion: last.Conclusion, Title: last.Title, DetailsURL: last.Page}
+		said = comment.Standing{
+			SHA:        last.SHA,
+			Conclusion: last.Conclusion,
+			Title:      last.Title,
+			DetailsURL: last.Page,
+		}
 	}
 	entry, err := t.Queue.Show(ctx, key)
 	switch {
@@ -36,7 +42,10 @@ func (t *task) status(ctx context.Context, r *request, _ string) (reaction, erro
 	}
 	accepted, err := t.acceptedIn(ctx, key)
 	for _, a := range accepted {
-		said.Accepted = append(said.Accepted, comment.Taken{What: a.What, Because: a.Because, By: a.By, On: a.On, Until: a.Until})
+		said.Accepted = append(
+			said.Accepted,
+			comment.Taken{What: a.What, Because: a.Because, By: a.By, On: a.On, Until: a.Until},
+		)
 	}
 	return reaction{emoji: thumbsUp, reply: comment.Status(said)}, err
 }

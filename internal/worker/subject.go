@@ -22,10 +22,12 @@ const (
 	judgingTitle   = "Judging the artifacts"
 	judgingSummary = "The artifacts are here and are being judged.\n"
 
-	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late: upload and list are different systems.
+	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late:
+	// upload and list are different systems.
 	emptyFor = 5 * time.Minute
 
-	// emptyAfterFailure is the same for a run that failed: it seldom uploads anything, and its author waits for the reason.
+	// emptyAfterFailure is the same for a run that failed: it seldom uploads anything, and its
+	// author waits for the reason.
 	emptyAfterFailure = time.Minute
 
 	// slowPoll is a safety net: an event wakes a waiting job long before, unless GitHub lost it.
@@ -33,17 +35,23 @@ const (
 	fastPoll = 30 * time.Second
 )
 
-// subject is what a check run is about: the head of a pull request, of a merge group, or the commit of a release.
+// subject is what a check run is about: the head of a pull request, of a merge group, or the commit
+// of a release.
 type subject struct {
-	sha     string
-	name    string // for people
-	base    base   // its Ref has the configuration
-	find    func(ctx context.Context, c *config.Repository) (*artifact.Found, error)
-	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error) // what the base has; nil: everything is new
-	current func(ctx context.Context) (bool, error)                                                        // false: there is a newer head; nil: there never is
-	fork    bool                                                                                           // its head is in another repository
-	origin  int64                                                                                          // id of that repository; 0 where it is gone
-	number  int                                                                                            // of the pull request; 0: there is no conversation
+	sha  string
+	name string // for people
+	base base   // its Ref has the configuration
+	find func(ctx context.Context, c *config.Repository) (*artifact.Found, error)
+	// what the base has; nil: everything is new
+	compare func(ctx context.Context, c *config.Repository, like *artifact.Found) (*artifact.Found, error)
+	// false: there is a newer head; nil: there never is
+	current func(ctx context.Context) (bool, error)
+	// its head is in another repository
+	fork bool
+	// id of that repository; 0 where it is gone
+	origin int64
+	// of the pull request; 0: there is no conversation
+	number  int
 	release bool
 	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
 	settle  time.Duration                 // the list of artifacts must have stood still for so long
@@ -63,7 +71,19 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		if out, err := t.posted(ctx, s.sha); err != nil || out {
 			return err
 		}
-		return t.conclude(ctx, s, verdict{ext: t.external(s.sha, "failed", t.job.ID), check: comment.Render(comment.Input{Problem: comment.Failed(strings.TrimRight(reason, ".")), SHA: s.sha})})
+		return t.conclude(
+			ctx,
+			s,
+			verdict{
+				ext: t.external(s.sha, "failed", t.job.ID),
+				check: comment.Render(
+					comment.Input{
+						Problem: comment.Failed(strings.TrimRight(reason, ".")),
+						SHA:     s.sha,
+					},
+				),
+			},
+		)
 	}
 	var run comment.Run
 	if st.Owed {
@@ -123,7 +143,8 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 		return done, nil
 	}
 	if !st.Owed {
-		// What it says next it may have said before, and a run that is concluded is never written again: the turn tells them apart.
+		// What it says next it may have said before, and a run that is concluded is never written
+		// again: the turn tells them apart.
 		st.Owed = true
 		st.Turn++
 		ext = t.external(s.sha, "found", found.Key, set.digest, acceptDigest(accepted))
@@ -140,7 +161,12 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	}
 	if left := min(late, min(runsLag, t.Config.Wait)-t.Now().Sub(st.Gap)); late > 0 && left > 0 {
 		st.Polls++
-		return later(min(left, time.Second<<min(st.Polls, 4)), fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why)), t.save(ctx)
+		return later(
+				min(left, time.Second<<min(st.Polls, 4)),
+				fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why),
+			), t.save(
+				ctx,
+			)
 	}
 	if yields, err := t.yields(ctx, s); err != nil || yields {
 		return done, err
@@ -148,7 +174,8 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	return t.verdict(ctx, s, run, ext, found, set, accepted, gaps)
 }
 
-// posted says whether the check run of the verdict that an earlier try was posting is concluded. It then stands, whatever becomes of the job.
+// posted says whether the check run of the verdict that an earlier try was posting is concluded. It
+// then stands, whatever becomes of the job.
 func (t *task) posted(ctx context.Context, sha string) (bool, error) {
 	if t.state.Intent == "" {
 		return false, nil
@@ -163,8 +190,8 @@ func (s subject) accepts(ctx context.Context) ([]accepted, error) {
 	return s.accept(ctx)
 }
 
-// external makes the external id of a verdict: the subject, the commit, and a digest of everything that the verdict rests on. The
-// webhook reads the subject from it.
+// external makes the external id of a verdict: the subject, the commit, and a digest of everything
+// that the verdict rests on. The webhook reads the subject from it.
 func (t *task) external(sha string, inputs ...string) string {
 	if t.state.Turn > 0 {
 		inputs = append(inputs, strconv.Itoa(t.state.Turn))
@@ -173,8 +200,8 @@ func (t *task) external(sha string, inputs ...string) string {
 	return t.job.Key + "@" + sha + "#" + hex.EncodeToString(sum[:12])
 }
 
-// start makes sure that a check run is open. What it will be about is noted first, so that a crash leaves no run behind that nobody knows. A run
-// that was noted with its id is not looked for again.
+// start makes sure that a check run is open. What it will be about is noted first, so that a crash
+// leaves no run behind that nobody knows. A run that was noted with its id is not looked for again.
 func (t *task) start(ctx context.Context, s subject, title, summary string) (comment.Run, error) {
 	st := t.state
 	if id := st.Runs[s.sha]; id != 0 {
@@ -206,14 +233,18 @@ func (t *task) start(ctx context.Context, s subject, title, summary string) (com
 	return run, t.save(ctx)
 }
 
-// forgot says that nothing is known of a subject though this isn't its first event: the queue may have lost its memory, and a run be open on the head.
+// forgot says that nothing is known of a subject though this isn't its first event: the queue may
+// have lost its memory, and a run be open on the head.
 func (t *task) forgot() bool {
-	return t.state.blank && t.job.Trigger != "pull_request.opened" && t.job.Trigger != "pull_request.synchronize"
+	return t.state.blank && t.job.Trigger != "pull_request.opened" &&
+		t.job.Trigger != "pull_request.synchronize"
 }
 
-// early says that a head has just been pushed and no workflow run of it is over: there is nothing to look for until an event says so.
+// early says that a head has just been pushed and no workflow run of it is over: there is nothing
+// to look for until an event says so.
 func (t *task) early(ctx context.Context, s subject) (bool, error) {
-	if t.job.Trigger != "pull_request.synchronize" || t.job.Nonce != "" || !t.state.Owed || !t.state.Deadline.IsZero() {
+	if t.job.Trigger != "pull_request.synchronize" || t.job.Nonce != "" || !t.state.Owed ||
+		!t.state.Deadline.IsZero() {
 		return false, nil
 	}
 	ran, err := t.Queue.Get(ctx, t.ranKey(s.sha))
@@ -224,7 +255,13 @@ func (t *task) early(ctx context.Context, s subject) (bool, error) {
 }
 
 // wait looks again later, or concludes when the deadline has passed.
-func (t *task) wait(ctx context.Context, s subject, run comment.Run, found *artifact.Found, set configuration) (outcome, error) {
+func (t *task) wait(
+	ctx context.Context,
+	s subject,
+	run comment.Run,
+	found *artifact.Found,
+	set configuration,
+) (outcome, error) {
 	st, now := t.state, t.Now()
 	if st.Deadline.IsZero() {
 		st.Deadline = now.Add(t.Config.Wait)
@@ -243,15 +280,37 @@ func (t *task) wait(ctx context.Context, s subject, run comment.Run, found *arti
 	case empty && s.release && late:
 		return done, t.problem(ctx, s, run, set, "nothing", comment.NothingToCheck())
 	case empty && (late || !s.release && now.Sub(st.Empty) >= patience):
-		return done, t.unbuilt(ctx, s, run, set, "empty", found, comment.NoArtifacts(set.repository.Artifacts))
+		return done, t.unbuilt(
+			ctx,
+			s,
+			run,
+			set,
+			"empty",
+			found,
+			comment.NoArtifacts(set.repository.Artifacts),
+		)
 	case late:
-		return done, t.unbuilt(ctx, s, run, set, "deadline", found, comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")))
+		return done, t.unbuilt(
+			ctx,
+			s,
+			run,
+			set,
+			"deadline",
+			found,
+			comment.Deadline(t.Config.Wait, strings.TrimRight(found.Reason, ".")),
+		)
 	}
 	st.Polls++
-	return later(min(t.poll(empty || s.settle > 0), st.Deadline.Sub(now)), found.Reason), t.save(ctx)
+	return later(
+			min(t.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
+			found.Reason,
+		), t.save(
+			ctx,
+		)
 }
 
-// poll is the pause before the next look. Soon after a run has ended GitHub's lists lag behind; otherwise an event will come.
+// poll is the pause before the next look. Soon after a run has ended GitHub's lists lag behind;
+// otherwise an event will come.
 func (t *task) poll(soon bool) time.Duration {
 	if !soon && !strings.HasPrefix(t.job.Trigger, "workflow_run.") {
 		return slowPoll
@@ -263,14 +322,28 @@ func (t *task) poll(soon bool) time.Duration {
 	return min(time.Second<<min(n, 5), fastPoll)
 }
 
-func (t *task) problem(ctx context.Context, s subject, run comment.Run, set configuration, what string, p *comment.Problem) error {
+func (t *task) problem(
+	ctx context.Context,
+	s subject,
+	run comment.Run,
+	set configuration,
+	what string,
+	p *comment.Problem,
+) error {
 	check := comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})
 	set.speaks(&check)
 	return t.conclude(ctx, s, verdict{run: run, ext: t.external(s.sha, what), check: check})
 }
 
-// invalid concludes with what is wrong in the configuration, at its lines where the head has the file.
-func (t *task) invalid(ctx context.Context, s subject, run comment.Run, set configuration, problems []config.Problem) error {
+// invalid concludes with what is wrong in the configuration, at its lines where the head has the
+// file.
+func (t *task) invalid(
+	ctx context.Context,
+	s subject,
+	run comment.Run,
+	set configuration,
+	problems []config.Problem,
+) error {
 	ext := t.external(s.sha, "config", set.digest)
 	if ext == t.state.Said && !t.state.Owed {
 		return nil
@@ -286,6 +359,8 @@ func (t *task) invalid(ctx context.Context, s subject, run comment.Run, set conf
 	for _, p := range problems {
 		errs = append(errs, comment.ConfigError{Line: p.Line, Key: p.Key, Message: p.Message})
 	}
-	check := comment.Render(comment.Input{Problem: comment.ConfigInvalid(set.where, errs, lines), SHA: s.sha})
+	check := comment.Render(
+		comment.Input{Problem: comment.ConfigInvalid(set.where, errs, lines), SHA: s.sha},
+	)
 	return t.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 func (s *service) reactions(c *githubtest.Comment) (out []string) {
@@ -43,7 +43,11 @@ func TestCommands(t *testing.T) {
 	if n := s.verdicts(p.HeadSHA); n != 1 {
 		t.Errorf("%d verdicts after commands that change nothing", n)
 	}
-	s.say(p, "maintainer", "/compat explain pow\n\n/compat explain symbol-version-too-new\n\n/compat help")
+	s.say(
+		p,
+		"maintainer",
+		"/compat explain pow\n\n/compat explain symbol-version-too-new\n\n/compat help",
+	)
 	s.until(func() string {
 		cs := s.bot(p)
 		for _, word := range []string{"GLIBC_2.29", "symbol-version-too-new", "/compat recheck"} {
@@ -61,9 +65,18 @@ func TestCommands(t *testing.T) {
 		return ""
 	})
 	s.want(s.concluded(p.HeadSHA), "failure")
-	s.reacts(s.say(p, "maintainer", "/compat accept `pow` because only for AlmaLinux 9 until 2999-01-01"), "+1")
+	s.reacts(
+		s.say(
+			p,
+			"maintainer",
+			"/compat accept `pow` because only for AlmaLinux 9 until 2999-01-01",
+		),
+		"+1",
+	)
 	s.until(func() string {
-		if k := s.concluded(p.HeadSHA); k.Conclusion != "success" || !strings.Contains(k.Summary, "accepted `pow`") || !strings.Contains(k.Summary, "maintainer") {
+		if k := s.concluded(p.HeadSHA); k.Conclusion != "success" ||
+			!strings.Contains(k.Summary, "accepted `pow`") ||
+			!strings.Contains(k.Summary, "maintainer") {
 			return "not accepted: " + k.Conclusion + k.Summary
 		}
 		return ""
@@ -74,7 +87,13 @@ func TestCommands(t *testing.T) {
 func TestRerunOfAForksHead(t *testing.T) {
 	s := start(t, time.Minute)
 	fork := s.gh.Fork(s.repo, "contributor")
-	p := s.gh.OpenPull(s.repo, fork, "fix", s.gh.User("contributor"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		fork,
+		"fix",
+		s.gh.User("contributor"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.send("pull_request", s.gh.PullEvent(p, "opened"))
 	s.finish(p, bad("1.1.0"))
 	k := s.concluded(p.HeadSHA)
@@ -85,7 +104,10 @@ func TestRerunOfAForksHead(t *testing.T) {
 		}
 		return ""
 	})
-	s.send("check_suite", s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", s.gh.User("maintainer")))
+	s.send(
+		"check_suite",
+		s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", s.gh.User("maintainer")),
+	)
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 3 {
 			return "check_suite.rerequested: not judged again"
@@ -100,7 +122,22 @@ func TestMergeGroup(t *testing.T) {
 	branch := githubtest.GroupBranch(p)
 	sha := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
 	s.send("merge_group", s.gh.MergeGroupEvent(p, sha, "checks_requested"))
-	s.send("workflow_run", s.gh.RunEvent(s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: branch, SHA: sha, Event: "merge_group", Artifacts: []*githubtest.Artifact{bad("1.1.0")}}), "completed"))
+	s.send(
+		"workflow_run",
+		s.gh.RunEvent(
+			s.gh.AddRun(
+				&githubtest.Run{
+					Repo:      s.repo,
+					Head:      s.repo,
+					Branch:    branch,
+					SHA:       sha,
+					Event:     "merge_group",
+					Artifacts: []*githubtest.Artifact{bad("1.1.0")},
+				},
+			),
+			"completed",
+		),
+	)
 	s.want(s.concluded(sha), "failure", "pow")
 
 	lonely := s.gh.Commit(s.repo, branch+"x", map[string]string{"b.py": "x = 1\n"})
@@ -115,7 +152,12 @@ func TestReleases(t *testing.T) {
 	}
 	open := githubtest.NewAsset(wheelName("2.0"), wheel("2.0", "pow@GLIBC_2.29"))
 	open.State = "open"
-	first := s.gh.AddRelease(s.repo, "v1", githubtest.NewAsset(wheelName("1.0"), wheel("1.0", "pow@GLIBC_2.2.5")), githubtest.NewAsset("SHA256SUMS.txt", []byte("0  x\n")))
+	first := s.gh.AddRelease(
+		s.repo,
+		"v1",
+		githubtest.NewAsset(wheelName("1.0"), wheel("1.0", "pow@GLIBC_2.2.5")),
+		githubtest.NewAsset("SHA256SUMS.txt", []byte("0  x\n")),
+	)
 	second := s.gh.AddRelease(s.repo, "v2")
 	s.send("release", s.gh.ReleaseEvent(s.repo, first, "published"))
 	s.send("release", s.gh.ReleaseEvent(s.repo, second, "published"))
@@ -141,7 +183,11 @@ func TestReleaseWithoutAssets(t *testing.T) {
 func TestGates(t *testing.T) {
 	s := start(t, 2*time.Second)
 	s.gh.Fault("actions/review-custom-gates-for-run", 3, githubtest.Fault{Status: 502})
-	s.gh.BranchRun(s.repo, "main", bad("1.0.0")) // a gate doesn't care that the base has the finding
+	s.gh.BranchRun(
+		s.repo,
+		"main",
+		bad("1.0.0"),
+	) // a gate doesn't care that the base has the finding
 	for _, c := range []struct {
 		name, want, word, report string
 		artifacts                []*githubtest.Artifact
@@ -152,9 +198,28 @@ func TestGates(t *testing.T) {
 	} {
 		var sha string
 		s.gh.Do(func() { sha = s.repo.Branches["main"] })
-		w := s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: "main", SHA: sha, Event: "push", Status: "waiting", Artifacts: c.artifacts})
+		w := s.gh.AddRun(
+			&githubtest.Run{
+				Repo:      s.repo,
+				Head:      s.repo,
+				Branch:    "main",
+				SHA:       sha,
+				Event:     "push",
+				Status:    "waiting",
+				Artifacts: c.artifacts,
+			},
+		)
 		g := s.gh.AddGate(w, "pypi")
-		s.send("deployment_protection_rule", s.gh.GateEvent(g, "https://evil.example/repos/x/y/actions/runs/"+strconv.FormatInt(w.ID, 10)+"/deployment_protection_rule"))
+		s.send(
+			"deployment_protection_rule",
+			s.gh.GateEvent(
+				g,
+				"https://evil.example/repos/x/y/actions/runs/"+strconv.FormatInt(
+					w.ID,
+					10,
+				)+"/deployment_protection_rule",
+			),
+		)
 		s.until(func() string {
 			state := ""
 			if s.gh.Do(func() { state = g.State }); state == "" {
@@ -164,7 +229,8 @@ func TestGates(t *testing.T) {
 		})
 		s.gh.Do(func() {
 			text := strings.Join(g.Comments, "\n")
-			if g.State != c.want || g.Answers != 1 || !strings.Contains(text, c.word) || utf8.RuneCountInString(text) > 1024 {
+			if g.State != c.want || g.Answers != 1 || !strings.Contains(text, c.word) ||
+				utf8.RuneCountInString(text) > 1024 {
 				t.Errorf("%s: %s %d times: %s", c.name, g.State, g.Answers, text)
 			}
 			if strings.Join(g.Reports, "\n") != c.report { // one that fails is not repeated

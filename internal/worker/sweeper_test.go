@@ -8,13 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
 	s := start(t, time.Minute)
 	s.down()
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	s.gh.Lose("workflow_run", s.gh.RunEvent(s.gh.PullRun(p, bad("1.1.0")), "completed"))
 	s.up()
@@ -60,7 +66,13 @@ func TestSweeperGoesOnWhereTheLastOneWas(t *testing.T) {
 		d := s.gh.Lose("ping", map[string]any{"zen": "x"})
 		s.gh.Do(func() { d.Code, d.At = http.StatusOK, old })
 	}
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	before := s.calls("apps/list-webhook-deliveries")
 	s.up()
@@ -73,7 +85,8 @@ func TestSweeperGoesOnWhereTheLastOneWas(t *testing.T) {
 	}
 }
 
-// A redelivery is on its way when the process ends that asked for it: the next one doesn't ask again.
+// A redelivery is on its way when the process ends that asked for it: the next one doesn't ask
+// again.
 func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
 	s := start(t, time.Hour)
 	s.down()
@@ -84,7 +97,13 @@ func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
 	}))
 	defer way.Close()
 	s.gh.Hook = way.URL + "/webhook"
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	s.up()
 	at := s.swept("")
@@ -103,13 +122,24 @@ func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
 	}
 }
 
-// GitHub breaks down over the question: the delivery is asked for again a little later, when GitHub's list shows no new attempt.
+// GitHub breaks down over the question: the delivery is asked for again a little later, when
+// GitHub's list shows no new attempt.
 func TestSweeperAsksAgainWhereGitHubDidNotAnswer(t *testing.T) {
 	s := start(t, time.Hour)
 	s.down()
-	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
-	s.gh.Fault("apps/redeliver-webhook-delivery", 1, githubtest.Fault{Status: http.StatusBadGateway})
+	s.gh.Fault(
+		"apps/redeliver-webhook-delivery",
+		1,
+		githubtest.Fault{Status: http.StatusBadGateway},
+	)
 	s.up()
 	s.until(func() string {
 		if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
@@ -132,7 +162,8 @@ func (s *service) forget() {
 	s.up()
 }
 
-// Nothing is left in the queue, and no event will come: open heads get their verdict all the same, in the run that was left open.
+// Nothing is left in the queue, and no event will come: open heads get their verdict all the same,
+// in the run that was left open.
 func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 	s := start(t, time.Minute)
 	stuck := s.open("stuck")
@@ -147,8 +178,20 @@ func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 	s.concluded(known.HeadSHA)
 	s.down()
 	// Its event was lost, and GitHub doesn't list it any more.
-	silent := s.gh.OpenPull(s.repo, s.repo, "silent", s.gh.User("maintainer"), map[string]string{"a.py": "x = 1\n"})
-	closed := s.gh.OpenPull(s.repo, s.repo, "closed", s.gh.User("maintainer"), map[string]string{"b.py": "x = 1\n"})
+	silent := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"silent",
+		s.gh.User("maintainer"),
+		map[string]string{"a.py": "x = 1\n"},
+	)
+	closed := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"closed",
+		s.gh.User("maintainer"),
+		map[string]string{"b.py": "x = 1\n"},
+	)
 	s.gh.Do(func() { closed.State = "closed" })
 	s.gh.PullRun(stuck, bad("1.1.0"))
 	s.gh.PullRun(silent, clean("1.1.0"))
@@ -163,7 +206,8 @@ func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// The same of merge groups that wait and of releases, which no list of pull requests has; what has a verdict, or waits for nobody, is left alone.
+// The same of merge groups that wait and of releases, which no list of pull requests has; what has
+// a verdict, or waits for nobody, is left alone.
 func TestSweeperFindsGroupsAndReleasesThatNobodyKnows(t *testing.T) {
 	s := start(t, 20*time.Second)
 	p := s.open("feature")
@@ -174,7 +218,16 @@ func TestSweeperFindsGroupsAndReleasesThatNobodyKnows(t *testing.T) {
 	s.down()
 	// Their events were lost, and GitHub doesn't list them any more.
 	group := s.gh.Commit(s.repo, githubtest.GroupBranch(p), map[string]string{"a.py": "x = 1\n"})
-	s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: githubtest.GroupBranch(p), SHA: group, Event: "merge_group", Artifacts: []*githubtest.Artifact{bad("1.1.0")}})
+	s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    githubtest.GroupBranch(p),
+			SHA:       group,
+			Event:     "merge_group",
+			Artifacts: []*githubtest.Artifact{bad("1.1.0")},
+		},
+	)
 	other := s.gh.Commit(s.repo, "gh-readonly-queues", map[string]string{"a.py": "x = 2\n"})
 	silent := s.tagged("v1.0.1")
 	s.gh.AddRelease(s.repo, "v1.0.1", asset("1.0.1", "pow@GLIBC_2.29"))

@@ -21,20 +21,24 @@ const justNow = time.Minute
 // task is one job under way, with what every kind needs.
 type task struct {
 	*Worker
-	Log      *slog.Logger // knows delivery, repository and job
-	lease    *queue.Lease
-	job      queue.Job
-	client   *github.Client
-	account  *github.Client // reads what all repositories of the installation share
-	repo     *github.Repository
-	poster   *comment.Poster
-	state    *state                                         // of a subject with a check run; nil otherwise
-	compared *gh.CommitsComparison                          // of a pull request's base and head, once it was asked for
-	own      standing                                       // of a pull request
-	giveUp   func(ctx context.Context, reason string) error // concludes what hangs on the job; nil: nothing does
+	Log     *slog.Logger // knows delivery, repository and job
+	lease   *queue.Lease
+	job     queue.Job
+	client  *github.Client
+	account *github.Client // reads what all repositories of the installation share
+	repo    *github.Repository
+	poster  *comment.Poster
+	// of a subject with a check run; nil otherwise
+	state *state
+	// of a pull request's base and head, once it was asked for
+	compared *gh.CommitsComparison
+	own      standing // of a pull request
+	// concludes what hangs on the job; nil: nothing does
+	giveUp func(ctx context.Context, reason string) error
 }
 
-// open gets the installation's client, and the repository where it is now. false: the repository isn't there for us.
+// open gets the installation's client, and the repository where it is now. false: the repository
+// isn't there for us.
 func (t *task) open(ctx context.Context) (bool, error) {
 	purpose := github.Judge
 	if t.job.Kind == "deployment" {
@@ -61,11 +65,20 @@ func (t *task) open(ctx context.Context) (bool, error) {
 	}
 	t.client, t.account, t.repo = client, account, repo
 	t.Log = t.Log.With("name", repo.Owner+"/"+repo.Name)
-	t.poster = &comment.Poster{Client: client, Owner: repo.Owner, Repo: repo.Name, Bot: bot, AppID: t.App.ID(), Fence: t.fence, Log: t.Log}
+	t.poster = &comment.Poster{
+		Client: client,
+		Owner:  repo.Owner,
+		Repo:   repo.Name,
+		Bot:    bot,
+		AppID:  t.App.ID(),
+		Fence:  t.fence,
+		Log:    t.Log,
+	}
 	return true, nil
 }
 
-// missing is what becomes of a job whose subject GitHub doesn't show: right after the event it may come, later it is gone.
+// missing is what becomes of a job whose subject GitHub doesn't show: right after the event it may
+// come, later it is gone.
 func (t *task) missing(err error) (outcome, error) {
 	if err != nil {
 		return done, err
@@ -101,7 +114,8 @@ func notFound(err error) bool {
 	return errors.As(err, &e) && e.Response != nil && e.Response.StatusCode == http.StatusNotFound
 }
 
-// refused says that GitHub won't take a write, now or later: a locked conversation, a pull request that is gone.
+// refused says that GitHub won't take a write, now or later: a locked conversation, a pull request
+// that is gone.
 func refused(err error) bool {
 	switch github.Classify(err).Kind {
 	case github.Missing, github.Gone, github.Forbidden, github.Invalid:

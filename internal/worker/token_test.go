@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/internal/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
 // asked are what the App's requests for tokens ask for: "REPOSITORIES PERMISSIONS".
@@ -39,7 +39,17 @@ func TestTokensAreNarrow(t *testing.T) {
 	s.judged(p.HeadSHA, "failure")
 	var sha string
 	s.gh.Do(func() { sha = s.repo.Branches["main"] })
-	w := s.gh.AddRun(&githubtest.Run{Repo: s.repo, Head: s.repo, Branch: "main", SHA: sha, Event: "push", Status: "waiting", Artifacts: []*githubtest.Artifact{clean("1.1.0")}})
+	w := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    "main",
+			SHA:       sha,
+			Event:     "push",
+			Status:    "waiting",
+			Artifacts: []*githubtest.Artifact{clean("1.1.0")},
+		},
+	)
 	g := s.gh.AddGate(w, "pypi")
 	s.send("deployment_protection_rule", s.gh.GateEvent(g, ""))
 	s.until(func() string {
@@ -65,7 +75,8 @@ func TestTokensAreNarrow(t *testing.T) {
 	}
 }
 
-// An installation that granted less than the App asks for by now, or another set of repositories, is served all the same.
+// An installation that granted less than the App asks for by now, or another set of repositories,
+// is served all the same.
 func TestNarrowTokensAreRefused(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Fault("apps/create-installation-access-token", 2, githubtest.Fault{Status: 422})

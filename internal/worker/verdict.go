@@ -26,7 +26,16 @@ type verdict struct {
 }
 
 // verdict judges what was found and posts it.
-func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext string, found *artifact.Found, set configuration, accepted []accepted, gaps []comment.Gap) (outcome, error) {
+func (t *task) verdict(
+	ctx context.Context,
+	s subject,
+	run comment.Run,
+	ext string,
+	found *artifact.Found,
+	set configuration,
+	accepted []accepted,
+	gaps []comment.Gap,
+) (outcome, error) {
 	st := t.state
 	if st.Intent != ext {
 		st.Intent, st.Report = ext, newReportID()
@@ -53,7 +62,19 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 	if s.release { // which is compared with another release
 		j.base = ""
 	}
-	in := comment.Input{Advice: advice, Report: j.report, Problem: j.problem, Logs: j.logs, Partial: j.partial, Gaps: gaps, FailOn: set.repository.FailOn, BaseName: j.base, SHA: s.sha, Release: s.release, Converse: s.number != 0}
+	in := comment.Input{
+		Advice:   advice,
+		Report:   j.report,
+		Problem:  j.problem,
+		Logs:     j.logs,
+		Partial:  j.partial,
+		Gaps:     gaps,
+		FailOn:   set.repository.FailOn,
+		BaseName: j.base,
+		SHA:      s.sha,
+		Release:  s.release,
+		Converse: s.number != 0,
+	}
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		if v.page, err = t.publish(ctx, st.Report, j.report); err != nil {
@@ -68,7 +89,15 @@ func (t *task) verdict(ctx context.Context, s subject, run comment.Run, ext stri
 	}
 	v.check = comment.Render(in)
 	set.speaks(&v.check)
-	t.Log.Info("judged", "conclusion", v.check.Conclusion, "title", v.check.Title, "took", j.took.Round(time.Millisecond).String())
+	t.Log.Info(
+		"judged",
+		"conclusion",
+		v.check.Conclusion,
+		"title",
+		v.check.Title,
+		"took",
+		j.took.Round(time.Millisecond).String(),
+	)
 	return done, t.conclude(ctx, s, v)
 }
 
@@ -81,7 +110,8 @@ func anyNew(r *analyzer.Report) bool {
 	return false
 }
 
-// conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks first, so all of it may be repeated.
+// conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks
+// first, so all of it may be repeated.
 func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	defer t.stage("post")()
 	st := t.state
@@ -119,7 +149,13 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
-	now := standing{SHA: s.sha, Name: s.name, Conclusion: own.Conclusion, Title: own.Title, Page: v.page}
+	now := standing{
+		SHA:        s.sha,
+		Name:       s.name,
+		Conclusion: own.Conclusion,
+		Title:      own.Title,
+		Page:       v.page,
+	}
 	if now != t.own {
 		if err := t.stand(ctx, now); err != nil {
 			return err
@@ -130,7 +166,8 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 	return t.save(ctx)
 }
 
-// alone takes the subject's open run to write on it. It is alone unless another subject has the same commit: its verdict may stand there.
+// alone takes the subject's open run to write on it. It is alone unless another subject has the
+// same commit: its verdict may stand there.
 func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
 	run := t.state.take(s.sha)
 	if !run.Alone {
@@ -141,13 +178,18 @@ func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
 	return run, err
 }
 
-// overruling is another subject's verdict on the commit that is stricter than this one; nil: there is none.
-func (t *task) overruling(ctx context.Context, s subject, conclusion string) (*comment.Peer, error) {
+// overruling is another subject's verdict on the commit that is stricter than this one; nil: there
+// is none.
+func (t *task) overruling(
+	ctx context.Context,
+	s subject,
+	conclusion string,
+) (*comment.Peer, error) {
 	return t.stricter(ctx, s.sha, conclusion)
 }
 
-// converse says in the pull request what is to be said there. A conversation that takes no more words (locked, gone) is no failure: the
-// check run has said it all.
+// converse says in the pull request what is to be said there. A conversation that takes no more
+// words (locked, gone) is no failure: the check run has said it all.
 func (t *task) converse(ctx context.Context, s subject, v verdict) error {
 	st, speaks := t.state, len(v.check.Review) > 0 || v.check.Create && v.check.Sticky != ""
 	if st.Silent && !speaks || v.check.Sticky == "" && v.report == nil {
@@ -197,7 +239,11 @@ func (t *task) converse(ctx context.Context, s subject, v verdict) error {
 
 // told is a digest of what a verdict says in a conversation.
 func (v verdict) told() string {
-	parts := []string{v.check.Sticky, strconv.FormatBool(v.check.Create), strconv.FormatBool(v.report == nil)}
+	parts := []string{
+		v.check.Sticky,
+		strconv.FormatBool(v.check.Create),
+		strconv.FormatBool(v.report == nil),
+	}
 	for _, c := range v.check.Review {
 		parts = append(parts, c.Fingerprint)
 	}

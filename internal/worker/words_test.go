@@ -72,7 +72,8 @@ func TestPolls(t *testing.T) {
 func TestExternalIDHoldsWhatTheVerdictRestsOn(t *testing.T) {
 	task := &task{job: queue.Job{Key: "pull/5/3"}, state: &state{}}
 	first := task.external("abc", "found", "key", "config")
-	if !strings.HasPrefix(first, "pull/5/3@abc#") || task.external("abc", "found", "key", "config") != first {
+	if !strings.HasPrefix(first, "pull/5/3@abc#") ||
+		task.external("abc", "found", "key", "config") != first {
 		t.Errorf("external id %q", first)
 	}
 	seen := map[string]bool{first: true}

@@ -1,11 +1,15 @@
-// Package worker does the jobs that the webhook stored: it looks at GitHub, fetches artifacts, has them judged and posts what was found.
+// Package worker does the jobs that the webhook stored: it looks at GitHub, fetches artifacts, has
+// them judged and posts what was found.
 //
-// A job names a subject (a pull request, a release …), never a step. Handling it means to compare what GitHub shows now with what should be there
-// and to do what is missing, so any job may run twice, late, or again after a crash. A worker holds its job under a lease that a heartbeat
-// renews; when the lease is lost or a newer job of the subject has come, the job's context ends, and the fence before each write lets nothing through.
+// A job names a subject (a pull request, a release …), never a step. Handling it means to compare
+// what GitHub shows now with what should be there and to do what is missing, so any job may run
+// twice, late, or again after a crash. A worker holds its job under a lease that a heartbeat
+// renews; when the lease is lost or a newer job of the subject has come, the job's context ends,
+// and the fence before each write lets nothing through.
 //
-// How a job ends is its outcome: done, snoozed until there may be something new, parked with its installation while a rate limit
-// lasts, tried again, or dead. The file of a kind (pull.go, release.go …) says what is done; run.go what becomes of its errors.
+// How a job ends is its outcome: done, snoozed until there may be something new, parked with its
+// installation while a rate limit lasts, tried again, or dead. The file of a kind (pull.go,
+// release.go …) says what is done; run.go what becomes of its errors.
 //
 //	w, err := worker.New(worker.Options{Queue: q, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: service, Log: log})
 //	err = w.Run(ctx) // until ctx ends and every lease is given back
@@ -22,7 +26,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
-	"github.com/compat-app/compat/analyzer/stack"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
@@ -36,24 +40,34 @@ type Options struct {
 	App      *github.App
 	Fetcher  *artifact.Fetcher
 	Analyzer *analyzer.Analyzer
-	Checker  Checker      // nil = the Analyzer, in this process
-	Source   stack.Source // nil = the embedded history, and the reports say that no index was configured
-	Scratch  func(size int64) (unpack.Scratch, error)
-	Config   *config.Service
-	Version  string // of the tool, for reports
-	Log      *slog.Logger
-	Metrics  prometheus.Registerer // nil = none
-	Now      func() time.Time      // nil = time.Now
+	Checker  Checker // nil = the Analyzer, in this process
+	// nil = the embedded history, and the reports say that no index was configured
+	Source  packages.Source
+	Scratch func(size int64) (unpack.Scratch, error)
+	Config  *config.Service
+	Version string // of the tool, for reports
+	Log     *slog.Logger
+	Metrics prometheus.Registerer // nil = none
+	Now     func() time.Time      // nil = time.Now
 }
 
-// analyses at once, in one process: each holds decompressed objects, and an artifact is the choice of whoever opened the pull request. Two
-// leave room on a small machine; the other workers wait for GitHub meanwhile.
+// analyses at once, in one process: each holds decompressed objects, and an artifact is the choice
+// of whoever opened the pull request. Two leave room on a small machine; the other workers wait for
+// GitHub meanwhile.
 const analyses = 2
 
-// Checker judges artifacts, whose Content is an *os.File each. *analysis.Runner does, in a process of its own.
+// Checker judges artifacts, whose Content is an *os.File each. *analysis.Runner does, in a process
+// of its own.
 type Checker interface {
-	// Check is analysis.Judge. It calls risky once when the analysis begins to take so much that it may end this process.
-	Check(ctx context.Context, inputs []analyzer.Input, o analyzer.Options, diagnoses []buildlog.Diagnosis, risky func()) (*analyzer.Report, []buildlog.Diagnosis, error)
+	// Check is analysis.Judge. It calls risky once when the analysis begins to take so much that it
+	// may end this process.
+	Check(
+		ctx context.Context,
+		inputs []analyzer.Input,
+		o analyzer.Options,
+		diagnoses []buildlog.Diagnosis,
+		risky func(),
+	) (*analyzer.Report, []buildlog.Diagnosis, error)
 }
 
 // Worker runs jobs. One Run at a time.
@@ -79,11 +93,15 @@ func New(o Options) (*Worker, error) {
 	if o.Checker == nil {
 		o.Checker = inProcess{o.Analyzer}
 	}
-	return &Worker{Options: o, metrics: newMetrics(o.Metrics, o.Queue), slots: make(chan struct{}, analyses)}, nil
+	return &Worker{
+		Options: o,
+		metrics: newMetrics(o.Metrics, o.Queue),
+		slots:   make(chan struct{}, analyses),
+	}, nil
 }
 
-// Run takes jobs with as many workers as configured until ctx ends. It returns when every job under way has stopped and its
-// lease is given back, some seconds later at most.
+// Run takes jobs with as many workers as configured until ctx ends. It returns when every job under
+// way has stopped and its lease is given back, some seconds later at most.
 func (w *Worker) Run(ctx context.Context) error {
 	var wait sync.WaitGroup
 	for range w.Config.Workers {

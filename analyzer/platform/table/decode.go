@@ -55,7 +55,12 @@ func (d *decoder) line(line string) error {
 	case word == "column" && len(f) >= 2:
 		d.set.Columns = append(d.set.Columns, Column{Name: f[0], Glibc: f[1], From: f[2:]})
 	case word == "library" && len(f) == 3:
-		d.lib = &Library{SONAME: f[0], Package: f[1], Base: f[2] == "base", In: make([]Facts, len(d.set.Columns))}
+		d.lib = &Library{
+			SONAME:  f[0],
+			Package: f[1],
+			Base:    f[2] == "base",
+			In:      make([]Facts, len(d.set.Columns)),
+		}
 		d.codes = new([]Row)
 		d.set.Libraries = append(d.set.Libraries, d.lib)
 	case word == "in" && len(f) >= 3:
@@ -79,7 +84,15 @@ func (d *decoder) line(line string) error {
 		if err1 != nil || err2 != nil {
 			return fmt.Errorf("columns %q %q are no hexadecimal masks", f[2], f[3])
 		}
-		*d.codes = append(*d.codes, Row{Node: undash(f[0]), Kind: undash(f[1]), Present: uint16(present), Hidden: uint16(hidden)})
+		*d.codes = append(
+			*d.codes,
+			Row{
+				Node:    undash(f[0]),
+				Kind:    undash(f[1]),
+				Present: uint16(present),
+				Hidden:  uint16(hidden),
+			},
+		)
 	default:
 		return fmt.Errorf("unknown line %q", word)
 	}
@@ -96,7 +109,13 @@ func rows(names *Names, codes []Row, text string) ([]Row, error) {
 	flush := func() error {
 		name += step
 		if name >= names.Len() || n >= len(codes) {
-			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, names.Len(), n, len(codes))
+			return fmt.Errorf(
+				"row points to name %d of %d, code %d of %d",
+				name,
+				names.Len(),
+				n,
+				len(codes),
+			)
 		}
 		r := codes[n]
 		r.Name = names.At(name)
@@ -135,7 +154,9 @@ func expand(data []byte) (string, error) {
 	}
 	var b strings.Builder
 	if len(data) > 4 {
-		b.Grow(int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20))) // the length of the text, which gzip ends with
+		b.Grow(
+			int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20)),
+		) // the length of the text, which gzip ends with
 	}
 	if _, err := io.Copy(&b, r); err != nil {
 		return "", err

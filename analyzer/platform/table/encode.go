@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Encode writes the sets: the shared name list as text, and one gzip file per architecture. The same sets always give the
-// same bytes. header lines are written as comments at the top of the name list.
+// Encode writes the sets: the shared name list as text, and one gzip file per architecture. The
+// same sets always give the same bytes. header lines are written as comments at the top of the name
+// list.
 func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byte, err error) {
 	seen := map[string]bool{}
 	for _, s := range sets {
@@ -42,8 +43,9 @@ func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byt
 	return []byte(b.String()), byArch, nil
 }
 
-// encodeSet writes lines of space-separated words. Rows of a library are one line of "delta.code" words: the step in the name list
-// from the row before, and an index into the library's "code" lines (node, kind, present and hidden columns).
+// encodeSet writes lines of space-separated words. Rows of a library are one line of "delta.code"
+// words: the step in the name list from the row before, and an index into the library's "code"
+// lines (node, kind, present and hidden columns).
 func encodeSet(s *Set, id map[string]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "arch %s\n", s.Arch)
@@ -58,7 +60,13 @@ func encodeSet(s *Set, id map[string]int) string {
 		fmt.Fprintf(&b, "library %s %s %s\n", l.SONAME, l.Package, base)
 		for i, f := range l.In {
 			if f.Present {
-				fmt.Fprintf(&b, "in %d needed %s nodes %s\n", i, strings.Join(f.Needed, " "), strings.Join(f.Nodes, " "))
+				fmt.Fprintf(
+					&b,
+					"in %d needed %s nodes %s\n",
+					i,
+					strings.Join(f.Needed, " "),
+					strings.Join(f.Nodes, " "),
+				)
 			}
 		}
 		codes := map[string]int{}

@@ -19,7 +19,11 @@ func NewNames(text string) *Names {
 		}
 		from += n + 1
 	}
-	l := &Names{text: text, ends: make([]uint32, 0, strings.Count(text[from:], "\n")), from: uint32(from)}
+	l := &Names{
+		text: text,
+		ends: make([]uint32, 0, strings.Count(text[from:], "\n")),
+		from: uint32(from),
+	}
 	for at := from; ; {
 		n := strings.IndexByte(text[at:], '\n')
 		if n < 0 {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// CompareNodes orders version nodes: no version first, then by family (GLIBC_, GLIBCXX_ …), then by number, where 2.9 stands before
-// 2.10; names without a number (GLIBC_PRIVATE, CXXABI_TM_1) stand behind those with one.
+// CompareNodes orders version nodes: no version first, then by family (GLIBC_, GLIBCXX_ …), then by
+// number, where 2.9 stands before 2.10; names without a number (GLIBC_PRIVATE, CXXABI_TM_1) stand
+// behind those with one.
 func CompareNodes(a, b string) int {
 	familyA, restA := split(a)
 	familyB, restB := split(b)

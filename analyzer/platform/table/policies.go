@@ -14,13 +14,15 @@ type Policy struct {
 	Name     string   `json:"name"`
 	Aliases  []string `json:"aliases"`
 	Priority int      `json:"priority"`
-	// Versions: architecture, then family ("GLIBCXX"), then the allowed nodes without the family ("3.4.19").
+	// Versions: architecture, then family ("GLIBCXX"), then the allowed nodes without the family
+	// ("3.4.19").
 	Versions  map[string]map[string][]string `json:"symbol_versions"`
 	Whitelist []string                       `json:"lib_whitelist"`
 	Blacklist map[string][]string            `json:"blacklist"`
 }
 
-// EncodePolicies writes the policies as lines of words, after one that names all architectures. The same policies always give the same bytes.
+// EncodePolicies writes the policies as lines of words, after one that names all architectures. The
+// same policies always give the same bytes.
 func EncodePolicies(list []*Policy) []byte {
 	var b bytes.Buffer
 	line := func(words ...string) { b.WriteString(strings.Join(words, " ") + "\n") }
@@ -53,7 +55,8 @@ func PolicyArchitectures(text string) []string {
 	return strings.Fields(strings.TrimPrefix(line, "architectures"))
 }
 
-// DecodePolicies reads the policies for one architecture: Versions holds no other, and policies without it are left out.
+// DecodePolicies reads the policies for one architecture: Versions holds no other, and policies
+// without it are left out.
 func DecodePolicies(text, arch string) ([]*Policy, error) {
 	var list []*Policy
 	for line := range strings.Lines(text) {
@@ -70,7 +73,16 @@ func DecodePolicies(text, arch string) ([]*Policy, error) {
 			if err != nil {
 				return nil, fmt.Errorf("policy %s: %w", f[0], err)
 			}
-			list = append(list, &Policy{Name: f[0], Priority: priority, Aliases: f[2:], Versions: map[string]map[string][]string{}, Blacklist: map[string][]string{}})
+			list = append(
+				list,
+				&Policy{
+					Name:      f[0],
+					Priority:  priority,
+					Aliases:   f[2:],
+					Versions:  map[string]map[string][]string{},
+					Blacklist: map[string][]string{},
+				},
+			)
 			continue
 		case len(list) == 0:
 			return nil, fmt.Errorf("%q before a policy", word)

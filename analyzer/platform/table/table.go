@@ -1,9 +1,11 @@
-// Package table is the compact form of "which library exports which symbol at which version, and where": the embedded
-// data of package platform. Its generator writes it, platform reads it; nobody else needs it.
+// Package table is the compact form of "which library exports which symbol at which version, and
+// where": the embedded data of package platform. Its generator writes it, platform reads it; nobody
+// else needs it.
 //
-// One Set holds one architecture, or one architecture with musl ("x86_64-musl"). It has columns (a column is one system that was read: debian11, debian12 …), libraries, and
-// for each library rows: symbol, version node, and in which columns it is there and hidden. Symbol names lie in one list that
-// all architectures share, because names are most of the bytes and nearly the same everywhere.
+// One Set holds one architecture, or one architecture with musl ("x86_64-musl"). It has columns (a
+// column is one system that was read: debian11, debian12 …), libraries, and for each library rows:
+// symbol, version node, and in which columns it is there and hidden. Symbol names lie in one list
+// that all architectures share, because names are most of the bytes and nearly the same everywhere.
 package table
 
 import "sync"
@@ -28,14 +30,16 @@ type Library struct {
 	Package string // the distribution's package that brings it, in the newest column that has it
 	Base    bool   // part of a small image with python
 	In      []Facts
-	Rows    []Row // by name, then by version node, oldest first; of a decoded library not before Read
+	// by name, then by version node, oldest first; of a decoded library not before Read
+	Rows []Row
 
 	once sync.Once
 	read func() ([]Row, error) // nil: Rows are there
 	err  error
 }
 
-// Read gives the rows. Those of a decoded library are decoded with the first call: of hundreds of libraries a check asks a few.
+// Read gives the rows. Those of a decoded library are decoded with the first call: of hundreds of
+// libraries a check asks a few.
 func (l *Library) Read() ([]Row, error) {
 	l.once.Do(func() {
 		if l.read != nil {

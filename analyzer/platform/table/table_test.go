@@ -9,15 +9,36 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	want := &Set{
-		Arch:    "x86_64",
-		Columns: []Column{{Name: "debian11", Glibc: "2.31", From: []string{"libc6=2.31-13"}}, {Name: "debian12", Glibc: "2.36", From: []string{"libc6=2.36-9"}}},
+		Arch: "x86_64",
+		Columns: []Column{
+			{Name: "debian11", Glibc: "2.31", From: []string{"libc6=2.31-13"}},
+			{Name: "debian12", Glibc: "2.36", From: []string{"libc6=2.36-9"}},
+		},
 		Libraries: []*Library{
 			{SONAME: "libdl.so.2", Package: "libc6", Base: true,
-				In:   []Facts{{Present: true, Needed: []string{"libc.so.6"}, Nodes: []string{"GLIBC_2.2.5"}}, {Present: true, Nodes: []string{"GLIBC_2.2.5"}}},
-				Rows: []Row{{Name: "dlopen", Node: "GLIBC_2.2.5", Kind: "func", Present: 1}, {Name: "dlsym", Node: "GLIBC_2.2.5", Kind: "func", Present: 1, Hidden: 1}}},
-			{SONAME: "libempty.so.1", Package: "libempty1", In: []Facts{{}, {Present: true}}, Rows: []Row{}},
-			{SONAME: "libz.so.1", Package: "zlib1g", In: []Facts{{}, {Present: true, Needed: []string{"libc.so.6"}}},
-				Rows: []Row{{Name: "adler32", Kind: "func", Present: 2}, {Name: "zzz", Kind: "object", Present: 2}}},
+				In: []Facts{
+					{Present: true, Needed: []string{"libc.so.6"}, Nodes: []string{"GLIBC_2.2.5"}},
+					{Present: true, Nodes: []string{"GLIBC_2.2.5"}},
+				},
+				Rows: []Row{
+					{Name: "dlopen", Node: "GLIBC_2.2.5", Kind: "func", Present: 1},
+					{Name: "dlsym", Node: "GLIBC_2.2.5", Kind: "func", Present: 1, Hidden: 1},
+				}},
+			{
+				SONAME:  "libempty.so.1",
+				Package: "libempty1",
+				In:      []Facts{{}, {Present: true}},
+				Rows:    []Row{},
+			},
+			{
+				SONAME:  "libz.so.1",
+				Package: "zlib1g",
+				In:      []Facts{{}, {Present: true, Needed: []string{"libc.so.6"}}},
+				Rows: []Row{
+					{Name: "adler32", Kind: "func", Present: 2},
+					{Name: "zzz", Kind: "object", Present: 2},
+				},
+			},
 		},
 	}
 	names, byArch, err := Encode([]string{"made by a test"}, []*Set{want})
@@ -68,9 +89,25 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	old := &Policy{Name: "manylinux_2_5", Priority: 100, Aliases: []string{"manylinux1"}, Whitelist: []string{"libc.so.6", "libm.so.6"}, Blacklist: map[string][]string{"libz.so.1": {"_dist_code", "bi_windup"}},
-		Versions: map[string]map[string][]string{"i686": {"GLIBC": {"2.0"}}, "x86_64": {"GLIBC": {"2.2.5", "2.3"}, "GCC": {}}}}
-	musl := &Policy{Name: "musllinux_1_2", Priority: 90, Aliases: []string{}, Whitelist: []string{"libc.so"}, Blacklist: map[string][]string{}, Versions: map[string]map[string][]string{"x86_64": {}}}
+	old := &Policy{
+		Name:      "manylinux_2_5",
+		Priority:  100,
+		Aliases:   []string{"manylinux1"},
+		Whitelist: []string{"libc.so.6", "libm.so.6"},
+		Blacklist: map[string][]string{"libz.so.1": {"_dist_code", "bi_windup"}},
+		Versions: map[string]map[string][]string{
+			"i686":   {"GLIBC": {"2.0"}},
+			"x86_64": {"GLIBC": {"2.2.5", "2.3"}, "GCC": {}},
+		},
+	}
+	musl := &Policy{
+		Name:      "musllinux_1_2",
+		Priority:  90,
+		Aliases:   []string{},
+		Whitelist: []string{"libc.so"},
+		Blacklist: map[string][]string{},
+		Versions:  map[string]map[string][]string{"x86_64": {}},
+	}
 	text := string(EncodePolicies([]*Policy{old, musl}))
 	if got := PolicyArchitectures(text); !slices.Equal(got, []string{"i686", "x86_64"}) {
 		t.Errorf("architectures %q", got)
@@ -92,15 +129,32 @@ func TestPolicies(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "# only a header": 0, "# header\n": 0, "a\n": 1, "# h\n# h\na\n\nb\ncut off": 3} {
-		if got := NewNames(text); got.Len() != want || want == 3 && got.At(0)+","+got.At(1)+","+got.At(2) != "a,,b" {
+		if got := NewNames(text); got.Len() != want ||
+			want == 3 && got.At(0)+","+got.At(1)+","+got.At(2) != "a,,b" {
 			t.Errorf("%q has %d names, want %d", text, got.Len(), want)
 		}
 	}
 }
 
 func TestCompareNodes(t *testing.T) {
-	order := []string{"", "CXXABI_1.3", "CXXABI_1.3.9", "CXXABI_1.3.11", "CXXABI_TM_1", "GLIBC_2.2.5", "GLIBC_2.3", "GLIBC_2.3.4", "GLIBC_2.17", "GLIBC_ABI_DT_RELR",
-		"GLIBC_PRIVATE", "GLIBCXX_3.4", "GLIBCXX_3.4.9", "GLIBCXX_3.4.10", "OPENSSL_1_1_0", "libnvJitLink.so.12"}
+	order := []string{
+		"",
+		"CXXABI_1.3",
+		"CXXABI_1.3.9",
+		"CXXABI_1.3.11",
+		"CXXABI_TM_1",
+		"GLIBC_2.2.5",
+		"GLIBC_2.3",
+		"GLIBC_2.3.4",
+		"GLIBC_2.17",
+		"GLIBC_ABI_DT_RELR",
+		"GLIBC_PRIVATE",
+		"GLIBCXX_3.4",
+		"GLIBCXX_3.4.9",
+		"GLIBCXX_3.4.10",
+		"OPENSSL_1_1_0",
+		"libnvJitLink.so.12",
+	}
 	for i, a := range order {
 		for j, b := range order {
 			if got, want := CompareNodes(a, b), cmp.Compare(i, j); got != want {

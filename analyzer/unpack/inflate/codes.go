@@ -15,7 +15,8 @@ const (
 	maxDistances = 32
 )
 
-// An entry of a table: bits 0 to 7 are how many bits its code takes, 8 to 12 how many more belong to the value, 16 to 30 the value.
+// An entry of a table: bits 0 to 7 are how many bits its code takes, 8 to 12 how many more belong
+// to the value, 16 to 30 the value.
 const (
 	literal = 1 << 31 // the value is a byte
 	odd     = 1 << 15 // neither literal nor length or distance: one of the following
@@ -29,7 +30,8 @@ const (
 	valueShift = 16
 )
 
-// symbols are the entries of literals and lengths without their codes, distance those of distances (RFC 1951, 3.2.5).
+// symbols are the entries of literals and lengths without their codes, distance those of distances
+// (RFC 1951, 3.2.5).
 var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 	for i := range 256 {
 		s[i] = literal | uint32(i)<<valueShift
@@ -56,8 +58,9 @@ var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 // lengthOrder is the order in which the lengths of the code for code lengths come.
 var lengthOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// build makes the table of a canonical code: of the symbols with these code lengths. width is what is looked up at once. A code has to be complete; one of a single symbol
-// of one bit, and none at all, are let through, as zlib does.
+// build makes the table of a canonical code: of the symbols with these code lengths. width is what
+// is looked up at once. A code has to be complete; one of a single symbol of one bit, and none at
+// all, are let through, as zlib does.
 func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint, ok bool) {
 	var count [maxCode + 1]int
 	for _, n := range lengths {

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// decode reads a block's symbols until it ends or the output is full. What the loop touches all the time is held in variables of its own, and the buffers are arrays, whose
-// lengths take no register.
+// decode reads a block's symbols until it ends or the output is full. What the loop touches all the
+// time is held in variables of its own, and the buffers are arrays, whose lengths take no register.
 func (r *Reader) decode() error {
 	const (
 		literalMask  = 1<<literalBits - 1

@@ -1,12 +1,15 @@
-// Package inflate reads DEFLATE streams (RFC 1951). Inflating is nearly all that a check of a wheel costs, and this decoder takes about half the time of those that
-// the project could have taken instead: it keeps 64 bits of input in a register, looks up to three literals between two refills, and copies matches in words.
+// Package inflate reads DEFLATE streams (RFC 1951). Inflating is nearly all that a check of a wheel
+// costs, and this decoder takes about half the time of those that the project could have taken
+// instead: it keeps 64 bits of input in a register, looks up to three literals between two refills,
+// and copies matches in words.
 //
 //	r := inflate.NewReader()
 //	r.Reset(compressed)
 //	io.Copy(w, r)
 //
-// The stream is an attacker's. A reader holds 0.5 MiB whatever it reads, every code is complete or refused before it is used, no distance leads before the beginning of
-// the stream, and each byte of input gives at most 1032 of output; how much is taken is for the caller to bound.
+// The stream is an attacker's. A reader holds 0.5 MiB whatever it reads, every code is complete or
+// refused before it is used, no distance leads before the beginning of the stream, and each byte of
+// input gives at most 1032 of output; how much is taken is for the caller to bound.
 package inflate
 
 import (
@@ -15,17 +18,20 @@ import (
 	"io"
 )
 
-// ErrCorrupt tells of input that is no DEFLATE stream. Input that ends too early is io.ErrUnexpectedEOF.
+// ErrCorrupt tells of input that is no DEFLATE stream. Input that ends too early is
+// io.ErrUnexpectedEOF.
 var ErrCorrupt = errors.New("its deflated data is damaged")
 
 const (
-	history   = 32 << 10
-	maxMatch  = 258
-	slack     = maxMatch + 16 // what one round of the loop writes at most, words being written whole
+	history  = 32 << 10
+	maxMatch = 258
+	// what one round of the loop writes at most, words being written whole
+	slack     = maxMatch + 16
 	outSize   = history + 256<<10 + slack
 	inSize    = 64 << 10
 	lookahead = 16 // bytes of input that one round of the loop looks at
-	padding   = 32 // zeros behind the end: what is looked at there, after up to 7 bytes that are in the register
+	// zeros behind the end: what is looked at there, after up to 7 bytes that are in the register
+	padding = 32
 )
 
 // Reader inflates one stream after the other. It is for one goroutine.
@@ -112,7 +118,8 @@ func (r *Reader) run() error {
 		case inCoded:
 			err = r.decode()
 		}
-		if errors.Is(err, ErrCorrupt) && r.used()+maxCode > 8*r.have && r.last { // it may be zeros behind the end that make no sense
+		if errors.Is(err, ErrCorrupt) && r.used()+maxCode > 8*r.have &&
+			r.last { // it may be zeros behind the end that make no sense
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -122,7 +129,8 @@ func (r *Reader) run() error {
 	return nil
 }
 
-// fill reads input until there is as much as one round looks at, or zeros behind the end. Bits of these must not be used: see ended.
+// fill reads input until there is as much as one round looks at, or zeros behind the end. Bits of
+// these must not be used: see ended.
 func (r *Reader) fill() error {
 	for r.have-r.pos < lookahead && !r.last {
 		if r.pos > 8 { // what is in the register may go back

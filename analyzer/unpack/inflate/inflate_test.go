@@ -12,7 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// samples are contents of several kinds: noise, text, runs, long distances, and words as in programs.
+// samples are contents of several kinds: noise, text, runs, long distances, and words as in
+// programs.
 func samples() map[string][]byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	out := map[string][]byte{"empty": {}, "one byte": {7}}
@@ -28,7 +29,13 @@ func samples() map[string][]byte {
 	out["far back"] = slicesOf(noise[:32<<10], noise[:32<<10], noise[100:400], noise[:32<<10])
 	var words []byte
 	for len(words) < 1_500_000 {
-		words = fmt.Appendf(words, "_ZN%dfoo%dE%x", rnd.IntN(30), rnd.IntN(900), rnd.IntN(1<<rnd.IntN(20)))
+		words = fmt.Appendf(
+			words,
+			"_ZN%dfoo%dE%x",
+			rnd.IntN(30),
+			rnd.IntN(900),
+			rnd.IntN(1<<rnd.IntN(20)),
+		)
 		words = append(words, noise[rnd.IntN(200):][:rnd.IntN(9)]...)
 	}
 	out["words"] = words
@@ -69,7 +76,16 @@ func TestInflatesWhatWasDeflated(t *testing.T) {
 			for kind, src := range map[string]io.Reader{"whole": bytes.NewReader(packed), "with the end": iotest.DataErrReader(bytes.NewReader(packed)), "something behind": bytes.NewReader(append(bytes.Clone(packed), "behind"...))} {
 				r.Reset(src)
 				if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%s, level %d, %s: %d of %d bytes, the same: %v, %v", name, level, kind, len(got), len(want), bytes.Equal(got, want), err)
+					t.Errorf(
+						"%s, level %d, %s: %d of %d bytes, the same: %v, %v",
+						name,
+						level,
+						kind,
+						len(got),
+						len(want),
+						bytes.Equal(got, want),
+						err,
+					)
 				}
 			}
 		}
@@ -133,7 +149,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzInflate holds the reader against that of the standard library: the same bytes, and an error where that has one.
+// FuzzInflate holds the reader against that of the standard library: the same bytes, and an error
+// where that has one.
 func FuzzInflate(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(deflated(f, 6, b[:min(len(b), 5000)]))

@@ -1,0 +1,211 @@
+package logmatch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// maxFixes is how many fixes a diagnosis keeps: those that were tried come first.
+const maxFixes = 5
+
+// Judge sums up what was seen: each diagnosis with its Analysis, the fixes of the findings that say
+// the same before its own, and the cause that now can be told. report is that of the Check that the
+// witness was in.
+func (w *Witness) Judge(report *analyzer.Report) []buildlog.Diagnosis {
+	for i := range w.diagnoses {
+		d := &w.diagnoses[i]
+		d.Analysis = w.sum(d, w.seen[i], report)
+		if d.Analysis.Verdict == buildlog.Confirmed {
+			w.adopt(d, report)
+		}
+	}
+	return w.diagnoses
+}
+
+// sum weighs the evidence of all objects and platforms.
+func (w *Witness) sum(
+	d *buildlog.Diagnosis,
+	seen []evidence,
+	report *analyzer.Report,
+) *buildlog.Analysis {
+	seen = slices.DeleteFunc(
+		seen,
+		func(e evidence) bool { // on other platforms only fixes were tried
+			return !slices.ContainsFunc(
+				report.Targets,
+				func(t analyzer.Target) bool { return t.Name == e.target },
+			)
+		},
+	)
+	if slices.ContainsFunc(seen, func(e evidence) bool { return e.exact }) {
+		seen = slices.DeleteFunc(seen, func(e evidence) bool { return !e.exact })
+	}
+	out := &buildlog.Analysis{Verdict: buildlog.Undecided, Targets: []string{}, Rules: []string{}}
+	if len(seen) == 0 {
+		w.unseen(d, out, report)
+		return out
+	}
+	worst := slices.MaxFunc(seen, func(a, b evidence) int { return int(a.state) - int(b.state) })
+	out.Why, out.Object, out.Library = worst.why, worst.object, worst.library
+	var passed []string
+	for _, e := range seen {
+		switch {
+		case e.state == bad && !e.always && !slices.Contains(out.Targets, e.target):
+			out.Targets = append(out.Targets, e.target)
+		case e.state == fine && !slices.Contains(passed, e.target):
+			passed = append(passed, e.target)
+		}
+	}
+	switch worst.state {
+	case bad:
+		out.Verdict = buildlog.Confirmed
+		out.Why += on(out.Targets)
+		if passed = slices.DeleteFunc(passed, func(t string) bool { return slices.Contains(out.Targets, t) }); len(
+			passed,
+		) > 0 {
+			out.Why += "; not so" + on(passed)
+		}
+	case fine:
+		out.Verdict = buildlog.Contradicted
+		out.Why += on(passed) + ": the log is of another environment"
+		if report.Verdict == analyzer.Unchecked {
+			out.Verdict = buildlog.Undecided
+		} else if d.Cause != buildlog.CauseBuild {
+			d.Cause = buildlog.CauseEnvironment
+		}
+	case lacks:
+		out.Verdict = buildlog.Contradicted
+		out.Why += ": the log is of another build"
+	}
+	return out
+}
+
+// unseen is a diagnosis of which no object says anything.
+func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+	for _, u := range report.Unread {
+		if d.Class == "invalid-elf" && d.Object != "" && path.Base(u.Path) == path.Base(d.Object) {
+			out.Verdict, out.Object, out.Why = buildlog.Confirmed, u.Path, fmt.Sprintf(
+				"%s can't be read here either: %s",
+				u.Path,
+				u.Reason,
+			)
+			return
+		}
+	}
+	if d.Class == "platform-tag" {
+		w.tag(d, out, report)
+		return
+	}
+	switch {
+	case d.Object != "":
+		out.Why = path.Base(d.Object) + " is not among what was given"
+	case d.Symbol != "":
+		out.Why = "nothing that was given refers to " + analyzer.Versioned(d.Symbol, d.Version)
+	case d.Version != "":
+		out.Why = "nothing that was given asks for " + d.Version
+	case d.Library != "":
+		out.Why = "nothing that was given lists " + path.Base(
+			d.Library,
+		) + ": it is opened by name when the program runs, or something else needs it"
+	default:
+		out.Why = "this can't be seen in a file"
+	}
+}
+
+// tag: a wheel that does not keep what its tag promises has a finding that says so.
+func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+	out.Why = "whether a wheel fits a machine depends on the machine's installer"
+	if d.Rule == "pip-wheel-not-supported" {
+		return
+	}
+	for i := range report.Findings {
+		if f := &report.Findings[i]; f.Severity == analyzer.Error &&
+			(f.Rule == "tag-too-high" || strings.HasPrefix(f.Rule, "symbol-version") || strings.HasPrefix(f.Rule, "abi3")) {
+			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library, f.Message
+			out.Targets, out.Rules = []string{f.Target}, []string{f.Rule}
+			return
+		}
+	}
+	out.Why = "no finding says that what was given breaks the promise of its tag"
+}
+
+// adopt takes over what the findings about the same thing say: their fixes were tried.
+func (w *Witness) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
+	if d.Cause == buildlog.CauseUnknown {
+		d.Cause = buildlog.CauseArtifact
+	}
+	var fixes []fix.Fix
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		if !same(d, f) {
+			continue
+		}
+		if !slices.Contains(d.Analysis.Rules, f.Rule) {
+			d.Analysis.Rules = append(d.Analysis.Rules, f.Rule)
+		}
+		if d.Analysis.Library == "" {
+			d.Analysis.Library = f.Library
+		}
+		fixes = merge(fixes, f.Fixes)
+	}
+	tried := func(f fix.Fix) bool {
+		return slices.ContainsFunc(
+			fixes,
+			func(t fix.Fix) bool { return t.Verified && t.Kind == f.Kind },
+		)
+	}
+	d.Fixes = merge(fixes, slices.DeleteFunc(d.Fixes, tried))
+	d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
+}
+
+// same tells whether a finding is about what a diagnosis is about. What a linker said is a link
+// rule's.
+func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
+	if f.Object != d.Analysis.Object ||
+		strings.HasPrefix(d.Class, "link-") != strings.HasPrefix(f.Rule, "link-") {
+		return false
+	}
+	switch {
+	case d.Symbol != "":
+		return (f.Symbol == d.Symbol || f.Demangled != "" && squeeze(f.Demangled) == squeeze(d.Symbol)) &&
+			(d.Version == "" || f.Version == "" || f.Version == d.Version)
+	case d.Version != "":
+		return f.Version == d.Version
+	case d.Library != "":
+		return strings.HasSuffix(f.Rule, "library-not-found") &&
+			path.Base(f.Library) == path.Base(d.Library)
+	}
+	return false
+}
+
+// merge adds fixes that are not there yet; one that is there verified stands for one that is not.
+func merge(have, more []fix.Fix) []fix.Fix {
+	for _, m := range more {
+		if !slices.ContainsFunc(have, func(h fix.Fix) bool {
+			return h.Kind == m.Kind &&
+				(m.Command != "" && h.Command == m.Command || m.Command == "" && h.Title == m.Title)
+		}) {
+			have = append(have, m)
+		}
+	}
+	return have
+}
+
+// on names some platforms.
+func on(targets []string) string {
+	const most = 3
+	if len(targets) == 0 {
+		return ""
+	}
+	s := " on " + strings.Join(targets[:min(len(targets), most)], ", ")
+	if more := len(targets) - most; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}

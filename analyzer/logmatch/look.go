@@ -1,0 +1,445 @@
+package logmatch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/staticlink"
+)
+
+// state is what one object shows of a diagnosis on one platform.
+type state int
+
+const (
+	lacks state = iota // it has nothing that could fail so
+	fine               // it has, and does not fail
+	open               // it has, and whether it fails can't be told
+	bad                // it fails so
+)
+
+// evidence is that with its words.
+type evidence struct {
+	state   state
+	why     string // a clause that begins with the object: "libcufile.so refers to dlopen, and …"
+	library string
+	object  string
+	target  string
+	exact   bool // the log names this very path
+	always  bool // it holds on every platform, also on those that were not judged
+}
+
+// look asks one object about one diagnosis. named: the log names the object; refers: its bindings
+// of the symbol. ok is false where it says nothing.
+func (w *Witness) look(
+	p *analyzer.Pass,
+	v *analyzer.View,
+	d *buildlog.Diagnosis,
+	named bool,
+	refers []dynlink.Binding,
+) (evidence, bool) {
+	switch {
+	case d.Class == "link-dso-missing":
+		return provider(v, d)
+	case d.Symbol != "" && w.provides(v, d) && !named:
+		return shouldHave(v, d)
+	case d.Symbol != "" && len(refers) > 0 && strings.HasPrefix(d.Class, "link-") && p.Platform.Libc == "glibc":
+		return linked(p, v, refers), true
+	case d.Symbol != "" && len(refers) > 0:
+		return loaded(p, v, d, refers), true
+	case d.Symbol != "" && named && !plain(d.Symbol):
+		return evidence{
+			state: open,
+			why: fmt.Sprintf(
+				"%s was given, and whether one of its references is %s can't be told from the name",
+				v.Path,
+				d.Symbol,
+			),
+		}, true
+	case d.Symbol != "" && named && v.Library.Defines(d.Symbol, ""):
+		return evidence{
+			why: fmt.Sprintf("%s, as it was given, defines %s itself", v.Path, d.Symbol),
+		}, true
+	case d.Symbol != "" && named:
+		return evidence{
+			why: fmt.Sprintf(
+				"%s, as it was given, does not refer to %s",
+				v.Path,
+				analyzer.Versioned(d.Symbol, d.Version),
+			),
+		}, true
+	case d.Symbol != "":
+		return evidence{}, false
+	case d.Class == "dt-relr", d.Library == "" && d.Version == "":
+		return atFault(v, d, named)
+	case d.Version != "":
+		return node(p, v, d, named)
+	}
+	return needs(p, v, d, named)
+}
+
+// provider: a program has to name the library that has a symbol; the library that the linker named
+// is there.
+func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
+	if d.Library == "" ||
+		path.Base(d.Library) != path.Base(v.Path) && path.Base(d.Library) != v.SONAME {
+		return evidence{}, false
+	}
+	if v.Library.Defines(d.Symbol, "") {
+		return evidence{
+			state:   bad,
+			always:  true,
+			library: v.Library.Names()[0],
+			why: fmt.Sprintf(
+				"%s defines %s, and only a program that names it on the link line is bound to it",
+				v.Path,
+				d.Symbol,
+			),
+		}, true
+	}
+	return evidence{
+		why: fmt.Sprintf("%s, as it was given, does not define %s", v.Path, d.Symbol),
+	}, true
+}
+
+// shouldHave: the library that should have defined a symbol.
+func shouldHave(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
+	if d.Version != "" && v.Library.Defines(d.Symbol, d.Version) ||
+		d.Version == "" && v.Library.Defines(d.Symbol, "") {
+		return evidence{
+			state:   fine,
+			library: v.Library.Names()[0],
+			why: fmt.Sprintf(
+				"%s, as it was given, defines %s",
+				v.Path,
+				analyzer.Versioned(d.Symbol, d.Version),
+			),
+		}, true
+	}
+	return evidence{
+		state:   bad,
+		always:  true,
+		library: v.Library.Names()[0],
+		why: fmt.Sprintf(
+			"%s does not define %s",
+			v.Path,
+			analyzer.Versioned(d.Symbol, d.Version),
+		),
+	}, true
+}
+
+// linked: what GNU ld says of a program that links against the object.
+func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) evidence {
+	r := p.Linked(staticlink.GNU, v)
+	out := evidence{state: fine}
+	for _, b := range refers {
+		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
+		switch {
+		case b.Import.Weak:
+			out.why = fmt.Sprintf(
+				"%s refers to %s weakly, and no linker complains of that",
+				v.Path,
+				name,
+			)
+		case r.Problem(b.Import) != nil:
+			return evidence{
+				state:   bad,
+				library: b.Import.Library,
+				why: fmt.Sprintf(
+					"%s refers to %s, and GNU ld finds no definition",
+					v.Path,
+					name,
+				),
+			}
+		case slices.Contains(r.Undecided, b.Import):
+			return evidence{
+				state: open,
+				why: fmt.Sprintf(
+					"%s refers to %s, and of a library that may have it only the name is known",
+					v.Path,
+					name,
+				),
+			}
+		case circular(p, b):
+			return evidence{
+				state:   bad,
+				always:  true,
+				library: b.Import.Library,
+				why: fmt.Sprintf(
+					"%s refers to %s, and can be linked only where %s has that version",
+					v.Path,
+					name,
+					b.Import.Library,
+				),
+			}
+		default:
+			out.why, out.library = fmt.Sprintf(
+				"%s refers to %s%s, and a program links against it",
+				v.Path,
+				name,
+				from(b),
+			), providedBy(
+				b,
+			)
+		}
+	}
+	return out
+}
+
+// loaded: what the loader says of the object.
+func loaded(
+	p *analyzer.Pass,
+	v *analyzer.View,
+	d *buildlog.Diagnosis,
+	refers []dynlink.Binding,
+) evidence {
+	out := evidence{state: fine}
+	for _, b := range refers {
+		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
+		switch {
+		case b.Outcome == dynlink.WeakUndefined:
+			out.why = fmt.Sprintf(
+				"%s refers to %s weakly, and the loader does not complain of that",
+				v.Path,
+				name,
+			)
+		case d.Class == "host-abi" && b.Outcome != dynlink.Bound:
+			return evidence{
+				state: open,
+				why: fmt.Sprintf(
+					"%s refers to %s, which the program that loads it has to bring",
+					v.Path,
+					name,
+				),
+			}
+		case b.Outcome == dynlink.Undecided:
+			return evidence{
+				state: open,
+				why: fmt.Sprintf(
+					"%s refers to %s, and of a library that may have it only the name is known",
+					v.Path,
+					name,
+				),
+			}
+		case b.Outcome != dynlink.Bound:
+			return evidence{
+				state:   bad,
+				library: or(providedBy(b), b.Import.Library),
+				why: fmt.Sprintf(
+					"%s refers to %s, and nothing that it loads defines it",
+					v.Path,
+					name,
+				),
+			}
+		case circular(p, b):
+			return evidence{
+				state:   bad,
+				always:  true,
+				library: b.Import.Library,
+				why: fmt.Sprintf(
+					"%s refers to %s, and loads only where %s has that version",
+					v.Path,
+					name,
+					b.Import.Library,
+				),
+			}
+		default:
+			out.why, out.library = fmt.Sprintf(
+				"%s refers to %s%s",
+				v.Path,
+				name,
+				from(b),
+			), providedBy(
+				b,
+			)
+		}
+	}
+	return out
+}
+
+// circular: a loose object is judged on the platforms that have all its versions; that it is bound
+// there tells nothing.
+func circular(p *analyzer.Pass, b dynlink.Binding) bool {
+	return b.Import.Version != "" && !p.Asked && p.Facts.Kind != "wheel" && b.Provider != nil &&
+		b.Provider.Kind == dynlink.FromPlatform
+}
+
+// node: a version that some library does not have.
+func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
+	if path.Base(d.Library) == path.Base(v.Path) && !named {
+		return evidence{}, false
+	}
+	found, out := false, evidence{state: fine, library: path.Base(d.Library)}
+	for _, need := range v.VersionNeeds {
+		for _, n := range need.Versions {
+			if n.Name == d.Version && (d.Library == "" || path.Base(d.Library) == need.Library) {
+				found, out.library = true, need.Library
+			}
+		}
+	}
+	switch {
+	case !found && named:
+		return evidence{
+			why: fmt.Sprintf("%s, as it was given, does not ask for %s", v.Path, d.Version),
+		}, true
+	case !found:
+		return evidence{}, false
+	}
+	out.state, out.why = open, fmt.Sprintf("%s asks for %s of %s", v.Path, d.Version, out.library)
+	for b := range v.Bindings().All() {
+		if b.Import.Version != d.Version || b.Import.Library != out.library {
+			continue
+		}
+		switch {
+		case circular(p, b):
+			out.state, out.always, out.why = bad, true, fmt.Sprintf(
+				"%s asks for %s of %s for %s, and loads only where that has it",
+				v.Path,
+				d.Version,
+				out.library,
+				b.Import.Name,
+			)
+		case b.Outcome == dynlink.NoVersion, b.Outcome == dynlink.NoSymbol:
+			out.state, out.why = bad, fmt.Sprintf(
+				"%s asks for %s of %s for %s, which that does not have",
+				v.Path,
+				d.Version,
+				out.library,
+				b.Import.Name,
+			)
+		case b.Outcome == dynlink.Bound:
+			out.state, out.why = fine, fmt.Sprintf(
+				"%s asks for %s of %s for %s, and that has it",
+				v.Path,
+				d.Version,
+				out.library,
+				b.Import.Name,
+			)
+			continue
+		}
+		break
+	}
+	return out, true
+}
+
+// needs: a library that was not found.
+func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
+	name := path.Base(d.Library)
+	listed := slices.Contains(v.Needed, name)
+	out := evidence{library: name}
+	switch {
+	case d.Class == "link-needed-not-found" && slices.ContainsFunc(p.Linked(staticlink.GNU, v).Missing, func(m staticlink.Missing) bool { return m.Name == name }):
+		out.state, out.why = bad, fmt.Sprintf(
+			"%s needs %s, which the linker does not find",
+			v.Path,
+			name,
+		)
+	case listed && slices.Contains(v.Missing, name):
+		out.state, out.why = bad, fmt.Sprintf(
+			"%s needs %s, and nothing that was given brings it",
+			v.Path,
+			name,
+		)
+	case !listed && slices.ContainsFunc(v.Loading.Missing, func(m dynlink.Missing) bool { return m.Name == name }) && named:
+		out.state, out.why = bad, fmt.Sprintf(
+			"%s needs, through another library, %s, and nothing that was given brings it",
+			v.Path,
+			name,
+		)
+	case listed && d.Object != "" && !named:
+		// the loader names the program, and what else that loads is not known
+		return evidence{}, false
+	case listed:
+		out.state, out.why = fine, fmt.Sprintf("%s needs %s%s", v.Path, name, whoIs(v, name))
+	case named:
+		out.state, out.why = open, fmt.Sprintf(
+			"%s, as it was given, does not list %s: it is opened by name when the program runs, or another library needs it",
+			v.Path,
+			name,
+		)
+	default:
+		return evidence{}, false
+	}
+	return out, true
+}
+
+// atFault: what is wrong with the file itself.
+func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
+	if !named {
+		return evidence{}, false
+	}
+	says := func(yes bool, confirmed, contradicted string) (evidence, bool) {
+		if yes {
+			return evidence{state: bad, always: true, why: v.Path + " " + confirmed}, true
+		}
+		return evidence{why: v.Path + ", as it was given, " + contradicted}, true
+	}
+	switch d.Class {
+	case "executable-stack":
+		return says(v.ExecStack != "no", "asks for an executable stack", "asks for none")
+	case "dt-relr":
+		return says(v.RelR, "has packed relative relocations", "has no packed relative relocations")
+	case "invalid-elf":
+		return says(false, "", "can be read as ELF")
+	case "static-tls":
+		if v.StaticTLS {
+			return says(true, "is built for static thread-local storage", "")
+		}
+	case "hardware-not-supported":
+		if v.ISA > 1 {
+			return says(true, "asks for a newer processor than the baseline one", "")
+		}
+	case "wrong-platform":
+		return evidence{
+			state: open,
+			why: fmt.Sprintf(
+				"%s is for %s; on which machine the log was written it does not say",
+				v.Path,
+				v.Machine,
+			),
+		}, true
+	}
+	return evidence{state: open, why: v.Path + " was given, and this can't be seen in it"}, true
+}
+
+// from says who defines what is bound.
+func from(b dynlink.Binding) string {
+	if name := providedBy(b); name != "" {
+		return ", which " + name + " has"
+	}
+	return ""
+}
+
+func providedBy(b dynlink.Binding) string {
+	if b.Provider == nil {
+		return ""
+	}
+	return b.Provider.Names()[0]
+}
+
+// whoIs says where a needed library was found.
+func whoIs(v *analyzer.View, name string) string {
+	for _, f := range v.Loading.Found {
+		if slices.Contains(f.Library.Names(), name) {
+			switch {
+			case f.Library.Kind == dynlink.FromPlatform:
+				return ", which the platform has"
+			case f.Library.Origin != "":
+				return ", which " + f.Library.Origin + " brings"
+			}
+			return ", and " + f.Library.Path + " was given with it"
+		}
+	}
+	return ", and finds it"
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package packages_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// counting tells which releases were asked for.
+type counting struct {
+	shelf
+	asked []string
+}
+
+func (c *counting) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
+	c.asked = append(c.asked, name+"=="+version)
+	return c.shelf.Release(ctx, name, version, on)
+}
+
+func wishes(t *testing.T, texts ...string) (out []pkgmeta.Requirement) {
+	t.Helper()
+	for _, s := range texts {
+		q, err := pkgmeta.ParseRequirement(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func names(s *packages.Set) (out []string) {
+	for _, r := range s.Releases {
+		out = append(out, r.Name+"=="+r.Version)
+	}
+	return out
+}
+
+var linux = packages.On{Python: "3.12", Arch: "x86_64"}
+
+// Packages that require each other, or contradict each other in a circle, come to an end.
+func TestResolveCircles(t *testing.T) {
+	for _, c := range []struct {
+		shelf, want string
+		conflicts   int
+	}{
+		{"a 1: b\nb 1: a", "[a==1 b==1]", 0},
+		{"a 1: a[x]", "[a==1]", 0},
+		// no choice fits: it ends, and says so
+		{"a 1: b==2\na 2: b==1\nb 1: a==1\nb 2: a==2", "", 1},
+	} {
+		source := &counting{shelf: parse(c.shelf)}
+		s, err := packages.Resolve(
+			context.Background(),
+			source,
+			linux,
+			nil,
+			wishes(t, "a"),
+			packages.Highest,
+		)
+		if err != nil || c.want != "" && fmt.Sprint(names(s)) != c.want ||
+			len(s.Conflicts) < c.conflicts ||
+			len(source.asked) > 64 {
+			t.Errorf(
+				"%q: %v, %d conflicts, %d asked, %v",
+				c.shelf,
+				names(s),
+				len(s.Conflicts),
+				len(source.asked),
+				err,
+			)
+		}
+	}
+}
+
+// Ten thousand versions cost one release at each end, and the first good one a bisection: no more
+// than 15.
+func TestTenThousandVersions(t *testing.T) {
+	s := shelf{"a": {}}
+	for n := range 10_000 {
+		s["a"][fmt.Sprintf("1.%d", n)] = nil
+	}
+	for end, want := range map[packages.End]string{packages.Lowest: "a==1.100", packages.Highest: "a==1.9999"} {
+		source := &counting{shelf: s}
+		set, err := packages.Resolve(
+			context.Background(),
+			source,
+			linux,
+			nil,
+			wishes(t, "a>=1.100"),
+			end,
+		)
+		if err != nil || !slices.Equal(names(set), []string{want}) ||
+			!slices.Equal(source.asked, []string{want}) {
+			t.Errorf("%s: %v, asked %v, %v", end, names(set), source.asked, err)
+		}
+	}
+	asked := 0
+	first, bad, ok, err := packages.First(
+		context.Background(),
+		s,
+		"a",
+		"1.100",
+		func(v string) (bool, error) {
+			asked++
+			at, err := pkgmeta.ParseVersion(v)
+			return err == nil && at.Release()[1] >= 7777, err
+		},
+	)
+	if first != "1.7777" || bad != "1.7776" || !ok || err != nil || asked > 15 {
+		t.Errorf("first %s after %s, %v, %v; %d versions asked", first, bad, ok, err, asked)
+	}
+}
+
+// A lock file pins a version for each system; that of another system counts for nothing.
+func TestResolvePinsOfSystems(t *testing.T) {
+	source := parse("a 1:\na 2:")
+	s, err := packages.Resolve(
+		context.Background(),
+		source,
+		linux,
+		wishes(t, "a==1; sys_platform == 'linux'", "a==2; sys_platform == 'darwin'"),
+		nil,
+		packages.Highest,
+	)
+	if err != nil || !slices.Equal(names(s), []string{"a==1"}) {
+		t.Errorf("%v, %v", names(s), err)
+	}
+}
+
+// A lean resolution asks for what is known to bring what is wanted, then for what is not known, and
+// stops when there is enough.
+func TestResolveLean(t *testing.T) {
+	const shelves = "top 1: known, no, far, other\nknown 1: deep\ndeep 1:\nno 1:\nfar 1:\nother 1:"
+	for enough, want := range map[string][]string{
+		"deep":   {"top==1", "known==1", "deep==1"},
+		"far":    {"top==1", "known==1", "deep==1", "far==1"},
+		"nobody": {"top==1", "known==1", "deep==1", "far==1", "other==1"},
+	} {
+		source := &counting{shelf: parse(shelves)}
+		s, err := packages.ResolveLean(
+			context.Background(),
+			source,
+			linux,
+			wishes(t, "top==1"),
+			nil,
+			packages.Highest,
+			&packages.Lean{
+				Enough: func(s *packages.Set) bool { return s.Release(enough) != nil },
+				Brings: func(name string, _ *packages.Set) (bool, bool) {
+					return name == "known" || name == "deep", name != "far" && name != "other"
+				},
+			},
+			nil,
+		)
+		slices.Sort(source.asked)
+		sorted := slices.Sorted(slices.Values(want))
+		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.asked, sorted) {
+			t.Errorf("until %s: asked %v, want %v; %v", enough, source.asked, want, err)
+		}
+	}
+}

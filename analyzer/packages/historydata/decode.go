@@ -1,0 +1,275 @@
+package historydata
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// File is one package of the history. It is safe for concurrent use.
+type File struct {
+	Name     string
+	Releases []Release // by architecture, then version; their libraries' Exports are empty
+	tables   []func() (*table, error)
+}
+
+// maxTable bounds what a table or a catalog inflates to; that of libtorch_cpu.so has some 20 MB.
+const maxTable = 256 << 20
+
+// Open reads the catalog of what Encode wrote. data must not change afterwards.
+func Open(data []byte) (*File, error) {
+	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
+	if !ok || rest != "" {
+		return nil, errors.New("it does not begin as a history does")
+	}
+	body := data[len(magic):]
+	length, n := binary.Uvarint(body)
+	if n <= 0 || length > uint64(len(body)-n) {
+		return nil, errors.New("the catalog is cut off")
+	}
+	catalog, err := inflate(body[n : n+int(length)])
+	if err != nil {
+		return nil, fmt.Errorf("the catalog: %w", err)
+	}
+	d := decoder{file: &File{}, tables: body[n+int(length):]}
+	number := 0
+	for line := range strings.Lines(string(catalog)) {
+		number++
+		if err := d.line(strings.TrimSuffix(line, "\n")); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	return d.file, nil
+}
+
+func inflate(packed []byte) ([]byte, error) {
+	r, err := zstd.NewReader(
+		nil,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(maxTable),
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.DecodeAll(packed, nil)
+}
+
+type decoder struct {
+	file    *File
+	tables  []byte // not yet given to a table
+	columns []int  // taken of each table
+}
+
+func (d *decoder) line(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	fields := append(strings.Fields(rest), "", "", "", "")
+	switch word {
+	case "#":
+		return nil
+	case "package":
+		d.file.Name = rest
+		return nil
+	case "table":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 || n > len(d.tables) {
+			return fmt.Errorf("a table of %q bytes, where %d are left", rest, len(d.tables))
+		}
+		packed := d.tables[:n]
+		d.tables, d.columns = d.tables[n:], append(d.columns, 0)
+		d.file.tables = append(
+			d.file.tables,
+			sync.OnceValues(func() (*table, error) { return readTable(packed) }),
+		)
+		return nil
+	case "release", "yanked":
+		r := Release{
+			Name:    d.file.Name,
+			Version: fields[0],
+			Arch:    fields[1],
+			Wheel:   fields[2],
+			SHA256:  undash(fields[3]),
+			Yanked:  word == "yanked",
+		}
+		d.file.Releases = append(d.file.Releases, r)
+		return nil
+	}
+	if len(d.file.Releases) == 0 {
+		return fmt.Errorf("%q before a release", word)
+	}
+	r := &d.file.Releases[len(d.file.Releases)-1]
+	switch word {
+	case "requires":
+		r.Requires = append(r.Requires, rest)
+		return nil
+	case "name":
+		r.Libraries = append(r.Libraries, Library{Path: fields[0], SONAME: undash(fields[1])})
+		return nil
+	case "library":
+		t, err := strconv.Atoi(fields[2])
+		if err != nil || t < 0 || t >= len(d.columns) {
+			return fmt.Errorf("library %s has no table %q", fields[0], fields[2])
+		}
+		r.Libraries = append(
+			r.Libraries,
+			Library{
+				Path:   fields[0],
+				SONAME: undash(fields[1]),
+				Known:  true,
+				table:  t,
+				column: d.columns[t],
+			},
+		)
+		d.columns[t]++
+		return nil
+	}
+	if len(r.Libraries) == 0 {
+		return fmt.Errorf("%q before a library", word)
+	}
+	l := &r.Libraries[len(r.Libraries)-1]
+	switch word {
+	case "needed":
+		l.Needed = strings.Fields(rest)
+	case "runpath":
+		l.RunPath = rest
+	case "versions":
+		l.Versions = strings.Fields(rest)
+	default:
+		return fmt.Errorf("unknown line %q", word)
+	}
+	return nil
+}
+
+// Exports gives what a library of the file exports, by name and version; nil where it is not Known.
+func (f *File) Exports(l *Library) ([]Export, error) {
+	if !l.Known {
+		return nil, nil
+	}
+	if l.table >= len(f.tables) {
+		return nil, fmt.Errorf("%s is not of this file", l.Path)
+	}
+	t, err := f.tables[l.table]()
+	if err != nil {
+		return nil, fmt.Errorf("the symbols of %s: %w", l.Path, err)
+	}
+	return t.column(l.column), nil
+}
+
+// table is the symbols of all libraries at one path.
+type table struct {
+	symbols []Export
+	set     []uint32 // of each symbol, which set of columns
+	sets    [][]byte // bitmaps
+}
+
+func (t *table) column(c int) []Export {
+	in := make([]bool, len(t.sets))
+	for i, s := range t.sets {
+		in[i] = c/8 < len(s) && s[c/8]&(1<<(c%8)) != 0
+	}
+	n := 0
+	for _, s := range t.set {
+		if in[s] {
+			n++
+		}
+	}
+	out := make([]Export, 0, n)
+	for i, s := range t.set {
+		if in[s] {
+			out = append(out, t.symbols[i])
+		}
+	}
+	return out
+}
+
+var errTable = errors.New("the table is damaged")
+
+func readTable(packed []byte) (*table, error) {
+	data, err := inflate(packed)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{data}
+	columns, sets, symbols := r.number(), r.number(), r.number()
+	if columns < 0 || sets < 0 || symbols < 0 || symbols > len(data) || sets > len(data) {
+		return nil, errTable
+	}
+	t := &table{symbols: make([]Export, 0, symbols), set: make([]uint32, symbols)}
+	for range sets {
+		t.sets = append(t.sets, r.take((columns+7)/8))
+	}
+	for i := range t.set {
+		n := r.number()
+		if n < 0 || n >= sets {
+			return nil, errTable
+		}
+		t.set[i] = uint32(n)
+	}
+	var before []byte
+	words := map[string]string{} // versions, kinds: the same few
+	for range symbols {
+		common, rest := r.number(), r.take(r.number())
+		if common < 0 || common > len(before) || rest == nil {
+			return nil, errTable
+		}
+		before = slices.Concat(before[:common], rest)
+		t.symbols = append(t.symbols, parseExport(before, words))
+	}
+	return t, nil
+}
+
+func parseExport(line []byte, words map[string]string) Export {
+	name, rest, _ := strings.Cut(string(line), " ")
+	f := append(strings.Fields(rest), "", "", "")
+	word := func(s string) string {
+		s = undash(s)
+		if w, ok := words[s]; ok {
+			return w
+		}
+		s = strings.Clone(s)
+		words[s] = s
+		return s
+	}
+	return Export{
+		Name:    name,
+		Version: word(f[0]),
+		Kind:    word(f[1]),
+		Hidden:  strings.Contains(f[2], "h"),
+		Weak:    strings.Contains(f[2], "w"),
+		Unique:  strings.Contains(f[2], "u"),
+	}
+}
+
+// reader takes bytes from the front; what is not there gives -1 and nil.
+type reader struct{ data []byte }
+
+func (r *reader) number() int {
+	v, n := binary.Uvarint(r.data)
+	if n <= 0 || v > maxTable {
+		return -1
+	}
+	r.data = r.data[n:]
+	return int(v)
+}
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.data) {
+		return nil
+	}
+	out := r.data[:n:n]
+	r.data = r.data[n:]
+	return out
+}
+
+func undash(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,275 @@
+package packages_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// shelf is a source written as "NAME VERSION: REQUIREMENT, REQUIREMENT" lines; "NAME !" can't be
+// asked for.
+type shelf map[string]map[string][]string
+
+func parse(text string) shelf {
+	s := shelf{}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		at, requires, _ := strings.Cut(line, ":")
+		name, version, _ := strings.Cut(strings.TrimSpace(at), " ")
+		if s[name] == nil {
+			s[name] = map[string][]string{}
+		}
+		s[name][version] = nil
+		for _, r := range strings.Split(requires, ",") {
+			if r = strings.TrimSpace(r); r != "" {
+				s[name][version] = append(s[name][version], r)
+			}
+		}
+	}
+	return s
+}
+
+func (s shelf) Versions(_ context.Context, name string) ([]string, error) {
+	var out []string
+	for v := range s[name] {
+		if v == "!" {
+			return nil, packages.ErrUnavailable
+		}
+		out = append(out, v)
+	}
+	if out == nil {
+		return nil, packages.ErrUnknown
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (s shelf) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.On,
+) (*packages.Release, error) {
+	requires, ok := s[name][version]
+	if !ok {
+		return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)
+	}
+	r := &packages.Release{Name: name, Version: version, Known: true}
+	for _, q := range requires {
+		p, err := pkgmeta.ParseRequirement(q)
+		if err != nil {
+			return nil, err
+		}
+		r.Requires = append(r.Requires, p)
+	}
+	return r, nil
+}
+
+const index = `
+jit 12.8.61
+jit 12.8.93
+jit 12.9.41
+jit 12.10.0rc1
+torch 2.6.0: jit==12.8.61
+torch 2.7.0: jit==12.8.93; platform_system == 'Linux'
+torch 2.8.0: jit>=12.9, triton; platform_system == 'Windows'
+torch 2.9.0: cuda[jit]==1.0
+torch 2.4.0+rocm6.1:
+cuda 1.0: jit==12.9.*; extra == 'jit'
+loop 1.0: pool
+pool 1.0: loop
+down !
+`
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct{ name, with, requires, low, high, conflicts, unlooked, replaced string }{
+		{name: "both ends of a range", requires: "jit>=12.8", low: "jit==12.8.61", high: "jit==12.9.41"},
+		{name: "no pre-release unless it is asked for", requires: "jit>=12.10.0rc1", low: "jit==12.10.0rc1", high: "jit==12.10.0rc1"},
+		{name: "a package's pin narrows the artifact's range", with: "torch==2.7.0", requires: "jit>=12.8", low: "torch==2.7.0 jit==12.8.93", high: "torch==2.7.0 jit==12.8.93"},
+		{name: "what the artifact asks wins over a package's pin, and the conflict is told", with: "torch==2.7.0", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.9.41", high: "torch==2.7.0 jit==12.9.41",
+			conflicts: "torch==2.7.0 wants jit==12.8.93"},
+		{name: "what the user gives wins over all", with: "torch==2.7.0 jit==12.8.61", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.8.61", high: "torch==2.7.0 jit==12.8.61",
+			conflicts: "the artifact wants jit>=12.9; torch==2.7.0 wants jit==12.8.93"},
+		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9", low: "jit==12.9.41", high: "jit==12.9.41",
+			replaced: "jit==12.8.61 by jit>=12.9"},
+		{name: "what the later one agrees with is not told", with: "jit>=12.9 jit==12.9.41", low: "jit==12.9.41", high: "jit==12.9.41"},
+		{name: "a local version need not be listed", with: "torch==2.4.0+rocm6.1", low: "torch==2.4.0+rocm6.1", high: "torch==2.4.0+rocm6.1"},
+		{name: "markers and extras", requires: "torch==2.9.0", low: "torch==2.9.0 cuda==1.0 jit==12.9.41", high: "torch==2.9.0 cuda==1.0 jit==12.9.41"},
+		{name: "the other end has other requirements", requires: "torch>=2.6,<2.9", low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
+		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0", high: "loop==1.0 pool==1.0"},
+		{name: "unknown and unavailable packages are told", requires: "numpy down", unlooked: "numpy: not known; down: could not be asked"},
+		{name: "an empty range is told", requires: "jit>=13", unlooked: "jit: not known"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, end := range []packages.End{packages.Lowest, packages.Highest} {
+				set, err := packages.Resolve(
+					t.Context(),
+					parse(index),
+					packages.On{Python: "3.12", Arch: "x86_64"},
+					requirements(t, c.with),
+					requirements(t, c.requires),
+					end,
+				)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := c.low
+				if end == packages.Highest {
+					want = c.high
+				}
+				if got := releases(set); got != want {
+					t.Errorf("%s: %s, want %s", end, got, want)
+				}
+				var conflicts, unlooked, replaced []string
+				for _, x := range set.Replaced {
+					replaced = append(replaced, x.Was+" by "+x.Now)
+				}
+				if got := strings.Join(replaced, "; "); got != c.replaced {
+					t.Errorf("%s: replaced %q, want %q", end, got, c.replaced)
+				}
+				for _, x := range set.Conflicts {
+					conflicts = append(conflicts, x.By+" wants "+x.Requirement)
+				}
+				for _, u := range set.Unlooked {
+					unlooked = append(unlooked, u.Package+": "+root(u.Err))
+				}
+				if got := strings.Join(conflicts, "; "); got != c.conflicts {
+					t.Errorf("%s: conflicts %q, want %q", end, got, c.conflicts)
+				}
+				if got := strings.Join(unlooked, "; "); got != c.unlooked {
+					t.Errorf("%s: unlooked %q, want %q", end, got, c.unlooked)
+				}
+				if (set.Unavailable() != nil) != strings.Contains(c.unlooked, "asked") {
+					t.Errorf("%s: unavailable is %v", end, set.Unavailable())
+				}
+			}
+		})
+	}
+}
+
+func requirements(t *testing.T, text string) (out []pkgmeta.Requirement) {
+	for _, w := range strings.Fields(text) {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func releases(s *packages.Set) string {
+	var out []string
+	for _, r := range s.Releases {
+		out = append(out, r.Name+"=="+r.Version)
+	}
+	return strings.Join(out, " ")
+}
+
+func root(err error) string {
+	for _, e := range []error{packages.ErrUnknown, packages.ErrUnavailable} {
+		if errors.Is(err, e) {
+			return e.Error()
+		}
+	}
+	return err.Error()
+}
+
+func TestFirst(t *testing.T) {
+	asked := 0
+	from := func(least string) func(string) (bool, error) {
+		floor, _ := pkgmeta.ParseVersion(least)
+		return func(v string) (bool, error) {
+			asked++
+			at, err := pkgmeta.ParseVersion(v)
+			return err == nil && at.Compare(floor) >= 0, err
+		}
+	}
+	first, bad, ok, err := packages.First(
+		t.Context(),
+		parse(index),
+		"jit",
+		"12.8.61",
+		from("12.9.0"),
+	)
+	if first != "12.9.41" || bad != "12.8.93" || !ok || err != nil {
+		t.Errorf("first %s after %s, %v, %v", first, bad, ok, err)
+	}
+	if _, _, ok, err := packages.First(t.Context(), parse(index), "jit", "12.8.61", from("13")); ok ||
+		err != nil {
+		t.Errorf("a version that does not exist was found: %v", err)
+	}
+	if _, _, _, err := packages.First(t.Context(), parse(index), "down", "1", from("2")); !errors.Is(
+		err,
+		packages.ErrUnavailable,
+	) {
+		t.Errorf("an index that is down: %v", err)
+	}
+	if asked > 6 {
+		t.Errorf("asked %d times for 3 versions: that is no bisection", asked)
+	}
+}
+
+func TestAtLeast(t *testing.T) {
+	for _, c := range []struct{ first, bad, want string }{
+		{"12.9.41", "12.8.93", ">=12.9"}, {"12.3.52", "12.2.140", ">=12.3"}, {"12.8.61", "12.6.85", ">=12.8"}, {"12.9.41", "12.9.10", ">=12.9.41"}, {"2.11.0", "2.10.0", ">=2.11"}, {"3", "2", ">=3"},
+	} {
+		if got := packages.AtLeast(c.first, c.bad); got != c.want {
+			t.Errorf("AtLeast(%s, %s) = %s, want %s", c.first, c.bad, got, c.want)
+		}
+	}
+}
+
+func TestBetween(t *testing.T) {
+	for _, c := range []struct{ below, first, last, beyond, want string }{
+		{"1.12.20", "1.12.21", "1.12.37", "1.13.0", ">=1.12.21,<1.13"}, {"", "6.6.1", "6.6.3", "6.7.0", ">=6.6.1,<6.7"}, {"9.0", "10.0.0", "10.0.0", "11.0.0", ">=10.0,<11"},
+		{"1.9.8", "1.10.0", "1.10.0", "", ">=1.10"}, {"16.0.0", "16.1.0", "16.1.0", "17.0.0", ">=16.1,<17"}, {"2.5.0", "2.5.1", "2.5.1", "2.5.2", ">=2.5.1,<2.5.2"},
+	} {
+		if got := packages.Between(c.below, c.first, c.last, c.beyond); got != c.want {
+			t.Errorf(
+				"Between(%s, %s, %s, %s) = %s, want %s",
+				c.below,
+				c.first,
+				c.last,
+				c.beyond,
+				got,
+				c.want,
+			)
+		}
+	}
+}
+
+// What is installed is taken at both ends, where it meets what is asked of it.
+func TestResolveInstalled(t *testing.T) {
+	installed := func(name string) string { return map[string]string{"jit": "12.8.93"}[name] }
+	for _, c := range []struct{ with, requires, want string }{
+		{"", "jit>=12.8", "jit==12.8.93"},
+		{"", "jit>=12.9", "jit==12.9.41"},
+		{"jit==12.8.61", "jit", "jit==12.8.61"},
+		{"torch==2.8.0", "jit>=12.8", "torch==2.8.0 jit==12.9.41"},
+		{"torch==2.7.0", "jit", "torch==2.7.0 jit==12.8.93"},
+	} {
+		for _, end := range []packages.End{packages.Lowest, packages.Highest} {
+			set, err := packages.ResolveLean(
+				t.Context(),
+				parse(index),
+				packages.On{Python: "3.12", Arch: "x86_64"},
+				requirements(t, c.with),
+				requirements(t, c.requires),
+				end,
+				nil,
+				installed,
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := releases(set); got != c.want {
+				t.Errorf("%s beside %q, %s: %s, want %s", c.requires, c.with, end, got, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package docgen_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/gen/docs"
+	"github.com/compat-app/compat/internal/gen/docs/golden"
+)
+
+var docs = filepath.Join("..", "..", "..", "docs")
+
+func TestRulePages(t *testing.T) {
+	golden.File(t, filepath.Join(docs, "rules", "README.md"), docgen.Rules(rules.All()))
+	pages := map[string]bool{"README.md": true}
+	for _, r := range rules.All() {
+		pages[r.ID+".md"] = true
+		golden.File(t, filepath.Join(docs, "rules", r.ID+".md"), docgen.Rule(r))
+	}
+	files, err := os.ReadDir(filepath.Join(docs, "rules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !pages[f.Name()] {
+			t.Errorf("docs/rules/%s belongs to no rule; delete it", f.Name())
+		}
+	}
+}
+
+func TestPlatformPages(t *testing.T) {
+	golden.File(t, filepath.Join(docs, "platforms.md"), docgen.Platforms())
+}
+
+func TestSchemas(t *testing.T) {
+	golden.File(
+		t,
+		filepath.Join(docs, "report.schema.json"),
+		docgen.Schema(analyzer.Schema, analyzer.Report{}),
+	)
+	golden.File(
+		t,
+		filepath.Join(docs, "facts.schema.json"),
+		docgen.Schema("compat facts", elfobj.Facts{}),
+	)
+}
+
+// The schema of compat.yml is written by hand; this holds it to what the parser takes.
+func TestConfigSchemaIsTheParsers(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(docs, "compat.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := json.Marshal(rules.IDs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = regexp.MustCompile(`"rule": \{"enum": \[.*\]\}`).
+		ReplaceAllLiteral(data, []byte(`"rule": {"enum": `+strings.ReplaceAll(string(ids), `","`, `", "`)+`}`))
+	golden.File(t, filepath.Join(docs, "compat.schema.json"), string(data))
+	var s struct {
+		Properties map[string]struct {
+			Properties map[string]any `json:"properties"`
+			Examples   []any          `json:"examples"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range s.Properties {
+		if len(p.Examples) == 0 {
+			t.Errorf("%s has no example", name)
+		}
+		for _, x := range p.Examples {
+			text, err := json.Marshal(map[string]any{name: x}) // JSON is YAML
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, problems := config.ParseRepository(text, rules.IDs()); len(problems) > 0 {
+				t.Errorf("the parser refuses the example of %s: %v", name, problems)
+			}
+		}
+	}
+	_, problems := config.ParseRepository([]byte("nothing_of_the_kind: 1\n"), rules.IDs())
+	if len(problems) != 1 {
+		t.Fatalf("an unknown key gives %v", problems)
+	}
+	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release"} {
+		if _, ok := s.Properties[key]; !ok {
+			t.Errorf("the schema lacks %s", key)
+		}
+	}
+	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET", "GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL", "COMPAT_LEASE", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL", "PORT"} {
+		page, err := os.ReadFile(filepath.Join(docs, "config.md"))
+		if err != nil || !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/config.md does not explain %s (%v)", name, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/packages/historydata"
+)
+
+// Of a large library only the beginning is read. Its symbols and .dynstr lie there, before the
+// code, while the dynamic section lies at the end. headMost is for libraries of C++ with some
+// 100,000 names.
+const (
+	headBytes = 2 << 20
+	headMost  = 32 << 20
+)
+
+var needable = regexp.MustCompile(`^(lib[^/]*\.so(\.[0-9]+)*|ld-linux[a-z0-9-]*\.so\.[0-9]+)$`)
+
+// named describes a library by its name, what it needs and its search path, and by what it exports
+// where the beginning tells. The former are told by the strings in .dynstr: library names there are
+// DT_NEEDED and DT_SONAME, in the order the linker wrote them. Where .dynstr is not found, only the
+// name is known.
+func named(f *zip.File) (historydata.Library, error) {
+	l := described{historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}}
+	r, err := f.Open()
+	if err != nil {
+		return l.Library, err
+	}
+	defer r.Close()
+	head := make([]byte, min(headBytes, f.UncompressedSize64))
+	if _, err := io.ReadFull(r, head); err != nil {
+		return l.Library, err
+	}
+	for _, s := range dynamicStrings(head) {
+		switch {
+		case s == l.SONAME:
+		case needable.MatchString(s) && !slices.Contains(l.Needed, s):
+			l.Needed = append(l.Needed, s)
+		case bytes.Contains([]byte(s), []byte("$ORIGIN")):
+			l.RunPath = s
+		}
+	}
+	o, ok := fromHead(head)
+	if more := min(headMost, f.UncompressedSize64); !ok && more > headBytes && endsInText(head) {
+		rest := make([]byte, more-headBytes)
+		if _, err := io.ReadFull(r, rest); err != nil {
+			return l.Library, err
+		}
+		o, ok = fromHead(append(head, rest...))
+	}
+	if ok {
+		l.exports(o)
+	}
+	return l.Library, nil
+}
+
+// endsInText tells whether a head ends among strings, so that its tables go on behind it.
+func endsInText(head []byte) bool {
+	const last = 4 << 10
+	return !bytes.ContainsFunc(
+		head[len(head)-last:],
+		func(r rune) bool { return r != 0 && (r < ' ' || r >= 0x7f) },
+	)
+}
+
+// dynamicStrings gives the strings of the table that holds "libc.so.6": the printable bytes around
+// it, up to two NULs in a row.
+func dynamicStrings(head []byte) []string {
+	i := bytes.Index(head, []byte("\x00libc.so.6\x00"))
+	if i < 0 {
+		return nil
+	}
+	in := func(j int) bool {
+		return j >= 0 && j < len(head) &&
+			(head[j] >= ' ' && head[j] < 0x7f || head[j] == 0 && j > 0 && head[j-1] != 0)
+	}
+	start, end := i, i+1
+	for in(start) {
+		start--
+	}
+	for in(end) {
+		end++
+	}
+	var list []string
+	for s := range bytes.SplitSeq(head[start+1:end], []byte{0}) {
+		list = append(list, string(s))
+	}
+	return list
+}

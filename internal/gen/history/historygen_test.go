@@ -1,0 +1,163 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/packages/historydata"
+)
+
+// smallWheel is a wheel with METADATA, a file in the place of a library, and an extension module.
+func smallWheel(t *testing.T, name, requires string) []byte {
+	t.Helper()
+	library, err := elfobj.Write(
+		&elfobj.Object{
+			Class:     64,
+			ByteOrder: "little",
+			Machine:   62,
+			Type:      "ET_DYN",
+			Dynamic:   true,
+			SONAME:    "libtriton.so",
+			Needed:    []string{"libc.so.6"},
+			Exports: elfobj.NewExports(
+				elfobj.Export{Name: "triton_run", Kind: "func"},
+				elfobj.Export{Name: "_ZN12_GLOBAL__N_13runEv", Kind: "func"},
+			),
+		},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range [][2]string{
+		{name + ".dist-info/METADATA", "Metadata-Version: 2.1\nName: triton\nVersion: 3.0.0\nRequires-Dist: " + requires + "\n"},
+		{"triton-3.0.0.data/platlib/triton/_C/libtriton.so", string(library)},
+		{"triton/_C/liblink.so", "a text, as a link is stored"},
+		{"triton/_C/extension.cpython-312-x86_64-linux-gnu.so", "not listed"},
+	} {
+		w, err := z.Create(f[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, f[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Of each final release one Linux wheel is read.
+func TestRun(t *testing.T) {
+	file := smallWheel(t, "triton-3.0.0", "filelock")
+	var downloads atomic.Int32
+	mux := http.NewServeMux()
+	mux.HandleFunc("/simple/triton/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/simple/triton/" {
+			downloads.Add(1)
+			http.ServeContent(w, r, "wheel", time.Time{}, bytes.NewReader(file))
+			return
+		}
+		io.WriteString(w, `<a href="triton-3.0.0.tar.gz">source</a>
+<a href="triton-3.0.0-cp311-cp311-manylinux_2_27_x86_64.whl#sha256=00">not the one</a>
+<a href="triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl#sha256=00">the one</a>
+<a data-yanked="broken" href="triton-2.1.0-cp312-cp312-manylinux_2_27_x86_64.whl">yanked</a>
+<a href="triton-3.1.0rc1-cp312-cp312-manylinux_2_27_x86_64.whl">too early</a>
+<a href="triton-3.0.0-cp312-cp312-musllinux_1_2_aarch64.whl">no glibc</a>
+<a href="triton-3.0.0-cp312-cp312-win_amd64.whl">no Linux</a>`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	out := t.TempDir()
+	args := []string{"-out", out, "-packages", "triton"}
+	env := func(name string) string {
+		if name == "PIP_INDEX_URL" {
+			return server.URL + "/simple/"
+		}
+		return ""
+	}
+	if err := run(context.Background(), args, env, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(out, "triton.hist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := historydata.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := history.Releases
+	if len(got) != 2 || len(got[1].Libraries) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	l := got[1].Libraries[0]
+	exports, err := history.Exports(&l)
+	if err != nil || l.Path != "triton/_C/libtriton.so" || !l.Known ||
+		!slices.Equal(l.Needed, []string{"libc.so.6"}) ||
+		len(exports) != 1 ||
+		exports[0].Name != "triton_run" {
+		t.Errorf("%+v exports %v, %v", l, exports, err)
+	}
+	if !got[0].Yanked || got[0].Version != "2.1.0" ||
+		got[1].Wheel != "triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl" ||
+		!slices.Equal(got[1].Requires, []string{"filelock"}) ||
+		len(got[1].Libraries) != 1 ||
+		got[1].Libraries[0].SONAME != "libtriton.so" {
+		t.Errorf("got %+v", got)
+	}
+	first := downloads.Load()
+	if first == 0 {
+		t.Error("no wheel was asked for")
+	}
+	// What is there is not asked for again, and comes out the same.
+	if err := run(context.Background(), args, env, io.Discard); err != nil ||
+		downloads.Load() != first {
+		t.Errorf("%d downloads the second time: %v", downloads.Load()-first, err)
+	}
+	if again, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil ||
+		!bytes.Equal(again, data) {
+		t.Errorf("the second run writes other bytes: %v", err)
+	}
+	// A run that is ended keeps what is there, also of what it was to read again.
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if err := run(ended, append(args, "-again"), env, io.Discard); !errors.Is(
+		err,
+		context.Canceled,
+	) {
+		t.Error(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil ||
+		!bytes.Equal(kept, data) {
+		t.Errorf("a run that is ended writes other bytes: %v", err)
+	}
+}
+
+func TestRunNeedsIndex(t *testing.T) {
+	err := run(
+		context.Background(),
+		[]string{"-out", filepath.Join(t.TempDir(), "x")},
+		func(string) string { return "" },
+		io.Discard,
+	)
+	if err == nil || !strings.Contains(err.Error(), "PIP_INDEX_URL") {
+		t.Errorf("error %v, want one that names PIP_INDEX_URL", err)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// index is a simple package index.
+type index struct {
+	address string
+	only    *regexp.Regexp // of the file names of wheels that are read
+	heads   bool           // of large libraries the beginning only
+}
+
+// wheel is one file to read.
+type wheel struct {
+	pkg
+	version, arch, file, url, sha256 string
+	yanked                           bool
+}
+
+var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
+var attribute = regexp.MustCompile(`([a-z-]+)\s*=\s*"([^"]*)"`)
+
+// wheels picks one Linux wheel per final version and architecture. A wheel without a platform
+// (cuda-toolkit) stands for both.
+func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
+	page := x.address + "/" + p.name + "/"
+	body, err := get(ctx, page, "")
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(page)
+	if err != nil {
+		return nil, err
+	}
+	best := map[[2]string]wheel{}
+	for _, a := range anchor.FindAllStringSubmatch(string(body), -1) {
+		w := wheel{pkg: p}
+		for _, m := range attribute.FindAllStringSubmatch(a[1], -1) {
+			switch m[1] {
+			case "href":
+				u, err := base.Parse(html.UnescapeString(m[2]))
+				if err != nil {
+					return nil, err
+				}
+				w.sha256, _ = strings.CutPrefix(u.Fragment, "sha256=")
+				u.Fragment = ""
+				w.url, w.file = u.String(), u.Path[strings.LastIndexByte(u.Path, '/')+1:]
+			case "data-yanked":
+				w.yanked = true
+			}
+		}
+		name, err := pkgmeta.ParseWheelName(w.file)
+		if err != nil {
+			continue // a source archive
+		}
+		v, err := pkgmeta.ParseVersion(name.Version)
+		if err != nil || v.IsPreRelease() ||
+			p.from != "" && compareVersions(name.Version, p.from) < 0 {
+			continue
+		}
+		w.version = name.Version
+		for _, arch := range []string{"x86_64", "aarch64"} {
+			w.arch = arch
+			key := [2]string{w.version, arch}
+			if rank(name) > 0 && runsOn(name, arch) {
+				old, taken := best[key]
+				if !taken || better(w.file, name, old.file) {
+					best[key] = w
+				}
+			}
+		}
+	}
+	var list []wheel
+	for _, w := range best {
+		list = append(list, w)
+	}
+	// What most ask for comes first, for a run that is interrupted: x86_64, and the newest.
+	slices.SortFunc(list, func(a, b wheel) int {
+		return cmp.Or(
+			strings.Compare(b.arch, a.arch),
+			compareVersions(b.version, a.version),
+			strings.Compare(a.file, b.file),
+		)
+	})
+	return list, nil
+}
+
+func runsOn(name pkgmeta.WheelName, arch string) bool {
+	return slices.ContainsFunc(name.Tags, func(t pkgmeta.Tag) bool {
+		return t.Platform == "any" ||
+			strings.HasSuffix(t.Platform, "_"+arch) && strings.Contains(t.Platform, "linux") &&
+				!strings.HasPrefix(t.Platform, "musl")
+	})
+}
+
+// rank prefers the interpreter that most releases have a wheel for; free-threaded ones differ in
+// nothing of interest.
+func rank(name pkgmeta.WheelName) int {
+	best := 0
+	for _, t := range name.Tags {
+		switch {
+		case strings.HasSuffix(t.ABI, "t") && strings.HasPrefix(t.ABI, "cp"):
+		case t.Python == "py3" || t.Python == "cp312":
+			best = max(best, 3)
+		case t.Python == "cp311" || t.Python == "cp313":
+			best = max(best, 2)
+		case strings.HasPrefix(t.Python, "cp3"):
+			best = max(best, 1)
+		}
+	}
+	return best
+}
+
+func better(file string, name pkgmeta.WheelName, old string) bool {
+	other, err := pkgmeta.ParseWheelName(old)
+	if err != nil || rank(name) != rank(other) {
+		return err != nil || rank(name) > rank(other)
+	}
+	return file < old
+}
+
+// get fetches an address, whole or the given range of bytes.
+func get(ctx context.Context, address, byteRange string) ([]byte, error) {
+	resp, err := request(ctx, address, byteRange)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// request asks for an address; with a range, anything but a partial answer is an error.
+func request(ctx context.Context, address, byteRange string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	want := http.StatusOK
+	if byteRange != "" {
+		req.Header.Set("Range", "bytes="+byteRange)
+		want = http.StatusPartialContent
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != want {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: %s, want %d", address, resp.Status, want)
+	}
+	return resp, nil
+}

@@ -1,0 +1,98 @@
+// Command platformgen makes the embedded data of analyzer/platform: what every manylinux policy and
+// every known distribution provides.
+//
+// It reads the packages of Debian, and of Ubuntu and Alpine beside it, through the mirror that this
+// machine's apt is configured for (private apt state; nothing of the machine's own apt is changed,
+// no root needed) and the policy file of the auditwheel package through pip. Both addresses come
+// from the machine's configuration; there is none here. Run it by `go generate
+// ./analyzer/platform`.
+//
+//	platformgen -out DIR [-cache DIR] [-auditwheel FILE.whl]
+//
+// The same packages always give the same bytes. What it read is written at the top of
+// data/names.txt and in the column lines of each architecture.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/compat-app/compat/analyzer/platform/table"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "platformgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, log io.Writer) error {
+	flags := flag.NewFlagSet("platformgen", flag.ContinueOnError)
+	out := flags.String("out", "data", "directory the data files are written to")
+	cache := flags.String(
+		"cache",
+		filepath.Join(os.TempDir(), "platformgen"),
+		"directory for package lists and packages",
+	)
+	wheel := flags.String(
+		"auditwheel",
+		"",
+		"auditwheel's wheel (default: pip downloads the newest)",
+	)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	policies, version, err := readPolicies(ctx, *wheel, *cache)
+	if err != nil {
+		return fmt.Errorf("policies: %w", err)
+	}
+	var sets []*table.Set
+	for _, a := range architectures {
+		fmt.Fprintf(log, "%s\n", a.name)
+		s, err := readArch(ctx, a, *cache)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		sets = append(sets, s)
+	}
+	if err := derive(sets); err != nil {
+		return err
+	}
+	for _, a := range architectures {
+		if a.alpine == "" {
+			continue
+		}
+		s, err := readAlpine(ctx, a, *cache, log)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		sets = append(sets, s)
+	}
+	header := []string{
+		"Names of the symbols that system libraries export; made by internal/gen/platform, not by hand.",
+		"Read from the packages that the column lines of each architecture's file name, distributed by Debian, Ubuntu and Alpine Linux.",
+		"Policies: " + version + " (MIT licence).",
+	}
+	names, byArch, err := table.Encode(header, sets)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"names.txt": names, "policies.txt": policies}
+	for arch, data := range byArch {
+		files[arch+".gz"] = data
+	}
+	if err := os.MkdirAll(*out, 0o755); err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(*out, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform/table"
+)
+
+func object(soname string, exports ...elfobj.Export) *elfobj.Object {
+	return &elfobj.Object{SONAME: soname, Exports: elfobj.NewExports(exports...)}
+}
+
+func export(name, version string) elfobj.Export {
+	return elfobj.Export{Name: name, Version: version, Kind: "func"}
+}
+
+// at lists "library symbol@version" of one column.
+func at(s *table.Set, column string) (list []string) {
+	for i, c := range s.Columns {
+		if c.Name != column {
+			continue
+		}
+		for _, l := range s.Libraries {
+			for _, r := range l.Rows {
+				if r.Present>>i&1 == 1 {
+					list = append(list, l.SONAME+" "+r.Name+"@"+r.Node)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Symbols that moved without changing their node are put back where they were.
+func TestDerive(t *testing.T) {
+	model := &table.Set{Arch: "aarch64"}
+	b := newBuilder(model)
+	c := b.column("debian11", "2.31")
+	b.add(
+		c,
+		"libc6",
+		"",
+		object(
+			"libc.so.6",
+			export("malloc", "GLIBC_2.17"),
+			export("close", "GLIBC_2.17"),
+			export("clock_gettime", "GLIBC_2.17"),
+			export("pthread_self", "GLIBC_2.17"),
+		),
+	)
+	b.add(c, "libc6", "", object("libdl.so.2", export("dlopen", "GLIBC_2.17")))
+	b.add(c, "libc6", "", object("libpthread.so.0", export("close", "GLIBC_2.17")))
+	b.add(c, "libc6", "", object("librt.so.1", export("shm_open", "GLIBC_2.17")))
+	b.finish()
+	young := &table.Set{Arch: "riscv64"}
+	b = newBuilder(young)
+	c = b.column("debian13", "2.41")
+	b.add(
+		c,
+		"libc6",
+		"",
+		object(
+			"libc.so.6",
+			export("malloc", "GLIBC_2.27"),
+			export("close", "GLIBC_2.27"),
+			export("dlopen", "GLIBC_2.27"),
+			export("dlopen", "GLIBC_2.34"),
+			export("__riscv_flush_icache", "GLIBC_2.27"),
+			export("clock_gettime", "GLIBC_2.27"),
+		),
+	)
+	b.add(c, "libc6", "", object("libdl.so.2", export("__libdl_version_placeholder", "GLIBC_2.27")))
+	b.add(
+		c,
+		"libc6",
+		"",
+		object("libpthread.so.0", export("__libpthread_version_placeholder", "GLIBC_2.27")),
+	)
+	b.finish()
+	if err := derive([]*table.Set{model, young}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := at(young, "glibc2.31"), []string{"libc.so.6 __riscv_flush_icache@GLIBC_2.27", "libc.so.6 clock_gettime@GLIBC_2.27", "libc.so.6 close@GLIBC_2.27",
+		"libc.so.6 malloc@GLIBC_2.27", "libdl.so.2 dlopen@GLIBC_2.27", "libpthread.so.0 close@GLIBC_2.27"}; !reflect.DeepEqual(
+		got,
+		want,
+	) {
+		t.Errorf("riscv64 glibc 2.31: %q\nwant %q", got, want)
+	}
+	if got, want := at(model, "glibc2.30"), []string{"libc.so.6 clock_gettime@GLIBC_2.17", "libc.so.6 close@GLIBC_2.17", "libc.so.6 malloc@GLIBC_2.17", "libc.so.6 pthread_self@GLIBC_2.17",
+		"libdl.so.2 dlopen@GLIBC_2.17", "libpthread.so.0 close@GLIBC_2.17", "libpthread.so.0 pthread_self@GLIBC_2.17", "librt.so.1 shm_open@GLIBC_2.17"}; !reflect.DeepEqual(
+		got,
+		want,
+	) {
+		t.Errorf("aarch64 glibc 2.30: %q\nwant %q", got, want)
+	}
+}

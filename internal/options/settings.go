@@ -1,0 +1,72 @@
+// Package options turns a repository's configuration into the analyzer's options, for the command
+// line and the service alike.
+package options
+
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/config"
+)
+
+// Apply puts what a configuration says into options.
+func Apply(c *config.Repository, o *analyzer.Options) {
+	o.Platforms = c.Platforms
+	o.With = c.Python.With
+	for i, w := range c.Python.With {
+		at := analyzer.Origin{File: config.Path}
+		if i < len(c.Python.At) {
+			at.Line = c.Python.At[i]
+		}
+		from(o, w, at)
+	}
+	o.GPU = analyzer.GPU{Stack: c.GPU.Stack, Archs: c.GPU.Archs}
+	if len(c.Rules) > 0 {
+		o.Rules = make(map[string]analyzer.Severity, len(c.Rules))
+		for id, s := range c.Rules {
+			o.Rules[id] = analyzer.Severity(s)
+		}
+	}
+	for _, a := range c.Accept {
+		o.Accept = append(
+			o.Accept,
+			analyzer.Accept{
+				Rule:    a.Rule,
+				Symbol:  a.Symbol,
+				Object:  a.Object,
+				Because: a.Because,
+				Until:   a.Until,
+			},
+		)
+	}
+}
+
+// Locked is the requirements of a lock file, whose origin it puts into options.
+func Locked(file string, pins []lockfile.Pin, o *analyzer.Options) []string {
+	var out []string
+	for _, p := range pins {
+		from(o, p.Requirement, analyzer.Origin{File: file, Line: p.Line, Lock: true})
+		out = append(out, p.Requirement)
+	}
+	return out
+}
+
+// from notes where a requirement stands; what was given goes before what is locked.
+func from(o *analyzer.Options, requirement string, at analyzer.Origin) {
+	if o.Origins == nil {
+		o.Origins = map[string]analyzer.Origin{}
+	}
+	if known, ok := o.Origins[requirement]; !ok || known.Lock {
+		o.Origins[requirement] = at
+	}
+}
+
+// FailOn is the least severity that fails; Off for never.
+func FailOn(s string) analyzer.Severity {
+	if s == "never" {
+		return analyzer.Off
+	}
+	if s == "" {
+		return analyzer.Error
+	}
+	return analyzer.Severity(s)
+}

@@ -1,0 +1,482 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/spool"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+)
+
+// TestMain makes the test binary the child too, and some that misbehave.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 2 {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case "analyze":
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, analyzer.New(rules.All())); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	case "eat":
+		serveWith(func() {
+			for all := [][]byte{}; len(all) < 1<<20; time.Sleep(10 * time.Millisecond) {
+				all = append(all, bytes.Repeat([]byte{1}, 16<<20))
+			}
+		})
+	case "sit":
+		serveWith(func() {
+			all := bytes.Repeat([]byte{1}, heavy+32<<20)
+			defer runtime.KeepAlive(all)
+			select {}
+		})
+	case "gulp":
+		serveWith(func() { fmt.Fprintln(os.Stderr, len(bytes.Repeat([]byte{1}, 8<<30))) })
+	case "hang":
+		serveWith(func() { select {} })
+	case "panic":
+		serveWith(func() { panic("damaged\xff") })
+	case "chatter":
+		out := json.NewEncoder(os.Stdout)
+		for i := 0; ; i++ {
+			if out.Encode(
+				&reply{Question: &question{ID: i, subject: subject{Name: "torch"}}},
+			) != nil {
+				os.Exit(1)
+			}
+		}
+	case "die":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "parent":
+		// Starts an analysis that hangs, tells its process, and waits to be killed.
+		r := &Runner{Command: []string{os.Args[0], "hang"}}
+		go func() { _, _, _ = r.Check(context.Background(), nil, analyzer.Options{}, nil, nil) }()
+		select {}
+	default:
+		os.Exit(m.Run())
+	}
+	os.Exit(0)
+}
+
+// serveWith reads a request as Serve does, and does something else.
+func serveWith(f func()) {
+	var r request
+	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
+		os.Exit(1)
+	}
+	if err := confine(r.Memory, r.Time); err != nil {
+		panic(err)
+	}
+	f()
+}
+
+func runner(t *testing.T, what string) *Runner {
+	return &Runner{Command: []string{os.Args[0], what}, Scratch: t.TempDir()}
+}
+
+func wheel(t *testing.T, w cases.Wheel) analyzer.Input {
+	t.Helper()
+	name, content := w.File()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return analyzer.Input{Name: name, Content: f, Size: int64(len(content))}
+}
+
+// What another process says is what this one says, byte by byte.
+func TestSameReport(t *testing.T) {
+	diagnoses := []buildlog.Diagnosis{
+		{Line: 3, Class: "symbol-version", Symbol: "pow", Version: "GLIBC_2.29", Object: "warp.so"},
+		{Line: 4, Symbol: "nothing"},
+	}
+	for _, o := range []analyzer.Options{
+		{Version: "v1", Today: "2026-01-02", Rules: map[string]analyzer.Severity{"symbol-version-too-new": analyzer.Warning}},
+		{Platforms: []string{"debian12"}, With: []string{"torch==2.7.0"}, Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
+		{NoFixes: true, NoIndex: true},
+		{Source: source{}},
+		{Source: shelf{}},
+	} {
+		inputs := []analyzer.Input{
+			wheel(t, cases.CaseA("1.0")),
+			wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8")),
+		}
+		own := o
+		own.Scratch = spool.In(t.TempDir())
+		want, wantJudged, err := Judge(
+			t.Context(),
+			analyzer.New(rules.All()),
+			inputs,
+			own,
+			diagnoses,
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, judged, err := runner(t, "analyze").Check(t.Context(), inputs, o, diagnoses, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := o.Source.(shelf); ok &&
+			!slices.ContainsFunc(
+				got.Findings,
+				func(f analyzer.Finding) bool { return f.Rule == "symbol-missing-in-package" },
+			) {
+			t.Errorf("what was read on demand says nothing: %s", marshal(t, got))
+		}
+		a, b := marshal(t, []any{want, wantJudged}), marshal(t, []any{got, judged})
+		if !bytes.Equal(a, b) {
+			t.Errorf("in a process of its own:\n%s\nhere:\n%s", b, a)
+		}
+	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// source is a package index with some news.
+type source struct{}
+
+func (source) Versions(_ context.Context, name string) ([]string, error) {
+	if name != "nvidia-nvjitlink-cu12" {
+		return nil, fmt.Errorf("%s: %w", name, packages.ErrUnavailable)
+	}
+	return []string{"12.8.1", "12.9.1"}, nil
+}
+
+func (source) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.On,
+) (*packages.Release, error) {
+	if version == "12.8.1" {
+		return nil, fmt.Errorf("%s: %w", version, packages.ErrUnknown)
+	}
+	return &packages.Release{
+		Name:    name,
+		Version: version,
+		Known:   true,
+		Libraries: []packages.Library{
+			{
+				Path:   "nvidia/nvjitlink/lib/libnvJitLink.so.12",
+				SONAME: "libnvJitLink.so.12",
+				Known:  true,
+			},
+		},
+	}, nil
+}
+
+// shelf is an index that reads a library when it is asked for, and it lacks everything that is
+// asked of it.
+type shelf struct{ source }
+
+func (s shelf) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
+	r, err := s.source.Release(ctx, name, "12.9.1", on)
+	if err == nil {
+		r.Version, r.Libraries[0] = version, packages.Library{
+			Path:   r.Libraries[0].Path,
+			Unread: true,
+		}
+	}
+	return r, err
+}
+
+func (s shelf) Read(
+	_ context.Context,
+	r *packages.Release,
+	_ packages.On,
+	worth func(path string) int64,
+) (*packages.Release, error) {
+	out := *r
+	out.Libraries = slices.Clone(r.Libraries)
+	if l := &out.Libraries[0]; l.Unread && worth(l.Path) > 0 {
+		l.Unread, l.SONAME, l.Known = false, "libnvJitLink.so.12", true
+	}
+	return &out, nil
+}
+
+func TestUnusableOptions(t *testing.T) {
+	_, _, err := runner(
+		t,
+		"analyze",
+	).Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))}, analyzer.Options{Platforms: []string{"plan9"}}, nil, nil)
+	if f := (*Failure)(nil); err == nil || errors.As(err, &f) ||
+		!strings.Contains(err.Error(), "plan9") {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{{Name: "x", Content: strings.NewReader("")}}, analyzer.Options{}, nil, nil); err == nil {
+		t.Error("an input without a file was taken")
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		what   string
+		memory int64
+		time   time.Duration
+		limit  bool
+		reason string
+	}{
+		{"eat", 200 << 20, 0, true, "more than 200 MiB of memory"},
+		{"gulp", 200 << 20, 0, true, "more than 200 MiB of memory"},
+		{"hang", 0, 200 * time.Millisecond, true, "longer than 200ms"},
+		{"panic", 0, 0, false, "ended before it was done"},
+		{"die", 0, 0, false, "the system ended the process"},
+		{"chatter", 0, 0, false, ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			r := runner(t, test.what)
+			r.Memory, r.Time = test.memory, test.time
+			// bounded by what it may say; here by time, as that takes a while
+			if test.what == "chatter" {
+				r.Time, test.limit, test.reason = 2*time.Second, true, "longer than"
+			}
+			_, _, err := r.Check(t.Context(), nil, analyzer.Options{}, nil, nil)
+			f := (*Failure)(nil)
+			if !errors.As(err, &f) || f.Limit != test.limit ||
+				!strings.Contains(f.Reason, test.reason) {
+				t.Fatalf("%#v", err)
+			}
+			if test.what == "panic" && !strings.Contains(f.Detail, "panic: damaged") {
+				t.Errorf("detail %q", f.Detail)
+			}
+		})
+	}
+}
+
+func TestRisky(t *testing.T) {
+	r := runner(t, "sit")
+	r.Memory = 2 << 30
+	calls := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err := r.Check(ctx, nil, analyzer.Options{}, nil, func() {
+		calls++
+		time.AfterFunc(4*look, cancel) // for what would be told twice
+	})
+	if !errors.Is(err, context.Canceled) || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if _, _, err := runner(t, "hang").Check(ctx, nil, analyzer.Options{}, nil, nil); !errors.Is(
+		err,
+		context.Canceled,
+	) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A child has nothing of its parent but what it was given, and dies with it.
+func TestAlone(t *testing.T) {
+	t.Setenv("WEBHOOK_SECRET", "hidden")
+	self, err := os.StartProcess(
+		"/proc/self/exe",
+		[]string{os.Args[0], "parent"},
+		&os.ProcAttr{Env: os.Environ(), Files: []*os.File{nil, nil, os.Stderr}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	children := func() (pids []int) {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", self.Pid))
+		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", self.Pid))
+		for _, f := range all {
+			more, _ := os.ReadFile(f)
+			data = append(append(data, ' '), more...)
+		}
+		for _, f := range strings.Fields(string(data)) {
+			n, err := strconv.Atoi(f)
+			line, _ := os.ReadFile(
+				"/proc/" + f + "/cmdline",
+			) // the runtime has short-lived children too
+			if err == nil && !slices.Contains(pids, n) &&
+				bytes.HasSuffix(line, []byte("\x00hang\x00")) {
+				pids = append(pids, n)
+			}
+		}
+		return pids
+	}
+	wait(t, "an analysis", func() bool { return len(children()) == 1 })
+	pid := children()[0]
+	wait(t, "its limits", func() bool {
+		limits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+		return len(limits) > 0 &&
+			!strings.Contains(string(limits), "Max data size             unlimited")
+	})
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || bytes.Contains(env, []byte("hidden")) || bytes.Contains(env, []byte("PATH=")) {
+		t.Errorf("its environment: %q %v", env, err)
+	}
+	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
+		t.Errorf("its group: %d %v", group, err)
+	}
+	if err := self.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = self.Wait()
+	wait(t, "its end", func() bool {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || bytes.Contains(state, []byte(") Z"))
+	})
+}
+
+func wait(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s does not come", what)
+		}
+	}
+}
+
+// Every option reaches the child.
+func TestOptionsAreCarried(t *testing.T) {
+	elsewhere := []string{
+		"Base",
+		"Source",
+		"Scratch",
+		"Progress",
+		"Root",
+		"LibraryPath",
+		"Conda",
+	} // the last three: the service has no folders of a user
+	var o analyzer.Options
+	v := reflect.ValueOf(&o).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); !slices.Contains(elsewhere, v.Type().Field(i).Name) {
+			fill(f)
+		}
+	}
+	r, _, err := newRequest(nil, o, "", 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back request
+	if err := json.Unmarshal(marshal(t, r), &back); err != nil {
+		t.Fatal(err)
+	}
+	if got := back.Options; !reflect.DeepEqual(got, o) {
+		t.Errorf("%+v\nbecame\n%+v", o, got)
+	}
+}
+
+// fill gives a value that is not zero.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.SetMapIndex(key, value)
+	default:
+		panic("an option of kind " + v.Kind().String())
+	}
+}
+
+func TestShare(t *testing.T) {
+	for available, want := range map[int64]int64{0: 512 << 20, 1 << 30: 512 << 20, 6 << 30: 2 << 30, 64 << 30: 4 << 30} {
+		if got := share(available); got != want {
+			t.Errorf("of %d: %d, want %d", available, got, want)
+		}
+	}
+	if n := available(); n < 64<<20 {
+		t.Errorf("this machine has %d bytes of memory", n)
+	}
+}
+
+// BenchmarkProcess is what a process of its own costs an analysis.
+func BenchmarkProcess(b *testing.B) {
+	name, content := cases.Clean("1.0").File()
+	path := filepath.Join(b.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	inputs := []analyzer.Input{{Name: name, Content: f, Size: int64(len(content))}}
+	b.Run("here", func(b *testing.B) {
+		a := analyzer.New(rules.All())
+		for b.Loop() {
+			if _, err := a.Check(b.Context(), inputs, analyzer.Options{Scratch: spool.In("")}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("apart", func(b *testing.B) {
+		r := &Runner{Command: []string{os.Args[0], "analyze"}}
+		for b.Loop() {
+			if _, _, err := r.Check(b.Context(), inputs, analyzer.Options{}, nil, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// broken is a source that panics.
+type broken struct{ packages.Source }
+
+func (broken) Versions(context.Context, string) ([]string, error) {
+	panic("a page that nobody thought of")
+}
+
+// A panic over what an index sends is one answer that could not be had, and not the service's end.
+func TestAnswerOfABrokenSource(t *testing.T) {
+	q := &question{ID: 3, subject: subject{Name: "torch"}}
+	if s := answer(t.Context(), broken{}, q); s == nil || s.ID != 3 ||
+		!errors.Is(s.err(), packages.ErrUnavailable) {
+		t.Errorf("answered %+v", s)
+	}
+}

@@ -1,0 +1,154 @@
+// Package spool gives the analyzer room for inflated content: memory for small files, a temporary
+// file for large ones. A file has no name in the file system as soon as it is open, so nothing is
+// left behind by a crash.
+//
+//	options.Scratch = scratch.In("")
+package spool
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+const (
+	// up to where memory is used: most extension modules without their code are smaller, and a few
+	// of these at once are cheap
+	inMemory = 4 << 20
+	// memory is taken in pieces, which go from file to file: a buffer that grows is copied again
+	// and again
+	chunkSize = unpack.SkipUnit
+)
+
+type chunk [chunkSize]byte
+
+// In returns a source of scratch space with its files in dir; "" is the system's folder for
+// temporary files. It is safe for concurrent use.
+func In(dir string) func(size int64) (unpack.Scratch, error) {
+	pool := &sync.Pool{New: func() any { return new(chunk) }}
+	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir, pool: pool}, nil }
+}
+
+// scratch starts in memory and moves to a file when it grows: declared sizes are the archive's word
+// and decide nothing.
+type scratch struct {
+	dir    string
+	pool   *sync.Pool // of *chunk
+	chunks []*chunk   // nil: skipped
+	size   int64      // with what was skipped, as long as there is no file
+	kept   int        // bytes in memory
+	file   *os.File
+}
+
+func (s *scratch) Write(p []byte) (int, error) {
+	if s.file == nil && s.kept+len(p) <= inMemory {
+		s.keep(p)
+		return len(p), nil
+	}
+	if s.file == nil {
+		if err := s.spill(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := s.file.Write(p)
+	if err != nil {
+		err = fmt.Errorf("writing unpacked content: %w", err)
+	}
+	return n, err
+}
+
+func (s *scratch) keep(p []byte) {
+	for len(p) > 0 {
+		at := s.size % chunkSize
+		if at == 0 {
+			s.chunks = append(s.chunks, s.pool.Get().(*chunk))
+		}
+		n := copy(s.chunks[len(s.chunks)-1][at:], p)
+		s.size += int64(n)
+		s.kept += n
+		p = p[n:]
+	}
+}
+
+// Skip implements unpack.Skipper. In a file it makes a hole.
+func (s *scratch) Skip(n int64) error {
+	if s.file == nil {
+		s.chunks = append(s.chunks, make([]*chunk, n/chunkSize)...)
+		s.size += n
+		return nil
+	}
+	if _, err := s.file.Seek(n, io.SeekCurrent); err != nil {
+		return fmt.Errorf("writing unpacked content: %w", err)
+	}
+	return nil
+}
+
+// spill moves what is in memory to a file.
+func (s *scratch) spill() error {
+	f, err := os.CreateTemp(s.dir, "compat-*")
+	if err != nil {
+		return fmt.Errorf(
+			"no room for unpacked content (set TMPDIR to a folder with space): %w",
+			err,
+		)
+	}
+	s.file = f
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
+	for i, c := range s.chunks {
+		if c == nil {
+			continue
+		}
+		at := int64(i) * chunkSize
+		if _, err := f.WriteAt(c[:min(s.size-at, chunkSize)], at); err != nil {
+			return fmt.Errorf("writing unpacked content: %w", err)
+		}
+	}
+	if _, err := f.Seek(s.size, io.SeekStart); err != nil {
+		return fmt.Errorf("writing unpacked content: %w", err)
+	}
+	s.release()
+	return nil
+}
+
+// release gives the memory back.
+func (s *scratch) release() {
+	for _, c := range s.chunks {
+		if c != nil {
+			s.pool.Put(c)
+		}
+	}
+	s.chunks, s.size, s.kept = nil, 0, 0
+}
+
+func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
+	if s.file != nil {
+		return s.file.ReadAt(p, off)
+	}
+	n := 0
+	for n < len(p) && off < s.size {
+		c := s.chunks[off/chunkSize]
+		if c == nil {
+			return n, fmt.Errorf("unpacked content at %d was skipped", off)
+		}
+		end := min(s.size-off/chunkSize*chunkSize, chunkSize)
+		m := copy(p[n:], c[off%chunkSize:end])
+		n, off = n+m, off+int64(m)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (s *scratch) Close() error {
+	s.release()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -1,0 +1,391 @@
+// Package analyzertest runs one analysis that is written down as a txtar file, and compares what it
+// says.
+//
+// The archive's comment is prose, and one line of it may give settings:
+//
+//	check --platform debian11 --with torch==2.7.0 --first torch --link --gpu-stack rocm --gpu-arch gfx90a
+//
+// Its files are
+//
+//	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
+//	                           all three are made up where they are not given, and left out where their content is the line "absent"
+//	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
+//	in/PATH                    a loose object in text form
+//	base/…                     the same for the base
+//	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
+//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" says who brought files: PATH NAME VERSION, a line each
+//	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
+//	want                       the report, as Format writes it
+//
+// Run with -update to write want anew, and read the difference as code.
+package analyzertest
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write what the analysis says into the want files")
+
+// Run plays every .txtar file of a folder.
+func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no .txtar file in %s: %v", dir, err)
+	}
+	for _, f := range files {
+		t.Run(
+			strings.TrimSuffix(filepath.Base(f), ".txtar"),
+			func(t *testing.T) { Analyze(t, f, rules) },
+		)
+	}
+}
+
+// Analyze plays one file, compares what it says with want, and gives the whole report.
+func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report {
+	t.Helper()
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := read(a)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	r, err := analyzer.New(rules).Check(context.Background(), c.in, c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Format(r)
+	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
+	if *update {
+		if i < 0 {
+			a.Files = append(a.Files, txtar.File{Name: "want"})
+			i = len(a.Files) - 1
+		}
+		a.Files[i].Data = []byte(got)
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if i < 0 {
+		t.Fatalf("%s has no file want; write it with -update", file)
+	}
+	if want := string(a.Files[i].Data); got != want {
+		t.Errorf("%s says\n%s\nwant\n%s", file, got, want)
+	}
+	return r
+}
+
+// Inputs reads what a case gives to the analysis, and its settings; an archive with other files
+// than those above is refused.
+func Inputs(a *txtar.Archive) ([]analyzer.Input, analyzer.Options, error) {
+	c, err := read(a)
+	if err != nil {
+		return nil, analyzer.Options{}, err
+	}
+	return c.in, c.options, nil
+}
+
+// testcase is one analysis, ready to run.
+type testcase struct {
+	in      []analyzer.Input
+	options analyzer.Options
+}
+
+func read(a *txtar.Archive) (*testcase, error) {
+	c := &testcase{}
+	if err := c.settings(string(a.Comment)); err != nil {
+		return nil, err
+	}
+	packages := Packages{}
+	in, base, folders := newTree(), newTree(), &folders{
+		options: &c.options,
+		files:   map[string]*elfobj.Object{},
+	}
+	for _, f := range a.Files {
+		var err error
+		kind, rest, _ := strings.Cut(f.Name, "/")
+		switch kind {
+		case "want":
+		case "in":
+			err = in.add(rest, f.Data)
+		case "base":
+			err = base.add(rest, f.Data)
+		case "package":
+			err = packages.add(rest, f.Data)
+		case "library-path", "conda":
+			err = folders.add(kind, rest, f.Data)
+		default:
+			err = fmt.Errorf("a file's first folder is in, base, package, library-path or conda")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	var err error
+	if c.in, err = in.inputs(); err != nil {
+		return nil, err
+	}
+	if len(base.order) > 0 {
+		c.options.Base, err = base.inputs()
+	}
+	c.options.Source, c.options.NoIndex = packages, true
+	return c, err
+}
+
+func (c *testcase) settings(comment string) error {
+	for _, line := range strings.Split(comment, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] != "check" {
+			continue
+		}
+		for i := 1; i < len(words); i++ {
+			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With, "--first": &c.options.First, "--gpu-arch": &c.options.GPU.Archs}[words[i]]
+			switch {
+			case words[i] == "--link":
+				c.options.Link = true
+			case words[i] == "--gpu-stack" && i+1 < len(words):
+				i++
+				c.options.GPU.Stack = words[i]
+			case to != nil && i+1 < len(words):
+				i++
+				*to = append(*to, words[i])
+			default:
+				return fmt.Errorf("setting %q is not known", words[i])
+			}
+		}
+	}
+	return nil
+}
+
+// inArchive ends behind the name of the archive that a file is put into.
+var inArchive = regexp.MustCompile(`\.(whl|jar|deb|tgz)/`)
+
+// tree gathers files into archives and loose objects.
+type tree struct {
+	order []string
+	// archive or loose name -> member ("" for a loose file) -> bytes
+	files map[string]map[string][]byte
+}
+
+func newTree() *tree { return &tree{files: map[string]map[string][]byte{}} }
+
+func (t *tree) add(name string, data []byte) error {
+	top, member := name, ""
+	if at := inArchive.FindStringIndex(name); at != nil {
+		top, member = name[:at[1]-1], name[at[1]:]
+	}
+	if member == "METADATA" || member == "WHEEL" || member == "RECORD" {
+		w, err := pkgmeta.ParseWheelName(path.Base(top))
+		if err != nil {
+			return err
+		}
+		member = distInfo(w) + member
+		if string(data) == "absent\n" {
+			data = nil
+		}
+	} else if strings.HasPrefix(string(data), "elf ") {
+		o, err := elfobj.Parse(string(data))
+		if err != nil {
+			return err
+		}
+		if data, err = elfobj.Write(o); err != nil {
+			return err
+		}
+	}
+	if t.files[top] == nil {
+		t.order, t.files[top] = append(t.order, top), map[string][]byte{}
+	}
+	t.files[top][member] = data
+	return nil
+}
+
+func (t *tree) inputs() ([]analyzer.Input, error) {
+	var out []analyzer.Input
+	for _, top := range t.order {
+		data, loose := t.files[top][""]
+		if !loose {
+			t.complete(top)
+			var err error
+			if data, err = archive(path.Ext(top), t.files[top]); err != nil {
+				return nil, err
+			}
+		}
+		out = append(
+			out,
+			analyzer.Input{Name: top, Content: bytes.NewReader(data), Size: int64(len(data))},
+		)
+	}
+	return out, nil
+}
+
+// complete adds what every wheel has and most cases do not write down: METADATA, WHEEL and RECORD.
+func (t *tree) complete(top string) {
+	w, err := pkgmeta.ParseWheelName(path.Base(top))
+	if err != nil {
+		return
+	}
+	files := t.files[top]
+	add := func(name, text string) {
+		if _, ok := files[distInfo(w)+name]; !ok {
+			files[distInfo(w)+name] = []byte(text)
+		}
+	}
+	add("METADATA", "Metadata-Version: 2.1\nName: "+w.Name+"\nVersion: "+w.Version+"\n")
+	wheel := "Wheel-Version: 1.0\nGenerator: analyzertest\nRoot-Is-Purelib: false\n"
+	for _, tag := range w.Tags {
+		wheel += "Tag: " + tag.String() + "\n"
+	}
+	add("WHEEL", wheel)
+	record := distInfo(w) + "RECORD,,\n"
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name] != nil {
+			record += name + ",,\n"
+		}
+	}
+	add("RECORD", record)
+	maps.DeleteFunc(files, func(_ string, data []byte) bool { return data == nil })
+}
+
+func distInfo(w pkgmeta.WheelName) string {
+	return strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + ".dist-info/"
+}
+
+// Packages is a packages.Source of the releases that a case writes down.
+type Packages map[string][]*packages.Release
+
+func (p Packages) add(name string, data []byte) error {
+	at, file, _ := strings.Cut(name, "/")
+	n, v, ok := strings.Cut(at, "==")
+	if !ok {
+		return fmt.Errorf("a package is NAME==VERSION")
+	}
+	i := slices.IndexFunc(p[n], func(r *packages.Release) bool { return r.Version == v })
+	if i < 0 {
+		i = len(p[n])
+		p[n] = append(p[n], &packages.Release{Name: n, Version: v, Known: true})
+	}
+	r := p[n][i]
+	if file == "requires" {
+		for _, line := range strings.Fields(string(data)) {
+			q, err := pkgmeta.ParseRequirement(line)
+			if err != nil {
+				return err
+			}
+			r.Requires = append(r.Requires, q)
+		}
+		return nil
+	}
+	o, err := elfobj.Parse(string(data))
+	if err != nil {
+		return err
+	}
+	l := packages.Library{
+		Path:    file,
+		SONAME:  o.SONAME,
+		Needed:  o.Needed,
+		RunPath: o.RunPath,
+		Exports: o.Exports,
+		Known:   true,
+	}
+	for _, d := range o.VersionDefs {
+		l.Versions = append(l.Versions, d.Name)
+	}
+	r.Libraries = append(r.Libraries, l)
+	return nil
+}
+
+// Versions implements packages.Source.
+func (p Packages) Versions(_ context.Context, name string) ([]string, error) {
+	if len(p[name]) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, packages.ErrUnknown)
+	}
+	var out []string
+	for _, r := range p[name] {
+		out = append(out, r.Version)
+	}
+	return out, nil
+}
+
+// Release implements packages.Source.
+func (p Packages) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.On,
+) (*packages.Release, error) {
+	for _, r := range p[name] {
+		if r.Version == version {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)
+}
+
+// Format writes a report as a case's want: a line for each thing, indented what belongs to it.
+func Format(r *analyzer.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "verdict %s\n", r.Verdict)
+	for _, t := range r.Targets {
+		fmt.Fprintf(&b, "target %s %s", t.Name, t.Verdict)
+		if len(t.With) > 0 {
+			fmt.Fprintf(&b, " with %s", strings.Join(t.With, " "))
+		}
+		b.WriteByte('\n')
+	}
+	for _, f := range r.Findings {
+		state := ""
+		if !f.New {
+			state = "existing "
+		}
+		fmt.Fprintf(&b, "%s%s %s %s", state, f.Severity, f.Rule, f.Object)
+		if f.Symbol+f.Version != "" {
+			fmt.Fprintf(&b, " %s", analyzer.Versioned(f.Symbol, f.Version))
+		}
+		if f.Library != "" {
+			fmt.Fprintf(&b, " of %s", f.Library)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", f.Message)
+		for _, x := range f.Fixes {
+			mark := "untried"
+			if x.Verified {
+				mark = "verified"
+			}
+			fmt.Fprintf(&b, "  fix %s %s: %s", x.Kind, mark, x.Title)
+			if x.Command != "" {
+				fmt.Fprintf(&b, " | %s", x.Command)
+			}
+			if len(x.Cost) > 0 {
+				fmt.Fprintf(&b, " | %s", strings.Join(x.Cost, "; "))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	for _, u := range r.Unread {
+		fmt.Fprintf(&b, "unread %s: %s\n", u.Path, u.Reason)
+	}
+	for _, u := range r.Skipped {
+		fmt.Fprintf(&b, "skipped %s: %s\n", u.Path, u.Reason)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note %s\n", n)
+	}
+	return b.String()
+}

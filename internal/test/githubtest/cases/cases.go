@@ -1,0 +1,164 @@
+// Package cases makes the artifacts of compat's founding cases, small and without a compiler: what
+// a real wheel of each kind imports and needs, as ELF files of a few hundred bytes. The stories of
+// internal/test/stories and `compat demo` are told with them.
+//
+//	name, wheel := cases.CaseA("1.6.2").File()
+//	artifact := cases.Zip(cases.CaseA("1.6.2").Under("dist/"))
+//
+// Every function gives the same bytes for the same arguments.
+package cases
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// Clean is a wheel for manylinux2014 that imports only what every such system has.
+func Clean(version string) Wheel {
+	return Wheel{
+		Name:    "clean-ext",
+		Version: version,
+		Tags:    []string{"cp311-cp311-manylinux_2_17_x86_64", "cp311-cp311-manylinux2014_x86_64"},
+		Files: map[string][]byte{
+			"clean/__init__.py": []byte("from . import _clean\n"),
+			"clean/_clean.cpython-311-x86_64-linux-gnu.so": object(`elf x86_64
+needed libc.so.6
+import malloc@GLIBC_2.2.5 libc.so.6
+import free@GLIBC_2.2.5 libc.so.6
+export PyInit__clean
+`)},
+	}
+}
+
+// CaseA is NVIDIA Warp's: a wheel tagged manylinux2014 whose library was built on Ubuntu 20.04 and
+// needs pow of glibc 2.29 and strings of GCC 5.
+func CaseA(version string) Wheel {
+	return Wheel{
+		Name:    "warp-lang",
+		Version: version,
+		Tags:    []string{"py3-none-manylinux2014_x86_64"},
+		Files: map[string][]byte{
+			"warp/__init__.py": {},
+			"warp/bin/warp.so": object(`elf x86_64
+soname warp.so
+needed libstdc++.so.6
+needed libm.so.6
+needed libc.so.6
+import pow@GLIBC_2.29 libm.so.6
+import _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm@GLIBCXX_3.4.21 libstdc++.so.6
+import __cxa_throw_bad_array_new_length@CXXABI_1.3.8 libstdc++.so.6
+import malloc@GLIBC_2.2.5 libc.so.6
+export init
+comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
+`)},
+	}
+}
+
+// CaseB is CCCL's: a library that was linked against nvJitLink 12.9 in a wheel whose requirement
+// (such as "nvidia-nvjitlink-cu12>=12.8") also allows 12.8, where the symbols of 12.9 are missing.
+func CaseB(version, requirement string) Wheel {
+	return Wheel{
+		Name:     "cuda-parallel",
+		Version:  version,
+		Tags:     []string{"cp311-cp311-manylinux_2_28_x86_64"},
+		Requires: []string{requirement},
+		Files: map[string][]byte{
+			"cuda/parallel/__init__.py": {},
+			"cuda/parallel/cccl/libs/libcccl.c.parallel.so": object(`elf x86_64
+soname libcccl.c.parallel.so
+needed libnvJitLink.so.12
+needed libc.so.6
+runpath $ORIGIN/../../../../nvidia/nvjitlink/lib
+import __nvJitLinkCreate_12_9@libnvJitLink.so.12 libnvJitLink.so.12
+import __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 libnvJitLink.so.12
+import malloc@GLIBC_2.2.5 libc.so.6
+export cccl_device_reduce
+`)},
+	}
+}
+
+// CaseC is mamba_ssm's: an extension that was built for the CUDA build of torch and needs
+// libc10_cuda.so.
+func CaseC(version string) Wheel {
+	return Wheel{
+		Name:     "mamba-ssm",
+		Version:  version,
+		Tags:     []string{"cp311-cp311-linux_x86_64"},
+		Requires: []string{"torch"},
+		Files: map[string][]byte{
+			"mamba_ssm/__init__.py": {},
+			"selective_scan_cuda.cpython-311-x86_64-linux-gnu.so": object(`elf x86_64
+needed libc10.so
+needed libc10_cuda.so
+needed libc.so.6
+import _ZN3c104cuda20getCurrentCUDAStreamEa
+import malloc@GLIBC_2.2.5 libc.so.6
+export PyInit_selective_scan_cuda
+`)},
+	}
+}
+
+// CaseD is cuFile's: a loose library that uses the functions of libdl, without a version and
+// without naming libdl, as one that was linked where glibc 2.34 has them in libc.
+func CaseD() (name string, content []byte) {
+	return "libcufile.so", object(`elf x86_64
+soname libcufile.so.0
+needed libc.so.6
+import dlopen
+import dlsym
+import dlclose
+import dlerror
+import dlvsym
+import malloc@GLIBC_2.2.5 libc.so.6
+export cuFileDriverOpen
+`)
+}
+
+// NvJitLink is NVIDIA's package that case B is about, as an index has it: a release brings the
+// symbols of every 12.x up to its own.
+func NvJitLink(version string, minor int) Wheel {
+	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\n"
+	for m := range minor + 1 {
+		text += fmt.Sprintf(
+			"export __nvJitLinkCreate_12_%d@@libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_%d@@libnvJitLink.so.12\n",
+			m,
+			m,
+		)
+	}
+	return Wheel{
+		Name:    "nvidia-nvjitlink-cu12",
+		Version: version,
+		Tags:    []string{"py3-none-manylinux2010_x86_64", "py3-none-manylinux_2_12_x86_64"},
+		Files: map[string][]byte{
+			"nvidia/__init__.py": {}, "nvidia/nvjitlink/__init__.py": {}, "nvidia/nvjitlink/lib/libnvJitLink.so.12": object(text)},
+	}
+}
+
+// Many is a wheel for manylinux2014 with as many findings as asked for: each function it imports
+// came with glibc 2.38.
+func Many(version string, functions int) Wheel {
+	text := "elf x86_64\nsoname libmany.so\nneeded libc.so.6\n"
+	for i := range functions {
+		text += fmt.Sprintf("import many_%04d@GLIBC_2.38 libc.so.6\n", i)
+	}
+	return Wheel{
+		Name:    "many",
+		Version: version,
+		Tags:    []string{"py3-none-manylinux2014_x86_64"},
+		Files:   map[string][]byte{"many/__init__.py": {}, "many/libmany.so": object(text)},
+	}
+}
+
+// object makes an ELF file of its text form. The texts are this file's, so a mistake in one is a
+// bug here.
+func object(text string) []byte {
+	o, err := elfobj.Parse(text)
+	if err == nil {
+		var b []byte
+		if b, err = elfobj.Write(o); err == nil {
+			return b
+		}
+	}
+	panic(fmt.Sprintf("cases: %v in\n%s", err, text))
+}

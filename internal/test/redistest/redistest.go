@@ -1,0 +1,185 @@
+// Package redistest runs a real redis-server for a test: on a port of its own on loopback, with its
+// append-only file in a folder of the test. The test may kill it and start it again: the file is
+// written before each answer, and the machine, which would have to sync it, lives on.
+//
+//	server := redistest.Start(t)
+//	q, err := queue.Open(ctx, queue.Options{URL: server.URL})
+//	server.Kill()
+//	server.Start()
+package redistest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/loopback"
+	"github.com/compat-app/compat/internal/test/needs"
+)
+
+// Server is a redis-server that ends with its test.
+type Server struct {
+	URL string // redis://127.0.0.1:PORT/0; the same after a new start
+
+	t    testing.TB
+	path string
+	port int
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	out  *bytes.Buffer
+}
+
+// Start starts a server. args are appended to its command line ("--appendfsync", "everysec").
+// Where redis-server isn't installed the test is skipped; with CI=true in the environment it fails.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	path := needs.Program(
+		t,
+		cmp.Or(os.Getenv("COMPAT_REDIS_SERVER"), "redis-server"),
+		"redis-server",
+		"this test needs a real one",
+	)
+	s := &Server{t: t, path: path, dir: t.TempDir()}
+	s.port = loopback.Port(t)
+	s.args = append([]string{
+		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "no", "--maxmemory-policy", "noeviction",
+		"--repl-diskless-sync-delay", "0",
+	}, args...)
+	s.URL = "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) + "/0"
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// Node starts a server of a Cluster, which nobody there takes for dead because it is slow. bus is
+// where the others meet it.
+func Node(t testing.TB, args ...string) (s *Server, bus int) {
+	t.Helper()
+	bus = loopback.Port(t) // its own choice, 10,000 above its port, may be another's
+	return Start(
+		t,
+		append(
+			[]string{
+				"--cluster-enabled",
+				"yes",
+				"--cluster-node-timeout",
+				"600000",
+				"--cluster-port",
+				strconv.Itoa(bus),
+			},
+			args...)...), bus
+}
+
+// Addr is where the server listens: host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Replica starts a server that copies this one. It keeps no file: after a copy it would have a
+// process of its own write one, which outlives a kill.
+func (s *Server) Replica(args ...string) *Server {
+	s.t.Helper()
+	return Start(
+		s.t,
+		append(
+			[]string{"--replicaof", "127.0.0.1", strconv.Itoa(s.port), "--appendonly", "no"},
+			args...)...)
+}
+
+// Sentinel starts a sentinel that calls this server name, and alone decides that a replica takes
+// its place: after an hour of silence, as a busy machine is silent too. SENTINEL SET makes it less,
+// once the server is dead. Its URL finds the master.
+func (s *Server) Sentinel(name string) *Server {
+	s.t.Helper()
+	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: loopback.Port(s.t)}
+	w.URL = "redis://" + w.Addr() + "/0?master_name=" + name
+	file := filepath.Join(w.dir, "sentinel.conf")
+	text := fmt.Sprintf(
+		"bind 127.0.0.1\nport %d\ndir %q\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 3600000\nsentinel failover-timeout %[3]s 5000\n",
+		w.port,
+		w.dir,
+		name,
+		s.port,
+	)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	w.args = []string{file, "--sentinel"}
+	s.t.Cleanup(w.Kill)
+	w.Start()
+	return w
+}
+
+// Start starts a server that was stopped or killed, with its data and on its port, and waits until
+// it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if s.cmd != nil {
+		return
+	}
+	s.out = &bytes.Buffer{}
+	s.cmd = exec.Command(s.path, s.args...)
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatalf("start redis-server: %v", err)
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		if s.answers() {
+			return
+		}
+		if time.Now().After(end) {
+			s.Kill()
+			s.t.Fatalf("redis-server on port %d does not answer; it said:\n%s", s.port, s.out)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// answers asks as a client would: a server that still loads its file says LOADING.
+func (s *Server) answers() bool {
+	conn, err := net.DialTimeout(
+		"tcp",
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)),
+		time.Second,
+	)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	answer := make([]byte, 7)
+	n, _ := conn.Read(answer)
+	return string(answer[:n]) == "+PONG\r\n"
+}
+
+// Stop ends the server as an operator would (SIGTERM).
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Kill ends the server as a crash would (SIGKILL).
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Pause stops the server from answering, its connections open, until Resume.
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume ends Pause.
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+func (s *Server) end(signal syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(signal)
+	_ = s.cmd.Wait() // its exit code tells nothing more
+	s.cmd = nil
+}

@@ -1,0 +1,397 @@
+package stories
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/redistest"
+)
+
+// sized is how much of an attack is played: all of it by `make attack`, a short form by go test.
+func sized(short, whole int) int {
+	if os.Getenv("COMPAT_ATTACK") != "" {
+		return whole
+	}
+	return short
+}
+
+// Connections that never come to an end hold nobody up and are cut in the end: some send their
+// headers and some their bodies byte by byte, and some say that they have 25 MiB.
+func TestSlowloris(t *testing.T) {
+	s := tell(t, world{})
+	slow := []struct{ say, drop string }{
+		{"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Slow: ", "a"},
+		{
+			"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat(
+				"0",
+				64,
+			) + "\r\nContent-Length: 1000000\r\n\r\n",
+			"x",
+		},
+		{
+			"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat(
+				"0",
+				64,
+			) + "\r\nContent-Length: 26214400\r\n\r\n" + strings.Repeat(
+				"x",
+				100_000,
+			),
+			"x",
+		},
+		{"", ""},
+	}
+	n := sized(40, 1000)
+	var cut sync.WaitGroup
+	ends := make(chan error, n)
+	for i := range n {
+		c, err := net.Dial("tcp", s.app.addr)
+		if err != nil {
+			s.Fatal(err)
+		}
+		how := slow[i%len(slow)]
+		cut.Go(func() { // until the app ends it
+			defer c.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				_, err := io.WriteString(c, how.say)
+				for err == nil && how.drop != "" && ctx.Err() == nil {
+					time.Sleep(200 * time.Millisecond)
+					_, err = io.WriteString(c, how.drop)
+				}
+			}()
+			_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
+			_, err := io.Copy(io.Discard, c)
+			if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
+				ends <- fmt.Errorf("a connection that sends %q is still open", how.drop)
+			}
+		})
+	}
+	s.Bad() // while all of them are open
+	if mib := s.app.peak(); mib > 400 {
+		s.Errorf("the service took %d MiB", mib)
+	}
+	cut.Wait()
+	close(ends)
+	for err := range ends {
+		s.Error(err)
+	}
+}
+
+// Bodies of 25 MiB from many strangers at once are not held side by side, and one over it isn't
+// read.
+func TestOversizedBodies(t *testing.T) {
+	s := tell(t, world{})
+	body := make([]byte, 25<<20)
+	var senders sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[int]int{}
+	for i := range sized(8, 100) {
+		senders.Go(func() {
+			h := http.Header{
+				"X-Hub-Signature-256": {"sha256=" + strings.Repeat("0", 64)},
+				"X-Github-Event":      {"ping"},
+				"X-Github-Delivery":   {githubtest.NewGUID()},
+			}
+			send := body
+			if i%4 == 0 {
+				send = append(body[:len(body):len(body)], "over"...)
+				h.Set("Expect", "100-continue")
+			}
+			code, _, _ := githubtest.Post(s.gh.Hook, h, send)
+			mu.Lock()
+			defer mu.Unlock()
+			codes[code]++
+		})
+	}
+	s.Bad()
+	senders.Wait()
+	if codes[http.StatusAccepted]+codes[http.StatusOK] != 0 ||
+		codes[http.StatusRequestEntityTooLarge] == 0 {
+		s.Errorf("the answers are %v, want 413 for what is over the limit and no acceptance", codes)
+	}
+	if mib := s.app.peak(); mib > 500 {
+		s.Errorf("the service took %d MiB", mib)
+	}
+	s.Logf("answers %v, at most %d MiB", codes, s.app.peak())
+}
+
+// Who caught deliveries and sends them again under new GUIDs, which no signature covers, brings no
+// verdict, comment or reply about.
+func TestReplayedDeliveries(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Bad()
+	old := p.HeadSHA
+	s.Summary(p)
+	c := s.Say(p.Number, "maintainer", "/compat help")
+	eventually(s, func() string {
+		if len(s.reactions(c)) == 0 {
+			return "no reaction"
+		}
+		return ""
+	})
+	s.Push(p, map[string]string{"a.txt": "fixed"})
+	s.Finish(p, wheels(cases.Clean("1.2.0")))
+	s.want(s.Concluded(p.HeadSHA), "success")
+	s.Free()
+	seen := func() string {
+		return fmt.Sprint(
+			s.Verdicts(old),
+			s.Verdicts(p.HeadSHA),
+			len(s.gh.Checks(s.repo, old)),
+			len(s.gh.Checks(s.repo, p.HeadSHA)),
+			s.written(p),
+			s.reactions(c),
+		)
+	}
+	before := seen()
+	for range 3 {
+		for _, d := range s.gh.Deliveries() {
+			if d.Code/100 == 2 && !d.Redelivery {
+				h := s.gh.Headers(d)
+				h.Set("X-GitHub-Delivery", githubtest.NewGUID())
+				if code, _, body := githubtest.Post(s.gh.Hook, h, d.Payload); code/100 != 2 {
+					s.Errorf("%s once more is answered %d %s", d.Event, code, body)
+				}
+			}
+		}
+	}
+	s.Free()
+	if after := seen(); after != before {
+		s.Errorf("old deliveries change\n%s\nto\n%s", before, after)
+	}
+}
+
+// Garbage leaves nothing behind: no key in Redis, no memory, no label in the metrics.
+func TestGarbage(t *testing.T) {
+	server := redistest.Start(t)
+	s := tell(t, world{redis: server, env: map[string]string{"LOG_LEVEL": "error"}})
+	s.Bad()
+	o, err := redis.ParseURL(server.URL)
+	if err != nil {
+		s.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer rdb.Close()
+	keys := func() int64 {
+		n, err := rdb.DBSize(t.Context()).Result()
+		if err != nil {
+			s.Fatal(err)
+		}
+		return n
+	}
+	series := func() int {
+		_, text := s.app.get("/metrics")
+		return strings.Count(text, "\n")
+	}
+	s.garbage(sized(1000, 10_000)) // what grows once has grown
+	s.Free()
+	keysBefore, seriesBefore, memory := keys(), series(), s.app.resident()
+	n := sized(4000, 100_000)
+	s.garbage(n)
+	// what the service itself may begin to keep or to count meanwhile; a hundredth of what each
+	// request would add
+	const own = 30
+	if now := keys(); now > keysBefore+own {
+		s.Errorf("%d keys in Redis, %d before", now, keysBefore)
+	}
+	if now := series(); now > seriesBefore+own {
+		s.Errorf("%d lines of metrics, %d before", now, seriesBefore)
+	}
+	grown := s.app.resident() - memory
+	if grown > 24 {
+		s.Errorf("%d requests leave %d MiB more of memory, %d before", n, grown, memory)
+	}
+	s.Logf(
+		"%d requests of garbage: %d keys before and after, %d lines of metrics, memory grew by %d MiB from %d MiB",
+		n,
+		keysBefore,
+		seriesBefore,
+		grown,
+		memory,
+	)
+}
+
+// garbage sends requests that are nothing: no signature, a wrong one, wrong paths and methods,
+// headers and bodies of noise.
+func (s *story) garbage(n int) {
+	s.Helper()
+	const senders = 8
+	var wait sync.WaitGroup
+	for k := range senders {
+		wait.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(n), uint64(k)))
+			client := &http.Client{
+				Timeout:   time.Minute,
+				Transport: &http.Transport{MaxIdleConnsPerHost: 1},
+			}
+			defer client.CloseIdleConnections()
+			for i := range n / senders {
+				noise := make([]byte, random.IntN(2000))
+				for i := range noise {
+					noise[i] = byte(random.Uint32())
+				}
+				method, path := []string{"POST", "POST", "POST", "GET", "PUT"}[i%5], []string{"/webhook", "/webhook", fmt.Sprintf("/%x", noise[:min(len(noise), 20)]), "/reports/" + fmt.Sprintf("%032x", random.Uint64())}[i%4]
+				req, err := http.NewRequest(method, s.app.url(path), bytes.NewReader(noise))
+				if err != nil {
+					s.Error(err)
+					return
+				}
+				req.Header.Set("X-GitHub-Event", fmt.Sprintf("event_%x", random.Uint64()))
+				req.Header.Set("X-GitHub-Delivery", githubtest.NewGUID())
+				if i%3 > 0 {
+					req.Header.Set("X-Hub-Signature-256", githubtest.Sign("guessed", noise))
+				}
+				res, err := client.Do(req)
+				if err != nil {
+					s.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if res.StatusCode < 400 || res.StatusCode == 503 {
+					s.Errorf("%s %s is answered %d", method, path, res.StatusCode)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// A repository that never stops pushing takes nobody's turn: whoever else comes is served after a
+// few claims, however many pushes wait.
+func TestOneRepositoryPushesAllTheTime(t *testing.T) {
+	s := tell(t, world{env: map[string]string{"COMPAT_WORKERS": "2"}})
+	loud := s.newRepo(s.gh.Install("loud"), "loud")
+	var others []*githubtest.Repo
+	for i := range 4 {
+		others = append(others, s.newRepo(s.gh.Install(fmt.Sprint("quiet-", i)), "quiet"))
+	}
+	maintainer := s.gh.User("maintainer")
+	pushes := sized(120, 1000)
+	var branches []*githubtest.Pull
+	for i := range pushes / 4 {
+		branches = append(
+			branches,
+			s.gh.OpenPull(
+				loud,
+				loud,
+				fmt.Sprint("branch-", i),
+				maintainer,
+				map[string]string{"a.txt": fmt.Sprint(i)},
+			),
+		)
+	}
+	guids := map[string]bool{}
+	var heads []*githubtest.Pull
+	for i := range pushes {
+		p := branches[i%len(branches)]
+		s.gh.Push(p, map[string]string{"a.txt": fmt.Sprint("again ", i)})
+		s.gh.Send("pull_request", s.gh.PullEvent(p, "synchronize")) // whatever the answer
+		if i%(pushes/len(others)) == pushes/len(others)/2 {
+			r := others[len(heads)]
+			q := s.gh.OpenPull(r, r, "feature", maintainer, map[string]string{"a.txt": "x"})
+			eventually(s, func() string {
+				d := s.gh.Send("pull_request", s.gh.PullEvent(q, "opened"))
+				if d.Code != http.StatusAccepted {
+					return fmt.Sprintf("it is answered %d", d.Code)
+				}
+				guids[d.GUID] = true
+				return ""
+			})
+			heads = append(heads, q)
+		}
+	}
+	for _, q := range heads {
+		eventually(s, func() string {
+			if len(s.gh.Checks(q.Repo, q.HeadSHA)) == 0 {
+				return "no check run for " + q.Repo.FullName()
+			}
+			return ""
+		})
+	}
+	// How many jobs were claimed between the answer to each of them and its own claim.
+	waited, most := map[string]int{}, 0
+	came, longest := map[string]time.Time{}, time.Duration(0)
+	for line := range strings.Lines(s.app.log.String()) {
+		var at struct{ Time time.Time }
+		answered, claimed := strings.Contains(
+			line,
+			`"msg":"delivery"`,
+		), strings.Contains(
+			line,
+			`"msg":"job claimed"`,
+		)
+		for guid := range guids {
+			if !strings.Contains(line, guid) {
+				if _, waits := waited[guid]; waits && claimed {
+					waited[guid]++
+				}
+				continue
+			}
+			if (answered || claimed) && json.Unmarshal([]byte(line), &at) != nil {
+				s.Errorf("the line %s is no JSON", line)
+			}
+			if answered {
+				waited[guid], came[guid] = 0, at.Time
+			} else if claimed {
+				most, longest = max(most, waited[guid]), max(longest, at.Time.Sub(came[guid]))
+				delete(guids, guid)
+			}
+		}
+	}
+	if len(guids) > 0 {
+		s.Fatalf("%d jobs were never claimed", len(guids))
+	}
+	// Its turn comes after those who stood before it, five installations at most; two claims may be
+	// under way and logged late.
+	if most > 7 {
+		s.Errorf("a job waited for %d claims", most)
+	}
+	s.Logf(
+		"%d pushes to one repository; the others waited for %d claims and %v at most",
+		pushes,
+		most,
+		longest.Round(time.Millisecond),
+	)
+}
+
+// Bombs in all workers at once: each is refused for its limit, the service stays small, and what is
+// no bomb is judged beside them.
+func TestBombsInEveryWorker(t *testing.T) {
+	s := tell(t, world{env: map[string]string{"COMPAT_WORKERS": "4"}})
+	bomb := cases.Bomb("zeros.so", 8<<10)
+	var bombs []*githubtest.Pull
+	for i := range 4 {
+		p := s.OpenWith(fmt.Sprint("bomb-", i), requiring(fmt.Sprintf("packaging>=2%d", i)))
+		s.Finish(p, artifact("bomb", bomb))
+		bombs = append(bombs, p)
+	}
+	p := s.OpenWith("plain", requiring("packaging>=29"))
+	s.Finish(p, wheels(cases.Clean("1.1.0")))
+	for _, b := range bombs {
+		k := s.Concluded(b.HeadSHA)
+		s.notPassed(k)
+		s.says(shown(k), "limit")
+	}
+	s.want(s.Concluded(p.HeadSHA), "success")
+	if mib := s.app.peak(); mib > 1536 {
+		s.Errorf("the service took %d MiB", mib)
+	}
+}

@@ -1,0 +1,90 @@
+package stories
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/loopback"
+)
+
+// index is a package index of the simple kind (PEP 503). That GitHub's token is sent to it fails
+// the story.
+func index(t *testing.T, wheels ...cases.Wheel) string {
+	mux := http.NewServeMux()
+	pages := map[string]string{}
+	for _, w := range wheels {
+		name, content := w.File()
+		pages[w.Name] += fmt.Sprintf(
+			"<a href=\"../../files/%s#sha256=%x\">%s</a>\n",
+			name,
+			sha256.Sum256(content),
+			name,
+		)
+		mux.HandleFunc("/files/"+name, func(rw http.ResponseWriter, r *http.Request) {
+			http.ServeContent(rw, r, name, time.Time{}, bytes.NewReader(content))
+		})
+	}
+	for name, page := range pages {
+		mux.HandleFunc("/simple/"+name+"/", func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(rw, "<!DOCTYPE html><html><body>\n%s</body></html>\n", page)
+		})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("the index was sent an Authorization header: %s", r.URL)
+		}
+		mux.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/simple/"
+}
+
+// What a release brings is read from the index where one is named.
+func TestCaseBByTheIndex(t *testing.T) {
+	s := tell(
+		t,
+		world{
+			env: map[string]string{
+				"PIP_INDEX_URL": index(
+					t,
+					cases.NvJitLink("12.8.93", 8),
+					cases.NvJitLink("12.9.86", 9),
+				),
+			},
+		},
+	)
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9", "12.8.93")
+	s.tells(p, k, "nvidia-nvjitlink-cu12>=12.9")
+
+	s.Push(p, requiring("nvidia-nvjitlink-cu12>=12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.1", "nvidia-nvjitlink-cu12>=12.9")))
+	s.want(s.Concluded(p.HeadSHA), "success")
+}
+
+// An answer that depends on an index which does not answer is no pass.
+func TestIndexDown(t *testing.T) {
+	s := tell(
+		t,
+		world{env: map[string]string{"PIP_INDEX_URL": "http://" + loopback.Addr(t) + "/simple/"}},
+	)
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	k := s.Concluded(p.HeadSHA)
+	s.notPassed(k)
+	if text := shown(k); !strings.Contains(text, "nvidia-nvjitlink-cu12") &&
+		!strings.Contains(text, "index") {
+		s.Errorf("names neither the package nor the index:\n%s", text)
+	}
+}

@@ -1,0 +1,163 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+)
+
+// A run that is started again keeps its id: what its second attempt uploads is judged, and what the
+// first left is not.
+func TestSecondAttemptOfARun(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	w := s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	again := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    p.HeadRef,
+			SHA:       p.HeadSHA,
+			Event:     "pull_request",
+			Pull:      p,
+			Artifacts: []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+		},
+	)
+	s.gh.Do(func() {
+		w.Attempt, w.Artifacts = 2, again.Artifacts
+		s.repo.Runs = s.repo.Runs[:len(s.repo.Runs)-1]
+	})
+	s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+	s.stands(p.HeadSHA, "success")
+	for _, k := range s.gh.Checks(s.repo, p.HeadSHA) {
+		if k.Verdicts != 1 {
+			s.Errorf("a run got %d verdicts: %s", k.Verdicts, k.Title)
+		}
+	}
+}
+
+// A merge group that the queue takes back needs no verdict.
+func TestMergeGroupIsDestroyed(t *testing.T) {
+	s := tell(t, world{})
+	p, sha := s.group()
+	s.Queued(sha)
+	s.Send("merge_group", s.gh.MergeGroupEvent(p, sha, "destroyed"))
+	s.want(s.Concluded(sha), "cancelled")
+}
+
+// A conversation that is locked takes no comment; the check run says it all.
+func TestLockedConversation(t *testing.T) {
+	s := tell(t, world{})
+	for _, op := range []string{"issues/create-comment", "pulls/create-review"} {
+		s.gh.Fault(op, -1, githubtest.Fault{Status: 403})
+	}
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "nvidia-nvjitlink-cu12>=12.9")
+	eventually(s, func() string {
+		if !strings.Contains(s.app.log.String(), "the conversation takes no more words") {
+			return "the comment is not given up"
+		}
+		return ""
+	})
+	s.quiet()
+	s.Once(p, p.HeadSHA)
+}
+
+// Check events of other Apps come with every push of every CI system, and cost nothing.
+func TestOtherAppsChecksCostNothing(t *testing.T) {
+	s := tell(
+		t,
+		world{wait: time.Hour},
+	) // the sweeper's look at all heads, which calls too, is far away
+	p := s.Bad()
+	s.Summary(p)
+	s.quiet()
+	before := len(s.gh.Calls())
+	k := s.Concluded(p.HeadSHA)
+	who := s.gh.User("maintainer")
+	for _, action := range []string{"created", "completed", "rerequested"} {
+		run, suite := s.gh.CheckEvent(
+			s.repo,
+			k.ID,
+			action,
+			"",
+			who,
+		), s.gh.SuiteEvent(
+			s.repo,
+			p.HeadSHA,
+			action,
+			who,
+		)
+		for name, event := range map[string]map[string]any{"check_run": run, "check_suite": suite} {
+			event[name].(map[string]any)["app"] = map[string]any{"id": 99, "slug": "another"}
+			if d := s.Send(name, event); d.Code != 200 {
+				s.Errorf("%s.%s of another App is answered %d", name, action, d.Code)
+			}
+		}
+	}
+	s.quiet()
+	if calls := s.gh.Calls(); len(calls) > before {
+		s.Errorf(
+			"%d calls for another App's checks, the first %s",
+			len(calls)-before,
+			calls[before].String(),
+		)
+	}
+}
+
+// A job of GitHub Actions is called compat and passes, as anybody's workflow may have it. GitHub
+// tells of it, so it costs no call; the App's own check run says what is wrong all the same, the
+// other one is not touched or taken for it, and the operator can see it.
+func TestAnotherAppsCheckOfOurName(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	name := s.Queued(p.HeadSHA).Name
+	other := s.gh.AddCheck(s.repo, p.HeadSHA, "github-actions", name, "success")
+	d := s.Send(
+		"check_run",
+		s.gh.CheckEvent(s.repo, other.ID, "completed", "", s.gh.User("maintainer")),
+	)
+	if d.Code != 200 || d.Text("status") != "ignored" {
+		s.Errorf("answered %d %s: a job is made of it", d.Code, d.Body)
+	}
+	eventually(s, func() string {
+		for line := range strings.Lines(s.app.log.String()) {
+			if strings.Contains(line, d.GUID) &&
+				strings.Contains(
+					line,
+					`"level":"WARN","msg":"another App's check run has the name of this App's"`,
+				) &&
+				strings.Contains(
+					line,
+					`App \"github-actions\" has concluded a check run named `+name+` on \"`+p.HeadSHA,
+				) &&
+				strings.Contains(line, "acme/widget") {
+				return ""
+			}
+		}
+		return "no line of the log tells of the other App's check run"
+	})
+	if _, page := s.app.get("/metrics"); !strings.Contains(
+		page,
+		"compat_webhook_namesakes_total 1\n",
+	) {
+		s.Error("no metric tells of it")
+	}
+	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	verdicts := s.Verdicts(p.HeadSHA)
+	s.Say(p.Number, "maintainer", "/compat recheck") // looks for the check runs that there are
+	s.want(s.Again(p.HeadSHA, verdicts), "failure")
+	s.gh.Do(func() {
+		if other.Conclusion != "success" || other.Title != "" || other.Verdicts != 0 {
+			s.Errorf("the other App's check run is written to: %+v", other)
+		}
+	})
+}

@@ -1,0 +1,440 @@
+package stories
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+)
+
+// A replay is several stories in one repository, told by a log of deliveries: what it leaves on
+// GitHub must not depend on their order, on how often they come, or on where the service was killed
+// meanwhile.
+type replay struct {
+	*story
+	random *rand.Rand
+	names  map[string]string // commit -> what it is called in snapshots
+	all    []event           // sent so far
+	pin    *githubtest.Pull  // case B, mended in the second act
+	fork   *githubtest.Pull  // case A
+	tag    string            // the release's commit
+	group  string            // the merge group's commit
+	gate   *githubtest.Gate
+	killed atomic.Bool
+	kills  atomic.Int64
+}
+
+type event struct {
+	guid, name string
+	payload    map[string]any
+}
+
+// prepare makes the world of a replay. The app runs, and knows of nothing yet.
+func prepare(t *testing.T, seed uint64) *replay {
+	r := &replay{
+		story:  tell(t, world{}),
+		random: rand.New(rand.NewPCG(seed, 7)),
+		names:  map[string]string{},
+	}
+	r.tag = r.gh.Commit(r.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
+	r.gh.BranchRun(r.repo, "main", wheels(cases.Clean("1.0.0")))
+	r.gh.Tag(r.repo, "v1.1.0", r.tag)
+	r.name(r.tag, "TAG")
+	return r
+}
+
+func (r *replay) name(sha, name string) string {
+	r.names[sha] = name
+	return sha
+}
+
+// acts are the parts of the log. What an act tells is under way on GitHub before its first
+// delivery, and its deliveries come in any order; a command is said when there is something to talk
+// about.
+var acts = []func(*replay) []event{
+	func(r *replay) (log []event) {
+		say := func(name string, payload map[string]any) {
+			log = append(log, event{githubtest.NewGUID(), name, payload})
+		}
+		opened := func(p *githubtest.Pull, name string, w cases.Wheel) {
+			r.name(p.HeadSHA, name)
+			say("pull_request", r.gh.PullEvent(p, "opened"))
+			say("workflow_run", r.gh.RunEvent(r.gh.PullRun(p, wheels(w)), "completed"))
+		}
+		maintainer := r.gh.User("maintainer")
+		clean := r.gh.OpenPull(r.repo, r.repo, "clean", maintainer, requiring("packaging>=24"))
+		opened(clean, "CLEAN", cases.Clean("1.1.0"))
+		r.pin = r.gh.OpenPull(
+			r.repo,
+			r.repo,
+			"pin",
+			maintainer,
+			requiring("nvidia-nvjitlink-cu12>=12.8"),
+		)
+		opened(r.pin, "PIN", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))
+		r.fork = r.gh.OpenPull(
+			r.repo,
+			r.gh.Fork(r.repo, "contributor"),
+			"fix",
+			r.gh.User("contributor"),
+			requiring("packaging>=25"),
+		)
+		opened(r.fork, "FORK", cases.CaseA("1.1.0"))
+
+		l := r.gh.AddRelease(
+			r.repo,
+			"v1.1.0",
+			asset(cases.CaseA("1.1.0")),
+			githubtest.NewAsset("NOTES.txt", []byte("hello\n")),
+		)
+		say("release", r.gh.ReleaseEvent(r.repo, l, "published"))
+
+		branch := githubtest.GroupBranch(clean)
+		r.group = r.name(r.gh.Commit(r.repo, branch, requiring("packaging>=24")), "GROUP")
+		say("merge_group", r.gh.MergeGroupEvent(clean, r.group, "checks_requested"))
+		say(
+			"workflow_run",
+			r.gh.RunEvent(
+				r.gh.AddRun(
+					&githubtest.Run{
+						Repo:      r.repo,
+						Head:      r.repo,
+						Branch:    branch,
+						SHA:       r.group,
+						Event:     "merge_group",
+						Artifacts: []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+					},
+				),
+				"completed",
+			),
+		)
+
+		w := r.gh.BranchRun(r.repo, "main", wheels(cases.CaseA("1.1.0")))
+		r.gh.Do(func() { w.Status, w.Conclusion = "waiting", "" })
+		r.gate = r.gh.AddGate(w, "pypi")
+		say("deployment_protection_rule", r.gh.GateEvent(r.gate, ""))
+		return log
+	},
+	func(r *replay) (log []event) {
+		for _, c := range []struct{ by, body string }{
+			{"maintainer", "/compat help"}, {"someone", "/compat explain pow"}, {"outsider", "/compat recheck"}, {"someone", "/compat frobnicate"}, {"maintainer", "say `/compat recheck`"},
+		} {
+			k := r.gh.AddComment(r.repo, r.fork.Number, r.gh.User(c.by), c.body)
+			log = append(
+				log,
+				event{
+					githubtest.NewGUID(),
+					"issue_comment",
+					r.gh.CommentEvent(r.repo, r.fork.Number, k, "created"),
+				},
+			)
+		}
+		r.name(r.gh.Push(r.pin, requiring("nvidia-nvjitlink-cu12>=12.9")), "MENDED")
+		run := r.gh.PullRun(r.pin, wheels(cases.CaseB("1.1.1", "nvidia-nvjitlink-cu12>=12.9")))
+		return append(
+			log,
+			event{githubtest.NewGUID(), "pull_request", r.gh.PullEvent(r.pin, "synchronize")},
+			event{githubtest.NewGUID(), "workflow_run", r.gh.RunEvent(run, "completed")},
+		)
+	},
+	func(r *replay) []event {
+		k := r.gh.AddComment(
+			r.repo,
+			r.fork.Number,
+			r.gh.User("maintainer"),
+			"/compat accept symbol-version-too-new because users have newer systems",
+		)
+		return []event{
+			{
+				githubtest.NewGUID(),
+				"issue_comment",
+				r.gh.CommentEvent(r.repo, r.fork.Number, k, "created"),
+			},
+		}
+	},
+}
+
+var (
+	reportID = regexp.MustCompile(`/reports/[\w-]+`)
+	replyTo  = regexp.MustCompile(`compat:reply \d+`)
+	day      = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
+	appRoot  = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+)
+
+// snapshot is all that the App has left on GitHub, without what differs from one GitHub to the
+// next.
+func (r *replay) snapshot() string {
+	var parts []string
+	r.gh.Do(func() {
+		for _, k := range r.repo.Checks {
+			var b strings.Builder
+			fmt.Fprintf(
+				&b,
+				"check on %s: %s %s, %d verdicts\n%s\n%s\n%s\n",
+				r.names[k.SHA],
+				k.Status,
+				k.Conclusion,
+				k.Verdicts,
+				k.Title,
+				k.Summary,
+				k.Text,
+			)
+			for _, a := range k.Annotations {
+				fmt.Fprintf(&b, "%+v\n", a)
+			}
+			for _, a := range k.Actions {
+				fmt.Fprintf(&b, "%+v\n", a)
+			}
+			parts = append(parts, b.String())
+		}
+		for _, i := range r.repo.Issues {
+			for _, c := range i.Comments {
+				of := ""
+				for _, x := range c.Reactions {
+					of += " " + x.User.Login + ":" + x.Content
+				}
+				parts = append(
+					parts,
+					fmt.Sprintf(
+						"comment on #%d by %s, %q%s\n%s\n",
+						i.Number,
+						c.Author.Login,
+						c.Minimized,
+						of,
+						c.Body,
+					),
+				)
+			}
+		}
+		for _, p := range r.repo.Pulls {
+			for _, v := range p.Reviews {
+				parts = append(
+					parts,
+					fmt.Sprintf("review of #%d: %s %s\n", p.Number, v.State, v.Body),
+				)
+			}
+			for _, th := range p.Threads {
+				parts = append(
+					parts,
+					fmt.Sprintf(
+						"thread in #%d on %s:%d, resolved %t, %d comments\n%s\n",
+						p.Number,
+						th.Path,
+						th.Line,
+						th.Resolved,
+						len(th.Comments),
+						th.Comments[0].Body,
+					),
+				)
+			}
+		}
+		for _, g := range r.repo.Gates {
+			parts = append(
+				parts,
+				fmt.Sprintf(
+					"gate: %s after %d answers\n%s\n",
+					g.State,
+					g.Answers,
+					strings.Join(g.Comments, "\n"),
+				),
+			)
+		}
+	})
+	slices.Sort(parts)
+	text := strings.Join(parts, "\n")
+	for sha, name := range r.names {
+		text = strings.NewReplacer(sha, name, sha[:12], name).Replace(text)
+	}
+	text = appRoot.ReplaceAllString(reportID.ReplaceAllString(text, "/reports/ID"), "http://app")
+	return day.ReplaceAllString(replyTo.ReplaceAllString(text, "compat:reply N"), "TODAY")
+}
+
+// send delivers, and starts the service again where it was killed. What it was too dead to take its
+// sweeper asks for.
+func (r *replay) send(e event) {
+	r.gh.SendAs(e.guid, e.name, e.payload)
+	r.revive()
+}
+
+func (r *replay) revive() {
+	if r.killed.CompareAndSwap(true, false) {
+		r.app.kill()
+		r.app.start()
+	}
+}
+
+// settled waits until GitHub shows what is wanted.
+func (r *replay) settled(act int, want string) {
+	r.Helper()
+	within(
+		r,
+		5*time.Minute,
+		func() string { // an act has several starts of the service, and leases that run out
+			r.revive()
+			if got := r.snapshot(); got != want {
+				return fmt.Sprintf(
+					"act %d ends otherwise than without a crash:\n%s",
+					act+1,
+					difference(want, got),
+				)
+			}
+			return ""
+		},
+	)
+}
+
+// difference is the lines that only one of two texts has.
+func difference(want, got string) string {
+	var b strings.Builder
+	for _, side := range []struct{ sign, of, in string }{{"- ", want, got}, {"+ ", got, want}} {
+		has := map[string]int{}
+		for l := range strings.Lines(side.in) {
+			has[l]++
+		}
+		for l := range strings.Lines(side.of) {
+			if has[l]--; has[l] < 0 {
+				b.WriteString(side.sign + l)
+			}
+		}
+	}
+	return b.String()
+}
+
+// idle waits until nothing waits or runs in the queue; what sleeps until an event comes does not
+// count.
+func (r *replay) idle() {
+	r.Helper()
+	before := false
+	eventually(r, func() string {
+		r.revive()
+		free := r.free()
+		if free && before {
+			return ""
+		}
+		before = free
+		return "the queue is not empty"
+	})
+}
+
+// plainly tells every act in order, once, without a crash, and gives the snapshot after each and
+// how many calls that took.
+func plainly(t *testing.T) (after []string, calls int) {
+	r := prepare(t, 0)
+	for i, act := range acts {
+		for _, e := range act(r) {
+			r.send(e)
+			r.all = append(r.all, e)
+		}
+		switch i {
+		case 0:
+			for sha, want := range map[string]string{r.pin.Heads[0]: "failure", r.fork.HeadSHA: "failure", r.tag: "failure", r.group: "success"} {
+				r.want(r.Concluded(sha), want)
+			}
+			r.answered(r.gate, "rejected")
+			r.Summary(r.pin)
+			r.Summary(r.fork)
+		case 1:
+			r.want(r.Concluded(r.pin.HeadSHA), "success")
+			for _, said := range []string{"/compat recheck", "Commands", "pow", "There is no command"} {
+				eventually(r, func() string {
+					if !strings.Contains(r.written(r.fork), said) {
+						return "no reply that says " + said
+					}
+					return ""
+				})
+			}
+		case 2:
+			r.stands(r.fork.HeadSHA, "success")
+		}
+		r.idle()
+		after = append(after, r.snapshot())
+	}
+	return after, len(r.gh.Calls())
+}
+
+// TestNothingIsWrittenTwice replays the whole log shuffled and in duplicate, with the service
+// killed (SIGKILL) at some of its calls to GitHub: while the call is on its way, or when it took
+// effect and its answer did not arrive. COMPAT_FAILPOINTS=all has a kill at each call.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	t.Parallel()
+	var want []string
+	calls := 0
+	t.Run("plainly", func(t *testing.T) {
+		t.Run(
+			"",
+			func(t *testing.T) { want, calls = plainly(t) },
+		) // which is over before the others begin
+	})
+	if t.Failed() {
+		return
+	}
+	t.Logf("%d calls", calls)
+	const kills = 4 // of one run: a job whose workers die again and again is given up
+	runs := (calls + kills - 1) / kills
+	step := (runs + 2) / 3
+	if os.Getenv("COMPAT_FAILPOINTS") == "all" {
+		step = 1
+	}
+	for i := 0; i < runs; i += step {
+		for _, after := range []bool{false, true} {
+			if step > 1 && after != (i/step%2 == 0) {
+				continue
+			}
+			t.Run(
+				fmt.Sprintf("killed at call %d and each %d later, took effect %t", i, runs, after),
+				func(t *testing.T) {
+					r := prepare(t, uint64(i))
+					for n := i; n < calls; n += runs {
+						r.gh.FaultAfter(
+							"*",
+							n,
+							1,
+							githubtest.Fault{Cut: true, After: after, Do: func() {
+								r.app.cmd.Process.Kill()
+								r.killed.Store(true)
+								r.kills.Add(1)
+							}},
+						)
+					}
+					for act, events := range acts {
+						log := events(r)
+						// each twice, and what came before once more
+						for _, e := range append(log, r.all...) {
+							log = append(log, e)
+							if e.name != "issue_comment" &&
+								e.name != "deployment_protection_rule" &&
+								r.random.IntN(3) == 0 {
+								log = append(
+									log,
+									event{githubtest.NewGUID(), e.name, e.payload},
+								) // as if it had happened again
+							}
+						}
+						r.random.Shuffle(
+							len(log),
+							func(i, j int) { log[i], log[j] = log[j], log[i] },
+						)
+						for _, e := range log {
+							r.send(e)
+						}
+						r.all = append(r.all, log...)
+						r.settled(act, want[act])
+					}
+					r.idle()
+					r.settled(len(acts)-1, want[len(acts)-1])
+					if n := r.kills.Load(); n < kills-1 { // the last call of all may not be needed
+						r.Errorf("killed %d times, want %d", n, kills)
+					}
+				},
+			)
+		}
+	}
+}
