@@ -1,10 +1,18 @@
-// Package importtest holds the floors of the house: a package imports only what stands below it.
+// Package importtest checks which packages import which: the layers of ARCHITECTURE.md.
+//
+// It expects that
+//   - every package of the module is listed in layers, with what it may import of the module;
+//   - every entry of layers and of banned still applies to something;
+//   - no package but those in internal/test imports internal/test; files that end in _test.go may,
+//     and compat demo, which runs the App against the GitHub of the tests;
+//   - nothing below analyzer/ reaches files, the network, processes or GitHub's API.
 package importtest
 
 import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,145 +21,151 @@ import (
 	"testing"
 )
 
-const module = "github.com/compat-app/compat/"
+const module = "github.com/compat-app/compat"
 
-// floors says what each package of ours may import of ours. A key that ends in /... holds for all
-// below it; the longest key counts.
-var floors = map[string][]string{
-	"analyzer": {
-		"analyzer/symindex",
-		"analyzer/elfobj",
-		"analyzer/unpack",
-		"analyzer/pkgmeta",
-		"analyzer/platform",
-		"analyzer/packages",
-		"analyzer/dynlink",
-		"analyzer/fix",
-		"analyzer/gpu",
-		"analyzer/abi3",
-		"analyzer/wheelpolicy",
-		"analyzer/staticlink",
-	},
-	"analyzer/elfobj":     {},
-	"analyzer/symindex":   {"analyzer/elfobj"},
-	"analyzer/unpack/...": {"analyzer/unpack/..."},
-	"analyzer/pkgmeta":    {},
-	"analyzer/gpu":        {"analyzer/elfobj"},
-	"analyzer/fix":        {},
-	"analyzer/buildlog":   {"analyzer/fix", "analyzer/gpu"},
-	"analyzer/logmatch": {
-		"analyzer",
-		"analyzer/buildlog",
-		"analyzer/dynlink",
-		"analyzer/fix",
-		"analyzer/staticlink",
-	},
-	"analyzer/abi3":         {"analyzer/elfobj", "analyzer/pkgmeta"},
-	"analyzer/wheelpolicy":  {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/platform"},
-	"analyzer/platform/...": {"analyzer/elfobj", "analyzer/platform/..."},
-	"analyzer/packages/...": {"analyzer/elfobj", "analyzer/pkgmeta", "analyzer/packages/..."},
-	"analyzer/dynlink": {
-		"analyzer/symindex",
-		"analyzer/elfobj",
-		"analyzer/platform",
-		"analyzer/packages",
-	},
-	"analyzer/staticlink": {
-		"analyzer/symindex",
-		"analyzer/elfobj",
-		"analyzer/platform",
-		"analyzer/packages",
-	},
-	"analyzer/cpython": {},
-	"analyzer/rules": {
-		"analyzer",
-		"analyzer/abi3",
-		"analyzer/cpython",
-		"analyzer/elfobj",
-		"analyzer/dynlink",
-		"analyzer/fix",
-		"analyzer/gpu",
-		"analyzer/pkgmeta",
-		"analyzer/platform",
-		"analyzer/packages",
-		"analyzer/staticlink",
-	},
-	"internal/test/analyzertest": {
-		"analyzer",
-		"analyzer/elfobj",
-		"analyzer/pkgmeta",
-		"analyzer/packages",
-	},
-	"config":             {},
-	"webhook":            {"config", "internal/queue"},
-	"comment":            {"analyzer/...", "internal/github", "internal/mdsafe"},
-	"internal/queue/...": {"internal/queue/..."},
-	"internal/test/redistest": {
-		"internal/test/loopback",
-		"internal/test/needs",
-	}, // a package of tests
-	"internal/test/loopback": {},
-	"internal/test/needs":    {},
-	"internal/github":        {},
-	"internal/mdsafe":        {},
-	"internal/artifact":      {"internal/github"},
-	"internal/index":         {"analyzer/..."},
-	"internal/report":        {"analyzer", "analyzer/fix", "internal/mdsafe"},
-	"internal/spool":         {"analyzer/unpack"},
-	"internal/sandbox":       {"analyzer/...", "internal/spool"},
-	"internal/options":       {"analyzer", "analyzer/packages/lockfile", "config"},
-	"internal/worker": {
-		"analyzer/...",
-		"comment",
-		"config",
-		"internal/artifact",
-		"internal/github",
-		"internal/index",
-		"internal/sandbox",
-		"internal/queue",
-		"internal/report",
-		"internal/spool",
-		"internal/options",
-		"internal/mdsafe",
-	},
-	"internal/setup":               {"config", "internal/github", "internal/report"},
-	"internal/test/githubtest/...": {"analyzer/elfobj", "internal/test/githubtest/..."},
+// Groups of packages that others import together. A path that ends in /... includes the packages
+// below it.
+var (
+	// readers parse bytes from outside and import nothing of the module.
+	readers = []string{
+		"analyzer/btf", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
+		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/unpack/...",
+	}
+
+	// knowledge is what is known of platforms and packages.
+	knowledge = slices.Concat(readers, []string{
+		"analyzer/packages/...", "analyzer/platform/...", "analyzer/symindex",
+	})
+
+	// parts are what the analyzer is made of.
+	parts = slices.Concat(knowledge, []string{
+		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/cpython", "analyzer/dyld",
+		"analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/staticlink",
+		"analyzer/wheelpolicy", "analyzer/winload",
+	})
+
+	// work is what turns a job into a verdict.
+	work = []string{
+		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
+		"internal/index", "internal/job", "internal/mdsafe", "internal/options", "internal/queue",
+		"internal/report", "internal/sandbox", "internal/spool",
+	}
+
+	// anything is for the packages at the top.
+	anything = []string{
+		"", "analyzer/...", "comment/...", "config", "internal/...", "webhook",
+	}
+)
+
+// small may be imported by every package, like a part of the standard library.
+var small = []string{"internal/lazyregexp", "internal/shellword"}
+
+// layers lists for every package what it may import of the module, besides small. A key that ends
+// in /... holds for the packages below it; the longest key counts.
+var layers = map[string][]string{
+	"":                 {},
+	"cmd/...":          anything,
+	"internal/gen/...": anything,
+
+	"internal/test/...":            anything,
+	"internal/test/githubtest/...": {"analyzer/elfobj/...", "internal/test/githubtest/..."},
+	"internal/test/loopback":       {},
+	"internal/test/needs":          {},
+	"internal/test/redistest":      {"internal/test/loopback", "internal/test/needs"},
+
+	"analyzer/btf":            {},
+	"analyzer/dwarf":          {},
+	"analyzer/elfobj":         {},
+	"analyzer/elfobj/elftest": {"analyzer/elfobj"},
+	"analyzer/machoobj":       {},
+	"analyzer/peobj":          {},
+	"analyzer/pkgmeta":        {},
+	"analyzer/unpack/...":     {"analyzer/unpack/..."},
+	"analyzer/cpython":        {},
+	"analyzer/fix":            {},
+	"analyzer/symindex":       readers,
+	"analyzer/platform/...":   append([]string{"analyzer/platform/..."}, readers...),
+	"analyzer/packages/...":   append([]string{"analyzer/packages/..."}, readers...),
+	"analyzer/gpu":            readers,
+	"analyzer/abi3":           readers,
+	"analyzer/abi":            readers,
+	"analyzer/wheelpolicy":    knowledge,
+	"analyzer/dynlink":        knowledge,
+	"analyzer/dyld":           append([]string{"analyzer/dynlink"}, knowledge...),
+	"analyzer/winload":        append([]string{"analyzer/dynlink"}, knowledge...),
+	"analyzer/staticlink":     knowledge,
+	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu"},
+
+	"analyzer/facts":    parts,
+	"analyzer/judge":    append([]string{"analyzer/facts"}, parts...),
+	"analyzer/trial":    append([]string{"analyzer/facts", "analyzer/judge"}, parts...),
+	"analyzer":          slices.Concat([]string{"analyzer/facts", "analyzer/judge", "analyzer/trial"}, parts),
+	"analyzer/rules":    append([]string{"analyzer"}, parts...),
+	"analyzer/cause":    append([]string{"analyzer"}, parts...),
+	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
+
+	"config":              {},
+	"internal/apt":        {},
+	"internal/github":     {},
+	"internal/job":        {},
+	"internal/lazyregexp": {},
+	"internal/mdsafe":     {},
+	"internal/queue":      {"internal/job"},
+	"internal/shellword":  {},
+	"internal/artifact":   {"internal/github"},
+	"internal/spool":      {"analyzer/unpack"},
+	"internal/options":    {"analyzer", "analyzer/packages/lockfile", "config"},
+	"internal/index":      {"analyzer/..."},
+	"internal/report":     {"analyzer/...", "internal/mdsafe"},
+	"internal/sandbox":    {"analyzer/...", "internal/spool"},
+	"internal/setup":      {"config", "internal/github", "internal/report"},
+	"webhook":             {"config", "internal/job", "internal/queue"},
+	"comment":             {"analyzer/...", "internal/github", "internal/mdsafe"},
+	"comment/post":        {"analyzer/...", "comment", "internal/github", "internal/mdsafe"},
+
+	"internal/subject":   append([]string{"internal/worker"}, work...),
+	"internal/command":   slices.Concat([]string{"internal/subject", "internal/worker"}, work),
+	"internal/reconcile": slices.Concat([]string{"internal/subject", "internal/worker"}, work),
+	"internal/worker":    work,
 }
 
-// everywhere is what any package may import: as good as a part of the standard library.
-var everywhere = []string{"internal/lazyregexp", "internal/shellword"}
+// planned are entries of layers whose packages are still being written.
+var planned = []string{
+	"analyzer/abi", "analyzer/btf", "analyzer/cause", "analyzer/dwarf", "analyzer/dyld",
+	"analyzer/elfobj/elftest", "analyzer/facts", "analyzer/judge", "analyzer/machoobj", "analyzer/peobj", "analyzer/trial",
+	"analyzer/winload", "comment/post", "internal/command", "internal/job", "internal/reconcile",
+	"internal/subject",
+}
 
-// never says what a tree may not import from anywhere.
-var never = []struct {
-	tree    string
+// A ban keeps packages out of a tree.
+type ban struct {
+	tree    string // a path and all below it; "" is the module
 	imports []string
-	but     []string
-	why     string
-}{
+	except  []string // packages that may
+	reason  string
+}
+
+var banned = []ban{
 	{
 		"",
-		[]string{"debug/elf"},
-		[]string{"analyzer/elfobj", "analyzer/abidiff"},
-		"only elfobj reads ELF bytes",
+		[]string{"debug/elf", "debug/macho", "debug/pe", "debug/dwarf"},
+		[]string{"analyzer/elfobj"},
+		"only the readers parse binaries",
 	},
 	{
-		"analyzer/",
+		"analyzer",
 		[]string{
-			"os",
-			"net",
-			"net/http",
-			"os/exec",
-			"syscall",
+			"os", "os/exec", "net", "net/http", "syscall", "golang.org/x/sys/unix",
 			"github.com/google/go-github/v60/github",
 		},
-		[]string{"internal/test/analyzertest"},
+		nil,
 		"the analyzer opens no file, socket or process",
 	},
 	{
 		"",
 		[]string{"html/template", "text/template"},
 		nil,
-		"a template calls methods by their names, so the linker would keep every method of every type: a third of the binary",
+		"a template calls methods by name, so the linker keeps every method of every type: a third of the binary",
 	},
 	{
 		"webhook",
@@ -161,24 +175,118 @@ var never = []struct {
 	},
 }
 
-func TestFloors(t *testing.T) {
-	files := 0
+// testImports are the product packages that import internal/test, and why.
+var testImports = map[string]string{
+	"cmd/compat": "compat demo plays pull requests against the GitHub of the tests",
+}
+
+// source is the imports of one file.
+type source struct {
+	file    string
+	pkg     string // path in the module; "" is its root
+	test    bool   // the file's name ends in _test.go
+	imports []string
+}
+
+func TestImports(t *testing.T) {
+	used := map[string]bool{} // entries of layers and exceptions that apply
+	for _, s := range sources(t) {
+		key, ok := entry(s.pkg)
+		if !ok {
+			t.Errorf("%s: package %q is not listed in layers; add it with what it may import", s.file, s.pkg)
+			continue
+		}
+		used[key] = true
+		if s.test {
+			continue
+		}
+		for _, name := range s.imports {
+			for _, b := range banned {
+				if slices.Contains(b.imports, name) && slices.Contains(b.except, s.pkg) {
+					used[b.reason+s.pkg] = true
+				}
+			}
+			if strings.HasPrefix(name, module+"/internal/test/") && testImports[s.pkg] != "" {
+				used["test"+s.pkg] = true
+			}
+			if why := refused(s.pkg, name); why != "" {
+				t.Errorf("%s imports %s: %s", s.file, name, why)
+			}
+		}
+	}
+	for key := range layers {
+		if !used[key] && !slices.Contains(planned, key) {
+			t.Errorf("layers lists %s, which is no package; remove the entry", key)
+		}
+	}
+	for _, b := range banned {
+		for _, pkg := range b.except {
+			if !used[b.reason+pkg] {
+				t.Errorf("%s is excepted (%s) and imports none of %q; remove the exception", pkg, b.reason, b.imports)
+			}
+		}
+	}
+	for pkg := range testImports {
+		if !used["test"+pkg] {
+			t.Errorf("%s is listed in testImports and imports nothing of internal/test; remove it", pkg)
+		}
+	}
+}
+
+func TestImportsAreRefused(t *testing.T) {
+	for _, c := range [][2]string{
+		{"analyzer/rules", "net/http"},
+		{"analyzer", module + "/internal/github"},
+		{"webhook", module + "/analyzer"},
+		{"comment", module + "/internal/queue"},
+		{"internal/github", module + "/internal/artifact"},
+		{"config", "debug/elf"},
+		{"analyzer/elfobj", module + "/analyzer/dynlink"},
+		{"analyzer/facts", module + "/analyzer/judge"},
+		{"internal/worker", module + "/internal/test/githubtest"},
+		{"internal/gen/docs", module + "/internal/test/analyzertest"},
+		{"internal/unlisted", module + "/config"},
+	} {
+		if refused(c[0], c[1]) == "" {
+			t.Errorf("%s may import %s", c[0], c[1])
+		}
+	}
+	for _, c := range [][2]string{
+		{"cmd/compat", module + "/internal/test/githubtest"},
+		{"analyzer/rules", module + "/internal/lazyregexp"},
+		{"analyzer/packages", module + "/analyzer/packages/historydata"},
+		{"cmd/compat", module},
+	} {
+		if why := refused(c[0], c[1]); why != "" {
+			t.Errorf("%s may not import %s: %s", c[0], c[1], why)
+		}
+	}
+}
+
+// sources parses the imports of every Go file of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
 	root := filepath.Join("..", "..", "..")
+	var all []source
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() &&
-			(strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata") {
+		hidden := strings.HasPrefix(d.Name(), ".") && file != root
+		if d.IsDir() && (hidden || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+		if !strings.HasSuffix(file, ".go") {
 			return nil
 		}
-		files++
 		rel, err := filepath.Rel(root, file)
 		if err != nil {
 			return err
+		}
+		rel = filepath.ToSlash(rel)
+		s := source{file: rel, pkg: path.Dir(rel), test: strings.HasSuffix(rel, "_test.go")}
+		if s.pkg == "." {
+			s.pkg = ""
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 		if err != nil {
@@ -189,55 +297,72 @@ func TestFloors(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if why := forbidden(path.Dir(filepath.ToSlash(rel)), name); why != "" {
-				t.Errorf("%s imports %s: %s", filepath.ToSlash(rel), name, why)
-			}
+			s.imports = append(s.imports, name)
 		}
+		all = append(all, s)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 50 {
-		t.Fatalf("only %d files were looked at; the test looks in the wrong place", files)
+	if len(all) < 50 {
+		t.Fatalf("only %d files were found below %s", len(all), root)
 	}
+	return all
 }
 
-func TestTheFloorsForbid(t *testing.T) {
-	for _, c := range [][2]string{
-		{"analyzer/rules", "net/http"}, {"analyzer", module + "internal/github"}, {"webhook", module + "analyzer"}, {"comment", module + "internal/queue"},
-		{"internal/github", module + "internal/artifact"}, {"config", "debug/elf"}, {"analyzer/elfobj", module + "analyzer/dynlink"},
-	} {
-		if forbidden(c[0], c[1]) == "" {
-			t.Errorf("%s may import %s", c[0], c[1])
+// entry returns the key of layers that holds for a package.
+func entry(pkg string) (string, bool) {
+	if _, ok := layers[pkg]; ok {
+		return pkg, true
+	}
+	keys := slices.SortedFunc(maps.Keys(layers), func(a, b string) int { return len(b) - len(a) })
+	for _, key := range keys {
+		if strings.HasSuffix(key, "/...") && within(pkg, key) {
+			return key, true
 		}
 	}
+	return "", false
 }
 
-// forbidden says why a package may not import another one; "" when it may.
-func forbidden(pkg, name string) string {
-	for _, n := range never {
-		if strings.HasPrefix(pkg+"/", n.tree) && slices.Contains(n.imports, name) &&
-			!slices.Contains(n.but, pkg) {
-			return n.why
+// within reports whether a package is named by a path, which may end in /... .
+func within(pkg, pattern string) bool {
+	tree, ok := strings.CutSuffix(pattern, "/...")
+	return pkg == tree || ok && strings.HasPrefix(pkg, tree+"/")
+}
+
+// refused returns why a package may not import another one; "" when it may.
+func refused(pkg, name string) string {
+	for _, b := range banned {
+		inTree := b.tree == "" || within(pkg, b.tree+"/...")
+		if inTree && slices.Contains(b.imports, name) && !slices.Contains(b.except, pkg) {
+			return b.reason
 		}
 	}
-	ours, ok := strings.CutPrefix(name, module)
-	if !ok || strings.HasPrefix(pkg, "cmd/") || slices.Contains(everywhere, ours) {
-		return ""
-	}
-	allowed, known := floors[pkg]
-	for at := pkg; !known && at != "."; at = path.Dir(at) {
-		allowed, known = floors[at+"/..."]
-	}
-	if !known {
-		return "" // a tool or a test of ours stands on top of the house
-	}
-	for _, a := range allowed {
-		if tree, ok := strings.CutSuffix(a, "/..."); a == ours ||
-			ok && (ours == tree || strings.HasPrefix(ours, tree+"/")) {
+	ours := ""
+	if name != module {
+		var ok bool
+		if ours, ok = strings.CutPrefix(name, module+"/"); !ok {
 			return ""
 		}
 	}
-	return "it stands on the same floor or above; see ARCHITECTURE.md"
+	key, ok := entry(pkg)
+	if !ok {
+		return "the package is not listed in layers"
+	}
+	if within(ours, "internal/test/...") && !within(pkg, "internal/test/...") {
+		if testImports[pkg] != "" {
+			return ""
+		}
+		return "only tests import internal/test"
+	}
+	if slices.Contains(small, ours) {
+		return ""
+	}
+	for _, allowed := range layers[key] {
+		if within(ours, allowed) {
+			return ""
+		}
+	}
+	return "it is in the same layer or above; see ARCHITECTURE.md"
 }
