@@ -20,7 +20,7 @@ func (r *Report) target(p *platform.Platform, sets []*packages.Set) {
 	t := &r.Targets[i]
 	for _, s := range sets {
 		for _, rel := range s.Releases {
-			if name := rel.Name + "==" + rel.Version; !slices.Contains(t.With, name) {
+			if name := rel.ID().String(); !slices.Contains(t.With, name) {
 				t.With = append(t.With, name)
 			}
 		}

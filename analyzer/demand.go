@@ -144,7 +144,7 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On
 					set.Unlooked,
 					packages.Unlooked{
 						Package:     r.Name,
-						Requirement: r.Name + "==" + r.Version,
+						Requirement: r.ID().String(),
 						Err:         err,
 					},
 				)

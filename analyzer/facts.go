@@ -18,11 +18,18 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
+// Kinds of artifacts.
+const (
+	KindWheel   = unpack.KindWheel
+	KindArchive = unpack.KindArchive // any other archive
+	KindObject  = unpack.KindObject  // a loose file
+)
+
 // Facts are what was read from one artifact, before anything is judged.
 type Facts struct {
 	Path   string
 	SHA256 string
-	Kind   string // "wheel", "archive" or "object"
+	Kind   string // KindWheel, KindArchive or KindObject
 	Format string // of unpack.FormatDeb and the others; "" for an object
 	// what a deb, rpm or conda package says that it needs: names of packages, of an rpm
 	// capabilities
@@ -191,14 +198,14 @@ func (r *read) packages(
 	for _, p := range packages {
 		f := byPackage[p]
 		if f == nil {
-			if p.Kind != "wheel" {
+			if p.Kind != KindWheel {
 				continue
 			}
 			f = newFacts(p)
 		}
 		f.SHA256, f.Format = p.SHA256, p.Format
 		f.Depends = append(f.Depends, p.Requires...)
-		if p.Kind == "wheel" {
+		if p.Kind == KindWheel {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
 				r.unread = append(
 					r.unread,
@@ -246,7 +253,7 @@ func (r *read) metadata(facts *Facts, p *prepared, at string) {
 func (r *read) file(facts *Facts, f *unpack.File) error {
 	p := f.Prepared.(*prepared)
 	at := f.Path
-	if facts.Kind != "object" {
+	if facts.Kind != KindObject {
 		at = facts.Path + "/" + f.Path
 	}
 	switch {

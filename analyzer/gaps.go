@@ -215,15 +215,14 @@ func (a *act) dependsOn(name string) bool {
 			return true
 		}
 		for _, x := range v.Loading.Found {
-			if of, _, _ := strings.Cut(x.Library.Origin, "=="); x.Library.Kind == dynlink.FromPackage &&
-				slices.Contains(reached, of) {
+			if x.Library.Kind == dynlink.FromPackage &&
+				slices.Contains(reached, x.Library.Package.Name) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(a.first, func(l *dynlink.Library) bool {
-		of, _, _ := strings.Cut(l.Origin, "==")
-		return slices.Contains(reached, of)
+		return slices.Contains(reached, l.Package.Name)
 	})
 }
 

@@ -138,7 +138,7 @@ func (c *check) judgeOnce(
 				pass := &Pass{
 					Facts:    f,
 					Platform: g.platform,
-					Stack:    x.sets[n],
+					Packages: x.sets[n],
 					Views:    a.views,
 					Scenario: s,
 					Asked:    g.asked,
@@ -363,7 +363,7 @@ func (c *check) act(
 		}
 		libraries = append(libraries, l)
 		v := &View{Object: o, Library: l, Host: o.host}
-		if f.Kind == "wheel" {
+		if f.Kind == KindWheel {
 			v.Host = HostPython
 		}
 		a.views = append(a.views, v)
@@ -550,7 +550,7 @@ func (c *check) library(f *Facts, o *Object) *dynlink.Library {
 	l := c.indexed[o]
 	if l == nil {
 		l = dynlink.FromObject(o.Path, o.Object)
-		if f.Kind == "wheel" {
+		if f.Kind == KindWheel {
 			l.Site = c.site()
 		}
 		c.indexed[o] = l

@@ -30,7 +30,7 @@ type Rule struct {
 type Pass struct {
 	Facts    *Facts
 	Platform *platform.Platform
-	Stack    *packages.Set
+	Packages *packages.Set
 	Views    []*View
 	Scenario fix.Scenario
 	Asked    bool // the user named the platform

@@ -329,13 +329,13 @@ func (w *World) lowest(name, requirement string) string {
 func (t *tries) follow(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
-			by, version, _ := strings.Cut(c.By, "==")
+			by := c.Release.Name
 			switch {
 			case slices.Contains(t.conflicts, conflictText(c)):
-			case moved[by] && !moved[c.Package]:
+			case by != "" && moved[by] && !moved[c.Package]:
 				return c.Package, c.Requirement
-			case moved[c.Package] && !moved[by] && version != "":
-				if spec, ok := t.world.nearest(by, version, func(r *packages.Release) bool { return !stands(r, c.Package, c.Chosen) }); ok {
+			case moved[c.Package] && by != "" && !moved[by]:
+				if spec, ok := t.world.nearest(by, c.Release.Version, func(r *packages.Release) bool { return !stands(r, c.Package, c.Chosen) }); ok {
 					return by, by + spec
 				}
 			}

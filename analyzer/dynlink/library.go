@@ -32,6 +32,8 @@ type Library struct {
 	// "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93", of a folder's library the folder;
 	// "" for the artifact itself
 	Origin string
+	// the release that it belongs to; zero where Kind is not FromPackage
+	Package packages.ID
 	// where site-packages is below "/", for what is installed there; "" where that does not matter
 	Site string
 	// false: what it exports is not known, and nothing may be concluded from an absence
@@ -154,7 +156,8 @@ func OfPackage(r *packages.Release, l *packages.Library) *Library {
 		Needed:  l.Needed,
 		RunPath: l.RunPath,
 		Kind:    FromPackage,
-		Origin:  r.Name + "==" + r.Version,
+		Origin:  r.ID().String(),
+		Package: r.ID(),
 		Known:   l.Known,
 		symbols: index(l.Exports, l.Versions, l.OldestVersion()),
 	}

@@ -43,6 +43,7 @@ type Replaced struct {
 // Conflict is a requirement that the chosen release does not meet.
 type Conflict struct {
 	By          string // NAME==VERSION, Artifact or User
+	Release     ID     // the package that has the requirement; zero for Artifact and User
 	Requirement string // as NAMESPEC
 	Package     string
 	Chosen      string // the version that was chosen all the same
@@ -60,6 +61,7 @@ type Unlooked struct {
 type wish struct {
 	pkgmeta.Requirement
 	by   string
+	from ID  // the package that made it; zero for the user and the artifact
 	rank int // 0 the user, 1 the artifact, 2 a package: a lower rank wins over a higher one's
 }
 
@@ -142,13 +144,13 @@ func resolve(
 			r.replaced = append(r.replaced, before...)
 			r.wishes[q.Name] = nil
 		}
-		r.add(env, nil, wish{q, User, 0})
+		r.add(env, nil, wish{q, User, ID{}, 0})
 		if lean != nil {
 			r.due[q.Name] = true
 		}
 	}
 	for _, q := range requires {
-		r.add(env, nil, wish{q, Artifact, 1})
+		r.add(env, nil, wish{q, Artifact, ID{}, 1})
 	}
 	for {
 		// Each round settles every package under the wishes known so far; a new wish on a settled
@@ -239,7 +241,7 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 	for n, ws := range r.wishes {
 		r.wishes[n] = slices.DeleteFunc(
 			ws,
-			func(w wish) bool { return w.rank == 2 && !r.stands(w.by) },
+			func(w wish) bool { return w.rank == 2 && !r.chose(w.from) },
 		)
 	}
 	for i := 0; i < len(r.order) && i < maxReleases; i++ {
@@ -279,19 +281,16 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 		r.chosen[name] = rel
 		changed = true
 		for _, q := range rel.Requires {
-			r.add(env, r.extras[name], wish{q, rel.Name + "==" + rel.Version, 2})
+			r.add(env, r.extras[name], wish{q, rel.ID().String(), rel.ID(), 2})
 		}
 	}
 	return changed, nil
 }
 
-func (r *resolver) stands(by string) bool {
-	for _, rel := range r.chosen {
-		if rel.Name+"=="+rel.Version == by {
-			return true
-		}
-	}
-	return false
+// chose reports whether a release is among the chosen ones.
+func (r *resolver) chose(id ID) bool {
+	rel := r.chosen[id.Name]
+	return rel != nil && rel.ID() == id
 }
 
 // choose picks the version at the asked end that meets the wishes, giving up those of the highest
@@ -407,6 +406,7 @@ func (r *resolver) set() *Set {
 					s.Conflicts,
 					Conflict{
 						By:          w.by,
+						Release:     w.from,
 						Requirement: w.Name + w.Spec,
 						Package:     name,
 						Chosen:      rel.Version,

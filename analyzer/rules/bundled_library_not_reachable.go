@@ -30,7 +30,7 @@ Not seen: what a package does before it imports the module.`,
 }
 
 func checkReachable(p *analyzer.Pass) {
-	if p.Facts.Kind != "wheel" {
+	if p.Facts.Kind != analyzer.KindWheel {
 		return
 	}
 	for _, v := range p.Views {

@@ -80,7 +80,7 @@ func checkCUDAMajor(p *analyzer.Pass) {
 // cudaBeside is the one CUDA release of the packages beside the artifact, with a package that says
 // so; "" where there is none, or more than one.
 func cudaBeside(p *analyzer.Pass) (major, by string) {
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		m := gpu.MajorOfPackage(r.Name)
 		if _, local, ok := strings.Cut(r.Version, "+cu"); ok && r.Name == "torch" &&
 			len(local) >= 3 {
@@ -91,7 +91,7 @@ func cudaBeside(p *analyzer.Pass) (major, by string) {
 		case major != "":
 			return "", ""
 		default:
-			major, by = m, r.Name+"=="+r.Version
+			major, by = m, r.ID().String()
 		}
 	}
 	return major, by

@@ -29,7 +29,7 @@ Not seen: copies that other packages bring, and copies with the same exports tha
 }
 
 func checkDuplicates(p *analyzer.Pass) {
-	if p.Facts.Kind != "wheel" {
+	if p.Facts.Kind != analyzer.KindWheel {
 		return
 	}
 	bySONAME, byStem := map[string][]*analyzer.View{}, map[string][]*analyzer.View{}

@@ -61,7 +61,7 @@ func checkExports(p *analyzer.Pass) {
 				strings.Join(names, ", "),
 			),
 		}
-		if p.Facts.Kind == "wheel" {
+		if p.Facts.Kind == analyzer.KindWheel {
 			f.Severity = analyzer.Note
 		}
 		p.Report(

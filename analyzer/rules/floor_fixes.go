@@ -13,7 +13,7 @@ import (
 // lowering offers ways to build an object that is in no wheel for an older system, in the terms of
 // what it was built with.
 func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candidate {
-	if p.Facts.Kind == "wheel" || p.Platform.Libc != "glibc" {
+	if p.Facts.Kind == analyzer.KindWheel || p.Platform.Libc != "glibc" {
 		return nil
 	}
 	target := strings.TrimSuffix(p.Platform.Arch, "le") + "-linux-gnu." + p.Platform.LibcVersion

@@ -133,7 +133,7 @@ func wrongStack(p *analyzer.Pass, needed string) (*packages.Release, gpuStack, g
 		_, other := declaredStack(p)
 		return nil, gpuStack{}, other, other.library.MatchString(needed)
 	}
-	torch, has := torchStack(p.Stack)
+	torch, has := torchStack(p.Packages)
 	if has == nil {
 		return nil, gpuStack{}, gpuStack{}, false
 	}
@@ -155,7 +155,7 @@ func checkGPUStack(p *analyzer.Pass) {
 			if !wrong || v.Alternative && !everyAlternativeLacks(p, v, needed) {
 				continue
 			}
-			origin := torch.Name + "==" + torch.Version
+			origin := torch.ID().String()
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
 				Message: fmt.Sprintf(
 					"%s needs %s, which only the %s build of torch brings, and %s is a %s build with %s: a %s build in a %s environment",

@@ -51,7 +51,7 @@ func checkInterpreter(p *analyzer.Pass) {
 			Chain:   []string{v.Path, v.Interp},
 			Message: fmt.Sprintf("%s is started by %s, and %s", v.Path, v.Interp, why),
 		}
-		if p.Facts.Kind == "wheel" {
+		if p.Facts.Kind == analyzer.KindWheel {
 			f.Severity = analyzer.Warning
 		}
 		var fixes []fix.Candidate

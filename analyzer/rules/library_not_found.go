@@ -116,7 +116,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			}
 			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
 			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" &&
-				p.Facts.Kind == "wheel" {
+				p.Facts.Kind == analyzer.KindWheel {
 				fixes = append(
 					fixes,
 					fix.Candidate{
@@ -146,7 +146,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 			l.Kind != dynlink.FromPackage {
 			continue
 		}
-		name, _, _ := strings.Cut(l.Origin, "==")
+		name := l.Package.Name
 		of := func(q pkgmeta.Requirement) bool { return q.Name == name }
 		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) ||
 			slices.Contains(p.Scenario.Requires, name) {
@@ -197,7 +197,7 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 // beside the artifact.
 func bringing(p *analyzer.Pass, needed string) []fix.Candidate {
 	name := gpu.Package(needed)
-	if name == "" || ofStem(p, needed) != nil || p.Facts.Kind != "wheel" {
+	if name == "" || ofStem(p, needed) != nil || p.Facts.Kind != analyzer.KindWheel {
 		return nil
 	}
 	return []fix.Candidate{
@@ -229,7 +229,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				Library: m.Name,
 				Chain:   append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name),
 			}
-			f.Package, _, _ = strings.Cut(m.NeededBy.Origin, "==")
+			f.Package = m.NeededBy.Package.Name
 			f.Message = fmt.Sprintf(
 				"%s of %s, which %s loads, needs %s, and no package beside it brings that",
 				m.NeededBy.Path,
@@ -263,10 +263,10 @@ func checkNeededBySibling(p *analyzer.Pass) {
 // unlooked lists declared packages that are not known, "" when all are.
 func unlooked(p *analyzer.Pass) string {
 	var names []string
-	for _, u := range p.Stack.Unlooked {
+	for _, u := range p.Packages.Unlooked {
 		names = append(names, u.Package)
 	}
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		if !r.Known {
 			names = append(names, r.Name)
 		}

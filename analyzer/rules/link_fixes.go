@@ -166,7 +166,7 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	switch {
 	case with.AllowShlibUndefined:
 		return "Let the linker pass undefined symbols of shared libraries; the loader still binds them"
-	case len(with.Libraries) == 0 && l.p.Facts.Kind == "object":
+	case len(with.Libraries) == 0 && l.p.Facts.Kind == analyzer.KindObject:
 		return "Name the directory of the needed library to the linker, which does not look along -L for it"
 	case len(with.Libraries) == 0:
 		return "Name the directory of the needed library to the linker, which does not look along -L for it (DIR is where the artifact is unpacked or installed)"
@@ -207,7 +207,7 @@ func (l *linkPlan) flags(with fix.LinkWith) string {
 
 // directory is a directory as the user has it: of an artifact's below DIR.
 func (l *linkPlan) directory(dir string) string {
-	if l.p.Facts.Kind != "object" {
+	if l.p.Facts.Kind != analyzer.KindObject {
 		dir = "DIR/" + dir
 	}
 	return escaped(dir)

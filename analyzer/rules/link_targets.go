@@ -51,12 +51,12 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 		return "", false
 	case p.Link:
 		return analyzer.Error, true
-	case p.Facts.Kind == "object" && plugin:
+	case p.Facts.Kind == analyzer.KindObject && plugin:
 		// nobody links against it, but the platform was asked about
 		return analyzer.Warning, p.Asked
-	case p.Facts.Kind != "object" && (!v.Public() || plugin):
+	case p.Facts.Kind != analyzer.KindObject && (!v.Public() || plugin):
 		return "", false
-	case v.Alternative || p.Facts.Kind != "object" && !p.Asked:
+	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Asked:
 		return analyzer.Warning, true
 	}
 	return analyzer.Error, true
@@ -65,27 +65,27 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 // weigh lowers the severity of what does not stop the usual user, and tells whether anything is
 // left to say.
 func (q *linkProblem) weigh(p *analyzer.Pass) bool {
-	unasked := p.Facts.Kind != "object" && !p.Asked && !p.Link
+	unasked := p.Facts.Kind != analyzer.KindObject && !p.Asked && !p.Link
 	own := q.By == p.Linkable(q.view)
 	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" &&
 		ownerOf(p, q.Import).soname == ""
 	switch {
 	case p.Link:
 		return own || p.LinkView(q.By) == nil // with --link the other object tells it itself
-	case p.Facts.Kind == "wheel" && q.view.Host.Brings(q.Import.Name):
+	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Brings(q.Import.Name):
 		return false
 	case unasked && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
 		return false // undefined-symbol or library-not-found says it
 	case unasked && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
 		return false // symbol-version-too-new or symbol-missing-in-package says it
-	case p.Facts.Kind != "object" && q.severity == analyzer.Error && ofMissing(p, *q) && p.LinkSystem().Elsewhere(q.Missing) == nil:
+	case p.Facts.Kind != analyzer.KindObject && q.severity == analyzer.Error && ofMissing(p, *q) && p.LinkSystem().Elsewhere(q.Missing) == nil:
 		// the system of the one who links may have it, as library-not-found says
 		q.severity = analyzer.Warning
 	}
 	switch {
 	case own:
 		return q.reachedThrough(p, lost, unasked)
-	case p.Facts.Kind != "object":
+	case p.Facts.Kind != analyzer.KindObject:
 		if u := p.LinkView(q.By); u != nil {
 			_, judged := linkTarget(p, u)
 			return !judged
@@ -102,7 +102,7 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
 		spared := u.Result.Problem(q.Import) == nil
-		if p.Facts.Kind != "object" &&
+		if p.Facts.Kind != analyzer.KindObject &&
 			(!spared || p.Platform.Library(ownerOf(p, q.Import).soname) != nil) {
 			continue
 		}

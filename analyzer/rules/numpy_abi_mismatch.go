@@ -75,14 +75,14 @@ func checkNumPy(p *analyzer.Pass) {
 // numpy2 names the NumPy 2 beside the artifact, "" when there is none. sure is false when only the
 // declared range admits it.
 func numpy2(p *analyzer.Pass) (name string, sure bool) {
-	if r := p.Stack.Release("numpy"); r != nil {
+	if r := p.Packages.Release("numpy"); r != nil {
 		if v, err := pkgmeta.ParseVersion(r.Version); err == nil && v.Release()[0] >= 2 {
-			return "numpy==" + r.Version, p.Given("numpy") || p.Stack.Pins("numpy")
+			return "numpy==" + r.Version, p.Given("numpy") || p.Packages.Pins("numpy")
 		}
 		return "", false
 	}
 	two, err := pkgmeta.ParseVersion("2.0.0")
-	for _, u := range p.Stack.Unlooked {
+	for _, u := range p.Packages.Unlooked {
 		q, badName := pkgmeta.ParseRequirement(u.Requirement)
 		s, badSpec := pkgmeta.ParseSpec(q.Spec)
 		if u.Package != "numpy" || err != nil || badName != nil || badSpec != nil {

@@ -31,7 +31,7 @@ func checkOpened(p *analyzer.Pass) {
 			brought[n] = true
 		}
 	}
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
 			for _, n := range dynlink.OfPackage(r, &r.Libraries[i]).Names() {
 				brought[n] = true

@@ -40,7 +40,7 @@ func stem(soname string) string {
 // ofStem finds the package beside the artifact that has a library of the same stem, which is then
 // of another version.
 func ofStem(p *analyzer.Pass, needed string) *packages.Release {
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
 			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) ||
 				stem(path.Base(l.Path)) == stem(needed) {
@@ -79,7 +79,7 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 			return !slices.ContainsFunc(l.Needed, func(n string) bool {
 				return stem(n) == stem(missing) &&
 					!slices.ContainsFunc(
-						p.Stack.Releases,
+						p.Packages.Releases,
 						func(beside *packages.Release) bool { return brings(beside, n) },
 					)
 			})
@@ -91,11 +91,11 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 // releaseOf is the release beside the artifact that brought a library, nil for one of the artifact
 // or the platform.
 func releaseOf(p *analyzer.Pass, l *dynlink.Library) *packages.Release {
-	name, _, _ := strings.Cut(l.Origin, "==")
+	name := l.Package.Name
 	if l.Kind != dynlink.FromPackage {
 		return nil
 	}
-	return p.Stack.Release(name)
+	return p.Packages.Release(name)
 }
 
 // definedBy looks for another version of a package whose library the object loads, where the

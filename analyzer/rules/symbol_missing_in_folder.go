@@ -117,7 +117,7 @@ func because(v *analyzer.View, l *dynlink.Library) string {
 // inPlace names a library beside the artifact, or of the platform, that has the symbol and is hidden by the folder's.
 func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 	name := l.Names()[0]
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
 			if have := dynlink.OfPackage(r, &r.Libraries[i]); have.Names()[0] == name &&
 				have.Known &&

@@ -58,13 +58,13 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 }
 
 func reportLack(p *analyzer.Pass, l *lack) {
-	name, version, _ := strings.Cut(l.library.Origin, "==")
+	name, version := l.library.Package.Name, l.library.Package.Version
 	when := "the newest version that could be looked up lacks it too"
 	if first, _, ok := p.World.First(name, version, func(r *packages.Release) bool { return hasAll(r, l) }); ok {
 		when = "the first version that has it is " + first
 	}
 	var fixes []fix.Candidate
-	if r := p.Stack.Release(name); r != nil {
+	if r := p.Packages.Release(name); r != nil {
 		fixes = append(
 			fixes,
 			p.World.OtherVersion(r, func(o *packages.Release) bool { return hasAll(o, l) }),
@@ -120,7 +120,7 @@ func hasAll(r *packages.Release, l *lack) bool {
 
 // pinnedBy says which other package holds this one where it is.
 func pinnedBy(p *analyzer.Pass, name string) string {
-	for _, r := range p.Stack.Releases {
+	for _, r := range p.Packages.Releases {
 		for _, q := range r.Requires {
 			if q.Name == name && strings.Contains(q.Spec, "==") {
 				return fmt.Sprintf(" (%s==%s pins %s%s)", r.Name, r.Version, q.Name, q.Spec)

@@ -181,7 +181,7 @@ func builtWith(v *analyzer.View) string {
 
 // retagging offers the oldest policy that has everything, and the image of the claimed one.
 func retagging(p *analyzer.Pass) []fix.Candidate {
-	if p.Facts.Kind != "wheel" || p.Platform.Kind != "policy" {
+	if p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
 		return nil
 	}
 	var out []fix.Candidate

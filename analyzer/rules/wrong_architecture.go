@@ -18,7 +18,7 @@ It is an error for a module that Python imports, and a warning otherwise: some p
 }
 
 func checkArchitecture(p *analyzer.Pass) {
-	if p.Facts.Kind != "wheel" || p.Asked {
+	if p.Facts.Kind != analyzer.KindWheel || p.Asked {
 		return
 	}
 	for _, o := range p.Facts.Objects {

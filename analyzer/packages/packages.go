@@ -49,6 +49,23 @@ type On struct {
 	Arch   string
 }
 
+// ID names one version of a package. The zero value names none.
+type ID struct {
+	Name    string // normalised as in PEP 503
+	Version string
+}
+
+// String is NAME==VERSION, as pip writes it; "" for the zero value.
+func (i ID) String() string {
+	if i == (ID{}) {
+		return ""
+	}
+	return i.Name + "==" + i.Version
+}
+
+// ID names the release.
+func (r *Release) ID() ID { return ID{r.Name, r.Version} }
+
 // Release is one version of a package.
 type Release struct {
 	Name      string // normalised as in PEP 503

@@ -2,7 +2,7 @@
 // once, and not again in each load, each link and each trial of a fix: with hundreds of libraries,
 // as in vtk's wheel, that is billions of questions.
 //
-//	names := asked.New(elfobj.NewNames())
+//	names := symindex.New(elfobj.NewNames())
 //	for n, q := range names.Of(object.Imports, false) { … }  // q is the question that import n asks
 //	for _, hit := range names.In(other.Exports) { … }         // the exports that somebody asks for
 //
