@@ -45,7 +45,7 @@ func annotation(file string, line int, groups []*group) Annotation {
 	if first.Severity == analyzer.Error {
 		a.Level = LevelFailure
 	}
-	a.Title = mdsafe.Cut(first.Rule+": "+mdsafe.Plain(path.Base(first.where()), 120), maxTitle)
+	a.Title = mdsafe.Cut(first.Rule+": "+mdsafe.Plain(path.Base(first.where()), 120), MaxTitle)
 	var lines, raw []string
 	for i, g := range groups {
 		if i == 10 {

@@ -1,9 +1,13 @@
 package comment
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+)
 
 // Check is everything that would be said on GitHub about one head. It is plain data: Render makes
-// it, Poster posts it.
+// it, package post writes it.
 type Check struct {
 	Conclusion  string // GitHub's word: success, failure, neutral, action_required, cancelled
 	Title       string // plain text, at most 255 characters
@@ -20,6 +24,17 @@ type Check struct {
 	// the repository wants no words in the conversation, and what stands there is left as it is
 	Mute  bool
 	Clean bool // nothing new was found and nothing was left unread
+}
+
+// String is the Check in one line, for logs and dry runs.
+func (c Check) String() string {
+	return fmt.Sprintf(
+		"%s: %s (%s, %s)",
+		c.Conclusion,
+		c.Title,
+		count(len(c.Annotations), "annotation"),
+		count(len(c.Review), "suggestion"),
+	)
 }
 
 // Annotation is a note on lines of a file that exists at the head. Texts are plain, with names in

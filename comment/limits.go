@@ -3,14 +3,10 @@ package comment
 // What GitHub accepts. REST reference, "Checks": parameters of "Create a check run" and "Update a
 // check run"; the sizes are in GitHub's OpenAPI description (checks/create).
 const (
-	checkName          = "compat" // the one name, for pull requests, merge groups and releases; a required check is found by it
-	maxTitle           = 255      // characters of output.title and of an annotation's title
-	maxOutput          = 65535    // bytes of output.summary and of output.text, each
-	annotationsPerCall = 50       // more are refused; an update appends
-	maxRaw             = 64 << 10 // bytes of an annotation's message and of its raw_details
-	maxActions         = 3        // buttons on a check run
-	maxActionLabel     = 20       // characters, identifier too
-	maxActionText      = 40       // characters of an action's description
+	// MaxTitle is the number of characters of output.title and of an annotation's title.
+	MaxTitle  = 255
+	maxOutput = 65535    // bytes of output.summary and of output.text, each
+	maxRaw    = 64 << 10 // bytes of an annotation's message and of its raw_details
 )
 
 const (

@@ -117,7 +117,7 @@ func TestManyLogsFit(t *testing.T) {
 		)
 	}
 	c := Render(Input{Problem: NoArtifacts(nil), Logs: logs})
-	if len(c.Summary) > maxOutput || len(c.Sticky) > maxBody || len([]rune(c.Title)) > maxTitle {
+	if len(c.Summary) > maxOutput || len(c.Sticky) > maxBody || len([]rune(c.Title)) > MaxTitle {
 		t.Errorf(
 			"summary %d bytes, comment %d, title %d",
 			len(c.Summary),

@@ -21,11 +21,11 @@ var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 // head of, so the peer's conclusion and title stand there and c's own words follow. What is said in
 // a conversation stays as it is.
 func Overruled(c Check, by Peer) Check {
-	name, shown := mdsafe.Plain(by.Name, maxTitle), mdsafe.Code(by.Name, maxTitle)
+	name, shown := mdsafe.Plain(by.Name, MaxTitle), mdsafe.Code(by.Name, MaxTitle)
 	if pullName.MatchString(by.Name) { // a reference, which GitHub links
 		name, shown = by.Name, by.Name
 	}
-	title := name + ": " + mdsafe.Plain(by.Title, maxTitle)
+	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)
 	head := fmt.Sprintf(
 		"This commit is also the head of %s, and a commit has one check: the strictest verdict stands.\n\nThe verdict on %s: **%s**\n",
 		shown,
@@ -34,7 +34,7 @@ func Overruled(c Check, by Peer) Check {
 	)
 	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "Its report")
 	own := fmt.Sprintf("\n### By itself: %s\n\n", mdsafe.Prose(c.Title))
-	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, maxTitle)
+	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, MaxTitle)
 	c.Summary = mdsafe.Join([]string{head, own + c.Summary}, maxOutput, nil)
 	return c
 }

@@ -39,7 +39,7 @@ func TestOverruled(t *testing.T) {
 		Check{Summary: strings.Repeat("x", maxOutput)},
 		Peer{Name: "release " + strings.Repeat("@v", 1000), Title: strings.Repeat("y", 1000)},
 	)
-	if len(long.Summary) > maxOutput || len([]rune(long.Title)) > maxTitle {
+	if len(long.Summary) > maxOutput || len([]rune(long.Title)) > MaxTitle {
 		t.Errorf("%d bytes of summary, %d of title", len(long.Summary), len(long.Title))
 	}
 }

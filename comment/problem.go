@@ -64,7 +64,7 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 			p.Annotations = append(
 				p.Annotations,
 				Annotation{Path: path, StartLine: line, EndLine: line, Level: LevelFailure,
-					Title: mdsafe.Plain("compat: configuration", maxTitle), Message: message},
+					Title: mdsafe.Plain("compat: configuration", MaxTitle), Message: message},
 			)
 		}
 	}

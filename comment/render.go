@@ -71,7 +71,7 @@ func problem(in Input) Check {
 	}
 	c := Check{
 		Conclusion:  p.Conclusion,
-		Title:       mdsafe.Cut(p.Title, maxTitle),
+		Title:       mdsafe.Cut(p.Title, MaxTitle),
 		Summary:     p.Summary + logSection(in.Logs) + link(in, "\n", "The report"),
 		Annotations: p.Annotations,
 	}

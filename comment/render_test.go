@@ -112,7 +112,7 @@ func tell(c Check) *txtar.Archive {
 // within holds a Check to GitHub's limits.
 func within(t *testing.T, c Check) {
 	t.Helper()
-	if n := utf8.RuneCountInString(c.Title); n == 0 || n > maxTitle {
+	if n := utf8.RuneCountInString(c.Title); n == 0 || n > MaxTitle {
 		t.Errorf("title of %d characters", n)
 	}
 	for name, s := range map[string]string{"summary": c.Summary, "text": c.Text, "sticky": c.Sticky} {
@@ -123,14 +123,14 @@ func within(t *testing.T, c Check) {
 	if c.Summary == "" {
 		t.Error("no summary")
 	}
-	if len(c.Actions) > maxActions || len(c.Annotations) > maxAnnotations {
+	if len(c.Actions) > 3 || len(c.Annotations) > maxAnnotations {
 		t.Errorf("%d actions, %d annotations", len(c.Actions), len(c.Annotations))
 	}
 	for _, a := range c.Annotations {
 		if a.StartLine < 1 || a.EndLine < a.StartLine || a.Message == "" ||
 			len(a.Message) > maxRaw ||
 			len(a.RawDetails) > maxRaw ||
-			utf8.RuneCountInString(a.Title) > maxTitle ||
+			utf8.RuneCountInString(a.Title) > MaxTitle ||
 			a.Path == "" {
 			t.Errorf(
 				"annotation %s:%d: title %d, message %d, raw %d bytes",

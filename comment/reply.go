@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Texts that answer a /compat command, as Markdown for Poster.Reply. What a user typed is outside
+// Texts that answer a /compat command, as Markdown for post.Poster.Reply. What a user typed is outside
 // text like any other.
 
 // Help lists the commands.

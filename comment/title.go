@@ -68,7 +68,7 @@ func title(in Input, s sorted) string {
 			t += ", on " + count(len(names), "target")
 		}
 	}
-	return mdsafe.Cut(t, maxTitle)
+	return mdsafe.Cut(t, MaxTitle)
 }
 
 // headline says a finding in a few words, from its facts: a message may be longer than a title.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 )
 
 // press is a button on a check run that somebody pressed, as the webhook stored it.
@@ -63,7 +64,7 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 	if !isPull || reply == "" {
 		return done, nil
 	}
-	err = t.poster.Reply(ctx, comment.Spot{Number: number, Press: t.job.Delivery}, reply)
+	err = t.poster.Reply(ctx, post.ReplyTo{Number: number, Press: t.job.Delivery}, reply)
 	if refused(err) {
 		t.Log.Warn("the conversation takes no more words", "error", err)
 		return done, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -65,7 +66,7 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 	if err := json.Unmarshal(t.job.Payload, &r); err != nil || r.Number <= 0 || r.Comment <= 0 {
 		return done, &unfit{"the job's payload is damaged"}
 	}
-	at := comment.Spot{Number: r.Number, Comment: r.Comment, Thread: r.Thread}
+	at := post.ReplyTo{Number: r.Number, Comment: r.Comment, Thread: r.Thread}
 	if err := t.poster.React(ctx, at, eyes); err != nil && !refused(err) {
 		return done, err
 	}

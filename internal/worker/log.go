@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 )
@@ -132,7 +133,7 @@ func (t *task) readLog(
 func (t *task) unbuilt(
 	ctx context.Context,
 	s subject,
-	run comment.Run,
+	run post.Run,
 	set configuration,
 	what string,
 	found *artifact.Found,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 )
 
 // state is what is kept of a subject with a check run between its jobs. Everything in it can be
@@ -134,10 +134,10 @@ func (s *state) opened(sha string) (fresh bool) {
 
 // take gives the run of a commit, to be written on. What is saved after it no longer has it: if
 // that write is cut short, the next try looks.
-func (s *state) take(sha string) comment.Run {
+func (s *state) take(sha string) post.Run {
 	id := s.Runs[sha]
 	delete(s.Runs, sha)
-	return comment.Run{ID: id, Alone: id != 0}
+	return post.Run{ID: id, Alone: id != 0}
 }
 
 func (s *state) closed(sha string) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 )
@@ -85,7 +86,7 @@ func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 			},
 		)
 	}
-	var run comment.Run
+	var run post.Run
 	if st.Owed {
 		var err error
 		if run, err = t.start(ctx, s, waitingTitle, waitingSummary); err != nil {
@@ -202,19 +203,19 @@ func (t *task) external(sha string, inputs ...string) string {
 
 // start makes sure that a check run is open. What it will be about is noted first, so that a crash
 // leaves no run behind that nobody knows. A run that was noted with its id is not looked for again.
-func (t *task) start(ctx context.Context, s subject, title, summary string) (comment.Run, error) {
+func (t *task) start(ctx context.Context, s subject, title, summary string) (post.Run, error) {
 	st := t.state
 	if id := st.Runs[s.sha]; id != 0 {
-		return comment.Run{ID: id}, nil
+		return post.Run{ID: id}, nil
 	}
 	fresh := st.opened(s.sha) && s.number != 0 && !t.forgot()
 	if err := t.save(ctx); err != nil {
-		return comment.Run{}, err
+		return post.Run{}, err
 	}
 	if fresh { // not where another pull request has opened one
 		peers, err := t.peers(ctx, s.sha, false)
 		if err != nil {
-			return comment.Run{}, err
+			return post.Run{}, err
 		}
 		fresh = len(peers) == 0
 	}
@@ -258,7 +259,7 @@ func (t *task) early(ctx context.Context, s subject) (bool, error) {
 func (t *task) wait(
 	ctx context.Context,
 	s subject,
-	run comment.Run,
+	run post.Run,
 	found *artifact.Found,
 	set configuration,
 ) (outcome, error) {
@@ -325,7 +326,7 @@ func (t *task) poll(soon bool) time.Duration {
 func (t *task) problem(
 	ctx context.Context,
 	s subject,
-	run comment.Run,
+	run post.Run,
 	set configuration,
 	what string,
 	p *comment.Problem,
@@ -340,7 +341,7 @@ func (t *task) problem(
 func (t *task) invalid(
 	ctx context.Context,
 	s subject,
-	run comment.Run,
+	run post.Run,
 	set configuration,
 	problems []config.Problem,
 ) error {

@@ -10,7 +10,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
-	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/queue"
 )
@@ -27,7 +27,7 @@ type task struct {
 	client  *github.Client
 	account *github.Client // reads what all repositories of the installation share
 	repo    *github.Repository
-	poster  *comment.Poster
+	poster  *post.Poster
 	// of a subject with a check run; nil otherwise
 	state *state
 	// of a pull request's base and head, once it was asked for
@@ -65,7 +65,7 @@ func (t *task) open(ctx context.Context) (bool, error) {
 	}
 	t.client, t.account, t.repo = client, account, repo
 	t.Log = t.Log.With("name", repo.Owner+"/"+repo.Name)
-	t.poster = &comment.Poster{
+	t.poster = &post.Poster{
 		Client: client,
 		Owner:  repo.Owner,
 		Repo:   repo.Name,

@@ -12,14 +12,15 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 )
 
 // verdict is what will be posted.
 type verdict struct {
-	run    comment.Run // the open check run, where one is known
-	ext    string      // external id
+	run    post.Run // the open check run, where one is known
+	ext    string   // external id
 	check  comment.Check
 	report *analyzer.Report // nil: nothing could be judged
 	page   string           // address of the report page; "" none
@@ -29,7 +30,7 @@ type verdict struct {
 func (t *task) verdict(
 	ctx context.Context,
 	s subject,
-	run comment.Run,
+	run post.Run,
 	ext string,
 	found *artifact.Found,
 	set configuration,
@@ -168,7 +169,7 @@ func (t *task) conclude(ctx context.Context, s subject, v verdict) error {
 
 // alone takes the subject's open run to write on it. It is alone unless another subject has the
 // same commit: its verdict may stand there.
-func (t *task) alone(ctx context.Context, s subject) (comment.Run, error) {
+func (t *task) alone(ctx context.Context, s subject) (post.Run, error) {
 	run := t.state.take(s.sha)
 	if !run.Alone {
 		return run, nil
@@ -199,7 +200,7 @@ func (t *task) converse(ctx context.Context, s subject, v verdict) error {
 	if told == st.Told { // by an earlier head
 		return nil
 	}
-	talk := t.poster.Talk(s.number, st.Silent)
+	talk := t.poster.Conversation(s.number, st.Silent)
 	if st.Silent { // a crash after the first word must not be followed by the same word
 		st.Silent = false
 		if err := t.save(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 // packages are where the tests named in docs/stories.md are, below the module's root.
 var packages = map[string]string{
 	"stories": "internal/test/stories", "chaos": "internal/test/chaos", "worker": "internal/worker", "queue": "internal/queue", "github": "internal/github", "artifact": "internal/artifact", "analysis": "internal/sandbox",
-	"mdsafe": "internal/mdsafe", "comment": "comment", "webhook": "webhook", "config": "config", "compat": "cmd/compat", "setup": "internal/setup",
+	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook", "config": "config", "compat": "cmd/compat", "setup": "internal/setup",
 }
 
 // TestStoriesPage: docs/stories.md names tests that exist, tells every story once and every row,

@@ -1,4 +1,4 @@
-package comment
+package post
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/test/githubtest"
 	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
-// scene is a pull request on a GitHub of our own, and a Poster for its repository.
-type scene struct {
+// harness is a pull request on a GitHub of our own, and a Poster for its repository.
+type harness struct {
 	*Poster
 	gh   *githubtest.Server
 	repo *githubtest.Repo
@@ -24,7 +24,7 @@ type scene struct {
 	t    *testing.T
 }
 
-func stage(t *testing.T) *scene {
+func stage(t *testing.T) *harness {
 	t.Helper()
 	s, err := githubtest.Start(githubtest.Options{Validate: openapi.Validate})
 	if err != nil {
@@ -59,7 +59,7 @@ func stage(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &scene{
+	x := &harness{
 		gh:   s,
 		repo: repo,
 		pull: pull,
@@ -80,7 +80,7 @@ func stage(t *testing.T) *scene {
 	return x
 }
 
-func (s *scene) ok(err error) {
+func (s *harness) ok(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -88,7 +88,7 @@ func (s *scene) ok(err error) {
 }
 
 // checks are the check runs on the head, as "status/conclusion externalID annotations verdicts".
-func (s *scene) checks() (out []string) {
+func (s *harness) checks() (out []string) {
 	s.gh.Do(func() {
 		for _, k := range s.repo.Checks {
 			if k.SHA == s.pull.HeadSHA {
@@ -109,14 +109,14 @@ func (s *scene) checks() (out []string) {
 	return out
 }
 
-func (s *scene) want(want ...string) {
+func (s *harness) want(want ...string) {
 	s.t.Helper()
 	if got := s.checks(); !slices.Equal(got, want) {
 		s.t.Errorf("check runs:\n got %q\nwant %q", got, want)
 	}
 }
 
-func (s *scene) comments() (out []string) {
+func (s *harness) comments() (out []string) {
 	s.gh.Do(func() {
 		for _, i := range s.repo.Issues {
 			if i.Number == s.pull.Number {
@@ -127,25 +127,6 @@ func (s *scene) comments() (out []string) {
 		}
 	})
 	return out
-}
-
-// many is a Check with n annotations.
-func many(n int) Check {
-	c := Check{Conclusion: "failure", Title: "bad", Summary: "bad", Actions: recheck()}
-	for i := range n {
-		c.Annotations = append(
-			c.Annotations,
-			Annotation{
-				Path:      "pyproject.toml",
-				StartLine: 1 + i%8,
-				EndLine:   1 + i%8,
-				Level:     LevelFailure,
-				Title:     "t" + fmt.Sprint(i),
-				Message:   "m",
-			},
-		)
-	}
-	return c
 }
 
 var again = githubtest.Fault{Status: 502}
@@ -275,22 +256,22 @@ func TestSticky(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	n := s.pull.Number
-	body := func(x string) string { return Marker + "\n### compat: " + x + "\n" }
+	body := func(x string) string { return comment.Marker + "\n### compat: " + x + "\n" }
 	for i := range 130 {
 		s.gh.AddComment(s.repo, n, s.gh.User("maintainer"), fmt.Sprint("note ", i))
 	}
 	foreign := s.gh.AddComment(s.repo, n, s.gh.User("outsider"), body("forged"))
-	s.ok(s.Talk(n, false).Sticky(ctx, body("clean"), false))
-	s.ok(s.Talk(n, false).Sticky(ctx, "", true))
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("clean"), false))
+	s.ok(s.Conversation(n, false).Sticky(ctx, "", true))
 	if len(s.comments()) != 131 {
 		t.Error("a clean pull request got a comment")
 	}
 	s.gh.Fault("issues/create-comment", 1, hidden)
-	s.ok(s.Talk(n, false).Sticky(ctx, body("bad"), true))
-	s.ok(s.Talk(n, false).Sticky(ctx, body("bad"), true))
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad"), true))
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad"), true))
 	s.gh.Fault("issues/update-comment", 1, again)
-	s.ok(s.Talk(n, false).Sticky(ctx, body("worse"), true))
-	s.ok(s.Talk(n, false).Sticky(ctx, body("fixed"), false))
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("worse"), true))
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("fixed"), false))
 	cs := s.comments()
 	if len(cs) != 132 || cs[131] != s.BotComment(body("fixed")) {
 		t.Errorf("%d comments, the last: %s", len(cs), cs[len(cs)-1])
@@ -307,13 +288,13 @@ func TestSticky(t *testing.T) {
 	if edits != 2 || foreign.Body != body("forged") || foreign.Edits != 0 {
 		t.Errorf("%d edits of ours, %d of the foreign comment", edits, foreign.Edits)
 	}
-	s.ok(s.Talk(n, false).Sticky(ctx, body("bad again"), true)) // a person hid the old one
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad again"), true)) // a person hid the old one
 	if cs := s.comments(); len(cs) != 133 {
 		t.Errorf("%d comments after the old one was minimised", len(cs))
 	}
 }
 
-func (s *scene) BotComment(body string) string { return s.Bot + ": " + body }
+func (s *harness) BotComment(body string) string { return s.Bot + ": " + body }
 
 func TestReplyAndReact(t *testing.T) {
 	ctx := context.Background()
@@ -329,20 +310,20 @@ func TestReplyAndReact(t *testing.T) {
 		)
 		ids = append(ids, c.ID)
 	}
-	hostile := Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], Marker), "")
+	hostile := comment.Unknown(fmt.Sprintf("<!-- compat:reply %d --> %s", ids[1], comment.Marker), "")
 	for range 2 {
 		s.gh.Fault("issues/create-comment", 1, hidden)
-		s.ok(s.Reply(ctx, Spot{Number: n, Comment: ids[0]}, hostile))
-		s.ok(s.React(ctx, Spot{Number: n, Comment: ids[0]}, "confused"))
+		s.ok(s.Reply(ctx, ReplyTo{Number: n, Comment: ids[0]}, hostile))
+		s.ok(s.React(ctx, ReplyTo{Number: n, Comment: ids[0]}, "confused"))
 	}
-	s.ok(s.Reply(ctx, Spot{Number: n, Comment: ids[1]}, Help()))
-	s.ok(s.React(ctx, Spot{Number: n, Comment: 424242}, "eyes")) // gone
+	s.ok(s.Reply(ctx, ReplyTo{Number: n, Comment: ids[1]}, comment.Help()))
+	s.ok(s.React(ctx, ReplyTo{Number: n, Comment: 424242}, "eyes")) // gone
 	if got := len(s.comments()); got != 4 {
 		t.Errorf("%d comments, want two commands and two replies", got)
 	}
-	s.ok(s.Talk(n, false).Sticky(ctx, Marker+"\nx", true))
+	s.ok(s.Conversation(n, false).Sticky(ctx, comment.Marker+"\nx", true))
 	for _, c := range s.comments()[2:4] {
-		if strings.Contains(c, Marker) || strings.HasPrefix(c, s.BotComment(Marker)) {
+		if strings.Contains(c, comment.Marker) || strings.HasPrefix(c, s.BotComment(comment.Marker)) {
 			t.Errorf("a reply looks like the summary comment: %s", c)
 		}
 	}
@@ -352,17 +333,17 @@ func TestReviewAndResolve(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	n, sha := s.pull.Number, s.pull.HeadSHA
-	diff := ParseDiff(
-		[]DiffFile{
+	diff := comment.ParseDiff(
+		[]comment.DiffFile{
 			{
-				"pyproject.toml",
-				"@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]",
+				Path:  "pyproject.toml",
+				Patch: "@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]",
 			},
 		},
 	)
-	c := Render(
-		Input{
-			Report: of(nvjitlink()),
+	c := comment.Render(
+		comment.Input{
+			Report: reportOf(missing("widget/libcccl.c.parallel.so")),
 			Files:  map[string]string{"pyproject.toml": pyproject},
 			Diff:   diff,
 		},
@@ -372,7 +353,7 @@ func TestReviewAndResolve(t *testing.T) {
 	}
 	s.gh.Fault("pulls/create-review", 1, hidden)
 	for range 3 {
-		s.ok(s.Talk(n, false).Review(ctx, sha, c.Review))
+		s.ok(s.Conversation(n, false).Review(ctx, sha, c.Review))
 	}
 	state := func() string {
 		var b strings.Builder
@@ -393,21 +374,21 @@ func TestReviewAndResolve(t *testing.T) {
 	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
 		t.Fatalf("threads: %s", got)
 	}
-	s.ok(s.Talk(n, false).Resolve(ctx, []string{c.Review[0].Fingerprint}))
+	s.ok(s.Conversation(n, false).Resolve(ctx, []string{c.Review[0].Fingerprint}))
 	if got := state(); got != "pyproject.toml:8 resolved=false comments=1;" {
 		t.Errorf("a thread whose finding is still there: %s", got)
 	}
 	s.gh.Do(func() {})
 	s.gh.Reply(s.pull.Threads[0], s.gh.User("maintainer"), "I will look at it")
-	s.ok(s.Talk(n, false).Resolve(ctx, nil))
-	s.ok(s.Talk(n, false).Resolve(ctx, nil))
+	s.ok(s.Conversation(n, false).Resolve(ctx, nil))
+	s.ok(s.Conversation(n, false).Resolve(ctx, nil))
 	if got := state(); got != "pyproject.toml:8 resolved=true comments=2;" {
 		t.Errorf("after the fix: %s", got)
 	}
 	bad := c.Review
 	bad[0].Line, bad[0].Fingerprint = 1, "00000000"
 	s.gh.Fault("pulls/create-review", 1, githubtest.Fault{Status: 422})
-	s.ok(s.Talk(n, false).Review(ctx, sha, bad)) // refused: logged, and the check run says the same
+	s.ok(s.Conversation(n, false).Review(ctx, sha, bad)) // refused: logged, and the check run says the same
 }
 
 func TestLimitIsReturned(t *testing.T) {
@@ -428,26 +409,23 @@ func TestLimitIsReturned(t *testing.T) {
 func TestRenderedChecksArePosted(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
-	r := of()
+	r := reportOf()
 	for i := range 70 {
-		f := nvjitlink()
-		f.Object = fmt.Sprintf("widget/<b>@octocat`%d.so", i)
-		r.Findings = append(r.Findings, f)
+		r.Findings = append(r.Findings, missing(fmt.Sprintf("widget/<b>@octocat`%d.so", i)))
 	}
-	r.Verdict = analyzer.Incompatible
-	c := Render(
-		Input{
+	c := comment.Render(
+		comment.Input{
 			Report:     r,
 			Files:      map[string]string{"pyproject.toml": pyproject},
-			Diff:       Diff{"pyproject.toml": {8: 1}},
+			Diff:       comment.Diff{"pyproject.toml": {8: 1}},
 			DetailsURL: url,
 			SHA:        s.pull.HeadSHA,
 		},
 	)
 	_, err := s.Conclude(ctx, s.pull.HeadSHA, Run{}, "k", url, c)
 	s.ok(err)
-	s.ok(s.Talk(s.pull.Number, false).Sticky(ctx, c.Sticky, c.Create))
-	s.ok(s.Talk(s.pull.Number, false).Review(ctx, s.pull.HeadSHA, c.Review))
+	s.ok(s.Conversation(s.pull.Number, false).Sticky(ctx, c.Sticky, c.Create))
+	s.ok(s.Conversation(s.pull.Number, false).Review(ctx, s.pull.HeadSHA, c.Review))
 	s.want("completed/failure k 70 1")
 }
 
@@ -490,16 +468,16 @@ func TestEarlierSummariesAreMinimised(t *testing.T) {
 	s := stage(t)
 	n := s.pull.Number
 	for i := range 3 {
-		s.gh.AddComment(s.repo, n, s.gh.Bot(), fmt.Sprintf("%s\n### compat: %d\n", Marker, i))
+		s.gh.AddComment(s.repo, n, s.gh.Bot(), fmt.Sprintf("%s\n### compat: %d\n", comment.Marker, i))
 	}
-	talk := s.Talk(n, false)
+	talk := s.Conversation(n, false)
 	for range 2 {
-		s.ok(talk.Sticky(ctx, Marker+"\nnew", true))
+		s.ok(talk.Sticky(ctx, comment.Marker+"\nnew", true))
 	}
 	var got []string
 	s.gh.Do(func() {
 		for _, c := range s.repo.Issues[0].Comments {
-			got = append(got, strings.TrimPrefix(c.Body, Marker+"\n")+c.Minimized)
+			got = append(got, strings.TrimPrefix(c.Body, comment.Marker+"\n")+c.Minimized)
 		}
 	})
 	if want := []string{"### compat: 0\nDUPLICATE", "### compat: 1\nDUPLICATE", "new"}; !slices.Equal(
@@ -509,9 +487,9 @@ func TestEarlierSummariesAreMinimised(t *testing.T) {
 		t.Errorf("comments %q, want %q", got, want)
 	}
 	before := len(s.gh.Calls())
-	silent := s.Talk(n, true)
+	silent := s.Conversation(n, true)
 	s.ok(silent.Resolve(ctx, nil))
-	s.ok(silent.Sticky(ctx, Marker+"\nclean", false))
+	s.ok(silent.Sticky(ctx, comment.Marker+"\nclean", false))
 	if !silent.Silent() || talk.Silent() || len(s.gh.Calls()) != before {
 		t.Error("a silent conversation is read")
 	}

@@ -1,4 +1,13 @@
-package comment
+// Package post writes a comment.Check to GitHub: check runs, review comments, the summary comment
+// and replies. It is the only code that writes to a repository's conversations and check runs.
+//
+//	p := &post.Poster{Client: client, Owner: "acme", Repo: "widget", Bot: bot, AppID: id}
+//	_, err := p.Conclude(ctx, sha, run, externalID, url, check)
+//	err = p.Conversation(number, false).Sticky(ctx, check.Sticky, check.Create)
+//
+// Every operation can be repeated after a crash: it first reads what an earlier attempt has
+// written. It never deletes a comment and never edits one that another account wrote.
+package post
 
 import (
 	"context"

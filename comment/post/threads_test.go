@@ -1,4 +1,4 @@
-package comment
+package post
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/github"
 )
 
@@ -62,7 +63,7 @@ func TestThreadsOpenAgain(t *testing.T) {
 				Bot:    "compat[bot]",
 				AppID:  1,
 			}
-			if err := p.Talk(1, false).Review(context.Background(), "abc", []ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
+			if err := p.Conversation(1, false).Review(context.Background(), "abc", []comment.ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Join(did, " "); got != c.want {

@@ -1,12 +1,12 @@
-package comment
+package post
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -74,7 +74,7 @@ func (p *Poster) Start(
 	fresh bool,
 ) (Run, error) {
 	out := &gh.CheckRunOutput{
-		Title:   gh.String(mdsafe.Cut(title, maxTitle)),
+		Title:   gh.String(mdsafe.Cut(title, comment.MaxTitle)),
 		Summary: gh.String(summary),
 	}
 	if !fresh {
@@ -136,7 +136,7 @@ func (p *Poster) Conclude(
 	sha string,
 	run Run,
 	externalID, detailsURL string,
-	c Check,
+	c comment.Check,
 ) (int64, error) {
 	if run.Alone {
 		return run.ID, p.finish(ctx, run.ID, 0, externalID, detailsURL, c)
@@ -195,13 +195,13 @@ func (p *Poster) finish(
 	id int64,
 	from int,
 	externalID, detailsURL string,
-	c Check,
+	c comment.Check,
 ) error {
 	batches := slices.Collect(
 		slices.Chunk(c.Annotations[min(from, len(c.Annotations)):], annotationsPerCall),
 	)
 	if len(batches) == 0 {
-		batches = [][]Annotation{nil}
+		batches = [][]comment.Annotation{nil}
 	}
 	for i, batch := range batches {
 		from += len(batch)
@@ -250,7 +250,7 @@ func (p *Poster) CancelHead(ctx context.Context, sha string, run Run) error {
 }
 
 func (p *Poster) close(ctx context.Context, id int64, externalID string) error {
-	s := Superseded()
+	s := comment.Superseded()
 	return p.update(
 		ctx,
 		id,
@@ -338,7 +338,7 @@ func (p *Poster) resume(
 	ctx context.Context,
 	r *gh.CheckRun,
 	externalID string,
-	c Check,
+	c comment.Check,
 ) (int, error) {
 	if stale(r, externalID) || r.GetOutput().GetAnnotationsCount() > len(c.Annotations) {
 		return -1, nil
@@ -408,7 +408,7 @@ func pick(runs []*gh.CheckRun, id int64, externalID string) *gh.CheckRun {
 	return best
 }
 
-func output(c Check, annotations []Annotation) *gh.CheckRunOutput {
+func output(c comment.Check, annotations []comment.Annotation) *gh.CheckRunOutput {
 	o := &gh.CheckRunOutput{
 		Title:   gh.String(c.Title),
 		Summary: gh.String(c.Summary),
@@ -433,7 +433,7 @@ func output(c Check, annotations []Annotation) *gh.CheckRunOutput {
 	return o
 }
 
-func actions(c Check) (out []*gh.CheckRunAction) {
+func actions(c comment.Check) (out []*gh.CheckRunAction) {
 	for _, a := range c.Actions[:min(len(c.Actions), maxActions)] {
 		out = append(
 			out,
@@ -453,15 +453,4 @@ func optional(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// String tells a Check in a line, for logs and dry runs.
-func (c Check) String() string {
-	return fmt.Sprintf(
-		"%s: %s (%s, %s)",
-		c.Conclusion,
-		c.Title,
-		count(len(c.Annotations), "annotation"),
-		count(len(c.Review), "suggestion"),
-	)
 }

@@ -1,4 +1,4 @@
-package comment
+package post
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Spot is what an answer belongs to: a comment with a command, or a button that somebody pressed on
+// ReplyTo is what an answer belongs to: a comment with a command, or a button that somebody pressed on
 // a check run.
-type Spot struct {
+type ReplyTo struct {
 	Number  int   // the pull request
 	Comment int64 // 0: a button
 	// of a comment on the diff: the first one of its conversation, which the answer goes into
@@ -23,7 +24,7 @@ type Spot struct {
 }
 
 // marker begins the reply to a spot, so that it is found again.
-func (s Spot) marker() string {
+func (s ReplyTo) marker() string {
 	name := s.Press
 	if s.Comment != 0 {
 		name = strconv.FormatInt(s.Comment, 10)
@@ -33,7 +34,7 @@ func (s Spot) marker() string {
 
 // React puts a reaction ("eyes", "+1", "-1", "confused") on the comment of a spot. GitHub keeps one
 // of a kind for each user. A button has none, and a comment that is gone needs none.
-func (p *Poster) React(ctx context.Context, at Spot, content string) error {
+func (p *Poster) React(ctx context.Context, at ReplyTo, content string) error {
 	if at.Comment == 0 {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (p *Poster) React(ctx context.Context, at Spot, content string) error {
 
 // Reply answers at a spot, once: a reply to the same one that is there already is enough. body is
 // Markdown of ours.
-func (p *Poster) Reply(ctx context.Context, at Spot, body string) error {
+func (p *Poster) Reply(ctx context.Context, at ReplyTo, body string) error {
 	there := func() (found bool, err error) {
 		err = p.said(ctx, at, func(by *gh.User, text string) bool {
 			found = by.GetLogin() == p.Bot && strings.HasPrefix(text, at.marker())
@@ -64,7 +65,7 @@ func (p *Poster) Reply(ctx context.Context, at Spot, body string) error {
 	if found, err := there(); found || err != nil {
 		return err
 	}
-	full := at.marker() + "\n" + strings.ReplaceAll(body, Marker, "<!-- -->")
+	full := at.marker() + "\n" + strings.ReplaceAll(body, comment.Marker, "<!-- -->")
 	return p.write(ctx, fmt.Sprintf("reply on #%d", at.Number), func() error {
 		if at.Thread != 0 {
 			return p.Client.ReplyInThread(ctx, p.Owner, p.Repo, at.Number, at.Thread, full)
@@ -84,7 +85,7 @@ func (p *Poster) Reply(ctx context.Context, at Spot, body string) error {
 // it says that it is done.
 func (p *Poster) said(
 	ctx context.Context,
-	at Spot,
+	at ReplyTo,
 	visit func(by *gh.User, text string) bool,
 ) error {
 	for page := 1; page != 0; {

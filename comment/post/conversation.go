@@ -1,4 +1,4 @@
-package comment
+package post
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/comment"
 )
 
-// Talk is what our bot says in one pull request: a review, answers to its own threads, and one
+// Conversation is what our bot says in one pull request: a review, answers to its own threads, and one
 // summary comment. It reads the conversation once, when a step needs it; each step may be repeated
 // after a crash.
-type Talk struct {
+type Conversation struct {
 	p       *Poster
 	number  int
 	known   bool     // threads and summaries are read
@@ -28,14 +30,14 @@ type said struct {
 	body string
 }
 
-// Talk begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't
+// Conversation begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't
 // read.
-func (p *Poster) Talk(number int, silent bool) *Talk {
-	return &Talk{p: p, number: number, known: silent}
+func (p *Poster) Conversation(number int, silent bool) *Conversation {
+	return &Conversation{p: p, number: number, known: silent}
 }
 
 // Silent says whether nothing of ours is in the conversation, as far as it was read.
-func (t *Talk) Silent() bool { return t.known && len(t.threads) == 0 && len(t.sticky) == 0 }
+func (t *Conversation) Silent() bool { return t.known && len(t.threads) == 0 && len(t.sticky) == 0 }
 
 const conversationQuery = `query($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
@@ -50,7 +52,7 @@ type actor struct {
 }
 
 // read asks for the conversation, unless it is known.
-func (t *Talk) read(ctx context.Context) error {
+func (t *Conversation) read(ctx context.Context) error {
 	if t.known {
 		return nil
 	}
@@ -104,7 +106,7 @@ func (t *Talk) read(ctx context.Context) error {
 		for _, c := range pull.Comments.Nodes {
 			id, err := strconv.ParseInt(c.Number, 10, 64)
 			if err != nil || c.IsMinimized || !c.Author.is(t.p) ||
-				!strings.HasPrefix(c.Body, Marker) ||
+				!strings.HasPrefix(c.Body, comment.Marker) ||
 				slices.ContainsFunc(t.sticky, func(o said) bool { return o.id == id }) {
 				continue
 			}
@@ -129,7 +131,7 @@ func (t *Talk) read(ctx context.Context) error {
 }
 
 // again reads the conversation anew, after a write that may have happened.
-func (t *Talk) again(ctx context.Context) error {
+func (t *Conversation) again(ctx context.Context) error {
 	t.known = false
 	return t.read(ctx)
 }
@@ -145,7 +147,7 @@ func (a *actor) is(p *Poster) bool {
 // begins with the marker (a name quoted further down may look like it), and that is not minimised;
 // earlier ones, which a race has left, are minimised. Where there is none it makes one if create is
 // set. body is left as it is when nothing changed; "" does nothing.
-func (t *Talk) Sticky(ctx context.Context, body string, create bool) error {
+func (t *Conversation) Sticky(ctx context.Context, body string, create bool) error {
 	if body == "" {
 		return nil
 	}

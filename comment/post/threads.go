@@ -1,4 +1,4 @@
-package comment
+package post
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -64,7 +65,7 @@ func (n threadNode) ours(p *Poster) *thread {
 // on a thread of ours is not repeated; if we had resolved that thread, because its finding was gone
 // for a while, it is opened again. One that a person resolved stays resolved. A review that GitHub
 // calls invalid is logged and dropped: the check run says the same.
-func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment) error {
+func (t *Conversation) Review(ctx context.Context, sha string, comments []comment.ReviewComment) error {
 	if len(comments) == 0 {
 		return nil
 	}
@@ -73,7 +74,7 @@ func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment)
 	}
 	var fresh []*gh.DraftReviewComment
 	var first string
-	for _, c := range comments[:min(len(comments), maxReview)] {
+	for _, c := range comments {
 		if i := slices.IndexFunc(t.threads, func(o thread) bool { return o.fingerprint == c.Fingerprint }); i >= 0 {
 			if o := t.threads[i]; o.resolved && o.byUs {
 				if err := t.p.mutate(ctx, "open a review thread again", unresolveMutation, map[string]any{"id": o.id}); err != nil {
@@ -97,7 +98,10 @@ func (t *Talk) Review(ctx context.Context, sha string, comments []ReviewComment)
 	if len(fresh) == 0 {
 		return nil
 	}
-	body := "compat suggests " + count(len(fresh), "edit") + "."
+	body := "compat suggests 1 edit."
+	if n := len(fresh); n > 1 {
+		body = fmt.Sprintf("compat suggests %d edits.", n)
+	}
 	err := t.p.write(ctx, fmt.Sprintf("review #%d", t.number), func() error {
 		_, _, err := t.p.Client.PullRequests.CreateReview(
 			ctx,
@@ -136,7 +140,7 @@ const (
 // that still are. Repositories that require resolved conversations would be blocked by them. Where
 // resolving is refused, our comment is minimised. Nothing is deleted, and an answer of a person
 // stays where it is.
-func (t *Talk) Resolve(ctx context.Context, keep []string) error {
+func (t *Conversation) Resolve(ctx context.Context, keep []string) error {
 	if err := t.read(ctx); err != nil {
 		return err
 	}
