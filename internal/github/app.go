@@ -1,23 +1,24 @@
-// Package github is the one place where clients of GitHub's API are made.
+// Package github makes all clients of GitHub's API.
 //
-// An App holds the App's key. It gives out one Client per installation: a go-github client whose
-// transport knows GitHub's rules, and beside it the calls that go-github v60 lacks or does in an
-// unsafe way (lists with digests, GraphQL, downloads).
+// An App holds the App's key. It returns one Client per installation: a go-github client whose
+// transport follows GitHub's rules, with methods for the calls that go-github v60 lacks or does in
+// an unsafe way (lists with digests, GraphQL, downloads).
 //
 //	app, err := github.New(github.Options{AppID: 12, Key: pem, API: root, Log: log})
 //	c, err := app.Installation(48000001)
 //	pull, _, err := c.PullRequests.Get(ctx, "octo", "widget", 7)
-//	fate := github.Classify(err)
+//	class := github.Classify(err)
 //
-// What the transport does for every call of an installation:
-//   - it refuses every address outside of the API root, so a token never reaches another host;
-//   - it repeats a GET that broke or met 502, 503 or 504, and any request once with a new token after a 401;
-//     a write whose answer was lost is not repeated: Classify says Unsure, and the caller looks before it writes again;
-//   - after a rate limit answer it makes no call until the limit ends and fails at once with a *LimitError;
-//   - what was answered before is asked for with its ETag, since an answer without news costs nothing;
-//   - at most ten requests run at once, and comments and reviews keep their distance.
+// For every call of an installation the transport
+//   - refuses addresses outside the API root, so a token never reaches another host;
+//   - repeats a GET whose connection broke or that got 502, 503 or 504, and any request once with a
+//     new token after a 401; a write whose answer was lost is not repeated: Classify returns Unsure,
+//     and the caller reads before it writes again;
+//   - makes no call after a rate limit answer until the limit ends, and fails with a *LimitError;
+//   - revalidates cached answers with their ETag, which GitHub does not count;
+//   - runs at most ten requests at once, and spaces comments and reviews.
 //
-// What the package never does: sleep until a rate limit ends (the queue does), log or return a
+// The package never sleeps until a rate limit ends (the queue does), and never logs or returns a
 // token, a key or a signed address.
 package github
 
@@ -43,37 +44,37 @@ type Options struct {
 	// REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
 	API *url.URL
 	Log *slog.Logger // nil: silent
-	// below everything, also for downloads; nil: a net/http transport of its own
+	// transport of all requests, also downloads; nil: a new net/http transport
 	Transport http.RoundTripper
 	UserAgent string // "" : "compat"
-	// before repeat number try of what broke; nil: 150 ms, 600 ms, then 2.4 s
+	// wait before retry number try; nil: 150 ms, 600 ms, then 2.4 s
 	Backoff func(try int) time.Duration
 }
 
-// App makes clients. It is safe for concurrent use.
+// App makes the clients of a GitHub App. It is safe for concurrent use.
 type App struct {
 	id     int64
 	key    *rsa.PrivateKey
 	api    *api
 	client *gh.Client
 
-	mu      sync.Mutex
-	clients map[int64]*Client
-	narrow  map[scope]*Client // with tokens for one repository, or for one purpose
-	gates   map[int64]*gate   // outlive Forget: a limit is GitHub's memory, not ours
-	slug    string
+	mu       sync.Mutex
+	clients  map[int64]*Client
+	narrow   map[scope]*Client  // with tokens for one repository, or for one purpose
+	limiters map[int64]*limiter // kept by Forget: GitHub still enforces the limit
+	slug     string
 }
 
-// Client speaks for one installation. It is safe for concurrent use.
+// Client calls the API for one installation. It is safe for concurrent use.
 type Client struct {
 	*gh.Client
-	api   *api
-	tr    *transport
-	known *known // shared by the clients of an installation
+	api          *api
+	tr           *transport
+	repositories *repositoryCache // shared by the clients of an installation
 }
 
 // New checks the options and makes an App. It opens no connection. It returns an error if the id
-// isn't positive, the key can't be parsed, or API isn't an absolute http or https URL.
+// is not positive, the key cannot be parsed, or API is not an absolute http or https URL.
 func New(o Options) (*App, error) {
 	if o.AppID <= 0 {
 		return nil, fmt.Errorf("github: App id %d is not positive", o.AppID)
@@ -87,13 +88,13 @@ func New(o Options) (*App, error) {
 		return nil, err
 	}
 	x := &api{
-		roots:  at,
-		log:    o.Log,
-		agent:  o.UserAgent,
-		base:   o.Transport,
-		idle:   idleLimit,
-		wait:   o.Backoff,
-		memory: newMemory(),
+		roots: at,
+		log:   o.Log,
+		agent: o.UserAgent,
+		base:  o.Transport,
+		idle:  idleLimit,
+		wait:  o.Backoff,
+		etags: newETagCache(),
 	}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
@@ -108,12 +109,12 @@ func New(o Options) (*App, error) {
 		x.base = newBase()
 	}
 	a := &App{
-		id:      o.AppID,
-		key:     key,
-		api:     x,
-		clients: map[int64]*Client{},
-		narrow:  map[scope]*Client{},
-		gates:   map[int64]*gate{},
+		id:       o.AppID,
+		key:      key,
+		api:      x,
+		clients:  map[int64]*Client{},
+		narrow:   map[scope]*Client{},
+		limiters: map[int64]*limiter{},
 	}
 	signed, err := ghinstallation.NewAppsTransportWithOptions(
 		x.plain(),
@@ -123,7 +124,7 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
-	a.client = x.newClient(&transport{api: x, gate: newGate(0), auth: jwtAuth{signed}})
+	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed}})
 	return a, nil
 }
 
@@ -143,10 +144,10 @@ func (a *App) Installation(id int64) (*Client, error) {
 	if c := a.clients[id]; c != nil {
 		return c, nil
 	}
-	if a.gates[id] == nil {
-		a.gates[id] = newGate(id)
+	if a.limiters[id] == nil {
+		a.limiters[id] = newLimiter(id)
 	}
-	c, err := a.newInstallationClient(id, nil, &known{})
+	c, err := a.newInstallationClient(id, nil, &repositoryCache{})
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +160,14 @@ func (a *App) Installation(id int64) (*Client, error) {
 func (a *App) newInstallationClient(
 	id int64,
 	options *gh.InstallationTokenOptions,
-	k *known,
+	k *repositoryCache,
 ) (*Client, error) {
 	auth, err := newTokenAuth(a, id, options)
 	if err != nil {
 		return nil, err
 	}
-	tr := &transport{api: a.api, gate: a.gates[id], auth: auth}
-	return &Client{Client: a.api.newClient(tr), api: a.api, tr: tr, known: k}, nil
+	tr := &transport{api: a.api, limiter: a.limiters[id], auth: auth}
+	return &Client{Client: a.api.newClient(tr), api: a.api, tr: tr, repositories: k}, nil
 }
 
 // Forget drops the client of an installation that was suspended or deleted. Clients handed out
@@ -184,8 +185,8 @@ func (a *App) Forget(id int64) {
 			delete(a.narrow, s)
 		}
 	}
-	if g := a.gates[id]; g != nil && !g.blocked().After(time.Now()) {
-		delete(a.gates, id)
+	if g := a.limiters[id]; g != nil && !g.blocked().After(time.Now()) {
+		delete(a.limiters, id)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestTokenRefusals(t *testing.T) {
 	for _, x := range []struct {
 		code    int
 		message string
-		want    FateKind
+		want    ErrorKind
 	}{
 		{404, "Not Found", Gone},
 		{403, "This installation has been suspended", Gone},

@@ -31,7 +31,7 @@ type api struct {
 	idle  time.Duration
 	wait  func(try int) time.Duration // before the repeat number try
 
-	memory *memory
+	etags *etagCache
 }
 
 func newBase() http.RoundTripper {

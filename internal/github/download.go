@@ -64,8 +64,8 @@ func (e *DownloadError) Error() string {
 
 func (e *DownloadError) Unwrap() error { return e.Err }
 
-func (e *DownloadError) fate() Fate {
-	f := Fate{Kind: Invalid, Reason: sentence(strings.TrimPrefix(e.Error(), "github: "))}
+func (e *DownloadError) class() ErrorClass {
+	f := ErrorClass{Kind: Invalid, Reason: sentence(strings.TrimPrefix(e.Error(), "github: "))}
 	switch {
 	case e.Err == ErrExpired:
 		f.Kind = Gone

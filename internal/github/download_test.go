@@ -239,7 +239,7 @@ func TestDownloadFailsForGood(t *testing.T) {
 func TestDownloadAPIAnswers(t *testing.T) {
 	for _, x := range []struct {
 		code int
-		want FateKind
+		want ErrorKind
 		n    int
 	}{{410, Gone, 1}, {404, Missing, downloadTries}, {403, Forbidden, 1}, {500, Retry, downloadTries}, {429, After, 1}, {422, Invalid, 1}} {
 		h := newHub(t)

@@ -71,7 +71,7 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 	failed := &GraphQLError{Faults: answer.Errors}
 	if failed.limited() { // GitHub answers 200 to a limited query
 		like := &http.Response{StatusCode: http.StatusTooManyRequests, Header: resp.Header}
-		return fmt.Errorf("github: graphql: %w", c.tr.gate.block(readLimit(like, nil, time.Now())))
+		return fmt.Errorf("github: graphql: %w", c.tr.limiter.block(readLimit(like, nil, time.Now())))
 	}
 	return failed
 }
@@ -105,8 +105,8 @@ func (e *GraphQLError) limited() bool {
 	return false
 }
 
-func (e *GraphQLError) fate() Fate {
-	f := Fate{
+func (e *GraphQLError) class() ErrorClass {
+	f := ErrorClass{
 		Kind:   Invalid,
 		Reason: sentence("GitHub refused a GraphQL request: " + brief(e.Faults[0].Message)),
 	}

@@ -48,7 +48,7 @@ func TestWritesAreNotRepeated(t *testing.T) {
 	for name, x := range map[string]struct {
 		fail   func(http.ResponseWriter)
 		unsure bool
-		kind   FateKind
+		kind   ErrorKind
 	}{
 		"502":             {func(w http.ResponseWriter) { w.WriteHeader(502) }, true, Retry},
 		"500":             {func(w http.ResponseWriter) { w.WriteHeader(500) }, true, Retry},

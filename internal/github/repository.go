@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 )
@@ -168,4 +170,49 @@ func (c *Client) ReplyInThread(
 	}
 	_, err = c.Do(ctx, req, nil)
 	return err
+}
+
+// repositoryTTL is how long a repository's name and default branch are cached. An event reports a
+// change at once; this bounds the effect of a lost event, or of one that another replica received.
+const repositoryTTL = 2 * time.Minute
+
+// repositoryCache caches the repositories of one installation.
+type repositoryCache struct {
+	mu    sync.Mutex
+	repos map[int64]cachedRepository
+}
+
+type cachedRepository struct {
+	repository Repository
+	until      time.Time
+}
+
+// KnownRepository is RepositoryByID with a cache of a few minutes.
+func (c *Client) KnownRepository(ctx context.Context, id int64) (*Repository, error) {
+	c.repositories.mu.Lock()
+	k, found := c.repositories.repos[id]
+	c.repositories.mu.Unlock()
+	if found && time.Now().Before(k.until) {
+		r := k.repository
+		return &r, nil
+	}
+	r, err := c.RepositoryByID(ctx, id)
+	if err != nil {
+		c.ForgetRepository(id)
+		return nil, err
+	}
+	c.repositories.mu.Lock()
+	defer c.repositories.mu.Unlock()
+	if c.repositories.repos == nil {
+		c.repositories.repos = map[int64]cachedRepository{}
+	}
+	c.repositories.repos[id] = cachedRepository{*r, time.Now().Add(repositoryTTL)}
+	return r, nil
+}
+
+// ForgetRepository drops a cached repository that was renamed, moved or deleted.
+func (c *Client) ForgetRepository(id int64) {
+	c.repositories.mu.Lock()
+	defer c.repositories.mu.Unlock()
+	delete(c.repositories.repos, id)
 }

@@ -14,10 +14,10 @@ import (
 
 // transport sends the calls of one installation (or of the App itself).
 type transport struct {
-	api    *api
-	gate   *gate
-	auth   auth
-	closed atomic.Bool
+	api     *api
+	limiter *limiter
+	auth    auth
+	closed  atomic.Bool
 }
 
 // RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or
@@ -38,14 +38,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	free := t.api.is(r.URL, "rate_limit")
 	if r.Method == http.MethodPost && creates(r.URL.Path) {
-		if err := t.gate.space(ctx); err != nil {
+		if err := t.limiter.space(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.gate.enter(ctx, free); err != nil {
+	if err := t.limiter.enter(ctx, free); err != nil {
 		return nil, err
 	}
-	defer t.gate.leave()
+	defer t.limiter.leave()
 	renewed := false
 	return t.api.repeat(r, safe(r), func(q *http.Request) (*http.Response, error) {
 		for {
@@ -69,10 +69,10 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	if t.closed.Load() {
 		return nil, nil, ErrForgotten
 	}
-	if err := t.gate.check(free); err != nil {
+	if err := t.limiter.check(free); err != nil {
 		return nil, nil, err
 	}
-	key, old, now := t.api.memory.conditional(t.gate.installation, q)
+	key, old, now := t.api.etags.conditional(t.limiter.installation, q)
 	if now != nil {
 		return now, nil, nil
 	}
@@ -80,7 +80,7 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	if err != nil {
 		var l *LimitError
 		if errors.As(err, &l) { // the token request met it
-			return nil, used, t.gate.block(l)
+			return nil, used, t.limiter.block(l)
 		}
 		return nil, used, err
 	}
@@ -89,15 +89,15 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBytes))
 		resp.Body.Close()
 		if l := readLimit(resp, body, time.Now()); l != nil && !free {
-			return nil, used, t.gate.block(l)
+			return nil, used, t.limiter.block(l)
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 	default:
 		if resp.StatusCode < 400 {
-			t.gate.open()
+			t.limiter.open()
 		}
 	}
-	resp, err = t.api.memory.settle(key, old, resp)
+	resp, err = t.api.etags.settle(key, old, resp)
 	return resp, used, err
 }
 

@@ -155,10 +155,10 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 	lease, job := t.lease, t.job
 	fate := github.Classify(err)
 	if no := (*unfit)(nil); errors.As(err, &no) {
-		fate = github.Fate{Kind: github.Invalid, Reason: no.reason}
+		fate = github.ErrorClass{Kind: github.Invalid, Reason: no.reason}
 	}
 	if own := (*ownFault)(nil); errors.As(err, &own) {
-		fate = github.Fate{Kind: github.Retry, Reason: "compat itself failed; its log says why."}
+		fate = github.ErrorClass{Kind: github.Retry, Reason: "compat itself failed; its log says why."}
 	}
 	switch {
 	case fate.Kind == github.After:

@@ -120,8 +120,8 @@ var layers = map[string][]string{
 	"internal/sandbox":    {"analyzer/...", "internal/spool"},
 	"internal/setup":      {"config", "internal/github", "internal/report"},
 	"webhook":             {"config", "internal/job", "internal/queue"},
-	"comment":             {"analyzer/...", "internal/github", "internal/mdsafe"},
-	"comment/post":        {"analyzer/...", "comment", "internal/github", "internal/mdsafe"},
+	"comment":             {"analyzer/...", "internal/mdsafe"},
+	"comment/post":        {"comment", "internal/github", "internal/mdsafe"},
 
 	"internal/subject":   append([]string{"internal/worker"}, work...),
 	"internal/command":   slices.Concat([]string{"internal/subject", "internal/worker"}, work),
@@ -133,7 +133,7 @@ var layers = map[string][]string{
 var planned = []string{
 	"analyzer/abi", "analyzer/btf", "analyzer/cause", "analyzer/dwarf", "analyzer/dyld",
 	"analyzer/elfobj/elftest", "analyzer/facts", "analyzer/judge", "analyzer/machoobj", "analyzer/trial",
-	"analyzer/winload", "comment/post", "internal/command", "internal/job", "internal/reconcile",
+	"analyzer/winload", "internal/command", "internal/job", "internal/reconcile",
 	"internal/subject",
 }
 

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	memoryBytes = 32 << 20 // answers of all installations together
-	// a pull request has 30 KiB, a page of workflow runs may have megabytes: those are read anew
-	memoryEntry = 512 << 10
+	etagCacheBytes = 32 << 20 // answers of all installations together
+	// a pull request has 30 KiB; a page of workflow runs may have megabytes and is not cached
+	etagEntryBytes = 512 << 10
 )
 
-// memory keeps JSON answers with their ETag, the least recently used go first. Each is asked for
-// again, with If-None-Match: a 304 brings no news and doesn't count against the rate limit
+// etagCache keeps JSON answers with their ETag and evicts the least recently used. Each is
+// revalidated with If-None-Match: a 304 does not count against the rate limit
 // (docs.github.com: best practices for using the REST API). Installations don't share entries,
 // since what one may see another may not.
-type memory struct {
+type etagCache struct {
 	mu    sync.Mutex
 	bytes int
 	order *list.List // of *kept, the newest first
@@ -36,14 +36,14 @@ type kept struct {
 	body   []byte
 }
 
-func newMemory() *memory { return &memory{order: list.New(), at: map[string]*list.Element{}} }
+func newETagCache() *etagCache { return &etagCache{order: list.New(), at: map[string]*list.Element{}} }
 
 // immutable are addresses whose answer never changes: a blob, or the tree of a commit, by its hash.
 var immutable = lazyregexp.New(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// conditional makes a GET that was answered before ask for news only; nil: it wasn't, or it isn't
-// one to be kept. now is the answer where there can be no news.
-func (m *memory) conditional(
+// conditional adds If-None-Match to a GET that is in the cache. k is its entry, nil for none; key is
+// "" for a request that is not cached. now is the answer of an address that never changes.
+func (m *etagCache) conditional(
 	installation int64,
 	q *http.Request,
 ) (key string, k *kept, now *http.Response) {
@@ -70,18 +70,18 @@ func (m *memory) conditional(
 	return key, k, nil
 }
 
-// answer is what was kept, as an answer of now.
+// answer returns the cached answer with the rate limit headers of the new one.
 func (k *kept) answer(now *http.Response) *http.Response {
 	fresh := *now
 	fresh.StatusCode, fresh.Status = http.StatusOK, "200 OK"
 	fresh.Header = k.header.Clone()
 	for name := range fresh.Header {
-		if told(name) {
+		if volatile(name) {
 			delete(fresh.Header, name)
 		}
 	}
 	for name, v := range now.Header {
-		if told(name) {
+		if volatile(name) {
 			fresh.Header[name] = v
 		}
 	}
@@ -89,14 +89,14 @@ func (k *kept) answer(now *http.Response) *http.Response {
 	return &fresh
 }
 
-// told are the headers that are about the moment and not about the answer.
-func told(name string) bool {
+// volatile reports whether a header describes the moment and not the content.
+func volatile(name string) bool {
 	return strings.HasPrefix(name, "X-Ratelimit-") || name == "Date"
 }
 
-// settle gives the answer that the caller sees: the one that was kept for a 304, and one that is
-// worth it is kept.
-func (m *memory) settle(key string, k *kept, resp *http.Response) (*http.Response, error) {
+// settle returns the answer that the caller sees: for a 304 the cached one. It caches a new answer
+// that has an ETag.
+func (m *etagCache) settle(key string, k *kept, resp *http.Response) (*http.Response, error) {
 	tag := resp.Header.Get("ETag")
 	switch {
 	case key == "":
@@ -107,12 +107,12 @@ func (m *memory) settle(key string, k *kept, resp *http.Response) (*http.Respons
 	case resp.StatusCode != http.StatusOK || tag == "" || !strings.Contains(resp.Header.Get("Content-Type"), "json"):
 		return resp, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, memoryEntry+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, etagEntryBytes+1))
 	if err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
-	if len(body) > memoryEntry {
+	if len(body) > etagEntryBytes {
 		resp.Body = bounded{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 		return resp, nil
 	}
@@ -122,7 +122,7 @@ func (m *memory) settle(key string, k *kept, resp *http.Response) (*http.Respons
 	return resp, nil
 }
 
-func (m *memory) keep(k *kept) {
+func (m *etagCache) keep(k *kept) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.at[k.key]; e != nil {
@@ -130,12 +130,12 @@ func (m *memory) keep(k *kept) {
 	}
 	m.at[k.key] = m.order.PushFront(k)
 	m.bytes += len(k.body)
-	for m.bytes > memoryBytes {
+	for m.bytes > etagCacheBytes {
 		m.remove(m.order.Back())
 	}
 }
 
-func (m *memory) remove(e *list.Element) {
+func (m *etagCache) remove(e *list.Element) {
 	k := m.order.Remove(e).(*kept)
 	delete(m.at, k.key)
 	m.bytes -= len(k.body)

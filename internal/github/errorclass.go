@@ -13,33 +13,33 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// FateKind says what becomes of a job whose call failed.
-type FateKind string
+// ErrorKind says what the caller does after an error.
+type ErrorKind string
 
 const (
-	Retry     FateKind = "retry"     // may work another time: network, 5xx, a token that was refused
-	After     FateKind = "after"     // a rate limit: works after Fate.After
-	Gone      FateKind = "gone"      // for good: 410, or the installation was suspended or deleted
-	Missing   FateKind = "missing"   // 404: not there, or not yet, or not for us
-	Forbidden FateKind = "forbidden" // 403 that is no limit: a permission, a block, an archived repository
-	Invalid   FateKind = "invalid"   // the request, or what came, can't be right, and won't be another time
+	Retry     ErrorKind = "retry"     // may succeed later: network, 5xx, a refused token
+	After     ErrorKind = "after"     // a rate limit: retry after ErrorClass.After
+	Gone      ErrorKind = "gone"      // permanent: 410, or the installation was suspended or deleted
+	Missing   ErrorKind = "missing"   // 404: does not exist, not yet, or is not visible to the App
+	Forbidden ErrorKind = "forbidden" // 403 without a rate limit: permission, block, archived repository
+	Invalid   ErrorKind = "invalid"   // the request or the answer is wrong; a retry does not help
 )
 
-// Fate is what an error means for the caller.
-type Fate struct {
-	Kind  FateKind      // "" for a nil error
+// ErrorClass is an error sorted by what the caller can do about it.
+type ErrorClass struct {
+	Kind  ErrorKind     // "" for a nil error
 	After time.Duration // how long to wait; only with Kind After, and then at least a second
-	// a write whose answer was lost or was a 5xx: it may have happened, so look before writing
+	// the write may have succeeded, because the answer was lost or was a 5xx: read before writing
 	// again
 	Unsure bool
-	Reason string // one sentence without secrets; may hold GitHub's words, cut
+	Reason string // one sentence without secrets; may contain a shortened message from GitHub
 }
 
-// Classify says what an error of this package or of go-github means. Unknown errors are Retry: a
-// job has its own count of attempts.
-func Classify(err error) Fate {
+// Classify returns the class of an error of this package or of go-github. Unknown errors are Retry;
+// the queue limits the number of attempts.
+func Classify(err error) ErrorClass {
 	if err == nil {
-		return Fate{}
+		return ErrorClass{}
 	}
 	var limit *LimitError
 	var primary *gh.RateLimitError
@@ -52,48 +52,48 @@ func Classify(err error) Fate {
 	switch {
 	case errors.As(err, &limit):
 		return after(time.Until(limit.Until), "GitHub limits our requests")
-	case errors.As(err, &primary): // go-github's own memory of an answer with nothing remaining
+	case errors.As(err, &primary): // go-github remembers an answer without remaining requests
 		return after(time.Until(primary.Rate.Reset.Time), "GitHub limits our requests")
 	case errors.As(err, &abuse):
 		return after(abuse.GetRetryAfter(), "GitHub limits our requests")
 	case errors.Is(err, ErrForgotten):
-		return Fate{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
+		return ErrorClass{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
 	case errors.As(err, &token):
-		return token.fate()
+		return token.class()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return Fate{
+		return ErrorClass{
 			Kind:   Retry,
 			Unsure: wrote(err),
-			Reason: "The work was stopped before GitHub answered.",
+			Reason: "The job was stopped before GitHub answered.",
 		}
 	case errors.As(err, &dl):
-		return dl.fate()
+		return dl.class()
 	case errors.As(err, &graph):
-		return graph.fate()
+		return graph.class()
 	case errors.Is(err, ErrTooMany):
-		return Fate{Kind: Invalid, Reason: sentence(err.Error())}
+		return ErrorClass{Kind: Invalid, Reason: sentence(err.Error())}
 	case errors.As(err, &otp):
 		return status((*gh.ErrorResponse)(otp))
 	case errors.As(err, &resp):
 		return status(resp)
 	}
-	return Fate{
+	return ErrorClass{
 		Kind:   Retry,
 		Unsure: wrote(err) && !unsent(err),
-		Reason: "GitHub could not be reached, or its answer broke off.",
+		Reason: "GitHub could not be reached, or the connection broke.",
 	}
 }
 
-func after(d time.Duration, what string) Fate {
+func after(d time.Duration, what string) ErrorClass {
 	d = max(d, time.Second)
-	return Fate{
+	return ErrorClass{
 		Kind:   After,
 		After:  d,
 		Reason: fmt.Sprintf("%s for another %s.", what, d.Round(time.Second)),
 	}
 }
 
-func status(e *gh.ErrorResponse) Fate {
+func status(e *gh.ErrorResponse) ErrorClass {
 	code, what := 0, "a request"
 	write := false
 	if r := e.Response; r != nil {
@@ -103,7 +103,7 @@ func status(e *gh.ErrorResponse) Fate {
 			write = q.Method != http.MethodGet && q.Method != http.MethodHead
 		}
 	}
-	f := Fate{
+	f := ErrorClass{
 		Kind: Invalid,
 		Reason: sentence(
 			fmt.Sprintf("GitHub answered %d to %s: %s", code, brief(what), brief(e.Message)),
@@ -118,7 +118,7 @@ func status(e *gh.ErrorResponse) Fate {
 	case code >= 500:
 		f.Kind, f.Unsure = Retry, write
 	case code == http.StatusTooManyRequests:
-		return after(vagueWait, "GitHub limits our requests")
+		return after(unspecifiedWait, "GitHub limits our requests")
 	case code == http.StatusNotFound:
 		f.Kind = Missing
 	case code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:
@@ -129,44 +129,44 @@ func status(e *gh.ErrorResponse) Fate {
 	return f
 }
 
-// fate of a token request: 404 is a deleted installation, 403 a suspended one.
-func (e *TokenError) fate() Fate {
+// class of a failed token request: 404 is a deleted installation, 403 a suspended one.
+func (e *TokenError) class() ErrorClass {
 	switch {
 	case e.Status == http.StatusNotFound,
 		e.Status == http.StatusGone,
 		e.Status == http.StatusForbidden && strings.Contains(strings.ToLower(e.Message), "suspended"):
-		return Fate{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
+		return ErrorClass{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
 	case e.Status == http.StatusForbidden:
-		return Fate{
+		return ErrorClass{
 			Kind:   Forbidden,
-			Reason: sentence("GitHub gives the App no token: " + e.Message),
+			Reason: sentence("GitHub issued no token to the App: " + e.Message),
 		}
 	case e.Status == http.StatusUnauthorized:
-		return Fate{
+		return ErrorClass{
 			Kind:   Retry,
-			Reason: "GitHub refuses the App's signature: check APP_ID, PRIVATE_KEY and the clock of this machine.",
+			Reason: "GitHub rejects the App's signature: check APP_ID, PRIVATE_KEY and the clock of this machine.",
 		}
 	case e.Status >= 400 && e.Status < 500:
-		return Fate{
+		return ErrorClass{
 			Kind: Invalid,
 			Reason: sentence(
-				fmt.Sprintf("GitHub gives the App no token: %d %s", e.Status, e.Message),
+				fmt.Sprintf("GitHub issued no token to the App: %d %s", e.Status, e.Message),
 			),
 		}
 	}
-	return Fate{
+	return ErrorClass{
 		Kind:   Retry,
-		Reason: "GitHub gave the App no token: it could not be reached, or its answer broke off.",
+		Reason: "GitHub issued no token to the App: it could not be reached, or the connection broke.",
 	}
 }
 
-// wrote says whether a failed request was a write; net/http keeps the method in its error.
+// wrote reports whether a failed request was a write; net/http keeps the method in its error.
 func wrote(err error) bool {
 	var u *url.Error
 	return errors.As(err, &u) && u.Op != "Get" && u.Op != "Head"
 }
 
-// brief cuts outside words to what a line of a log or a summary can bear.
+// brief shortens text from GitHub to fit in a log line or a summary.
 func brief(s string) string {
 	const most = 200
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")

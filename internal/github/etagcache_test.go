@@ -78,17 +78,17 @@ func TestAnswersAreRevalidated(t *testing.T) {
 
 // The memory is bounded: what is too large is not kept, and the least recently used goes.
 func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory()
+	m := newETagCache()
 	for i := range 200 {
-		m.keep(&kept{key: fmt.Sprint(i), body: make([]byte, memoryEntry)})
+		m.keep(&kept{key: fmt.Sprint(i), body: make([]byte, etagEntryBytes)})
 	}
-	if m.bytes > memoryBytes || len(m.at) != m.order.Len() || m.at["199"] == nil ||
+	if m.bytes > etagCacheBytes || len(m.at) != m.order.Len() || m.at["199"] == nil ||
 		m.at["0"] != nil {
 		t.Errorf("%d bytes in %d entries", m.bytes, len(m.at))
 	}
 
 	h := newHub(t)
-	calls, large := 0, strings.Repeat("x", memoryEntry+1)
+	calls, large := 0, strings.Repeat("x", etagEntryBytes+1)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
 		if calls++; r.Header.Get("If-None-Match") != "" {
 			t.Error("an answer that is too large was kept")

@@ -19,17 +19,17 @@ func TestReadLimit(t *testing.T) {
 	unix := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
 	date := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	for name, x := range map[string]struct {
-		code  int
-		head  map[string]string
-		body  string
-		want  time.Duration // 0: no limit
-		vague bool
+		code        int
+		head        map[string]string
+		body        string
+		want        time.Duration // 0: no limit
+		unspecified bool
 	}{
 		"primary":                  {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
 		"primary as 429":           {429, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
 		"primary, our clock ahead": {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(-30 * time.Second), "Date": date(-120 * time.Second)}, "", 90 * time.Second, false},
 		"primary long over":        {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, "", 60 * time.Second, true},
-		"primary in a year":        {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(365 * 24 * time.Hour)}, "", longest, false},
+		"primary in a year":        {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(365 * 24 * time.Hour)}, "", maxWait, false},
 		"secondary":                {403, map[string]string{"Retry-After": "4", "X-RateLimit-Remaining": "4990", "X-RateLimit-Reset": unix(time.Hour)}, "", 4 * time.Second, false},
 		"secondary by message":     {403, nil, `{"message":"You have exceeded a secondary rate limit."}`, time.Minute, true},
 		"abuse by message":         {403, nil, `{"message":"You have triggered an abuse detection mechanism."}`, time.Minute, true},
@@ -49,8 +49,8 @@ func TestReadLimit(t *testing.T) {
 		switch {
 		case x.want == 0 && l != nil, x.want != 0 && l == nil:
 			t.Errorf("%s: %v", name, l)
-		case l != nil && (l.Until.Sub(now) != x.want || l.Vague != x.vague):
-			t.Errorf("%s: %v %t, want %v %t", name, l.Until.Sub(now), l.Vague, x.want, x.vague)
+		case l != nil && (l.Until.Sub(now) != x.want || l.Unspecified != x.unspecified):
+			t.Errorf("%s: %v %t, want %v %t", name, l.Until.Sub(now), l.Unspecified, x.want, x.unspecified)
 		}
 	}
 }
@@ -135,10 +135,10 @@ func TestLimitEnds(t *testing.T) {
 // it.
 func TestVagueLimitsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1)
+		g := newLimiter(1)
 		vague := func() time.Duration {
 			return time.Until(
-				g.block(&LimitError{Vague: true, Until: time.Now().Add(time.Minute)}).Until,
+				g.block(&LimitError{Unspecified: true, Until: time.Now().Add(time.Minute)}).Until,
 			)
 		}
 		if a, b := vague(), vague(); a != time.Minute || b != time.Minute {
@@ -161,7 +161,7 @@ func TestVagueLimitsGrow(t *testing.T) {
 
 func TestCommentsKeepTheirDistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1)
+		g := newLimiter(1)
 		start := time.Now()
 		var at []time.Duration
 		for range 200 {
@@ -180,7 +180,7 @@ func TestCommentsKeepTheirDistance(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		g, start := newGate(1), time.Now()
+		g, start := newLimiter(1), time.Now()
 		var l *LimitError
 		for i := range 501 {
 			if err := g.space(context.Background()); (err != nil) != (i == 500) ||
@@ -216,7 +216,7 @@ func FuzzReadLimit(f *testing.F) {
 		if code == 429 && l == nil {
 			t.Error("429 is always a limit")
 		}
-		if l != nil && (l.Until.Before(now.Add(time.Second)) || l.Until.After(now.Add(longest))) {
+		if l != nil && (l.Until.Before(now.Add(time.Second)) || l.Until.After(now.Add(maxWait))) {
 			t.Errorf("until %v", l.Until.Sub(now))
 		}
 	})
@@ -227,7 +227,7 @@ func TestClassifyForeignErrors(t *testing.T) {
 	wait := 5 * time.Second
 	for name, x := range map[string]struct {
 		err  error
-		want FateKind
+		want ErrorKind
 	}{
 		"nil":        {nil, ""},
 		"go-github":  {&gh.RateLimitError{Rate: reset, Response: &http.Response{}}, After},
