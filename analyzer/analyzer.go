@@ -18,6 +18,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -44,12 +45,12 @@ type check struct {
 	source  packages.Source
 	with    []pkgmeta.Requirement
 	origins map[string]Origin // of those, by how they are written
-	facts   []*Facts
-	base    []*Facts // of the base, while the head is judged
-	prefix  *prefix  // the packages of the conda environment; nil: there is none
+	facts   []*facts.Artifact
+	base    []*facts.Artifact // of the base, while the head is judged
+	prefix  *prefix           // the packages of the conda environment; nil: there is none
 	// in front of source, where that is to be asked for no more than is needed; nil: it is not
 	demand   *demand
-	deep     map[*Facts]bool // for these, every package is looked up
+	deep     map[*facts.Artifact]bool // for these, every package is looked up
 	resolved map[string]*packages.Set
 	indexed  map[*Object]*dynlink.Library
 	packages map[*packages.Release][]*dynlink.Library
@@ -71,7 +72,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	if source == nil {
 		source = packages.History()
 	}
-	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*Facts]bool{}}
+	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*facts.Artifact]bool{}}
 	if o.Conda != nil {
 		c.prefix = newPrefix(source, o.Conda)
 		source = c.prefix
@@ -125,24 +126,29 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 // run judges one list of inputs; fixes are tried only where they will be shown.
 func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, error) {
 	names := elfobj.NewNames()
-	r, err := readAll(ctx, inputs, c.options, names)
+	reading := facts.Options{
+		Limits:   c.options.Limits,
+		Scratch:  c.options.Scratch,
+		Progress: c.options.Progress,
+	}
+	r, err := facts.Read(ctx, inputs, reading, names)
 	if err != nil {
 		return nil, err
 	}
-	c.facts = r.facts
+	c.facts = r.Artifacts
 	c.resolved, c.indexed, c.packages = map[string]*packages.Set{}, map[*Object]*dynlink.Library{}, map[*packages.Release][]*dynlink.Library{}
 	c.asked = map[string]*packages.Release{}
 	c.linkable = map[any][]*staticlink.Library{}
 	c.names, c.first, c.shared = symindex.New(names), nil, map[sharing]*dynlink.Providers{}
 	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
-	for _, f := range r.facts {
+	for _, f := range r.Artifacts {
 		for _, o := range f.Objects {
 			c.names.Of(o.Imports, false)
 		}
 	}
 	report := NewReport(c.options.Version)
-	report.Unread, report.Skipped = r.unread, r.skipped
-	for _, f := range r.facts {
+	report.Unread, report.Skipped = r.Unread, r.Skipped
+	for _, f := range r.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
 		if len(f.Objects) == 0 {
 			continue
@@ -155,18 +161,18 @@ func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, e
 }
 
 // artifact judges one artifact on each of its platforms.
-func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bool) error {
+func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report, fixes bool) error {
 	goals, skipped, err := goals(f, c.options)
 	if err != nil {
 		return err
 	}
 	for _, why := range skipped {
-		report.Skipped = append(report.Skipped, Unread{f.Path, why})
+		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
 	}
 	if len(goals) == 0 {
 		report.Unread = append(
 			report.Unread,
-			Unread{f.Path, "no built-in platform has its architecture; give one with --platform"},
+			Unread{Path: f.Path, Reason: "no built-in platform has its architecture; give one with --platform"},
 		)
 	}
 	first := map[string]*Finding{}
@@ -207,7 +213,7 @@ func (c *check) artifact(ctx context.Context, f *Facts, report *Report, fixes bo
 
 func platformKey(p *platform.Platform) string { return p.Name + "/" + p.Arch }
 
-func describe(f *Facts) Artifact {
+func describe(f *facts.Artifact) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}
 	if f.Wheel != nil {
 		a.Wheel = &Wheel{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -58,7 +59,7 @@ func stem(name string) string {
 }
 
 // want adds what the objects of an artifact list.
-func (d *demand) want(f *Facts, p *platform.Platform, s fix.Scenario) {
+func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	own := ownNames(f)
 	add := func(names []string) {
 		for _, n := range names {
@@ -158,7 +159,7 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On
 // lean is how to resolve no more packages than are needed: each costs at least a page of the index.
 // Until everything that is wanted is found, those that the built-in history says bring some of it
 // come first, and those of which it says that they never did are left out.
-func (d *demand) lean(f *Facts, p *platform.Platform) *packages.Lean {
+func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
 		return nil // which numpy there is matters without any library of it
 	}
@@ -218,7 +219,7 @@ func (d *demand) missing(
 }
 
 // ownNames are the names under which the artifact's own objects are found.
-func ownNames(f *Facts) map[string]bool {
+func ownNames(f *facts.Artifact) map[string]bool {
 	own := map[string]bool{}
 	for _, o := range f.Objects {
 		own[o.SONAME], own[path.Base(o.Path)] = true, true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -18,13 +19,13 @@ import (
 // depends on it. It spoils the verdict when a source could not be asked, and when it is what the
 // user gave: a pinned version that nobody has, or two that contradict each other. A package of the
 // artifact's own requirements that no source knows is told.
-func (c *check) gaps(ctx context.Context, r *Report, f *Facts, found []judged) {
+func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []judged) {
 	for _, a := range c.first.acts {
 		if u := a.set.Unavailable(); u != nil {
 			r.addUnread(
 				Unread{
-					f.Path,
-					fmt.Sprintf(
+					Path: f.Path,
+					Reason: fmt.Sprintf(
 						"package %s could not be looked up, and the answer depends on it: %v",
 						u.Requirement,
 						u.Err,
@@ -58,7 +59,7 @@ func (c *check) gaps(ctx context.Context, r *Report, f *Facts, found []judged) {
 // unmet spoils the verdict where the answer depends on what the user gave and nobody has; it
 // returns which packages these are. Without an index only a package counts of which other versions
 // are known: of one that the history does not hold it is told that an index was not named.
-func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []string) {
+func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act) (told []string) {
 	first := func(name string) bool {
 		return slices.ContainsFunc(
 			c.options.First,
@@ -87,8 +88,8 @@ func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []
 	case c.options.NoIndex:
 		r.addUnread(
 			Unread{
-				f.Path,
-				fmt.Sprintf(
+				Path: f.Path,
+				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the answer depends on it%s: it is not in the embedded history; name a package index with --index-url or PIP_INDEX_URL",
 					some(pins),
 					why,
@@ -98,8 +99,8 @@ func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []
 	default:
 		r.addUnread(
 			Unread{
-				f.Path,
-				fmt.Sprintf(
+				Path: f.Path,
+				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the answer depends on it%s: %v; give a version that exists, or the index that has it",
 					some(pins),
 					why,
@@ -118,8 +119,8 @@ func (c *check) unmet(ctx context.Context, r *Report, f *Facts, a *act) (told []
 		on := on(f, a.platform.Arch)
 		r.addUnread(
 			Unread{
-				f.Path,
-				fmt.Sprintf(
+				Path: f.Path,
+				Reason: fmt.Sprintf(
 					"which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one",
 					some(pins),
 					why,
@@ -140,7 +141,7 @@ func (c *check) holds(ctx context.Context, name string) bool {
 
 // exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for
 // which a package beside it need not have a wheel.
-func exact(f *Facts) bool {
+func exact(f *facts.Artifact) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
 	})
@@ -174,7 +175,7 @@ func (c *check) wants(a *act, name string) string {
 // contradictions tells of requirements of the user's that are not met because a later one took
 // their place. What is given beside a lock file is meant to; of two lock files, or two requirements
 // that were given, nobody knows which is meant.
-func (c *check) contradictions(r *Report, f *Facts, a *act) {
+func (c *check) contradictions(r *Report, f *facts.Artifact, a *act) {
 	for _, x := range a.set.Replaced {
 		was, now := c.origin(x.Was), c.origin(x.Now)
 		switch {
@@ -183,8 +184,8 @@ func (c *check) contradictions(r *Report, f *Facts, a *act) {
 		case a.dependsOn(x.Package) || c.wants(a, x.Package) != "":
 			r.addUnread(
 				Unread{
-					f.Path,
-					fmt.Sprintf(
+					Path: f.Path,
+					Reason: fmt.Sprintf(
 						"%s and %s contradict each other, and the answer depends on it: the latter was taken; leave one of them out",
 						was,
 						now,

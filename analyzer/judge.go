@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -28,7 +29,7 @@ type judged struct {
 // A scenario is given up, and nil returned, as soon as hopeless is true of a finding; nil: never.
 func (c *check) judge(
 	ctx context.Context,
-	f *Facts,
+	f *facts.Artifact,
 	g goal,
 	s fix.Scenario,
 	hopeless func(*Finding) bool,
@@ -48,7 +49,7 @@ func (c *check) judge(
 // it don't matter: judged in another scenario that differs in their link line only, nothing else
 // has to be looked at again.
 type scene struct {
-	facts    *Facts
+	facts    *facts.Artifact
 	platform *platform.Platform
 	key      string // of the scenario without the link line
 	sets     []*packages.Set
@@ -73,7 +74,7 @@ type act struct {
 
 // without is the act without a fix that a scene in the same world begins from; nil where there is
 // none.
-func (c *check) without(f *Facts, g goal, set *packages.Set) *act {
+func (c *check) without(f *facts.Artifact, g goal, set *packages.Set) *act {
 	if !g.trial || c.first == nil || c.first.facts != f || c.first.platform != g.platform {
 		return nil
 	}
@@ -85,7 +86,7 @@ func (c *check) without(f *Facts, g goal, set *packages.Set) *act {
 
 // scene looks at the artifact in a scenario, or takes the one that was looked at first, without a
 // fix.
-func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*scene, error) {
+func (c *check) scene(ctx context.Context, f *facts.Artifact, g goal, s fix.Scenario) (*scene, error) {
 	key := s.Unlinked().Key()
 	if b := c.first; g.trial && b != nil && b.facts == f && b.platform == g.platform &&
 		b.key == key {
@@ -113,7 +114,7 @@ func (c *check) scene(ctx context.Context, f *Facts, g goal, s fix.Scenario) (*s
 
 func (c *check) judgeOnce(
 	ctx context.Context,
-	f *Facts,
+	f *facts.Artifact,
 	g goal,
 	s fix.Scenario,
 	hopeless func(*Finding) bool,
@@ -200,7 +201,7 @@ func (c *check) order(quick bool) []*Rule {
 }
 
 // world is what rules may ask of other packages while they look at an artifact on a platform.
-func (c *check) world(ctx context.Context, f *Facts, g goal) *World {
+func (c *check) world(ctx context.Context, f *facts.Artifact, g goal) *World {
 	return &World{ctx: ctx, source: c.source, on: on(f, g.platform.Arch), asked: c.asked}
 }
 
@@ -208,7 +209,7 @@ func (c *check) world(ctx context.Context, f *Facts, g goal) *World {
 // differ.
 func (c *check) stacks(
 	ctx context.Context,
-	f *Facts,
+	f *facts.Artifact,
 	p *platform.Platform,
 	s fix.Scenario,
 ) ([]*packages.Set, error) {
@@ -247,7 +248,7 @@ func (c *check) stacks(
 
 func (c *check) resolve(
 	ctx context.Context,
-	f *Facts,
+	f *facts.Artifact,
 	arch string,
 	with, requires []pkgmeta.Requirement,
 	end packages.End,
@@ -282,7 +283,7 @@ func (c *check) resolve(
 }
 
 // requirements are the artifact's own, as far as the scenario does not replace them.
-func requirements(f *Facts, s fix.Scenario) ([]pkgmeta.Requirement, error) {
+func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, error) {
 	var out []pkgmeta.Requirement
 	if f.Metadata != nil {
 		out = slices.Clone(f.Metadata.Requires)
@@ -302,7 +303,7 @@ func requirements(f *Facts, s fix.Scenario) ([]pkgmeta.Requirement, error) {
 
 // selfContained tells whether everything the objects need is in the artifact or on the platform, so
 // that no other package matters.
-func selfContained(f *Facts, p *platform.Platform) bool {
+func selfContained(f *facts.Artifact, p *platform.Platform) bool {
 	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
 		return false
 	}
@@ -331,7 +332,7 @@ func equal(a, b *packages.Set) bool {
 // act loads and binds every object of the platform's architecture. What a fix does not touch is
 // taken from without.
 func (c *check) act(
-	f *Facts,
+	f *facts.Artifact,
 	p *platform.Platform,
 	set *packages.Set,
 	s fix.Scenario,
@@ -348,7 +349,7 @@ func (c *check) act(
 	var libraries []*dynlink.Library
 	edited := map[*dynlink.Library]bool{} // as they are without the fix
 	for _, o := range f.Objects {
-		if o.Arch() != p.Arch || elsewhereOnly(f, o, p.Libc) {
+		if o.Arch() != p.Arch || f.ForOtherLibc(o, p.Libc) {
 			continue
 		}
 		l := c.library(f, o)
@@ -362,7 +363,7 @@ func (c *check) act(
 			l = &changed
 		}
 		libraries = append(libraries, l)
-		v := &View{Object: o, Library: l, Host: o.host}
+		v := &View{Object: o, Library: l, Host: o.Host()}
 		if f.Kind == KindWheel {
 			v.Host = HostPython
 		}
@@ -414,11 +415,11 @@ func (c *check) act(
 	}
 	stems := map[string][]*View{}
 	for _, v := range a.views {
-		stems[v.stem] = append(stems[v.stem], v)
+		stems[v.Stem()] = append(stems[v.Stem()], v)
 	}
 	for _, v := range a.views {
 		v.Alternative = slices.ContainsFunc(
-			stems[v.stem],
+			stems[v.Stem()],
 			func(u *View) bool { return Alternatives(v, u) },
 		)
 		if a.sameScope(v, without) && len(s.Symver) == 0 {
@@ -459,7 +460,7 @@ func (a *act) sameScope(v *View, without *act) bool {
 
 // environments makes what each host loads from.
 func (c *check) environments(
-	f *Facts,
+	f *facts.Artifact,
 	p *platform.Platform,
 	set *packages.Set,
 	libraries, provided []*dynlink.Library,
@@ -467,12 +468,12 @@ func (c *check) environments(
 ) func(Host) *dynlink.Environment {
 	hosted := map[Host]*dynlink.Environment{}
 	return func(h Host) *dynlink.Environment {
-		if loaded[h] == nil {
+		if h.Loaded() == nil {
 			h = HostNone
 		}
 		if hosted[h] == nil {
 			var process []*dynlink.Library
-			for _, name := range loaded[h] {
+			for _, name := range h.Loaded() {
 				if i := slices.IndexFunc(provided, func(l *dynlink.Library) bool { return l.SONAME == name }); i >= 0 {
 					process = append(process, provided[i])
 				}
@@ -515,7 +516,7 @@ func (c *check) provided(p *platform.Platform, libraries []*dynlink.Library) []*
 
 // providers are shared by all scenarios with the same libraries.
 func (c *check) providers(
-	f *Facts,
+	f *facts.Artifact,
 	p *platform.Platform,
 	set *packages.Set,
 	libraries []*dynlink.Library,
@@ -540,13 +541,13 @@ func (c *check) providers(
 // sharing is what the scenarios of one artifact on one platform beside one set of packages have in
 // common.
 type sharing struct {
-	facts    *Facts
+	facts    *facts.Artifact
 	platform *platform.Platform
 	set      *packages.Set
 }
 
 // library indexes an object once for all scenarios.
-func (c *check) library(f *Facts, o *Object) *dynlink.Library {
+func (c *check) library(f *facts.Artifact, o *Object) *dynlink.Library {
 	l := c.indexed[o]
 	if l == nil {
 		l = dynlink.FromObject(o.Path, o.Object)
@@ -593,5 +594,5 @@ func rebound(v *View, s fix.Scenario) *elfobj.Imports {
 // Alternatives tells whether two objects stand beside each other with names that differ in a
 // version or a GPU stack only: one of them is picked at run time.
 func Alternatives(a, b *View) bool {
-	return a.stem == b.stem && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
+	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
 }

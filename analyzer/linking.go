@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -14,7 +15,7 @@ import (
 // when a rule first asks.
 type linker struct {
 	check    *check
-	facts    *Facts
+	facts    *facts.Artifact
 	platform *platform.Platform
 	set      *packages.Set
 	act      *act

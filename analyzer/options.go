@@ -2,20 +2,11 @@ package analyzer
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
-
-// Input is a file to judge. Content must stay readable until Check returns.
-type Input struct {
-	Name    string // as the user named it: shown, never opened
-	Content io.ReaderAt
-	Size    int64  // bytes
-	SHA256  string // hex, where it is known; "": it is computed
-}
 
 // Options are the settings of one analysis. The zero value judges each artifact against its own
 // tag, what it declares, and itself. Its JSON leaves out what isn't plain data.

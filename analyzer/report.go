@@ -114,13 +114,6 @@ func (f *Finding) Identity() string {
 	return f.Rule + "\x00" + f.Object + "\x00" + f.Symbol + "\x00" + f.Version + "\x00" + f.Library
 }
 
-// Unread is something that should have been judged and could not be, or (in Skipped) that compat
-// does not judge.
-type Unread struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
 // Files counts the files that some are about: one may be there for several reasons.
 func Files(us []Unread) int {
 	paths := map[string]bool{}

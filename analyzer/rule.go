@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -28,7 +29,7 @@ type Rule struct {
 
 // Pass is one rule's look at one artifact on one platform beside one set of packages.
 type Pass struct {
-	Facts    *Facts
+	Facts    *facts.Artifact
 	Platform *platform.Platform
 	Packages *packages.Set
 	Views    []*View
@@ -39,7 +40,7 @@ type Pass struct {
 	GPU   GPU  // what the artifact is for, as the user says
 	Link  bool // every library is judged as one to link against
 	World *World
-	Base  []*Facts // what the base branch has; nil where there is none
+	Base  []*facts.Artifact // what the base branch has; nil where there is none
 
 	given   []pkgmeta.Requirement
 	linking *linking

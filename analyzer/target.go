@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -21,7 +21,7 @@ type goal struct {
 // built-in one that has all the versions it asks for; and those asked for beside them. A platform
 // that was asked for and that one architecture of several does not have leaves that one out:
 // skipped says so.
-func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
+func goals(f *facts.Artifact, o Options) (out []goal, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
 		if len(o.Platforms) == 0 && o.Root == nil {
@@ -68,12 +68,12 @@ func goals(f *Facts, o Options) (out []goal, skipped []string, err error) {
 }
 
 // unasked picks the platforms of one architecture that the artifact claims by itself.
-func unasked(f *Facts, arch string) []goal {
+func unasked(f *facts.Artifact, arch string) []goal {
 	if p := claimed(f, arch); p != nil {
 		return []goal{{platform: p}}
 	}
 	var out []goal
-	for _, libc := range libcs(f, arch) {
+	for _, libc := range f.Libcs(arch) {
 		var newest *platform.Platform
 		before := len(out)
 		for _, p := range platform.All(arch) {
@@ -94,7 +94,7 @@ func unasked(f *Facts, arch string) []goal {
 
 // claimed is the oldest platform among the wheel's tags for an architecture: pip installs the wheel
 // there. nil when no tag names one.
-func claimed(f *Facts, arch string) *platform.Platform {
+func claimed(f *facts.Artifact, arch string) *platform.Platform {
 	if f.Wheel == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func ordinal(s string) (int, error) {
 }
 
 // architectures are those of the objects; a wheel is first judged on those its tags name.
-func architectures(f *Facts) []string {
+func architectures(f *facts.Artifact) []string {
 	var out []string
 	for _, o := range f.Objects {
 		if a := o.Arch(); !slices.Contains(out, a) && platform.All(a) != nil {
@@ -159,39 +159,11 @@ func architectures(f *Facts) []string {
 	return out
 }
 
-// Tagged tells whether a wheel's tags name an architecture.
-func (f *Facts) Tagged(arch string) bool {
-	return f.Wheel != nil &&
-		slices.ContainsFunc(
-			f.Wheel.Tags,
-			func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) },
-		)
-}
-
-// libcs are those that the objects of one architecture were linked with; glibc where they don't
-// say.
-func libcs(f *Facts, arch string) []string {
-	var glibc, musl bool
-	for _, o := range f.Objects {
-		if o.Arch() == arch {
-			musl = musl || muslLibc(o)
-			glibc = glibc || libcKnown(o) && !muslLibc(o)
-		}
-	}
-	switch {
-	case musl && glibc:
-		return []string{"glibc", "musl"}
-	case musl:
-		return []string{"musl"}
-	}
-	return []string{"glibc"}
-}
-
 // hasVersions tells whether a platform has every version that the objects ask of libraries it
 // provides.
-func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
+func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 	for _, o := range f.Objects {
-		if o.Arch() != arch || elsewhereOnly(f, o, p.Libc) {
+		if o.Arch() != arch || f.ForOtherLibc(o, p.Libc) {
 			continue
 		}
 		for _, need := range o.VersionNeeds {
@@ -210,7 +182,7 @@ func hasVersions(p *platform.Platform, f *Facts, arch string) bool {
 }
 
 // on is the interpreter a wheel is for; where its tags leave that open, a current one.
-func on(f *Facts, arch string) packages.On {
+func on(f *facts.Artifact, arch string) packages.On {
 	python := "3.12"
 	if f.Wheel != nil {
 		for _, t := range f.Wheel.Tags {

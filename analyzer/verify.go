@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -23,7 +24,7 @@ const (
 type tries struct {
 	ctx      context.Context
 	check    *check
-	facts    *Facts
+	facts    *facts.Artifact
 	goal     goal
 	scenario fix.Scenario
 	world    *World
@@ -50,7 +51,7 @@ type trial struct {
 // not offered.
 func (c *check) try(
 	ctx context.Context,
-	f *Facts,
+	f *facts.Artifact,
 	g goal,
 	s fix.Scenario,
 	all []judged,

@@ -1,4 +1,4 @@
-package analyzer
+package facts
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const (
 	maxRecord   = 64 << 20 // RECORD: the longest have some 20,000 rows, 3 MB
 )
 
-// prepared is what one file says by itself; see unpack.Options.Prepare.
+// prepared is what was read from one file alone; see unpack.Options.Prepare.
 type prepared struct {
 	metadata, record, wheelFile, depends bool // text of that kind
 	text                                 []byte
@@ -40,8 +40,8 @@ type prepared struct {
 	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
 }
 
-// prepare reads a file, the names of an object's symbols among names. It is called from several
-// goroutines and looks at nothing else.
+// prepare reads a file, and adds an object's symbols to names. It is called from several goroutines
+// and uses nothing but its arguments.
 func prepare(f *unpack.File, names *elfobj.Names) any {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
@@ -64,7 +64,7 @@ func prepare(f *unpack.File, names *elfobj.Names) any {
 	return p
 }
 
-// read takes in a text; whole: one that is longer is an error.
+// read reads a text of at most limit bytes; whole: a longer one is an error.
 func (p *prepared) read(f *unpack.File, limit int64, whole bool) {
 	if whole && f.Size > limit {
 		p.err = fmt.Errorf("%s is too long", path.Base(f.Path))

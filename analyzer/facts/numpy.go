@@ -1,4 +1,4 @@
-package analyzer
+package facts
 
 import (
 	"bytes"
@@ -7,12 +7,12 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// NumPyBuild says against which NumPy a module was built, as far as its strings tell; no symbol
-// does, for the C-API is a table that is fetched at import.
+// NumPyBuild is the NumPy that a module was built against, as far as its strings show. No symbol
+// shows it, because the C API is a table that the module fetches at import.
 type NumPyBuild string
 
 const (
-	NumPyUnknown NumPyBuild = ""  // it does not use the C-API, or by a way that works with both
+	NumPyUnknown NumPyBuild = ""  // it does not use the C API, or in a way that works with both
 	NumPy1       NumPyBuild = "1" // fetches the table from numpy.core._multiarray_umath only: fails at import with NumPy 2
 	NumPy2       NumPyBuild = "2" // knows numpy._core too: works with both
 )

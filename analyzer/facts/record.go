@@ -1,4 +1,4 @@
-package analyzer
+package facts
 
 import (
 	"encoding/base64"
@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// Inside is what a wheel says of its own members, held against those that it has.
+// Inside compares what a wheel declares about its members with the members that it has.
 type Inside struct {
 	DistInfo    []string       // names of its *.dist-info folders, sorted
 	WheelFile   *pkgmeta.Wheel // WHEEL; nil where there is none or it could not be read
@@ -25,9 +25,9 @@ type Inside struct {
 	Changed  []string // ELF members of another size or digest than RECORD says, sorted
 }
 
-// maxDigest is the largest object whose digest is compared; of larger ones only the size is. The
-// archive's own checksums are checked for all, and a digest of everything would cost a fifth of the
-// time that unpacking takes.
+// maxDigest is the size of the largest object whose digest is compared; larger ones are compared by
+// size. The archive's own checksums are verified for all, and a digest of everything would cost a
+// fifth of the time that unpacking takes.
 const maxDigest = 4 << 20
 
 // maxNames bounds the names that are kept of a list that can be long.
@@ -39,13 +39,13 @@ type members struct {
 	listed map[string]*prepared // ELF members
 }
 
-// isWheelFile tells whether a member is WHEEL.
+// isWheelFile reports whether a member is WHEEL.
 func isWheelFile(p string) bool {
 	dir, file := path.Split(p)
 	return file == "WHEEL" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-// object takes in an ELF member.
+// object adds an ELF member.
 func (m *members) object(path string, p *prepared) {
 	if m.listed == nil {
 		m.listed = map[string]*prepared{}
@@ -53,13 +53,13 @@ func (m *members) object(path string, p *prepared) {
 	m.listed[path] = &prepared{size: p.size, digest: p.digest}
 }
 
-// digested tells whether a member's digest is compared with RECORD's.
+// digested reports whether a member's digest is compared with RECORD.
 func digested(p *unpack.Package, size int64, head []byte) bool {
 	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest &&
 		strings.HasPrefix(string(head), "\x7fELF")
 }
 
-// digest is what RECORD should say of a file; "" for a large one.
+// digest is the hash that RECORD should have for a file; "" for a large one.
 func digest(f *unpack.File) string {
 	sum, err := hex.DecodeString(f.SHA256)
 	if err != nil || len(sum) == 0 {
@@ -68,7 +68,7 @@ func digest(f *unpack.File) string {
 	return "sha256=" + base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// inside compares what was gathered.
+// inside compares RECORD and WHEEL with the members.
 func (a *audit) inside() *Inside {
 	in := &Inside{}
 	have := map[string]bool{}

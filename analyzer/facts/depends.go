@@ -1,4 +1,4 @@
-package analyzer
+package facts
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// condaIndex is where a conda package says what it depends on.
+// condaIndex is the file in which a conda package declares its dependencies.
 const condaIndex = "info/index.json"
 
 func isDepends(p string) bool { return p == unpack.DebianControl || p == condaIndex }
@@ -20,8 +20,8 @@ func isDepends(p string) bool { return p == unpack.DebianControl || p == condaIn
 // has two.
 var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
-// depends reads the names of the packages that a deb's control file or a conda package's index asks
-// for. What it recommends counts: a plug-in may need it.
+// depends reads the names of the packages on which a deb's control file or a conda package's index
+// depends. Recommended packages count: a plug-in may need them.
 func depends(p string, text []byte) []string {
 	var out []string
 	if p == condaIndex {
@@ -56,7 +56,7 @@ func depends(p string, text []byte) []string {
 	return out
 }
 
-// systemOnly are packages whose libraries every platform's table has.
+// systemOnly lists packages whose libraries are in every platform's table.
 var systemOnly = []string{
 	"libc6",
 	"libgcc-s1",
@@ -70,16 +70,15 @@ var systemOnly = []string{
 	"adduser",
 }
 
-// Promise tells whether the packages that a package depends on bring a library: certainly by its
-// name, or perhaps, where something is there that may. Neither for what is no package of a
-// distribution.
-func (f *Facts) Promise(soname string) (certain, perhaps bool) {
+// Promise reports whether the declared dependencies of a package provide a library: certain by the
+// name of one, perhaps where it has a dependency that may. Both are false for other artifacts.
+func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
 	stem, _, _ := strings.Cut(strings.ToLower(path.Base(soname)), ".so")
-	for _, d := range f.Depends {
+	for _, d := range a.Depends {
 		switch rest, ok := strings.CutPrefix(strings.ToLower(d), stem); {
-		case f.Format == unpack.FormatRPM && (d == soname || strings.HasPrefix(d, soname+"(")):
+		case a.Format == unpack.FormatRPM && (d == soname || strings.HasPrefix(d, soname+"(")):
 			return true, true
-		case f.Format != unpack.FormatRPM && ok && (rest == "" || strings.Contains("0123456789-.", rest[:1])):
+		case a.Format != unpack.FormatRPM && ok && (rest == "" || strings.Contains("0123456789-.", rest[:1])):
 			return true, true
 		}
 		perhaps = perhaps || !slices.Contains(systemOnly, d)
@@ -87,10 +86,10 @@ func (f *Facts) Promise(soname string) (certain, perhaps bool) {
 	return false, perhaps
 }
 
-// Packaged tells what a distribution built against the rest of itself: what no library has, the
-// programs that load the object bring.
-func (f *Facts) Packaged() bool {
-	return f.Format == unpack.FormatDeb || f.Format == unpack.FormatRPM ||
-		f.Format == unpack.FormatConda ||
-		f.conda
+// Packaged reports whether a distribution built the artifact against its own packages, so that the
+// programs that load an object provide the symbols that no library has.
+func (a *Artifact) Packaged() bool {
+	return a.Format == unpack.FormatDeb || a.Format == unpack.FormatRPM ||
+		a.Format == unpack.FormatConda ||
+		a.conda
 }

@@ -1,4 +1,4 @@
-package analyzer
+package facts
 
 import (
 	"path"
@@ -11,8 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
-// audit is what auditwheel and abi3audit look at in a wheel, gathered while it is read: every ELF
-// file, also those that compat itself does not judge.
+// audit gathers what auditwheel and abi3audit look at while a wheel is read: every ELF file, also
+// those that compat itself does not check.
 type audit struct {
 	wheelpolicy.Wheel
 	members
@@ -21,22 +21,22 @@ type audit struct {
 	symbols []abi3.Symbol
 }
 
-func newFacts(p *unpack.Package) *Facts {
-	f := &Facts{Path: p.Path, Kind: p.Kind}
+func newArtifact(p *unpack.Package) *Artifact {
+	a := &Artifact{Path: p.Path, Kind: p.Kind}
 	if p.Kind != unpack.KindWheel {
-		return f
+		return a
 	}
-	f.audit = &audit{
+	a.audit = &audit{
 		Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}},
 	}
 	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {
-		f.Wheel = &w
+		a.Wheel = &w
 		for _, t := range w.Tags {
-			f.audit.Platforms = append(f.audit.Platforms, t.Platform)
+			a.audit.Platforms = append(a.audit.Platforms, t.Platform)
 		}
-		f.audit.tag, f.audit.minor, _ = abi3.Baseline(w.Tags)
+		a.audit.tag, a.audit.minor, _ = abi3.Baseline(w.Tags)
 	}
-	return f
+	return a
 }
 
 func isRecord(p string) bool {
@@ -54,7 +54,7 @@ func (a *audit) record(path string, p *prepared) {
 	}
 }
 
-// object takes in an ELF file as elfobj read it, or the error.
+// object adds an ELF file as elfobj read it, or the error.
 func (a *audit) object(path string, p *prepared) {
 	if a == nil {
 		return
@@ -63,7 +63,7 @@ func (a *audit) object(path string, p *prepared) {
 		a.members.object(path, p)
 	}
 	if p.unreadable {
-		a.Unread[path] = "its section headers lie behind the end of the file"
+		a.Unread[path] = "its section headers are after the end of the file"
 		if p.err != nil {
 			a.Unread[path] = p.err.Error()
 		}
@@ -77,7 +77,7 @@ func (a *audit) object(path string, p *prepared) {
 	}
 }
 
-// lacksMetadata tells whether a wheel says something of itself, and not what it requires.
+// lacksMetadata reports whether a wheel has a RECORD and no METADATA.
 func (a *audit) lacksMetadata() bool {
 	if a == nil {
 		return false
@@ -92,8 +92,8 @@ func (a *audit) lacksMetadata() bool {
 	return info
 }
 
-// finish gives the verdicts, and forgets what they were made of.
-func (f *Facts) finish(problems []unpack.Problem) {
+// finish computes the verdicts of auditwheel and abi3audit, and releases what was gathered for them.
+func (f *Artifact) finish(problems []unpack.Problem) {
 	a := f.audit
 	if a == nil || f.Wheel == nil {
 		return

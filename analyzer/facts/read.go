@@ -1,0 +1,241 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// Input is a file to read. Content must stay readable while its facts are in use.
+type Input struct {
+	Name    string // as the user named it: shown, never opened
+	Content io.ReaderAt
+	Size    int64  // bytes
+	SHA256  string // hex, where it is known; "": it is computed
+}
+
+// Options bound and observe reading. The zero value has the default limits of unpack.
+type Options struct {
+	Limits unpack.Limits
+	// Scratch keeps what is too large for memory; nil: everything is in memory.
+	Scratch  func(size int64) (unpack.Scratch, error)
+	Progress func(text string) // called with what is being read; nil: not called
+}
+
+// Unread is a file that should have been read and could not be, or one that was skipped because
+// compat does not check its kind.
+type Unread struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// Set is what was read from a list of inputs.
+type Set struct {
+	Artifacts []*Artifact
+	Unread    []Unread // damaged or over a limit: the verdict is at best unchecked
+	Skipped   []Unread // of a kind that compat does not check
+}
+
+var libraryName = lazyregexp.New(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
+
+// sharedName matches what a library is called on Linux and not on systems whose files are skipped.
+var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
+
+// want selects what is read: objects by content or by name, and the metadata of packages.
+func want(p string, _ int64, head []byte) bool {
+	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) ||
+		isMetadata(p) ||
+		isRecord(p) ||
+		isWheelFile(p) ||
+		isDepends(p)
+}
+
+// skim lists the machine code of an object, which is never read.
+func skim(head []byte, _ int64) []unpack.Range {
+	var out []unpack.Range
+	for _, c := range elfobj.Code(head) {
+		out = append(out, unpack.Range{Start: c[0], End: c[1]})
+	}
+	return out
+}
+
+func isMetadata(p string) bool {
+	dir, file := path.Split(p)
+	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
+}
+
+// Read reads inputs, and adds the names of all symbols to names. It returns an error when ctx ends
+// or an input itself cannot be read; damage inside an input is listed in Set.Unread.
+func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*Set, error) {
+	prepare := func(f *unpack.File) any { return prepare(f, names) }
+	r := &Set{}
+	for _, in := range inputs {
+		byPackage := map[*unpack.Package]*Artifact{}
+		of := func(p *unpack.Package) *Artifact {
+			if byPackage[p] == nil {
+				byPackage[p] = newArtifact(p)
+			}
+			return byPackage[p]
+		}
+		list := func(p *unpack.Package, path string) {
+			if a := of(p).audit; a != nil {
+				a.Members = append(a.Members, path)
+			}
+		}
+		walk := unpack.Options{
+			Limits:  o.Limits,
+			SHA256:  in.SHA256,
+			Scratch: o.Scratch,
+			List:    list,
+			Want:    want,
+			Digest:  digested,
+			Skim:    skim,
+			Prepare: prepare,
+			Workers: runtime.GOMAXPROCS(0),
+		}
+		packages, problems, err := unpack.Walk(
+			ctx,
+			in.Name,
+			in.Content,
+			in.Size,
+			walk,
+			func(f *unpack.File) error {
+				if o.Progress != nil {
+					o.Progress("reading " + f.Package.Path + "/" + f.Path)
+				}
+				return r.file(of(f.Package), f)
+			},
+		)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		for _, p := range problems {
+			r.Unread = append(r.Unread, Unread(p))
+		}
+		r.packages(packages, byPackage, problems)
+	}
+	return r, nil
+}
+
+// packages completes the artifacts that Walk found. An archive without objects of its own is only a
+// wrapper and no artifact.
+func (r *Set) packages(
+	packages []*unpack.Package,
+	byPackage map[*unpack.Package]*Artifact,
+	problems []unpack.Problem,
+) {
+	for _, p := range packages {
+		f := byPackage[p]
+		if f == nil {
+			if p.Kind != KindWheel {
+				continue
+			}
+			f = newArtifact(p)
+		}
+		f.SHA256, f.Format = p.SHA256, p.Format
+		f.Depends = append(f.Depends, p.Requires...)
+		if p.Kind == KindWheel {
+			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
+				r.Unread = append(
+					r.Unread,
+					Unread{p.Path, "the file name is not a wheel's: " + err.Error()},
+				)
+			}
+			if f.audit.lacksMetadata() {
+				r.Unread = append(
+					r.Unread,
+					Unread{
+						p.Path,
+						"it has a dist-info folder without METADATA, so nothing tells what it requires, and pip refuses it",
+					},
+				)
+			}
+			f.finish(problems)
+		} else if len(f.Objects) == 0 {
+			continue
+		}
+		slices.SortFunc(
+			f.Objects,
+			func(a, b *Object) int { return strings.Compare(a.Path, b.Path) },
+		)
+		r.Artifacts = append(r.Artifacts, f)
+	}
+}
+
+// metadata reads a wheel's METADATA. A requirement that cannot be parsed is listed in Unread,
+// because the answer may depend on it.
+func (r *Set) metadata(facts *Artifact, p *prepared, at string) {
+	err := p.err
+	if err == nil {
+		facts.Metadata, err = pkgmeta.ParseMetadata(p.text)
+	}
+	if err != nil {
+		r.Unread = append(r.Unread, Unread{at, "METADATA could not be read: " + err.Error()})
+		return
+	}
+	for _, p := range facts.Metadata.Problems {
+		r.Unread = append(r.Unread, Unread{at, "a requirement could not be read: " + p})
+	}
+}
+
+// file adds what prepare read from a file.
+func (r *Set) file(facts *Artifact, f *unpack.File) error {
+	p := f.Prepared.(*prepared)
+	at := f.Path
+	if facts.Kind != KindObject {
+		at = facts.Path + "/" + f.Path
+	}
+	switch {
+	case p.metadata:
+		r.metadata(facts, p, at)
+		return nil
+	case p.record:
+		facts.audit.record(f.Path, p)
+		return nil
+	case p.wheelFile:
+		facts.audit.wheel = p.text
+		return nil
+	case p.depends:
+		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
+		facts.conda = facts.conda || f.Path == condaIndex
+		return nil
+	case p.foreign != "":
+		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {
+			r.Unread = append(
+				r.Unread,
+				Unread{at, "it is named like a Linux library and is none: " + p.foreign},
+			)
+		} else {
+			r.Skipped = append(r.Skipped, Unread{at, p.foreign})
+		}
+		return nil
+	}
+	facts.audit.object(f.Path, p)
+	switch {
+	case errors.Is(p.err, elfobj.ErrNotELF) && p.script:
+		r.Skipped = append(r.Skipped, Unread{at, "linker script, not judged"})
+	case p.err != nil:
+		r.Unread = append(r.Unread, Unread{at, p.err.Error()})
+	case p.object == nil:
+		r.Skipped = append(r.Skipped, Unread{at, p.skip})
+	default:
+		if p.gpuErr != nil {
+			r.Unread = append(
+				r.Unread,
+				Unread{at, "the GPU code in it could not be read: " + p.gpuErr.Error()},
+			)
+		}
+		facts.Objects = append(facts.Objects, p.object)
+	}
+	return nil
+}

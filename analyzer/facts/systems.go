@@ -1,0 +1,82 @@
+package facts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// foreign maps the first bytes of binaries of other systems to the reason they are skipped.
+var foreign = map[string]string{
+	"MZ":               "PE, not judged",
+	"\xcf\xfa\xed\xfe": "Mach-O, not judged",
+	"\xce\xfa\xed\xfe": "Mach-O, not judged",
+	"\xca\xfe\xba\xbe": "Mach-O, not judged",
+	"\xbe\xba\xfe\xca": "Mach-O, not judged",
+	"\x01\xf7\x00":     "XCOFF of AIX, not judged",
+	"\x01\xdf\x00":     "XCOFF of AIX, not judged",
+}
+
+// notJudged returns why an ELF file is not one that a Linux loader loads; "" where it is one.
+func notJudged(o *elfobj.Object) string {
+	switch {
+	case o.OSABI != 0 && o.OSABI != 3:
+		return fmt.Sprintf("ELF of another system (EI_OSABI %d), not judged", o.OSABI)
+	case o.Type == "ET_REL":
+		return "object file (ET_REL), not judged"
+	case o.Type == "ET_CORE":
+		return "core file, not judged"
+	case android(o):
+		return "ELF for Android, not judged"
+	case otherLibc(o) != "":
+		return "ELF of another system (it needs " + otherLibc(o) + "), not judged"
+	case !o.Dynamic:
+		return "no dynamic section: static program or debug file, not judged"
+	}
+	return ""
+}
+
+// android reports whether a library is for Android's loader. Android's libc has version nodes of its
+// own, and unlike musl has libm, libdl and liblog as separate files without a number.
+func android(o *elfobj.Object) bool {
+	for _, n := range o.VersionNeeds {
+		if n.Library == "libc.so" &&
+			slices.ContainsFunc(
+				n.Versions,
+				func(v elfobj.NeededVersion) bool { return v.Name == "LIBC" || strings.HasPrefix(v.Name, "LIBC_") },
+			) {
+			return true
+		}
+	}
+	return slices.Contains(o.Needed, "libc.so") &&
+		slices.ContainsFunc(o.Needed, func(n string) bool {
+			return n == "libm.so" || n == "libdl.so" || n == "liblog.so" || n == "libandroid.so"
+		})
+}
+
+// numberedLibc matches libc and libm by their numbers, which are 6 on Linux (6.1 on some machines),
+// 1 and 2 on Solaris, 7 and 5 on FreeBSD, two numbers on OpenBSD.
+var numberedLibc = lazyregexp.New(`^lib[cm]\.so\.[0-9.]+$`)
+
+// otherLibc is the C library of another system that an object needs, "" for none. EI_OSABI alone is
+// not reliable.
+func otherLibc(o *elfobj.Object) string {
+	for _, n := range o.Needed {
+		if numberedLibc.MatchString(n) && !strings.HasSuffix(n, ".so.6") &&
+			!strings.HasSuffix(n, ".so.6.1") {
+			return n
+		}
+	}
+	for _, n := range o.VersionNeeds {
+		if slices.ContainsFunc(
+			n.Versions,
+			func(v elfobj.NeededVersion) bool { return strings.HasPrefix(v.Name, "SUNW_") },
+		) {
+			return n.Library
+		}
+	}
+	return ""
+}
