@@ -132,7 +132,7 @@ var layers = map[string][]string{
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
 	"analyzer/abi", "analyzer/btf", "analyzer/cause", "analyzer/dwarf", "analyzer/dyld",
-	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/machoobj", "analyzer/trial",
+	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
 	"analyzer/winload", "internal/command", "internal/job", "internal/reconcile",
 	"internal/subject",
 }

@@ -1,0 +1,166 @@
+package machoobj
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// Load commands of mach-o/loader.h. The highest bit (LC_REQ_DYLD) makes an old dyld refuse a
+// file with a command that it does not know; it is left out here.
+const (
+	cmdSymtab        = 0x2
+	cmdLoad          = 0xc
+	cmdID            = 0xd
+	cmdLoadWeak      = 0x18
+	cmdSegment64     = 0x19
+	cmdUUID          = 0x1b
+	cmdRunPath       = 0x1c
+	cmdSignature     = 0x1d
+	cmdReexport      = 0x1f
+	cmdLoadLazy      = 0x20
+	cmdDyldInfo      = 0x22
+	cmdLoadUpward    = 0x23
+	cmdMinMacOS      = 0x24
+	cmdMinIOS        = 0x25
+	cmdMinTVOS       = 0x2f
+	cmdMinWatchOS    = 0x30
+	cmdBuildVersion  = 0x32
+	cmdExportsTrie   = 0x33
+	cmdChainedFixups = 0x34
+
+	requiredByDyld = 0x80000000
+)
+
+// leastCommand is the size of the fixed part of a command, its number and length included.
+var leastCommand = map[uint32]int{cmdSymtab: 24, cmdLoad: 24,
+	cmdID: 24, cmdLoadWeak: 24, cmdUUID: 24, cmdRunPath: 12, cmdSignature: 16, cmdReexport: 24,
+	cmdLoadLazy: 24, cmdDyldInfo: 48, cmdLoadUpward: 24, cmdMinMacOS: 16, cmdMinIOS: 16,
+	cmdMinTVOS: 16, cmdMinWatchOS: 16, cmdBuildVersion: 24, cmdExportsTrie: 16,
+	cmdChainedFixups: 16}
+
+func (i *image) commands(b []byte, n uint32) error {
+	i.tables = map[uint32][]byte{}
+	le := binary.LittleEndian
+	for c := range n {
+		if len(b) < 8 {
+			return truncated("load command %d of %d is past the end of their list", c+1, n)
+		}
+		cmd, length := le.Uint32(b)&^requiredByDyld, le.Uint32(b[4:])
+		if length < 8 || uint64(length) > uint64(len(b)) {
+			return damaged("load command %d has a size of %d, %d bytes are left", c+1, length, len(b))
+		}
+		if int(length) < leastCommand[cmd] {
+			return damaged("load command %d (%#x) has %d bytes, too few", c+1, cmd, length)
+		}
+		if err := i.command(cmd, b[:length]); err != nil {
+			return err
+		}
+		b = b[length:]
+	}
+	return nil
+}
+
+func (i *image) command(cmd uint32, b []byte) error {
+	le := binary.LittleEndian
+	switch cmd {
+	case cmdLoad, cmdLoadWeak, cmdReexport, cmdLoadLazy, cmdLoadUpward:
+		return i.needs(cmd, b)
+	case cmdID:
+		path, err := text(b, le.Uint32(b[8:]), "LC_ID_DYLIB")
+		if err != nil {
+			return err
+		}
+		i.o.InstallName = path
+		i.o.Current, i.o.Compatibility = Version(le.Uint32(b[16:])), Version(le.Uint32(b[20:]))
+	case cmdRunPath:
+		path, err := text(b, le.Uint32(b[8:]), "LC_RPATH")
+		if err != nil {
+			return err
+		}
+		if len(i.o.RunPaths) == maxRunPaths {
+			return tooLarge("the number of run paths", maxRunPaths+1, maxRunPaths)
+		}
+		i.o.RunPaths = append(i.o.RunPaths, path)
+	case cmdUUID:
+		i.o.UUID = hex.EncodeToString(b[8:24])
+	case cmdMinMacOS:
+		i.built(MacOS, le.Uint32(b[8:]), le.Uint32(b[12:]))
+	case cmdMinIOS:
+		i.built("ios", le.Uint32(b[8:]), le.Uint32(b[12:]))
+	case cmdMinTVOS:
+		i.built("tvos", le.Uint32(b[8:]), le.Uint32(b[12:]))
+	case cmdMinWatchOS:
+		i.built("watchos", le.Uint32(b[8:]), le.Uint32(b[12:]))
+	case cmdBuildVersion:
+		p, ok := platforms[le.Uint32(b[8:])]
+		if !ok {
+			p = "unknown"
+		}
+		i.built(p, le.Uint32(b[12:]), le.Uint32(b[16:]))
+	case cmdSymtab, cmdSignature, cmdExportsTrie, cmdChainedFixups, cmdDyldInfo:
+		if i.tables[cmd] != nil {
+			return damaged("load command %#x is there twice", cmd)
+		}
+		i.tables[cmd] = b[8:]
+	}
+	return nil
+}
+
+// built keeps the first platform, and macOS before others: a file may be built for several.
+func (i *image) built(p Platform, minOS, sdk uint32) {
+	if i.o.Platform == "" || p == MacOS && i.o.Platform != MacOS {
+		i.o.Platform, i.o.MinOS, i.o.SDK = p, Version(minOS), Version(sdk)
+	}
+}
+
+// Since macOS 15 a command for a library may carry flags, announced by a marker in the field
+// that was a time stamp (struct dylib_use_command).
+const (
+	markerUse   = 0x1a741800
+	useWeak     = 1
+	useReexport = 2
+	useUpward   = 4
+	useDelayed  = 8
+)
+
+func (i *image) needs(cmd uint32, b []byte) error {
+	le := binary.LittleEndian
+	path, err := text(b, le.Uint32(b[8:]), "a load command for a library")
+	if err != nil {
+		return err
+	}
+	if len(i.o.Needed) == maxNeeded {
+		return tooLarge("the number of needed libraries", maxNeeded+1, maxNeeded)
+	}
+	n := Needed{Path: path, Weak: cmd == cmdLoadWeak, Reexport: cmd == cmdReexport,
+		Upward: cmd == cmdLoadUpward, Lazy: cmd == cmdLoadLazy,
+		Current: Version(le.Uint32(b[16:])), Compatibility: Version(le.Uint32(b[20:]))}
+	if le.Uint32(b[12:]) == markerUse && le.Uint32(b[8:]) >= 28 && len(b) >= 28 {
+		flags := le.Uint32(b[24:])
+		n.Weak = n.Weak || flags&useWeak != 0
+		n.Reexport = n.Reexport || flags&useReexport != 0
+		n.Upward = n.Upward || flags&useUpward != 0
+		n.Lazy = n.Lazy || flags&useDelayed != 0
+	}
+	i.o.Needed = append(i.o.Needed, n)
+	return nil
+}
+
+// text reads the string at an offset of a load command, which may fill it to its end.
+func text(b []byte, off uint32, what string) (string, error) {
+	if uint64(off) >= uint64(len(b)) {
+		return "", damaged("%s has its text at %d of %d bytes", what, off, len(b))
+	}
+	s := fixed(b[off:])
+	if len(s) > maxPath {
+		return "", tooLarge("the length of a path", uint64(len(s)), maxPath)
+	}
+	return s, nil
+}
+
+// fixed is the text of a field that NUL bytes fill up.
+func fixed(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}

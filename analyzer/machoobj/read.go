@@ -1,0 +1,290 @@
+package machoobj
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// Magic numbers of the first four bytes, read as big endian.
+const (
+	magicFat   = 0xcafebabe
+	magicFat64 = 0xcafebabf
+	magic32    = 0xcefaedfe // little endian file
+	magic64    = 0xcffaedfe
+	magic32BE  = 0xfeedface // PowerPC
+	magic64BE  = 0xfeedfacf
+)
+
+// Is reports whether a file begins like a Mach-O file. A Java class file has the magic number of
+// a fat file, followed by its version, which is at least 45.
+func Is(head []byte) bool {
+	if len(head) < 8 {
+		return false
+	}
+	switch binary.BigEndian.Uint32(head) {
+	case magic32, magic64, magic32BE, magic64BE:
+		return true
+	case magicFat, magicFat64:
+		return binary.BigEndian.Uint32(head[4:]) <= maxSlices
+	}
+	return false
+}
+
+// Read reads a thin or fat file of size bytes. It returns an error if the file is not Mach-O or
+// its fat header is damaged; a slice that could not be read has its own error.
+func Read(r io.ReaderAt, size int64) (*File, error) {
+	var head [8]byte
+	if size < int64(len(head)) {
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrNotMachO, size)
+	}
+	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !Is(head[:]) {
+		return nil, fmt.Errorf("%w: its first bytes are %x", ErrNotMachO, head[:4])
+	}
+	magic := binary.BigEndian.Uint32(head[:])
+	if magic != magicFat && magic != magicFat64 {
+		return &File{Slices: []Slice{readSlice(r, 0, size, "")}}, nil
+	}
+	return readFat(r, size, magic == magicFat64, binary.BigEndian.Uint32(head[4:]))
+}
+
+// readFat reads fat_arch or fat_arch_64 records (mach-o/fat.h), which are big endian.
+func readFat(r io.ReaderAt, size int64, wide bool, n uint32) (*File, error) {
+	length := 20
+	if wide {
+		length = 32
+	}
+	if n == 0 {
+		return nil, damaged("the fat header has no slices")
+	}
+	table := make([]byte, int(n)*length)
+	if int64(8+len(table)) > size {
+		return nil, truncated("the fat header names %d slices in %d bytes", n, size)
+	}
+	if _, err := r.ReadAt(table, 8); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	f := &File{Fat: true}
+	taken := [][2]uint64{{0, uint64(8 + len(table))}}
+	for b := table; len(b) > 0; b = b[length:] {
+		arch := archName(binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]))
+		from := uint64(binary.BigEndian.Uint32(b[8:]))
+		count := uint64(binary.BigEndian.Uint32(b[12:]))
+		if wide {
+			from, count = binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
+		}
+		if from > uint64(size) || count > uint64(size)-from {
+			f.Slices = append(f.Slices, Slice{Arch: arch, Err: truncated(
+				"the %s slice has %d bytes at %d, the file has %d", arch, count, from, size)})
+			continue
+		}
+		overlaps := func(t [2]uint64) bool { return from < t[1] && t[0] < from+count }
+		if slices.ContainsFunc(taken, overlaps) {
+			return nil, damaged("the %s slice overlaps another one or the fat header", arch)
+		}
+		taken = append(taken, [2]uint64{from, from + count})
+		f.Slices = append(f.Slices, readSlice(r, int64(from), int64(count), arch))
+	}
+	return f, nil
+}
+
+// readSlice reads one slice; arch is what a fat header calls it, "" in a thin file.
+func readSlice(r io.ReaderAt, from, size int64, arch string) Slice {
+	i := &image{r: io.NewSectionReader(r, from, size), size: uint64(size)}
+	o, err := i.read()
+	if err != nil {
+		return Slice{Arch: cmpOr(arch, i.arch), Err: err}
+	}
+	if arch != "" && arch != o.Arch {
+		return Slice{Arch: arch, Err: damaged("the fat header calls the slice %s, its own header %s",
+			arch, o.Arch)}
+	}
+	return Slice{Arch: o.Arch, Object: o}
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// image is a slice while it is read.
+type image struct {
+	r    *io.SectionReader
+	size uint64
+	arch string
+	o    *Object
+
+	wide   bool              // 64 bits
+	tables map[uint32][]byte // load commands that are read last, by number
+}
+
+// table reads count bytes at an offset of the slice.
+func (i *image) table(off, count uint64, what string) ([]byte, error) {
+	if off > i.size || count > i.size-off {
+		return nil, truncated("%s has %d bytes at %d, the slice has %d", what, count, off, i.size)
+	}
+	if count > maxTable {
+		return nil, tooLarge("the size of "+what, count, maxTable)
+	}
+	b := make([]byte, count)
+	if _, err := i.r.ReadAt(b, int64(off)); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (i *image) read() (*Object, error) {
+	head, err := i.table(0, min(32, i.size), "the header")
+	if err != nil {
+		return nil, err
+	}
+	if len(head) < 28 {
+		return nil, truncated("the slice has %d bytes", i.size)
+	}
+	switch binary.BigEndian.Uint32(head) {
+	case magic64:
+		i.wide = true
+	case magic32:
+	case magic32BE, magic64BE:
+		i.arch = archName(binary.BigEndian.Uint32(head[4:]), 0)
+		return nil, fmt.Errorf("%w: big endian, for %s", ErrForeign, i.arch)
+	default:
+		return nil, damaged("the slice does not begin with a Mach-O header")
+	}
+	le := binary.LittleEndian
+	cpu, flags := le.Uint32(head[4:]), le.Uint32(head[24:])
+	i.arch = archName(cpu, le.Uint32(head[8:]))
+	kind, ok := fileTypes[le.Uint32(head[12:])]
+	if !ok {
+		return nil, fmt.Errorf("%w: its file type is %d", ErrForeign, le.Uint32(head[12:]))
+	}
+	i.o = &Object{Arch: i.arch, Type: kind, TwoLevel: flags&flagTwoLevel != 0,
+		ThreadLocals: flags&flagThreadLocals != 0, Needed: []Needed{}, RunPaths: []string{},
+		Imports: []Import{}, Exports: []Export{}}
+	if !kind.Loadable() {
+		return i.o, nil // nothing of it is loaded, so its tables do not matter
+	}
+	start := uint64(28)
+	if i.wide {
+		start = 32
+	}
+	n, length := le.Uint32(head[16:]), uint64(le.Uint32(head[20:]))
+	if length > maxCommands {
+		return nil, tooLarge("the size of the load commands", length, maxCommands)
+	}
+	commands, err := i.table(start, length, "the list of load commands")
+	if err != nil {
+		return nil, err
+	}
+	if err := i.commands(commands, n); err != nil {
+		return nil, err
+	}
+	if err := i.symbols(); err != nil {
+		return nil, err
+	}
+	return i.o, i.signature()
+}
+
+// Bits of the header's flags.
+const (
+	flagTwoLevel     = 0x80
+	flagThreadLocals = 0x800000
+)
+
+// symbols fills Imports and Exports.
+func (i *image) symbols() error {
+	info := i.tables[cmdDyldInfo]
+	chained, trie := i.tables[cmdChainedFixups], i.tables[cmdExportsTrie]
+	var err error
+	switch {
+	case chained != nil:
+		i.o.Fixups = Chained
+		err = i.chained(chained)
+	case info != nil:
+		i.o.Fixups = Opcodes
+		err = i.opcodes(info)
+	}
+	if err == nil && (info != nil || trie != nil) {
+		command := trie
+		if command == nil {
+			command = info[32:]
+		}
+		off, count := place(command)
+		err = i.trie(off, count)
+	}
+	if err != nil || (chained != nil || info != nil) && (info != nil || trie != nil) {
+		return err
+	}
+	if i.tables[cmdSymtab] == nil {
+		return nil
+	}
+	return i.symtab(chained == nil && info == nil, trie == nil && info == nil)
+}
+
+// place reads a file offset and a size.
+func place(b []byte) (off, count uint64) {
+	le := binary.LittleEndian
+	return uint64(le.Uint32(b)), uint64(le.Uint32(b[4:]))
+}
+
+// cursor reads numbers of a table; bad is set once it runs past its end.
+type cursor struct {
+	b   []byte
+	at  int
+	bad bool
+}
+
+func (c *cursor) u8() byte {
+	if c.at >= len(c.b) {
+		c.bad = true
+		return 0
+	}
+	c.at++
+	return c.b[c.at-1]
+}
+
+// uleb reads a number of LEB128, unsigned. More than 64 bits are bad.
+func (c *cursor) uleb() uint64 {
+	var v uint64
+	for shift := 0; ; shift += 7 {
+		b := c.u8()
+		if c.bad || shift > 63 || shift == 63 && b > 1 {
+			c.bad = true
+			return 0
+		}
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v
+		}
+	}
+}
+
+// count reads a number that has to fit into an int.
+func (c *cursor) count() int {
+	n := c.uleb()
+	if n > math.MaxInt32 {
+		c.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// text reads up to a NUL byte. The result shares memory with the table.
+func (c *cursor) text() []byte {
+	rest := c.b[min(c.at, len(c.b)):]
+	n := slices.Index(rest, 0)
+	if n < 0 || n > maxName {
+		c.bad = true
+		return nil
+	}
+	c.at += n + 1
+	return rest[:n]
+}

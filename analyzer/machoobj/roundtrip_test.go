@@ -1,0 +1,178 @@
+package machoobj
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// texts are files in the text form, by what they show.
+var texts = map[string]string{
+	"extension": `macho arm64
+needed @rpath/libh.dylib compat=3.0 current=3.1
+needed weak /usr/lib/libSystem.B.dylib compat=1.0 current=1319.0
+rpath @loader_path/.dylibs
+import _helper @rpath/libh.dylib
+import _PyModule_Create2 flat
+import weak _futimens /usr/lib/libSystem.B.dylib
+import __ZdlPv any
+export _PyInit_ext
+`,
+	"library": `macho x86_64
+install-name /DLC/libh.dylib
+version 5.1 5.0
+minos 10.13
+sdk 11.3
+fixups opcodes
+needed reexport @loader_path/liba.dylib
+needed upward @loader_path/libb.dylib
+needed lazy @loader_path/libc.dylib
+import _a @loader_path/liba.dylib
+import weak _main main
+export _helper
+export weak __Zw
+export tlv _thread
+export _other = _own @loader_path/liba.dylib
+`,
+	"universal": `macho x86_64
+import _f flat
+export _g
+macho arm64
+import _f flat
+export _g
+thread-locals
+signature stale
+`,
+	"old": `macho i386 dylib
+install-name libold.dylib
+version 1.0 1.0
+flat-namespace
+fixups symtab
+import _puts flat
+export _old
+`,
+	"program": `macho arm64 execute
+needed /usr/lib/libSystem.B.dylib
+import _exit /usr/lib/libSystem.B.dylib
+`,
+	"object": "macho arm64 object\nsignature none\n",
+}
+
+func written(t testing.TB, text string) ([]byte, []*Object) {
+	t.Helper()
+	os, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Write(os...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, os
+}
+
+func read(b []byte) (*File, error) { return Read(bytes.NewReader(b), int64(len(b))) }
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestWhatIsWrittenIsRead writes each text as a file and reads it again.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	for name, text := range texts {
+		b, want := written(t, text)
+		f, err := read(b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []*Object
+		for _, s := range f.Slices {
+			if s.Err != nil {
+				t.Errorf("%s, %s: %v", name, s.Arch, s.Err)
+				continue
+			}
+			if s.Object.Signature != nil && s.Object.Signature.Stale != "" {
+				s.Object.Signature.Stale = "yes" // as the text form writes it
+			}
+			got = append(got, s.Object)
+		}
+		if name == "object" { // nothing of it is read
+			want[0].Platform, want[0].MinOS, want[0].SDK, want[0].Fixups = "", 0, 0, ""
+		}
+		if a, b := asJSON(t, got), asJSON(t, want); a != b {
+			t.Errorf("%s: read\n%s\nwritten\n%s", name, a, b)
+		}
+		if f.Fat != (len(want) > 1) {
+			t.Errorf("%s: fat is %v", name, f.Fat)
+		}
+	}
+}
+
+// TestEachCutIsAnError cuts a file at every length: never a panic, never a slice that seems
+// whole.
+func TestEachCutIsAnError(t *testing.T) {
+	for _, name := range []string{"extension", "library", "old"} {
+		b, _ := written(t, texts[name])
+		for n := range b {
+			f, err := read(b[:n])
+			if err == nil && f.Slices[0].Err == nil {
+				t.Fatalf("%s: the first %d of %d bytes are read without an error", name, n, len(b))
+			}
+		}
+	}
+}
+
+// TestJavaIsNotMachO tells a Java class file from a fat file, which have the same magic number.
+func TestJavaIsNotMachO(t *testing.T) {
+	class := []byte{0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52, 0, 1}
+	if _, err := read(class); !errors.Is(err, ErrNotMachO) {
+		t.Errorf("a class file: %v", err)
+	}
+	fat := []byte{0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2, 0, 1}
+	if _, err := read(fat); !errors.Is(err, ErrTruncated) {
+		t.Errorf("a fat file of ten bytes: %v", err)
+	}
+}
+
+// TestChangedBytesMakeASignatureStale changes bytes that a signature covers.
+func TestChangedBytesMakeASignatureStale(t *testing.T) {
+	b, _ := written(t, texts["extension"])
+	f, err := read(b)
+	if err != nil || f.Slices[0].Object.Signature.Stale != "" {
+		t.Fatal(f, err)
+	}
+	at := bytes.Index(b, []byte("_PyModule_Create2"))
+	for end := at + 8; at < end; at++ {
+		changed := bytes.Clone(b)
+		changed[at] ^= 1
+		f, err := read(changed)
+		if err != nil || !strings.Contains(f.Slices[0].Object.Signature.Stale, "were changed") {
+			t.Errorf("byte %d was changed, and the signature reads %+v, %v",
+				at, f.Slices[0].Object.Signature, err)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]string{"11": "11.0", "10.13.6": "10.13.6", "14.0": "14.0"} {
+		if v, err := ParseVersion(text); err != nil || v.String() != want {
+			t.Errorf("%s is %v, %v", text, v, err)
+		}
+	}
+	for _, bad := range []string{"", "x", "1.2.3.4", "70000", "1.300"} {
+		if v, err := ParseVersion(bad); err == nil {
+			t.Errorf("%q is %v", bad, v)
+		}
+	}
+	if Make(10, 9) >= Make(10, 13) || Make(10, 15) >= Make(11, 0) {
+		t.Error("versions do not compare as numbers")
+	}
+}
