@@ -8,12 +8,12 @@ import (
 	"github.com/compat-app/compat/internal/sandbox"
 )
 
-// analyzeCommand is what the service starts for each analysis; nobody types it.
+// analyzeCommand is the hidden command that the service starts for each analysis.
 const analyzeCommand = "analyze"
 
 func newAnalyzeCommand(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: analyzeCommand, Short: "Judge what the service asks for (internal)", Hidden: true, Args: cobra.NoArgs,
+		Use: analyzeCommand, Short: "Check one job of the service (internal)", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return sandbox.Serve(c.Context(), env.In, env.Out, analyzer.New(rules.All()))
 		},

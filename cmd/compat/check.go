@@ -35,22 +35,26 @@ type checkFlags struct {
 	noCache, noHistory           bool
 }
 
-// checkMemory is where the collector begins to work harder than it does by itself: files of some
-// hundred megabytes of hostile symbols stay below 300 MiB, and no real wheel comes near it.
+// checkMemory is the soft memory limit of a check, in bytes. With it, files with some hundred
+// megabytes of generated symbols stay below 300 MiB; published wheels do not reach it.
 const checkMemory = 224 << 20
 
 func newCheckCommand(env environment) *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
 		Use:   "check [flags] PATH...",
-		Short: "Judge wheels, archives and shared libraries",
-		Long: `Judge wheels, archives and shared libraries, which see each other when they are given together. A PATH may be a folder, a pattern, or - for standard input. Archives are zip, tar
-(gzip, bzip2, xz, zstd), deb, rpm, conda, npm, jar and aar, PEX, and images of containers as docker save writes them.
+		Short: "Check wheels, archives and shared libraries",
+		Long: `Check wheels, archives and shared libraries. Files given together can satisfy each other's
+dependencies. PATH is a file, a folder, a pattern, or - for standard input. Archives are zip, tar
+(gzip, bzip2, xz, zstd), deb, rpm, conda, npm, jar, aar, PEX, and container images as written by
+"docker save".
 
-Without flags a wheel is judged against its own platform tag, the packages it declares (both ends of every range) and itself; anything else against every built-in platform that has
-the symbol versions it asks for.
+Without flags, a wheel is checked against its own platform tag and its declared dependencies, at
+both ends of each version range. Any other file is checked against every built-in platform that has
+the symbol versions it needs.
 
-What was said is kept in COMPAT_DATA or the user's cache folder, unless a package index was configured or other folders were looked into: the same files with the same settings are not judged twice.
+Results are cached in COMPAT_DATA or the user's cache folder. Checks that use a package index or
+read other folders are not cached.
 
 Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
@@ -64,7 +68,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New(
-					"nothing to check: give at least one PATH, for instance dist/*.whl; see 'compat check --help'",
+					"give at least one PATH, for example dist/*.whl; see 'compat check --help'",
 				)
 			}
 			return nil
@@ -76,87 +80,93 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.platforms,
 		"platform",
 		nil,
-		"judge against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); may be repeated",
+		"check against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); repeatable",
 	)
 	flags.StringVar(
 		&f.root,
 		"root",
 		"",
-		"judge against the system unpacked in this folder (an image, a chroot), by its loader's own search path",
+		"check against the system in this folder (an unpacked image or a chroot)",
 	)
 	flags.StringArrayVar(
 		&f.libraryPath,
 		"library-path",
 		nil,
-		"folders that LD_LIBRARY_PATH names where it is loaded, separated by colons: a CUDA toolkit's lib64; may be repeated",
+		"value of LD_LIBRARY_PATH at run time: folders separated by colons; repeatable",
 	)
 	flags.StringVar(
 		&f.conda,
 		"conda-prefix",
 		"",
-		"judge it in this conda environment, the folder that CONDA_PREFIX names: its python searches lib there before the system's folders, and the packages installed there are those beside it",
+		"check against this conda environment (its libraries and installed packages)",
 	)
 	flags.StringArrayVar(
 		&f.with,
 		"with",
 		nil,
-		"a requirement that is installed beside it (torch==2.7.0); may be repeated",
+		"also install this requirement (torch==2.7.0); repeatable",
 	)
 	flags.StringArrayVar(
 		&f.lock,
 		"lock",
 		nil,
-		"a lock file whose pins are installed beside it (requirements.txt, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated",
+		"also install the pins of this lock file (requirements.txt, uv.lock, poetry.lock, "+
+			"pdm.lock, pylock.toml, Pipfile.lock); repeatable",
 	)
 	flags.StringArrayVar(
 		&f.first,
 		"first",
 		nil,
-		"a package that is imported first, so that its libraries are loaded already; may be repeated",
+		"assume that this package was imported before, so that its libraries are loaded; repeatable",
 	)
 	flags.StringVar(
 		&f.base,
 		"base",
 		"",
-		"a file or folder to compare with: only findings that it does not have count",
+		"a file or folder to compare with; its findings do not fail the check",
 	)
-	flags.BoolVar(&f.link, "link", false, "judge every library as one that programs link against")
+	flags.BoolVar(
+		&f.link,
+		"link",
+		false,
+		"also check what a linker reports when a program links each library",
+	)
 	flags.StringVar(
 		&f.config,
 		"config",
 		"",
-		"configuration file (default: "+config.Path+" where there is one)",
+		"configuration file (default: "+config.Path+", if it exists)",
 	)
 	flags.StringVar(
 		&f.index,
 		"index-url",
 		"",
-		"package index to look packages up in (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf; none is built in)",
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX or pip.conf)",
 	)
 	flags.BoolVar(
 		&f.noHistory,
 		"no-history",
 		false,
-		"ask the package index for everything, and use nothing of what is built in about releases of packages",
+		"do not use the built-in package history",
 	)
 	flags.StringVar(
 		&f.failOn,
 		"fail-on",
 		"",
-		"least severity that gives exit code 1: error, warning or never (default error)",
+		"lowest severity that fails the check: error, warning or never (default error)",
 	)
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
 	flags.BoolVar(
 		&f.verbose,
 		"verbose",
 		false,
-		"show every symbol and object, and everything that was skipped, and on stderr what looking packages up came to",
+		"list every symbol, object and skipped file; report index requests on stderr",
 	)
 	flags.BoolVar(
 		&f.noCache,
 		"no-cache",
 		false,
-		"judge anew, though the same files were judged with the same settings before",
+		"ignore cached results",
 	)
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
@@ -165,13 +175,13 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 func check(ctx context.Context, env environment, f checkFlags, paths []string) error {
 	write, ok := writers(env, f)[f.format]
 	if !ok {
-		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
+		return fmt.Errorf("unknown --format %s; use text, json, sarif or markdown", f.format)
 	}
 	o, failOn, broken, err := checkOptions(env, f)
 	if err != nil {
 		return err
 	}
-	// an unusable configuration is a result of its own: what was asked for could not be checked
+	// An invalid configuration is reported like an artifact that could not be checked.
 	if broken != nil {
 		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
 	}
@@ -195,24 +205,24 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return err
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
-	before, err := earlier(ctx, env, f, o, failOn, in.list, base.list)
+	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)
 	if err != nil {
 		return err
 	}
-	if printed, code, ok := before.take(ctx); ok {
+	if printed, code, ok := cached.load(ctx); ok {
 		if _, err := env.Out.Write(printed); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 		if f.verbose {
 			fmt.Fprintln(
 				env.Err,
-				"the same files were judged with the same settings before, and this is what was said; --no-cache judges anew",
+				"cached result of an earlier check of these files; use --no-cache to check again",
 			)
 		}
 		return exited(code)
 	}
-	shown := watch(env, f.quiet)
-	o.Progress = shown.say
+	shown := startProgress(env, f.quiet)
+	o.Progress = shown.set
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
 	shown.stop()
 	if err != nil {
@@ -227,7 +237,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	}
 	switch {
 	case r.Fails(failOn):
-		before.keep(ctx, printed.Bytes(), exitIncompatible)
+		cached.store(ctx, printed.Bytes(), exitIncompatible)
 		return exit{code: exitIncompatible}
 	case r.Verdict == analyzer.Unchecked || len(r.Unread) > 0:
 		return exit{code: exitUsage}
@@ -235,15 +245,15 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return exit{
 			code: exitUsage,
 			err: errors.New(
-				"nothing to judge was found in what was given; give wheels, archives or shared libraries",
+				"the given files contain no shared library; give wheels, archives or shared libraries",
 			),
 		}
 	}
-	before.keep(ctx, printed.Bytes(), 0)
+	cached.store(ctx, printed.Bytes(), 0)
 	return nil
 }
 
-// exited is the result of a check that ended with an exit code.
+// exited returns the error for an exit code; nil for 0.
 func exited(code int) error {
 	if code == 0 {
 		return nil
@@ -261,13 +271,13 @@ func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer
 			)
 		},
 		"json":     report.JSON,
-		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, described()) },
+		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, ruleDescriptions()) },
 		"markdown": report.Markdown,
 	}
 }
 
-// described is what SARIF says of each rule.
-func described() []report.Rule {
+// ruleDescriptions returns the rules as SARIF describes them.
+func ruleDescriptions() []report.Rule {
 	var out []report.Rule
 	for _, r := range rules.All() {
 		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
@@ -275,8 +285,8 @@ func described() []report.Rule {
 	return out
 }
 
-// checkOptions puts flags, configuration and environment together; flags win. A configuration with
-// problems comes back as a report that names them.
+// checkOptions combines flags, configuration and environment; flags take precedence. For an invalid
+// configuration it returns a report that lists the problems.
 func checkOptions(
 	env environment,
 	f checkFlags,
@@ -301,9 +311,9 @@ func checkOptions(
 		if o.Root, err = unpacked(f.root); err != nil {
 			return o, "", nil, err
 		}
-		o.Platforms = nil // those of the configuration; the flags go before
+		o.Platforms = nil // --root replaces the platforms of the configuration
 	}
-	if err := besides(f, &o); err != nil {
+	if err := addFolders(f, &o); err != nil {
 		return o, "", nil, err
 	}
 	if len(f.platforms) > 0 {
@@ -316,7 +326,7 @@ func checkOptions(
 	for _, path := range append(f.lock, c.Python.Lock...) {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return o, "", nil, fmt.Errorf("--lock: %w; give the path of a readable file", err)
+			return o, "", nil, fmt.Errorf("--lock: %w; give a readable file", err)
 		}
 		pins, err := lockfile.Pins(path, data)
 		if err != nil {
@@ -333,14 +343,15 @@ func checkOptions(
 		failOn = options.FailOn(f.failOn)
 	default:
 		return o, "", nil, fmt.Errorf(
-			"--fail-on %s is not known; use error, warning or never",
+			"unknown --fail-on %s; use error, warning or never",
 			f.failOn,
 		)
 	}
 	return o, failOn, nil, nil
 }
 
-// unpacked is a folder as a platform.
+// unpacked returns a function that reads the system in a folder as a platform, for each
+// architecture once.
 func unpacked(dir string) (func(arch string) (*platform.Platform, error), error) {
 	root, err := openRoot(dir)
 	if err != nil {
@@ -364,7 +375,7 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 	}, nil
 }
 
-// repository reads the configuration file; a default one may be absent.
+// repository reads the configuration file; the default one need not exist.
 func repository(path string) (*config.Repository, []config.Problem, error) {
 	named := path != ""
 	if !named {
@@ -375,12 +386,13 @@ func repository(path string) (*config.Repository, []config.Problem, error) {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		return &config.Repository{}, nil, nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("--config: %w; give the path of a readable file", err)
+		return nil, nil, fmt.Errorf("--config: %w; give a readable file", err)
 	}
 	c, problems := config.ParseRepository(data, rules.IDs())
 	return c, problems, nil
 }
 
+// brokenConfig returns a report that lists the problems of a configuration.
 func brokenConfig(problems []config.Problem) *analyzer.Report {
 	r := analyzer.NewReport(version())
 	for _, p := range problems {

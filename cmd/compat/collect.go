@@ -7,15 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// When a check collects: not before the heap has collectFrom bytes, which small files never reach,
-// and from then on when it has grown by collectPercent.
+// The garbage collector runs first when the heap has collectFrom bytes, which small files never
+// reach, and then whenever it has grown by collectPercent.
 const (
 	collectFrom    = 24 << 20
 	collectPercent = 35
 )
 
-// collect sets the collector's pace for a check, until end is called. checkMemory stays where it
-// begins to work as hard as it can.
+// collect sets the pace of the garbage collector until end is called. checkMemory is its limit.
 func collect() (end func()) {
 	limit, percent := debug.SetMemoryLimit(checkMemory), debug.SetGCPercent(pace(0))
 	var done atomic.Bool
@@ -37,8 +36,8 @@ func collect() (end func()) {
 	}
 }
 
-// pace is the percentage by which a heap of live bytes may grow. The runtime lets every heap grow
-// to 4 MiB times that percentage.
+// pace returns the percentage (GOGC) by which a heap of live bytes may grow. The runtime lets every
+// heap grow to at least 4 MiB times that percentage.
 func pace(live uint64) int {
 	const most = collectFrom / (4 << 20) * 100
 	if live*most/100 < collectFrom-min(live, collectFrom) {

@@ -15,15 +15,16 @@ import (
 func newConfigCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Look at a repository's configuration",
+		Short: "Validate a repository's configuration",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "check [FILE]...",
-		Short: "Say what is wrong in " + config.Path,
-		Long: "Reads configuration files as the App does, and says what is wrong at which line: one \"FILE:LINE: KEY: what\" for each problem.\n\n" +
-			"Without FILE it is " + config.Path + " of the working directory. Exit 0: nothing is wrong; 1: something is; 2: a file can't be read.",
+		Short: "Validate " + config.Path,
+		Long: "Validate configuration files as the App does. Each problem is one line: FILE:LINE: KEY: problem.\n\n" +
+			"Without FILE, " + config.Path + " of the working directory is validated.\n" +
+			"Exit code: 0 valid, 1 invalid, 2 a file could not be read.",
 		Example: "compat config check\ncompat config check .github/compat.yml && git push",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -41,9 +42,9 @@ func checkConfigs(env environment, paths []string) error {
 		data, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: no such file; give the path of a configuration file", path)
+			return fmt.Errorf("%s: no such file; give a configuration file", path)
 		case err != nil:
-			return fmt.Errorf("%w; give the path of a readable file", err)
+			return fmt.Errorf("%w; give a readable file", err)
 		}
 		problems := configProblems(data)
 		for _, p := range problems {
@@ -57,7 +58,7 @@ func checkConfigs(env environment, paths []string) error {
 	return nil
 }
 
-// configProblems is what is wrong in a text of .github/compat.yml, for compat config check and PUT
+// configProblems returns the problems of a .github/compat.yml, for compat config check and PUT
 // /validate.
 func configProblems(text []byte) []config.Problem {
 	_, problems := config.ParseRepository(text, rules.IDs())

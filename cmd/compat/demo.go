@@ -13,25 +13,26 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoLimit is far more than the demo needs: on two cores it takes a few seconds, and some more
-// where they have much else to do.
+// demoLimit is far more than the demo needs: it takes a few seconds on two cores.
 const demoLimit = 3 * time.Minute
 
 func newDemoCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Play the four founding cases and a clean change against a GitHub on this machine",
-		Long: `Play five pull requests against a GitHub on this machine: a wheel with symbols newer than its tag, one whose dependency's pinned version lacks a symbol, a CUDA build in a
-ROCm environment, a library that programs can't be linked against, and a clean wheel. The real server runs on an embedded queue; what the author of each pull request would see is printed.
+		Short: "Show five reviewed pull requests, with a simulated GitHub on this machine",
+		Long: `Review five pull requests with a simulated GitHub on this machine: a wheel with symbols newer than
+its tag, a wheel whose dependency is pinned to a version that lacks a symbol, a CUDA build in a ROCm
+environment, a library that programs cannot link against, and a compatible wheel. The service runs
+with its embedded queue; the output is what the author of each pull request would see.
 
-Nothing outside of this machine is asked, and nothing is left behind.`,
+The demo makes no connection to other machines and leaves no files.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), env) },
 	}
 }
 
-// act is one pull request of the demo.
-type act struct {
+// demoPull is one pull request of the demo.
+type demoPull struct {
 	title, file, text, artifact string
 	content                     []byte
 	base                        string // .github/compat.yml of the base branch; "" none
@@ -42,10 +43,10 @@ const (
 	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n"
 )
 
-func acts() []act {
+func demoPulls() []demoPull {
 	project := func(line string) string { return fmt.Sprintf(demoProject, line) }
 	library, d := cases.CaseD()
-	return []act{
+	return []demoPull{
 		{
 			title:    "A: a manylinux2014 wheel, built on a newer system",
 			file:     "pyproject.toml",
@@ -76,7 +77,7 @@ func acts() []act {
 			content:  cases.Zip(map[string][]byte{"lib/" + library: d}),
 		},
 		{
-			title:    "a clean wheel",
+			title:    "E: a compatible wheel",
 			file:     "pyproject.toml",
 			text:     project("    \"packaging\",\n"),
 			artifact: "wheels",
@@ -123,26 +124,26 @@ func demo(ctx context.Context, env environment) (err error) {
 	}()
 	var pulls []*githubtest.Pull
 	owner := gh.Install("demo")
-	for i, a := range acts() {
+	for i, a := range demoPulls() {
 		pulls = append(pulls, open(gh, owner, i, a))
 	}
 	for i, p := range pulls {
 		if err := settled(ctx, gh, p, served); err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", acts()[i].title, gh.Story(p))
+		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", demoPulls()[i].title, gh.Story(p))
 	}
 	fmt.Fprintf(
 		env.Out,
-		"%d pull requests were reviewed. Next: compat check FILE, or compat serve with an App of your own.\n",
+		"Reviewed %d pull requests. Next: compat check FILE, or compat setup to create your own App.\n",
 		len(pulls),
 	)
 	cancel()
 	return <-served
 }
 
-// open makes a repository with one pull request whose CI has just ended.
-func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a act) *githubtest.Pull {
+// open creates a repository with one pull request whose workflow run has ended.
+func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a demoPull) *githubtest.Pull {
 	files := map[string]string{
 		"README.md":                    "# widget\n",
 		"pyproject.toml":               fmt.Sprintf(demoProject, ""),
@@ -162,8 +163,7 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a act) *
 	return pull
 }
 
-// commented tells whether the conversation of a pull request has a comment. The caller holds the
-// GitHub's lock.
+// commented reports whether a pull request has a comment. The caller holds the lock of the GitHub.
 func commented(p *githubtest.Pull) bool {
 	for _, i := range p.Repo.Issues {
 		if i.Number == p.Number {
@@ -173,8 +173,8 @@ func commented(p *githubtest.Pull) bool {
 	return false
 }
 
-// settled waits until the check of a pull request's head is concluded and what is said beside it
-// was said.
+// settled waits until the check of a pull request's head is completed and, if it failed, the comment
+// was written.
 func settled(
 	ctx context.Context,
 	gh *githubtest.Server,
@@ -198,9 +198,9 @@ func settled(
 		select {
 		case <-tick.C:
 		case err := <-served:
-			return fmt.Errorf("the server ended: %w", err)
+			return fmt.Errorf("the service ended: %w", err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s was not reviewed in time: %w", p.Title, ctx.Err())
+			return fmt.Errorf("%s: not reviewed in time: %w", p.Title, ctx.Err())
 		}
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/djherbis/times"
 )
 
-// digests knows the SHA-256 of files that were hashed before. A file is what it was as long as its
-// device, inode, size and times are: with its content the time changes that the kernel keeps of it
-// (ctime), and nobody can set that one.
+// digests caches the SHA-256 of files by device, inode, size, mtime and ctime. Every change of the
+// content sets ctime, and no program can set ctime to an earlier value.
 type digests struct {
 	cache index.Cache
 	now   func() time.Time
@@ -26,11 +25,11 @@ type digests struct {
 // digestFormat begins a key.
 const digestFormat = "compat/digest/1"
 
-// atRest is how long ago a file must have changed: two changes within a tick leave the same time,
-// and the coarsest file systems tick every two seconds.
+// atRest is how old the last change of a cached file must be: two changes within the resolution of
+// the file system's clock have the same time, and the coarsest resolution is two seconds.
 const atRest = 2 * time.Second
 
-// of is the SHA-256 of a file, in hex.
+// of returns the SHA-256 of a file, in hex.
 func (d digests) of(ctx context.Context, in analyzer.Input) (string, error) {
 	key := d.key(in)
 	if key != "" {
@@ -45,13 +44,15 @@ func (d digests) of(ctx context.Context, in analyzer.Input) (string, error) {
 		return "", err
 	}
 	sum := hash.Sum(nil)
-	if key != "" && d.key(in) == key { // it did not change meanwhile
-		_ = d.cache.Put(ctx, key, sealed(sum), againKept) // it is only slower then
+	if key != "" && d.key(in) == key { // the file did not change while it was read
+		// A failed write only makes the next check slower.
+		_ = d.cache.Put(ctx, key, sealed(sum), resultLife)
 	}
 	return hex.EncodeToString(sum), nil
 }
 
-// key names a file as it is now; "" for one that changed just now, and for what is no open file.
+// key identifies the current state of a file; "" for a file that changed less than atRest ago, and
+// for content that is not an open file.
 func (d digests) key(in analyzer.Input) string {
 	f, ok := in.Content.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
@@ -83,13 +84,13 @@ func (d digests) key(in analyzer.Input) string {
 	return string(key)
 }
 
-// sealed puts a checksum before what is kept.
+// sealed prepends a checksum to a cache entry.
 func sealed(body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return append(sum[:], body...)
 }
 
-// unsealed is what was kept; what is damaged counts as absent.
+// unsealed checks and removes the checksum of a cache entry; ok is false if it does not match.
 func unsealed(value []byte) (body []byte, ok bool) {
 	if len(value) <= sha256.Size {
 		return nil, false

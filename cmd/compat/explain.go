@@ -22,15 +22,18 @@ func newExplainCommand(env environment) *cobra.Command {
 	f := checkFlags{format: "json"}
 	c := &cobra.Command{
 		Use:   "explain [flags] [FILE|-] [PATH...]",
-		Short: "Say what linkers, loaders and runtimes complain of in a log",
-		Long: `Read the log of a build or a run (a file, or standard input) and say for each thing that went wrong what it is, which symbol, version, library and object it is about, where to look
-(the artifact, the environment, the build), and what mends it. It understands GNU ld, gold, lld, mold, the loaders of glibc, musl and Android, Python, Node, the JVM, CUDA, ROCm,
-auditwheel and pip; GitHub's time stamps and colors are removed. Logs of any size are read in one pass. Nothing is run.
+		Short: "Explain linker, loader and runtime errors in a log",
+		Long: `Read the log of a build or a run, from a file or standard input, and explain each linker, loader
+and runtime error: the symbol, version, library and object, where the cause is (the artifact, the
+environment or the build), and how to fix it. Known are GNU ld, gold, lld, mold, the loaders of
+glibc, musl and Android, Python, Node.js, the JVM, CUDA, ROCm, auditwheel and pip. Time stamps of
+GitHub Actions and colors are ignored. Nothing is run.
 
-PATHs behind the log are wheels, archives and shared libraries that it is about. They are judged as 'compat check' does, and each diagnosis says whether that confirms it, contradicts it (the
-log is of another build, or of another environment), or can't tell; the fixes of a confirmed one were tried.
+PATHs after the log are the artifacts that it is about. They are checked as "compat check" does, and
+each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed diagnosis were
+verified.
 
-A log without such an error gives no diagnosis, and exit code 0 as well; 2 says that the log or a PATH could not be read.`,
+Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat explain -\n  compat explain --format text build.log dist/*.whl",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -45,32 +48,32 @@ A log without such an error gives no diagnosis, and exit code 0 as well; 2 says 
 		&f.platforms,
 		"platform",
 		nil,
-		"judge PATHs against this platform, that of the log (debian11, manylinux_2_28); may be repeated",
+		"check PATHs against this platform, on which the log was made; repeatable",
 	)
 	flags.StringArrayVar(
 		&f.with,
 		"with",
 		nil,
-		"a requirement that is installed beside PATHs (torch==2.7.0); may be repeated",
+		"also install this requirement (torch==2.7.0); repeatable",
 	)
 	flags.StringVar(
 		&f.config,
 		"config",
 		"",
-		"configuration file (default: "+config.Path+" where there is one)",
+		"configuration file (default: "+config.Path+", if it exists)",
 	)
 	flags.StringVar(
 		&f.index,
 		"index-url",
 		"",
-		"package index to look packages up in (default: PIP_INDEX_URL or UV_DEFAULT_INDEX; none is built in)",
+		"package index to use (default: PIP_INDEX_URL or UV_DEFAULT_INDEX)",
 	)
 	return c
 }
 
 func explain(ctx context.Context, env environment, f checkFlags, log string, paths []string) error {
 	if f.format != "json" && f.format != "text" {
-		return fmt.Errorf("--format %s is not known; use json or text", f.format)
+		return fmt.Errorf("unknown --format %s; use json or text", f.format)
 	}
 	var artifacts inputs
 	defer artifacts.close()
@@ -83,7 +86,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	if log != "-" {
 		file, err := os.Open(log)
 		if err != nil {
-			return fmt.Errorf("%w; give the path of a readable log, or - for standard input", err)
+			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
 		}
 		defer file.Close()
 		in = file
@@ -94,7 +97,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	}
 	var report *analyzer.Report
 	if len(paths) > 0 {
-		if report, err = held(ctx, env, f, &result, artifacts.list); err != nil {
+		if report, err = compareWithLog(ctx, env, f, &result, artifacts.list); err != nil {
 			return err
 		}
 	}
@@ -109,15 +112,15 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		return exit{
 			code: exitUsage,
 			err: errors.New(
-				"nothing to judge was found in the PATHs; give wheels, archives or shared libraries",
+				"the PATHs contain no shared library; give wheels, archives or shared libraries",
 			),
 		}
 	}
 	return nil
 }
 
-// held holds the diagnoses against the artifacts.
-func held(
+// compareWithLog checks the artifacts and reports in each diagnosis whether they confirm it.
+func compareWithLog(
 	ctx context.Context,
 	env environment,
 	f checkFlags,
@@ -130,7 +133,7 @@ func held(
 	}
 	if broken != nil {
 		return nil, fmt.Errorf(
-			"%s: %s; correct the configuration",
+			"%s: %s; fix the configuration",
 			broken.Unread[0].Path,
 			broken.Unread[0].Reason,
 		)
@@ -144,8 +147,7 @@ func held(
 	return report, nil
 }
 
-// explainJSON writes a result as the contract has it; limit is there only when the log was not read
-// to its end.
+// explainJSON writes the diagnoses as JSON, with limit if the log was not read to its end.
 func explainJSON(w io.Writer, r buildlog.Result) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
@@ -160,19 +162,28 @@ func explainJSON(w io.Writer, r buildlog.Result) error {
 	}{diagnoses, r.Limit})
 }
 
+// count returns a number with its noun, as "1 line" or "2 lines".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// explainText writes the diagnoses for a terminal.
 func explainText(w io.Writer, r buildlog.Result) error {
 	var b strings.Builder
 	if len(r.Diagnoses) == 0 {
 		fmt.Fprintf(
 			&b,
-			"%d lines, and no error of a linker or loader that compat knows.\n",
-			r.Lines,
+			"No known linker or loader error in %s.\n",
+			count(r.Lines, "line"),
 		)
 	}
 	for _, d := range r.Diagnoses {
 		fmt.Fprintf(&b, "line %d: %s\n  %s", d.Line, mdsafe.Visible(d.Message), d.Class)
 		if d.Cause != buildlog.CauseUnknown {
-			fmt.Fprintf(&b, ", look at the %s", d.Cause)
+			fmt.Fprintf(&b, "; where to fix: the %s", d.Cause)
 		}
 		b.WriteString("\n")
 		if a := d.Analysis; a != nil {

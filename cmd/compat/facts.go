@@ -12,12 +12,12 @@ import (
 func newFactsCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "facts FILE",
-		Short: "Print what one ELF file says of itself, as JSON (docs/facts.schema.json)",
+		Short: "Print the contents of one ELF file as JSON (docs/facts.schema.json)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
-				return fmt.Errorf("%w; give the path of a readable ELF file", err)
+				return fmt.Errorf("%w; give a readable ELF file", err)
 			}
 			defer f.Close()
 			info, err := f.Stat()
@@ -25,7 +25,7 @@ func newFactsCommand(env environment) *cobra.Command {
 				return err
 			}
 			if !info.Mode().IsRegular() {
-				return fmt.Errorf("%s is no regular file; give the path of an ELF file", args[0])
+				return fmt.Errorf("%s is not a regular file; give an ELF file", args[0])
 			}
 			o, err := elfobj.Read(f, info.Size())
 			if err != nil {

@@ -19,16 +19,15 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// beside are the folders of a check that lie on this machine, or below its --root: those of
-// LD_LIBRARY_PATH and a conda environment.
-type beside struct {
+// folders reads the folders of --library-path and --conda-prefix, on this machine or in --root.
+type folders struct {
 	root *lddRoot
-	// the root is this machine's "/", so that a relative path is one of the working folder
+	// the root is this machine's "/", so relative paths start at the working directory
 	own bool
 }
 
-// besides puts what --library-path and --conda-prefix name into the options.
-func besides(f checkFlags, o *analyzer.Options) error {
+// addFolders adds the folders of --library-path and --conda-prefix to the options.
+func addFolders(f checkFlags, o *analyzer.Options) error {
 	if len(f.libraryPath) == 0 && f.conda == "" {
 		return nil
 	}
@@ -40,7 +39,7 @@ func besides(f checkFlags, o *analyzer.Options) error {
 	if err != nil {
 		return fmt.Errorf("--root: %w; give the folder of an unpacked image", err)
 	}
-	b := beside{root, own}
+	b := folders{root, own}
 	for _, list := range f.libraryPath {
 		// as ld.so splits it
 		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) {
@@ -65,8 +64,8 @@ func besides(f checkFlags, o *analyzer.Options) error {
 	return nil
 }
 
-// folder is the absolute path of a folder in the root.
-func (b beside) folder(dir string) (string, error) {
+// folder returns the absolute path of a folder in the root.
+func (b folders) folder(dir string) (string, error) {
 	at := dir
 	if b.own {
 		var err error
@@ -76,7 +75,7 @@ func (b beside) folder(dir string) (string, error) {
 	}
 	at = path.Clean("/" + filepath.ToSlash(at))
 	if !b.root.Folder(at) {
-		return "", fmt.Errorf("%s is no folder; give one with libraries in it", dir)
+		return "", fmt.Errorf("%s is not a folder; give a folder with libraries", dir)
 	}
 	return at, nil
 }
@@ -84,10 +83,10 @@ func (b beside) folder(dir string) (string, error) {
 // installed matches the name of a file in conda-meta: a package, its version and its build.
 var installed = lazyregexp.New(`^(.+)-([^-]+)-[^-]+\.json$`)
 
-const maxCondaMeta = 64 << 20 // of one package; the longest lists have some 60,000 files, 20 MB
+const maxCondaMeta = 64 << 20 // bytes; the longest lists have some 60,000 files, 20 MB
 
-// conda reads a conda environment: its Python and where that searches.
-func (b beside) conda(dir string) (*analyzer.Conda, error) {
+// conda reads a conda environment: its Python, the library path of that, and the owners of files.
+func (b folders) conda(dir string) (*analyzer.Conda, error) {
 	at, err := b.folder(dir)
 	if err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func (b beside) conda(dir string) (*analyzer.Conda, error) {
 	entries, err := os.ReadDir(meta)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf(
-			"%s is no conda environment, because it has no folder conda-meta; give the folder that CONDA_PREFIX names",
+			"%s is not a conda environment: it has no conda-meta folder; give the value of CONDA_PREFIX",
 			dir,
 		)
 	}
@@ -139,8 +138,8 @@ func (b beside) conda(dir string) (*analyzer.Conda, error) {
 	return k, nil
 }
 
-// text is a file of the root; nil where there is none, or one that is too long.
-func (b beside) text(at string) []byte {
+// text returns the content of a file in the root; nil if it is missing or longer than maxCondaMeta.
+func (b folders) text(at string) []byte {
 	f, err := b.root.Open(at)
 	if err != nil {
 		return nil
@@ -156,8 +155,8 @@ func (b beside) text(at string) []byte {
 	return data
 }
 
-// below are the folders that a DT_RPATH of a program in bin names, as paths in the environment;
-// others are left out.
+// below returns the folders of the DT_RPATH of a program in bin, as paths in the environment.
+// Folders outside of the environment are left out.
 func below(rpath string) []string {
 	var out []string
 	for _, e := range strings.Split(rpath, ":") {
@@ -169,8 +168,8 @@ func below(rpath string) []string {
 	return out
 }
 
-// condaFiles says which package brought each library. A list that can't be read tells nothing: it
-// only names a file's owner.
+// condaFiles maps each library to the package that installed it. Lists that cannot be read are
+// ignored: they are only used to name the owner of a file.
 func condaFiles(meta string, packages map[string]string) map[string]string {
 	owners := map[string]string{}
 	for file, name := range packages {

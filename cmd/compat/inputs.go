@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxOpen  = 256     // of a folder's files at once; a process may usually have 1024
-	maxStdin = 8 << 30 // a temporary file; the largest wheels are below 4 GiB
+	maxOpen  = 256     // open files; the usual limit of a process is 1024
+	maxStdin = 8 << 30 // bytes; the largest wheels are below 4 GiB
 )
 
-// inputs opens what the user named: files as they are, of folders every file that may hold objects,
-// - for standard input.
+// inputs are the opened files of a command line: files, the files of folders that may contain
+// objects, and - for standard input.
 type inputs struct {
 	stdin  io.Reader
 	list   []analyzer.Input
@@ -33,7 +33,7 @@ func (in *inputs) close() {
 	}
 }
 
-// add opens a path, or what a pattern matches that the shell left alone. The error says what to do.
+// add opens a path, or all files that match it if it is a pattern that the shell did not expand.
 func (in *inputs) add(path string) error {
 	if path == "-" {
 		return in.standard()
@@ -44,7 +44,7 @@ func (in *inputs) add(path string) error {
 		found, _ := filepath.Glob(path) // a malformed pattern finds nothing
 		if len(found) == 0 {
 			return fmt.Errorf(
-				"%s: no such file; nothing was found that matches, so build the wheels first or correct the pattern",
+				"%s: no file matches; build the wheels first or correct the pattern",
 				path,
 			)
 		}
@@ -56,7 +56,7 @@ func (in *inputs) add(path string) error {
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf(
-			"%s: no such file or folder; give the path of a wheel, an archive, a shared library or a folder of them",
+			"%s: no such file or folder; give a wheel, an archive, a shared library or a folder",
 			path,
 		)
 	case err != nil:
@@ -65,21 +65,21 @@ func (in *inputs) add(path string) error {
 		return in.folder(path)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf(
-			"%s is no regular file; give the path of a wheel, an archive or a shared library",
+			"%s is not a regular file; give a wheel, an archive or a shared library",
 			path,
 		)
 	}
 	return in.open(path)
 }
 
-// standard keeps what comes on standard input in a temporary file without a name.
+// standard copies standard input to a temporary file without a name.
 func (in *inputs) standard() error {
 	if in.stdin == nil {
-		return errors.New("-: standard input was read already; name it once")
+		return errors.New("-: give standard input only once")
 	}
 	f, err := os.CreateTemp("", "compat-stdin-*")
 	if err != nil {
-		return fmt.Errorf("room for standard input (set TMPDIR to a folder with space): %w", err)
+		return fmt.Errorf("cannot store standard input: %w; set TMPDIR to a folder with more space", err)
 	}
 	in.opened = append(in.opened, f)
 	if err := os.Remove(f.Name()); err != nil {
@@ -92,7 +92,7 @@ func (in *inputs) standard() error {
 		return fmt.Errorf("reading standard input: %w", err)
 	case n > maxStdin:
 		return fmt.Errorf(
-			"standard input has more than the limit of %d GiB; give a file",
+			"standard input is longer than %d GiB; give a file instead",
 			maxStdin>>30,
 		)
 	}
@@ -115,14 +115,14 @@ func (in *inputs) folder(root string) error {
 	})
 	if err == nil && len(in.list) == before {
 		return fmt.Errorf(
-			"%s: there is no wheel, archive, shared library or program in this folder",
+			"%s: this folder contains no wheel, archive, shared library or program",
 			root,
 		)
 	}
 	return err
 }
 
-// program tells an ELF file that may be executed.
+// program reports whether a file is an executable ELF file.
 func program(path string, d fs.DirEntry) bool {
 	info, err := d.Info()
 	if err != nil || info.Mode()&0o111 == 0 {
@@ -159,8 +159,8 @@ func (in *inputs) open(path string) error {
 	return nil
 }
 
-// reopened reads a file that is opened for each read: of a folder with thousands of files not all
-// can be open.
+// reopened is the path of a file that is opened for each read, because thousands of files cannot be
+// open at once.
 type reopened string
 
 func (path reopened) ReadAt(p []byte, off int64) (int, error) {

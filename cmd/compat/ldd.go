@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,53 +26,59 @@ func newLddCommand(env environment) *cobra.Command {
 	var o lddOptions
 	c := &cobra.Command{
 		Use:   "ldd [flags] FILE...",
-		Short: "Say what the dynamic linker would do with a file, without running anything",
-		Long: `ldd says which libraries a program or shared library loads from where, and which libraries, versions and symbols are missing: what
-'ldd -r' says in a chroot of --root with LD_BIND_NOW set, for any architecture, from the files alone. Each FILE is a path inside the root,
-and may be relative to the current folder where no root is given.
+		Short: "Show what the dynamic linker would load, without running anything",
+		Long: `Show which libraries a program or shared library loads, and which libraries, versions and symbols
+are missing: the output of "ldd -r" in a chroot of --root with LD_BIND_NOW set. It works for any
+architecture and reads only the files. FILE is a path inside the root; without --root it may be
+relative to the working directory.
 
-With --open the program opens libraries once it has started, one after the other, as dlopen does: '--open /x/module.so' as Python opens an
-extension module (RTLD_NOW | RTLD_LOCAL), '--open global=libpython3.11.so.1.0' so that what comes later sees its symbols. Before the "=" stand
-global, lazy, deepbind or noload, joined by commas. A library that is opened sees the program's own libraries, what is global, and what it needs.
+--open simulates dlopen calls after the program has started, in the given order. "--open
+/x/module.so" opens a module as Python does (RTLD_NOW | RTLD_LOCAL). "--open
+global=libpython3.11.so.1.0" makes its symbols available to libraries opened later. The modes before
+"=" are global, lazy, deepbind and noload, separated by commas.
 
-Exit code 0, also where something is missing (as ldd), 1 where the loader itself gives up, 2 for wrong usage.`,
-		Args: cobra.MinimumNArgs(1),
+Exit code: 0 also if something is missing (as ldd), 1 if the loader itself would fail, 2 wrong usage.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("give at least one FILE; see 'compat ldd --help'")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, files []string) error { return ldd(env.Out, files, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.root, "root", "/", "folder that counts as /: an unpacked image or a chroot")
+	f.StringVar(&o.root, "root", "/", "folder to use as /: an unpacked image or a chroot")
 	f.StringArrayVar(
 		&o.preload,
 		"preload",
 		nil,
-		"object to load before all others, as LD_PRELOAD; repeat for several",
+		"object to load before all others, as LD_PRELOAD; repeatable",
 	)
 	f.StringArrayVar(
 		&o.open,
 		"open",
 		nil,
-		"library that the program opens with dlopen, as [MODE=]NAME; repeat in the order of opening",
+		"library that the program opens with dlopen, as [MODE=]NAME; repeatable, in order",
 	)
 	f.StringVar(
 		&o.libraryPath,
 		"library-path",
 		"",
-		"folders that are searched first, as LD_LIBRARY_PATH",
+		"folders to search first, as LD_LIBRARY_PATH",
 	)
-	f.StringVar(&o.format, "format", "text", "text or json: one document for each FILE")
-	f.BoolVar(&o.tree, "tree", false, "show who needs what as a tree")
-	f.StringVar(&o.why, "why", "", "show who refers to this symbol and who provides it")
+	f.StringVar(&o.format, "format", "text", "text or json (one document for each FILE)")
+	f.BoolVar(&o.tree, "tree", false, "show the libraries as a tree")
+	f.StringVar(&o.why, "why", "", "show which objects use this symbol and which provide it")
 	return c
 }
 
-// lddMemory is how much memory is used before the collector runs: what the linker keeps of a root,
-// and as much again for answers. Without it a fifth of the time of one file went into collecting
-// next to nothing.
+// lddMemory is how many bytes are used before the garbage collector runs: the linker's cache of a
+// root, and as much again for answers. Collecting earlier took a fifth of the time of one file.
 const lddMemory = 192 << 20
 
 func ldd(out io.Writer, files []string, o lddOptions) error {
 	if o.format != "text" && o.format != "json" {
-		return exit{exitUsage, fmt.Errorf("--format %s: there is text and json", o.format)}
+		return exit{exitUsage, fmt.Errorf("unknown --format %s; use text or json", o.format)}
 	}
 	root, err := openRoot(o.root)
 	if err != nil {
@@ -86,7 +93,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	enc.SetEscapeHTML(false)
 	gaveUp := false
 	for i, file := range files {
-		asked, err := inRoot(o.root, file)
+		path, err := inRoot(o.root, file)
 		if err != nil {
 			return err
 		}
@@ -94,10 +101,10 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		var opened []opening
 		why := linker.Why
 		if len(o.open) == 0 {
-			a = linker.Resolve(asked, settings)
+			a = linker.Resolve(path, settings)
 		} else {
 			var p *dynlink.Process
-			p, a = linker.Start(asked, settings)
+			p, a = linker.Start(path, settings)
 			why = p.Why
 			if opened, err = openAll(p, o); err != nil {
 				return err
@@ -122,7 +129,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 			writeWhy(w, o.why, why(o.why))
 			continue
 		}
-		writeObjects(w, asked, a, o.tree)
+		writeObjects(w, path, a, o.tree)
 		writeOpened(w, opened)
 	}
 	if err := w.Flush(); err != nil {
@@ -134,8 +141,8 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	return nil
 }
 
-// inRoot is the path of a file in the root: this machine's own root has a current folder, another
-// one has none.
+// inRoot returns the path of a file in the root. Relative paths start at the working directory if
+// the root is "/", else at the root.
 func inRoot(root, file string) (string, error) {
 	if root == "/" {
 		path, err := filepath.Abs(file)
@@ -147,10 +154,10 @@ func inRoot(root, file string) (string, error) {
 	if path := filepath.ToSlash(file); strings.Contains(path, "/") {
 		return path, nil
 	}
-	return "./" + file, nil // a file, not the name of a library: as ldd does
+	return "./" + file, nil // as ldd: a name without "/" is a file, not a library to search
 }
 
-// writeMissing prints what stands in the way, worst first.
+// writeMissing prints what is missing, in the order of severity.
 func writeMissing(w io.Writer, a *dynlink.Answer) {
 	if a.Error != "" {
 		fmt.Fprintf(w, "error: %s\n", shown(a.Error))
@@ -179,7 +186,8 @@ func writeMissing(w io.Writer, a *dynlink.Answer) {
 	}
 }
 
-// writeObjects prints what is loaded: in the order of loading, or as a tree each object below the one that needed it first.
+// writeObjects prints the loaded objects in load order, or as a tree in which each object is below
+// the first that needs it.
 func writeObjects(w io.Writer, root string, a *dynlink.Answer, tree bool) {
 	type entry struct{ path, text string }
 	below := map[string][]entry{}
@@ -201,7 +209,7 @@ func writeObjects(w io.Writer, root string, a *dynlink.Answer, tree bool) {
 	var walk func(of string, depth int)
 	walk = func(of string, depth int) {
 		children := below[of]
-		delete(below, of) // two files may print as the same path: nothing is shown twice
+		delete(below, of) // two files can have the same printed path; show them once
 		for _, c := range children {
 			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", depth), c.text)
 			if c.path != "" {
@@ -210,12 +218,12 @@ func writeObjects(w io.Writer, root string, a *dynlink.Answer, tree bool) {
 		}
 	}
 	walk(root, 1)
-	walk("", 1) // preloads, which nobody needs
+	walk("", 1) // preloads, which no object needs
 }
 
 func writeWhy(w io.Writer, symbol string, reasons []dynlink.Reason) {
 	if len(reasons) == 0 {
-		fmt.Fprintf(w, "%s: no object of this load refers to it\n", shown(symbol))
+		fmt.Fprintf(w, "%s: no loaded object uses it\n", shown(symbol))
 	}
 	for _, r := range reasons {
 		name := symbol
@@ -226,7 +234,7 @@ func writeWhy(w io.Writer, symbol string, reasons []dynlink.Reason) {
 		case r.Provider != "":
 			fmt.Fprintf(
 				w,
-				"%s refers to %s\n\tprovided by %s\n\tloaded as %s\n",
+				"%s uses %s\n\tprovided by %s\n\tloaded as %s\n",
 				shown(r.Object),
 				shown(name),
 				shown(r.Provider),
@@ -235,17 +243,18 @@ func writeWhy(w io.Writer, symbol string, reasons []dynlink.Reason) {
 		case r.Weak:
 			fmt.Fprintf(
 				w,
-				"%s refers weakly to %s\n\tprovided by nobody, which is no error\n",
+				"%s uses %s (weak)\n\tno object provides it, which is not an error\n",
 				shown(r.Object),
 				shown(name),
 			)
 		default:
-			fmt.Fprintf(w, "%s refers to %s\n\tprovided by nobody\n", shown(r.Object), shown(name))
+			fmt.Fprintf(w, "%s uses %s\n\tno object provides it\n", shown(r.Object), shown(name))
 		}
 	}
 }
 
-// shown makes a name of a file safe to print: bytes that are no text become \xNN, as in the loader's output where a terminal can't show it.
+// shown escapes a file name for a terminal: bytes that are not printable ASCII become \xNN, as in
+// the loader's own output.
 func shown(s string) string {
 	clean := true
 	for i := 0; i < len(s); i++ {
@@ -260,7 +269,7 @@ func shown(s string) string {
 	return escape(s, true)
 }
 
-// escape writes bytes that are not UTF-8 as \xNN, and control characters too where a person reads it.
+// escape writes bytes that are not UTF-8 as \xNN, and with control also control characters.
 func escape(s string, control bool) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -276,7 +285,7 @@ func escape(s string, control bool) string {
 	return b.String()
 }
 
-// printable makes the strings of a document UTF-8, which JSON asks for and file names need not be.
+// printable makes the strings of a document UTF-8: JSON requires it, and file names may be any bytes.
 func printable(a *dynlink.Answer) *dynlink.Answer {
 	text := func(s *string) {
 		for i := 0; i < len(*s); i++ {

@@ -14,7 +14,7 @@ type lddDocument struct {
 	Opened []opening `json:"opened,omitempty"` // for each --open
 }
 
-// opening is what dlopen makes of one library.
+// opening is the result of dlopen for one library.
 type opening struct {
 	Library string `json:"library"` // as given
 	*dynlink.Answer
@@ -56,7 +56,7 @@ func openMode(arg string) (name string, how dynlink.Mode, err error) {
 			how.NoLoad = true
 		default:
 			return "", how, fmt.Errorf(
-				"--open %s: there is no mode %q; there is global, lazy, deepbind and noload, and ./%s for a file of that name",
+				"--open %s: unknown mode %q; use global, lazy, deepbind or noload, or ./%s for a file name",
 				arg,
 				w,
 				arg,
@@ -76,7 +76,7 @@ func writeOpened(w io.Writer, opened []opening) {
 	}
 }
 
-// found is a library that was loaded, as ldd prints it.
+// found returns the line that ldd prints for a loaded library.
 func found(l dynlink.LoadedObject) string {
 	if l.Name == l.Path {
 		return shown(l.Path)

@@ -13,14 +13,14 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 )
 
-// lddRoot is a folder of this machine that counts as "/". Links are followed inside it, absolute
-// ones too, so no path leads out.
+// lddRoot is a folder of this machine that is used as "/". Symbolic links, absolute ones too, are
+// resolved inside it, so no path leads out of it.
 type lddRoot struct {
 	dir     string           // real path, without a "/" at its end
-	folders map[string]place // path in the root as asked -> real folder
+	folders map[string]place // requested path in the root -> real folder
 }
 
-// place is a resolved folder, or why there is none.
+// place is a resolved folder, or the error of resolving it.
 type place struct {
 	real string // in the root, "" is the root itself
 	err  error
@@ -39,7 +39,7 @@ func openRoot(dir string) (*lddRoot, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder", dir)
+		return nil, fmt.Errorf("%s is not a folder", dir)
 	}
 	return &lddRoot{dir: strings.TrimSuffix(real, "/"), folders: map[string]place{}}, nil
 }
@@ -47,7 +47,7 @@ func openRoot(dir string) (*lddRoot, error) {
 // maxLinks is the kernel's own limit (MAXSYMLINKS).
 const maxLinks = 40
 
-// resolve gives the real path of a path in the root, like the kernel in a chroot.
+// resolve returns the real path of a path in the root, as the kernel does in a chroot.
 func (r *lddRoot) resolve(path string, links int) (string, error) {
 	folder, name := filepath.Split(path)
 	for name == "" && len(folder) > 1 { // a "/" at the end
@@ -103,8 +103,8 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	if err != nil {
 		return nil, notThere(err)
 	}
-	// A pipe would wait for its other end. Plain calls, because os.File makes ready to wait for
-	// each file, which costs more than reading it.
+	// O_NONBLOCK: opening a pipe would wait for its other end. Plain system calls, because os.File
+	// registers each file with the poller, which costs more than reading it.
 	fd, err := syscall.Open(r.dir+real, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, notThere(&fs.PathError{Op: "open", Path: path, Err: err})
@@ -121,7 +121,7 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	return f, nil
 }
 
-// notThere makes one error of the kernel's three for a path at which nothing is.
+// notThere maps the kernel's three errors for a missing path to fs.ErrNotExist.
 func notThere(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
@@ -177,5 +177,5 @@ func (f *lddFile) ID() dynlink.FileID {
 	return dynlink.FileID{
 		Device: uint64(f.stat.Dev),
 		Inode:  f.stat.Ino,
-	} //nolint:unconvert // of another width on other systems
+	} //nolint:unconvert // its width differs between systems
 }

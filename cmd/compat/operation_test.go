@@ -267,7 +267,7 @@ func TestReadinessLooksAtTheClock(t *testing.T) {
 	}
 	m.SetTime(time.Now().Add(2 * time.Minute))
 	if err := ready.Ping(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "clock differs from the one of Redis by -") {
+		!strings.Contains(err.Error(), "clock differs from that of Redis by -") {
 		t.Errorf("with another clock: %v", err)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// packageSource is where a check looks packages up.
+// packageSource is the source of package facts for a check.
 type packageSource struct {
 	Source  packages.Source
-	names   []string // hosts of the indexes; none: the embedded history alone
+	names   []string // hosts of the indexes; empty: only the built-in history
 	indexes index.Several
 }
 
-// openPackages is the package indexes that url, or else pip and uv, name, before which stands the
-// embedded history unless noHistory; or the history alone.
+// openPackages opens the package indexes of url, else those that pip and uv are configured for. The
+// built-in history comes first, unless noHistory is set. Without an index only the history is used.
 func openPackages(env environment, url string, noHistory bool) (*packageSource, error) {
 	found, err := index.Find(url, env.Getenv)
 	if err != nil {
@@ -30,7 +30,7 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	switch {
 	case len(found.URLs) == 0 && noHistory:
 		return nil, errors.New(
-			"--no-history leaves nobody to ask about packages; name a package index with --index-url or PIP_INDEX_URL",
+			"--no-history needs a package index; give --index-url or set PIP_INDEX_URL",
 		)
 	case len(found.URLs) == 0:
 		return p, nil
@@ -61,8 +61,8 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	return p, nil
 }
 
-// diskCache is a cache of that name in COMPAT_DATA, else in the user's cache folder. nil where
-// there is no such place.
+// diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil if
+// neither exists.
 func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	dir, _ := env.Getenv("COMPAT_DATA")
 	if dir == "" {
@@ -89,10 +89,10 @@ func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	return d
 }
 
-// cost is a line for --verbose.
+// cost summarizes the requests to package indexes, for --verbose.
 func (p *packageSource) cost() string {
 	if len(p.names) == 0 {
-		return "packages: the built-in history answered, nothing was asked over the network"
+		return "packages: built-in history only, no network requests"
 	}
-	return fmt.Sprintf("packages: %s of %v", p.indexes.Cost(), p.names)
+	return fmt.Sprintf("packages: %s from %v", p.indexes.Cost(), p.names)
 }

@@ -19,10 +19,11 @@ import (
 func newQueueCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queue",
-		Short: "Look into the queue of the GitHub App",
-		Long: `Look into the queue of the GitHub App, and put right what is stuck in it.
+		Short: "Inspect and repair the queue of the GitHub App",
+		Long: `Inspect the queue of the GitHub App, retry jobs and drop jobs.
 
-The queue is the one in Redis that REDIS_URL names, else the embedded one in the folder COMPAT_DATA (./compat-data). The embedded one has one user at a time: stop 'compat serve' first.`,
+The queue is in the Redis of REDIS_URL, else in the folder COMPAT_DATA (./compat-data). Only one
+process can open the queue in a folder: stop "compat serve" first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -32,15 +33,15 @@ The queue is the one in Redis that REDIS_URL names, else the embedded one in the
 		newQueueChangeCommand(
 			env,
 			"retry",
-			"Let a dead or delayed job run now",
-			"waits",
+			"Run a dead or delayed job now",
+			"will run",
 			(*queue.Queue).RetryDead,
 		),
 		newQueueChangeCommand(
 			env,
 			"drop",
-			"Forget a job, whatever its state",
-			"is dropped",
+			"Remove a job in any state",
+			"removed",
 			(*queue.Queue).Drop,
 		),
 	)
@@ -53,13 +54,13 @@ func newQueueListCommand(env environment) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "ls",
-		Short: "List the jobs: waiting, running, delayed, dead; each the oldest first",
+		Short: "List the waiting, running, delayed and dead jobs, oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f := queue.Filter{State: queue.State(state), Installation: installation}
 			if state != "" && !strings.Contains(" waiting running delayed dead ", " "+state+" ") {
 				return fmt.Errorf(
-					"--state %s is not known; use waiting, running, delayed or dead",
+					"unknown --state %s; use waiting, running, delayed or dead",
 					state,
 				)
 			}
@@ -80,7 +81,7 @@ func newQueueListCommand(env environment) *cobra.Command {
 			)
 		},
 	}
-	c.Flags().StringVar(&state, "state", "", "only jobs that are waiting, running, delayed or dead")
+	c.Flags().StringVar(&state, "state", "", "only jobs in this state: waiting, running, delayed or dead")
 	c.Flags().Int64Var(&installation, "installation", 0, "only jobs of this installation")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -135,21 +136,21 @@ func newQueueChangeCommand(
 
 func oneKey(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s takes one KEY; 'compat queue ls' lists them", c.CommandPath())
+		return fmt.Errorf("%s: give one KEY; 'compat queue ls' lists the jobs", c.CommandPath())
 	}
 	return nil
 }
 
-// explainKey says what to do about a key that is not there.
+// explainKey adds what to do about an unknown key.
 func explainKey(err error) error {
 	if errors.Is(err, queue.ErrNotFound) {
-		return fmt.Errorf("%w; 'compat queue ls' lists them", err)
+		return fmt.Errorf("%w; 'compat queue ls' lists the jobs", err)
 	}
 	return err
 }
 
-// withQueue opens the queue that serve would use, and calls f. The embedded one is only looked at
-// when look is set.
+// withQueue opens the queue that serve would use and calls f. With look, an embedded queue is opened
+// read-only.
 func withQueue(
 	ctx context.Context,
 	env environment,
@@ -164,16 +165,16 @@ func withQueue(
 	q, err := queue.Open(ctx, queue.Options{URL: url, Dir: dir, ReadOnly: look && url == ""})
 	if errors.Is(err, queue.ErrLocked) {
 		return fmt.Errorf(
-			"'compat serve' runs on this queue, and an embedded queue has one user at a time; stop it first, or run both with REDIS_URL: %w",
+			"the embedded queue is in use by 'compat serve'; stop it first, or use REDIS_URL for both: %w",
 			err,
 		)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := q.Stats(ctx); err != nil { // it may be full: one looks all the same, and drops
+	if _, err := q.Stats(ctx); err != nil { // not Ping: a full Redis can still be read and emptied
 		return errors.Join(
-			fmt.Errorf("the Redis that REDIS_URL names does not answer: %w", err),
+			fmt.Errorf("the Redis of REDIS_URL does not answer: %w", err),
 			q.Close(),
 		)
 	}
@@ -214,8 +215,8 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 	return w.Flush()
 }
 
-// plain shows text that may come from outside on one line of a terminal: what isn't printable as
-// its code.
+// plain returns text from outside for one line of a terminal; characters that are not printable are
+// escaped.
 func plain(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s

@@ -137,7 +137,7 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 		e.Reason != "waits for CI" {
 		t.Errorf("show: %+v %v", e, err)
 	}
-	if out := do("retry", "pull/1/3"); out != "pull/1/3 waits\n" {
+	if out := do("retry", "pull/1/3"); out != "pull/1/3 will run\n" {
 		t.Errorf("retry: %q", out)
 	}
 	do("drop", "pull/1/4")
@@ -150,7 +150,7 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 	}
 	for _, test := range []struct{ args, want string }{
 		{"ls --state asleep", "use waiting"},
-		{"show", "takes one KEY"},
+		{"show", "give one KEY"},
 		{"show pull/1/2", "queue ls"},
 		{"drop pull/1/2", "queue ls"},
 		{"retry pull/1/3", "waits or runs already"},

@@ -14,10 +14,11 @@ import (
 const (
 	exitOK           = 0
 	exitIncompatible = 1
-	exitUsage        = 2 // wrong usage, or what should have been judged could not be
+	exitInterrupted  = 130 // as a shell reports SIGINT
+	exitUsage        = 2   // wrong usage, or an artifact could not be checked
 )
 
-// environment is what the process was given.
+// environment is the surroundings of the process: variables and standard streams.
 type environment struct {
 	Getenv func(name string) (value string, set bool)
 	In     io.Reader
@@ -25,7 +26,7 @@ type environment struct {
 	Err    io.Writer
 }
 
-// exit ends the program with a code. A nil error means that everything was said already.
+// exit ends the program with a code. A nil error prints nothing.
 type exit struct {
 	code int
 	err  error
@@ -40,7 +41,7 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// run is the whole program; its result is the exit code.
+// run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	root := newRootCommand(env)
 	root.SetArgs(args)
@@ -53,6 +54,9 @@ func run(ctx context.Context, args []string, env environment) int {
 	if errors.As(err, &e) {
 		code = e.code
 	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return exitInterrupted // the user knows
+	}
 	if text := err.Error(); text != "" {
 		fmt.Fprintln(env.Err, "compat: "+text)
 	}
@@ -63,19 +67,24 @@ func newRootCommand(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "compat",
 		Short: "Review binary artifacts for dependency compatibility",
-		Long: `compat says which symbol of a wheel or shared library will not resolve where, why, and what to change.
+		Long: `compat reports which symbols of a wheel or shared library will not resolve, on which platform, why,
+and what to change.
 
-At a desk or in CI:   compat check dist/*.whl
-As a GitHub App:      compat setup, then compat serve
-To see what it says:  compat demo`,
+Locally or in CI:  compat check dist/*.whl
+As a GitHub App:   compat setup, then compat serve
+To see examples:   compat demo`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("there is no command %q; see 'compat --help'", args[0])
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
+				return fmt.Errorf("unknown command %q; did you mean %q?", args[0], similar[0])
+			}
+			return fmt.Errorf("unknown command %q; see 'compat --help'", args[0])
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
@@ -99,8 +108,8 @@ To see what it says:  compat demo`,
 	return root
 }
 
-// version is the module's version where the binary was installed by go install or built from a tag,
-// else the commit.
+// version returns the module's version for a binary built by go install or from a tag, else the
+// commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -28,7 +28,7 @@ func newRulesCommand(env environment) *cobra.Command {
 					return err
 				}
 			}
-			return fmt.Errorf("no rule is called %q; 'compat rules' lists them", args[0])
+			return fmt.Errorf("unknown rule %q; 'compat rules' lists all rules", args[0])
 		},
 	}
 }
@@ -41,7 +41,7 @@ func listRules(env environment) error {
 	return w.Flush()
 }
 
-// ruleText is a rule's documentation for a terminal.
+// ruleText returns the documentation of a rule for a terminal.
 func ruleText(r *analyzer.Rule) string {
 	return fmt.Sprintf(
 		"%s (%s)\n%s\n\n%s\n\nReferences:\n  %s\n",

@@ -29,8 +29,8 @@ import (
 	"github.com/compat-app/compat/webhook"
 )
 
-// stopWithin is how long requests under way may take once the service stops; deliveries are
-// answered in milliseconds.
+// stopWithin is how long open requests may take after the service was asked to stop; deliveries are
+// answered within milliseconds.
 const stopWithin = 5 * time.Second
 
 func newServeCommand(env environment) *cobra.Command {
@@ -38,29 +38,30 @@ func newServeCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the GitHub App",
-		Long: `Run the GitHub App: take webhooks in, judge the artifacts of pull requests, merge groups, releases and deployments, and post what was found.
+		Long: `Run the GitHub App: receive webhooks, check the artifacts of pull requests, merge groups, releases
+and deployments, and report the results on GitHub.
 
-It is configured by the environment: APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH and WEBHOOK_SECRET are needed; GITHUB_API_URL, REDIS_URL (empty: an embedded queue),
-COMPAT_DATA, COMPAT_WORKERS, COMPAT_PUBLIC_URL, COMPAT_LEASE, COMPAT_WAIT, LOG_LEVEL, PIP_INDEX_URL and PORT have defaults.
+It is configured by environment variables. Required are APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH, and
+WEBHOOK_SECRET. docs/config.md lists all of them with their defaults.
 
-While no App is configured (neither APP_ID nor a private key is set) and COMPAT_PUBLIC_URL says where the service is reached, it shows the page /setup there, which makes the App
-as 'compat setup' does; the link is printed, the secrets are kept in COMPAT_DATA, and it ends then.`,
+If neither APP_ID nor a private key is set and COMPAT_PUBLIC_URL is, the service serves the page
+/setup there, which creates the App as "compat setup" does. It prints the link, writes the secrets
+to COMPAT_DATA, and then exits.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, addr, nil) },
 	}
 	c.Flags().
-		StringVar(&addr, "addr", "", "address to listen on, as :8080 (default: the port of PORT, or :8080)")
+		StringVar(&addr, "addr", "", "address to listen on (default: PORT, or :8080)")
 	return c
 }
 
-// priorities are those of the kinds of jobs: with a release and a deployment somebody waits who
-// can't go on without the answer.
+// priorities are those of the job kinds: a release or a deployment is blocked until it is answered.
 func priorities() map[string]queue.Priority {
 	return map[string]queue.Priority{"release": queue.Urgent, "deployment": queue.Urgent}
 }
 
-// serve runs the App until ctx ends, on a listener of its own at addr ("" as PORT says) or on the
-// one it is given.
+// serve runs the App until ctx ends. It listens on listener, or if that is nil on addr ("": the
+// value of PORT).
 func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
 	if first, err := config.BeforeApp(env.Getenv); err != nil || first != nil {
 		if err != nil {
@@ -111,20 +112,20 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	}
 	defer func() {
 		if err := jobs.Close(); err != nil {
-			log.Warn("the queue did not close well", "error", err)
+			log.Warn("closing the queue failed", "error", err)
 		}
 	}()
 	if jobs.Embedded() {
 		log.Info(
-			"the queue is embedded: one process, jobs are kept in COMPAT_DATA; set REDIS_URL to run several",
+			"embedded queue: one process only, jobs are stored in COMPAT_DATA; set REDIS_URL to run several",
 			"dir",
 			service.Data,
 		)
 	}
 	if err := fetcher.Clean(); err != nil {
-		log.Warn("old downloads could not be cleaned up", "error", err)
+		log.Warn("removing old downloads failed", "error", err)
 	}
-	var source packages.Source // nil: the embedded history
+	var source packages.Source // nil: the built-in history
 	if len(service.IndexURL) > 0 {
 		found, err := index.Find(string(service.IndexURL), env.Getenv)
 		if err != nil {
@@ -177,8 +178,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	return listen(ctx, listener, handler, w, log)
 }
 
-// listen serves and works until ctx ends, and stops both in an orderly way: no new deliveries, then
-// no more jobs.
+// listen serves requests and runs jobs until ctx ends. It then stops accepting deliveries first and
+// waits for running jobs.
 func listen(
 	ctx context.Context,
 	listener net.Listener,
@@ -191,7 +192,7 @@ func listen(
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second, // GitHub gives up on a delivery after ten
+		ReadTimeout:       30 * time.Second, // GitHub ends a delivery after ten
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -200,7 +201,7 @@ func listen(
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(listener)
-		stop() // a listener that broke ends the workers too
+		stop() // when the listener fails, stop the workers too
 	}()
 	worked := make(chan error, 1)
 	go func() { worked <- w.Run(ctx) }()
@@ -210,7 +211,7 @@ func listen(
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if err := server.Shutdown(end); err != nil {
-		log.Warn("requests were cut off", "error", err)
+		log.Warn("open requests were ended", "error", err)
 	}
 	err := <-served
 	if errors.Is(err, http.ErrServerClosed) {

@@ -20,8 +20,7 @@ import (
 	"github.com/compat-app/compat/internal/setup"
 )
 
-// setupLife is how long the page waits for its one visitor: as long as GitHub keeps the code of a
-// new App.
+// setupLife is how long the page is served: as long as GitHub's code for a new App is valid.
 const setupLife = time.Hour
 
 type setupFlags struct{ addr, org, url, github, out string }
@@ -30,14 +29,16 @@ func newSetupCommand(env environment) *cobra.Command {
 	var f setupFlags
 	c := &cobra.Command{
 		Use:   "setup",
-		Short: "Make the GitHub App: a page that asks GitHub for it and keeps its secrets",
-		Long: `Make the GitHub App, with a page on this machine that shows what the App asks for, hands that to GitHub, and writes the secrets of the new App into two files that only
-you can read: ` + setup.KeyFile + `, and ` + setup.SettingsFile + ` with what 'compat serve' needs in its environment.
+		Short: "Create the GitHub App and store its secrets",
+		Long: `Create the GitHub App. A page on this machine shows the permissions of the App and sends them to
+GitHub. The secrets of the new App are written to two files that only you can read:
+` + setup.KeyFile + `, and ` + setup.SettingsFile + ` with the environment of "compat serve".
 
-The page is reached from this machine only. From another one, log in with 'ssh -L 8090:127.0.0.1:8090 HOST' and run 'compat setup --addr 127.0.0.1:8090' there. Nothing that exists is overwritten,
-and while an App is configured (APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH is set) no other one is made.
+Only this machine can reach the page. To use the browser of another machine, log in with
+"ssh -L 8090:127.0.0.1:8090 HOST" and run "compat setup --addr 127.0.0.1:8090" there. Existing files
+are not overwritten. If APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH is set, no App is created.
 
-Exit code: 0 the App is there and its secrets are kept, 2 otherwise.`,
+Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 		Example: `  compat setup --url https://compat.example.com
   compat setup --url https://compat.example.com --org my-organization --out /etc/compat
   compat setup --url https://compat.example.com --github-url https://github.example.com`,
@@ -45,24 +46,24 @@ Exit code: 0 the App is there and its secrets are kept, 2 otherwise.`,
 		RunE: func(c *cobra.Command, _ []string) error { return makeApp(c.Context(), env, f) },
 	}
 	c.Flags().
-		StringVar(&f.addr, "addr", "127.0.0.1:0", "address of the page, on this machine (port 0: a free one)")
+		StringVar(&f.addr, "addr", "127.0.0.1:0", "address of the page on this machine (port 0: any free port)")
 	c.Flags().
-		StringVar(&f.org, "org", "", "organisation that the App is to belong to (default: your own account)")
+		StringVar(&f.org, "org", "", "organization that will own the App (default: your account)")
 	c.Flags().
-		StringVar(&f.url, "url", "", "address under which GitHub reaches the service (default: COMPAT_PUBLIC_URL)")
+		StringVar(&f.url, "url", "", "public address of the service (default: COMPAT_PUBLIC_URL)")
 	c.Flags().
-		StringVar(&f.github, "github-url", "", "root of GitHub's pages, for GitHub Enterprise Server (default: that of GITHUB_API_URL, or https://github.com)")
-	c.Flags().StringVar(&f.out, "out", ".", "folder for the two files; it has to be there")
+		StringVar(&f.github, "github-url", "", "address of GitHub Enterprise Server (default: from GITHUB_API_URL, or https://github.com)")
+	c.Flags().StringVar(&f.out, "out", ".", "existing folder for the two files")
 	return c
 }
 
-// makeApp serves the page until the App is there.
+// makeApp serves the page until the App was created.
 func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	get := func(name string) string { v, _ := env.Getenv(name); return v }
 	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH"} {
 		if get(name) != "" {
 			return fmt.Errorf(
-				"%s: is set, so there is an App already; unset it to make another one",
+				"%s is set, so an App is already configured; unset it to create another one",
 				name,
 			)
 		}
@@ -92,7 +93,7 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	ctx, stop := context.WithTimeoutCause(
 		ctx,
 		setupLife,
-		errors.New("nobody made the App within an hour; start compat setup again"),
+		errors.New("no App was created within an hour; start compat setup again"),
 	)
 	defer stop()
 	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir}
@@ -102,19 +103,19 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 		o,
 		&url.URL{Scheme: "http", Host: listener.Addr().String()},
 		listener,
-		"in a browser on this machine. It works once, for an hour",
+		"in a browser on this machine (valid once, for an hour)",
 		func(page http.Handler) http.Handler { return page },
 	)
 	if errors.Is(err, context.Canceled) {
 		return errors.New(
-			"stopped before there was an App; what GitHub shows of one under its settings can be deleted there",
+			"stopped before the App was created; if GitHub's settings list it, delete it there",
 		)
 	}
 	return err
 }
 
-// serveSetup is `compat serve` while no App is configured: the page where the service will be,
-// which ends when the App is there.
+// serveSetup is compat serve while no App is configured: it serves the setup page at the address of
+// the service until the App was created.
 func serveSetup(ctx context.Context, env environment, service *config.Service, addr string) error {
 	public, err := setup.ParsePublic("COMPAT_PUBLIC_URL", service.PublicURL.String())
 	if err != nil {
@@ -122,7 +123,7 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 	}
 	if public.Scheme != "https" {
 		return fmt.Errorf(
-			"COMPAT_PUBLIC_URL: %s is not https, and whoever listens on the way could take the App over while it is made; use https, or compat setup on this machine",
+			"COMPAT_PUBLIC_URL: %s is not https, so the secrets of the new App could be read in transit; use https, or run compat setup",
 			public,
 		)
 	}
@@ -148,7 +149,7 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 		setup.Options{Site: site, Public: public, Dir: dir},
 		public,
 		listener,
-		"in a browser. It works once",
+		"in a browser (valid once)",
 		unready,
 	)
 	if errors.Is(err, context.Canceled) {
@@ -157,7 +158,7 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 	return err
 }
 
-// unready is a service that has no App yet: alive, and not ready.
+// unready serves the page and the health endpoints of a service that has no App yet.
 func unready(page http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /setup", page)
@@ -171,7 +172,7 @@ func unready(page http.Handler) http.Handler {
 			w.Header().Set("Retry-After", "60")
 			http.Error(
 				w,
-				"no App is configured; the page /setup makes one, with the link that compat serve printed",
+				"no App is configured; create one with the link that compat serve printed",
 				http.StatusServiceUnavailable,
 			)
 		})
@@ -179,9 +180,9 @@ func unready(page http.Handler) http.Handler {
 	return mux
 }
 
-// offer serves the page below root until the App is there, and says what comes next. how ends the
-// sentence about the link; around is what is served with the page. It closes the listener. The
-// error is context.Canceled where ctx was.
+// offer serves the page below root until the App was created and prints the next steps. how ends
+// the sentence about the link; around adds other endpoints to the page. It closes the listener. The
+// error is context.Canceled if ctx was canceled.
 func offer(
 	ctx context.Context,
 	env environment,
@@ -228,7 +229,7 @@ func offer(
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if err := server.Shutdown(end); err != nil {
-		_ = server.Close() // somebody keeps a request open
+		_ = server.Close() // a client keeps a request open
 	}
 	<-served
 	if err != nil {
@@ -236,7 +237,7 @@ func offer(
 	}
 	fmt.Fprintf(
 		env.Out,
-		"The App %s is there, id %d. Its private key is in %s, its settings are in %s; only you can read them.\n",
+		"Created the App %s (id %d). Private key: %s. Settings: %s. Only you can read these files.\n",
 		made.Name,
 		made.ID,
 		made.Key,
@@ -248,15 +249,14 @@ func offer(
 	return nil
 }
 
-// registering exchanges codes at a GitHub.
+// registering returns the function that exchanges a code for the App at a GitHub.
 func registering(site setup.Site) func(context.Context, string) (*github.Registered, error) {
 	return func(ctx context.Context, code string) (*github.Registered, error) {
 		return github.Register(ctx, github.Options{API: site.API}, site.Web, code)
 	}
 }
 
-// listenHere listens on an address of this machine's own. What is on the page, and the code that
-// comes back to it, are nobody else's business.
+// listenHere listens on a loopback address: the page and the code that GitHub sends to it are secret.
 func listenHere(addr string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
@@ -264,7 +264,7 @@ func listenHere(addr string) (net.Listener, error) {
 	}
 	if !at.IP.IsLoopback() {
 		return nil, fmt.Errorf(
-			"--addr: %s can be reached by others; give an address of this machine's own, as 127.0.0.1:8090, and reach it from elsewhere through ssh -L",
+			"--addr: %s is reachable from other machines; use 127.0.0.1:8090, and ssh -L from elsewhere",
 			addr,
 		)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// terminal tells whether a stream is one that a person looks at.
+// terminal reports whether a stream is a terminal.
 func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// coloured tells whether text on a stream may carry colours: on a terminal, unless NO_COLOR is set
-// (no-color.org) or the terminal can't.
+// coloured reports whether text on a stream may have colours: on a terminal, unless NO_COLOR is set
+// (no-color.org) or TERM is dumb.
 func coloured(env environment, w io.Writer) bool {
 	no, _ := env.Getenv("NO_COLOR")
 	term, _ := env.Getenv("TERM")
@@ -26,13 +26,13 @@ func coloured(env environment, w io.Writer) bool {
 }
 
 const (
-	patience = time.Second            // before anything is shown: most checks are done by then
-	beat     = 200 * time.Millisecond // between two looks at what goes on
-	maxLine  = 76                     // of a terminal's 80 columns
+	progressDelay = time.Second            // most checks end before it
+	progressTick  = 200 * time.Millisecond // between two updates
+	maxLine       = 76                     // characters; a terminal has 80
 )
 
-// progress shows on a terminal what goes on, in one line that is wiped in the end. The zero value
-// shows nothing.
+// progress shows the current step of a check on a terminal, in one line that is erased at the end.
+// The zero value shows nothing.
 type progress struct {
 	out  io.Writer
 	mu   sync.Mutex
@@ -41,8 +41,8 @@ type progress struct {
 	over sync.WaitGroup
 }
 
-// watch begins to show progress where a person waits: not with --quiet, and not in CI.
-func watch(env environment, quiet bool) *progress {
+// startProgress shows progress on a terminal, but not with --quiet and not in CI.
+func startProgress(env environment, quiet bool) *progress {
 	ci, _ := env.Getenv("CI")
 	if quiet || ci != "" || !coloured(env, env.Err) {
 		return &progress{}
@@ -53,8 +53,8 @@ func watch(env environment, quiet bool) *progress {
 	return p
 }
 
-// say tells what goes on now.
-func (p *progress) say(text string) {
+// set replaces the current step.
+func (p *progress) set(text string) {
 	p.mu.Lock()
 	p.text = text
 	p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *progress) say(text string) {
 
 func (p *progress) show() {
 	defer p.over.Done()
-	wait := time.NewTimer(patience)
+	wait := time.NewTimer(progressDelay)
 	defer wait.Stop()
 	shown := ""
 	for {
@@ -73,7 +73,7 @@ func (p *progress) show() {
 			}
 			return
 		case <-wait.C:
-			wait.Reset(beat)
+			wait.Reset(progressTick)
 		}
 		p.mu.Lock()
 		text := p.text
@@ -85,7 +85,7 @@ func (p *progress) show() {
 	}
 }
 
-// line is a text in one line of a terminal: its end where it is too long, for that is where names
+// line returns a text that fits into one line of a terminal. A long text keeps its end, where paths
 // differ.
 func line(text string) string {
 	r := []rune(mdsafe.Visible(text))
@@ -95,7 +95,7 @@ func line(text string) string {
 	return string(r)
 }
 
-// stop wipes the line. It must be called before anything else is written.
+// stop erases the line. Call it before anything else is written.
 func (p *progress) stop() {
 	if p.done != nil {
 		close(p.done)

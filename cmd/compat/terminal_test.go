@@ -14,8 +14,8 @@ func TestNoTerminal(t *testing.T) {
 		Out:    &out,
 		Err:    &out,
 	}
-	p := watch(env, false)
-	p.say("reading")
+	p := startProgress(env, false)
+	p.set("reading")
 	p.stop()
 	if coloured(env, env.Out) || out.Len() > 0 {
 		t.Errorf("%q is written", out.String())

@@ -11,57 +11,57 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// again is what an earlier check of the same files with the same settings said, by the same
-// program. A key holds the SHA-256 of each file in whole (see digests): a zip's own checksums can
-// be forged. Only what the embedded history answered is kept, since what an index says may change
-// from one day to the next, and so may what lies in other folders.
-type again struct {
-	cache index.Cache // nil: nothing is kept
+// result is the cached output of a check. Its key contains the SHA-256 of every file (see digests;
+// the checksums in a zip can be forged), the settings, and the size and time of this program. Only
+// checks that use nothing but the built-in package history are cached: the content of an index or
+// of other folders may change at any time.
+type result struct {
+	cache index.Cache // nil: this check is not cached
 	key   string
 }
 
-// againFormat begins a key, againKept is how long an entry that nobody asks for holds.
+// resultFormat begins the key of a result; resultLife is how long an unused entry is kept.
 const (
-	againFormat = "compat/check/1"
-	againKept   = 30 * 24 * time.Hour
+	resultFormat = "compat/check/1"
+	resultLife   = 30 * 24 * time.Hour
 )
 
-// earlier finds the place of a check, and tells the analyzer the digests that this takes.
-func earlier(
+// cachedResult computes the key of a check. It sets the SHA-256 of the inputs on the way.
+func cachedResult(
 	ctx context.Context,
 	env environment,
 	f checkFlags,
 	o analyzer.Options,
 	failOn analyzer.Severity,
 	inputs ...[]analyzer.Input,
-) (again, error) {
+) (result, error) {
 	if f.noCache || !o.NoIndex || o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
-		return again{}, nil
+		return result{}, nil
 	}
-	// A write that fails loses a shortcut and no answer.
+	// A failed write only makes the next check slower.
 	log := slog.New(slog.DiscardHandler)
 	cache, known := diskCache(env, "checks", log), digests{diskCache(env, "digests", log), time.Now}
 	exe, err := os.Executable()
 	if err != nil || cache == nil || known.cache == nil {
-		return again{}, nil //nolint:nilerr // the check is made without the shortcut
+		return result{}, nil //nolint:nilerr // the check runs without the cache
 	}
 	program, err := os.Stat(exe)
 	if err != nil {
-		return again{}, nil //nolint:nilerr // likewise
+		return result{}, nil //nolint:nilerr // likewise
 	}
 	type file struct{ Name, SHA256 string }
 	files := make([][]file, len(inputs))
 	for i, list := range inputs {
 		for n := range list {
 			if list[n].SHA256, err = known.of(ctx, list[n]); err != nil {
-				return again{}, nil //nolint:nilerr // the analyzer says what can't be read
+				return result{}, nil //nolint:nilerr // the analyzer reports what it cannot read
 			}
 			files[i] = append(files[i], file{list[n].Name, list[n].SHA256})
 		}
 	}
 	key, err := json.Marshal(
 		[]any{
-			againFormat,
+			resultFormat,
 			version(),
 			program.Size(),
 			program.ModTime(),
@@ -73,11 +73,11 @@ func earlier(
 			coloured(env, env.Out),
 		},
 	)
-	return again{cache, string(key)}, err
+	return result{cache, string(key)}, err
 }
 
-// take gives what was printed, and the exit code.
-func (a again) take(ctx context.Context) (printed []byte, code int, ok bool) {
+// load returns the output and the exit code of the cached check, if there is one.
+func (a result) load(ctx context.Context) (printed []byte, code int, ok bool) {
 	if a.cache == nil {
 		return nil, 0, false
 	}
@@ -92,15 +92,16 @@ func (a again) take(ctx context.Context) (printed []byte, code int, ok bool) {
 	return body[1:], int(body[0]), true
 }
 
-// keep stores it.
-func (a again) keep(ctx context.Context, printed []byte, code int) {
+// store caches the output and the exit code.
+func (a result) store(ctx context.Context, printed []byte, code int) {
 	if a.cache == nil {
 		return
 	}
+	// A failed write only makes the next check slower.
 	_ = a.cache.Put(
 		ctx,
 		a.key,
 		sealed(append([]byte{byte(code)}, printed...)),
-		againKept,
-	) // it is only slower then
+		resultLife,
+	)
 }

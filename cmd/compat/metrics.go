@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// githubCalls is the transport to GitHub: it counts answers, and remembers what is left of the rate
-// limits.
+// githubCalls is the transport to GitHub. It counts responses and exports the remaining calls of the
+// rate limits.
 type githubCalls struct {
 	base  http.RoundTripper
 	api   string // host; downloads go to others
@@ -24,33 +24,34 @@ type githubCalls struct {
 	left map[window]int
 }
 
-// window is one installation's budget of one class until it is filled again. Whose it is no header
-// says, but hardly two begin in the same second; where two do, the smaller rest counts.
+// window is the rate limit of one installation and one class until it is reset. GitHub's headers do
+// not name the installation; of two windows that are reset in the same second, the one with fewer
+// remaining calls counts.
 type window struct {
 	class string
 	reset int64 // Unix seconds
 }
 
-// limitClasses are the budgets that the calls of compat come from (docs: rate limits for the REST
-// API, GraphQL).
+// limitClasses are the rate limits that compat's calls count against (GitHub's documentation, "Rate
+// limits for the REST API" and "GraphQL").
 var limitClasses = []string{"core", "graphql"}
 
 func newGithubCalls(r prometheus.Registerer, api string) *githubCalls {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 20
-	base.ResponseHeaderTimeout = 30 * time.Second // GitHub itself gives up after ten
+	base.ResponseHeaderTimeout = 30 * time.Second // GitHub ends its own requests after ten
 	g := &githubCalls{
 		base: base, api: api, left: map[window]int{},
 		calls: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_github_answers_total",
-				Help: "Answers of GitHub's API and of its storage, by status; \"none\" where the connection broke.",
+				Help: "Responses of GitHub's API and its storage by status; \"none\": the connection failed.",
 			},
 			[]string{"host", "code"},
 		),
 		desc: prometheus.NewDesc(
 			"compat_github_rate_limit_remaining",
-			"Calls that the installation with the fewest has left.",
+			"Remaining calls of the installation with the fewest.",
 			[]string{"class"},
 			nil,
 		),
@@ -96,7 +97,7 @@ func (g *githubCalls) note(h http.Header) {
 	}
 }
 
-// forget drops the windows that have ended.
+// forget removes the windows that have ended.
 func (g *githubCalls) forget(now time.Time) {
 	for w := range g.left {
 		if w.reset < now.Unix() {
@@ -126,10 +127,10 @@ func (g *githubCalls) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// countedCache counts what the package index is spared.
+// countedCache counts the hits and misses of the package index's cache.
 type countedCache struct {
 	index.Cache
-	asked *prometheus.CounterVec
+	lookups *prometheus.CounterVec
 }
 
 func newCountedCache(r prometheus.Registerer, c index.Cache) countedCache {
@@ -138,14 +139,14 @@ func newCountedCache(r prometheus.Registerer, c index.Cache) countedCache {
 		prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_index_cache_total",
-				Help: "Questions for the facts of a wheel, by whether they were known.",
+				Help: "Lookups of wheel facts in the cache.",
 			},
 			[]string{"result"},
 		),
 	}
-	k.asked.WithLabelValues("hit")
-	k.asked.WithLabelValues("miss")
-	r.MustRegister(k.asked)
+	k.lookups.WithLabelValues("hit")
+	k.lookups.WithLabelValues("miss")
+	r.MustRegister(k.lookups)
 	return k
 }
 
@@ -156,6 +157,6 @@ func (k countedCache) Get(ctx context.Context, key string) ([]byte, error) {
 	if value == nil {
 		result = "miss"
 	}
-	k.asked.WithLabelValues(result).Inc()
+	k.lookups.WithLabelValues(result).Inc()
 	return value, err
 }

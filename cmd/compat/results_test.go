@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checked runs compat check with a cache below home, and tells what it printed, its exit code, and
-// whether an earlier check was taken.
+// checked runs compat check with a cache below home, and returns what it printed, its exit code, and
+// whether the result came from the cache.
 func checked(t *testing.T, home string, args ...string) (printed string, code int, again bool) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -22,7 +22,7 @@ func checked(t *testing.T, home string, args ...string) (printed string, code in
 		environment{
 			Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs},
 	)
-	return out.String(), code, strings.Contains(errs.String(), "--no-cache judges anew")
+	return out.String(), code, strings.Contains(errs.String(), "use --no-cache to check again")
 }
 
 func TestTheSameFilesAgain(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTheSameFilesAgain(t *testing.T) {
 		}
 	}
 	same("the second check", true)
-	same("anew, as it was asked", false, "--no-cache")
+	same("without the cache", false, "--no-cache")
 	same("on another platform", false, "--platform", "manylinux_2_28")
 	same("on another platform again", true, "--platform", "manylinux_2_28")
 
@@ -79,7 +79,7 @@ func TestTheSameFilesAgain(t *testing.T) {
 		}
 	}
 	same("with a damaged entry", false)
-	same("after it was written again", true)
+	same("after it was stored again", true)
 
 	write("dlsym@GLIBC_2.34")
 	if printed, _, again := checked(t, home, wheel); again || !strings.Contains(printed, "dlsym") {
