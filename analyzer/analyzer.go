@@ -184,7 +184,7 @@ func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report,
 		if err != nil {
 			return err
 		}
-		report.target(g.platform, sets)
+		addTarget(report, g.platform, sets)
 		c.gaps(ctx, report, f, all)
 		var fresh []judged
 		for _, x := range all {
@@ -192,10 +192,10 @@ func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report,
 			if first[id] == nil {
 				first[id] = x.Finding
 				order, fresh = append(order, x.Finding), append(fresh, x)
-			} else if rank(x.Severity) > rank(first[id].Severity) {
+			} else if x.Severity.Rank() > first[id].Severity.Rank() {
 				first[id].Severity = x.Severity
 			}
-			first[id].on = append(first[id].on, g.platform.Name)
+			first[id].On = append(first[id].On, g.platform.Name)
 		}
 		if fixes {
 			if err := c.try(ctx, f, g, s, all, sets, fresh); err != nil {
@@ -205,7 +205,7 @@ func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report,
 	}
 	report.Findings = slices.Grow(report.Findings, len(order))
 	for _, x := range order {
-		x.Message += alsoOn(x.on[1:])
+		x.Message += alsoOn(x.On[1:])
 		report.Findings = append(report.Findings, *x)
 	}
 	return nil

@@ -1,6 +1,56 @@
 package analyzer
 
-import "github.com/compat-app/compat/analyzer/facts"
+import (
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// The report and its parts; see package result.
+type (
+	Report   = result.Report
+	Tool     = result.Tool
+	Verdict  = result.Verdict
+	Target   = result.Target
+	Artifact = result.Artifact
+	Wheel    = result.Wheel
+	Finding  = result.Finding
+	Range    = result.Range
+	Severity = result.Severity
+	Accepted = result.Accepted
+)
+
+// Verdicts of a report or a target; see package result.
+const (
+	Compatible   = result.Compatible
+	Incompatible = result.Incompatible
+	Unchecked    = result.Unchecked
+)
+
+// Severities of findings; see package result.
+const (
+	Error   = result.Error
+	Warning = result.Warning
+	Note    = result.Note
+	Off     = result.Off
+)
+
+// Schema names the shape of the JSON that Report marshals to.
+const Schema = result.Schema
+
+// NewReport returns an empty report of a version of compat.
+func NewReport(version string) *Report { return result.New(version) }
+
+// Files counts the files in a list, which may name one file for several reasons.
+func Files(us []Unread) int { return result.Files(us) }
+
+// Demangle returns the C++ or Rust name of a symbol, "" where it is not mangled.
+func Demangle(symbol string) string { return result.Demangle(symbol) }
+
+// Versioned writes a symbol as tools do: name@VERSION, or the bare name.
+func Versioned(symbol, version string) string { return result.Versioned(symbol, version) }
+
+// Count writes a number with its noun: "1 symbol", "3 symbols".
+func Count(n int, noun string) string { return result.Count(n, noun) }
 
 // Input is a file to check. Its content must stay readable until Check returns.
 type Input = facts.Input

@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// target adds a platform to the report, or the packages beside it to the one that is there.
-func (r *Report) target(p *platform.Platform, sets []*packages.Set) {
+// addTarget adds a platform with its packages to the report, or more packages to one that is there.
+func addTarget(r *Report, p *platform.Platform, sets []*packages.Set) {
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
 		i = len(r.Targets)
@@ -24,18 +24,6 @@ func (r *Report) target(p *platform.Platform, sets []*packages.Set) {
 				t.With = append(t.With, name)
 			}
 		}
-	}
-}
-
-func (r *Report) addUnread(u Unread) {
-	if !slices.Contains(r.Unread, u) {
-		r.Unread = append(r.Unread, u)
-	}
-}
-
-func (r *Report) addNote(text string) {
-	if !slices.Contains(r.Notes, text) {
-		r.Notes = append(r.Notes, text)
 	}
 }
 
@@ -54,25 +42,6 @@ func alsoOn(names []string) string {
 		len(names)-shown,
 		names[len(names)-1],
 	)
-}
-
-// MarkExisting clears New on the findings whose identity is among these, the base's.
-func (r *Report) MarkExisting(identities []string) {
-	sorted := slices.Sorted(slices.Values(identities))
-	for i := range r.Findings {
-		_, had := slices.BinarySearch(sorted, r.Findings[i].Identity())
-		r.Findings[i].New = !had
-	}
-}
-
-// Identities lists the findings' identities, each once.
-func (r *Report) Identities() []string {
-	ids := []string{}
-	for i := range r.Findings {
-		ids = append(ids, r.Findings[i].Identity())
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }
 
 // conclude applies configured severities and acceptances, sorts, and sums up.
@@ -96,7 +65,7 @@ func (c *check) conclude(r *Report) {
 	}
 	r.Findings = kept
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		if n := rank(b.Severity) - rank(a.Severity); n != 0 {
+		if n := b.Severity.Rank() - a.Severity.Rank(); n != 0 {
 			return n
 		}
 		return cmp.Or(
@@ -111,50 +80,7 @@ func (c *check) conclude(r *Report) {
 			strings.Compare(a.Symbol, b.Symbol),
 		)
 	})
-	r.retarget()
-	r.Verdict = r.verdict()
-	r.full()
-}
-
-// retarget sets the verdict of each target from the findings that count.
-func (r *Report) retarget() {
-	for i := range r.Targets {
-		t := &r.Targets[i]
-		t.Verdict = Compatible
-		if len(r.Unread) > 0 {
-			t.Verdict = Unchecked
-		}
-	}
-	for _, f := range r.Findings {
-		for i := range r.Targets {
-			if t := &r.Targets[i]; f.Severity == Error && slices.Contains(f.on, t.Name) {
-				t.Verdict = Incompatible
-			}
-		}
-	}
-}
-
-func (r *Report) verdict() Verdict {
-	switch {
-	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Error }):
-		return Incompatible
-	case len(r.Unread) > 0:
-		return Unchecked
-	}
-	return Compatible
-}
-
-// Fails tells whether a new finding is at or above a severity; "" counts as Error, and nothing
-// fails at Off.
-func (r *Report) Fails(on Severity) bool {
-	if on == "" {
-		on = Error
-	}
-	return on != Off &&
-		slices.ContainsFunc(
-			r.Findings,
-			func(f Finding) bool { return f.New && rank(f.Severity) >= rank(on) },
-		)
+	r.Conclude()
 }
 
 func (c *check) accepted(f *Finding) *Accept {
@@ -171,33 +97,4 @@ func (c *check) accepted(f *Finding) *Accept {
 		}
 	}
 	return nil
-}
-
-func rank(s Severity) int {
-	switch s {
-	case Error:
-		return 3
-	case Warning:
-		return 2
-	case Note:
-		return 1
-	}
-	return 0
-}
-
-// full replaces nil lists, which would be null in JSON.
-func (r *Report) full() {
-	r.Targets, r.Artifacts = orEmpty(r.Targets), orEmpty(r.Artifacts)
-	r.Findings, r.Unread, r.Skipped = orEmpty(r.Findings), orEmpty(r.Unread), orEmpty(r.Skipped)
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		f.Chain, f.Fixes = orEmpty(f.Chain), orEmpty(f.Fixes)
-	}
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

@@ -22,7 +22,7 @@ import (
 func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []judged) {
 	for _, a := range c.first.acts {
 		if u := a.set.Unavailable(); u != nil {
-			r.addUnread(
+			r.AddUnread(
 				Unread{
 					Path: f.Path,
 					Reason: fmt.Sprintf(
@@ -47,11 +47,11 @@ func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []
 		switch list := some(names); {
 		case len(names) == 0:
 		case c.options.NoIndex:
-			r.addNote(
+			r.AddNote(
 				"could not look up " + list + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL",
 			)
 		default:
-			r.addNote("could not look up " + list + ": no such package or version in the index")
+			r.AddNote("could not look up " + list + ": no such package or version in the index")
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 	switch {
 	case len(pins) == 0:
 	case c.options.NoIndex:
-		r.addUnread(
+		r.AddUnread(
 			Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
@@ -97,7 +97,7 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 			},
 		)
 	default:
-		r.addUnread(
+		r.AddUnread(
 			Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
@@ -117,7 +117,7 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 	}
 	if len(pins) > 0 {
 		on := on(f, a.platform.Arch)
-		r.addUnread(
+		r.AddUnread(
 			Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
@@ -180,9 +180,9 @@ func (c *check) contradictions(r *Report, f *facts.Artifact, a *act) {
 		was, now := c.origin(x.Was), c.origin(x.Now)
 		switch {
 		case c.origins[x.Was].Lock && !c.origins[x.Now].Lock:
-			r.addNote(now + " was taken in place of " + was)
+			r.AddNote(now + " was taken in place of " + was)
 		case a.dependsOn(x.Package) || c.wants(a, x.Package) != "":
-			r.addUnread(
+			r.AddUnread(
 				Unread{
 					Path: f.Path,
 					Reason: fmt.Sprintf(
@@ -193,7 +193,7 @@ func (c *check) contradictions(r *Report, f *facts.Artifact, a *act) {
 				},
 			)
 		default:
-			r.addNote(was + " and " + now + " contradict each other: the latter was taken")
+			r.AddNote(was + " and " + now + " contradict each other: the latter was taken")
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (c *check) outside(r *Report, s *packages.Set) {
 		if _, pinned := spec.Pin(); err != nil || x.By != packages.Artifact && !pinned {
 			continue
 		}
-		r.addNote(
+		r.AddNote(
 			fmt.Sprintf(
 				"%s is not what %s requires (%s): pip refuses to install both, and it was judged beside %s==%s all the same",
 				c.origin(raw),

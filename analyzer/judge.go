@@ -174,7 +174,7 @@ func (c *check) judgeOnce(
 					at = len(out)
 					seen[id] = at
 					out = append(out, x)
-				} else if rank(x.Severity) > rank(out[at].Severity) {
+				} else if x.Severity.Rank() > out[at].Severity.Rank() {
 					out[at].Finding, out[at].candidates = x.Finding, x.candidates
 				}
 				out[at].beside[n] = true

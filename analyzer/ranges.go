@@ -10,28 +10,6 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Range says where in the declared range of a package's versions a finding begins or ends, when one
-// end of the range shows it and the other does not. The versions between are bisected, so it holds
-// as far as the finding changes once.
-type Range struct {
-	Package     string       `json:"package"`
-	Requirement string       `json:"requirement"` // as it is declared; the name alone where only another package's requirement brings it
-	Lowest      string       `json:"lowest"`      // version that exists
-	Highest     string       `json:"highest"`
-	Fails       packages.End `json:"fails"`  // the end that shows the finding
-	Before      string       `json:"before"` // the last version that is as the lowest
-	First       string       `json:"first"`  // the first version that is as the highest
-}
-
-// String ends a finding's message.
-func (r *Range) String() string {
-	with, without := r.First+" and later", r.Before+" and before"
-	if r.Fails == packages.Lowest {
-		with, without = without, with
-	}
-	return fmt.Sprintf("; of %s it concerns %s, not %s", r.Requirement, with, without)
-}
-
 const (
 	// more worlds than the fixes had; a bisection of a thousand versions takes 10
 	maxRangeTrials = 24

@@ -1,16 +1,12 @@
 package analyzer
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/ianlancetaylor/demangle"
 )
 
 // Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder,
@@ -99,36 +95,4 @@ func Chain(libraries ...*dynlink.Library) []string {
 		}
 	}
 	return out
-}
-
-// maxMangled bounds what is demangled: a nested name of 120 KB costs the library seconds.
-const maxMangled = 4 << 10
-
-// Demangle gives the C++ or Rust name of a symbol, "" where it is not mangled.
-func Demangle(symbol string) string {
-	if len(symbol) > maxMangled ||
-		!(strings.HasPrefix(symbol, "_Z") || strings.HasPrefix(symbol, "_R")) {
-		return ""
-	}
-	s, err := demangle.ToString(symbol, demangle.NoClones)
-	if err != nil || s == symbol {
-		return ""
-	}
-	return s
-}
-
-// Versioned writes a symbol as tools do: name@VERSION, or the bare name.
-func Versioned(symbol, version string) string {
-	if version == "" {
-		return symbol
-	}
-	return symbol + "@" + version
-}
-
-// Count writes a number with its noun: "1 symbol", "3 symbols".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

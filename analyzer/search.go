@@ -225,7 +225,7 @@ func (t *tries) behind(w *trial, x judged) string {
 	var first string
 	for _, f := range w.found {
 		switch {
-		case f.Severity == Note || t.before[f.Identity()] || f.asksSystem():
+		case f.Severity == Note || t.before[f.Identity()] || asksSystem(f.Finding):
 		case f.Symbol == "" || !t.hidden[f.Object]:
 			return ""
 		case first == "":

@@ -74,7 +74,7 @@ func (c *check) try(
 	}
 	for _, x := range all {
 		t.before[x.Identity()] = true
-		t.unlinked[x.linkKey()] = true
+		t.unlinked[linkedSymbol(x.Finding)] = true
 		t.hidden[x.Object] = t.hidden[x.Object] || x.Symbol == "" && x.Library != ""
 	}
 	for _, x := range fresh {
@@ -163,24 +163,24 @@ func (t *tries) judge(s fix.Scenario, hopeless func(*Finding) bool) (*trial, err
 // symbol, when the linker now misses it for another reason.
 func (t *tries) mends(w *trial, x judged) bool {
 	return !w.failed && !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judged) bool {
-		return t.breaks(f.Finding) || x.linkKey() != "" && t.fresh(f.Finding)
+		return t.breaks(f.Finding) || linkedSymbol(x.Finding) != "" && t.fresh(f.Finding)
 	})
 }
 
 // fresh tells whether a finding of a changed world was not there before, and counts.
 func (t *tries) fresh(f *Finding) bool {
-	return f.Severity != Note && !t.before[f.Identity()] && !f.asksSystem()
+	return f.Severity != Note && !t.before[f.Identity()] && !asksSystem(f)
 }
 
 // breaks tells whether a finding of a changed world is one for which no other is worth being
 // mended.
 func (t *tries) breaks(f *Finding) bool {
-	return t.fresh(f) && (f.linkKey() == "" || !t.unlinked[f.linkKey()])
+	return t.fresh(f) && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
 }
 
-// linkKey is the object and the symbol of a finding about linking against the object, "" of any
+// linkedSymbol is the object and the symbol of a finding about linking against the object, "" of any
 // other.
-func (f *Finding) linkKey() string {
+func linkedSymbol(f *Finding) string {
 	if !strings.HasPrefix(f.Rule, "link-") || f.Symbol == "" {
 		return ""
 	}
@@ -189,14 +189,14 @@ func (f *Finding) linkKey() string {
 
 // asksSystem tells whether a finding is only that a library of another package needs one that the
 // system has to bring.
-func (f *Finding) asksSystem() bool { return f.besides && f.Severity != Error }
+func asksSystem(f *Finding) bool { return f.OtherPackage && f.Severity != Error }
 
 // cost says what a changed world gives up: requirements that are no longer met, and what the system
 // has to bring now.
 func (t *tries) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {
-		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); f.asksSystem() &&
+		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); asksSystem(f.Finding) &&
 			!t.before[f.Identity()] &&
 			!slices.Contains(out, text) {
 			out = append(out, text)

@@ -237,7 +237,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				v.Path,
 				m.Name,
 			)
-			f.Besides()
+			f.OtherPackage = true
 			bringer, known := platform.Known(m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:

@@ -97,11 +97,12 @@ var layers = map[string][]string{
 	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu"},
 
 	"analyzer/facts":    parts,
-	"analyzer/judge":    append([]string{"analyzer/facts"}, parts...),
-	"analyzer/trial":    append([]string{"analyzer/facts", "analyzer/judge"}, parts...),
-	"analyzer":          slices.Concat([]string{"analyzer/facts", "analyzer/judge", "analyzer/trial"}, parts),
+	"analyzer/result":   append([]string{"analyzer/facts"}, parts...),
+	"analyzer/judge":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
+	"analyzer/trial":    append([]string{"analyzer/facts", "analyzer/judge", "analyzer/result"}, parts...),
+	"analyzer":          slices.Concat([]string{"analyzer/cause", "analyzer/facts", "analyzer/judge", "analyzer/result", "analyzer/trial"}, parts),
 	"analyzer/rules":    append([]string{"analyzer"}, parts...),
-	"analyzer/cause":    append([]string{"analyzer"}, parts...),
+	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
 
 	"config":              {},
