@@ -6,6 +6,8 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/compat-app/compat/internal/job"
 )
 
 // maxComment is what GitHub lets a comment hold, in characters; nothing longer is looked at.
@@ -14,21 +16,15 @@ const maxComment = 65536
 // maxArguments is enough for any symbol with a reason; the rest of a longer line is cut.
 const maxArguments = 1000
 
-// Command is one line "/compat NAME ARGUMENTS" of a comment.
-type Command struct {
-	Name      string `json:"name"`      // lower case, "" never
-	Arguments string `json:"arguments"` // the rest of the line, trimmed; Markdown as written
-}
-
 // Commands finds the commands of a comment as a reader sees it: a line of a paragraph that starts
 // with "/compat ". Code blocks, inline code, quotes, lists, HTML comments and the middle of a
 // sentence hold none.
-func Commands(body string) []Command {
+func Commands(body string) []job.CommandLine {
 	if len(body) > 4*maxComment || !strings.Contains(body, "/compat ") {
 		return nil
 	}
 	source := []byte(strings.ReplaceAll(body, "\r\n", "\n"))
-	var out []Command
+	var out []job.CommandLine
 	doc := goldmark.DefaultParser().Parse(text.NewReader(source))
 	for block := doc.FirstChild(); block != nil; block = block.NextSibling() {
 		if block.Kind() == ast.KindParagraph {
@@ -38,7 +34,7 @@ func Commands(body string) []Command {
 	return out
 }
 
-func paragraph(p ast.Node, source []byte) (out []Command) {
+func paragraph(p ast.Node, source []byte) (out []job.CommandLine) {
 	// A line is a command only where plain text starts with it: not inside code or HTML that began
 	// on an earlier line.
 	plain := map[int]bool{}
@@ -60,7 +56,10 @@ func paragraph(p ast.Node, source []byte) (out []Command) {
 		}
 		out = append(
 			out,
-			Command{Name: cut(strings.ToLower(name)), Arguments: cut(strings.TrimSpace(arguments))},
+			job.CommandLine{
+				Name:      cut(strings.ToLower(name)),
+				Arguments: cut(strings.TrimSpace(arguments)),
+			},
 		)
 	}
 	return out

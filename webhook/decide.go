@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -37,45 +38,69 @@ type envelope struct {
 	app  int64 // the App's own id
 }
 
-// events holds the decision of each event the App asks for.
-var events = map[string]func(e envelope, body []byte) (decision, error){
-	"pull_request":                pullRequest,
-	"workflow_run":                workflowRun,
-	"release":                     release,
-	"issue_comment":               issueComment,
-	"pull_request_review_comment": reviewComment,
-	"check_run":                   checkRun,
-	"check_suite":                 checkSuite,
-	"merge_group":                 mergeGroup,
-	"deployment_protection_rule":  deployment,
-	"installation":                installation,
-	"installation_repositories":   installationRepositories,
-	"push":                        push,
-	"repository":                  repository,
-	"ping":                        ping,
+// event is what one of the events that the App subscribes to leads to.
+type event struct {
+	decide func(e envelope, body []byte) (decision, error)
+	fields fields // the members of the payload that decide reads
 }
 
-// decide is the pure heart of the package. An error means that the body is not what GitHub sends:
-// 400.
-func decide(event, guid string, body []byte, app int64) (decision, error) {
-	e := envelope{name: event, guid: guid, app: app}
+// on makes an event whose payload is decoded into a P. The members of P, and those of the envelope,
+// are all that is read of a payload.
+func on[P any](decide func(e envelope, p *P) (decision, error)) event {
+	return event{
+		fields: fieldsOf[envelope]().with(fieldsOf[P]()),
+		decide: func(e envelope, body []byte) (decision, error) {
+			p := new(P)
+			if err := read(body, p); err != nil {
+				return decision{}, err
+			}
+			return decide(e, p)
+		},
+	}
+}
+
+// events holds the decision of each event the App subscribes to.
+var events = map[string]event{
+	"pull_request":                on(pullRequest),
+	"workflow_run":                on(workflowRun),
+	"release":                     on(release),
+	"issue_comment":               on(issueComment),
+	"pull_request_review_comment": on(reviewComment),
+	"check_run":                   on(checkRun),
+	"check_suite":                 on(checkSuite),
+	"merge_group":                 on(mergeGroup),
+	"deployment_protection_rule":  on(deployment),
+	"installation":                on(installation),
+	"installation_repositories":   on(installationRepositories),
+	"push":                        on(push),
+	"repository":                  on(repository),
+	"ping":                        on(ping),
+}
+
+// decide turns a payload into a decision, and depends on nothing else. An error means that the body
+// is not what GitHub sends: 400.
+func decide(name, guid string, body []byte, app int64) (decision, error) {
+	e := envelope{name: name, guid: guid, app: app}
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return decision{}, errors.New(
 			"the body is not a JSON object; set the webhook's content type to application/json",
 		)
 	}
-	body, err := thin(body, used)
+	ev, known := events[name]
+	if !known {
+		ev.fields = fieldsOf[envelope]()
+	}
+	body, err := ev.fields.keep(body)
 	if err != nil {
 		return decision{}, err
 	}
 	if err := read(body, &e); err != nil {
 		return decision{}, err
 	}
-	f := events[event]
-	if f == nil {
-		return ignore("the event %s is not used", event)
+	if !known {
+		return ignore("the event %s is not used", name)
 	}
-	return f(e, body)
+	return ev.decide(e, body)
 }
 
 func read(body []byte, to any) error {
@@ -93,23 +118,21 @@ func (e envelope) unused() (decision, error) {
 	return ignore("%s.%.60s is not used", e.name, e.Action)
 }
 
-// subject makes the job of a subject. payload holds the few fields of the event that the worker
-// needs.
-func (e envelope) subject(kind, key, sha string, payload any) (queue.Job, error) {
-	if e.Installation.ID == 0 || e.Repository.ID == 0 {
-		return queue.Job{}, errors.New("the payload names no installation or no repository")
-	}
-	if sha != "" && !hexadecimal(sha) {
-		return queue.Job{}, errors.New("the payload's SHA is not one")
-	}
-	data, err := json.Marshal(payload)
-	if err != nil {
-		return queue.Job{}, err
-	}
-	return queue.Job{
-		Key: key, Kind: kind, Installation: e.Installation.ID, Repository: e.Repository.ID, SHA: sha,
-		Trigger: e.name + "." + e.Action, Delivery: e.guid, Payload: data,
-	}, nil
+// job makes the job of a body. sha is the commit that the event names; "": none.
+func (e envelope) job(b job.Body, sha string) (queue.Job, error) {
+	return job.New(b, job.Origin{
+		Installation: e.Installation.ID,
+		SHA:          sha,
+		Trigger:      e.name + "." + e.Action,
+		Delivery:     e.guid,
+	})
+}
+
+// rerun makes the job of a subject that a person wants checked again.
+func (e envelope) rerun(b job.Body, sha string) (queue.Job, error) {
+	j, err := e.job(b, sha)
+	j.ForceID = e.guid
+	return j, err
 }
 
 // one is a decision for a single job.
@@ -120,65 +143,37 @@ func one(j queue.Job, err error) (decision, error) {
 	return decision{jobs: []queue.Job{j}}, nil
 }
 
-// hexadecimal tells whether s has the form of a commit's SHA-1 or SHA-256.
-func hexadecimal(s string) bool {
-	for _, r := range s {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return len(s) == 40 || len(s) == 64
-}
-
 // pull is the short form in which check runs, check suites and workflow runs name pull requests.
 type pull struct {
 	Number int
-	Head   struct{ SHA string }
 	Base   struct{ Repo struct{ ID int64 } }
 }
 
-// pulls makes a job for each of the pull requests that belong to the event's own repository: a
-// workflow run in a fork's network may name others.
-func (e envelope) pulls(ps []pull, sha, nonce string) (decision, error) {
-	var d decision
-	for _, p := range ps {
-		if p.Number <= 0 || p.Base.Repo.ID != 0 && p.Base.Repo.ID != e.Repository.ID {
-			continue
+// pulls are the pull requests that belong to the event's own repository: a workflow run in a fork's
+// network may name others.
+func (e envelope) pulls(named []pull) (own []job.Body) {
+	for _, p := range named {
+		if p.Number > 0 && (p.Base.Repo.ID == 0 || p.Base.Repo.ID == e.Repository.ID) {
+			own = append(own, &job.Pull{Repository: e.Repository.ID, Number: p.Number})
 		}
-		j, err := e.pullJob(p.Number, sha, nonce)
+	}
+	return own
+}
+
+// rerunPulls makes the jobs of pull requests that a person wants checked again; where none is named,
+// that of the commit.
+func (e envelope) rerunPulls(named []pull, sha string) (decision, error) {
+	bodies := e.pulls(named)
+	if len(bodies) == 0 {
+		bodies = []job.Body{&job.Commit{Repository: e.Repository.ID, SHA: sha}}
+	}
+	var d decision
+	for _, b := range bodies {
+		j, err := e.rerun(b, sha)
 		if err != nil {
 			return decision{}, err
 		}
 		d.jobs = append(d.jobs, j)
 	}
 	return d, nil
-}
-
-func (e envelope) pullJob(number int, sha, nonce string) (queue.Job, error) {
-	if number <= 0 {
-		return queue.Job{}, errors.New("the payload names no pull request")
-	}
-	j, err := e.subject(
-		"pull",
-		fmt.Sprintf("pull/%d/%d", e.Repository.ID, number),
-		sha,
-		pullPayload{Number: number},
-	)
-	j.Nonce = nonce
-	return j, err
-}
-
-// commitPayload names a commit of which the worker has to find the pull request, as the event had
-// its place.
-type commitPayload struct {
-	Ran        bool     `json:"ran,omitempty"`   // a workflow run of it is over
-	Pulls      []string `json:"pulls,omitempty"` // keys of the pull requests, where the event names them
-	HeadOwner  string   `json:"head_owner,omitempty"`
-	HeadBranch string   `json:"head_branch,omitempty"`
-}
-
-func (e envelope) commitJob(sha, nonce string, p commitPayload) (queue.Job, error) {
-	j, err := e.subject("commit", fmt.Sprintf("commit/%d/%s", e.Repository.ID, sha), sha, p)
-	j.Nonce = nonce
-	return j, err
 }

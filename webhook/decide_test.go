@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/compat-app/compat/internal/job"
 )
 
 var update = flag.Bool("update", false, "rewrite the want parts of the stories")
@@ -50,14 +52,14 @@ func describe(d decision, err error) string {
 	for _, j := range d.jobs {
 		fmt.Fprintf(
 			&sb,
-			"%s %s installation=%d repository=%d sha=%.8s trigger=%s nonce=%s delivery=%s %s\n",
+			"%s %s installation=%d repository=%d sha=%.8s trigger=%s force=%s delivery=%s %s\n",
 			j.Kind,
 			j.Key,
 			j.Installation,
 			j.Repository,
 			j.SHA,
 			j.Trigger,
-			j.Nonce,
+			j.ForceID,
 			j.Delivery,
 			j.Payload,
 		)
@@ -114,4 +116,38 @@ func FuzzDecide(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Every kind of job comes from an event of the stories. A kind that only workers put into the queue
+// would be listed here.
+func TestEveryKindHasAnEvent(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[job.Kind]bool{}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range a.Files {
+			event, ok := strings.CutSuffix(part.Name, ".json")
+			if !ok {
+				continue
+			}
+			d, _ := decide(event, "GUID", part.Data, 7) // TestDecideStories checks the errors
+			for _, j := range d.jobs {
+				if _, err := job.Decode(j); err != nil {
+					t.Errorf("%s: the worker can't decode %+v: %v", event, j, err)
+				}
+				made[job.KindOf(j)] = true
+			}
+		}
+	}
+	for _, k := range job.Kinds() {
+		if !made[k] {
+			t.Errorf("no event makes a job of kind %s", k)
+		}
+	}
 }

@@ -1,13 +1,11 @@
 package webhook
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -15,27 +13,23 @@ import (
 // taken from it: the answer goes to the configured API host, whatever host the payload names.
 var callback = lazyregexp.New(`/actions/runs/([0-9]{1,18})/deployment_protection_rule$`)
 
+// maxEnvironment is how long an environment's name may be (docs: deployment environments).
+const maxEnvironment = 255
+
 type deploymentPayload struct {
-	Run         int64  `json:"run"`
-	Environment string `json:"environment"`
+	Environment string
+	Callback    string `json:"deployment_callback_url"`
+	Deployment  struct{ SHA string }
 }
 
-// deployment: a run waits before an environment until its artifacts are judged.
-func deployment(e envelope, body []byte) (decision, error) {
+// deployment: a workflow run waits for an environment's protection rule until its artifacts are
+// checked.
+func deployment(e envelope, p *deploymentPayload) (decision, error) {
 	if e.Action != "requested" {
 		return e.unused()
 	}
-	var p struct {
-		Environment string
-		Callback    string `json:"deployment_callback_url"`
-		Deployment  struct{ SHA string }
-	}
-	if err := read(body, &p); err != nil {
-		return decision{}, err
-	}
 	u, err := url.Parse(p.Callback)
-	if err != nil || p.Environment == "" ||
-		len(p.Environment) > 255 { // docs: an environment's name has at most 255 characters
+	if err != nil || p.Environment == "" || len(p.Environment) > maxEnvironment {
 		return decision{}, errors.New("the payload names no environment or no callback")
 	}
 	m := callback.FindStringSubmatch(u.Path)
@@ -46,27 +40,9 @@ func deployment(e envelope, body []byte) (decision, error) {
 	if err != nil {
 		return decision{}, errors.New("the payload's callback names no run")
 	}
-	key := fmt.Sprintf(
-		"deployment/%d/%d/%s",
-		e.Repository.ID,
-		run,
-		short(url.PathEscape(p.Environment)),
-	)
-	return one(
-		e.subject(
-			"deployment",
-			key,
-			p.Deployment.SHA,
-			deploymentPayload{Run: run, Environment: p.Environment},
-		),
-	)
-}
-
-// short keeps a key below the queue's limit: a long name stands there by its digest.
-func short(name string) string {
-	if len(name) <= 200 {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:])
+	return one(e.job(&job.Deployment{
+		Repository:  e.Repository.ID,
+		Run:         run,
+		Environment: p.Environment,
+	}, p.Deployment.SHA))
 }

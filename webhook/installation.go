@@ -2,8 +2,8 @@ package webhook
 
 import "errors"
 
-// installation: the App was taken away or put on hold, and nothing more may be done there.
-func installation(e envelope, _ []byte) (decision, error) {
+// installation: the App was uninstalled or suspended, and must do nothing more there.
+func installation(e envelope, _ *struct{}) (decision, error) {
 	switch e.Action {
 	case "deleted", "suspend":
 		if e.Installation.ID == 0 {

@@ -2,71 +2,60 @@ package webhook
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/job"
 )
 
-// maxRemoved repositories of one event are looked at; the jobs of the others end by themselves when
-// GitHub doesn't show them any more.
+// maxRemoved repositories of one event get a job; the jobs of the others end by themselves once
+// GitHub answers 404 for the repository.
 const maxRemoved = 500
 
-// installationRepositories: the App was taken away from some repositories, and their jobs have to
-// end.
-func installationRepositories(e envelope, body []byte) (decision, error) {
+type installationRepositoriesPayload struct {
+	Removed []struct{ ID int64 } `json:"repositories_removed"`
+}
+
+// installationRepositories: the App lost access to some repositories, and their jobs have to end.
+func installationRepositories(
+	e envelope,
+	p *installationRepositoriesPayload,
+) (decision, error) {
 	if e.Action != "removed" {
 		return e.unused()
 	}
-	var p struct {
-		Removed []struct{ ID int64 } `json:"repositories_removed"`
-	}
-	if err := read(body, &p); err != nil {
-		return decision{}, err
-	}
-	var jobs []queue.Job
+	var d decision
 	for _, r := range p.Removed[:min(len(p.Removed), maxRemoved)] {
 		if r.ID <= 0 {
 			return decision{}, errors.New("the payload names a repository without an id")
 		}
-		e.Repository.ID = r.ID
-		j, err := e.subject("removed", fmt.Sprintf("removed/%d", r.ID), "", map[string]any{})
+		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID}, "")
 		if err != nil {
 			return decision{}, err
 		}
-		jobs = append(jobs, j)
+		d.jobs = append(d.jobs, j)
 	}
-	if len(jobs) == 0 {
+	if len(d.jobs) == 0 {
 		return ignore("no repository is removed")
 	}
-	return decision{jobs: jobs}, nil
+	return d, nil
+}
+
+type repositoryPayload struct {
+	Changes struct {
+		DefaultBranch *struct{} `json:"default_branch"`
+	}
 }
 
 // repository: it has another name, owner or default branch, or is archived. Jobs know it by its id;
-// what was noted of it is forgotten.
-func repository(e envelope, body []byte) (decision, error) {
+// what is cached of it is forgotten.
+func repository(e envelope, p *repositoryPayload) (decision, error) {
 	switch e.Action {
 	case "renamed", "transferred", "archived", "unarchived":
 	case "edited":
-		var p struct {
-			Changes struct {
-				DefaultBranch *struct{} `json:"default_branch"`
-			}
-		}
-		if err := read(body, &p); err != nil {
-			return decision{}, err
-		}
 		if p.Changes.DefaultBranch == nil {
 			return ignore("repository.edited without a new default branch changes nothing")
 		}
 	default:
 		return e.unused()
 	}
-	return one(
-		e.subject(
-			"repository",
-			fmt.Sprintf("repository/%d", e.Repository.ID),
-			"",
-			map[string]any{},
-		),
-	)
+	return one(e.job(&job.RepositoryRenamed{Repository: e.Repository.ID}, ""))
 }

@@ -1,10 +1,10 @@
 package webhook
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -14,86 +14,68 @@ const queueBranch = "gh-readonly-queue/"
 // building are the triggers of runs that build a branch itself.
 var building = []string{"push", "schedule", "workflow_dispatch"}
 
-type aheadPayload struct {
-	Run int64 `json:"run"`
+type workflowRunPayload struct {
+	WorkflowRun struct {
+		ID             int64
+		HeadSHA        string `json:"head_sha"`
+		HeadBranch     string `json:"head_branch"`
+		Event          string
+		PullRequests   []pull `json:"pull_requests"`
+		HeadRepository struct {
+			ID    int64
+			Owner struct{ Login string }
+		} `json:"head_repository"`
+	} `json:"workflow_run"`
 }
 
 // workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at
-// the pull requests: a head of which nothing has run needs no look. Those of a fork's head are not
-// named (GitHub lists none); the worker finds them by the head's owner and branch. A run of the
-// default branch is what the next pull requests are compared with: it is judged before they come.
-func workflowRun(e envelope, body []byte) (decision, error) {
+// the pull requests: a head without a finished run needs no look. GitHub lists no pull requests for
+// a fork's head; the worker finds them by the head's owner and branch. A run of the default branch
+// is what the next pull requests are compared with: it is analyzed before they come.
+func workflowRun(e envelope, p *workflowRunPayload) (decision, error) {
 	switch e.Action {
 	case "completed":
 	case "requested", "in_progress":
-		return ignore("a run that goes on has no artifacts yet; its end is what matters")
+		return ignore("the run has not ended, so it has no artifacts yet")
 	default:
 		return e.unused()
 	}
-	var p struct {
-		WorkflowRun struct {
-			ID             int64
-			HeadSHA        string `json:"head_sha"`
-			HeadBranch     string `json:"head_branch"`
-			Event          string
-			PullRequests   []pull `json:"pull_requests"`
-			HeadRepository struct {
-				ID    int64
-				Owner struct{ Login string }
-			} `json:"head_repository"`
-		} `json:"workflow_run"`
-	}
-	if err := read(body, &p); err != nil {
-		return decision{}, err
-	}
-	w := p.WorkflowRun
+	w := &p.WorkflowRun
 	own := w.HeadRepository.ID == e.Repository.ID
 	if own && strings.HasPrefix(w.HeadBranch, queueBranch) {
-		return one(
-			e.subject(
-				"merge_group",
-				fmt.Sprintf("merge_group/%d/%s", e.Repository.ID, w.HeadSHA),
-				w.HeadSHA,
-				mergeGroupPayload{HeadRef: "refs/heads/" + w.HeadBranch},
-			),
-		)
+		return one(e.job(&job.MergeGroup{
+			Repository: e.Repository.ID,
+			SHA:        w.HeadSHA,
+			HeadRef:    "refs/heads/" + w.HeadBranch,
+		}, w.HeadSHA))
 	}
-	numbers, err := e.pulls(w.PullRequests, w.HeadSHA, "")
-	if err != nil {
-		return decision{}, err
-	}
-	place := commitPayload{
+	commit := &job.Commit{
+		Repository: e.Repository.ID,
+		SHA:        w.HeadSHA,
 		Ran:        true,
 		HeadOwner:  w.HeadRepository.Owner.Login,
 		HeadBranch: w.HeadBranch,
 	}
-	for _, j := range numbers.jobs {
-		place.Pulls = append(place.Pulls, j.Key)
+	for _, b := range e.pulls(w.PullRequests) {
+		commit.Pulls = append(commit.Pulls, b.Key())
 	}
-	if len(place.Pulls) > 0 {
-		return one(e.commitJob(w.HeadSHA, "", place))
-	}
-	if own && w.HeadBranch == e.Repository.DefaultBranch && slices.Contains(building, w.Event) {
-		j, err := e.subject(
-			"ahead",
-			fmt.Sprintf("ahead/%d", e.Repository.ID),
-			w.HeadSHA,
-			aheadPayload{Run: w.ID},
-		)
+	isDefault := own && w.HeadBranch == e.Repository.DefaultBranch
+	switch {
+	case len(commit.Pulls) > 0:
+	case isDefault && slices.Contains(building, w.Event):
+		j, err := e.job(&job.BaseAnalysis{Repository: e.Repository.ID, Run: w.ID}, w.HeadSHA)
 		j.Priority = queue.Background
 		return one(j, err)
-	}
-	if own && w.HeadBranch == e.Repository.DefaultBranch || w.Event == "release" ||
-		w.Event == "schedule" {
+	case isDefault, w.Event == "release", w.Event == "schedule":
 		return ignore(
-			"a %s run of the default branch, a release or a schedule is no pull request's",
+			"a %s run of the default branch, a release or a schedule belongs to no pull request",
 			strings.Map(word, w.Event),
 		)
 	}
-	return one(e.commitJob(w.HeadSHA, "", place))
+	return one(e.job(commit, w.HeadSHA))
 }
 
-// word keeps what an event's name is made of.
+// word keeps the characters that an event's name consists of.
 func word(r rune) rune {
 	if r >= 'a' && r <= 'z' || r == '_' {
 		return r

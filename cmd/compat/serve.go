@@ -22,6 +22,7 @@ import (
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/sandbox"
 	"github.com/compat-app/compat/internal/spool"
@@ -57,7 +58,10 @@ to COMPAT_DATA, and then exits.`,
 
 // priorities are those of the job kinds: a release or a deployment is blocked until it is answered.
 func priorities() map[string]queue.Priority {
-	return map[string]queue.Priority{"release": queue.Urgent, "deployment": queue.Urgent}
+	return map[string]queue.Priority{
+		string(job.KindRelease):    queue.Urgent,
+		string(job.KindDeployment): queue.Urgent,
+	}
 }
 
 // serve runs the App until ctx ends. It listens on listener, or if that is nil on addr ("": the

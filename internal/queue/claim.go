@@ -130,7 +130,7 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 
 // readJob puts a job together from what is stored of it. With an error the key is good all the
 // same.
-func readJob(key, generation, data, nonce string) (Job, error) {
+func readJob(key, generation, data, forceID string) (Job, error) {
 	var j Job
 	err := json.Unmarshal([]byte(data), &j)
 	if err != nil {
@@ -139,7 +139,7 @@ func readJob(key, generation, data, nonce string) (Job, error) {
 	if string(j.Payload) == "null" {
 		j.Payload = nil
 	}
-	j.ID, j.Key, j.Nonce = key+"#"+generation, key, nonce
+	j.ID, j.Key, j.ForceID = key+"#"+generation, key, forceID
 	return j, err
 }
 

@@ -48,7 +48,7 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"superseded while running, every end", Options{}, testSupersedeEnds},
 		{"superseded while snoozed", Options{}, testSupersedeSnoozed},
 		{"moved to another installation", Options{}, testMoved},
-		{"nonce kept", Options{}, testNonce},
+		{"force id kept", Options{}, testForceID},
 		{"retry until dead, revived", Options{MaxAttempts: 2}, testDead},
 		{"redelivery of a dead job", Options{}, testRedeliverDead},
 		{"retry of a dead job by hand", Options{}, testRetryDead},
@@ -165,7 +165,7 @@ func show(t testing.TB, q *Queue, key string, state State) Entry {
 func testRoundTrip(t *testing.T, q *Queue) {
 	none(t, q)
 	in := Job{
-		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc", Trigger: "pull_request.opened", Delivery: "g1", Nonce: "x",
+		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc", Trigger: "pull_request.opened", Delivery: "g1", ForceID: "x",
 		Payload: []byte(
 			`{"number":2,"text":"ünï\u0000 \n"}`,
 		), Received: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
@@ -241,13 +241,13 @@ func testRefused(t *testing.T, q *Queue) {
 		job  Job
 		want error
 	}{
-		"no key":       {Job{}, nil},
-		"line break":   {Job{Key: "a\nb"}, nil},
-		"not UTF-8":    {Job{Key: "a\xff"}, nil},
-		"long key":     {Job{Key: strings.Repeat("k", 600)}, ErrTooLarge},
-		"long nonce":   {Job{Key: "a", Nonce: strings.Repeat("k", 600)}, ErrTooLarge},
-		"long payload": {Job{Key: "a", Payload: []byte(`"` + strings.Repeat("x", maxJob) + `"`)}, ErrTooLarge},
-		"not JSON":     {Job{Key: "a", Payload: []byte(`{`)}, nil},
+		"no key":        {Job{}, nil},
+		"line break":    {Job{Key: "a\nb"}, nil},
+		"not UTF-8":     {Job{Key: "a\xff"}, nil},
+		"long key":      {Job{Key: strings.Repeat("k", 600)}, ErrTooLarge},
+		"long force id": {Job{Key: "a", ForceID: strings.Repeat("k", 600)}, ErrTooLarge},
+		"long payload":  {Job{Key: "a", Payload: []byte(`"` + strings.Repeat("x", maxJob) + `"`)}, ErrTooLarge},
+		"not JSON":      {Job{Key: "a", Payload: []byte(`{`)}, nil},
 	} {
 		_, err := q.Enqueue(t.Context(), "g1", good, test.job)
 		if err == nil || test.want != nil && !errors.Is(err, test.want) {
@@ -365,12 +365,12 @@ func testMoved(t *testing.T, q *Queue) {
 	none(t, q)
 }
 
-func testNonce(t *testing.T, q *Queue) {
-	put := func(nonce string) { enqueue(t, q, "", Job{Key: "a", Installation: 1, Nonce: nonce}) }
-	want := func(l *Lease, nonce string) *Lease {
+func testForceID(t *testing.T, q *Queue) {
+	put := func(forceID string) { enqueue(t, q, "", Job{Key: "a", Installation: 1, ForceID: forceID}) }
+	want := func(l *Lease, forceID string) *Lease {
 		t.Helper()
-		if l.Job.Nonce != nonce {
-			t.Fatalf("nonce %q, want %q", l.Job.Nonce, nonce)
+		if l.Job.ForceID != forceID {
+			t.Fatalf("force id %q, want %q", l.Job.ForceID, forceID)
 		}
 		return l
 	}

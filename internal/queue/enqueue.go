@@ -16,7 +16,7 @@ import (
 const markTTL = 8 * 24 * time.Hour
 
 const (
-	maxName = 512     // bytes of a key, a nonce or a delivery GUID
+	maxName = 512     // bytes of a key, a force id or a delivery GUID
 	maxJob  = 1 << 18 // bytes of a job as JSON: a payload is a few fields, never the event
 )
 
@@ -53,17 +53,17 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 				j.Priority,
 			)
 		}
-		if len(j.Nonce) > maxName {
+		if len(j.ForceID) > maxName {
 			return Result{}, fmt.Errorf(
-				"queue: enqueue %s: a nonce of %d bytes is %w, which takes %d",
+				"queue: enqueue %s: a force id of %d bytes is %w, which takes %d",
 				j.Key,
-				len(j.Nonce),
+				len(j.ForceID),
 				ErrTooLarge,
 				maxName,
 			)
 		}
-		nonce := j.Nonce
-		j.ID, j.Nonce = "", "" // both are the queue's to change
+		forceID := j.ForceID
+		j.ID, j.ForceID = "", "" // both are the queue's to change
 		j.Priority = q.priority(j)
 		data, err := json.Marshal(j)
 		if err != nil {
@@ -78,7 +78,7 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 				maxJob,
 			)
 		}
-		args = append(args, j.Key, j.Installation, nonce, int(j.Priority), data)
+		args = append(args, j.Key, j.Installation, forceID, int(j.Priority), data)
 	}
 
 	answer, err := q.run(ctx, "enqueue", args...)

@@ -30,7 +30,7 @@ func TestJournalRestart(t *testing.T) {
 			Job{
 				Key:          fmt.Sprint("k", i),
 				Installation: 1,
-				Nonce:        fmt.Sprint("n", i),
+				ForceID:      fmt.Sprint("n", i),
 				Payload:      []byte(`{"i":1}`),
 			},
 		)
@@ -82,12 +82,12 @@ func TestJournalRestart(t *testing.T) {
 		}
 	}
 	l := claim(t, q, "k4")
-	if l.Job.Nonce != "n4" || string(l.Job.Payload) != `{"i":1}` || l.Job.ID != "k4#5" {
+	if l.Job.ForceID != "n4" || string(l.Job.Payload) != `{"i":1}` || l.Job.ID != "k4#5" {
 		t.Errorf("lease %+v", l)
 	}
 	// Its process died with it, and the newer job is what is left to do.
 	l = claim(t, q, "k0")
-	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.Nonce != "n0" ||
+	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.ForceID != "n0" ||
 		string(l.State) != "check run 1\x00\xff" {
 		t.Errorf("lease %+v", l)
 	}

@@ -101,7 +101,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				Priority:     Priority(r.IntN(3) - 1),
 			}
 			if r.IntN(5) == 0 {
-				j.Nonce = fmt.Sprint("n", step)
+				j.ForceID = fmt.Sprint("n", step)
 			}
 			return j
 		}
@@ -160,7 +160,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				"claimed",
 				[]any{
 					lease.Job.ID,
-					lease.Job.Nonce,
+					lease.Job.ForceID,
 					lease.Attempt,
 					lease.Crashes,
 					lease.Losses,
@@ -169,7 +169,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				},
 				[]any{
 					fmt.Sprint(j.key, "#", j.gen),
-					j.nonce,
+					j.forceID,
 					j.attempts + 1,
 					j.crashes,
 					j.losses,

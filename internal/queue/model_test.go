@@ -32,7 +32,7 @@ type modelJob struct {
 type modelWork struct {
 	gen, seq int
 	inst     int64
-	nonce    string
+	forceID  string
 	prio     Priority
 }
 
@@ -72,7 +72,7 @@ func (m *model) enqueue(guid string, jobs ...Job) (duplicate bool, gens []int, s
 }
 
 func (m *model) store(n Job) (gen int, superseded bool) {
-	w := modelWork{gen: m.number(), inst: n.Installation, nonce: n.Nonce, prio: n.Priority}
+	w := modelWork{gen: m.number(), inst: n.Installation, forceID: n.ForceID, prio: n.Priority}
 	w.seq = w.gen
 	j := m.jobs[n.Key]
 	if j == nil {
@@ -81,13 +81,13 @@ func (m *model) store(n Job) (gen int, superseded bool) {
 	}
 	if j.state == Running {
 		if old := j.next; old != nil {
-			w.seq, w.prio, w.nonce = old.seq, max(w.prio, old.prio), cmp.Or(w.nonce, old.nonce)
+			w.seq, w.prio, w.forceID = old.seq, max(w.prio, old.prio), cmp.Or(w.forceID, old.forceID)
 		}
-		w.nonce = cmp.Or(w.nonce, j.nonce)
+		w.forceID = cmp.Or(w.forceID, j.forceID)
 		j.next = &w
 		return w.gen, true
 	}
-	w.nonce = cmp.Or(w.nonce, j.nonce)
+	w.forceID = cmp.Or(w.forceID, j.forceID)
 	if superseded = j.state != Dead; superseded {
 		w.seq, w.prio = j.seq, max(w.prio, j.prio)
 	} else {

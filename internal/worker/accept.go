@@ -150,7 +150,7 @@ func (t *task) accept(ctx context.Context, r *request, arguments string) (reacti
 	if err := t.remember(ctx, t.pullKey(r.Number), a); err != nil {
 		return reaction{}, err
 	}
-	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+	return reaction{emoji: thumbsUp}, t.follow(ctx, t.pullBody(r.Number), "", t.job.Delivery)
 }
 
 // findings are those of a report, the accepted ones too: somebody may have a better reason. nil has
@@ -228,13 +228,12 @@ func (t *task) unaccept(ctx context.Context, r *request, arguments string) (reac
 				reply: text,
 			}, t.follow(
 				ctx,
-				"pull",
-				t.pullKey(r.Number),
+				t.pullBody(r.Number),
 				"",
 				"",
 			) // costs nothing when the verdict stands
 	}
-	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+	return reaction{emoji: thumbsUp}, t.follow(ctx, t.pullBody(r.Number), "", t.job.Delivery)
 }
 
 // without takes findings away, and what accepts none any more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"time"
 
 	"github.com/compat-app/compat/internal/artifact"
@@ -25,13 +26,7 @@ type looked struct {
 // ahead judges the artifacts of the default branch's newest commit before a pull request is
 // compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit takes its
 // place, and where it fails the next pull request judges the base itself.
-func (t *task) ahead(ctx context.Context) (outcome, error) {
-	var event struct {
-		Run int64 `json:"run"`
-	}
-	if err := t.event(&event); err != nil {
-		return done, err
-	}
+func (t *task) ahead(ctx context.Context, event *job.BaseAnalysis) (outcome, error) {
 	l := *stored[looked](t)
 	sha := t.job.SHA
 	if sha != l.SHA && event.Run != 0 && event.Run < l.Run {
@@ -88,21 +83,12 @@ func (t *task) builtBefore(ctx context.Context, sha string) error {
 	if err != nil || len(heads) == 0 {
 		return err
 	}
-	_, err = t.Queue.Enqueue(
-		ctx,
-		"",
-		queue.Job{
-			Key:          fmt.Sprintf("ahead/%d", t.repo.ID),
-			Kind:         "ahead",
-			Installation: t.job.Installation,
-			Repository:   t.job.Repository,
-			SHA:          sha,
-			Trigger:      t.job.Trigger,
-			Delivery:     t.job.Delivery,
-			Priority:     queue.Background,
-			Received:     t.job.Received,
-		},
-	)
+	from := job.OriginOf(t.job)
+	from.SHA, from.Priority = sha, queue.Background
+	j, err := job.New(&job.BaseAnalysis{Repository: t.repo.ID}, from)
+	if err == nil {
+		_, err = t.Queue.Enqueue(ctx, "", j)
+	}
 	if err != nil {
 		return &ownFault{fmt.Errorf("worker: have the base judged ahead: %w", err)}
 	}

@@ -2,30 +2,28 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
 )
 
-// press is a button on a check run that somebody pressed, as the webhook stored it.
-type press struct {
-	Action string `json:"action"`
-	Kind   string `json:"kind"`
-	Key    string `json:"key"`
-	SHA    string `json:"sha"`
-	Author string `json:"author"`
-}
-
 // button does what a button says. It is answered in the conversation of its pull request, where it
 // has one.
-func (t *task) button(ctx context.Context) (outcome, error) {
-	var p press
-	if err := json.Unmarshal(t.job.Payload, &p); err != nil || p.Kind == "" || p.Key == "" {
-		return done, &unfit{"the job's payload is damaged"}
+func (t *task) button(ctx context.Context, p *job.CheckAction) (outcome, error) {
+	var of job.Body = &job.Commit{Repository: p.Repository, SHA: p.SHA}
+	if p.Of != job.KindCommit {
+		var err error
+		if of, err = job.Subject(p.Subject); err != nil {
+			return done, &unfit{err.Error()}
+		}
 	}
-	number, isPull := pullNumber(p.Key)
+	pull, isPull := of.(*job.Pull)
+	number := 0
+	if isPull {
+		number = pull.Number
+	}
 	r := &request{Number: number, Author: p.Author}
 	answer := "done"
 	var reply string
@@ -35,15 +33,15 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 	case !ok:
 		answer, reply = "not permitted", comment.NotPermitted(p.Action)
 	case p.Action == comment.Recheck:
-		err = t.follow(ctx, p.Kind, p.Key, p.SHA, t.job.Delivery)
+		err = t.follow(ctx, of, p.SHA, t.job.Delivery)
 	case !isPull:
-		answer = "not for a " + p.Kind
+		answer = "not for a " + string(of.Kind())
 	case p.Action == comment.AcceptAll:
 		if reply, err = t.acceptNew(ctx, r, p.SHA); reply != "" {
 			answer = "nothing accepted"
 		}
 	case p.Action == comment.ExplainAll:
-		reply, err = t.explainNew(ctx, p.Key)
+		reply, err = t.explainNew(ctx, p.Subject)
 	}
 	if err != nil {
 		return done, err
@@ -55,7 +53,7 @@ func (t *task) button(ctx context.Context) (outcome, error) {
 		"by",
 		p.Author,
 		"subject",
-		p.Key,
+		p.Subject,
 		"head",
 		p.SHA,
 		"answer",
@@ -128,7 +126,7 @@ func (t *task) acceptNew(ctx context.Context, r *request, sha string) (string, e
 	if err := t.remember(ctx, key, all...); err != nil {
 		return "", err
 	}
-	return "", t.follow(ctx, "pull", key, "", t.job.Delivery)
+	return "", t.follow(ctx, t.pullBody(r.Number), "", t.job.Delivery)
 }
 
 func (t *task) explainNew(ctx context.Context, key string) (string, error) {

@@ -2,8 +2,8 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"maps"
 	"slices"
 	"strings"
@@ -24,17 +24,11 @@ const (
 	confused   = "confused"
 )
 
-// request is a comment with commands, as the webhook stored it.
+// request is who wants something of which pull request.
 type request struct {
-	Number   int    `json:"number"`
-	Comment  int64  `json:"comment"`
-	Thread   int64  `json:"thread"`
-	Author   string `json:"author"`
-	Commands []struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"commands"`
-	writer *bool // may the author write; nil: not asked yet
+	Number int
+	Author string // login
+	writer *bool  // whether the author has write access; nil: not looked up yet
 }
 
 // reaction is what a command answers with; both may be empty.
@@ -61,18 +55,18 @@ var commands = map[string]command{
 }
 
 // command answers the commands of one comment: with a reaction, and with one reply for all of them.
-func (t *task) command(ctx context.Context) (outcome, error) {
-	var r request
-	if err := json.Unmarshal(t.job.Payload, &r); err != nil || r.Number <= 0 || r.Comment <= 0 {
+func (t *task) command(ctx context.Context, j *job.Command) (outcome, error) {
+	if j.Number <= 0 {
 		return done, &unfit{"the job's payload is damaged"}
 	}
-	at := post.ReplyTo{Number: r.Number, Comment: r.Comment, Thread: r.Thread}
+	r := request{Number: j.Number, Author: j.Author}
+	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
 	if err := t.poster.React(ctx, at, eyes); err != nil && !refused(err) {
 		return done, err
 	}
 	var replies []string
 	var emojis []string
-	for _, c := range r.Commands {
+	for _, c := range j.Lines {
 		do := commands[c.Name]
 		if do == nil {
 			do = func(*task, context.Context, *request, string) (reaction, error) {
@@ -102,7 +96,7 @@ func (t *task) command(ctx context.Context) (outcome, error) {
 			"pull",
 			r.Number,
 			"comment",
-			r.Comment,
+			j.Comment,
 			"answer",
 			answer.emoji,
 		)
@@ -184,7 +178,7 @@ func (t *task) recheck(ctx context.Context, r *request, arguments string) (react
 			return reaction{}, err
 		}
 	}
-	return reaction{emoji: thumbsUp}, t.follow(ctx, "pull", t.pullKey(r.Number), "", t.job.Delivery)
+	return reaction{emoji: thumbsUp}, t.follow(ctx, t.pullBody(r.Number), "", t.job.Delivery)
 }
 
 // platformNames are the names that people give platforms, without the architecture.
@@ -196,7 +190,11 @@ func platformNames() []string {
 	return names
 }
 
-func (t *task) pullKey(number int) string { return fmt.Sprintf("pull/%d/%d", t.repo.ID, number) }
+func (t *task) pullBody(number int) *job.Pull {
+	return &job.Pull{Repository: t.repo.ID, Number: number}
+}
+
+func (t *task) pullKey(number int) string { return t.pullBody(number).Key() }
 
 // word takes the code marks off a symbol or rule.
 func word(s string) string { return strings.Trim(strings.TrimSpace(s), "`") }

@@ -3,8 +3,8 @@ package worker
 import (
 	"context"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
-	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -19,17 +19,8 @@ func (t *task) ranKey(sha string) string { return fmt.Sprintf("ran/%d/%s", t.rep
 // commit finds whose head a commit is, and puts a job for each subject into the queue. Asked are:
 // the event, our own notes, our own check runs on it (their external ids name the subject), GitHub,
 // the head's owner and branch, and at last the open pull requests.
-func (t *task) commit(ctx context.Context) (outcome, error) {
-	sha := t.job.SHA
-	var event struct {
-		Ran        bool     `json:"ran"`
-		Pulls      []string `json:"pulls"`
-		HeadOwner  string   `json:"head_owner"`
-		HeadBranch string   `json:"head_branch"`
-	}
-	if err := t.event(&event); err != nil {
-		return done, err
-	}
+func (t *task) commit(ctx context.Context, event *job.Commit) (outcome, error) {
+	sha := event.SHA
 	if event.Ran { // before the jobs: whichever of them looks first has to see it
 		if err := t.Queue.Put(ctx, t.ranKey(sha), []byte("1"), ranTTL); err != nil {
 			return done, &ownFault{fmt.Errorf("worker: note that %.12s has run: %w", sha, err)}
@@ -74,8 +65,11 @@ func (t *task) commit(ctx context.Context) (outcome, error) {
 			return done, fmt.Errorf("worker: find the pull request of %.12s: %w", sha, err)
 		}
 		for _, key := range keys {
-			kind, _, _ := strings.Cut(key, "/")
-			if err := t.follow(ctx, kind, key, sha, t.job.Nonce); err != nil {
+			b, err := job.Subject(key)
+			if err != nil {
+				return done, &unfit{err.Error()}
+			}
+			if err := t.follow(ctx, b, sha, t.job.ForceID); err != nil {
 				return done, err
 			}
 		}
@@ -99,7 +93,7 @@ func (t *task) headed(prs []*gh.PullRequest, sha string) (keys []string) {
 	for _, p := range prs {
 		if p.GetState() == "open" && p.GetHead().GetSHA() == sha &&
 			(p.GetBase().GetRepo().GetID() == 0 || p.GetBase().GetRepo().GetID() == t.repo.ID) {
-			keys = append(keys, fmt.Sprintf("pull/%d/%d", t.repo.ID, p.GetNumber()))
+			keys = append(keys, t.pullKey(p.GetNumber()))
 		}
 	}
 	return keys
@@ -122,12 +116,9 @@ func (t *task) ownSubjects(ctx context.Context, sha string) (keys []string, err 
 		return nil, unknown(err)
 	}
 	for _, r := range list.CheckRuns {
-		key, _, found := strings.Cut(r.GetExternalID(), "@")
-		parts := strings.Split(key, "/")
-		if found && len(parts) == 3 && parts[1] == fmt.Sprint(t.repo.ID) &&
-			slices.Contains([]string{"pull", "merge_group", "release"}, parts[0]) &&
-			!slices.Contains(keys, key) {
-			keys = append(keys, key)
+		b, ok := job.ParseExternal(r.GetExternalID(), t.repo.ID)
+		if ok && !slices.Contains(keys, b.Key()) {
+			keys = append(keys, b.Key())
 		}
 	}
 	return keys, nil

@@ -20,7 +20,7 @@ const (
 // yields puts the job behind those of others where its fork has had its share. A person's wish
 // (Re-run, /compat recheck by a writer) never yields.
 func (t *task) yields(ctx context.Context, s subject) (bool, error) {
-	if !s.fork || t.job.Nonce != "" || t.job.Priority <= queue.Background {
+	if !s.fork || t.job.ForceID != "" || t.job.Priority <= queue.Background {
 		return false, nil
 	}
 	key := fmt.Sprintf("crowd/%d/%d", t.repo.ID, s.origin)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"strings"
 	"time"
 
@@ -26,12 +27,6 @@ type gate struct {
 	Given    bool      `json:"given,omitempty"` // GitHub has it
 }
 
-// waiting is the deployment that a gate stands before.
-type waiting struct {
-	Run         int64  `json:"run"`
-	Environment string `json:"environment"`
-}
-
 const (
 	approved = "approved"
 	rejected = "rejected"
@@ -40,9 +35,8 @@ const (
 // deployment answers a deployment protection rule, once: the run's artifacts pass or they don't.
 // The base counts for nothing here, since what is deployed meets users whatever the branch had
 // before.
-func (t *task) deployment(ctx context.Context) (outcome, error) {
-	var event waiting
-	if err := json.Unmarshal(t.job.Payload, &event); err != nil || event.Run == 0 {
+func (t *task) deployment(ctx context.Context, event *job.Deployment) (outcome, error) {
+	if event.Environment == "" {
 		return done, &unfit{"the job's payload is damaged"}
 	}
 	g := &gate{}
@@ -85,7 +79,7 @@ func (t *task) deployment(ctx context.Context) (outcome, error) {
 }
 
 // decideGate sets the gate's answer, or says when to look again.
-func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome, error) {
+func (t *task) decideGate(ctx context.Context, g *gate, event *job.Deployment) (outcome, error) {
 	if g.Deadline.IsZero() {
 		g.Deadline = t.Now().Add(t.Config.Wait)
 	}
@@ -163,7 +157,7 @@ func (t *task) decideGate(ctx context.Context, g *gate, event waiting) (outcome,
 // report says on the deployment's page how it stands, once for each thing there is to say and never
 // oftener than GitHub takes it. It is noted before it is said, so a crash may swallow a report and
 // repeats none. That GitHub doesn't take it holds up no answer.
-func (t *task) report(ctx context.Context, g *gate, event waiting, text string) error {
+func (t *task) report(ctx context.Context, g *gate, event *job.Deployment, text string) error {
 	if text == g.Told || g.Tells >= github.StatusReports {
 		return nil
 	}

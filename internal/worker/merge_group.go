@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"github.com/compat-app/compat/internal/job"
 	"strconv"
 	"strings"
 
@@ -11,17 +12,8 @@ import (
 )
 
 // mergeGroup puts a verdict on the head of a merge group, for which the merge queue waits.
-func (t *task) mergeGroup(ctx context.Context) (outcome, error) {
-	var event struct {
-		HeadRef   string `json:"head_ref"`
-		BaseRef   string `json:"base_ref"`
-		BaseSHA   string `json:"base_sha"`
-		Destroyed bool   `json:"destroyed"`
-	}
-	if err := t.event(&event); err != nil {
-		return done, err
-	}
-	sha := lastPart(t.job.Key)
+func (t *task) mergeGroup(ctx context.Context, event *job.MergeGroup) (outcome, error) {
+	sha := event.SHA
 	st := t.load()
 	st.see(sha)
 	st.Base.Ref = cmp.Or(

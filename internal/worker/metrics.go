@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -98,9 +100,9 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 			},
 		),
 	}
-	for kind := range kinds {
-		m.jobs.WithLabelValues(kind, "done")
-		m.seconds.WithLabelValues(kind, "done")
+	for _, kind := range job.Kinds() {
+		m.jobs.WithLabelValues(string(kind), "done")
+		m.seconds.WithLabelValues(string(kind), "done")
 	}
 	for _, stage := range []string{"download", "slot", "analysis", "post"} {
 		m.stages.WithLabelValues(stage)
@@ -167,12 +169,12 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 
 // ended counts a job. Kinds come from our own webhook, but a journal may be older than this
 // program.
-func (m *metrics) ended(kind, how string, took time.Duration) {
-	if kinds[kind] == nil {
+func (m *metrics) ended(kind job.Kind, how string, took time.Duration) {
+	if !slices.Contains(job.Kinds(), kind) {
 		kind = "other"
 	}
-	m.jobs.WithLabelValues(kind, how).Inc()
-	m.seconds.WithLabelValues(kind, how).Observe(took.Seconds())
+	m.jobs.WithLabelValues(string(kind), how).Inc()
+	m.seconds.WithLabelValues(string(kind), how).Observe(took.Seconds())
 }
 
 // stage begins a stage of a job; the function that it returns ends it.

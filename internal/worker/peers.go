@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/compat-app/compat/comment"
@@ -116,8 +116,11 @@ func (t *task) stand(ctx context.Context, now standing) error {
 		return err
 	}
 	for _, key := range peers {
-		kind, _, _ := strings.Cut(key, "/")
-		if err := t.follow(ctx, kind, key, "", ""); err != nil {
+		b, err := job.Subject(key)
+		if err != nil {
+			return &unfit{err.Error()}
+		}
+		if err := t.follow(ctx, b, "", ""); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,9 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,14 +21,12 @@ const justRead = 5 * time.Second
 
 // pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
 // have none that is open.
-func (t *task) pull(ctx context.Context) (outcome, error) {
-	number, err := strconv.Atoi(lastPart(t.job.Key))
-	if err != nil {
-		return done, &unfit{"the job's key names no pull request"}
-	}
+func (t *task) pull(ctx context.Context, body *job.Pull) (outcome, error) {
+	number := body.Number
 	st := t.load()
-	pr, read := t.pushed(), time.Time{}
+	pr, read := t.pushed(body.Pushed), time.Time{}
 	told := pr != nil
+	var err error
 	if !told {
 		if pr, _, err = t.client.PullRequests.Get(ctx, t.repo.Owner, t.repo.Name, number); notFound(
 			err,
@@ -88,23 +85,8 @@ func (t *task) pull(ctx context.Context) (outcome, error) {
 
 // pushed is the pull request as the event of a push tells of it, where that is news: it is younger
 // than all that is known, and nothing of it was tried. nil: GitHub has to be asked.
-func (t *task) pushed() *gh.PullRequest {
-	var event struct {
-		Pushed *struct {
-			SHA     string    `json:"sha"`
-			Ref     string    `json:"ref"`
-			RepoID  int64     `json:"repo"`
-			Repo    string    `json:"name"`
-			Base    string    `json:"base"`
-			Updated time.Time `json:"updated"`
-		} `json:"pushed"`
-	}
-	if t.job.Trigger != "pull_request.synchronize" || len(t.job.Payload) == 0 ||
-		json.Unmarshal(t.job.Payload, &event) != nil {
-		return nil
-	}
-	p := event.Pushed
-	if p == nil || t.state.Updated.IsZero() || !p.Updated.After(t.state.Updated) ||
+func (t *task) pushed(p *job.Push) *gh.PullRequest {
+	if p == nil || t.job.Trigger != "pull_request.synchronize" || t.state.Updated.IsZero() || !p.Updated.After(t.state.Updated) ||
 		t.lease.Attempt > 1 ||
 		t.lease.Crashes > 0 {
 		return nil
@@ -180,12 +162,6 @@ func (t *task) mergeBase(ctx context.Context, base, head string) string {
 	}
 	t.compared = c
 	return c.GetMergeBaseCommit().GetSHA()
-}
-
-// pullNumber is the number of the pull request that a key names; false for another subject.
-func pullNumber(key string) (int, bool) {
-	n, err := strconv.Atoi(lastPart(key))
-	return n, err == nil && strings.HasPrefix(key, "pull/")
 }
 
 // lastPart is what stands behind the last slash of a key.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"time"
 
 	"github.com/compat-app/compat/internal/github"
@@ -120,9 +121,8 @@ type survey struct {
 
 // lost is a subject of which the queue may know nothing.
 type lost struct {
-	kind, key string
-	sha       string // "": any verdict of the subject's counts
-	payload   any
+	body job.Body
+	sha  string // "": any verdict of the subject's counts
 }
 
 // pulls looks at the open pull requests of a repository.
@@ -136,12 +136,7 @@ func (s *survey) pulls(ctx context.Context, r github.Repository) error {
 		err := s.consider(
 			ctx,
 			r,
-			lost{
-				"pull",
-				fmt.Sprintf("pull/%d/%d", r.ID, p.GetNumber()),
-				sha,
-				map[string]int{"number": p.GetNumber()},
-			},
+			lost{&job.Pull{Repository: r.ID, Number: p.GetNumber()}, sha},
 			func() (bool, error) {
 				return s.client.Concluded(ctx, r.Owner, r.Name, sha, s.App.ID())
 			},
@@ -161,7 +156,7 @@ func (s *survey) consider(
 	l lost,
 	told func() (bool, error),
 ) error {
-	if known, err := s.attended(ctx, l.key, l.sha); err != nil || known {
+	if known, err := s.attended(ctx, l.body.Key(), l.sha); err != nil || known {
 		return err
 	}
 	if s.asked++; s.asked > reconcileMost {
@@ -173,7 +168,7 @@ func (s *survey) consider(
 	if err := s.term.Check(ctx); err != nil {
 		return err
 	}
-	return s.revive(ctx, r.ID, l)
+	return s.revive(ctx, l)
 }
 
 // attended says whether a subject's head needs no look: a job is about it, or its verdict is known
@@ -196,29 +191,31 @@ func (w *Worker) attended(ctx context.Context, key, sha string) (bool, error) {
 
 // revive gives a subject a job. Hardly anybody waits for it: whoever did has pushed again, or given
 // up.
-func (s *survey) revive(ctx context.Context, repository int64, l lost) error {
-	payload, err := json.Marshal(l.payload)
+func (s *survey) revive(ctx context.Context, l lost) error {
+	j, err := job.New(l.body, job.Origin{
+		Installation: s.installation,
+		SHA:          l.sha,
+		Trigger:      "sweeper",
+		Priority:     queue.Background,
+		Received:     s.Now().UTC(),
+	})
 	if err != nil {
 		return fmt.Errorf("worker: write a job: %w", err)
 	}
-	job := queue.Job{
-		Key: l.key, Kind: l.kind, Installation: s.installation, Repository: repository, SHA: l.sha,
-		Trigger: "sweeper", Payload: payload, Priority: queue.Background, Received: s.Now().UTC(),
-	}
-	if _, err := s.Queue.Enqueue(ctx, "", job); err != nil {
+	if _, err := s.Queue.Enqueue(ctx, "", j); err != nil {
 		return err
 	}
 	s.metrics.revived.Inc()
 	s.Log.Info(
 		"an open head has no concluded check and no job; it gets one",
 		"job",
-		l.key,
+		j.Key,
 		"installation",
 		s.installation,
 		"repository",
-		repository,
+		j.Repository,
 		"sha",
-		job.SHA,
+		j.SHA,
 	)
 	return nil
 }

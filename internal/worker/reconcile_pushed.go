@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
 
 	"github.com/compat-app/compat/internal/github"
@@ -42,12 +42,7 @@ func (s *survey) groups(ctx context.Context, r github.Repository) error {
 		err := s.consider(
 			ctx,
 			r,
-			lost{
-				"merge_group",
-				fmt.Sprintf("merge_group/%d/%s", r.ID, g.SHA),
-				g.SHA,
-				map[string]string{"head_ref": g.Ref},
-			},
+			lost{&job.MergeGroup{Repository: r.ID, SHA: g.SHA, HeadRef: g.Ref}, g.SHA},
 			func() (bool, error) {
 				return s.client.Concluded(ctx, r.Owner, r.Name, g.SHA, s.App.ID())
 			},
@@ -67,11 +62,11 @@ func (s *survey) releases(ctx context.Context, r github.Repository) error {
 		return err
 	}
 	for _, release := range releases {
-		key := fmt.Sprintf("release/%d/%d", r.ID, release.ID)
+		b := &job.Release{Repository: r.ID, ID: release.ID}
 		err := s.consider(
 			ctx,
 			r,
-			lost{"release", key, "", map[string]int64{"release": release.ID}},
+			lost{b, ""},
 			func() (bool, error) {
 				told, err := s.client.Told(
 					ctx,
@@ -79,7 +74,7 @@ func (s *survey) releases(ctx context.Context, r github.Repository) error {
 					r.Name,
 					"tags/"+release.Tag,
 					s.App.ID(),
-					key+"@",
+					b.Key()+"@",
 				)
 				return told, unknown(err) // a draft's tag may not be there yet
 			},

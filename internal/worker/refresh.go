@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
 	"strings"
 	"time"
@@ -34,13 +35,7 @@ type refresh struct {
 // base follows a push to the default branch. The pull requests look for their base anew whenever
 // they are looked at, so most pushes cost none of them a call; one that changes the configuration
 // has all of them judged by the new one, a few at a time.
-func (t *task) base(ctx context.Context) (outcome, error) {
-	var event struct {
-		Settings bool `json:"settings"`
-	}
-	if err := t.event(&event); err != nil {
-		return done, err
-	}
+func (t *task) base(ctx context.Context, event *job.DefaultBranch) (outcome, error) {
 	r := stored[refresh](t)
 	if slices.ContainsFunc(
 		defaults,
@@ -78,19 +73,13 @@ func (t *task) base(ctx context.Context) (outcome, error) {
 	some := r.Left[:min(len(r.Left), refreshAtOnce)]
 	var jobs []queue.Job
 	for _, number := range some {
-		jobs = append(
-			jobs,
-			queue.Job{
-				Key:          t.pullKey(number),
-				Kind:         "pull",
-				Installation: t.job.Installation,
-				Repository:   t.job.Repository,
-				Trigger:      t.job.Trigger,
-				Delivery:     t.job.Delivery,
-				Priority:     queue.Background,
-				Received:     t.job.Received,
-			},
-		)
+		from := job.OriginOf(t.job)
+		from.Priority = queue.Background
+		j, err := job.New(&job.Pull{Repository: t.repo.ID, Number: number}, from)
+		if err != nil {
+			return done, fmt.Errorf("worker: %w", err)
+		}
+		jobs = append(jobs, j)
 	}
 	if len(jobs) > 0 {
 		if _, err := t.Queue.Enqueue(ctx, "", jobs...); err != nil {

@@ -3,7 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"github.com/compat-app/compat/internal/job"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -21,11 +21,8 @@ const settleFor = 10 * time.Second
 
 // release puts a verdict on the commit of a release's tag, over all its assets. A draft is judged
 // on the commit that its tag will name, once it has an asset: until then nobody waits for it.
-func (t *task) release(ctx context.Context) (outcome, error) {
-	id, err := strconv.ParseInt(lastPart(t.job.Key), 10, 64)
-	if err != nil {
-		return done, &unfit{"the job's key names no release"}
-	}
+func (t *task) release(ctx context.Context, body *job.Release) (outcome, error) {
+	id := body.ID
 	st := t.load()
 	release, err := t.client.ReleaseByID(ctx, t.repo.Owner, t.repo.Name, id)
 	if notFound(err) {

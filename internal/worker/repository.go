@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 
 	"github.com/compat-app/compat/internal/queue"
 )
 
 // removed drops the jobs of a repository that the App was taken away from. Those under way lose
 // their lease and stop.
-func (t *task) removed(ctx context.Context) (outcome, error) {
+func (t *task) removed(ctx context.Context, _ *job.RepositoryRemoved) (outcome, error) {
 	entries, err := t.Queue.List(ctx, queue.Filter{Installation: t.job.Installation})
 	if err != nil {
 		return done, &ownFault{fmt.Errorf("worker: list the jobs of a repository: %w", err)}
@@ -30,7 +31,7 @@ func (t *task) removed(ctx context.Context) (outcome, error) {
 }
 
 // renamed forgets where the repository was.
-func (t *task) renamed(context.Context) (outcome, error) {
+func (t *task) renamed(context.Context, *job.RepositoryRenamed) (outcome, error) {
 	client, err := t.App.Installation(t.job.Installation)
 	if err != nil {
 		return done, &unfit{err.Error()}

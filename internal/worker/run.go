@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -25,24 +26,24 @@ const (
 // run handles one claimed job and ends its lease.
 func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	start := w.Now()
-	job := lease.Job
+	j := lease.Job
 	log := w.Log.With(
 		"job",
-		job.ID,
+		j.ID,
 		"delivery",
-		job.Delivery,
+		j.Delivery,
 		"trigger",
-		job.Trigger,
+		j.Trigger,
 		"installation",
-		job.Installation,
+		j.Installation,
 		"repository",
-		job.Repository,
+		j.Repository,
 		"attempt",
 		lease.Attempt,
 		"sha",
-		job.SHA,
+		j.SHA,
 	)
-	t := &task{Worker: w, lease: lease, job: job, Log: log}
+	t := &task{Worker: w, lease: lease, job: j, Log: log}
 	log.Debug("job claimed")
 
 	// The job outlives neither the lease nor the service, but a stopping service ends it with a
@@ -78,7 +79,7 @@ func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 			endErr,
 		)
 	}
-	w.metrics.ended(job.Kind, how, w.Now().Sub(start))
+	w.metrics.ended(job.KindOf(j), how, w.Now().Sub(start))
 	log.Debug("job ended", "outcome", how, "took", w.Now().Sub(start).Round(time.Millisecond))
 }
 
@@ -152,7 +153,7 @@ func (w *Worker) end(
 
 // failed ends a job by what its error means.
 func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ error) {
-	lease, job := t.lease, t.job
+	lease, j := t.lease, t.job
 	fate := github.Classify(err)
 	if no := (*unfit)(nil); errors.As(err, &no) {
 		fate = github.ErrorClass{Kind: github.Invalid, Reason: no.reason}
@@ -167,7 +168,7 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		t.postpone(ctx, fate.After)
 		if l := (*github.LimitError)(nil); !errors.As(err, &l) ||
 			!l.Content { // what others have to say needs no comment, perhaps
-			if err := w.Queue.Park(ctx, job.Installation, until); err != nil {
+			if err := w.Queue.Park(ctx, j.Installation, until); err != nil {
 				t.Log.Warn("the installation could not be parked", "error", err)
 			}
 		}
@@ -176,10 +177,10 @@ func (w *Worker) failed(ctx context.Context, t *task, err error) (how string, _ 
 		fate.Kind == github.Gone && t.client == nil,
 		isToken(err) && fate.Kind == github.Gone:
 		t.Log.Info("the installation is gone; its jobs are dropped", "error", err)
-		w.App.Forget(job.Installation)
-		return "dropped", w.Queue.DropInstallation(ctx, job.Installation)
+		w.App.Forget(j.Installation)
+		return "dropped", w.Queue.DropInstallation(ctx, j.Installation)
 	case fate.Kind == github.Forbidden && t.client != nil:
-		t.client.ForgetRepository(job.Repository) // it may be archived by now
+		t.client.ForgetRepository(j.Repository) // it may be archived by now
 	}
 	switch {
 	case fate.Kind == github.Invalid,
@@ -248,12 +249,13 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 			out, err = done, e
 		}
 	}()
-	if f := local[t.job.Kind]; f != nil {
-		return f(t, ctx)
+	body, err := job.Decode(t.job)
+	if err != nil {
+		return done, &unfit{err.Error()}
 	}
-	f := kinds[t.job.Kind]
-	if f == nil {
-		return done, &unfit{fmt.Sprintf("there is no job of kind %q", t.job.Kind)}
+	h := handlers[body.Kind()]
+	if h.local {
+		return h.do(t, ctx, body)
 	}
 	if ok, err := t.open(ctx); err != nil || !ok {
 		return t.missing(err)
@@ -262,24 +264,42 @@ func (t *task) handle(ctx context.Context) (out outcome, err error) {
 		t.Log.Info("nothing to do: the repository is archived")
 		return done, nil
 	}
-	return f(t, ctx)
+	return h.do(t, ctx, body)
 }
 
-// local holds the handlers of jobs that need nothing of GitHub.
-var local = map[string]func(*task, context.Context) (outcome, error){
-	"removed":    (*task).removed,
-	"repository": (*task).renamed,
+// handler does the jobs of one kind.
+type handler struct {
+	do    func(*task, context.Context, job.Body) (outcome, error)
+	local bool // needs nothing of GitHub
 }
 
-// kinds holds the handler of each other kind of job.
-var kinds = map[string]func(*task, context.Context) (outcome, error){
-	"pull":        (*task).pull,
-	"commit":      (*task).commit,
-	"merge_group": (*task).mergeGroup,
-	"release":     (*task).release,
-	"deployment":  (*task).deployment,
-	"command":     (*task).command,
-	"button":      (*task).button,
-	"base":        (*task).base,
-	"ahead":       (*task).ahead,
+// on makes a handler of a kind whose body is a B.
+func on[B job.Body](do func(*task, context.Context, B) (outcome, error)) handler {
+	return handler{do: func(t *task, ctx context.Context, b job.Body) (outcome, error) {
+		body, ok := b.(B)
+		if !ok {
+			return done, &unfit{fmt.Sprintf("a job of kind %s has another body", b.Kind())}
+		}
+		return do(t, ctx, body)
+	}}
+}
+
+func local(h handler) handler {
+	h.local = true
+	return h
+}
+
+// handlers holds the handler of each kind of job.
+var handlers = map[job.Kind]handler{
+	job.KindPull:              on((*task).pull),
+	job.KindCommit:            on((*task).commit),
+	job.KindMergeGroup:        on((*task).mergeGroup),
+	job.KindRelease:           on((*task).release),
+	job.KindDeployment:        on((*task).deployment),
+	job.KindCommand:           on((*task).command),
+	job.KindCheckAction:       on((*task).button),
+	job.KindDefaultBranch:     on((*task).base),
+	job.KindBaseAnalysis:      on((*task).ahead),
+	job.KindRepositoryRemoved: local(on((*task).removed)),
+	job.KindRepositoryRenamed: local(on((*task).renamed)),
 }

@@ -20,7 +20,7 @@ type state struct {
 	Silent   bool             `json:"silent,omitempty"` // nothing of ours is in the conversation
 	Deadline time.Time        `json:"deadline,omitzero"`
 	Owed     bool             `json:"owed,omitempty"`   // a verdict is due: its check run is open
-	Nonce    string           `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
+	ForceID  string           `json:"nonce,omitempty"`  // of the last person who asked for this head to be judged again
 	Also     []string         `json:"also,omitempty"`   // platforms that this person named: the head is judged against these as well
 	Turn     int              `json:"turn,omitempty"`   // how often the verdict on this head has changed without anybody asking
 	Intent   string           `json:"intent,omitempty"` // external id of the verdict that is being posted
@@ -43,15 +43,6 @@ type base struct {
 	Ref  string `json:"ref,omitempty"` // branch name
 	SHA  string `json:"sha,omitempty"`
 	Pull int    `json:"pull,omitempty"` // of a merge group: the pull request that it merges
-}
-
-// event reads the few fields of the event that the job keeps; one that keeps none leaves to as it
-// is.
-func (t *task) event(to any) error {
-	if len(t.job.Payload) > 0 && json.Unmarshal(t.job.Payload, to) != nil {
-		return &unfit{"the job's payload is damaged"}
-	}
-	return nil
 }
 
 // stored reads the state of a default branch. One that can't be read is none.
@@ -110,18 +101,18 @@ func (s *state) see(sha string) {
 	}
 }
 
-// ask notes that a person wants the head judged again, once for each nonce.
-func (t *task) ask(ctx context.Context, nonce string) error {
+// ask notes that a person wants the head judged again, once for each force id.
+func (t *task) ask(ctx context.Context, id string) error {
 	s := t.state
-	if nonce == "" || nonce == s.Nonce {
+	if id == "" || id == s.ForceID {
 		return nil
 	}
-	s.Nonce, s.Owed, s.Intent, s.Told, s.Deadline, s.Also = nonce, true, "", "", time.Time{}, nil
-	return t.recall(ctx, alsoKey(nonce), &s.Also)
+	s.ForceID, s.Owed, s.Intent, s.Told, s.Deadline, s.Also = id, true, "", "", time.Time{}, nil
+	return t.recall(ctx, alsoKey(id), &s.Also)
 }
 
 // alsoKey is where the platforms stand that a person named who asked for a head to be judged again.
-func alsoKey(nonce string) string { return "also/" + nonce }
+func alsoKey(forceID string) string { return "also/" + forceID }
 
 // opened notes that there will be a run on the commit. fresh: there is none yet.
 func (s *state) opened(sha string) (fresh bool) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"github.com/compat-app/compat/internal/job"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ type subject struct {
 // judge brings the check run of a subject to where it should be. t.state is loaded and about s.sha.
 func (t *task) judge(ctx context.Context, s subject) (outcome, error) {
 	st := t.state
-	if err := t.ask(ctx, t.job.Nonce); err != nil {
+	if err := t.ask(ctx, t.job.ForceID); err != nil {
 		return done, err
 	}
 	if s.sha != t.job.SHA {
@@ -197,8 +198,8 @@ func (t *task) external(sha string, inputs ...string) string {
 	if t.state.Turn > 0 {
 		inputs = append(inputs, strconv.Itoa(t.state.Turn))
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append(inputs, t.state.Nonce), "\x00")))
-	return t.job.Key + "@" + sha + "#" + hex.EncodeToString(sum[:12])
+	sum := sha256.Sum256([]byte(strings.Join(append(inputs, t.state.ForceID), "\x00")))
+	return job.External(t.job.Key, sha, hex.EncodeToString(sum[:12]))
 }
 
 // start makes sure that a check run is open. What it will be about is noted first, so that a crash
@@ -221,7 +222,7 @@ func (t *task) start(ctx context.Context, s subject, title, summary string) (pos
 	}
 	ext := st.Intent
 	if ext == "" || ext == st.Said {
-		ext = t.job.Key + "@" + s.sha
+		ext = job.External(t.job.Key, s.sha, "")
 	}
 	run, err := t.poster.Start(ctx, s.sha, ext, "", title, summary, fresh)
 	if err != nil || !run.Alone {
@@ -244,7 +245,7 @@ func (t *task) forgot() bool {
 // early says that a head has just been pushed and no workflow run of it is over: there is nothing
 // to look for until an event says so.
 func (t *task) early(ctx context.Context, s subject) (bool, error) {
-	if t.job.Trigger != "pull_request.synchronize" || t.job.Nonce != "" || !t.state.Owed ||
+	if t.job.Trigger != "pull_request.synchronize" || t.job.ForceID != "" || !t.state.Owed ||
 		!t.state.Deadline.IsZero() {
 		return false, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -41,7 +42,7 @@ type task struct {
 // isn't there for us.
 func (t *task) open(ctx context.Context) (bool, error) {
 	purpose := github.Judge
-	if t.job.Kind == "deployment" {
+	if job.KindOf(t.job) == job.KindDeployment {
 		purpose = github.Gate
 	}
 	client, err := t.App.Narrow(t.job.Installation, t.job.Repository, purpose)
@@ -125,13 +126,15 @@ func refused(err error) bool {
 }
 
 // follow puts a job of another subject into the queue.
-func (t *task) follow(ctx context.Context, kind, key, sha, nonce string) error {
-	_, err := t.Queue.Enqueue(ctx, "", queue.Job{
-		Key: key, Kind: kind, Installation: t.job.Installation, Repository: t.job.Repository, SHA: sha,
-		Trigger: t.job.Trigger, Delivery: t.job.Delivery, Nonce: nonce, Received: t.job.Received,
-	})
+func (t *task) follow(ctx context.Context, b job.Body, sha, forceID string) error {
+	from := job.OriginOf(t.job)
+	from.SHA, from.ForceID = sha, forceID
+	j, err := job.New(b, from)
+	if err == nil {
+		_, err = t.Queue.Enqueue(ctx, "", j)
+	}
 	if err != nil {
-		return &ownFault{fmt.Errorf("worker: follow up with %s: %w", key, err)}
+		return &ownFault{fmt.Errorf("worker: follow up with %s: %w", b.Key(), err)}
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestExternalIDHoldsWhatTheVerdictRestsOn(t *testing.T) {
 	for _, inputs := range [][]string{{"found", "key2", "config"}, {"found", "key", "config2"}, {"deadline"}, {"found", "keyconfig"}} {
 		seen[task.external("abc", inputs...)] = true
 	}
-	task.state.Nonce = "asked"
+	task.state.ForceID = "asked"
 	seen[task.external("abc", "found", "key", "config")] = true
 	if len(seen) != 6 {
 		t.Errorf("%d ids for 6 different verdicts", len(seen))

@@ -7,7 +7,7 @@
 -- ARGV[3]… the script's own
 --
 -- Keys, K a job's key and I an installation id; times are milliseconds of the server's clock:
---   job:K      hash    job (JSON), gen, nonce, inst, prio, state, seq, since, attempts, crashes, losses, reason; token, by (whose) and risk while running, due while
+--   job:K      hash    job (JSON), gen, nonce (the job's force id), inst, prio, state, seq, since, attempts, crashes, losses, reason; token, by (whose) and risk while running, due while
 --                      delayed; next, next_gen, next_nonce, next_inst, next_prio, next_seq when a newer job came while this one runs
 --   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
 --   ready:I    zset    waiting keys of an installation by their place in line: the more urgent first, then by seq

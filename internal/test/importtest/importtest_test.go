@@ -108,10 +108,10 @@ var layers = map[string][]string{
 	"config":              {},
 	"internal/apt":        {},
 	"internal/github":     {},
-	"internal/job":        {},
+	"internal/job":        {"internal/queue"},
 	"internal/lazyregexp": {},
 	"internal/mdsafe":     {},
-	"internal/queue":      {"internal/job"},
+	"internal/queue":      {},
 	"internal/shellword":  {},
 	"internal/artifact":   {"internal/github"},
 	"internal/spool":      {"analyzer/unpack"},
@@ -134,7 +134,7 @@ var layers = map[string][]string{
 var planned = []string{
 	"analyzer/abi", "analyzer/btf", "analyzer/cause", "analyzer/dwarf", "analyzer/dyld",
 	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
-	"analyzer/winload", "internal/command", "internal/job", "internal/reconcile",
+	"analyzer/winload", "internal/command", "internal/reconcile",
 	"internal/subject",
 }
 

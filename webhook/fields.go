@@ -2,112 +2,67 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
-// fields are the members of an object that are read; those that have none themselves are read
+// fields are the members of an object that are read; a member without fields of its own is read
 // whole. Lists in between don't count.
 type fields map[string]fields
 
-// used are all members that the events read: a payload has 25 KB, and they are a few hundred bytes
-// of it. What an event's function decodes and isn't here stays zero.
-var used = members(
-	"action",
-	"number",
-	"installation.id",
-	"repository.id",
-	"repository.default_branch",
-	"sender.login",
-	"sender.type",
-	"pull_request.number",
-	"pull_request.head.sha",
-	"pull_request.head.ref",
-	"pull_request.head.repo.id",
-	"pull_request.head.repo.full_name",
-	"pull_request.base.ref",
-	"pull_request.state",
-	"pull_request.updated_at",
-	"changes.base",
-	"changes.default_branch",
-	"ref",
-	"deleted",
-	"after",
-	"commits.added",
-	"commits.modified",
-	"commits.removed",
-	"workflow_run.id",
-	"workflow_run.head_sha",
-	"workflow_run.head_branch",
-	"workflow_run.event",
-	"workflow_run.head_repository.id",
-	"workflow_run.head_repository.owner.login",
-	"workflow_run.pull_requests.number",
-	"workflow_run.pull_requests.head.sha",
-	"workflow_run.pull_requests.base.repo.id",
-	"check_run.head_sha",
-	"check_run.external_id",
-	"check_run.name",
-	"check_run.conclusion",
-	"check_run.app.id",
-	"check_run.app.slug",
-	"repository.full_name",
-	"requested_action.identifier",
-	"check_run.pull_requests.number",
-	"check_run.pull_requests.head.sha",
-	"check_run.pull_requests.base.repo.id",
-	"check_suite.head_sha",
-	"check_suite.app.id",
-	"check_suite.pull_requests.number",
-	"check_suite.pull_requests.head.sha",
-	"check_suite.pull_requests.base.repo.id",
-	"environment",
-	"deployment_callback_url",
-	"deployment.sha",
-	"issue.number",
-	"issue.pull_request",
-	"comment.id",
-	"comment.in_reply_to_id",
-	"comment.body",
-	"comment.user.login",
-	"comment.user.type",
-	"comment.performed_via_github_app",
-	"merge_group.head_sha",
-	"merge_group.head_ref",
-	"merge_group.base_sha",
-	"merge_group.base_ref",
-	"release.id",
-	"release.draft",
-	"repositories_removed.id",
-)
+// fieldsOf lists the members that encoding/json decodes into a T.
+func fieldsOf[T any]() fields { return membersOf(reflect.TypeFor[T]()) }
 
-func members(paths ...string) fields {
-	root := fields{}
-	for _, path := range paths {
-		at := root
-		for part := range strings.SplitSeq(path, ".") {
-			if at[part] == nil {
-				at[part] = fields{}
-			}
-			at = at[part]
+func membersOf(t reflect.Type) fields {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return nil
+	}
+	all := fields{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			all.with(membersOf(f.Type))
+		case f.IsExported():
+			all[cmp.Or(name, strings.ToLower(f.Name))] = membersOf(f.Type)
 		}
 	}
-	return root
+	return all
 }
 
-// deepest is more than any payload nests, and as much as a reader keeps track of.
-const deepest = 256
+// with adds the members of other, and returns f.
+func (f fields) with(other fields) fields {
+	for name, inner := range other {
+		if mine, both := f[name]; both && len(mine) > 0 && len(inner) > 0 {
+			mine.with(inner)
+			continue
+		}
+		f[name] = inner
+	}
+	return f
+}
+
+// maxDepth is more than any payload nests, and as much as a reader keeps track of.
+const maxDepth = 256
 
 var errNotJSON = errors.New("the body is not JSON")
 
-// thin copies a JSON object without the members that nobody reads, at the speed of a search for
-// quotes: to decode all of a payload would cost several times as much as all the rest of an answer.
-// What is left out is only followed to its end; what is kept is for the decoder to judge.
-func thin(body []byte, want fields) ([]byte, error) {
-	t := thinner{in: body, out: make([]byte, 0, 1024)}
+// keep copies a JSON object without the members that are not in f. A payload has 25 KB, of which a
+// few hundred bytes are read, and decoding all of it would cost several times as much as the rest of
+// an answer. What is left out is only followed to its end, and what is kept is checked by the
+// decoder.
+func (f fields) keep(body []byte) ([]byte, error) {
+	t := copier{in: body, out: make([]byte, 0, 1024)}
 	t.space()
-	if !t.value(want, deepest) {
+	if !t.value(f, maxDepth) {
 		return nil, errNotJSON
 	}
 	if t.space(); t.at != len(t.in) {
@@ -116,14 +71,14 @@ func thin(body []byte, want fields) ([]byte, error) {
 	return t.out, nil
 }
 
-type thinner struct {
+type copier struct {
 	in  []byte
 	at  int
 	out []byte
 }
 
 // value copies what is wanted of the value that begins here; false: it does not end.
-func (t *thinner) value(want fields, depth int) bool {
+func (t *copier) value(want fields, depth int) bool {
 	start := t.at
 	if start == len(t.in) || depth == 0 {
 		return false
@@ -143,7 +98,7 @@ func (t *thinner) value(want fields, depth int) bool {
 
 // list walks over what stands between two brackets. each is told whether it is the first of what is
 // kept, and writes the comma itself for members.
-func (t *thinner) list(from, to byte, each func(first bool) bool) bool {
+func (t *copier) list(from, to byte, each func(first bool) bool) bool {
 	t.at++
 	t.out = append(t.out, from)
 	empty := len(t.out)
@@ -172,7 +127,7 @@ func (t *thinner) list(from, to byte, each func(first bool) bool) bool {
 }
 
 // member copies a member of an object when it is wanted, and passes over it otherwise.
-func (t *thinner) member(want fields, first bool, depth int) bool {
+func (t *copier) member(want fields, first bool, depth int) bool {
 	start := t.at
 	if t.in[start] != '"' || !t.text() {
 		return false
@@ -198,7 +153,7 @@ func (t *thinner) member(want fields, first bool, depth int) bool {
 }
 
 // skip goes to the end of a value.
-func (t *thinner) skip() bool {
+func (t *copier) skip() bool {
 	var open []byte
 	for t.at < len(t.in) {
 		switch c := t.in[t.at]; c {
@@ -207,7 +162,7 @@ func (t *thinner) skip() bool {
 				return false
 			}
 		case '{', '[':
-			if len(open) == deepest {
+			if len(open) == maxDepth {
 				return false
 			}
 			open = append(open, c+2) // the closing one
@@ -238,7 +193,7 @@ func (t *thinner) skip() bool {
 }
 
 // text goes behind the end of a string.
-func (t *thinner) text() bool {
+func (t *copier) text() bool {
 	for at := t.at + 1; ; {
 		n := bytes.IndexByte(t.in[at:], '"')
 		if n < 0 {
@@ -260,7 +215,7 @@ func (t *thinner) text() bool {
 var words = [][]byte{[]byte("true"), []byte("false"), []byte("null")}
 
 // word goes behind a number, true, false or null.
-func (t *thinner) word() bool {
+func (t *copier) word() bool {
 	start := t.at
 	for t.at < len(t.in) && (t.in[t.at] >= 'a' && t.in[t.at] <= 'z' || t.in[t.at] >= '0' && t.in[t.at] <= '9' || t.in[t.at] == '-' || t.in[t.at] == '+' || t.in[t.at] == '.' || t.in[t.at] == 'E') {
 		t.at++
@@ -273,7 +228,7 @@ func (t *thinner) word() bool {
 		slices.ContainsFunc(words, func(known []byte) bool { return bytes.Equal(known, w) })
 }
 
-func (t *thinner) space() {
+func (t *copier) space() {
 	for t.at < len(t.in) && (t.in[t.at] == ' ' || t.in[t.at] == '\n' || t.in[t.at] == '\r' || t.in[t.at] == '\t') {
 		t.at++
 	}

@@ -7,9 +7,13 @@ import (
 	"testing"
 )
 
-func TestThin(t *testing.T) {
-	want := members("a.b", "list.id", "whole")
-	for _, c := range []struct{ body, thin string }{
+func TestKeepFields(t *testing.T) {
+	want := fieldsOf[struct {
+		A     struct{ B any }
+		List  []struct{ ID int }
+		Whole any
+	}]()
+	for _, c := range []struct{ body, kept string }{
 		{`{"a":{"b":1,"c":2},"d":"e"}`, `{"a":{"b":1}}`},
 		{` { "x" : [1, {"a": "}"}] , "a" : { "b" : "q\"}" } } `, `{"a":{"b":"q\"}"}}`},
 		{`{"list":[{"id":1,"x":"\\"},{"x":[]},3],"whole":{"k":[1,2]}}`, `{"list":[{"id":1},{},3],"whole":{"k":[1,2]}}`},
@@ -18,29 +22,33 @@ func TestThin(t *testing.T) {
 		{`{"\u0061":{"b":1}}`, `{"\u0061":{"b":1}}`},
 		{`null`, `null`},
 	} {
-		if got, err := thin([]byte(c.body), want); err != nil || string(got) != c.thin {
-			t.Errorf("%s\ngot  %s, %v\nwant %s", c.body, got, err, c.thin)
+		if got, err := want.keep([]byte(c.body)); err != nil || string(got) != c.kept {
+			t.Errorf("%s\ngot  %s, %v\nwant %s", c.body, got, err, c.kept)
 		}
 	}
 	for _, body := range []string{``, ` `, `{`, `{"a"`, `{"a":`, `{"a":{"b":1}`, `{"d":"e}`, `{"d":"e\"}`, `{"d":e}`, `{"d":[}]}`, `{"d":1}x`, `{"d":1,}`, `{"d" 1}`, `{d:1}`, `{"a":1 "b":2}`, `not JSON`, strings.Repeat(`{"d":`, 1000) + `1` + strings.Repeat(`}`, 1000)} {
-		if got, err := thin([]byte(body), want); err == nil {
+		if got, err := want.keep([]byte(body)); err == nil {
 			t.Errorf("%.80q is taken: %s", body, got)
 		}
 	}
 }
 
-// FuzzThin compares with encoding/json: of what that takes, the same members are left with the same
+// FuzzKeepFields compares with encoding/json: of what that takes, the same members are left with the same
 // values.
-func FuzzThin(f *testing.F) {
-	payloads(f, func(_ string, body []byte) { f.Add(body) })
-	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := thin(body, used)
+func FuzzKeepFields(f *testing.F) {
+	payloads(f, func(event string, body []byte) { f.Add(event, body) })
+	f.Fuzz(func(t *testing.T, event string, body []byte) {
+		used := events[event].fields
+		if used == nil {
+			return
+		}
+		got, err := used.keep(body)
 		var whole, left any
 		if json.Unmarshal(body, &whole) != nil {
 			return // what is kept goes through the decoder
 		}
 		if err != nil {
-			if nesting(body) < deepest {
+			if nesting(body) < maxDepth {
 				t.Fatalf("refused: %v", err)
 			}
 			return
@@ -69,7 +77,7 @@ func nesting(body []byte) (most int) {
 	return most
 }
 
-// prune is thin on decoded values.
+// prune is fields.keep on decoded values.
 func prune(v any, want fields) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,0 +1,166 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Command is a comment with lines "/compat …".
+type Command struct {
+	Repository int64 `json:"-"`
+	Number     int   `json:"number"` // of the pull request
+	Comment    int64 `json:"comment"`
+	// Thread is the first comment of the conversation on the diff; 0: the comment is in the pull
+	// request's own conversation.
+	Thread int64         `json:"thread,omitempty"`
+	Author string        `json:"author"` // login
+	Lines  []CommandLine `json:"commands"`
+}
+
+// CommandLine is one line "/compat NAME ARGUMENTS" of a comment.
+type CommandLine struct {
+	Name      string `json:"name"`      // lower case, never ""
+	Arguments string `json:"arguments"` // the rest of the line, trimmed; Markdown as written
+}
+
+// Kind implements Body.
+func (*Command) Kind() Kind { return KindCommand }
+
+// Key implements Body. GitHub numbers the comments of the two kinds of conversation separately.
+func (c *Command) Key() string {
+	if c.Thread > 0 {
+		return fmt.Sprintf("%s/%d/review/%d", KindCommand, c.Repository, c.Comment)
+	}
+	return fmt.Sprintf("%s/%d/%d", KindCommand, c.Repository, c.Comment)
+}
+
+// RepositoryID implements Body.
+func (c *Command) RepositoryID() int64 { return c.Repository }
+
+func (c *Command) fromKey(repository int64, rest string) (err error) {
+	c.Repository = repository
+	c.Comment, err = positive(strings.TrimPrefix(rest, "review/"))
+	return err
+}
+
+// CheckAction is one of the App's actions on a check run ("Re-check"), requested by a person.
+type CheckAction struct {
+	Repository int64  `json:"-"`
+	Delivery   string `json:"-"`
+	Action     string `json:"action"` // recheck, accept or explain
+	Of         Kind   `json:"kind"`   // of the subject that the check run is about
+	Subject    string `json:"key"`    // its key
+	SHA        string `json:"sha"`
+	Author     string `json:"author"` // login of who requested it
+}
+
+// Kind implements Body.
+func (*CheckAction) Kind() Kind { return KindCheckAction }
+
+// Key implements Body.
+func (a *CheckAction) Key() string {
+	return fmt.Sprintf("%s/%d/%s", KindCheckAction, a.Repository, a.Delivery)
+}
+
+// RepositoryID implements Body.
+func (a *CheckAction) RepositoryID() int64 { return a.Repository }
+
+func (a *CheckAction) fromKey(repository int64, rest string) error {
+	a.Repository, a.Delivery = repository, rest
+	if rest == "" {
+		return errors.New("no delivery")
+	}
+	return nil
+}
+
+// DefaultBranch is a push to the default branch, and with it perhaps another configuration.
+type DefaultBranch struct {
+	Repository int64 `json:"-"`
+	Settings   bool  `json:"settings,omitempty"` // the push changes .github/compat.yml
+}
+
+// Kind implements Body.
+func (*DefaultBranch) Kind() Kind { return KindDefaultBranch }
+
+// Key implements Body.
+func (d *DefaultBranch) Key() string { return fmt.Sprintf("%s/%d", KindDefaultBranch, d.Repository) }
+
+// RepositoryID implements Body.
+func (d *DefaultBranch) RepositoryID() int64 { return d.Repository }
+
+func (d *DefaultBranch) fromKey(repository int64, rest string) error {
+	d.Repository = repository
+	return empty(rest)
+}
+
+// BaseAnalysis is a commit of the default branch whose artifacts are analyzed before a pull request
+// is compared with them.
+type BaseAnalysis struct {
+	Repository int64 `json:"-"`
+	Run        int64 `json:"run,omitempty"` // the workflow run that has ended; 0: none is named
+}
+
+// Kind implements Body.
+func (*BaseAnalysis) Kind() Kind { return KindBaseAnalysis }
+
+// Key implements Body.
+func (b *BaseAnalysis) Key() string { return fmt.Sprintf("%s/%d", KindBaseAnalysis, b.Repository) }
+
+// RepositoryID implements Body.
+func (b *BaseAnalysis) RepositoryID() int64 { return b.Repository }
+
+func (b *BaseAnalysis) fromKey(repository int64, rest string) error {
+	b.Repository = repository
+	return empty(rest)
+}
+
+// RepositoryRemoved is a repository that the App lost access to: its jobs are dropped.
+type RepositoryRemoved struct {
+	Repository int64 `json:"-"`
+}
+
+// Kind implements Body.
+func (*RepositoryRemoved) Kind() Kind { return KindRepositoryRemoved }
+
+// Key implements Body.
+func (r *RepositoryRemoved) Key() string {
+	return fmt.Sprintf("%s/%d", KindRepositoryRemoved, r.Repository)
+}
+
+// RepositoryID implements Body.
+func (r *RepositoryRemoved) RepositoryID() int64 { return r.Repository }
+
+func (r *RepositoryRemoved) fromKey(repository int64, rest string) error {
+	r.Repository = repository
+	return empty(rest)
+}
+
+// RepositoryRenamed is a repository with another name, owner or default branch, or one that was
+// archived or unarchived: what is cached of it is forgotten.
+type RepositoryRenamed struct {
+	Repository int64 `json:"-"`
+}
+
+// Kind implements Body.
+func (*RepositoryRenamed) Kind() Kind { return KindRepositoryRenamed }
+
+// Key implements Body.
+func (r *RepositoryRenamed) Key() string {
+	return fmt.Sprintf("%s/%d", KindRepositoryRenamed, r.Repository)
+}
+
+// RepositoryID implements Body.
+func (r *RepositoryRenamed) RepositoryID() int64 { return r.Repository }
+
+func (r *RepositoryRenamed) fromKey(repository int64, rest string) error {
+	r.Repository = repository
+	return empty(rest)
+}
+
+func empty(rest string) error {
+	if rest != "" {
+		return errors.New("the key has more parts than its kind")
+	}
+	return nil
+}

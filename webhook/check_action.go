@@ -1,0 +1,38 @@
+package webhook
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/internal/job"
+)
+
+// actions are the identifiers of the App's actions on a check run.
+var actions = []string{"recheck", "accept", "explain"}
+
+// checkAction: a person chose one of the App's actions on a check run. GitHub shows them to people
+// with write access; the worker asks GitHub for that access all the same.
+func checkAction(e envelope, identifier, external, sha string) (decision, error) {
+	i := slices.IndexFunc(actions, func(a string) bool { return strings.Contains(identifier, a) })
+	if i < 0 {
+		return ignore("the action is not one of this App's")
+	}
+	if e.Sender.Login == "" || !job.IsSHA(sha) {
+		return decision{}, errors.New("the payload names no commit or no sender")
+	}
+	var of job.Body
+	of, found := job.ParseExternal(external, e.Repository.ID)
+	if !found {
+		of = &job.Commit{Repository: e.Repository.ID, SHA: sha}
+	}
+	return one(e.job(&job.CheckAction{
+		Repository: e.Repository.ID,
+		Delivery:   e.guid,
+		Action:     actions[i],
+		Of:         of.Kind(),
+		Subject:    of.Key(),
+		SHA:        sha,
+		Author:     e.Sender.Login,
+	}, sha))
+}
