@@ -24,7 +24,10 @@ var packed []byte
 
 // exported maps each symbol to the releases that export it, oldest first. Data that does not decode
 // is a broken build, so reading it panics; a test reads it.
-var exported = sync.OnceValue(func() map[string][]string {
+var exported = sync.OnceValue(func() map[string][]string { return unpack(packed) })
+
+// unpack reads a table: the releases of each symbol, oldest first.
+func unpack(packed []byte) map[string][]string {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		panic(fmt.Errorf("embedded exports of CPython: %w", err))
@@ -45,7 +48,7 @@ var exported = sync.OnceValue(func() map[string][]string {
 		}
 	}
 	return out
-})
+}
 
 // Releases lists the releases that export a symbol, oldest first; nil where none does that is
 // known. The slice is shared: don't change it.

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// readExports reads the export directory: a table of addresses by ordinal, and names with the index of each.
+// readExports reads the export directory: a table of addresses by ordinal, and names with the index
+// of each.
 func readExports(m *image, h *header, o *Object) error {
 	const size = 40
 	d := h.dirs[dirExport]

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// readManaged reads the flags of a .NET header: a file of intermediate code only is compiled where it runs.
+// readManaged reads the flags of a .NET header: a file of intermediate code only is compiled where
+// it runs.
 func readManaged(m *image, h *header, o *Object) error {
 	const ilOnly = 1
 	at := h.dirs[dirCLR].rva
@@ -22,7 +23,8 @@ func readManaged(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// readHybrid reads from the load configuration whether the file has code for a second machine (CHPEMetadataPointer).
+// readHybrid reads from the load configuration whether the file has code for a second machine
+// (CHPEMetadataPointer).
 func readHybrid(m *image, h *header, o *Object) error {
 	const pointer = 0xc8
 	at := h.dirs[dirLoadConfig].rva
@@ -51,8 +53,9 @@ func readHybrid(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// readManifest looks in the resources for a manifest, which names side-by-side assemblies. Resources decide nothing else
-// about loading, so damage in them is ignored, as the loader does until somebody asks for one.
+// readManifest looks in the resources for a manifest, which names side-by-side assemblies.
+// Resources decide nothing else about loading, so damage in them is ignored, as the loader does
+// until somebody asks for one.
 func readManifest(m *image, h *header, o *Object) error {
 	const manifest = 24
 	root := h.dirs[dirResource].rva
@@ -111,7 +114,10 @@ func (m *image) resources(root, at uint64, left *int) []resource {
 		}
 		const flag = 1 << 31
 		to := little.Uint32(b[4:])
-		out = append(out, resource{id: little.Uint32(b), at: uint64(to &^ flag), folder: to&flag != 0})
+		out = append(
+			out,
+			resource{id: little.Uint32(b), at: uint64(to &^ flag), folder: to&flag != 0},
+		)
 	}
 	return out
 }

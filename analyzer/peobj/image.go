@@ -10,7 +10,8 @@ import (
 
 var little = binary.LittleEndian
 
-// image is a PE file as the loader maps it. Addresses are relative to the image base (RVA). No method trusts one.
+// image is a PE file as the loader maps it. Addresses are relative to the image base (RVA). No
+// method trusts one.
 type image struct {
 	r        io.ReaderAt
 	size     uint64
@@ -34,7 +35,8 @@ const (
 	maxPages = 256 // that are kept: 4 MB
 )
 
-// place finds the section of an address: the offset in the file and how many bytes are there, and how many zeros follow.
+// place finds the section of an address: the offset in the file and how many bytes are there, and
+// how many zeros follow.
 func (m *image) place(rva uint64) (off, n, zeros uint64, ok bool) {
 	if m.flat {
 		return rva, m.size - min(rva, m.size), 0, rva < m.size
@@ -144,7 +146,10 @@ func (m *image) name(rva uint64, what string) (string, error) {
 		return "", damaged("%s at 0x%x does not end with a NUL byte", what, rva)
 	}
 	if uint64(len(out)) > m.text {
-		return "", damaged("the names of symbols overlap so often that they are longer than %d times the file", textFactor)
+		return "", damaged(
+			"the names of symbols overlap so often that they are longer than %d times the file",
+			textFactor,
+		)
 	}
 	m.text -= uint64(len(out))
 	return string(out), nil
@@ -153,7 +158,11 @@ func (m *image) name(rva uint64, what string) (string, error) {
 // charge takes n symbols from the budget.
 func (m *image) charge(n uint64, what string) error {
 	if n > m.symbols {
-		return damaged("%s has more symbols than the file has room for, or more than %d", what, maxSymbols)
+		return damaged(
+			"%s has more symbols than the file has room for, or more than %d",
+			what,
+			maxSymbols,
+		)
 	}
 	m.symbols -= n
 	return nil

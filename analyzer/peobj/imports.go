@@ -1,6 +1,7 @@
 package peobj
 
-// readImports reads the import directory: descriptors, each with the name of a DLL and a table of thunks.
+// readImports reads the import directory: descriptors, each with the name of a DLL and a table of
+// thunks.
 func readImports(m *image, h *header, o *Object) error {
 	const size = 20
 	at := h.dirs[dirImport].rva
@@ -59,7 +60,8 @@ func readDelayImports(m *image, h *header, o *Object) error {
 	}
 }
 
-// readDLL reads a name and a table of thunks, which ends with a zero. base is what the addresses in thunks begin with.
+// readDLL reads a name and a table of thunks, which ends with a zero. base is what the addresses in
+// thunks begin with.
 func readDLL(m *image, h *header, o *Object, d DLL, name, lookup, base uint64) error {
 	var err error
 	if d.Name, err = m.name(name, "the name of an imported DLL"); err != nil {

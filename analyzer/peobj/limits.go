@@ -7,13 +7,20 @@ import (
 
 // Errors of Read. Every error wraps exactly one of them, or the error of the io.ReaderAt.
 var (
-	ErrNotPE     = errors.New("not a PE file")          // no MZ or PE signature: also for an empty file and a DOS program
-	ErrTruncated = errors.New("truncated PE file")      // a header or a section reaches beyond the end of the file
-	ErrDamaged   = errors.New("damaged PE file")        // a field contradicts another, or names a place where nothing is
-	ErrTooLarge  = errors.New("PE file over the limit") // a table is larger than compat reads
+	ErrNotPE = errors.New(
+		"not a PE file",
+	) // no MZ or PE signature: also for an empty file and a DOS program
+	ErrTruncated = errors.New(
+		"truncated PE file",
+	) // a header or a section reaches beyond the end of the file
+	ErrDamaged = errors.New(
+		"damaged PE file",
+	) // a field contradicts another, or names a place where nothing is
+	ErrTooLarge = errors.New("PE file over the limit") // a table is larger than compat reads
 )
 
-// Limits that the size of the file does not give. Each is far above the largest of some 600 DLLs in popular wheels.
+// Limits that the size of the file does not give. Each is far above the largest of some 600 DLLs in
+// popular wheels.
 const (
 	maxSections  = 1024    // the loader of Windows XP refused more than 96
 	maxSymbols   = 2 << 20 // imports and exports together; torch_cpu.dll has 60 thousand
@@ -21,7 +28,8 @@ const (
 	maxManifest  = 256 << 10
 	maxResources = 4096 // entries of the resource directory's first two levels
 
-	// Names may overlap. All names together may be textFactor times as long as the file, plus textFree.
+	// Names may overlap. All names together may be textFactor times as long as the file, plus
+	// textFree.
 	textFactor = 2
 	textFree   = 64 << 10
 )
@@ -35,5 +43,11 @@ func truncated(format string, a ...any) error {
 }
 
 func tooLarge(what string, n, limit uint64) error {
-	return fmt.Errorf("%w: %s is %d, more than the %d that compat reads", ErrTooLarge, what, n, limit)
+	return fmt.Errorf(
+		"%w: %s is %d, more than the %d that compat reads",
+		ErrTooLarge,
+		what,
+		n,
+		limit,
+	)
 }

@@ -59,7 +59,8 @@ type Export struct {
 	Forward string `json:"forward"` // "libb.helper" or "libb.#5": defined there; "" for an own definition
 }
 
-// Target splits Forward into the DLL's file name and the symbol, ok is false where it is no forwarder.
+// Target splits Forward into the DLL's file name and the symbol, ok is false where it is no
+// forwarder.
 func (e Export) Target() (dll string, s Symbol, ok bool) {
 	i := strings.LastIndexByte(e.Forward, '.')
 	if i <= 0 || i == len(e.Forward)-1 {

@@ -72,7 +72,8 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestSecondReader holds that debug/pe, which knows neither ordinals nor delay imports, finds the same names.
+// TestSecondReader holds that debug/pe, which knows neither ordinals nor delay imports, finds the
+// same names.
 func TestSecondReader(t *testing.T) {
 	for _, machine := range []string{Amd64, X86} {
 		o := parse(t, strings.Replace(sample, "amd64", machine, 1))
@@ -81,7 +82,8 @@ func TestSecondReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := f.ImportedSymbols()
-		if want := []string{"Sleep:KERNEL32.dll", "PyModule_Create2:python312.dll"}; err != nil || !slices.Equal(got, want) {
+		if want := []string{"Sleep:KERNEL32.dll", "PyModule_Create2:python312.dll"}; err != nil ||
+			!slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", machine, got, err)
 		}
 	}
@@ -171,9 +173,9 @@ func TestSharedThunks(t *testing.T) {
 	}
 }
 
-// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its errors are the
-// documented ones; and the text form of what was read has all of its imports
-// and exports.
+// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its
+// errors are the documented ones; and the text form of what was read has all of its imports and
+// exports.
 func FuzzRead(f *testing.F) {
 	f.Add(write(f, parse(f, sample)))
 	f.Add(write(f, parse(f, strings.Replace(sample, "amd64", "x86", 1))))
@@ -192,7 +194,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("two answers for the same bytes")
 		}
 		if err != nil {
-			known := errors.Is(err, ErrNotPE) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrDamaged)
+			known := errors.Is(err, ErrNotPE) || errors.Is(err, ErrTruncated) ||
+				errors.Is(err, ErrDamaged)
 			if o != nil || !known && !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("object %v, error %v", o, err)
 			}
@@ -212,7 +215,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, o.Text())
 		}
-		if !reflect.DeepEqual(parsed.Imports, o.Imports) || !reflect.DeepEqual(parsed.Exports, o.Exports) {
+		if !reflect.DeepEqual(parsed.Imports, o.Imports) ||
+			!reflect.DeepEqual(parsed.Exports, o.Exports) {
 			t.Fatalf("%+v\nnot\n%+v", parsed, o)
 		}
 	})

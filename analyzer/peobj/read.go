@@ -30,7 +30,14 @@ const (
 	flagImage = 0x0002
 )
 
-var machines = map[uint16]string{0x14c: X86, 0x8664: Amd64, 0xaa64: ARM64, 0x1c0: ARM, 0x1c2: ARM, 0x1c4: ARM}
+var machines = map[uint16]string{
+	0x14c:  X86,
+	0x8664: Amd64,
+	0xaa64: ARM64,
+	0x1c0:  ARM,
+	0x1c2:  ARM,
+	0x1c4:  ARM,
+}
 
 // header is what the first bytes say.
 type header struct {
@@ -45,10 +52,11 @@ type header struct {
 	versions [3]string // linker, operating system, subsystem
 }
 
-// Read reads a PE file of the given size as the loader maps it. It reads only the ranges that it needs, so r may be a
-// file of hundreds of megabytes.
+// Read reads a PE file of the given size as the loader maps it. It reads only the ranges that it
+// needs, so r may be a file of hundreds of megabytes.
 //
-// An error wraps ErrNotPE, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r. Slices of the result are never nil.
+// An error wraps ErrNotPE, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r. Slices of
+// the result are never nil.
 func Read(r io.ReaderAt, size int64) (*Object, error) {
 	m := &image{r: r, size: uint64(max(size, 0)), pages: map[uint64][]byte{}}
 	m.symbols, m.text = min(m.size/4, maxSymbols), textFactor*m.size+textFree
@@ -58,7 +66,12 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 	}
 	for _, s := range h.sections {
 		if s.off > m.size || s.raw > m.size-s.off {
-			return nil, truncated("a section has %d bytes at offset %d, and the file ends at %d", s.raw, s.off, m.size)
+			return nil, truncated(
+				"a section has %d bytes at offset %d, and the file ends at %d",
+				s.raw,
+				s.off,
+				m.size,
+			)
 		}
 	}
 	m.sections, m.headers, m.flat = h.sections, min(h.headers, m.size), h.align < 0x1000
@@ -100,7 +113,11 @@ func readHeader(m *image) (*header, error) {
 	}
 	at := uint64(little.Uint32(b[60:]))
 	if at > m.size || m.size-at < 4+coffHeader {
-		return nil, truncated("the PE header should be at offset %d, and the file ends at %d", at, m.size)
+		return nil, truncated(
+			"the PE header should be at offset %d, and the file ends at %d",
+			at,
+			m.size,
+		)
 	}
 	b = make([]byte, 4+coffHeader)
 	if err := m.read(b, at, "the PE header"); err != nil {
@@ -117,7 +134,11 @@ func readHeader(m *image) (*header, error) {
 	at += 4 + coffHeader
 	all := length + count*sectionHeader
 	if all > m.size-at {
-		return nil, truncated("the section table ends at offset %d, and the file at %d", at+all, m.size)
+		return nil, truncated(
+			"the section table ends at offset %d, and the file at %d",
+			at+all,
+			m.size,
+		)
 	}
 	b = make([]byte, all)
 	if err := m.read(b, at, "the section table"); err != nil {
@@ -190,10 +211,14 @@ func (h *header) table(b []byte) {
 	}
 }
 
-// Unread lists the ranges of a file, in order, that Read most likely has no use for, by the file's first bytes: sections
-// without a table that it reads. nil where the head is no whole PE header.
+// Unread lists the ranges of a file, in order, that Read most likely has no use for, by the file's
+// first bytes: sections without a table that it reads. nil where the head is no whole PE header.
 func Unread(head []byte) [][2]int64 {
-	m := &image{r: strings.NewReader(string(head)), size: uint64(len(head)), pages: map[uint64][]byte{}}
+	m := &image{
+		r:     strings.NewReader(string(head)),
+		size:  uint64(len(head)),
+		pages: map[uint64][]byte{},
+	}
 	h, err := readHeader(m)
 	if err != nil {
 		return nil

@@ -18,8 +18,9 @@ import (
 //	assembly Microsoft.VC90.CRT
 //	subsystem 6.0                       os and linker likewise
 //
-// The default of the first line's second word is dll. Words are separated by spaces; one that has a space, a quote or a
-// control character, or is empty, is written as a Go string. Export ordinals that are left out count up from 1.
+// The default of the first line's second word is dll. Words are separated by spaces; one that has a
+// space, a quote or a control character, or is empty, is written as a Go string. Export ordinals
+// that are left out count up from 1.
 func (o *Object) Text() string {
 	var b strings.Builder
 	line := func(words ...string) {
@@ -161,7 +162,10 @@ func (o *Object) line(words []string) error {
 	case "linker":
 		o.Linker = args[0]
 	default:
-		return fmt.Errorf("%q is not pe, name, import, delay, export, assembly, subsystem, os or linker", key)
+		return fmt.Errorf(
+			"%q is not pe, name, import, delay, export, assembly, subsystem, os or linker",
+			key,
+		)
 	}
 	return nil
 }

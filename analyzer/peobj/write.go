@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Write makes a real file of an object, for tests: one section with all tables and no code. It is loaded by no system.
-// It returns an error where the object can't be written, such as a 64-bit one of a machine that it doesn't know.
+// Write makes a real file of an object, for tests: one section with all tables and no code. It is
+// loaded by no system. It returns an error where the object can't be written, such as a 64-bit one
+// of a machine that it doesn't know.
 func Write(o *Object) ([]byte, error) {
 	w := &writer{wide: o.Bits == 64}
 	var machine uint16

@@ -1,0 +1,97 @@
+package windows
+
+import (
+	"strconv"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// PythonDLL is the DLL of an interpreter by its name.
+type PythonDLL struct {
+	Release      string // "3.12"; "3" of python3.dll, which has the stable ABI of every release
+	FreeThreaded bool   // python313t.dll
+	Debug        bool   // python312_d.dll
+}
+
+// Stable reports whether it is python3.dll, or python3t.dll.
+func (p PythonDLL) Stable() bool { return p.Release == "3" }
+
+var pythonName = lazyregexp.New(`^python(2|3)(\d{0,2})(t?)(_d)?\.dll$`)
+
+// ParsePython reads the name of a DLL in lower case.
+func ParsePython(name string) (PythonDLL, bool) {
+	m := pythonName.FindStringSubmatch(name)
+	if m == nil || m[1] == "2" && m[2] == "" {
+		return PythonDLL{}, false
+	}
+	p := PythonDLL{Release: m[1], FreeThreaded: m[3] != "", Debug: m[4] != ""}
+	if m[2] != "" {
+		p.Release += "." + m[2]
+	}
+	return p, true
+}
+
+// Interpreter is a Python of python.org's installer, with which those of conda, uv and NuGet agree
+// here.
+type Interpreter struct {
+	Minor        int // of Python 3; 0: Python 2.7
+	FreeThreaded bool
+}
+
+// DLL is the name of its own DLL: "python312.dll".
+func (i Interpreter) DLL() string {
+	if i.Minor == 0 {
+		return "python27.dll"
+	}
+	t := ""
+	if i.FreeThreaded {
+		t = "t"
+	}
+	return "python3" + strconv.Itoa(i.Minor) + t + ".dll"
+}
+
+// Windows is the oldest version of Windows that it runs on, as PEP 11 and the release notes have
+// it.
+func (i Interpreter) Windows() string {
+	switch {
+	case i.Minor >= 13:
+		return "10.0"
+	case i.Minor >= 9:
+		return "6.3"
+	case i.Minor >= 5:
+		return "6.0"
+	}
+	return "5.1"
+}
+
+// Installs reports whether a DLL in lower case is in the folder of python.exe of the installer, for
+// a machine.
+func (i Interpreter) Installs(name, machine string) Presence {
+	switch name {
+	case "vcruntime140.dll":
+		return present(i.Minor >= 5)
+	case "vcruntime140_1.dll": // 64-bit exceptions of Visual C++ 2019; 3.8 got it in a later patch release
+		if machine != "amd64" && machine != "arm64" {
+			return Absent
+		}
+		return present(i.Minor >= 8)
+	case "msvcr100.dll":
+		return present(i.Minor == 3 || i.Minor == 4)
+	case "msvcr90.dll":
+		return present(i.Minor == 0)
+	case "python3.dll":
+		return present(i.Minor >= 3 && !i.FreeThreaded)
+	case "python3t.dll":
+		return present(i.Minor >= 15 && i.FreeThreaded)
+	case i.DLL():
+		return Present
+	}
+	return Absent
+}
+
+func present(yes bool) Presence {
+	if yes {
+		return Present
+	}
+	return Absent
+}

@@ -1,0 +1,76 @@
+package windows
+
+import (
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// VisualC is a DLL of a Visual C++ runtime.
+type VisualC struct {
+	Product string // "2015-2022", "2013"
+	Debug   bool   // of Visual Studio only, and not redistributable
+	Modern  bool   // of the Visual C++ 2015-2022 Redistributable, which many machines have
+}
+
+// products are the Visual C++ runtimes by the number in the names of their DLLs.
+var products = map[string]string{
+	"70": "2002", "71": "2003", "80": "2005", "90": "2008", "100": "2010", "110": "2012", "120": "2013",
+	"140": "2015-2022",
+}
+
+var runtimeName = lazyregexp.New(
+	`^(?:msvcp|msvcr|msvcm|mfcm?|mfc|vcomp|vcamp|vcruntime|vccorlib|concrt|atl)` +
+		`(70|71|80|90|100|110|120|140)(u?d?)(?:_(?:1|2|atomic_wait|codecvt_ids|threads|app|clr0400)d?)?(u?d?)\.dll$`,
+)
+
+// visualC reads the name of a runtime's DLL.
+func visualC(name string) (VisualC, bool) {
+	m := runtimeName.FindStringSubmatch(name)
+	if m == nil {
+		return VisualC{}, false
+	}
+	debug := len(m[2]) > 0 && m[2][len(m[2])-1] == 'd'
+	return VisualC{Product: products[m[1]], Debug: debug, Modern: m[1] == "140" && !debug}, true
+}
+
+// optional are DLLs that are no part of Windows and come with something else that is not a Python
+// package.
+var optional = []struct {
+	name   *lazyregexp.Regexp
+	kind   Kind
+	source string
+}{
+	{
+		lazyregexp.New(
+			`^(d3dx(9|10|11)_\d+|d3dcompiler_(3\d|4[0-36])|d3dcsxd?_\d+|x3daudiod?1_\d|xapofxd?1_\d|xaudio2_[0-7]|` +
+				`xactengine\d_\d+|xinput1_[123])\.dll$`,
+		),
+		Optional,
+		"the DirectX End-User Runtimes (June 2010)",
+	},
+	{
+		lazyregexp.New(
+			`^(nvcuda|nvml|nvcuvid|nvencodeapi(64)?|nvapi(64)?|nvfatbinaryloader|nvoptix)\.dll$`,
+		),
+		Driver,
+		"the NVIDIA driver",
+	},
+	{
+		lazyregexp.New(`^(amdhip64(_\d+)?|amd_comgr(_\d+)?|amfrt64|atiadlxx|amdxc64)\.dll$`),
+		Driver,
+		"the AMD driver",
+	},
+	{lazyregexp.New(`^(opencl|vulkan-1|ze_loader|igdrcl64)\.dll$`), Driver, "a graphics driver"},
+	{lazyregexp.New(`^(wpcap|packet)\.dll$`), Driver, "Npcap"},
+	{
+		lazyregexp.New(`^(visa(32|64)|nivisa64|nidaqmx|nicaiu|ni4882|nifpga)\.dll$`),
+		Driver,
+		"drivers of NI (National Instruments)",
+	},
+	{
+		lazyregexp.New(`^(tcl8\dt?|tk8\dt?|tcl9\dt?|tcl9tk9\dt?)\.dll$`),
+		Optional,
+		"tkinter of python.org's installer, for its own modules",
+	},
+	{lazyregexp.New(`^oci\.dll$`), Optional, "the Oracle client"},
+	{lazyregexp.New(`^jvm\.dll$`), Optional, "a Java runtime"},
+}

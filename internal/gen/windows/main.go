@@ -1,0 +1,189 @@
+// Command windows makes the embedded tables of analyzer/platform/windows: the DLLs of Windows, and
+// what some of them export since when.
+//
+// It reads the module definition files (.def) of mingw-w64 in the PyPI package ziglang, which has
+// them in lib/libc/mingw. They have no list of the DLLs of a release of Windows; names of DLLs and
+// functions are taken from them, and for DLLs in the list `since` the first release that has a
+// function.
+//
+//	windows -wheel ziglang-0.17.1-….whl -out FILE
+//
+// Without -wheel it makes the table of what CPython exports on Windows for analyzer/cpython, from
+// archives that have python3XX.dll, such as the jars of org.bytedeco:cpython with the classifier
+// windows-x86_64.
+//
+//	windows -out FILE cpython-3.11.3-1.5.9-windows-x86_64.jar…
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "windows:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("windows", flag.ContinueOnError)
+	wheel := flags.String("wheel", "", "the wheel of ziglang")
+	out := flags.String("out", "data/dlls.gz", "file that is written")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var text string
+	if *wheel == "" {
+		var err error
+		if text, err = python(flags.Args()); err != nil {
+			return err
+		}
+	} else {
+		files, err := definitions(*wheel)
+		if err != nil {
+			return err
+		}
+		if text, err = table(files, path.Base(*wheel)); err != nil {
+			return err
+		}
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := z.Write([]byte(text)); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(*out, packed.Bytes(), 0o644)
+}
+
+// machines are those of each folder of definitions.
+var machines = map[string][]string{
+	"lib-common": {"x86", "amd64", "arm64", "arm"},
+	"lib32":      {"x86"},
+	"lib64":      {"amd64", "arm64"},
+	"libarm32":   {"arm"},
+}
+
+// definition is one .def file.
+type definition struct {
+	folder, name, text string // the name without .def, .in
+}
+
+var definitionName = regexp.MustCompile(
+	`/mingw/(lib-common|lib32|lib64|libarm32|def-include)/([^/]+)\.def(\.in)?$`,
+)
+
+// definitions reads them from the wheel.
+func definitions(wheel string) ([]definition, error) {
+	z, err := zip.OpenReader(wheel)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	var out []definition
+	for _, f := range z.File {
+		m := definitionName.FindStringSubmatch(f.Name)
+		if m == nil {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, definition{m[1], m[2], string(b)})
+	}
+	if len(out) < 1000 {
+		return nil, fmt.Errorf("%s has %d definitions, which can't be all", wheel, len(out))
+	}
+	return out, nil
+}
+
+// whole are the DLLs whose definitions list everything that they export, by the comparison with the
+// imports of 30 wheels: what is not there is in no release. kernel32 and the next two say for x86
+// since when.
+var whole = []string{
+	"kernel32", "ntdll", "advapi32", "user32", "gdi32", "ws2_32", "ucrtbase", "vcruntime140",
+}
+
+// others are names in the definitions that are no part of Windows 10 and 11: of other projects and
+// of Visual Studio, or no name of a file.
+var others = []string{
+	"glut.dll", "glut32.dll", "hgfs.dll", "vmx_mode.dll", "exports.dll", "dll.dll", "official.dll", "module.dll",
+	"cap.dll", "log.dll", "snapin.dll", "script.dll", "fm20.dll", "atl110.dll", "ucrtbased.dll", "vcruntime140.dll",
+	"vcruntime140d.dll", "vcruntime140_app.dll", "nvencodeapi.dll", "nvd3dum.dll", "nvcameraisp.dll",
+	"nvcameraispb.dll", "d3dcompiler.dll", "ctl3d32.dll", "connect.dll", "input.dll",
+}
+
+// table writes a line for each DLL: its name and machines; then for each one in whole its symbols,
+// a line for each machine and first release.
+func table(files []definition, source string) (string, error) {
+	dlls := map[string][]string{}
+	for _, d := range files {
+		if d.folder == "def-include" || strings.HasSuffix(d.name, "_windowsapp") ||
+			strings.HasSuffix(d.name, "-common") {
+			continue
+		}
+		name := strings.ToLower(d.name)
+		if m := library.FindStringSubmatch(d.text); m != nil && strings.Contains(m[1], ".") {
+			name = strings.ToLower(m[1])
+		} else {
+			name += ".dll"
+		}
+		if slices.Contains(others, name) {
+			continue
+		}
+		if !strings.HasSuffix(name, ".dll") && !strings.HasSuffix(name, ".drv") &&
+			!strings.HasSuffix(name, ".cpl") {
+			continue
+		}
+		for _, m := range machines[d.folder] {
+			if !slices.Contains(dlls[name], m) {
+				dlls[name] = append(dlls[name], m)
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# the DLLs of Windows and what some of them export, from %s\n", source)
+	var names []string
+	for name := range dlls {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		slices.Sort(dlls[name])
+		fmt.Fprintf(&b, "dll %s %s\n", name, strings.Join(dlls[name], ","))
+	}
+	for _, name := range whole {
+		lines, err := exports(files, name)
+		if err != nil {
+			return "", err
+		}
+		for _, l := range lines {
+			fmt.Fprintf(&b, "exports %s.dll %s\n", name, l)
+		}
+	}
+	return b.String(), nil
+}
+
+var library = regexp.MustCompile(`(?m)^LIBRARY\s+"?([^"\s]+)"?`)
