@@ -1,0 +1,92 @@
+package macos
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/machoobj"
+)
+
+const (
+	libSystem = "/usr/lib/libSystem.B.dylib"
+	libcxx    = "/usr/lib/libc++.1.dylib"
+)
+
+func TestSymbols(t *testing.T) {
+	for _, c := range []struct {
+		library, name, arch string
+		known               bool
+		since               machoobj.Version
+	}{
+		{libSystem, "_clock_gettime", "x86_64", true, machoobj.Make(10, 12)},
+		{libSystem, "_freadlink", "arm64", true, machoobj.Make(13, 0)},
+		{libSystem, "_backtrace_async", "arm64", true, machoobj.Make(12, 0)},
+		{libSystem, "_malloc_type_malloc", "arm64", true, machoobj.Make(14, 0)},
+		{"/usr/lib/system/libsystem_c.dylib", "_preadv", "x86_64", true, machoobj.Make(11, 0)},
+		{libSystem, "_malloc", "arm64", true, 0},
+		{libSystem, "__tlv_bootstrap", "x86_64", true, 0}, // its annotation is newer than the symbol
+		{libSystem, "_opendir$INODE64", "x86_64", true, 0},
+		{libSystem, "_opendir$INODE64", "arm64", false, 0},
+		{libSystem, "_nobody_has_this", "arm64", false, 0},
+		{libcxx, "__ZnwmSt11align_val_t", "x86_64", true, machoobj.Make(10, 13)},
+		{libcxx, "__ZdlPvSt11align_val_t", "x86_64", true, machoobj.Make(10, 13)},
+		{libcxx, "__ZnwmSt11align_val_tRKSt9nothrow_t", "x86_64", true, machoobj.Make(10, 13)},
+		{libcxx, "__Znwm", "x86_64", false, 0},
+		{libcxx, "__ZNSt3__18to_charsEPcS0_d", "x86_64", true, machoobj.Make(13, 3)},
+		{libcxx, "__ZNSt3__13pmr20get_default_resourceEv", "arm64", true, machoobj.Make(14, 0)},
+		{libcxx, "__ZNKSt3__115basic_stringbufIcNS_11char_traitsIcEENS_9allocatorIcEEE3strEv",
+			"arm64", true, machoobj.Make(12, 0)},
+		{"/System/Library/Frameworks/Accelerate.framework/Versions/A/Accelerate",
+			"_dgesv$NEWLAPACK$ILP64", "arm64", true, machoobj.Make(13, 3)},
+		{"/usr/lib/libz.1.dylib", "_inflate", "arm64", false, 0},
+	} {
+		a := Symbol(c.library, c.name, c.arch)
+		if a.Known != c.known || a.Since != c.since {
+			t.Errorf("%s of %s on %s is %+v, want %v since %v", c.name, c.library, c.arch, a,
+				c.known, c.since)
+		}
+	}
+}
+
+func TestLibraries(t *testing.T) {
+	for library, want := range map[string]bool{
+		"/usr/lib/libz.1.dylib": true, "/usr/lib/libz.dylib": true, "/usr/lib/libz.1.2.8.dylib": true,
+		"/usr/lib/libnotthere.9.dylib": false, "/usr/lib/libomp.dylib": false,
+		"/usr/lib/libc++.1.dylib": true, "/usr/lib/swift/libswiftCore.dylib": true,
+		"/System/Library/Frameworks/Metal.framework/Versions/A/Metal":      true,
+		"/Library/Frameworks/Python.framework/Versions/3.12/Python":        false,
+		"/System/Library/Frameworks/Accelerate.framework/Accelerate":       true,
+		"/System/Library/Frameworks/../../../usr/local/lib/libother.dylib": false,
+	} {
+		if got := Library(library); got.Known != want {
+			t.Errorf("%s is %+v", library, got)
+		}
+	}
+	metal := Library("/System/Library/Frameworks/Metal.framework/Versions/A/Metal")
+	if metal.Since != machoobj.Make(10, 11) || !metal.After(machoobj.Make(10, 9)) {
+		t.Errorf("Metal is %+v", metal)
+	}
+	if _, ok := Fallback("@rpath/libc++.1.dylib"); !ok {
+		t.Error("libc++ is not found in /usr/lib")
+	}
+}
+
+func TestTags(t *testing.T) {
+	for tag, want := range map[string][]Target{
+		"macosx_10_9_universal2": {{"arm64", machoobj.Make(11, 0)}, {"x86_64", machoobj.Make(10, 9)}},
+		"macosx_14_0_arm64":      {{"arm64", machoobj.Make(14, 0)}},
+		"macosx_10_6_intel":      {{"i386", machoobj.Make(10, 6)}, {"x86_64", machoobj.Make(10, 6)}},
+		"manylinux_2_17_x86_64":  nil,
+		"macosx_11_0":            nil,
+		"macosx_11_0_riscv64":    nil,
+	} {
+		if got := Targets(tag); !slices.Equal(got, want) {
+			t.Errorf("%s promises %v, want %v", tag, got, want)
+		}
+	}
+	merged := Merge(slices.Concat(Targets("macosx_11_0_arm64"), Targets("macosx_10_9_x86_64"),
+		Targets("macosx_10_9_universal2")))
+	if want := Targets("macosx_10_9_universal2"); !slices.Equal(merged, want) {
+		t.Errorf("the tags together promise %v", merged)
+	}
+}

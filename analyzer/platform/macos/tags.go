@@ -1,0 +1,71 @@
+package macos
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/compat-app/compat/analyzer/machoobj"
+)
+
+// Target is what a platform tag promises for one architecture.
+type Target struct {
+	Arch   string           // "x86_64", "arm64" or "i386"
+	Oldest machoobj.Version // the oldest macOS
+}
+
+var tagForm = regexp.MustCompile(`^macosx_(\d+)_(\d+)_(\w+)$`)
+
+// groups are names for several architectures (packaging.tags, _mac_binary_formats).
+var groups = map[string][]string{
+	"x86_64": {"x86_64"}, "arm64": {"arm64"}, "i386": {"i386"}, "universal2": {"arm64", "x86_64"},
+	"intel": {"i386", "x86_64"}, "universal": {"i386", "x86_64"}, "fat64": {"x86_64"},
+	"fat32": {"i386"}, "fat": {"i386"}, "fat3": {"i386", "x86_64"},
+}
+
+// bigSur is the first macOS for arm64.
+var bigSur = machoobj.Make(11, 0)
+
+// Targets gives what a tag such as macosx_10_9_universal2 promises; nil for a tag of another
+// system or one that cannot be read. Nothing for arm64 runs before macOS 11.0, whatever a tag
+// says.
+func Targets(tag string) []Target {
+	m := tagForm.FindStringSubmatch(tag)
+	if m == nil {
+		return nil
+	}
+	major, err := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	if err != nil || err2 != nil || major > 1<<15 || minor > 255 {
+		return nil
+	}
+	var out []Target
+	for _, arch := range groups[m[3]] {
+		t := Target{Arch: arch, Oldest: machoobj.Make(major, minor)}
+		if arch == "arm64" {
+			t.Oldest = max(t.Oldest, bigSur)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Merge keeps one target for each architecture, the oldest.
+func Merge(ts []Target) []Target {
+	var out []Target
+	for _, t := range ts {
+		n := slices.IndexFunc(out, func(o Target) bool { return o.Arch == t.Arch })
+		if n < 0 {
+			out = append(out, t)
+		} else {
+			out[n].Oldest = min(out[n].Oldest, t.Oldest)
+		}
+	}
+	slices.SortFunc(out, func(a, b Target) int {
+		if a.Arch < b.Arch {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
