@@ -8,16 +8,18 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Platforms is the page of every platform that --platform and compat.yml take.
+// Platforms returns the page docs/platforms.md: every platform that --platform and compat.yml accept.
 func Platforms() string {
 	var b strings.Builder
 	b.WriteString(`# Platforms
 
-What ` + "`--platform`" + ` and ` + "`platforms`" + ` of compat.yml take: the tags of PEP 600 and PEP 656, and distributions. An architecture of its own stands behind a slash: ` + "`debian11/aarch64`" + `.
+The values of ` + "`--platform`" + ` and of ` + "`platforms`" + ` in compat.yml: the tags of PEP 600 and PEP 656, and
+distributions. Add another architecture than the artifact's after a slash: ` + "`debian11/aarch64`" + `.
 
-*Contents* says how the platform's libraries are known. **read**: every export was read from the release's own packages. **floors**: the newest symbol versions that it
-has are known, and which symbol bears which version is read from another release; libraries without versions are known by name. **policy**: what the PEP's policy allows.
-**names**: the libraries are known by name only.
+*Contents* is the source of a platform's symbols. **read**: every export was read from the packages of the release.
+**floors**: the newest symbol versions of the release are known; the symbols of each version were read from another
+release, and libraries without versions are known by name. **policy**: what the policy of the PEP allows. **names**: the
+libraries are known by name only.
 `)
 	type row struct{ names, libc, contents, archs string }
 	var rows []*row
@@ -62,10 +64,13 @@ has are known, and which symbol bears which version is read from another release
 		)
 	}
 	b.WriteString(
-		"\nBetween and above the policies PEP 600 allows any `manylinux_2_Y`: it is glibc 2.Y with, of everything else, what the policy below promises.\n",
+		"\nPEP 600 allows any `manylinux_2_Y`. Between two policies it means glibc 2.Y and, for all other libraries,\n" +
+			"the older policy.\n",
 	)
 	b.WriteString(
-		"\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux that `analyzer/platform/data` names in its `column` lines; for the floors the compliance data of PEP 600 (mayeut/pep600_compliance). Of Alpine 3.12 and 3.17 on aarch64 the mirrors have the index and not the packages.\n",
+		"\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux that the `column` lines\n" +
+			"of `analyzer/platform/data` name; for the floors, the compliance data of PEP 600 (mayeut/pep600_compliance). The\n" +
+			"mirrors have no packages of Alpine 3.12 and 3.17 for aarch64.\n",
 	)
 	return b.String()
 }
