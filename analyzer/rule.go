@@ -1,6 +1,8 @@
 package analyzer
 
 import (
+	"strings"
+
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -13,7 +15,7 @@ import (
 // doc page and JSON value.
 type Rule struct {
 	ID       string
-	Title    string   // what is wrong, half a sentence
+	Title    string   // what is wrong, one sentence of at most 80 characters without a period
 	Severity Severity // the usual one; a finding may carry a lower one
 	// Markdown: what it means, why it fails, what to do, and what the rule misses
 	Doc        string
@@ -71,15 +73,17 @@ func (v *View) Bindings() dynlink.Bindings {
 	return v.bound.bindings
 }
 
-// Report adds a finding. Rule, artifact, target, severity (unless set), package and the demangled
-// name are filled in here.
+// Report adds a finding. It fills in rule, artifact, target, severity (unless set), package and the
+// demangled name, and writes that name into the message.
 func (p *Pass) Report(f Finding, fixes ...fix.Candidate) {
 	f.Rule = p.rule.ID
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity
 	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
-	f.Demangled = Demangle(f.Symbol)
+	if f.Demangled = Demangle(f.Symbol); f.Demangled != "" {
+		f.Message = strings.ReplaceAll(f.Message, f.Symbol, f.Demangled)
+	}
 	if f.Package == "" && p.Facts.Metadata != nil {
 		f.Package = pkgmeta.Normalize(p.Facts.Metadata.Name)
 	}

@@ -29,40 +29,40 @@ var gccOf = map[string]string{
 	"CXXABI_1.3.12": "9.1", "CXXABI_1.3.13": "11.1", "CXXABI_1.3.14": "13.1", "CXXABI_1.3.15": "14.1", "CXXABI_1.3.17": "16.1", "CXXABI_TM_1": "4.7.0",
 }
 
-// Describe says in one clause where a version node comes from: "GLIBC_2.29 came with glibc 2.29
-// (2019)", "GLIBCXX_3.4.21 came with GCC 5.1". It is "" for a node it does not know.
+// Describe says in one clause where a version node comes from: "GLIBC_2.29 was added in glibc 2.29
+// (2019)", "GLIBCXX_3.4.21 was added in GCC 5.1". It is "" for a node it does not know.
 func Describe(version string) string {
 	family, number, _ := strings.Cut(version, "_")
 	// GLIBCXX_LDBL_3.4.10 and GLIBCXX_IEEE128_3.4.29 are the other long doubles of the release.
 	plain := strings.TrimPrefix(strings.TrimPrefix(number, "LDBL_"), "IEEE128_")
 	if gcc := gccOf[family+"_"+plain]; gcc != "" {
-		return version + " came with GCC " + gcc
+		return version + " was added in GCC " + gcc
 	}
 	if number == "" || number[0] < '0' || number[0] > '9' {
 		switch version {
 		case "GLIBC_PRIVATE":
-			return "GLIBC_PRIVATE is internal to glibc: it fits one exact build of it"
+			return "GLIBC_PRIVATE is internal to glibc and matches only one build of it"
 		case "GLIBC_ABI_DT_RELR":
-			return "GLIBC_ABI_DT_RELR came with glibc 2.36 (2022): the loader understands packed relative relocations"
+			return "GLIBC_ABI_DT_RELR was added in glibc 2.36 (2022), for packed relative relocations"
 		}
 		return ""
 	}
 	switch family {
 	case "GLIBC":
 		if year := glibcYears[number]; year != 0 {
-			return fmt.Sprintf("%s came with glibc %s (%d)", version, number, year)
+			return fmt.Sprintf("%s was added in glibc %s (%d)", version, number, year)
 		}
 	case "GCC":
-		return version + " came with libgcc of GCC " + strings.TrimSuffix(
+		return version + " was added in libgcc of GCC " + strings.TrimSuffix(
 			strings.TrimSuffix(number, ".0"),
 			".0",
 		)
 	case "GFORTRAN":
-		return version + " came with libgfortran of GCC " + number
+		return version + " was added in libgfortran of GCC " + number
 	case "ZLIB":
-		return version + " came with zlib " + number
+		return version + " was added in zlib " + number
 	case "OPENSSL":
-		return version + " came with OpenSSL " + strings.ReplaceAll(number, "_", ".")
+		return version + " was added in OpenSSL " + strings.ReplaceAll(number, "_", ".")
 	}
 	return ""
 }

@@ -14,18 +14,24 @@ import (
 
 var abi3Violation = &analyzer.Rule{
 	ID:       "abi3-violation",
-	Title:    "a function of Python outside of the stable ABI that the wheel's tag promises",
+	Title:    "An abi3 module imports a function outside the stable ABI of its tag",
 	Severity: analyzer.Error,
-	Doc: `A wheel tagged cp38-abi3 is installed on Python 3.8 and on every later one, so its modules may use the limited API of 3.8 only. One of them imports a function that came into
-the stable ABI later (the import fails on the older Python: "undefined symbol: PyType_GetName"), or one that is not in it at all, which the next Python may change or drop.
+	Doc: `A wheel tagged cp38-abi3 is installed on Python 3.8 and on every later release, so its
+modules may only use the limited API of 3.8. A module of this wheel imports a function that joined
+the stable ABI later, and the import fails on the older Python: "undefined symbol:
+PyType_GetName". Or it imports a function that is not in the stable ABI at all, which the next
+Python may change or remove.
 
-To mend it, compile with ` + "`-DPy_LIMITED_API=0x03080000`" + ` (the version of the tag), so that the compiler refuses what is newer; or raise the tag to the version that has the function.
+Fix: compile with ` + "`-DPy_LIMITED_API=0x03080000`" + ` (the version of the tag), so that the
+compiler rejects newer functions. Or raise the tag to the version that has the function.
 
-Where the wheel has several such tags, what only the oldest lacks is a warning: the function may have been there before it was made stable. Judged are the symbols that are
-imported, without the weak ones, those that another library of the wheel defines, and those that may be of a library that is missing or not known (PySide6 and libshiboken6). A module whose name says one Python version
-(x.cpython-311-x86_64-linux-gnu.so) is loaded by that one only and may use all of it. The report's ` + "`abi3`" + ` shows abi3audit's own answer, which counts those too.
+Severity: a warning where the wheel has several abi3 tags and only the oldest Python lacks the
+function; the function may have existed before it joined the stable ABI. A module for one Python
+version (x.cpython-311-x86_64-linux-gnu.so) is not checked: only that version loads it. The
+report's ` + "`abi3`" + ` field gives abi3audit's own result, which counts those modules too.
 
-Not seen: fields of structures that the limited API hides, macros that were compiled in, and functions that are looked up with dlsym.`,
+Not detected: fields of structures that the limited API hides, macros, and functions that are
+looked up with dlsym.`,
 	References: []string{
 		"PEP 384, PEP 652",
 		"CPython: Misc/stable_abi.toml, by way of abi3info",
@@ -62,7 +68,8 @@ func checkABI3(p *analyzer.Pass) {
 				Fix: fix.Fix{
 					Kind: fix.KindSource,
 					Title: fmt.Sprintf(
-						"Compile for the limited API of Python %s, and replace what the compiler then refuses",
+						"Compile for the limited API of Python %s and replace the functions "+
+							"that the compiler rejects",
 						abi3.Version(minor),
 					),
 					Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor),
@@ -70,7 +77,8 @@ func checkABI3(p *analyzer.Pass) {
 			}
 			if !stable {
 				f.Message = fmt.Sprintf(
-					"%s imports %s, which is not in Python's stable ABI, and the wheel's tag %s promises that it uses nothing else",
+					"%s imports %s, which is not in Python's stable ABI. The wheel's tag %s "+
+						"allows only the stable ABI",
 					v.Path,
 					name,
 					tag,
@@ -79,7 +87,8 @@ func checkABI3(p *analyzer.Pass) {
 				continue
 			}
 			f.Message = fmt.Sprintf(
-				"%s imports %s, which is in Python's stable ABI since Python %s, and the wheel's tag %s promises Python %s",
+				"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s "+
+					"includes Python %s",
 				v.Path,
 				name,
 				abi3.Version(added),
@@ -99,7 +108,7 @@ func checkABI3(p *analyzer.Pass) {
 						quoted(p.Facts.Path),
 					),
 					Cost: []string{
-						"pip no longer installs it on Python older than " + abi3.Version(added),
+						"pip no longer installs it on Python before " + abi3.Version(added),
 					},
 				},
 			}
@@ -108,8 +117,8 @@ func checkABI3(p *analyzer.Pass) {
 	}
 }
 
-// allKnown tells whether the exports of everything that an object loads are known, so that a symbol
-// that none of it has can only be Python's.
+// allKnown reports whether the exports of all libraries that an object loads are known. Then a
+// symbol that none of them has must come from Python.
 func allKnown(v *analyzer.View) bool {
 	return len(v.Loading.Missing) == 0 &&
 		!slices.ContainsFunc(
@@ -118,7 +127,7 @@ func allKnown(v *analyzer.View) bool {
 		)
 }
 
-// ownOf tells whether a library of the wheel defines an import.
+// ownOf reports whether a library of the wheel defines an import.
 func ownOf(p *analyzer.Pass, b dynlink.Binding) bool {
 	if b.Outcome == dynlink.Bound {
 		return true

@@ -1,12 +1,13 @@
-// Package rules holds what compat judges by: one file, one rule, one folder testdata/<rule-id>.
+// Package rules contains the checks of compat: one file and one folder testdata/<rule-id> per rule.
 //
-// To add a rule, write its file with a variable of type *analyzer.Rule, put it in All, and add a
-// case that shows it and one that stays quiet.
+// To add a rule, write its file with a variable of type *analyzer.Rule, add it to All, and add one
+// test case with a finding and one without. A rule reads the facts and the loads of one artifact
+// and reports findings with candidates for fixes. It never reads files and never asks an index.
 package rules
 
 import "github.com/compat-app/compat/analyzer"
 
-// All lists every rule in the order in which they report.
+// All returns every rule, in the order in which they run.
 func All() []*analyzer.Rule {
 	return []*analyzer.Rule{
 		symbolVersionTooNew,
@@ -44,7 +45,7 @@ func All() []*analyzer.Rule {
 	}
 }
 
-// IDs lists the rule ids, for configuration.
+// IDs returns the ids of all rules, as the configuration uses them.
 func IDs() []string {
 	var ids []string
 	for _, r := range All() {

@@ -13,18 +13,26 @@ import (
 
 var bundledLibraryNotReachable = &analyzer.Rule{
 	ID:       "bundled-library-not-reachable",
-	Title:    "a library of the wheel that no path of its user leads to",
+	Title:    "A library in the wheel is not on the search path of the object that needs it",
 	Severity: analyzer.Warning,
-	Doc: `An object needs a library that lies in the wheel, and neither its DT_RUNPATH or DT_RPATH nor the platform leads there. The loader does not look beside an object by itself: the load works only when
-something loaded the library before (the package's __init__, by ctypes or by importing another module), and fails otherwise with "cannot open shared object file".
+	Doc: `An object needs a library that is bundled in the wheel, but neither its DT_RUNPATH or
+DT_RPATH nor the platform's search path leads to that library. The loader does not search the
+folder of an object unless a path names it. The load works only if something has loaded the
+library before (the package's __init__, with ctypes or by importing another module). Otherwise it
+fails with "cannot open shared object file".
 
-A RUNPATH serves only the object that has it, not the libraries that this one loads (an RPATH does, and auditwheel takes both for that). A path of the build machine (/opt/build/lib) leads nowhere.
+A RUNPATH applies only to the object that has it, not to the libraries that this object loads. An
+RPATH applies to those as well; auditwheel treats both like an RPATH. A path of the build machine
+(/opt/build/lib) does not exist where the wheel is installed.
 
-Give the object a RUNPATH that starts at $ORIGIN: patchelf --set-rpath, or auditwheel repair, which does it.
+Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
+` + "`auditwheel repair`" + `.
 
-It is a note where no module of the wheel loads the object (something else opens it), and for one of several alternatives. There is no finding where an object of the wheel loads both, the needed one by its own path.
+Severity: a note where no module of the wheel loads the object, and for one of several variants.
+There is no finding where an object of the wheel loads both libraries and finds the needed one by
+its own path.
 
-Not seen: what a package does before it imports the module.`,
+Not detected: what a package does before it imports the module.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
 }
@@ -38,7 +46,7 @@ func checkReachable(p *analyzer.Pass) {
 			l := found.Library
 			if found.NeededBy != v.Library || found.By != dynlink.ByPackage ||
 				l.Kind != dynlink.FromArtifact ||
-				broughtWith(p, v, l) {
+				loadedWith(p, v, l) {
 				continue
 			}
 			name := l.SONAME
@@ -51,7 +59,8 @@ func checkReachable(p *analyzer.Pass) {
 				Chain:   analyzer.Chain(v.Library, l),
 			}
 			f.Message = fmt.Sprintf(
-				"%s needs %s, which is at %s, and %s: it loads only after something else loaded that library",
+				"%s needs %s, which is bundled at %s, but %s. It loads only if that library is "+
+					"already loaded",
 				v.Path,
 				name,
 				l.Path,
@@ -67,7 +76,7 @@ func checkReachable(p *analyzer.Pass) {
 					fix.Candidate{
 						Fix: fix.Fix{
 							Kind:  fix.KindPatchelf,
-							Title: "Give it a path to the library",
+							Title: "Set a RUNPATH that leads to the library",
 							Command: "patchelf --set-rpath " + shellword.Quote(
 								to,
 							) + " " + quoted(
@@ -86,14 +95,14 @@ func checkReachable(p *analyzer.Pass) {
 func pathsOf(v *analyzer.View) string {
 	switch {
 	case v.RunPath != "":
-		return "its RUNPATH " + v.RunPath + " does not lead there"
+		return "its RUNPATH " + v.RunPath + " does not lead to it"
 	case v.RPath != "":
-		return "its RPATH " + v.RPath + " does not lead there"
+		return "its RPATH " + v.RPath + " does not lead to it"
 	}
 	return "it has no RUNPATH"
 }
 
-// imported tells whether an object is a module, or part of a module's load.
+// imported reports whether an object is a module, or is loaded by a module.
 func imported(p *analyzer.Pass, v *analyzer.View) bool {
 	return v.Extension() ||
 		slices.ContainsFunc(
@@ -102,11 +111,10 @@ func imported(p *analyzer.Pass, v *analyzer.View) bool {
 		)
 }
 
-// broughtWith tells whether another object of the artifact loads v, and the library too: by a path
-// of its own, so that it is there when v asks for it, or because the paths of those who load v
-// count for v. glibc hands down a DT_RPATH that way, to objects without a DT_RUNPATH; musl hands
-// down both.
-func broughtWith(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
+// loadedWith reports whether another object of the artifact loads both v and the library. It may
+// find the library by its own path, or its path may apply to v: in glibc a DT_RPATH applies to what
+// the object loads, unless that has a DT_RUNPATH; in musl both do.
+func loadedWith(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
 	for _, u := range p.Views {
 		chain := u.Loading.Chain(v.Library)
 		if u == v || chain == nil {

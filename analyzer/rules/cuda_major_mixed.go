@@ -12,46 +12,49 @@ import (
 
 var cudaMajorMixed = &analyzer.Rule{
 	ID:       "cuda-major-mixed",
-	Title:    "a build for one CUDA release beside packages of another",
+	Title:    "The artifact is built for another CUDA release than the installed packages",
 	Severity: analyzer.Error,
-	Doc: `An object needs a library of one CUDA release (libcudart.so.11.0, libcublasLt.so.11), and the packages beside it bring those of another (nvidia-cublas-cu12). CUDA's libraries change their
-SONAME with every major release, so nothing answers: "libcudart.so.11.0: cannot open shared object file".
+	Doc: `An object needs a library of one CUDA release (libcudart.so.11.0, libcublasLt.so.11), but
+the installed packages are of another release (nvidia-cublas-cu12). CUDA libraries change their
+SONAME with every major release, so the library is not found: "libcudart.so.11.0: cannot open
+shared object file".
 
-It is a warning where the library is there after all, in the artifact or in a package: then both releases are in one process, each with its own context state, which doubles memory and breaks
-what passes handles from one to the other.
+Fix: install the build for the CUDA release of the other packages, or rebuild with that CUDA
+toolkit.
 
-To mend it, install the build for the CUDA release that the others use, or build again with that toolkit.
+Severity: a warning where the needed library exists in the artifact or in a package. Then two CUDA
+runtimes are loaded into one process. They use more memory, and handles of one are not valid in
+the other.
 
-Not seen: libraries whose SONAME does not follow the release (cuFFT, cuRAND, cuSOLVER, cuDNN), and those that are opened by dlopen.`,
+Not detected: libraries whose SONAME does not follow the release (cuFFT, cuRAND, cuSOLVER, cuDNN),
+and libraries that are opened with dlopen.`,
 	References: []string{"CUDA release notes, library SONAMEs", "gABI, DT_NEEDED"},
 	Check:      checkCUDAMajor,
 }
 
 func checkCUDAMajor(p *analyzer.Pass) {
-	beside, by := cudaBeside(p)
-	if beside == "" {
+	installed, by := installedCUDA(p)
+	if installed == "" {
 		return
 	}
 	for _, v := range p.Views {
-		needed, mixed := ofOtherMajor(v, beside)
+		needed, mixed := ofOtherMajor(v, installed)
 		if !mixed || v.Alternative {
 			continue
 		}
 		major := gpu.Major(needed)
 		f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
 			Message: fmt.Sprintf(
-				"%s needs %s of CUDA %s, and %s beside it is of CUDA %s: a CUDA %s build in a CUDA %s environment",
+				"%s needs %s of CUDA %s, but %s is for CUDA %s",
 				v.Path,
 				needed,
 				major,
 				by,
-				beside,
-				major,
-				beside,
+				installed,
 			)}
 		if !slices.Contains(v.Missing, needed) {
 			f.Severity = analyzer.Warning
-			f.Message += "; the library is there, so both are loaded into one process"
+			f.Message += ". The library is found, so both CUDA runtimes are loaded into one process"
 		}
 		name := projectName(p)
 		p.Report(
@@ -59,13 +62,13 @@ func checkCUDAMajor(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindEnvironment,
-					Title: fmt.Sprintf("Install the build of %s for CUDA %s", name, beside),
+					Title: fmt.Sprintf("Install the build of %s for CUDA %s", name, installed),
 				},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: fmt.Sprintf("Build with the CUDA %s toolkit", beside),
+					Title: fmt.Sprintf("Build with the CUDA %s toolkit", installed),
 					Command: fmt.Sprintf(
 						"pip install --no-build-isolation --no-binary %s %s",
 						quoted(name),
@@ -77,9 +80,9 @@ func checkCUDAMajor(p *analyzer.Pass) {
 	}
 }
 
-// cudaBeside is the one CUDA release of the packages beside the artifact, with a package that says
-// so; "" where there is none, or more than one.
-func cudaBeside(p *analyzer.Pass) (major, by string) {
+// installedCUDA returns the CUDA release of the installed packages, and a package of that release.
+// It is "" if there is none, or more than one.
+func installedCUDA(p *analyzer.Pass) (major, by string) {
 	for _, r := range p.Packages.Releases {
 		m := gpu.MajorOfPackage(r.Name)
 		if _, local, ok := strings.Cut(r.Version, "+cu"); ok && r.Name == "torch" &&
@@ -97,7 +100,7 @@ func cudaBeside(p *analyzer.Pass) (major, by string) {
 	return major, by
 }
 
-// ofOtherMajor finds a library of another CUDA release that an object needs.
+// ofOtherMajor returns a library of another CUDA release that an object needs.
 func ofOtherMajor(v *analyzer.View, major string) (string, bool) {
 	for _, n := range v.Needed {
 		if m := gpu.Major(n); m != "" && m != major {
@@ -107,9 +110,9 @@ func ofOtherMajor(v *analyzer.View, major string) (string, bool) {
 	return "", false
 }
 
-// mixedCUDA tells whether cuda-major-mixed says of a missing library more than that it is missing.
+// mixedCUDA reports whether cuda-major-mixed reports a missing library.
 func mixedCUDA(p *analyzer.Pass, v *analyzer.View, needed string) bool {
-	beside, _ := cudaBeside(p)
-	first, mixed := ofOtherMajor(v, beside)
-	return beside != "" && mixed && first == needed && !v.Alternative
+	installed, _ := installedCUDA(p)
+	first, mixed := ofOtherMajor(v, installed)
+	return installed != "" && mixed && first == needed && !v.Alternative
 }

@@ -13,17 +13,24 @@ import (
 
 var duplicateLibrary = &analyzer.Rule{
 	ID:       "duplicate-library",
-	Title:    "two copies of one library in a wheel",
+	Title:    "The wheel contains two versions of one library",
 	Severity: analyzer.Note,
-	Doc: `A wheel holds two different libraries under one SONAME, or two versions of one library. The loader knows a library by its SONAME: the copy that is loaded first serves every later user of the name, whatever their
-paths lead to. Two versions under different SONAMEs are both loaded, and what they export without versions is taken from the first for both.
+	Doc: `A wheel contains two different libraries with one SONAME, or two versions of one library.
+The loader identifies a library by its SONAME: the copy that is loaded first is used by every
+later user of that name, whatever their paths are. Two versions with different SONAMEs are both
+loaded, and their unversioned symbols are all taken from the first.
 
-It is a warning where an object imports a symbol that its own copy has and the other copy lacks: after the other one was loaded, its import fails with "undefined symbol". Otherwise it is a note: two copies also have two
-sets of global state (two OpenMP runtimes, two memory pools), which shows in crashes and not in messages.
+Fix: ship one copy that all modules find by their RUNPATH, or let auditwheel give each copy a
+unique name.
 
-Ship one copy that all modules find by their RUNPATH, or let auditwheel give the copies names of their own.
+Severity: a warning where an object imports a symbol that only one of the two copies has; if the
+other copy is loaded first, the import fails with "undefined symbol". Otherwise it is a note: two
+copies have two sets of global state (two OpenMP runtimes, two memory pools), which can cause
+crashes.
 
-Not seen: copies that other packages bring, and copies with the same exports that behave differently. Objects with the same build ID, and alternatives of which one is loaded at run time, are no finding.`,
+Not detected: copies in other packages, and copies with the same exports that behave differently.
+Objects with the same build ID, and variants of which only one is loaded at run time, are not
+reported.`,
 	References: []string{"gABI, DT_SONAME", "glibc: elf/dl-load.c, _dl_map_object"},
 	Check:      checkDuplicates,
 }
@@ -52,7 +59,7 @@ func checkDuplicates(p *analyzer.Pass) {
 	one := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
-			Title: "Ship one copy, and let every module's RUNPATH lead to it",
+			Title: "Ship one copy and set the RUNPATH of every module to it",
 		},
 	}
 	for _, s := range sonames {
@@ -63,15 +70,16 @@ func checkDuplicates(p *analyzer.Pass) {
 				}
 				f := analyzer.Finding{Object: a.Path, Library: s, Chain: []string{a.Path, b.Path}}
 				f.Message = fmt.Sprintf(
-					"%s and %s are different libraries with the SONAME %s: the one that is loaded first serves both",
+					"%s and %s are different libraries with the SONAME %s. Only the first one "+
+						"is loaded",
 					b.Path,
 					a.Path,
 					s,
 				)
-				if user, i := torn(p, a, b); user != nil {
+				if user, i := importsOne(p, a, b); user != nil {
 					f.Severity, f.Symbol, f.Version = analyzer.Warning, i.Name, i.Version
 					f.Message += fmt.Sprintf(
-						", and %s imports %s, which only one of them has",
+						". %s imports %s, which only one of them has",
 						user.Path,
 						analyzer.Versioned(i.Name, i.Version),
 					)
@@ -92,7 +100,8 @@ func checkDuplicates(p *analyzer.Pass) {
 						Library: a.SONAME,
 						Chain:   []string{a.Path, b.Path},
 						Message: fmt.Sprintf(
-							"%s and %s are two versions of %s, and one load brings both: what they export without versions is taken from the first",
+							"%s and %s are two versions of %s, and both are loaded. Their "+
+								"unversioned symbols are all taken from the first",
 							b.Path,
 							a.Path,
 							s,
@@ -108,8 +117,8 @@ func checkDuplicates(p *analyzer.Pass) {
 // graft is how auditwheel and delocate name what they copy into a wheel: libfoo-1a2b3c4d.so.1.
 var graft = lazyregexp.New(`^(lib.+?)-[0-9a-f]{8}(\.so)(\.[0-9.]+)?$`)
 
-// grafted is the name that a copied library had, without its version; "" for a library that was not
-// copied by such a tool.
+// grafted returns the original name of a library that such a tool copied, without its version. It
+// is "" for other libraries.
 func grafted(soname string) string {
 	m := graft.FindStringSubmatch(soname)
 	if m == nil {
@@ -121,7 +130,7 @@ func grafted(soname string) string {
 // processorFolder is where glibc looks first on processors that can run it.
 var processorFolder = lazyregexp.New(`(^|/)(glibc-hwcaps/[^/]+|haswell|avx512_1)/`)
 
-// sameContent tells whether two objects are one as far as the loader can tell.
+// sameContent reports whether two objects are the same to the loader.
 func sameContent(a, b *analyzer.View) bool {
 	if a.BuildID != "" && a.BuildID == b.BuildID {
 		return true
@@ -129,7 +138,8 @@ func sameContent(a, b *analyzer.View) bool {
 	return a.BuildID == b.BuildID && a.Exports.Equal(b.Exports) && slices.Equal(a.Needed, b.Needed)
 }
 
-// wanted tells whether an object needs a library by that name; what nobody needs is loaded by path.
+// wanted reports whether an object needs a library of that name. Other libraries are loaded by
+// path.
 func wanted(p *analyzer.Pass, soname string) bool {
 	return slices.ContainsFunc(
 		p.Views,
@@ -137,8 +147,8 @@ func wanted(p *analyzer.Pass, soname string) bool {
 	)
 }
 
-// torn finds an object that imports from one copy what the other lacks.
-func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import) {
+// importsOne returns an object that imports a symbol from one copy that the other lacks.
+func importsOne(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import) {
 	for _, u := range p.Views {
 		for x := range u.Bindings().All() {
 			if x.Outcome != dynlink.Bound || x.Provider == nil {
@@ -154,7 +164,7 @@ func torn(p *analyzer.Pass, a, b *analyzer.View) (*analyzer.View, elfobj.Import)
 	return nil, elfobj.Import{}
 }
 
-// together tells whether one load brings both.
+// together reports whether one object loads both.
 func together(p *analyzer.Pass, a, b *analyzer.View) bool {
 	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
 		return v.Loading.Chain(a.Library) != nil && v.Loading.Chain(b.Library) != nil

@@ -11,17 +11,25 @@ import (
 
 var executableStack = &analyzer.Rule{
 	ID:       "executable-stack",
-	Title:    "a library that asks for an executable stack",
+	Title:    "A shared library requires an executable stack",
 	Severity: analyzer.Error,
-	Doc: `A shared library asks for an executable stack: its PT_GNU_STACK header has the flag X, or it has no such header on an architecture where that means the same (x86_64, i686, armv7l, s390x).
-From glibc 2.41 on (Debian 13, Ubuntu 25.04, Fedora 42), dlopen refuses it, and so does every import: "cannot enable executable stack as shared object requires: Invalid argument". Older systems
-make the stack of the whole process executable, unless SELinux forbids that.
+	Doc: `A shared library requires an executable stack: its PT_GNU_STACK header has the flag X, or
+the header is missing on an architecture where that means the same (x86_64, i686, armv7l, s390x).
+Since glibc 2.41 (Debian 13, Ubuntu 25.04, Fedora 42), dlopen fails, and so does the import:
+"cannot enable executable stack as shared object requires: Invalid argument". Older systems make
+the stack of the whole process executable, unless SELinux forbids it.
 
-The cause is nearly always one assembler source without a .note.GNU-stack section. Add ` + "`.section .note.GNU-stack,\"\",@progbits`" + ` to it, or link with ` + "`-Wl,-z,noexecstack`" + `; a finished file is mended with patchelf.
+The usual cause is an assembler source without a .note.GNU-stack section.
 
-It is an error on a platform that was asked for or that the tag names and whose glibc is 2.41 or newer, and a warning otherwise. musl does not look at the header, and a program may ask for such a stack for itself: neither is a finding.
+Fix: add ` + "`.section .note.GNU-stack,\"\",@progbits`" + ` to the source, or link with
+` + "`-Wl,-z,noexecstack`" + `. For a finished file, use ` + "`patchelf --clear-execstack`" + `.
 
-Not seen: code that makes the stack executable itself, and libraries that really need it (nested functions of GCC whose address is taken).`,
+Severity: an error on a platform with glibc 2.41 or newer that the tag or the settings name, and a
+warning otherwise. musl ignores the header, and a program may have an executable stack; neither is
+reported.
+
+Not detected: code that makes the stack executable itself, and libraries that really need an
+executable stack (nested functions of GCC whose address is taken).`,
 	References: []string{
 		"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h",
 		"ld: -z noexecstack",
@@ -48,7 +56,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 			how = "it has no PT_GNU_STACK header"
 		}
 		f.Message = fmt.Sprintf(
-			"%s asks for an executable stack (%s), and glibc refuses to load such a library from 2.41 on",
+			"%s requires an executable stack (%s). glibc 2.41 and later do not load such a library",
 			v.Path,
 			how,
 		)
@@ -56,21 +64,22 @@ func checkExecutableStack(p *analyzer.Pass) {
 			!analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") &&
 			!v.Alternative {
 			f.Severity = analyzer.Error
-			f.Message += fmt.Sprintf("; %s has %s", p.Platform.Name, p.Platform.LibcVersion)
+			f.Message += fmt.Sprintf(". %s has glibc %s", p.Platform.Name, p.Platform.LibcVersion)
 		}
 		p.Report(
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindLinkFlag,
-					Title:   "Link without an executable stack, and mark the assembler sources",
+					Kind: fix.KindLinkFlag,
+					Title: "Link without an executable stack and add .note.GNU-stack to the " +
+						"assembler sources",
 					Command: "-Wl,-z,noexecstack",
 				},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindPatchelf,
-					Title:   "Take the flag from the finished file",
+					Title:   "Clear the flag in the finished file",
 					Command: "patchelf --clear-execstack " + quoted(v.Path),
 				},
 			},

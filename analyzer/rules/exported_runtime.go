@@ -12,17 +12,22 @@ import (
 
 var exportedRuntime = &analyzer.Rule{
 	ID:       "exported-runtime",
-	Title:    "a C++ runtime that was linked in statically and is exported",
+	Title:    "A library exports symbols of a C++ runtime that is linked into it",
 	Severity: analyzer.Note,
-	Doc: `A library has a static libstdc++, libc++abi or libgcc inside (-static-libstdc++, -static-libgcc) and exports its functions (__cxa_throw, _Unwind_RaiseException, std::cout). What another object of the same load, or any
-object when the library was opened with RTLD_GLOBAL, asks of its own C++ runtime may then be answered by this copy, which is of another version and has state of its own: exceptions that nobody catches, streams that were never
-initialised.
+	Doc: `A library contains a static libstdc++, libc++abi or libgcc (-static-libstdc++,
+-static-libgcc) and exports its functions (__cxa_throw, _Unwind_RaiseException, std::cout). Other
+objects of the same load, or of the whole process if the library was opened with RTLD_GLOBAL, may
+then call this copy and not their own runtime. The copy has another version and its own state:
+exceptions are not boundTo, and streams are not initialised.
 
-It is a warning where an object of the artifact loads both this library and the real runtime, and gets such a function from this one. Otherwise it is a note.
+Fix: hide the symbols of static libraries with ` + "`-Wl,--exclude-libs,ALL`" + `, or with a
+version script that has ` + "`local: *`" + `. Compile your own code with -fvisibility=hidden.
 
-Hide what was linked in: ` + "`-Wl,--exclude-libs,ALL`" + ` or a version script with ` + "`local: *`" + `, with -fvisibility=hidden for one's own code.
+Severity: a warning where another object of the artifact loads both this library and the real
+runtime, and binds such a function to this library. Otherwise it is a note.
 
-Not seen: a runtime whose symbols are hidden (that is right), and copies in other packages. The runtimes themselves are no finding, nor are operator new and delete, which memory allocators replace on purpose.`,
+Not detected: copies in other packages. A hidden runtime is correct and not reported, nor are the
+runtimes themselves, nor operator new and delete, which memory allocators replace on purpose.`,
 	References: []string{
 		"ld: --exclude-libs, VERSION",
 		"GCC: -static-libstdc++, -static-libgcc",
@@ -31,8 +36,8 @@ Not seen: a runtime whose symbols are hidden (that is right), and copies in othe
 	Check: checkExportedRuntime,
 }
 
-// ofRuntime tells of a symbol whether a C++ or unwinding runtime defines it, and nothing else does.
-// Every export of an artifact is asked for.
+// ofRuntime reports whether only a C++ or unwinding runtime defines a symbol. It is called for
+// every export of an artifact, so it is a switch and not a map.
 func ofRuntime(symbol string) bool {
 	switch symbol {
 	case "__cxa_throw",
@@ -80,20 +85,21 @@ func checkExportedRuntime(p *analyzer.Pass) {
 		slices.Sort(have)
 		f := analyzer.Finding{Object: v.Path, Symbol: have[0], Chain: []string{v.Path}}
 		f.Message = fmt.Sprintf(
-			"%s exports a C++ runtime that was linked into it (%s), which may take the place of the real one in other objects",
+			"%s exports symbols of a statically linked C++ runtime (%s). Other objects may "+
+				"bind to them",
 			v.Path,
 			names(have),
 		)
-		if u := caught(p, v); u != nil {
+		if u := boundTo(p, v); u != nil {
 			f.Severity = analyzer.Warning
-			f.Message += fmt.Sprintf("; %s loads both", u.Path)
+			f.Message += fmt.Sprintf(". %s loads both runtimes", u.Path)
 		}
 		p.Report(
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindLinkFlag,
-					Title:   "Hide what comes from static libraries",
+					Title:   "Hide the symbols of static libraries",
 					Command: "-Wl,--exclude-libs,ALL",
 				},
 			},
@@ -108,9 +114,9 @@ func isRuntime(name string) bool {
 	})
 }
 
-// caught finds another object that gets a function of the runtime from v, though it loads a runtime
-// itself.
-func caught(p *analyzer.Pass, v *analyzer.View) *analyzer.View {
+// boundTo returns another object that binds a function of the runtime to v, although it loads a
+// runtime itself.
+func boundTo(p *analyzer.Pass, v *analyzer.View) *analyzer.View {
 	for _, u := range p.Views {
 		if u == v ||
 			!slices.ContainsFunc(

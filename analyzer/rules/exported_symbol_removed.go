@@ -12,17 +12,22 @@ import (
 
 var exportedSymbolRemoved = &analyzer.Rule{
 	ID:       "exported-symbol-removed",
-	Title:    "a library lost exported symbols and kept its SONAME",
+	Title:    "A library no longer exports a symbol, but keeps its SONAME",
 	Severity: analyzer.Warning,
-	Doc: `The base has a shared library that exports a symbol, and the head has the library under the same SONAME without it. A program or library that was linked against the old one finds the new
-one by that name, and fails: "undefined symbol". The SONAME is the promise that this does not happen.
+	Doc: `In the base, a shared library exports a symbol. In the head, the library has the same
+SONAME, but does not export it. Programs and libraries that were linked against the old version
+load the new one, and fail: "undefined symbol". An unchanged SONAME means that this does not
+happen.
 
-It is judged where a base is given, for public libraries (lib*.so with a SONAME). In a wheel, whose libraries are rarely linked against from outside, it is a note. Weak definitions, which
-are mostly instantiations of templates, and what only moved to another version under the same name are left out.
+Fix: export the symbols again, as stubs if necessary, or change the SONAME.
 
-To mend it, bring the symbols back, as stubs if need be, or give the library a new SONAME.
+Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
+needs a base and checks public libraries (lib*.so with a SONAME). Weak definitions, which are
+mostly instantiations of templates, and symbols that only moved to another version under the same
+name are not reported.
 
-Not seen: changes of types and layouts, and symbols that nobody was meant to use.`,
+Not detected: changes of types and layouts. Private symbols are not distinguished from public
+ones.`,
 	References: []string{
 		"GNU Gnulib, libtool: versioning",
 		"Debian Policy, 8.6: shared library symbols",
@@ -54,7 +59,8 @@ func checkExports(p *analyzer.Pass) {
 			Library: v.SONAME,
 			Chain:   []string{v.Path},
 			Message: fmt.Sprintf(
-				"%s lost %s that the base exports and is still called %s: %s; what was linked against the old one fails with an undefined symbol",
+				"%s no longer exports %s, but keeps the SONAME %s: %s. Programs that use them "+
+					"fail with an undefined symbol",
 				v.Path,
 				analyzer.Count(len(lost), "symbol"),
 				v.SONAME,
@@ -69,13 +75,13 @@ func checkExports(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindSource,
-					Title: "Bring the symbols back, as stubs if need be, or export them again: __attribute__((visibility(\"default\")))",
+					Title: "Export the symbols again, as stubs if necessary",
 				},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindLinkFlag,
-					Title:   "Give the library a new SONAME",
+					Title:   "Change the SONAME of the library",
 					Command: "-Wl,-soname," + nextSONAME(v.SONAME),
 				},
 			},
@@ -83,7 +89,7 @@ func checkExports(p *analyzer.Pass) {
 	}
 }
 
-// inBase finds the library of the same SONAME and architecture.
+// inBase returns the library of the base with the same SONAME and architecture, or nil.
 func inBase(p *analyzer.Pass, v *analyzer.View) *analyzer.Object {
 	for _, f := range p.Base {
 		for _, o := range f.Objects {
@@ -95,8 +101,7 @@ func inBase(p *analyzer.Pass, v *analyzer.View) *analyzer.Object {
 	return nil
 }
 
-// lostExports lists the names that one object exports and the other does not, in the order of the
-// first.
+// lostExports lists the names that old exports and head does not, in the order of old.
 func lostExports(old, head *analyzer.Object) []string {
 	has := map[string]bool{}
 	for _, e := range head.Exports.All() {
@@ -118,7 +123,7 @@ func lostExports(old, head *analyzer.Object) []string {
 	})
 }
 
-// linkerNames are what linkers define in every object (dpkg leaves the same out).
+// linkerNames are the symbols that linkers define in every object (dpkg ignores the same ones).
 var linkerNames = []string{
 	"_init",
 	"_fini",
@@ -130,7 +135,7 @@ var linkerNames = []string{
 	"__gmon_start__",
 }
 
-// nextSONAME counts the version of a SONAME up: libfoo.so.3 after libfoo.so.2.
+// nextSONAME increments the version of a SONAME: libfoo.so.3 after libfoo.so.2.
 func nextSONAME(soname string) string {
 	name, version, _ := strings.Cut(soname, ".so.")
 	major, _, _ := strings.Cut(version, ".")

@@ -14,18 +14,24 @@ import (
 
 var extensionSuffix = &analyzer.Rule{
 	ID:       "extension-suffix",
-	Title:    "a module whose file name no Python of the wheel's tags imports",
+	Title:    "No Python of the wheel's tags imports a module with this file name",
 	Severity: analyzer.Error,
-	Doc: `Python finds a module by its file name: CPython 3.12 imports x.cpython-312-x86_64-linux-gnu.so, x.abi3.so and x.so, and nothing else; a free-threaded 3.13 imports
-x.cpython-313t-x86_64-linux-gnu.so. Here a module's suffix is of another version or build than every tag of the wheel, so pip installs it and the import fails: "No module named …".
+	Doc: `Python finds a module by its file name. CPython 3.12 imports
+x.cpython-312-x86_64-linux-gnu.so, x.abi3.so and x.so, and nothing else. A free-threaded 3.13
+imports x.cpython-313t-x86_64-linux-gnu.so. The suffix of this module is for another version or
+build than every tag of the wheel. pip installs the wheel, and the import fails: "No module named
+…".
 
-It is an error where no module of the wheel fits a tag, and a warning where others do: it may be a left-over of another build, or one of several copies of which one is imported (then there is no finding
-when one of them fits). It is a warning too where a wheel for the stable ABI (cp38-abi3) has a module that one version only imports, and where a wheel for a free-threaded Python has a
-module of the stable ABI, which has no such build.
+Fix: build the wheel with the Python of its tag, or change the tag to the Python that built it.
 
-To mend it, build the wheel with the Python of its tag, or give the tag of the Python that it was built with.
+Severity: an error where no module of the wheel fits a tag, and a warning where others do: the
+module may be left over from another build. Where a module has several copies and one of them
+fits, nothing is reported. It is also a warning where a wheel for the stable ABI (cp38-abi3) has a
+module that only one version imports, and where a wheel for a free-threaded Python has a module of
+the stable ABI, which that Python does not support.
 
-Not seen: modules that are loaded in other ways than by import (ctypes, a loader of their own), and suffixes of other interpreters than CPython and PyPy.`,
+Not detected: modules that are not loaded by import (ctypes, a loader of the package), and
+suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
 		"PEP 3149, PEP 384, PEP 703",
 		"CPython: Python/dynload_shlib.c",
@@ -34,10 +40,11 @@ Not seen: modules that are loaded in other ways than by import (ctypes, a loader
 	Check: checkExtensionSuffix,
 }
 
-// moduleName takes a module's file apart: its name, the interpreter with its version
-// ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the rest.
+// moduleName splits the file name of a module: its name, the interpreter with its version
+// ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the platform.
 var moduleName = lazyregexp.New(
-	`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))(-[A-Za-z0-9_-]+)?\.so$`,
+	`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))` +
+		`(-[A-Za-z0-9_-]+)?\.so$`,
 )
 
 // module is a file that Python imports by its suffix.
@@ -49,7 +56,7 @@ type module struct {
 	pypy         string // "pypy39_pp73"
 	abi3         bool
 	muslTriplet  bool
-	interpreters string // as the message names it
+	interpreters string // for messages: "CPython 3.12"
 }
 
 func parseModule(v *analyzer.View) (module, bool) {
@@ -80,8 +87,8 @@ func parseModule(v *analyzer.View) (module, bool) {
 // dotted writes "312" as "3.12".
 func dotted(version string) string { return version[:1] + "." + version[1:] }
 
-// imports tells whether the interpreter of a tag imports the module. What a tag leaves open (py3,
-// none) fits.
+// imports reports whether the interpreter of a tag imports the module. A tag that names no
+// interpreter (py3) or ABI (none) fits.
 func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	switch {
 	case m.muslTriplet && libc == "glibc":
@@ -132,12 +139,12 @@ func checkExtensionSuffix(p *analyzer.Pass) {
 		}
 	}
 	for _, s := range stems {
-		judgeCopies(p, byStem[s], fitting)
+		checkCopies(p, byStem[s], fitting)
 	}
 }
 
-// judgeCopies looks at the files of one module.
-func judgeCopies(p *analyzer.Pass, copies []module, fitting int) {
+// checkCopies checks the files of one module.
+func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 	tags := p.Facts.Wheel.Tags
 	m := copies[0]
 	if slices.ContainsFunc(copies, func(m module) bool {
@@ -151,14 +158,14 @@ func judgeCopies(p *analyzer.Pass, copies []module, fitting int) {
 	}
 	f := analyzer.Finding{Object: m.view.Path, Chain: []string{m.view.Path}}
 	f.Message = fmt.Sprintf(
-		"%s is imported by %s only, and the wheel's tag is %s: no Python that pip installs it for finds the module",
+		"%s is imported only by %s, but the wheel's tag is %s. The import fails on that Python",
 		m.view.Path,
 		m.interpreters,
 		tags[0],
 	)
 	if m.muslTriplet && p.Platform.Libc == "glibc" {
 		f.Message = fmt.Sprintf(
-			"%s is imported by a Python built for musl only, and the wheel's tag is %s",
+			"%s is imported only by a Python built for musl, but the wheel's tag is %s",
 			m.view.Path,
 			tags[0],
 		)
@@ -175,8 +182,9 @@ func judgeCopies(p *analyzer.Pass, copies []module, fitting int) {
 			fixes,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:  fix.KindPlatformTag,
-					Title: "Give the tag of the Python that built the module: cp" + m.cpython + "-" + abi,
+					Kind: fix.KindPlatformTag,
+					Title: "Tag the wheel for the Python that built the module: " +
+						"cp" + m.cpython + "-" + abi,
 					Command: fmt.Sprintf(
 						"wheel tags --remove --python-tag cp%s --abi-tag %s %s",
 						m.cpython,
@@ -190,8 +198,8 @@ func judgeCopies(p *analyzer.Pass, copies []module, fitting int) {
 	p.Report(f, fixes...)
 }
 
-// checkStableCopies looks at a module that some tag imports, in wheels that promise more than one
-// Python or a free-threaded one.
+// checkStableCopies checks a module that one of the tags imports, in wheels for more than one
+// Python or for a free-threaded one.
 func checkStableCopies(p *analyzer.Pass, copies []module) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]
@@ -203,7 +211,7 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 		switch {
 		case t.ABI == "abi3" && len(copies) == 1 && m.cpython != "":
 			f.Message = fmt.Sprintf(
-				"%s is imported by %s only, and the wheel's tag %s promises every later Python too",
+				"%s is imported only by %s, but the wheel's tag %s includes every later Python",
 				m.view.Path,
 				m.interpreters,
 				t,
@@ -219,9 +227,11 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 				},
 			)
 			return
-		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") && !slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
+		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") &&
+			!slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
 			f.Message = fmt.Sprintf(
-				"%s is built for the stable ABI, and the wheel's tag %s is of a free-threaded Python, whose objects have another layout",
+				"%s is built for the stable ABI, which the free-threaded Python of the tag %s "+
+					"does not support",
 				m.view.Path,
 				t,
 			)
@@ -229,8 +239,9 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 				f,
 				fix.Candidate{
 					Fix: fix.Fix{
-						Kind:  fix.KindRebuild,
-						Title: "Build the module for the free-threaded Python, without Py_LIMITED_API",
+						Kind: fix.KindRebuild,
+						Title: "Build the module for the free-threaded Python, without " +
+							"Py_LIMITED_API",
 					},
 				},
 			)

@@ -21,16 +21,16 @@ func TestFieldCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, line := range strings.Split(strings.TrimSpace(string(table)), "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		w := strings.Fields(line)
-		if len(w) != 5 || told[w[0]] {
+		if len(w) != 5 || reported[w[0]] {
 			t.Fatalf("%q: a line is FILE CLASS RULE CULPRIT FIX, once for each file", line)
 		}
-		told[w[0]] = true
+		reported[w[0]] = true
 		t.Run(w[0], func(t *testing.T) {
 			r := analyzertest.Analyze(t, filepath.Join("fieldcases", w[0]+".txtar"), rules.All())
 			rule, culprit, kind := w[2], w[3], w[4]
@@ -42,7 +42,8 @@ func TestFieldCases(t *testing.T) {
 			}
 			i := slices.IndexFunc(r.Findings, func(f analyzer.Finding) bool {
 				return f.Rule == rule && f.Severity != analyzer.Note &&
-					(slices.Contains([]string{f.Symbol, f.Version, f.Library, f.Package}, culprit) || strings.Contains(f.Object, culprit))
+					(slices.Contains([]string{f.Symbol, f.Version, f.Library, f.Package}, culprit) ||
+						strings.Contains(f.Object, culprit))
 			})
 			if i < 0 {
 				t.Fatalf("no finding of %s names %s", rule, culprit)
@@ -57,7 +58,7 @@ func TestFieldCases(t *testing.T) {
 		})
 	}
 	files, err := filepath.Glob("fieldcases/*.txtar")
-	if err != nil || len(files) != len(told) {
-		t.Errorf("%d stories and %d lines in the table, %v", len(files), len(told), err)
+	if err != nil || len(files) != len(reported) {
+		t.Errorf("%d stories and %d lines in the table, %v", len(files), len(reported), err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// lowering offers ways to build an object that is in no wheel for an older system, in the terms of
-// what it was built with.
+// lowering returns ways to build an object for an older system, with the tools that built it.
+// Wheels have their own images and tags.
 func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candidate {
 	if p.Facts.Kind == analyzer.KindWheel || p.Platform.Libc != "glibc" {
 		return nil
@@ -25,7 +25,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   "Build without cgo, so that nothing of libc is needed",
+					Title:   "Build without cgo, so that the program does not need libc",
 					Command: "CGO_ENABLED=0 go build",
 				},
 			},
@@ -35,9 +35,10 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			out,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindRebuild,
-					Title:   "Link against the older glibc",
-					Command: "cargo zigbuild --release --target " + p.Platform.Arch + "-unknown-linux-gnu." + p.Platform.LibcVersion,
+					Kind:  fix.KindRebuild,
+					Title: "Link against the older glibc",
+					Command: "cargo zigbuild --release --target " +
+						"" + p.Platform.Arch + "-unknown-linux-gnu." + p.Platform.LibcVersion,
 				},
 			},
 		)
@@ -46,8 +47,9 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			out,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindLinkFlag,
-					Title:   "Link libstdc++ in, on a system whose glibc is no newer than the target's",
+					Kind: fix.KindLinkFlag,
+					Title: "Link libstdc++ statically, on a system whose glibc is not newer " +
+						"than the target's",
 					Command: `LDFLAGS="-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL"`,
 				},
 			},
@@ -75,7 +77,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 	)
 }
 
-// builtByGo tells whether the Go linker made an object: the others leave no such sections.
+// builtByGo reports whether the Go linker made an object. Other linkers write no such sections.
 func builtByGo(v *analyzer.View) bool {
 	return slices.ContainsFunc(
 		v.Sections,
@@ -83,8 +85,8 @@ func builtByGo(v *analyzer.View) bool {
 	)
 }
 
-// fromHeaders offers what keeps glibc's headers from redirecting to a new name: with _GNU_SOURCE,
-// or in C23, strtol becomes __isoc23_strtol.
+// fromHeaders returns the flags with which glibc's headers do not redirect to a new name. With
+// _GNU_SOURCE, or in C23, strtol becomes __isoc23_strtol.
 func fromHeaders(i elfobj.Import) []fix.Candidate {
 	if !strings.HasPrefix(i.Name, "__isoc23_") {
 		return nil
@@ -93,18 +95,18 @@ func fromHeaders(i elfobj.Import) []fix.Candidate {
 		{
 			Fix: fix.Fix{
 				Kind: fix.KindSource,
-				Title: "Compile without _GNU_SOURCE, so that the headers name " + strings.TrimPrefix(
+				Title: "Compile without _GNU_SOURCE, so that the headers use " + strings.TrimPrefix(
 					i.Name,
 					"__isoc23_",
 				),
 				Command: "-std=c17 -D_DEFAULT_SOURCE",
-				Cost:    []string{"GNU extensions have to be asked for one by one"},
+				Cost:    []string{"GNU extensions have to be enabled one by one"},
 			},
 		},
 	}
 }
 
-// forMusl offers a build for musl, where what is missing is glibc's.
+// forMusl returns a build for musl, where glibc has the missing symbol.
 func forMusl(p *analyzer.Pass, symbol string) []fix.Candidate {
 	if p.Platform.Libc != "musl" {
 		return nil
@@ -112,7 +114,9 @@ func forMusl(p *analyzer.Pass, symbol string) []fix.Candidate {
 	all := platform.All(p.Platform.Arch)
 	if !slices.ContainsFunc(
 		all,
-		func(q *platform.Platform) bool { return q.Libc == "glibc" && len(platform.Providers(q, symbol)) > 0 },
+		func(q *platform.Platform) bool {
+			return q.Libc == "glibc" && len(platform.Providers(q, symbol)) > 0
+		},
 	) {
 		return nil
 	}
@@ -120,14 +124,14 @@ func forMusl(p *analyzer.Pass, symbol string) []fix.Candidate {
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindRebuild,
-				Title:   "Build for musl: " + symbol + " is glibc's",
+				Title:   "Build for musl, which does not have " + symbol + " of glibc",
 				Command: "quay.io/pypa/musllinux_1_2_" + p.Platform.Arch,
 			},
 		},
 		{
 			Fix: fix.Fix{
 				Kind:  fix.KindImage,
-				Title: "Run on a system with glibc, such as Debian's slim image",
+				Title: "Run on a system with glibc, such as the Debian slim image",
 			},
 		},
 	}

@@ -12,19 +12,24 @@ import (
 
 var gpuArchMissing = &analyzer.Rule{
 	ID:       "gpu-arch-missing",
-	Title:    "no code for a declared graphics processor",
+	Title:    "An object has no code for a configured GPU",
 	Severity: analyzer.Error,
-	Doc: `The configuration says for which processors the artifact is (gpu.archs), and an object carries GPU code that none of them can be given: neither machine code for it, nor PTX that the driver
-could translate. The library loads, and the first kernel fails: "no kernel image is available for execution on the device", or on AMD "Unable to find code object for all current devices".
+	Doc: `The configuration lists the GPUs that the artifact supports (gpu.archs), but an object
+has neither machine code for one of them nor PTX that the driver can compile for it. The library
+loads, and the first kernel fails: "no kernel image is available for execution on the device". On
+AMD: "Unable to find code object for all current devices".
 
-NVIDIA machine code runs on its own generation and on later ones of the same major (sm_80 on sm_86), PTX on its own and on every later one. AMD code runs on the processor that it names, or on
-those of its generic family (gfx11-generic).
+NVIDIA machine code runs on its own generation and on later ones of the same major version (sm_80
+on sm_86). PTX runs on its own generation and on every later one. AMD code runs on the GPU that it
+names, or on those of its generic family (gfx11-generic).
 
-It is a warning where another object of the artifact has code for the processor: the one without may not be needed there.
+Fix: add the GPU to TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES or PYTORCH_ROCM_ARCH and
+rebuild.
 
-To mend it, build for the processor too: TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES, PYTORCH_ROCM_ARCH.
+Severity: a warning where another object of the artifact has code for the GPU.
 
-Not seen: code that is compiled at run time (NVRTC, Triton), architecture-specific code (sm_90a is read as sm_90), and objects without a section table.`,
+Not detected: code that is compiled at run time (NVRTC, Triton), architecture-specific code
+(sm_90a is read as sm_90), and objects without a section table.`,
 	References: []string{
 		"CUDA C++ Programming Guide, binary and PTX compatibility",
 		"LLVM, AMDGPU usage: generic processors",
@@ -39,13 +44,13 @@ func checkGPUArch(p *analyzer.Pass) {
 			func(v *analyzer.View) bool { runs, _ := v.GPU.Cover(arch); return runs },
 		)
 		for _, v := range p.Views {
-			runs, judged := v.GPU.Cover(arch)
-			if runs || !judged {
+			runs, checked := v.GPU.Cover(arch)
+			if runs || !checked {
 				continue
 			}
 			f := analyzer.Finding{Object: v.Path, Version: arch, Chain: []string{v.Path},
 				Message: fmt.Sprintf(
-					"%s has no code for %s%s: its kernels fail there with %q",
+					"%s has no code for %s%s. Its kernels fail on this GPU with %q",
 					v.Path,
 					arch,
 					archsOf(v),
@@ -53,14 +58,14 @@ func checkGPUArch(p *analyzer.Pass) {
 				)}
 			if elsewhere {
 				f.Severity = analyzer.Warning
-				f.Message += "; another object of the artifact has some"
+				f.Message += ". Another object of the artifact has code for it"
 			}
 			p.Report(
 				f,
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindRebuild,
-						Title:   "Build for " + arch + " too",
+						Title:   "Build for " + arch + " as well",
 						Command: archFlag(v, arch),
 					},
 				},
@@ -76,7 +81,8 @@ func noKernel(arch string) string {
 	return "no kernel image is available for execution on the device"
 }
 
-// archFlag is what builds of torch's extensions take, with what the object has already.
+// archFlag is the setting of torch's extension builds for an architecture and those that the object
+// has already.
 func archFlag(v *analyzer.View, arch string) string {
 	if strings.HasPrefix(arch, "gfx") {
 		return "PYTORCH_ROCM_ARCH='" + strings.Join(

@@ -13,22 +13,26 @@ import (
 
 var gpuStackMismatch = &analyzer.Rule{
 	ID:       "gpu-stack-mismatch",
-	Title:    "a CUDA build in a ROCm environment, or the reverse",
+	Title:    "A CUDA build is used with ROCm, or the reverse",
 	Severity: analyzer.Error,
-	Doc: `An object lists libraries of one GPU stack in DT_NEEDED (libc10_cuda.so, libtorch_cuda.so, libcudart.so.12), and the torch beside it is built for the other:
-it has libc10_hip.so and libtorch_hip.so instead. The import fails with "libc10_cuda.so: cannot open shared object file", or with whichever library of that stack comes first in DT_NEEDED.
+	Doc: `An object needs libraries of one GPU stack (libc10_cuda.so, libtorch_cuda.so,
+libcudart.so.12), but the installed torch is built for the other and has libc10_hip.so and
+libtorch_hip.so instead. The import fails with "libc10_cuda.so: cannot open shared object file",
+or with the library of that stack that comes first in DT_NEEDED.
 
-An extension takes the stack of the torch that it is built against. To mend it, rebuild it with the other torch installed, without build isolation, or install the torch of its own stack.
+Fix: an extension uses the GPU stack of the torch that it is built against. Rebuild it against the
+installed torch, without build isolation, or install a torch of the other stack.
 
-Not seen: objects that open a GPU library by dlopen, and environments whose torch build is not known.`,
+Not detected: objects that open a GPU library with dlopen, and environments whose torch build is
+not known.`,
 	References: []string{"gABI, DT_NEEDED", "PyTorch: torch.utils.cpp_extension, hipify"},
 	Check:      checkGPUStack,
 }
 
-// gpuStack is one of the two, by what tells it apart.
+// gpuStack is CUDA or ROCm.
 type gpuStack struct {
 	name    string
-	library *lazyregexp.Regexp // a DT_NEEDED entry of it
+	library *lazyregexp.Regexp // matches its libraries in DT_NEEDED
 	core    string             // the library of torch that only this build has
 }
 
@@ -36,21 +40,26 @@ var (
 	cuda = gpuStack{
 		"CUDA",
 		lazyregexp.New(
-			`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`,
+			`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|` +
+				`^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|` +
+				`nvToolsExt|nvJitLink|cupti)[A-Za-z0-9_-]*\.so`,
 		),
 		"libc10_cuda.so",
 	}
 	rocm = gpuStack{
 		"ROCm",
 		lazyregexp.New(
-			`^lib(c10_hip|torch_hip)\.so|^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|amd_comgr)\.so`,
+			`^lib(c10_hip|torch_hip)\.so|` +
+				`^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|` +
+				`rocblas|rocfft|rocrand|rocsolver|rocsparse|MIOpen|rccl|roctx64|hsa-runtime64|` +
+				`amd_comgr)\.so`,
 		),
 		"libc10_hip.so",
 	}
 )
 
-// torchStack says for which stack the torch beside the artifact is built; nil when it is for none
-// or not known.
+// torchStack returns the installed torch and the GPU stack that it is built for. The stack is nil
+// if torch is a CPU build or is not known.
 func torchStack(s *packages.Set) (*packages.Release, *gpuStack) {
 	torch := s.Release("torch")
 	if torch == nil {
@@ -67,7 +76,7 @@ func torchStack(s *packages.Set) (*packages.Release, *gpuStack) {
 	return torch, nil
 }
 
-// declaredStack is the stack that the configuration names, and the other one.
+// declaredStack returns the stack of the configuration, and the other one.
 func declaredStack(p *analyzer.Pass) (has, other gpuStack) {
 	if p.GPU.Stack == "rocm" {
 		return rocm, cuda
@@ -75,9 +84,8 @@ func declaredStack(p *analyzer.Pass) (has, other gpuStack) {
 	return cuda, rocm
 }
 
-// checkDeclaredStack looks for objects of the stack that the artifact is not for: they need its
-// libraries, or carry code for it alone. One of several alternatives is another matter: the right
-// one is picked at run time.
+// checkDeclaredStack reports objects of the stack that the configuration does not name: they need
+// its libraries, or have code only for it. Variants are skipped, since one is selected at run time.
 func checkDeclaredStack(p *analyzer.Pass) {
 	has, other := declaredStack(p)
 	for _, v := range p.Views {
@@ -94,17 +102,17 @@ func checkDeclaredStack(p *analyzer.Pass) {
 		case at >= 0:
 			f.Library, f.Chain = v.Needed[at], append(f.Chain, v.Needed[at])
 			f.Message = fmt.Sprintf(
-				"%s needs %s of %s, and the artifact is declared to be for %s: a %s build%s",
+				"%s needs %s of %s, but the configuration declares the artifact for %s%s",
 				v.Path,
 				f.Library,
 				other.name,
 				has.name,
-				other.name,
 				archsOf(v),
 			)
 		case len(theirs) > 0 && ours == 0:
 			f.Message = fmt.Sprintf(
-				"%s carries code for %s alone (%s), and the artifact is declared to be for %s",
+				"%s has GPU code only for %s (%s), but the configuration declares the artifact "+
+					"for %s",
 				v.Path,
 				other.name,
 				strings.Join(theirs, " "),
@@ -126,8 +134,8 @@ func checkDeclaredStack(p *analyzer.Pass) {
 	}
 }
 
-// wrongStack tells whether a missing library belongs to the stack that the torch beside it is not
-// built for.
+// wrongStack reports whether a missing library belongs to the GPU stack that the installed torch is
+// not built for.
 func wrongStack(p *analyzer.Pass, needed string) (*packages.Release, gpuStack, gpuStack, bool) {
 	if p.GPU.Stack != "" {
 		_, other := declaredStack(p)
@@ -158,14 +166,11 @@ func checkGPUStack(p *analyzer.Pass) {
 			origin := torch.ID().String()
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
 				Message: fmt.Sprintf(
-					"%s needs %s, which only the %s build of torch brings, and %s is a %s build with %s: a %s build in a %s environment",
+					"%s needs %s of %s, but %s is a %s build",
 					v.Path,
 					needed,
 					built.name,
 					origin,
-					has.name,
-					has.core,
-					built.name,
 					has.name,
 				) + archsOf(
 					v,
@@ -175,14 +180,14 @@ func checkGPUStack(p *analyzer.Pass) {
 	}
 }
 
-// archsOf says which GPUs the object carries code for.
+// archsOf lists the GPUs that an object has code for.
 func archsOf(v *analyzer.View) string {
 	var has []string
 	has = append(append(has, v.GPU.CUDA...), v.GPU.ROCm...)
 	if len(has) == 0 {
 		return ""
 	}
-	return " (it carries code for " + strings.Join(has, " ") + ")"
+	return " (it has code for " + strings.Join(has, " ") + ")"
 }
 
 func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) []fix.Candidate {
@@ -195,7 +200,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 			Fix: fix.Fix{
 				Kind: fix.KindRebuild,
 				Title: fmt.Sprintf(
-					"Rebuild against the %s torch (%s==%s), so that it needs %s",
+					"Build against the %s build of torch (%s==%s), which has %s",
 					has.name,
 					torch.Name,
 					torch.Version,
@@ -220,10 +225,11 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 	return fixes
 }
 
-// rebuildFor is the command that builds the artifact for a stack.
+// rebuildFor is the command that builds the artifact for a GPU stack.
 func rebuildFor(p *analyzer.Pass, has gpuStack) string {
 	name := projectName(p)
-	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
+	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip "+
+		"-DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
 	if has.name == cuda.name {
 		arch, backend = "TORCH_CUDA_ARCH_LIST", "-DCOMPUTE_BACKEND=cuda"
 	}
@@ -238,7 +244,7 @@ func rebuildFor(p *analyzer.Pass, has gpuStack) string {
 	)
 }
 
-// projectName is what pip calls the artifact, its file's name where it is no wheel.
+// projectName is the name of the artifact's project, or of its file if it is not a wheel.
 func projectName(p *analyzer.Pass) string {
 	switch {
 	case p.Facts.Metadata != nil:
@@ -249,8 +255,8 @@ func projectName(p *analyzer.Pass) string {
 	return p.Facts.Path
 }
 
-// everyAlternativeLacks tells whether all objects that stand beside v for other versions have the
-// same gap: then none of them works.
+// everyAlternativeLacks reports whether all variants of v lack the same library: then none of them
+// works.
 func everyAlternativeLacks(p *analyzer.Pass, v *analyzer.View, needed string) bool {
 	for _, u := range p.Views {
 		if analyzer.Alternatives(v, u) && !slices.Contains(u.Missing, needed) {

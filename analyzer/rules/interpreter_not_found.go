@@ -11,16 +11,21 @@ import (
 
 var interpreterNotFound = &analyzer.Rule{
 	ID:       "interpreter-not-found",
-	Title:    "a program asks for a dynamic linker that the platform does not have",
+	Title:    "A program's dynamic linker does not exist on the platform",
 	Severity: analyzer.Error,
-	Doc: `A program names its dynamic linker by path (PT_INTERP). Where that file is not there, the kernel refuses to start the program, with the confusing "No such file or directory". It happens
-to programs of a system that keeps the linker elsewhere (/nix/store, /gnu/store), to musl's on glibc, and to glibc's on musl.
+	Doc: `A program names its dynamic linker by path (PT_INTERP). If that file does not exist, the
+kernel does not start the program and reports "No such file or directory". This happens to
+programs of a system with other paths (/nix/store, /gnu/store), to musl programs on glibc, and to
+glibc programs on musl.
 
-It is a warning in a wheel, whose programs may be started by a script that names the linker.
+Fix: build with a toolchain of the target system, or set the path with
+` + "`patchelf --set-interpreter`" + `.
 
-To mend it, build with an ordinary toolchain, or set the path: patchelf --set-interpreter.
+Severity: a warning in a wheel, whose programs may be started by a script that names the dynamic
+linker.
 
-Not seen: whether the path is there on the very machine, and shared libraries that can be run as well, whose linker nobody asks for.`,
+Not detected: whether the file exists on a particular machine. Shared libraries that are also
+executable are not checked.`,
 	References: []string{"gABI, program interpreter", "execve(2), ENOENT"},
 	Check:      checkInterpreter,
 }
@@ -35,10 +40,10 @@ func checkInterpreter(p *analyzer.Pass) {
 		var why string
 		switch {
 		case !strings.HasPrefix(dir, "/lib") && !strings.HasPrefix(dir, "/usr/lib"):
-			why = "no " + p.Platform.Name + " has anything there"
+			why = p.Platform.Name + " does not have that folder"
 		case musl != (p.Platform.Libc == "musl"):
 			why = fmt.Sprintf(
-				"that is the linker of another libc than the %s of %s",
+				"%[2]s uses %[1]s",
 				p.Platform.Libc,
 				p.Platform.Name,
 			)
@@ -49,7 +54,7 @@ func checkInterpreter(p *analyzer.Pass) {
 			Object:  v.Path,
 			Library: file,
 			Chain:   []string{v.Path, v.Interp},
-			Message: fmt.Sprintf("%s is started by %s, and %s", v.Path, v.Interp, why),
+			Message: fmt.Sprintf("%s needs the dynamic linker %s, but %s", v.Path, v.Interp, why),
 		}
 		if p.Facts.Kind == analyzer.KindWheel {
 			f.Severity = analyzer.Warning
@@ -61,7 +66,7 @@ func checkInterpreter(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
-						Title:   "Name the usual dynamic linker",
+						Title:   "Set the standard dynamic linker",
 						Command: "patchelf --set-interpreter " + usual + " " + quoted(v.Path),
 					},
 				},
@@ -81,12 +86,19 @@ func checkInterpreter(p *analyzer.Pass) {
 	}
 }
 
-// usualInterpreter is glibc's dynamic linker on an architecture, as its ABI fixes it; "" for
-// others.
+// usualInterpreter is the dynamic linker of glibc on an architecture, as its ABI defines it. It is
+// "" for others.
 func usualInterpreter(p *analyzer.Pass) string {
 	if p.Platform.Libc != "glibc" {
 		return ""
 	}
-	return map[string]string{"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1", "i686": "/lib/ld-linux.so.2", "armv7l": "/lib/ld-linux-armhf.so.3",
-		"ppc64le": "/lib64/ld64.so.2", "s390x": "/lib/ld64.so.1", "riscv64": "/lib/ld-linux-riscv64-lp64d.so.1"}[p.Platform.Arch]
+	return map[string]string{
+		"x86_64":  "/lib64/ld-linux-x86-64.so.2",
+		"aarch64": "/lib/ld-linux-aarch64.so.1",
+		"i686":    "/lib/ld-linux.so.2",
+		"armv7l":  "/lib/ld-linux-armhf.so.3",
+		"ppc64le": "/lib64/ld64.so.2",
+		"s390x":   "/lib/ld64.so.1",
+		"riscv64": "/lib/ld-linux-riscv64-lp64d.so.1",
+	}[p.Platform.Arch]
 }

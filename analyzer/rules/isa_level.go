@@ -11,17 +11,25 @@ import (
 
 var isaLevel = &analyzer.Rule{
 	ID:       "isa-level",
-	Title:    "an object for newer processors than its architecture promises",
+	Title:    "An object requires a newer processor than its architecture guarantees",
 	Severity: analyzer.Warning,
-	Doc: `A note in the object (GNU_PROPERTY_X86_ISA_1_NEEDED) says that it needs x86-64-v2, -v3 or -v4. From glibc 2.33 on the loader compares that with the processor, and refuses: "CPU ISA level is
-lower than required". On older systems it loads, and the process may die of SIGILL. A wheel's tag and a package's architecture (x86_64) promise the baseline, and auditwheel gives such a wheel no manylinux tag.
+	Doc: `A note in the object (GNU_PROPERTY_X86_ISA_1_NEEDED) requires x86-64-v2, -v3 or -v4.
+Since glibc 2.33 the loader checks the processor and fails: "CPU ISA level is lower than
+required". Older systems load the object, and the process may end with SIGILL. The architecture
+x86_64 of a wheel's tag or of a package guarantees only the baseline, and auditwheel gives such a
+wheel no manylinux tag.
 
-To mend it, compile for the baseline (` + "`-march=x86-64`" + `, without ` + "`-Wl,-z,x86-64-v3`" + `) and pick faster code at run time, or ship the copy for newer processors in glibc-hwcaps/x86-64-v3/ beside one for all. A C
-runtime of a distribution that itself starts at v2 or v3 (RHEL 9 and 10) may bring the note in with crt1.o or a static library.
+Fix: compile for the baseline (` + "`-march=x86-64`" + `, without ` + "`-Wl,-z,x86-64-v3`" + `)
+and select faster code at run time. Or add a copy for newer processors in glibc-hwcaps/x86-64-v3/.
+On a distribution that starts at v2 or v3 (RHEL 9 and 10) the note may come from crt1.o or a
+static library.
 
-It is a warning, since most machines have v2 and v3, and an error for v4, which most have not. Objects in a glibc-hwcaps folder, one of several alternatives, and tags that name the level are no finding.
+Severity: a warning, since most machines have v2 and v3, and an error for v4, which most machines
+lack. Objects in a glibc-hwcaps folder, one of several variants, and wheels whose tag names the
+level are not reported.
 
-Not seen: instructions without the note; compilers write none on their own. compat facts shows what a file says.`,
+Not detected: such instructions without the note; compilers do not write the note by default.
+` + "`compat facts`" + ` shows the note of a file.`,
 	References: []string{
 		"x86-64 psABI: micro-architecture levels, program properties",
 		"glibc: sysdeps/x86/dl-prop.h",
@@ -38,7 +46,8 @@ func checkISALevel(p *analyzer.Pass) {
 		}
 		f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 			Message: fmt.Sprintf(
-				"%s says that it needs a processor of level %s, and %s promises only the baseline of x86_64: the loader of glibc 2.33 and newer refuses it on others",
+				"%s requires a processor of level %s, but %s guarantees only the x86_64 "+
+					"baseline. glibc 2.33 and later do not load it on older processors",
 				v.Path,
 				level,
 				p.Platform.Name,
@@ -50,8 +59,9 @@ func checkISALevel(p *analyzer.Pass) {
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindRebuild,
-					Title:   "Compile for every x86_64 processor, and pick faster code at run time",
+					Kind: fix.KindRebuild,
+					Title: "Compile for every x86_64 processor and select faster code at run " +
+						"time",
 					Command: "-march=x86-64",
 				},
 			},
@@ -59,7 +69,7 @@ func checkISALevel(p *analyzer.Pass) {
 	}
 }
 
-// namesLevel tells whether the wheel's tag asks for the level itself (linux_x86_64_v3).
+// namesLevel reports whether the wheel's tag includes the level (linux_x86_64_v3).
 func namesLevel(p *analyzer.Pass, level string) bool {
 	if p.Facts.Wheel == nil {
 		return false

@@ -16,17 +16,24 @@ import (
 
 var libraryNotFound = &analyzer.Rule{
 	ID:       "library-not-found",
-	Title:    "a needed library that nothing brings",
+	Title:    "A needed library is not found",
 	Severity: analyzer.Error,
-	Doc: `An object lists a library in DT_NEEDED that neither the artifact, nor the packages it declares, nor the platform brings. The load fails with
-"cannot open shared object file: No such file or directory".
+	Doc: `An object lists a library in DT_NEEDED that neither the artifact, its dependencies nor
+the platform provides. The load fails with "cannot open shared object file: No such file or
+directory".
 
-It is a warning where a known driver or system package brings the library (libcuda.so.1: the NVIDIA driver), on a system where the wheel's own Python may be built as a shared
-library for that one (libpython3.11.so.1.0; a manylinux tag promises that it works without), where a declared package that could not be looked up may
-bring it, for one of several alternatives of which one is loaded at run time (also where a package brings the library that is not declared itself, but by another one only), and where a deb or conda package depends on others none of which is named after the library. What
-the packages that a deb, rpm or conda package depends on bring, by their names (libssl3 has libssl.so.3) or capabilities, is not looked at and no finding.
+Fix: bundle the library (` + "`auditwheel repair`" + `), declare the package that provides it, or
+remove the dependency.
 
-To mend it, bundle the library (auditwheel repair), declare the package that brings it, or drop the dependency.`,
+Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
+NVIDIA driver), where a declared package that could not be looked up may provide it, and for one
+of several variants of which only one is loaded at run time. It is also a warning for
+libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
+manylinux tag it is an error, since such a wheel has to work without it. For a deb or conda
+package it is a warning where its dependencies are not named after the library.
+
+Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
+provides libssl.so.3) or capability; the packages themselves are not read.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
 	Quick:      true,
@@ -39,35 +46,35 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 		for _, needed := range v.Missing {
 			if _, _, _, wrong := wrongStack(p, needed); wrong &&
 				(!v.Alternative || everyAlternativeLacks(p, v, needed)) {
-				continue // gpu-stack-mismatch says more
+				continue // gpu-stack-mismatch reports it
 			}
 			if mixedCUDA(p, v, needed) {
-				continue // cuda-major-mixed says more
+				continue // cuda-major-mixed reports it
 			}
 			certain, perhaps := p.Facts.Promise(needed)
 			if certain {
-				continue // by the package that brings it, whose libraries are not looked at
+				continue // a package that it depends on provides it
 			}
 			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
 			where := fmt.Sprintf(
-				"%s needs %s, which is neither in the artifact nor on %s",
+				"%s needs %s, which is not in the artifact or on %s",
 				v.Path,
 				needed,
 				p.Platform.Name,
 			)
 			fixes := []fix.Candidate{}
-			bringer, known := platform.Known(needed)
-			unlooked := unlooked(p)
+			provider, known := platform.Known(needed)
+			unknown := notLookedUp(p)
 			switch {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
-					"%s; %s brings it",
+					"%s. %s provides it",
 					where,
-					bringer,
+					provider,
 				)
 			case ofInterpreter(p, needed):
-				f.Message = where + "; a Python built with --enable-shared has it loaded, and a static one, as most are, has not"
-				// PEP 513: a wheel with such a tag works with a static one too
+				f.Message = where + ". Only a Python built with --enable-shared has it; most do not"
+				// PEP 513: a wheel with such a tag has to work with a static Python
 				if p.Platform.Kind != platform.Policy {
 					f.Severity = analyzer.Warning
 				}
@@ -75,46 +82,55 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:    fix.KindRebuild,
-							Title:   "Link the module without libpython, whose symbols every interpreter brings",
+							Kind: fix.KindRebuild,
+							Title: "Link the module without libpython; the interpreter " +
+								"provides its symbols",
 							Command: "python3-config --ldflags",
 						},
 					},
 				)
 			case v.Alternative && !everyAlternativeLacks(p, v, needed):
-				f.Severity, f.Message = analyzer.Warning, where+"; the object is one of several of which one is loaded at run time"
-			case ofStem(p, needed) != nil:
-				r := ofStem(p, needed)
+				f.Severity, f.Message = analyzer.Warning, where+". This file is one of several "+
+					"variants, and only one is loaded"
+			case otherVersion(p, needed) != nil:
+				r := otherVersion(p, needed)
 				f.Message = fmt.Sprintf(
-					"%s; %s==%s has that library under another version",
+					"%s. %s==%s has another version of that library",
 					where,
 					r.Name,
 					r.Version,
 				)
-			case unlooked != "":
+			case unknown != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
-					"%s; %s may bring it and could not be looked up",
+					"%s. It may come from %s, which could not be looked up",
 					where,
-					unlooked,
+					unknown,
 				)
 			case grafted(needed) != "":
-				f.Message = where + "; the name is one that auditwheel gives to a copy in the wheel, and the copy is not there"
+				f.Message = where + ". auditwheel gave it this name, but the copy is missing " +
+					"in the wheel"
 				fixes = append(
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
 							Kind:    fix.KindRebuild,
-							Title:   "Repair the wheel again, from the one that was built",
+							Title:   "Repair the original wheel again",
 							Command: "auditwheel repair " + quoted(p.Facts.Path),
 						},
 					},
 				)
 			case perhaps:
-				f.Severity, f.Message = analyzer.Warning, where+"; none of the packages that it depends on is named after it, and one of them may bring it"
+				f.Severity, f.Message = analyzer.Warning, where+". One of its dependencies may "+
+					"provide it under another name"
 			default:
-				f.Message = where + " nor in any package that is declared or given"
+				f.Message = fmt.Sprintf(
+					"%s needs %s, which is not in the artifact, in its dependencies or on %s",
+					v.Path,
+					needed,
+					p.Platform.Name,
+				)
 			}
-			fixes = append(append(fixes, siblingWith(p, needed)...), bringing(p, needed)...)
+			fixes = append(append(fixes, siblingWith(p, needed)...), cudaPackage(p, needed)...)
 			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" &&
 				p.Facts.Kind == analyzer.KindWheel {
 				fixes = append(
@@ -133,9 +149,9 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	}
 }
 
-// checkUndeclared looks at one of several alternatives: the package whose library it is for decides
-// which of them is loaded, so it has to be declared itself. Where only another requirement brings
-// that package, it may be any version of it, or none.
+// checkUndeclared checks one of several variants. The package whose library it needs decides which
+// variant is loaded, so the wheel has to declare that package itself. As a dependency of a
+// dependency it may have any version, or be missing.
 func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 	if !v.Alternative || p.Facts.Metadata == nil {
 		return
@@ -160,7 +176,8 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 				Severity: analyzer.Warning,
 				Chain:    []string{v.Path, needed},
 				Message: fmt.Sprintf(
-					"%s needs %s, which %s has; the wheel does not declare %s and gets it by another package only, and the object is one of several of which one is loaded at run time",
+					"%s needs %s of %s, but the wheel does not declare %s. Only a dependency "+
+						"of a dependency requires it",
 					v.Path,
 					needed,
 					l.Origin,
@@ -170,7 +187,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:        fix.KindDependency,
-					Title:       "Declare " + name + ", whose library it needs",
+					Title:       "Declare the dependency " + name,
 					Command:     name,
 					Requirement: name,
 				},
@@ -183,7 +200,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 // libPython matches the library of a CPython that was built as one.
 var libPython = lazyregexp.New(`^libpython([23])\.([0-9]+)[a-z]*\.so\.1\.0$`)
 
-// ofInterpreter tells whether a library is the interpreter that a wheel's tag names.
+// ofInterpreter reports whether a library is libpython of a Python in the wheel's tags.
 func ofInterpreter(p *analyzer.Pass, needed string) bool {
 	m := libPython.FindStringSubmatch(needed)
 	return m != nil && p.Facts.Wheel != nil &&
@@ -193,18 +210,17 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 		)
 }
 
-// bringing offers the package that is known to have a CUDA library, where nothing of that name is
-// beside the artifact.
-func bringing(p *analyzer.Pass, needed string) []fix.Candidate {
+// cudaPackage returns the package of a CUDA library, if no installed package has a version of it.
+func cudaPackage(p *analyzer.Pass, needed string) []fix.Candidate {
 	name := gpu.Package(needed)
-	if name == "" || ofStem(p, needed) != nil || p.Facts.Kind != analyzer.KindWheel {
+	if name == "" || otherVersion(p, needed) != nil || p.Facts.Kind != analyzer.KindWheel {
 		return nil
 	}
 	return []fix.Candidate{
 		{
 			Fix: fix.Fix{
 				Kind:        fix.KindDependency,
-				Title:       "Declare " + name + ", which has the library",
+				Title:       "Declare the dependency " + name + ", which has the library",
 				Command:     name,
 				Requirement: name,
 			},
@@ -213,17 +229,17 @@ func bringing(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 }
 
-// checkNeededBySibling looks at what the libraries of other packages need, which are loaded with
-// the artifact's: two packages beside it may not fit together.
+// checkNeededBySibling checks the dependencies of the libraries of other packages that the artifact
+// loads. Two installed packages may not fit together.
 func checkNeededBySibling(p *analyzer.Pass) {
-	told := map[[2]string]bool{}
+	reported := map[[2]string]bool{}
 	for _, v := range p.Views {
 		for _, m := range v.Loading.Missing {
 			key := [2]string{m.NeededBy.Path, m.Name}
-			if m.NeededBy.Kind != dynlink.FromPackage || told[key] {
+			if m.NeededBy.Kind != dynlink.FromPackage || reported[key] {
 				continue
 			}
-			told[key] = true
+			reported[key] = true
 			f := analyzer.Finding{
 				Object:  m.NeededBy.Path,
 				Library: m.Name,
@@ -231,27 +247,28 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			}
 			f.Package = m.NeededBy.Package.Name
 			f.Message = fmt.Sprintf(
-				"%s of %s, which %s loads, needs %s, and no package beside it brings that",
+				"%s of %s, which %s loads, needs %s. No installed package provides it",
 				m.NeededBy.Path,
 				m.NeededBy.Origin,
 				v.Path,
 				m.Name,
 			)
 			f.OtherPackage = true
-			bringer, known := platform.Known(m.Name)
+			provider, known := platform.Known(m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
-				f.Severity, f.Message = analyzer.Warning, f.Message+"; "+bringer+" brings it"
+				f.Severity, f.Message = analyzer.Warning, f.Message+". "+provider+" provides it"
 				p.Report(f)
-			case unlooked(p) != "":
+			case notLookedUp(p) != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
-					"%s; %s may and could not be looked up",
+					"%s. It may come from %s, which could not be looked up",
 					f.Message,
-					unlooked(p),
+					notLookedUp(p),
 				)
 				p.Report(f, fixes...)
-			case ofStem(p, m.Name) == nil:
-				f.Severity, f.Message = analyzer.Warning, f.Message+"; the system would have to"
+			case otherVersion(p, m.Name) == nil:
+				f.Severity, f.Message = analyzer.Warning, f.Message+". It has to come from the "+
+					"system"
 				p.Report(f)
 			default:
 				p.Report(f, fixes...)
@@ -260,8 +277,8 @@ func checkNeededBySibling(p *analyzer.Pass) {
 	}
 }
 
-// unlooked lists declared packages that are not known, "" when all are.
-func unlooked(p *analyzer.Pass) string {
+// notLookedUp lists the declared packages that could not be looked up. It is "" if there are none.
+func notLookedUp(p *analyzer.Pass) string {
 	var names []string
 	for _, u := range p.Packages.Unlooked {
 		names = append(names, u.Package)

@@ -15,23 +15,23 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// linkPlan is one set of flags, and one edit of the object, that mends all of a link that flags can
-// mend.
+// linkPlan is the set of flags that fixes a link as far as flags can, and the edit of the object
+// that replaces the flags.
 type linkPlan struct {
 	p    *analyzer.Pass
 	view *analyzer.View
 
 	with    fix.LinkWith
-	compat  []string // libraries that serve the loader only
-	runPath string   // "" for none, or where an edit of this object does not do
+	compat  []string // libraries whose symbol only the loader binds
+	runPath string   // "" for none, or if an edit of this object does not help
 	editing bool     // an edit of this object helps
 }
 
-// linkPlans holds what mends the link against each object: one plan for all of its findings.
+// linkPlans has one plan for each object, which all of its findings share.
 type linkPlans map[*analyzer.View][]fix.Candidate
 
-// of is the plan for an object, nil while a fix is tried: nobody asks then how to mend what is
-// left.
+// of returns the fixes for an object. It is nil while a fix is tried, when no other fixes are
+// needed.
 func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
 	if p.Trial {
 		return nil
@@ -44,8 +44,8 @@ func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
 	return slices.Clone(plan)
 }
 
-// planLink looks for the owners of everything that is undefined, and for the directories of
-// everything that is not found.
+// planLink finds the libraries that define what is undefined, and the folders of the libraries that
+// are not found.
 func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	l := &linkPlan{p: p, view: v, editing: true}
 	fatal := map[elfobj.Import]bool{}
@@ -53,14 +53,14 @@ func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 		fatal[x.Import] = true
 	}
 	for _, x := range p.LinkLeft(v, p.Scenario) {
-		l.mend(x, !fatal[x.Import])
+		l.add(x, !fatal[x.Import])
 	}
 	slices.Sort(l.with.Libraries)
 	return l
 }
 
-// mend adds what one problem takes. binds: only the linker minds, and the program would start.
-func (l *linkPlan) mend(x staticlink.Problem, binds bool) {
+// add adds the flags for one problem. binds: only the linker fails; the program would start.
+func (l *linkPlan) add(x staticlink.Problem, binds bool) {
 	switch q := (linkProblem{Problem: x, view: l.view}); {
 	case x.Kind == staticlink.Hidden:
 		if gcc := l.p.Platform.Library("libgcc_s.so.1"); gcc != nil &&
@@ -91,8 +91,8 @@ func (l *linkPlan) mend(x staticlink.Problem, binds bool) {
 	}
 }
 
-// candidates are the flags and the edit. Where they don't mend the whole link they say so, and are
-// not offered as verified.
+// candidates returns the flags and the edit. If they do not fix the whole link, their cost lists
+// what is left, and they are not offered as verified.
 func (l *linkPlan) candidates() []fix.Candidate {
 	with := l.with
 	for _, s := range l.compat {
@@ -107,24 +107,24 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	}
 	if with.AllowShlibUndefined {
 		flags.Fix.Cost = []string{
-			"the linker no longer tells of any other undefined symbol of a shared library",
+			"the linker no longer reports other undefined symbols of shared libraries",
 		}
 	}
 	out := []fix.Candidate{l.partly(flags)}
 	if edit := (fix.All{}); l.editing && !with.AllowShlibUndefined {
 		var commands []string
-		title := "Add the DT_NEEDED entries to the library, so that its users need no flag"
+		title := "Add the DT_NEEDED entries to the library; its users then need no flags"
 		if len(l.with.Libraries) > 0 {
 			commands = append(commands, addNeeded(l.with.Libraries, l.view.Path))
 			edit = append(edit, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
 		}
-		if l.runPath != "" { // patchelf 0.12 forgets one of two edits
+		if l.runPath != "" { // patchelf 0.12 loses one of two edits
 			commands = append(
 				commands,
 				"patchelf --set-rpath "+shellword.Quote(l.runPath)+" "+quoted(l.view.Path),
 			)
 			edit = append(edit, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
-			title = "Let the library say where it finds what it needs, for the linker and the loader"
+			title = "Set a RUNPATH in the library, for the linker and the loader"
 		}
 		out = append(
 			out,
@@ -143,20 +143,20 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	return out
 }
 
-// partly takes the promise from a fix that leaves something of the link broken.
+// partly marks a fix that does not fix the whole link as not verified.
 func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 	left := l.p.LinkLeft(l.view, c.Change.Apply(l.p.Scenario))
 	if _, edit := c.Change.(fix.All); edit {
 		left = l.p.LinkLeft(
 			l.view,
 			l.with.Apply(l.p.Scenario),
-		) // the same libraries, by another way
+		) // the same libraries
 	}
 	if n := len(left); n > 0 {
 		c.Change = nil
 		c.Fix.Cost = append(
 			c.Fix.Cost,
-			"the link still fails, for "+analyzer.Count(n, "other symbol"),
+			"the link still fails for "+analyzer.Count(n, "other symbol"),
 		)
 	}
 	return c
@@ -165,18 +165,19 @@ func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 func (l *linkPlan) title(with fix.LinkWith) string {
 	switch {
 	case with.AllowShlibUndefined:
-		return "Let the linker pass undefined symbols of shared libraries; the loader still binds them"
+		return "Allow undefined symbols of shared libraries at link time; the loader binds them"
 	case len(with.Libraries) == 0 && l.p.Facts.Kind == analyzer.KindObject:
-		return "Name the directory of the needed library to the linker, which does not look along -L for it"
+		return "Users of the library must link with -rpath-link and the folder of the needed " +
+			"library"
 	case len(with.Libraries) == 0:
-		return "Name the directory of the needed library to the linker, which does not look along -L for it (DIR is where the artifact is unpacked or installed)"
+		return "Users of the library must link with -rpath-link (DIR is the folder of the artifact)"
 	case with.Last:
-		return "Link programs that use it with these flags; the library has to come first, since its provider chooses an implementation when it is loaded (IFUNC)"
+		return "Users of the library must link with these flags, after the library"
 	}
-	return "Link programs that use it with these flags; --no-as-needed keeps the linker from dropping them"
+	return "Users of the library must link with these flags"
 }
 
-// flags writes the assignments that a shell and a Makefile take.
+// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile.
 func (l *linkPlan) flags(with fix.LinkWith) string {
 	var first []string
 	named := ""
@@ -205,7 +206,7 @@ func (l *linkPlan) flags(with fix.LinkWith) string {
 	return strings.Join(out, " ")
 }
 
-// directory is a directory as the user has it: of an artifact's below DIR.
+// directory is a folder as the user names it. Folders of an artifact are below DIR.
 func (l *linkPlan) directory(dir string) string {
 	if l.p.Facts.Kind != analyzer.KindObject {
 		dir = "DIR/" + dir
@@ -213,8 +214,8 @@ func (l *linkPlan) directory(dir string) string {
 	return escaped(dir)
 }
 
-// newerSystem offers the oldest release of the same distribution, Debian for a policy, on which a
-// linker binds the reference without a flag.
+// newerSystem returns the oldest release of the same distribution, of Debian for a policy, on which
+// the linker binds the reference without a flag.
 func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 	family := "debian"
 	if p.Platform.Kind == platform.Distribution {
@@ -237,9 +238,9 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 				Fix: fix.Fix{
 					Kind: fix.KindEnvironment,
 					Title: fmt.Sprintf(
-						"Link on a system as new as %s (glibc %s), and run there",
-						q.Name,
+						"Build and run on glibc %s or later (%s)",
 						q.LibcVersion,
+						q.Name,
 					),
 				},
 				Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
@@ -249,8 +250,8 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 	return nil
 }
 
-// runPath adds a directory to an object's own path, as seen from the object; "" where it can't be
-// written.
+// runPath adds a folder to an object's search path, relative to the object. It is "" if the path
+// cannot be written.
 func runPath(v *analyzer.View, dir string) string {
 	rel, err := filepath.Rel(path.Dir(v.Path), dir)
 	if err != nil || strings.ContainsAny(v.RunPath+v.RPath+rel, "'\n") {
@@ -268,13 +269,13 @@ func runPath(v *analyzer.View, dir string) string {
 	return to
 }
 
-// escaped keeps a name from ending the string or starting a command: what a shell would read in
-// double quotes gets a backslash.
+// escaped escapes the characters that a shell interprets in double quotes, so that a name cannot
+// end the string or start a command.
 func escaped(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`", "\n", " ").Replace(s)
 }
 
-// withName adds a name that is not on a list yet; "" is none.
+// withName adds a name to a list, unless it is "" or already in the list.
 func withName(list []string, name string) []string {
 	if name == "" || slices.Contains(list, name) {
 		return list
@@ -282,8 +283,7 @@ func withName(list []string, name string) []string {
 	return append(list, name)
 }
 
-// linkFlags writes the flags for libraries of a platform, by SONAME: "-Wl,--no-as-needed -ldl
-// -lrt".
+// linkFlags returns the flags that link libraries, by SONAME: "-Wl,--no-as-needed -ldl -lrt".
 func linkFlags(sonames []string) string {
 	flags := "-Wl,--no-as-needed"
 	for _, s := range sonames {
@@ -293,7 +293,7 @@ func linkFlags(sonames []string) string {
 	return flags
 }
 
-// addNeeded writes the command that adds DT_NEEDED entries.
+// addNeeded returns the command that adds DT_NEEDED entries.
 func addNeeded(sonames []string, object string) string {
 	cmd := "patchelf"
 	for _, s := range sonames {

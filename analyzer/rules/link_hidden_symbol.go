@@ -10,20 +10,23 @@ import (
 
 var linkHiddenSymbol = &analyzer.Rule{
 	ID:       "link-hidden-symbol",
-	Title:    "the library refers to a symbol that only a static helper library has",
+	Title:    "Linking fails: the library refers to a hidden symbol of a static library",
 	Severity: analyzer.Error,
-	Doc: `Some functions are in no shared library: each program and each library gets its own hidden copy from libc_nonshared.a (atexit, at_quick_exit, pthread_atfork; stat and its like before
-glibc 2.33) or from libgcc.a (__udivti3 and other arithmetic of the compiler). A library that was linked without them, with -nostdlib or ld directly, imports them, and then GNU ld takes the copy
-into the program and refuses: "hidden symbol ` + "`atexit' in libc_nonshared.a(atexit.oS) is referenced by DSO" + `". It names one symbol and stops; --allow-shlib-undefined does not help.
+	Doc: `Some functions are in no shared library. Each program and each library gets its own
+hidden copy from libc_nonshared.a (atexit, at_quick_exit, pthread_atfork; stat and similar
+functions before glibc 2.33) or from libgcc.a (__udivti3 and other arithmetic). A library that was
+linked without them, with -nostdlib or with ld directly, imports them. GNU ld then fails when a
+program is linked against the library: "hidden symbol ` + "`atexit'" + ` in
+libc_nonshared.a(atexit.oS) is referenced by DSO". It stops at the first symbol;
+--allow-shlib-undefined does not help.
 
-To mend it, link the library itself with the compiler driver and without -nostdlib, so that it has its own copy. For what libgcc_s.so.1 has too (__udivti3) users can link with
-LDFLAGS="-Wl,--no-as-needed -lgcc_s".
+Fix: link the library with the compiler driver and without -nostdlib. For symbols that
+libgcc_s.so.1 also has (__udivti3), users can link with LDFLAGS="-Wl,--no-as-needed -lgcc_s".
 
-Judged are the objects that link-undefined-reference judges.
+The same objects are checked as by link-undefined-reference. gold, lld and mold do not fail, but
+the program then fails at start.
 
-gold, lld and mold link, and the program fails when it starts.
-
-Not seen: static libraries of other compilers (compiler-rt).`,
+Not detected: static libraries of other compilers (compiler-rt).`,
 	References: []string{
 		"binutils: bfd/elflink.c, elf_link_output_extsym",
 		"glibc: Makerules, libc_nonshared.a",
@@ -38,7 +41,7 @@ func checkLinkHidden(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		f.Library = q.In
 		f.Message = fmt.Sprintf(
-			"a program that links against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s, which a shared library may not refer to%s%s",
+			"Linking a program against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s%s%s",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,
@@ -46,7 +49,7 @@ func checkLinkHidden(p *analyzer.Pass) {
 			ofIndirect(q),
 			q.In,
 			otherLinkers(p, q),
-			q.told,
+			q.note,
 		)
 		fixes := plans.of(p, q.view)
 		fixes = append(fixes, newerSystem(p, q.Import)...)
@@ -55,7 +58,7 @@ func checkLinkHidden(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Link " + q.By.Path + " itself with gcc -shared and without -nostdlib, so that it has its own copy",
+					Title: "Link " + q.By.Path + " with gcc -shared and without -nostdlib",
 				},
 			},
 		)

@@ -10,20 +10,24 @@ import (
 
 var linkLibraryNotFound = &analyzer.Rule{
 	ID:       "link-library-not-found",
-	Title:    "a library that the library needs is not found when a program is linked",
+	Title:    "Linking fails: a library that the library needs is not found",
 	Severity: analyzer.Error,
-	Doc: `GNU ld reads what a shared library on its line lists in DT_NEEDED, too. It looks for it along -rpath-link and -rpath, the library's own RUNPATH or RPATH, and in the system's
-directories, and not along -L: "warning: libdep.so.1, needed by libfoo.so, not found (try using -rpath or -rpath-link)". What the library imports from it is then an undefined reference,
-and the link fails. A library from which nothing is imported is a warning of the linker only.
+	Doc: `GNU ld also reads the DT_NEEDED entries of the shared libraries that it links. It
+searches for them in -rpath-link and -rpath, in the library's RUNPATH or RPATH, and in the
+system's folders, but not in -L: "warning: libdep.so.1, needed by libfoo.so, not found (try using
+-rpath or -rpath-link)". Symbols that the library imports from it are then undefined references,
+and the link fails. Without such symbols there is only the warning of the linker.
 
-To mend it for users: LDFLAGS="-Wl,-rpath-link,DIR" with the directory that has the library. To mend it for good: give the library a RUNPATH of $ORIGIN, which the loader follows as well.
+Fix for users: LDFLAGS="-Wl,-rpath-link,DIR" with the folder that has the library. Fix for the
+library: a RUNPATH of $ORIGIN, which the loader uses as well.
 
-Judged are loose shared libraries, public ones (lib*.so with a SONAME) of an archive, and with --link all. In an artifact that was not asked about it is a warning, and only
-where the needed library is in the artifact or in a package beside it.
+Checked are loose shared libraries, public libraries (lib*.so with a SONAME) of an archive, and
+everything with --link all. In an archive it is a warning unless a platform was given, and only
+where the artifact or an installed package has the needed library. gold, lld and mold do not
+search for such libraries, and link.
 
-gold, lld and mold do not look for such libraries, and link.
-
-Not seen: LD_LIBRARY_PATH and LD_RUN_PATH of the one who links, and libraries that a driver or a system package is known to bring.`,
+Not detected: LD_LIBRARY_PATH and LD_RUN_PATH at link time. Libraries of a known driver or system
+package are not reported.`,
 	References: []string{"ld(1), -rpath-link", "binutils: ld/ldelf.c, ldelf_after_open"},
 	Check:      checkLinkLibrary,
 }
@@ -36,13 +40,14 @@ func checkLinkLibrary(p *analyzer.Pass) {
 		}
 		f := linkFinding(p, q)
 		f.Library = q.Missing
-		where := "nothing of that name is there"
+		where := "No library has that name"
 		if there := p.LinkSystem().Elsewhere(q.Missing); there != nil {
-			where = there.Path + " is where neither its RUNPATH nor the system's directories lead"
+			where = "It is at " + there.Path + ", which no search path includes"
 		}
 		f.Chain = append(f.Chain, q.Missing)
 		f.Message = fmt.Sprintf(
-			"a program that links against %s fails on %s: %s, needed by %s, is not found (try using -rpath or -rpath-link), and %s stays undefined; %s%s%s",
+			"Linking a program against %s fails on %s: %s, needed by %s, is not found, so %s "+
+				"is undefined. %s%s%s",
 			q.view.Path,
 			p.Platform.Name,
 			q.Missing,
@@ -50,13 +55,13 @@ func checkLinkLibrary(p *analyzer.Pass) {
 			analyzer.Versioned(q.Import.Name, q.Import.Version),
 			where,
 			otherLinkers(p, q),
-			q.told,
+			q.note,
 		)
 		fixes := []fix.Candidate{
 			{
 				Fix: fix.Fix{
 					Kind:  fix.KindEnvironment,
-					Title: "Install what brings " + q.Missing + ", or name the directory that has it with -Wl,-rpath-link",
+					Title: "Install " + q.Missing + ", or link with -Wl,-rpath-link and its folder",
 				},
 			},
 		}
@@ -67,8 +72,8 @@ func checkLinkLibrary(p *analyzer.Pass) {
 	}
 }
 
-// ofMissing tells whether a reference is undefined because a needed library was not found, and not
-// because one of the platform is not listed.
+// ofMissing reports whether a reference is undefined because a needed library was not found, and
+// not because a library of the platform is missing in DT_NEEDED.
 func ofMissing(p *analyzer.Pass, q linkProblem) bool {
 	if q.Missing == "" {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// otherLinkers says what gold, lld and mold make of a problem of GNU ld, and how the program fares
-// that they link.
+// otherLinkers describes what gold, lld and mold do where GNU ld fails, and whether the program
+// that they link starts.
 func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	var refuse, link []string
 	starts := true
@@ -26,19 +26,19 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	}
 	text := ""
 	if len(refuse) > 0 {
-		text = "; " + strings.Join(refuse, " and ") + " refuse it too"
+		text = ". " + listed(refuse) + " " + plural(refuse, "reports", "report") + " the same error"
 	}
 	if len(link) == 0 {
 		return text
 	}
-	text += "; " + listed(link) + " " + verb(link)
+	text += ". " + listed(link) + " " + plural(link, "links", "link")
 	if q.Kind != staticlink.Hidden && len(refuse) == 0 {
-		text += " without a look"
+		text += " without checking"
 	}
 	if starts {
 		return text + ", and the program starts"
 	}
-	return text + ", and the program fails when it starts"
+	return text + ", and the program then fails at start"
 }
 
 func listed(words []string) string {
@@ -48,9 +48,10 @@ func listed(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-func verb(of []string) string {
+// plural returns the form of a verb for a list of subjects.
+func plural(of []string, one, many string) string {
 	if len(of) == 1 {
-		return "links it"
+		return one
 	}
-	return "link it"
+	return many
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linkProblem is what GNU ld refuses when a program is linked against an object.
+// linkProblem is an error of GNU ld when a program is linked against an object.
 type linkProblem struct {
 	staticlink.Problem
 	view     *analyzer.View // the object linked against
 	severity analyzer.Severity
-	told     string // how the message ends, "" mostly
+	note     string // the end of the message, "" mostly
 }
 
-// linkProblems lists what the link rules judge, of the kinds given: the problems of every object
-// that a program may be linked against.
+// linkProblems returns the problems of the given kinds, of every object that a program may be
+// linked against.
 func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 	if p.Platform.Libc != "glibc" {
 		return nil
@@ -42,8 +42,9 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 	return out
 }
 
-// linkTarget tells whether a program may be meant to link against an object, and how bad it is when
-// it can't (DESIGN, section 2).
+// linkTarget reports whether programs are linked against an object, and the severity if that fails.
+// These are loose shared libraries and the public libraries of an archive; extension modules and
+// plug-ins are not.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
@@ -52,7 +53,7 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	case p.Link:
 		return analyzer.Error, true
 	case p.Facts.Kind == analyzer.KindObject && plugin:
-		// nobody links against it, but the platform was asked about
+		// no program links against it, but a platform was given
 		return analyzer.Warning, p.Asked
 	case p.Facts.Kind != analyzer.KindObject && (!v.Public() || plugin):
 		return "", false
@@ -62,44 +63,45 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	return analyzer.Error, true
 }
 
-// weigh lowers the severity of what does not stop the usual user, and tells whether anything is
-// left to say.
+// weigh lowers the severity of what does not affect most users. It returns false if nothing is to
+// be reported.
 func (q *linkProblem) weigh(p *analyzer.Pass) bool {
-	unasked := p.Facts.Kind != analyzer.KindObject && !p.Asked && !p.Link
+	noPlatform := p.Facts.Kind != analyzer.KindObject && !p.Asked && !p.Link
 	own := q.By == p.Linkable(q.view)
 	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" &&
 		ownerOf(p, q.Import).soname == ""
 	switch {
 	case p.Link:
-		return own || p.LinkView(q.By) == nil // with --link the other object tells it itself
+		return own || p.LinkView(q.By) == nil // with --link it is reported for the other object
 	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Brings(q.Import.Name):
 		return false
-	case unasked && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
-		return false // undefined-symbol or library-not-found says it
-	case unasked && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
-		return false // symbol-version-too-new or symbol-missing-in-package says it
-	case p.Facts.Kind != analyzer.KindObject && q.severity == analyzer.Error && ofMissing(p, *q) && p.LinkSystem().Elsewhere(q.Missing) == nil:
-		// the system of the one who links may have it, as library-not-found says
+	case noPlatform && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
+		return false // undefined-symbol or library-not-found reports it
+	case noPlatform && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
+		return false // symbol-version-too-new or symbol-missing-in-package reports it
+	case p.Facts.Kind != analyzer.KindObject && q.severity == analyzer.Error && ofMissing(p, *q) &&
+		p.LinkSystem().Elsewhere(q.Missing) == nil:
+		// the system on which it is linked may have it
 		q.severity = analyzer.Warning
 	}
 	switch {
 	case own:
-		return q.reachedThrough(p, lost, unasked)
+		return q.reachedThrough(p, lost, noPlatform)
 	case p.Facts.Kind != analyzer.KindObject:
 		if u := p.LinkView(q.By); u != nil {
-			_, judged := linkTarget(p, u)
-			return !judged
+			_, checked := linkTarget(p, u)
+			return !checked
 		}
 	}
 	return true
 }
 
-// reachedThrough tells of an object that another given one needs: programs link against that one.
-// Loose files given together are a library with its own dependencies, so that the link against the
-// library decides. In an artifact both may be public: there only what the platform does not have
-// anyway is left to the other one (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2,
-// and programs still link against libcufile.so.0).
-func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool {
+// reachedThrough handles an object that another given object needs: programs link against that one.
+// Loose files given together are a library with its dependencies, so only the link against the
+// library counts. In an archive both may be public: there only symbols that the platform lacks are
+// left to the other one (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2, and
+// programs still link against libcufile.so.0).
+func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, noPlatform bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
 		spared := u.Result.Problem(q.Import) == nil
 		if p.Facts.Kind != analyzer.KindObject &&
@@ -107,29 +109,30 @@ func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, unasked bool) bool 
 			continue
 		}
 		q.severity = analyzer.Note
-		q.told = "; what " + u.Library.Path + " needs is judged with it"
+		q.note = ". It is a dependency of " + u.Library.Path
 		if spared {
-			q.told = "; a program that links against " + u.Library.Path + ", which needs it, is spared"
+			q.note = ". Linking against " + u.Library.Path + ", which needs it, works"
 		}
-		return !unasked
+		return !noPlatform
 	}
 	if lost && q.view.SONAME == "" && q.severity == analyzer.Error {
 		q.severity = analyzer.Warning
-		q.told = "; a plug-in has it from the program that loads it"
+		q.note = ". For a plug-in, the program that loads it provides the symbol"
 	}
 	return true
 }
 
-// owner is the library that has what is undefined.
+// owner is the library that has an undefined symbol.
 type owner struct {
 	soname string
-	// not "": only at this version and for old programs, so that no linker binds to it
+	// if not "", the library keeps the symbol with this version for old programs, and no linker
+	// binds to it
 	compat string
-	ifunc  bool // it is chosen when the library is relocated
+	ifunc  bool // the implementation is selected when the library is relocated
 }
 
-// ownerOf looks for a reference without version in the platform's libraries, then in what was
-// given.
+// ownerOf finds the library for a reference without a version: first in the platform, then in the
+// given files.
 func ownerOf(p *analyzer.Pass, i elfobj.Import) owner {
 	if i.Version != "" {
 		return owner{}

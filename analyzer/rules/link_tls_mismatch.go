@@ -10,18 +10,20 @@ import (
 
 var linkTLSMismatch = &analyzer.Rule{
 	ID:       "link-tls-mismatch",
-	Title:    "the library takes a variable for thread-local that is not",
+	Title:    "Linking fails: one library has a thread-local variable where the other has none",
 	Severity: analyzer.Error,
-	Doc: `A library refers to a variable as thread-local (extern __thread), and the library that defines it has an ordinary one, or a function. No program can be linked against the first:
-"TLS reference in libfoo.so mismatches non-TLS definition in libbar.so". At run time the loader would hand out an offset of nothing.
+	Doc: `A library refers to a variable as thread-local (extern __thread), but the library that
+defines it has an ordinary variable or a function. No program can be linked against the first:
+"TLS reference in libfoo.so mismatches non-TLS definition in libbar.so". The cause is two headers,
+or two versions of one header, with different declarations.
 
-It comes from two headers, or two versions of one, that do not agree on a declaration.
+Fix: build both libraries with the same headers.
 
-To mend it, build both from the same headers. Judged are the objects that link-undefined-reference judges.
+The same objects are checked as by link-undefined-reference. gold, lld and mold do not compare the
+types, and link; at run time the variable then has a wrong address.
 
-gold, lld and mold do not compare, and link.
-
-Not seen: an ordinary reference to a thread-local definition, since an undefined symbol carries no type then.`,
+Not detected: an ordinary reference to a thread-local definition, since an undefined symbol then
+has no type.`,
 	References: []string{
 		"binutils: bfd/elflink.c, _bfd_elf_merge_symbol",
 		"ELF Handling For Thread-Local Storage, section 3",
@@ -34,20 +36,22 @@ func checkLinkTLS(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		f.Library = q.In
 		f.Message = fmt.Sprintf(
-			"a program that links against %s fails on %s: %s%s is a thread-local reference, and %s defines it as an ordinary symbol%s",
+			"Linking a program against %s fails on %s: %s%s is a thread-local reference, but "+
+				"%s defines an ordinary symbol%s",
 			q.view.Path,
 			p.Platform.Name,
 			analyzer.Versioned(q.Import.Name, q.Import.Version),
 			ofIndirect(q),
 			q.In,
-			q.told,
+			q.note,
 		)
 		p.Report(
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:  fix.KindSource,
-					Title: "Declare " + q.Import.Name + " the same way in both, and build " + q.By.Path + " again",
+					Kind: fix.KindSource,
+					Title: "Declare " + q.Import.Name + " the same way in both, and rebuild " +
+						"" + q.By.Path,
 				},
 			},
 		)

@@ -10,24 +10,32 @@ import (
 
 var linkUndefinedReference = &analyzer.Rule{
 	ID:       "link-undefined-reference",
-	Title:    "a program can't be linked against the library",
+	Title:    "Linking a program against the library fails with an undefined reference",
 	Severity: analyzer.Error,
-	Doc: `GNU ld checks, when it links a program, that every strong undefined symbol of a shared library on its line is defined by that library's own DT_NEEDED closure or by the rest
-of the line: "libcufile.so: undefined reference to ` + "`dlopen'" + `". A library that imports dlopen and does not list libdl.so.2 fails so on glibc before 2.34, where dlopen is in libdl.so.2, and
-links without a flag from 2.34 on, where it is in libc.so.6.
+	Doc: `When GNU ld links a program, every strong undefined symbol of a shared library has to be
+defined by the DT_NEEDED closure of that library or by the rest of the link line: "libcufile.so:
+undefined reference to ` + "`dlopen'" + `". A library that imports dlopen and does not list
+libdl.so.2 fails on glibc before 2.34, where dlopen is in libdl.so.2, and links without a flag
+since 2.34, where it is in libc.so.6.
 
-A plain -ldl before the objects does not help: with --as-needed, which Debian's and Ubuntu's gcc pass by default, the linker drops a library that nothing before it needed.
+A plain -ldl before the objects does not help: with --as-needed, the default of gcc on Debian and
+Ubuntu, the linker drops a library that nothing before it needs.
 
-A reference with a version (dlopen@GLIBC_2.34) needs that very version; one without needs a default definition: what a library keeps for old programs only (sys_errlist of glibc 2.36)
-serves the loader and no linker.
+A reference with a version (dlopen@GLIBC_2.34) needs exactly that version. One without a version
+needs a default definition; a symbol that a library keeps only for old programs (sys_errlist of
+glibc 2.36) is used by the loader, but by no linker.
 
-To mend it for users: LDFLAGS="-Wl,--no-as-needed -ldl". To mend it for good: link the library itself with -ldl, so that DT_NEEDED says it.
+Fix for users: LDFLAGS="-Wl,--no-as-needed -ldl". Fix for the library: link it with -ldl, so that
+libdl.so.2 is in its DT_NEEDED.
 
-Judged are loose shared libraries, public ones (lib*.so with a SONAME) of an archive, and with --link all. In a wheel it is a warning unless a platform was asked for: Python has libdl loaded already.
+Checked are loose shared libraries, public libraries (lib*.so with a SONAME) of an archive, and
+everything with --link all. In a wheel it is a warning unless a platform was given, since Python
+has already loaded libdl. gold and lld check a library only when all of its dependencies are on
+the link line, and mold before 2.38 checks none; the program that they link then fails at start.
+The message lists them.
 
-gold and lld judge a library only when all that it needs is on the line, and mold judges none before 2.38; a program that they link then fails when it starts. The message says which.
-
-Not seen: what the program itself defines, symbols of libraries of which only the name is known, and protected data that a program copies.`,
+Not detected: symbols that the program itself defines, symbols of libraries of which only the name
+is known, and protected data that a program copies.`,
 	References: []string{
 		"ld(1), --no-allow-shlib-undefined and --as-needed",
 		"glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc",
@@ -39,13 +47,13 @@ func checkLinkReference(p *analyzer.Pass) {
 	plans := linkPlans{}
 	for _, q := range linkProblems(p, staticlink.Undefined) {
 		if ofMissing(p, q) {
-			continue // link-library-not-found says more
+			continue // link-library-not-found reports it
 		}
 		plan := plans.of(p, q.view)
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
 		f.Message = fmt.Sprintf(
-			"a program that links against %s fails on %s (glibc %s) with an undefined reference to %s%s; ",
+			"Linking a program against %s fails on %s (glibc %s): undefined reference to %s%s. ",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,
@@ -56,7 +64,7 @@ func checkLinkReference(p *analyzer.Pass) {
 		switch o := ownerOf(p, q.Import); {
 		case q.Import.Version != "":
 			f.Library = q.Import.Library
-			f.Message += q.Import.Library + " there does not have that version" + since(
+			f.Message += q.Import.Library + " does not have that version" + since(
 				q.Import.Version,
 			)
 			fixes = append(
@@ -64,14 +72,14 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindRebuild,
-						Title: "Build " + q.By.Path + " against the " + q.Import.Library + " that programs are linked with",
+						Title: "Build " + q.By.Path + " against the " + q.Import.Library + " of the programs",
 					},
 				},
 			)
 		case o.compat != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf(
-				"%s there has it for old programs only (%s), to which no linker binds",
+				"%s keeps it only for old programs (%s); no linker binds to it",
 				o.soname,
 				analyzer.Versioned(q.Import.Name, o.compat),
 			)
@@ -80,37 +88,38 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindRebuild,
-						Title: "Link " + q.By.Path + " itself against a " + o.soname + " that still offers it, so that the reference has a version",
+						Title: "Link " + q.By.Path + " against a " + o.soname + " that still has it",
 					},
 				},
 			)
 		case o.soname != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf(
-				"there it is in %s, which %s does not list in DT_NEEDED%s",
+				"It is in %s, which is missing in DT_NEEDED of %s%s",
 				o.soname,
 				q.By.Path,
 				merged(o.soname),
 			)
 			fixes = append(plan, fixes...)
 		default:
-			f.Message += "nothing that it needs defines it there"
+			f.Message += "No library that it needs defines it"
 			fixes = append(
 				fixes,
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindSource,
-						Title: "Define " + q.Import.Name + " in the program, or make the library's reference to it weak",
+						Title: "Define " + q.Import.Name + " in the program, or make the reference weak",
 					},
 				},
 			)
 		}
-		f.Message += otherLinkers(p, q) + q.told
+		f.Message += otherLinkers(p, q) + q.note
 		p.Report(f, fixes...)
 	}
 }
 
-// linkFinding is a finding on the object linked against, or in an artifact on the object that it needs and that is at fault.
+// linkFinding is a finding on the object linked against. In an artifact it is on the object with
+// the undefined symbol.
 func linkFinding(p *analyzer.Pass, q linkProblem) analyzer.Finding {
 	f := analyzer.Finding{
 		Object:   q.view.Path,
@@ -127,18 +136,18 @@ func linkFinding(p *analyzer.Pass, q linkProblem) analyzer.Finding {
 	return f
 }
 
-// ofIndirect names the library that refers to a symbol where it is not the one linked against.
+// ofIndirect names the library that refers to a symbol, if it is not the one linked against.
 func ofIndirect(q linkProblem) string {
 	if q.By.Path == q.view.Path {
 		return ""
 	}
-	return " of " + q.By.Path + ", which it needs"
+	return " in its dependency " + q.By.Path
 }
 
-// merged says what became of a library in glibc 2.34.
+// merged describes a library that is part of libc.so.6 since glibc 2.34.
 func merged(soname string) string {
 	if staticlink.Merged(soname) {
-		return "; from glibc 2.34 on it is in libc.so.6 and needs no flag"
+		return ". Since glibc 2.34 it is in libc.so.6 and needs no flag"
 	}
 	return ""
 }

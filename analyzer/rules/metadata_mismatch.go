@@ -12,17 +12,23 @@ import (
 
 var metadataMismatch = &analyzer.Rule{
 	ID:       "metadata-mismatch",
-	Title:    "a wheel whose metadata say something else than its file name",
+	Title:    "The metadata of the wheel do not match its file name",
 	Severity: analyzer.Error,
-	Doc: `The file name of a wheel says its project, version and tags, and so do METADATA, WHEEL and the name of the dist-info folder. Where they differ, pip refuses to install the wheel: "has inconsistent name",
-"has inconsistent version", "dist-info directory does not start with", "multiple .dist-info directories found".
+	Doc: `The file name of a wheel contains its project, version and tags. METADATA, WHEEL and the
+name of the dist-info folder contain them as well. If they differ, pip does not install the wheel:
+"has inconsistent name", "has inconsistent version", "dist-info directory does not start with",
+"multiple .dist-info directories found".
 
-It is a warning where the wheel has no dist-info folder or no WHEEL, which pip refuses as well but which somebody who checks unfinished files has not made yet. It is a warning where only the tags in WHEEL differ from the file name's, since pip goes by the file name: somebody renamed the file, and tools that read WHEEL (wheel unpack and pack, package indexes) go on with the
-old tags. It is a note where WHEEL says that the wheel is pure Python (Root-Is-Purelib) though it has shared objects: Fedora and its like install those below lib/ and not lib64/.
+Fix: change tags with ` + "`wheel tags`" + `, and the name and version in the project, not in the
+file name.
 
-To mend it, change tags with ` + "`wheel tags`" + `, and name and version in the project, not in the file name.
+Severity: a warning where only the tags in WHEEL differ, since pip uses the file name. The file
+was renamed, and tools that read WHEEL (wheel unpack and pack, package indexes) use the old tags.
+It is also a warning where the wheel has no dist-info folder or no WHEEL: pip does not install it,
+but the build may not be finished. It is a note where WHEEL declares a pure Python wheel
+(Root-Is-Purelib) with shared objects, which Fedora then installs in lib/ and not in lib64/.
 
-Not seen: fields that pip does not compare.`,
+Not detected: fields that pip does not compare.`,
 	References: []string{
 		"PEP 427",
 		"PyPA: Binary distribution format",
@@ -46,21 +52,21 @@ func checkMetadata(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Build the wheel again from a project with the right name and version, and change tags with wheel tags only",
+					Title: "Rebuild the wheel; change tags only with wheel tags",
 				},
 			},
 		)
 	}
 	switch len(in.DistInfo) {
 	case 0:
-		report(analyzer.Warning, "", "the wheel has no *.dist-info folder, and pip refuses it")
+		report(analyzer.Warning, "", "The wheel has no *.dist-info folder. pip does not install it")
 		return
 	case 1:
 	default:
 		report(
 			analyzer.Error,
 			in.DistInfo[0],
-			"the wheel has %d *.dist-info folders (%s), and pip refuses it",
+			"The wheel has %d *.dist-info folders (%s). pip does not install it",
 			len(in.DistInfo),
 			names(in.DistInfo),
 		)
@@ -74,7 +80,8 @@ func checkMetadata(p *analyzer.Pass) {
 		report(
 			analyzer.Error,
 			dir,
-			"the dist-info folder is %s's, and the file name says %s: pip refuses the wheel",
+			"The dist-info folder is for %s, but the file name is for %s. pip does not install "+
+				"the wheel",
 			project,
 			name.Name,
 		)
@@ -87,7 +94,8 @@ func checkMetadata(p *analyzer.Pass) {
 			report(
 				analyzer.Error,
 				dir+"/METADATA",
-				"METADATA says %s %s, and the file name %s %s: pip refuses the wheel",
+				"METADATA is for %s %s, but the file name is for %s %s. pip does not install "+
+					"the wheel",
 				m.Name,
 				m.Version,
 				name.Name,
@@ -107,13 +115,13 @@ func checkWheelFile(
 	w := in.WheelFile
 	switch {
 	case in.WheelError != "":
-		report(analyzer.Warning, at, "WHEEL can't be read: %s", in.WheelError)
+		report(analyzer.Warning, at, "WHEEL cannot be read: %s", in.WheelError)
 		return
 	case w == nil:
 		report(
 			analyzer.Warning,
 			at,
-			"the wheel has no WHEEL in its dist-info folder, and pip refuses it",
+			"The wheel has no WHEEL file in its dist-info folder. pip does not install it",
 		)
 		return
 	}
@@ -121,7 +129,7 @@ func checkWheelFile(
 		report(
 			analyzer.Error,
 			at,
-			"WHEEL says that the wheel is of format %s, and pip knows 1.x",
+			"WHEEL declares the wheel format %s. pip supports 1.x",
 			w.Version,
 		)
 	}
@@ -130,7 +138,7 @@ func checkWheelFile(
 		report(
 			analyzer.Warning,
 			at,
-			"WHEEL has the tags %s, and the file name %s; pip goes by the file name",
+			"WHEEL has the tags %s, but the file name has %s. pip uses the file name",
 			names(inside),
 			names(outside),
 		)
@@ -139,12 +147,13 @@ func checkWheelFile(
 		report(
 			analyzer.Note,
 			at,
-			"WHEEL says that the wheel is pure Python (Root-Is-Purelib: true), and it has shared objects",
+			"WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the wheel has "+
+				"shared objects",
 		)
 	}
 }
 
-// tagSet writes tags sorted and once.
+// tagSet returns the sorted tags without duplicates.
 func tagSet(tags []pkgmeta.Tag) []string {
 	var out []string
 	for _, t := range tags {

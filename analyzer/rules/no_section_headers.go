@@ -9,14 +9,17 @@ import (
 
 var noSectionHeaders = &analyzer.Rule{
 	ID:       "no-section-headers",
-	Title:    "an object that most tools can't look into",
+	Title:    "An object has no section headers, so most tools cannot read it",
 	Severity: analyzer.Note,
-	Doc: `The object has no section headers (strip --strip-section-headers, sstrip, some packers and protectors). The loader does not need them, and compat reads such an object by its program headers like any other. But
-auditwheel, ldd-like scripts, debuggers and Go's debug/elf go by section headers: they see an object that needs nothing, and auditwheel calls it portable whatever it imports.
+	Doc: `The object has no section headers (strip --strip-section-headers, sstrip, some packers).
+The loader does not need them, and compat reads the object by its program headers. But auditwheel,
+scripts around readelf, debuggers and Go's debug/elf read section headers. For them the object
+needs nothing, and auditwheel accepts it whatever it imports.
 
-So a verdict of another tool about this wheel says nothing. Strip with ` + "`strip --strip-unneeded`" + `, which keeps the headers, where the choice is yours.
+Fix: strip with ` + "`strip --strip-unneeded`" + `, which keeps the section headers. Do not rely
+on other tools for this object.
 
-Not seen: section headers that are there and lie.`,
+Not detected: section headers that exist and are wrong.`,
 	References: []string{"gABI, e_shoff", "binutils: strip --strip-section-headers"},
 	Check: func(p *analyzer.Pass) {
 		for _, v := range p.Views {
@@ -24,13 +27,14 @@ Not seen: section headers that are there and lie.`,
 				p.Report(
 					analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 						Message: fmt.Sprintf(
-							"%s has no section headers: the loader does not need them, but auditwheel and other tools see nothing of what it needs",
+							"%s has no section headers. The loader does not need them, but "+
+								"auditwheel and other tools cannot read the object",
 							v.Path,
 						)},
 					fix.Candidate{
 						Fix: fix.Fix{
 							Kind:    fix.KindRebuild,
-							Title:   "Strip the object in a way that keeps them",
+							Title:   "Strip the object and keep the section headers",
 							Command: "strip --strip-unneeded " + quoted(v.Path),
 						},
 					},

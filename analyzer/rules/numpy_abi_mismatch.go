@@ -10,17 +10,21 @@ import (
 
 var numpyABIMismatch = &analyzer.Rule{
 	ID:       "numpy-abi-mismatch",
-	Title:    "a module built against NumPy 1 beside NumPy 2",
+	Title:    "A module built against NumPy 1 is used with NumPy 2",
 	Severity: analyzer.Error,
-	Doc: `A module fetches NumPy's C-API as a table of function pointers when it is imported, so no symbol and no version node tells for which NumPy it was built. One that was built against
-NumPy 1 asks for numpy.core._multiarray_umath alone and fails beside NumPy 2: "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". One that
-was built against NumPy 2 knows numpy._core too and works with both.
+	Doc: `A module gets NumPy's C API as a table of function pointers when it is imported, so no
+symbol shows which NumPy it was built against. A module that was built against NumPy 1 imports
+only numpy.core._multiarray_umath and fails with NumPy 2: "A module that was compiled using NumPy
+1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". A module that was built against
+NumPy 2 uses numpy._core as well and works with both.
 
-It is an error where a NumPy 2 was given or pinned, and a warning where the declared range only admits one.
+Fix: require numpy<2, or build against NumPy 2, which also works with NumPy 1.23 and later.
 
-To mend it, pin numpy<2, or build against NumPy 2, which keeps working with 1.23 and later.
+Severity: an error where NumPy 2 is given or pinned, and a warning where the declared range allows
+it.
 
-Not seen: modules that reach the table through another library (pybind11 asks by a name that exists in both), and old modules that happen to work.`,
+Not detected: modules that reach the table through another library (pybind11 uses a name that
+exists in both), and old modules that happen to work.`,
 	References: []string{
 		"NumPy 2.0 migration guide, C-API changes",
 		"numpy/core/code_generators/generate_numpy_api.py",
@@ -39,14 +43,15 @@ func checkNumPy(p *analyzer.Pass) {
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
 			Message: fmt.Sprintf(
-				"%s was built against the C-API of NumPy 1, and %s is beside it: its import fails",
+				"%s was built against NumPy 1. Its import fails with %s",
 				v.Path,
 				version,
 			)}
 		if !sure {
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
-				"%s was built against the C-API of NumPy 1, and the declared range admits %s, beside which its import fails",
+				"%s was built against NumPy 1. Its import fails with %s, which the declared "+
+					"range allows",
 				v.Path,
 				version,
 			)
@@ -56,7 +61,7 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:        fix.KindPin,
-					Title:       "Pin numpy<2",
+					Title:       "Require numpy<2",
 					Command:     "numpy<2",
 					Requirement: "numpy<2",
 				},
@@ -65,15 +70,15 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Build against NumPy 2, which works with NumPy 1.23 and later too",
+					Title: "Build against NumPy 2; the result also works with NumPy 1.23 and later",
 				},
 			},
 		)
 	}
 }
 
-// numpy2 names the NumPy 2 beside the artifact, "" when there is none. sure is false when only the
-// declared range admits it.
+// numpy2 returns the NumPy 2 of the environment, or "". sure is false if only the declared range
+// allows it.
 func numpy2(p *analyzer.Pass) (name string, sure bool) {
 	if r := p.Packages.Release("numpy"); r != nil {
 		if v, err := pkgmeta.ParseVersion(r.Version); err == nil && v.Release()[0] >= 2 {

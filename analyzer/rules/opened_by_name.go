@@ -12,36 +12,40 @@ import (
 
 var openedByName = &analyzer.Rule{
 	ID:       "opened-by-name",
-	Title:    "libraries that an object may open by name at run time",
+	Title:    "An object may open libraries by name at run time",
 	Severity: analyzer.Note,
-	Doc: `The object calls dlopen, and names of libraries stand among its constants that neither the artifact nor the platform nor a package beside it brings. It may open them at run time: a driver (libcuda.so.1), an optional
-feature, or another name for something that it has found by then. DT_NEEDED says nothing of them, so neither the loader nor auditwheel asks for them.
+	Doc: `The object calls dlopen, and its constants contain names of libraries that neither the
+artifact, the platform nor an installed package provides. It may open them at run time: a driver
+(libcuda.so.1), an optional feature, or an alternative name. They are not in DT_NEEDED, so neither
+the loader nor auditwheel checks them.
 
-Nothing is wrong with that where the code goes on without the library. Where it does not, say in the package's documentation what has to be installed, or declare the package that brings it.
+Nothing is wrong if the code works without the library. If it does not, document what has to be
+installed, or declare the package that provides the library.
 
-It goes by strings in .rodata that look like a SONAME, so it is a hint: a name may never be used, and one that is put together at run time is not seen. Objects without section headers are not looked through.`,
+The names are strings in .rodata that look like a SONAME. A name may be unused, and a name that is
+put together at run time is not detected. Objects without section headers are not searched.`,
 	References: []string{"dlopen(3)", "gABI, DT_NEEDED"},
 	Check:      checkOpened,
 }
 
 func checkOpened(p *analyzer.Pass) {
-	brought := map[string]bool{}
+	provided := map[string]bool{}
 	for _, v := range p.Views {
 		for _, n := range v.Library.Names() {
-			brought[n] = true
+			provided[n] = true
 		}
 	}
 	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
 			for _, n := range dynlink.OfPackage(r, &r.Libraries[i]).Names() {
-				brought[n] = true
+				provided[n] = true
 			}
 		}
 	}
 	for _, v := range p.Views {
 		var absent []string
 		for _, n := range v.Opens {
-			if brought[n] || p.Platform.Library(n) != nil || slices.Contains(v.Needed, n) {
+			if provided[n] || p.Platform.Library(n) != nil || slices.Contains(v.Needed, n) {
 				continue
 			}
 			if by, ok := platform.Known(n); ok {
@@ -53,7 +57,7 @@ func checkOpened(p *analyzer.Pass) {
 			soname, _, _ := strings.Cut(absent[0], " ")
 			p.Report(analyzer.Finding{Object: v.Path, Library: soname, Chain: []string{v.Path},
 				Message: fmt.Sprintf(
-					"%s may open %s at run time, which neither the artifact nor %s brings",
+					"%s may open %s at run time. The artifact and %s do not provide it",
 					v.Path,
 					names(absent),
 					p.Platform.Name,

@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// brings tells whether a release has a library under a name.
-func brings(r *packages.Release, name string) bool {
+// provides reports whether a release has a library with a name.
+func provides(r *packages.Release, name string) bool {
 	for i := range r.Libraries {
 		if l := &r.Libraries[i]; l.SONAME == name || path.Base(l.Path) == name {
 			return true
@@ -24,10 +24,10 @@ func brings(r *packages.Release, name string) bool {
 	return false
 }
 
-// versioned matches the version that some projects put before the ending: libvtkCommonCore-9.3.so.
+// versioned matches a version before the suffix, as in libvtkCommonCore-9.3.so.
 var versioned = lazyregexp.New(`-[0-9]+(\.[0-9]+)*$`)
 
-// stem is a library's name without its version: "libboost_python311.so" of
+// stem returns a library's name without its version: "libboost_python311.so" for
 // "libboost_python311.so.1.82.0".
 func stem(soname string) string {
 	name, _, ok := strings.Cut(soname, ".so")
@@ -37,9 +37,8 @@ func stem(soname string) string {
 	return versioned.ReplaceAllString(name, "") + ".so"
 }
 
-// ofStem finds the package beside the artifact that has a library of the same stem, which is then
-// of another version.
-func ofStem(p *analyzer.Pass, needed string) *packages.Release {
+// otherVersion returns the installed package that has another version of a library, or nil.
+func otherVersion(p *analyzer.Pass, needed string) *packages.Release {
 	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
 			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) ||
@@ -51,19 +50,19 @@ func ofStem(p *analyzer.Pass, needed string) *packages.Release {
 	return nil
 }
 
-// siblingWith looks for another version of that package which brings the needed name.
+// siblingWith searches for a version of that package that provides the needed name.
 func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
-	r := ofStem(p, needed)
+	r := otherVersion(p, needed)
 	if r == nil {
 		return nil
 	}
 	return []fix.Candidate{
-		p.World.OtherVersion(r, func(o *packages.Release) bool { return brings(o, needed) }),
+		p.World.OtherVersion(r, func(o *packages.Release) bool { return provides(o, needed) }),
 	}
 }
 
-// siblingWithout looks for another version of a package whose library needs what nothing beside it
-// brings: one that needs nothing of that stem, or what is there.
+// siblingWithout searches for another version of a package whose library needs a missing library:
+// one that does not need it, or needs a version that is installed.
 func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) []fix.Candidate {
 	r := releaseOf(p, needer)
 	if r == nil {
@@ -80,7 +79,7 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 				return stem(n) == stem(missing) &&
 					!slices.ContainsFunc(
 						p.Packages.Releases,
-						func(beside *packages.Release) bool { return brings(beside, n) },
+						func(q *packages.Release) bool { return provides(q, n) },
 					)
 			})
 		}
@@ -88,8 +87,8 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 	})}
 }
 
-// releaseOf is the release beside the artifact that brought a library, nil for one of the artifact
-// or the platform.
+// releaseOf returns the installed release of a library, or nil for a library of the artifact or the
+// platform.
 func releaseOf(p *analyzer.Pass, l *dynlink.Library) *packages.Release {
 	name := l.Package.Name
 	if l.Kind != dynlink.FromPackage {
@@ -98,9 +97,9 @@ func releaseOf(p *analyzer.Pass, l *dynlink.Library) *packages.Release {
 	return p.Packages.Release(name)
 }
 
-// definedBy looks for another version of a package whose library the object loads, where the
-// libraries of that version define most of some symbols. Of several packages it takes that whose
-// library has the most similar names: symbols of one project begin alike.
+// definedBy searches for another version of a package whose library the object loads, in which the
+// libraries define most of the given symbols. Of several packages it uses the one whose library has
+// the most similar names: symbols of one project have a common prefix.
 func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) []fix.Candidate {
 	var likely *dynlink.Library
 	best := 0
@@ -123,7 +122,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 		Fix: fix.Fix{
 			Kind: fix.KindRebuild,
 			Title: fmt.Sprintf(
-				"Build against %s %s, the version that is loaded",
+				"Build against %s %s, the installed version",
 				r.Name,
 				r.Version,
 			),
@@ -148,6 +147,6 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 			)
 		}
 		return there &&
-			2*len(lost) <= wanted // the others may be another package's; the trial decides
+			2*len(lost) <= wanted // the rest may come from another package; the trial decides
 	}), rebuild}
 }

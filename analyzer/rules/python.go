@@ -11,7 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// ofHost tells of a symbol whether the program that loads the object brings it.
+// ofHost returns a function that reports whether the program that loads the object provides a
+// symbol.
 func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 	release := sync.OnceValue(func() string { return pythonOf(p, v) })
 	return func(symbol string) bool {
@@ -20,9 +21,10 @@ func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 	}
 }
 
-// pythonOf is the release of CPython that loads an object, "3.11": by the file name of a module,
-// else by the wheel's tag. It is "" where that is not one release whose exports are known: abi3 and
-// several tags, PyPy, debug and free-threaded builds, and the narrow builds of Python 2.
+// pythonOf returns the release of CPython that loads an object, "3.11": by the file name of a
+// module, else by the wheel's tag. It is "" if that is not exactly one release whose exports are
+// known: abi3 and several tags, PyPy, debug and free-threaded builds, and the narrow builds of
+// Python 2.
 func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	if v.Host != analyzer.HostPython {
 		return ""
@@ -36,7 +38,8 @@ func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	} else if p.Facts.Wheel != nil {
 		for _, t := range p.Facts.Wheel.Tags {
 			version, ok := strings.CutPrefix(t.Python, "cp")
-			if !ok || len(version) < 2 || t.ABI != "cp"+version && t.ABI != "cp"+version+"m" && t.ABI != "cp27mu" || t.ABI == "cp27m" {
+			abis := []string{"cp" + version, "cp" + version + "m", "cp27mu"}
+			if !ok || len(version) < 2 || !slices.Contains(abis, t.ABI) || t.ABI == "cp27m" {
 				return ""
 			}
 			if release != "" && release != dotted(version) {
@@ -51,37 +54,38 @@ func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	return release
 }
 
-// notInRelease completes a finding about a symbol of Python's that the release does not export.
+// notInRelease completes a finding about a symbol of Python that the release does not export.
 func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	had := cpython.Releases(f.Symbol)
 	switch {
 	case len(had) == 0:
 		f.Message += fmt.Sprintf(
-			"; CPython %s does not export it, and no other release that is known does",
+			". Neither CPython %s nor another known release exports it",
 			release,
 		)
 	case len(had) == 1:
-		f.Message += fmt.Sprintf("; CPython %s does not export it, %s does", release, had[0])
+		f.Message += fmt.Sprintf(". CPython %s does not export it, CPython %s "+
+			"does", release, had[0])
 	default:
 		f.Message += fmt.Sprintf(
-			"; CPython %s does not export it, %s to %s do",
+			". CPython %s does not export it, CPython %s to %s do",
 			release,
 			had[0],
 			had[len(had)-1],
 		)
 	}
-	// What is private comes and goes with patch releases, of which the table has one for each
-	// release.
+	// Private symbols change with patch releases, and the table has one patch release of each.
 	if strings.HasPrefix(f.Symbol, "_") &&
 		(len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
 		f.Severity = analyzer.Warning
-		f.Message += "; a patch release may"
+		f.Message += ". A patch release may export it"
 	}
 	return []fix.Candidate{
 		{
 			Fix: fix.Fix{
-				Kind:  fix.KindRebuild,
-				Title: "Build with the headers of CPython " + release + ", from sources and generated code (Cython, SWIG) that know this release",
+				Kind: fix.KindRebuild,
+				Title: "Regenerate the sources (Cython, SWIG) and build with the headers of " +
+					"CPython " + release,
 			},
 		},
 	}

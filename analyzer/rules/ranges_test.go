@@ -16,8 +16,11 @@ import (
 // A report's JSON says where in a declared range a finding begins or ends.
 func TestRangeOfFinding(t *testing.T) {
 	for file, want := range map[string]analyzer.Range{
-		"library-not-found/range_begins": {Package: "helpers", Requirement: "helpers>=1.1", Lowest: "1.1", Highest: "2.0", Fails: packages.Highest, Before: "1.2", First: "1.3"},
-		"symbol-missing-in-package/range_ends": {Package: "helpers", Requirement: "helpers>=1.0,!=1.2,<2", Lowest: "1.0", Highest: "1.4", Fails: packages.Lowest,
+		"library-not-found/range_begins": {Package: "helpers",
+			Requirement: "helpers>=1.1", Lowest: "1.1", Highest: "2.0",
+			Fails: packages.Highest, Before: "1.2", First: "1.3"},
+		"symbol-missing-in-package/range_ends": {Package: "helpers", Requirement: "helpers>=1.0,!=1.2,<2",
+			Lowest: "1.0", Highest: "1.4", Fails: packages.Lowest,
 			Before: "1.1", First: "1.3"},
 	} {
 		r := analyzertest.Analyze(t, filepath.Join("testdata", file+".txtar"), rules.All())

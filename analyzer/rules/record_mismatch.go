@@ -10,21 +10,28 @@ import (
 
 var recordMismatch = &analyzer.Rule{
 	ID:       "record-mismatch",
-	Title:    "a wheel whose RECORD does not fit its files",
+	Title:    "The RECORD of the wheel does not match its files",
 	Severity: analyzer.Warning,
-	Doc: `RECORD lists every file of a wheel with its size and digest. Here it is missing, names a file that is not there, leaves out a shared object that is, or gives another size or digest than an object has.
+	Doc: `RECORD lists every file of a wheel with its size and digest. In this wheel it is missing,
+lists a file that does not exist, omits a shared object, or has another size or digest than an
+object has.
 
-pip refuses a wheel without RECORD, and installs one whose RECORD is wrong without a look. But the package index refuses the upload of a wheel whose members and RECORD differ, "wheel unpack" and the installer library refuse wrong digests, and auditwheel does not
-see objects that RECORD leaves out: it calls a wheel portable whose unlisted library needs a new glibc.
+pip does not install a wheel without RECORD, and installs one with a wrong RECORD without a check.
+PyPI rejects a wheel whose members and RECORD differ, ` + "`wheel unpack`" + ` and the installer
+library reject wrong digests, and auditwheel does not read objects that RECORD omits.
 
-The cause is a file that was changed or added after the wheel was made, with zip or patchelf. Unpack the wheel, make the change, and let ` + "`wheel pack`" + ` write RECORD anew.
+The cause is a file that was changed or added after the wheel was built, with zip or patchelf.
 
-Not seen: the digests of objects over 4 MB (their size is compared) and of files that are no ELF objects.`,
+Fix: extract the wheel with ` + "`python -m zipfile -e`" + `, and write RECORD again with
+` + "`wheel pack`" + `.
+
+Not detected: digests of objects over 4 MB (only their size is compared) and of files that are not
+ELF objects.`,
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
 }
 
-// shown is how many names a message lists.
+// shown is the maximum number of names in a message.
 const shown = 5
 
 func checkRecord(p *analyzer.Pass) {
@@ -35,7 +42,7 @@ func checkRecord(p *analyzer.Pass) {
 	repack := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindRebuild,
-			Title:   "Write RECORD anew",
+			Title:   "Regenerate RECORD",
 			Command: "wheel unpack " + quoted(p.Facts.Path) + " && wheel pack " + folderOf(p),
 		},
 	}
@@ -45,16 +52,16 @@ func checkRecord(p *analyzer.Pass) {
 	if in.NoRecord {
 		report(
 			in.DistInfo[0]+"/RECORD",
-			"the wheel has no RECORD in its dist-info folder, and pip refuses it",
+			"The wheel has no RECORD file. pip does not install it",
 		)
 	}
 	if in.RecordError != "" {
-		report("", "RECORD can't be read to its end: %s", in.RecordError)
+		report("", "RECORD cannot be read completely: %s", in.RecordError)
 	}
 	if len(in.Missing) > 0 {
 		report(
 			in.Missing[0],
-			"RECORD lists %s, and the wheel does not have %s",
+			"RECORD lists %s, but the wheel does not contain %s",
 			namesOf(in.Missing, in.Lacks),
 			them(in.Missing),
 		)
@@ -62,7 +69,8 @@ func checkRecord(p *analyzer.Pass) {
 	if len(in.Unlisted) > 0 {
 		report(
 			in.Unlisted[0],
-			"the wheel has %s, and RECORD does not list %s: auditwheel does not look at what is not listed",
+			"The wheel contains %s, but RECORD does not list %s. auditwheel does not check "+
+				"unlisted files",
 			names(in.Unlisted),
 			them(in.Unlisted),
 		)
@@ -70,16 +78,16 @@ func checkRecord(p *analyzer.Pass) {
 	if len(in.Changed) > 0 {
 		report(
 			in.Changed[0],
-			"%s changed after RECORD was written: size or digest differ",
+			"%s changed after RECORD was written: its size or digest differs",
 			names(in.Changed),
 		)
 	}
 }
 
-// names lists up to shown names.
+// names joins at most shown names: "a, b and 3 more".
 func names(list []string) string { return namesOf(list, len(list)) }
 
-// namesOf likewise, where the list has the first of n names.
+// namesOf does the same for a list of the first of n names.
 func namesOf(list []string, n int) string {
 	if n <= shown {
 		return strings.Join(list, ", ")
@@ -94,7 +102,7 @@ func them(list []string) string {
 	return "them"
 }
 
-// folderOf is the folder that wheel unpack makes.
+// folderOf is the folder that wheel unpack creates.
 func folderOf(p *analyzer.Pass) string {
 	if p.Facts.Wheel == nil {
 		return "FOLDER"

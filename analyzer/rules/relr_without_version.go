@@ -9,20 +9,25 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// relrVersion is the node of libc.so.6 by which an object says that its loader has to understand
-// packed relative relocations.
+// relrVersion is the version of libc.so.6 that marks objects with packed relative relocations.
 const relrVersion = "GLIBC_ABI_DT_RELR"
 
 var relrWithoutVersion = &analyzer.Rule{
 	ID:       "relr-without-version",
-	Title:    "packed relative relocations that no version guards",
+	Title:    "Packed relative relocations without the version GLIBC_ABI_DT_RELR",
 	Severity: analyzer.Error,
-	Doc: `An object has packed relative relocations (DT_RELR), needs versions of libc.so.6, and does not need GLIBC_ABI_DT_RELR among them. From glibc 2.36 on the loader refuses it: "DT_RELR without
-GLIBC_ABI_DT_RELR dependency". An older one knows nothing of such relocations, leaves them out, and the program dies of the first pointer that was not relocated.
+	Doc: `An object has packed relative relocations (DT_RELR) and needs versions of libc.so.6, but
+not GLIBC_ABI_DT_RELR. Since glibc 2.36 the loader fails: "DT_RELR without GLIBC_ABI_DT_RELR
+dependency". An older loader does not process such relocations, and the program crashes at the
+first pointer that was not relocated.
 
-GNU ld adds the version with -z pack-relative-relocs; a linker of another project, or a tool that rewrote the file, left it out. Link without packed relocations, or with a linker that adds the version.
+GNU ld adds the version with -z pack-relative-relocs. Another linker, or a tool that rewrote the
+file, omitted it.
 
-Not seen on musl, which has no versions and understands DT_RELR from 1.2.4 on, and of objects that need no version of libc.so.6, which glibc does not refuse.`,
+Fix: link without packed relocations, or with a linker that adds the version.
+
+Not reported on musl, which has no symbol versions and supports DT_RELR since 1.2.4, and for
+objects that need no version of libc.so.6, which glibc accepts.`,
 	References: []string{"glibc: elf/dl-version.c, NEWS for 2.36", "ld: -z pack-relative-relocs"},
 	Check:      checkRelrVersion,
 }
@@ -51,14 +56,15 @@ func checkRelrVersion(p *analyzer.Pass) {
 			Chain:   []string{v.Path, v.VersionNeeds[libc].Library},
 		}
 		f.Message = fmt.Sprintf(
-			"%s has packed relative relocations and does not need %s of %s: glibc refuses it from 2.36 on",
+			"%s has packed relative relocations, but does not need %s of %s. glibc 2.36 and "+
+				"later do not load it",
 			v.Path,
 			relrVersion,
 			f.Library,
 		)
 		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
 			f.Message += fmt.Sprintf(
-				", and %s, which has %s, leaves the relocations out",
+				". %s (glibc %s) ignores the relocations",
 				p.Platform.Name,
 				p.Platform.LibcVersion,
 			)

@@ -23,7 +23,8 @@ func TestEveryRuleIsDocumented(t *testing.T) {
 	for _, r := range rules.All() {
 		if r.Title == "" || len(r.Doc) < 200 || len(r.References) == 0 || r.Severity == "" {
 			t.Errorf(
-				"%s: needs a title, a text that says what, why and what to do, references and a severity",
+				"%s: needs a title, a text that says what, why and what to do, references and "+
+					"a severity",
 				r.ID,
 			)
 		}

@@ -8,20 +8,22 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// The two names of std::string in mangled symbols: of the ABI of GCC 5 and later, and of the one
-// before.
+// The names of std::string in mangled symbols: in the ABI of GCC 5 and later, and in the older one.
 const (
 	newString = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 	oldString = "Ss"
 )
 
-// otherStringABI looks for the same function under the other ABI of std::string in the libraries of
-// a load. Names that refer back to a part of themselves are not seen.
+// otherStringABI finds the same function with the other ABI of std::string in the libraries of a
+// load. Names with substitutions inside are not found.
 func otherStringABI(
 	v *analyzer.View,
 	symbol string,
 ) (twin string, of *dynlink.Library, flag string) {
-	for _, x := range []struct{ from, to, flag string }{{newString, oldString, "-D_GLIBCXX_USE_CXX11_ABI=0"}, {oldString, newString, "-D_GLIBCXX_USE_CXX11_ABI=1"}} {
+	for _, x := range []struct{ from, to, flag string }{
+		{newString, oldString, "-D_GLIBCXX_USE_CXX11_ABI=0"},
+		{oldString, newString, "-D_GLIBCXX_USE_CXX11_ABI=1"},
+	} {
 		if !strings.HasPrefix(symbol, "_Z") || !strings.Contains(symbol, x.from) {
 			continue
 		}
@@ -35,7 +37,7 @@ func otherStringABI(
 	return "", nil, ""
 }
 
-// withStringABI offers the compiler flag of the other ABI.
+// withStringABI returns the compiler flag of the other ABI.
 func withStringABI(of *dynlink.Library, flag string) []fix.Candidate {
 	return []fix.Candidate{
 		{

@@ -13,25 +13,30 @@ import (
 
 var symbolMissingInFolder = &analyzer.Rule{
 	ID:       "symbol-missing-in-folder",
-	Title:    "a library in a folder that is searched first lacks a symbol",
+	Title:    "A library in a folder that is searched first lacks a symbol",
 	Severity: analyzer.Error,
-	Doc: `The loader takes a library from a folder that comes before the right one: LD_LIBRARY_PATH (--library-path) is searched before an object's DT_RUNPATH and before the
-system's folders, and the DT_RPATH of conda's python (--conda-prefix) before both for every object without a DT_RUNPATH. That library lacks a symbol or a version node that the object needs, though
-another one of the same name has it: "undefined symbol: __nvJitLinkGetErrorLogSize_12_9, version libnvJitLink.so.12", "version ` + "`GLIBCXX_3.4.30'" + ` not found".
+	Doc: `The loader uses a library from a folder that is searched before the right one.
+LD_LIBRARY_PATH (--library-path) is searched before the DT_RUNPATH of an object and before the
+system's folders. The DT_RPATH of conda's python (--conda-prefix) is searched before both for
+every object without a DT_RUNPATH. That library lacks a symbol or a version node that the object
+needs, although another library of the same name has it: "undefined symbol:
+__nvJitLinkGetErrorLogSize_12_9, version libnvJitLink.so.12", "version ` + "`GLIBCXX_3.4.30'" + `
+not found".
 
-A CUDA toolkit's lib64 in LD_LIBRARY_PATH hides the newer libraries of the nvidia packages; a conda environment with an old libstdc++ hides the system's.
+Examples: the lib64 folder of a CUDA toolkit in LD_LIBRARY_PATH hides the newer libraries of the
+nvidia packages. A conda environment with an old libstdc++ hides the one of the system.
 
-It is a warning where a library of such a folder needs another one that nothing brings.
+Fix: remove the folder from LD_LIBRARY_PATH, or update the library in it.
 
-To mend it, take the folder out of LD_LIBRARY_PATH, or update what lies in it.
+Severity: a warning where a library of such a folder needs another one that is not found.
 
-Not seen: folders that nobody named; variants for a CPU (glibc-hwcaps) in them.`,
+Not detected: folders that were not given, and variants for a CPU (glibc-hwcaps) in them.`,
 	References: []string{"ld.so(8), LD_LIBRARY_PATH", "glibc: elf/dl-load.c, _dl_map_object"},
 	Check:      checkSymbolInFolder,
 }
 
 func checkSymbolInFolder(p *analyzer.Pass) {
-	told := map[*dynlink.Library]bool{}
+	reported := map[*dynlink.Library]bool{}
 	for _, v := range p.Views {
 		for b := range v.Bindings().Failed() {
 			l := b.Provider
@@ -43,9 +48,13 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 				what = "has no version " + b.Import.Version
 			}
 			p.Report(analyzer.Finding{
-				Object: v.Path, Symbol: b.Import.Name, Version: b.Import.Version, Library: l.Names()[0], Chain: analyzer.Chain(v.Loading.Chain(l)...),
+				Object:  v.Path,
+				Symbol:  b.Import.Name,
+				Version: b.Import.Version,
+				Library: l.Names()[0],
+				Chain:   analyzer.Chain(v.Loading.Chain(l)...),
 				Message: fmt.Sprintf(
-					"%s imports %s from %s, and %s, which the loader takes%s, %s%s",
+					"%s imports %s from %s. The loader uses %s%s. It %s%s",
 					v.Path,
 					analyzer.Versioned(b.Import.Name, b.Import.Version),
 					l.Names()[0],
@@ -57,8 +66,8 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 			}, folderFixes(l)...)
 		}
 		for _, m := range v.Loading.Missing {
-			if l := m.NeededBy; l.Kind == dynlink.FromFolder && !told[l] {
-				told[l] = true
+			if l := m.NeededBy; l.Kind == dynlink.FromFolder && !reported[l] {
+				reported[l] = true
 				f := analyzer.Finding{
 					Object:   v.Path,
 					Library:  m.Name,
@@ -66,18 +75,18 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 					Chain:    append(analyzer.Chain(v.Loading.Chain(l)...), m.Name),
 				}
 				f.Message = fmt.Sprintf(
-					"%s, which %s loads, needs %s, which nothing brings",
+					"%s, which %s loads, needs %s, which is not found",
 					origin(l),
 					v.Path,
 					m.Name,
 				)
-				if bringer, known := platform.Known(m.Name); known {
+				if provider, known := platform.Known(m.Name); known {
 					f.Message = fmt.Sprintf(
-						"%s, which %s loads, needs %s; %s brings it",
+						"%s, which %s loads, needs %s. %s provides it",
 						origin(l),
 						v.Path,
 						m.Name,
-						bringer,
+						provider,
 					)
 				}
 				p.Report(f)
@@ -86,7 +95,7 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 	}
 }
 
-// origin is the path of a library in a folder, with the conda package that brought it.
+// origin is the path of a library in a folder, with its conda package.
 func origin(l *dynlink.Library) string {
 	if strings.HasPrefix(l.Path, l.Origin) {
 		return l.Path
@@ -94,7 +103,7 @@ func origin(l *dynlink.Library) string {
 	return l.Path + " (" + l.Origin + ")"
 }
 
-// because says why the loader takes a library of a folder.
+// because explains why the loader uses a library of a folder.
 func because(v *analyzer.View, l *dynlink.Library) string {
 	i := slices.IndexFunc(v.Loading.Found, func(f dynlink.Found) bool { return f.Library == l })
 	if i < 0 {
@@ -102,19 +111,20 @@ func because(v *analyzer.View, l *dynlink.Library) string {
 	}
 	switch f := v.Loading.Found[i]; f.By {
 	case dynlink.ByPath:
-		return " because LD_LIBRARY_PATH is searched before DT_RUNPATH and the system's folders"
+		return " from LD_LIBRARY_PATH"
 	case dynlink.ByRPath:
 		if f.NeededBy.RPath == "" {
-			return " by the DT_RPATH of the program that loads it, or of a library before"
+			return " through the DT_RPATH of the program or of another library"
 		}
-		return " by the DT_RPATH of " + f.NeededBy.Path
+		return " through the DT_RPATH of " + f.NeededBy.Path
 	case dynlink.ByRunPath:
-		return " by the DT_RUNPATH of " + f.NeededBy.Path
+		return " through the DT_RUNPATH of " + f.NeededBy.Path
 	}
 	return ""
 }
 
-// inPlace names a library beside the artifact, or of the platform, that has the symbol and is hidden by the folder's.
+// inPlace names the library of a package or of the platform that has the symbol and is hidden by
+// the folder's.
 func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 	name := l.Names()[0]
 	for _, r := range p.Packages.Releases {
@@ -122,18 +132,19 @@ func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 			if have := dynlink.OfPackage(r, &r.Libraries[i]); have.Names()[0] == name &&
 				have.Known &&
 				have.Defines(b.Import.Name, b.Import.Version) {
-				return fmt.Sprintf("; %s of %s==%s has it", have.Path, r.Name, r.Version)
+				return fmt.Sprintf(". %s of %s==%s has it", have.Path, r.Name, r.Version)
 			}
 		}
 	}
 	if s := p.Platform.Library(name); s != nil && s.Known &&
 		s.Has(b.Import.Name, b.Import.Version) {
-		return "; that of " + p.Platform.Name + " has it"
+		return ". The one of " + p.Platform.Name + " has it"
 	}
 	return ""
 }
 
-// folderFixes offers what can be done about the library itself; whether it helps to leave the folder out is tried for every finding.
+// folderFixes returns fixes of the library itself. Removing the folder from the search path is
+// tried for every finding elsewhere.
 func folderFixes(l *dynlink.Library) []fix.Candidate {
 	if origin(l) == l.Path {
 		return []fix.Candidate{

@@ -12,17 +12,21 @@ import (
 
 var symbolMissingInPackage = &analyzer.Rule{
 	ID:       "symbol-missing-in-package",
-	Title:    "a package version beside it lacks a symbol",
+	Title:    "An allowed version of a dependency lacks a symbol",
 	Severity: analyzer.Error,
-	Doc: `An object imports a symbol from a library that another package brings, and the version of that package that the requirements or pins allow
-does not export it. The SONAME is the same and often the version node too, so nothing stops the load before the symbol is looked up:
-"undefined symbol: __nvJitLinkGetErrorLogSize_12_9, version libnvJitLink.so.12".
+	Doc: `An object imports a symbol from a library of another package, but the version of that
+package that the requirements or pins allow does not export it. The SONAME is the same, and often
+the version node too, so the load fails only when the symbol is looked up: "undefined symbol:
+__nvJitLinkGetErrorLogSize_12_9, version libnvJitLink.so.12".
 
-The first library loaded under a SONAME serves the whole process: a RUNPATH to a newer copy does not help once another package has loaded the older one.
+The first library that is loaded with a SONAME is used by the whole process. A RUNPATH to a newer
+copy does not help if another package has loaded the older one.
 
-To mend it, raise the lower bound of the requirement to the first version that has the symbol, or build against the oldest one that is allowed.
+Fix: raise the lower bound of the requirement to the first version that has the symbol, or build
+against the oldest version that is allowed.
 
-Not seen: packages whose exports are not known (compat says which it could not look up).`,
+Not detected: packages whose exports are not known; the report lists those that could not be
+looked up.`,
 	References: []string{
 		"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)",
 		"glibc: elf/dl-lookup.c",
@@ -30,7 +34,7 @@ Not seen: packages whose exports are not known (compat says which it could not l
 	Check: checkSymbolInPackage,
 }
 
-// lack is what one object misses in one package.
+// lack lists the symbols that one object misses in one library.
 type lack struct {
 	view    *analyzer.View
 	library *dynlink.Library
@@ -59,15 +63,16 @@ func checkSymbolInPackage(p *analyzer.Pass) {
 
 func reportLack(p *analyzer.Pass, l *lack) {
 	name, version := l.library.Package.Name, l.library.Package.Version
-	when := "the newest version that could be looked up lacks it too"
-	if first, _, ok := p.World.First(name, version, func(r *packages.Release) bool { return hasAll(r, l) }); ok {
-		when = "the first version that has it is " + first
+	when := "The newest known version lacks it too"
+	has := func(r *packages.Release) bool { return hasAll(r, l) }
+	if first, _, ok := p.World.First(name, version, has); ok {
+		when = "The first version that has it is " + first
 	}
 	var fixes []fix.Candidate
 	if r := p.Packages.Release(name); r != nil {
 		fixes = append(
 			fixes,
-			p.World.OtherVersion(r, func(o *packages.Release) bool { return hasAll(o, l) }),
+			p.World.OtherVersion(r, has),
 		)
 	}
 	fixes = append(
@@ -76,7 +81,7 @@ func reportLack(p *analyzer.Pass, l *lack) {
 			Fix: fix.Fix{
 				Kind: fix.KindRebuild,
 				Title: fmt.Sprintf(
-					"Build against %s %s, the version that is loaded",
+					"Build against %s %s, the installed version",
 					name,
 					version,
 				),
@@ -89,7 +94,7 @@ func reportLack(p *analyzer.Pass, l *lack) {
 			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
 			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
 			Message: fmt.Sprintf(
-				"%s imports %s from %s, which %s lacks%s; %s",
+				"%s imports %s from %s, but %s does not have it%s. %s",
 				l.view.Path,
 				i.Name,
 				l.library.Names()[0],
@@ -101,7 +106,7 @@ func reportLack(p *analyzer.Pass, l *lack) {
 	}
 }
 
-// hasAll tells whether a release's library of the same name has every symbol.
+// hasAll reports whether the library of the same name in a release has every symbol.
 func hasAll(r *packages.Release, l *lack) bool {
 	for i := range r.Libraries {
 		have := dynlink.OfPackage(r, &r.Libraries[i])
@@ -118,7 +123,7 @@ func hasAll(r *packages.Release, l *lack) bool {
 	return false
 }
 
-// pinnedBy says which other package holds this one where it is.
+// pinnedBy names the package that pins this one.
 func pinnedBy(p *analyzer.Pass, name string) string {
 	for _, r := range p.Packages.Releases {
 		for _, q := range r.Requires {

@@ -16,18 +16,23 @@ import (
 
 var symbolVersionTooNew = &analyzer.Rule{
 	ID:       "symbol-version-too-new",
-	Title:    "a symbol version that the platform does not have yet",
+	Title:    "The object needs a symbol version that the platform does not have",
 	Severity: analyzer.Error,
-	Doc: `An object imports a symbol under a version node (GLIBC_2.29, GLIBCXX_3.4.21, …) that the platform's own library does not define.
-The loader checks the nodes of every library before anything runs, and refuses: "version ` + "`GLIBC_2.29'" + ` not found (required by …)".
+	Doc: `An object imports a symbol with a version node (GLIBC_2.29, GLIBCXX_3.4.21) that the
+platform's library does not define. The loader checks the version nodes of every library first,
+and fails: "version ` + "`GLIBC_2.29'" + ` not found (required by …)".
 
-It comes from a build on a newer system than the platform tag promises: the linker binds to the newest version that the build machine has.
+The artifact was built on a newer system than its platform tag promises: the linker binds to the
+newest version on the build machine.
 
-To mend it, build in the image of the tag, claim a newer tag, or, where the same symbol has an older version, bind to that one with ` + "`.symver`" + `.
+Fix: build in the image of the tag, use a newer tag, or, where the symbol has an older version,
+use that one with ` + "`.symver`" + `.
 
-A tag older than manylinux2014 (manylinux1, manylinux2010) that only promises too much for systems that nobody supports any more is a warning.
+Severity: a warning for a tag older than manylinux2014 (manylinux1, manylinux2010) if the wheel
+works on every system that is still supported.
 
-Not seen: symbols that are looked up with dlsym, and versions that only another library of the package's own dependencies asks for.`,
+Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
+dependency needs.`,
 	References: []string{
 		"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7",
 		"glibc: elf/dl-version.c",
@@ -38,12 +43,12 @@ Not seen: symbols that are looked up with dlsym, and versions that only another 
 
 func checkSymbolVersion(p *analyzer.Pass) {
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
-	said := map[node]string{} // a library of thousands of imports has a few nodes
-	came := func(n node) string {
-		if _, ok := said[n]; !ok {
-			said[n] = since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...)
+	described := map[node]string{} // a library of thousands of imports has a few nodes
+	firstIn := func(n node) string {
+		if _, ok := described[n]; !ok {
+			described[n] = since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...)
 		}
-		return said[n]
+		return described[n]
 	}
 	for _, v := range p.Views {
 		for b := range v.Bindings().Failed() {
@@ -66,18 +71,19 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				analyzer.Versioned(i.Name, i.Version),
 				i.Library,
 				p.Platform.Name,
-				came(node{i.Library, i.Version}),
+				firstIn(node{i.Library, i.Version}),
 			)
 			if len(older) > 0 {
 				f.Message += fmt.Sprintf(
-					"; it has %s",
+					". %s only has %s",
+					p.Platform.Name,
 					analyzer.Versioned(i.Name, older[len(older)-1]),
 				)
 			}
 			f.Message += builtWith(v)
 			if !p.Asked && onlyExtinct(p.Platform, i) {
 				f.Severity = analyzer.Warning
-				f.Message += "; no system that is still supported is that old, but the tag says more than is true"
+				f.Message += ". No supported system is that old, but the tag is still wrong"
 			}
 			p.Report(
 				f,
@@ -99,7 +105,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 						n.Version,
 						n.Library,
 						p.Platform.Name,
-						came(n),
+						firstIn(n),
 					),
 				},
 				slices.Concat(
@@ -111,7 +117,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 	}
 }
 
-// node is a version that is needed of a library.
+// node is a needed version of a library.
 type node struct{ Library, Version string }
 
 // bareNodes are needed versions that no import carries, such as GLIBC_ABI_DT_RELR.
@@ -133,7 +139,8 @@ func bareNodes(v *analyzer.View) []node {
 	return out
 }
 
-// packed offers the flag that leaves out packed relative relocations, and with them the version that marks them.
+// packed returns the flag that disables packed relative relocations and the version that marks
+// them.
 func packed(version string) []fix.Candidate {
 	if version != relrVersion {
 		return nil
@@ -149,8 +156,8 @@ func packed(version string) []fix.Candidate {
 	}
 }
 
-// onlyExtinct tells whether a platform is older than every living one and the import is there on the oldest of those: manylinux1 and
-// manylinux2010 wheels are installed everywhere and fail nowhere.
+// onlyExtinct reports whether a platform is older than every supported one, and the oldest of those
+// has the import: such manylinux1 and manylinux2010 wheels work wherever they are installed.
 func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
 	if !analyzer.Extinct(p) {
 		return false
@@ -159,27 +166,28 @@ func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
 	return err == nil && anywhere(living, i)
 }
 
-// since says when a version came and which systems have it, where they are given; "" where it is not known.
+// since describes the release that added a version, and the oldest systems that have it. It is ""
+// for unknown versions.
 func since(version string, systems ...string) string {
 	s := platform.Describe(version)
 	if s == "" {
 		return ""
 	}
 	if len(systems) > 0 {
-		s += "; " + strings.Join(systems, ", ") + " and newer have it"
+		s += ", first available in " + strings.Join(systems, ", ")
 	}
-	return " (" + s + ")"
+	return ". " + s
 }
 
-// builtWith names the compiler that .comment tells of: the build image is the usual cause.
+// builtWith names the compiler in .comment, since the build image is the usual cause.
 func builtWith(v *analyzer.View) string {
 	if len(v.Comment) == 0 {
 		return ""
 	}
-	return "; it was built with " + strings.TrimPrefix(v.Comment[len(v.Comment)-1], "GCC: ")
+	return ". Compiler: " + strings.TrimPrefix(v.Comment[len(v.Comment)-1], "GCC: ")
 }
 
-// retagging offers the oldest policy that has everything, and the image of the claimed one.
+// retagging returns the oldest policy that has every symbol, and the build image of the tag.
 func retagging(p *analyzer.Pass) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
 		return nil
@@ -198,7 +206,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				),
 				Cost: []string{
 					fmt.Sprintf(
-						"pip no longer installs it on systems with glibc older than %s",
+						"pip no longer installs it where glibc is older than %s",
 						q.LibcVersion,
 					),
 				},
@@ -213,7 +221,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindImage,
-					Title:   "Build in the " + image + " image, whose toolchain has no newer versions",
+					Title:   "Build in the " + image + " container",
 					Command: "quay.io/pypa/" + image + "_" + p.Platform.Arch,
 				},
 			},
@@ -222,7 +230,8 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 	return out
 }
 
-// images are the build images of the manylinux project by the glibc they have, newest first (pypa/manylinux README).
+// images are the build images of the manylinux project by their glibc, newest first (pypa/manylinux
+// README).
 var images = []struct{ libc, name string }{
 	{"2.39", "manylinux_2_39"},
 	{"2.34", "manylinux_2_34"},
@@ -230,7 +239,7 @@ var images = []struct{ libc, name string }{
 	{"2.17", "manylinux2014"},
 }
 
-// imageFor names the newest image that is no newer than the platform, "" when there is none.
+// imageFor returns the newest image that is not newer than the platform, or "".
 func imageFor(p *platform.Platform) string {
 	if p.Libc != "glibc" {
 		return ""
@@ -243,7 +252,7 @@ func imageFor(p *platform.Platform) string {
 	return ""
 }
 
-// allVersions tells whether a platform has every versioned import that this one's libraries are asked for.
+// allVersions reports whether a platform has every versioned import of the artifact.
 func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 	for _, v := range p.Views {
 		for b := range v.Bindings().To(dynlink.FromPlatform) {
@@ -265,7 +274,8 @@ func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 	return true
 }
 
-// anywhere looks a symbol up in every library of a platform: since glibc 2.30 the loader does not care which one brings it.
+// anywhere searches every library of a platform for a symbol. Since glibc 2.30 the loader does not
+// check which library provides it.
 func anywhere(q *platform.Platform, i elfobj.Import) bool {
 	for _, l := range q.Libraries() {
 		if l.Known && l.Has(i.Name, i.Version) {
@@ -275,7 +285,7 @@ func anywhere(q *platform.Platform, i elfobj.Import) bool {
 	return false
 }
 
-// symver offers the newest version of the symbol that the platform has.
+// symver returns the fix that binds to the newest version of the symbol on the platform.
 func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 	if len(older) == 0 || older[len(older)-1] == "" || strings.HasPrefix(i.Name, "_Z") {
 		return nil
@@ -285,7 +295,7 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 		Fix: fix.Fix{
 			Kind: fix.KindSymver,
 			Title: fmt.Sprintf(
-				"Bind %s to its older version %s in one header that every source includes",
+				"Use the older %s@%s: add this line to a header that every source file includes",
 				i.Name,
 				to,
 			),
@@ -295,7 +305,7 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 				i.Name,
 				to,
 			),
-			Cost: []string{"the older version's behaviour"},
+			Cost: []string{"you get the behaviour of the older function"},
 		},
 		Change: fix.BindOlder{
 			Reference: fix.Reference{Object: v.Path, Symbol: i.Name, Version: i.Version},
@@ -304,5 +314,5 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 	}}
 }
 
-// quoted is a file name as a shell argument; only its last part, which is what the user has at hand.
+// quoted returns the base name of a file as a shell argument.
 func quoted(p string) string { return shellword.Quote(p[strings.LastIndex(p, "/")+1:]) }

@@ -10,14 +10,18 @@ import (
 
 var tagTooHigh = &analyzer.Rule{
 	ID:       "tag-too-high",
-	Title:    "a platform tag that promises less than the wheel keeps",
+	Title:    "The wheel also qualifies for an older platform tag",
 	Severity: analyzer.Note,
-	Doc: `The wheel is tagged for newer systems than its contents need: by their symbol versions, libraries and instruction sets, as auditwheel judges them, an older tag holds as well, and pip
-would install the wheel on more systems.
+	Doc: `The wheel is tagged for newer systems than its contents need. By its symbol versions,
+libraries and instruction sets, as auditwheel checks them, it also qualifies for an older tag, and
+pip would install it on more systems.
 
-Nothing is wrong with such a wheel, and there may be a reason for the tag: a dependency that needs the newer system, or files that a program starts and that were built elsewhere.
+Such a wheel is correct, and there may be a reason for the tag: a dependency that needs the newer
+system, or files that a program starts and that were built elsewhere.
 
-Tags older than manylinux2014 are not proposed, since nobody supports those systems any more. Not seen: what is loaded with dlopen, and symbols that carry no version.`,
+Tags older than manylinux2014 are not suggested, since those systems are no longer supported.
+
+Not detected: what is loaded with dlopen, and symbols without a version.`,
 	References: []string{"PEP 600", "auditwheel: policy files"},
 	Check:      checkTagTooHigh,
 }
@@ -44,7 +48,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 	p.Report(
 		analyzer.Finding{
 			Message: fmt.Sprintf(
-				"you may claim %s: the wheel's tag says %s, and nothing in it needs a system that new",
+				"This wheel also qualifies for %s (tagged %s)",
 				lower.Name,
 				p.Platform.Name,
 			),

@@ -9,15 +9,21 @@ import (
 
 var textRelocations = &analyzer.Rule{
 	ID:       "text-relocations",
-	Title:    "code that the loader has to rewrite",
+	Title:    "A shared library has relocations in its code",
 	Severity: analyzer.Warning,
-	Doc: `A shared library has relocations in its code (DT_TEXTREL, DF_TEXTREL). To apply them the loader makes the code writable for a moment. Where a security policy forbids that (SELinux for confined
-services, hardened kernels), the load fails: "cannot make segment writable for relocation: Permission denied" or "cannot restore segment prot after reloc". Android refuses such libraries altogether.
-Elsewhere it loads, but no two processes share its code.
+	Doc: `A shared library has relocations in its code (DT_TEXTREL, DF_TEXTREL). To apply them, the
+loader makes the code writable. Where a security policy forbids that (SELinux for confined
+services, hardened kernels), the load fails: "cannot make segment writable for relocation:
+Permission denied" or "cannot restore segment prot after reloc". Android does not load such
+libraries. On other systems the library loads, but processes cannot share its code.
 
-The cause is code that was compiled without -fPIC, often assembler or an archive of another project. Compile it with -fPIC, and let ` + "`-Wl,-z,text`" + ` fail the build where some is left.
+The cause is code that was compiled without -fPIC, often assembler or a static library of another
+project.
 
-Not seen: whether the policy of a system would forbid it.`,
+Fix: compile it with -fPIC, and link with ` + "`-Wl,-z,text`" + `, which fails the build if such
+relocations are left.
+
+Not detected: whether the policy of a particular system forbids it.`,
 	References: []string{"gABI, DT_TEXTREL", "glibc: elf/dl-reloc.c", "ld: -z text"},
 	Check:      checkTextRelocations,
 }
@@ -28,13 +34,14 @@ func checkTextRelocations(p *analyzer.Pass) {
 			p.Report(
 				analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 					Message: fmt.Sprintf(
-						"%s has relocations in its code (DT_TEXTREL), which systems with SELinux may refuse: not all of it was compiled with -fPIC",
+						"%s has relocations in its code (DT_TEXTREL): part of it was compiled "+
+							"without -fPIC. Systems with SELinux may not load it",
 						v.Path,
 					)},
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindRebuild,
-						Title:   "Compile all of it with -fPIC, and let the linker refuse the rest",
+						Title:   "Compile all of it with -fPIC",
 						Command: "-fPIC -Wl,-z,text",
 					},
 				},

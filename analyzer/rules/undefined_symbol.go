@@ -15,23 +15,31 @@ import (
 
 var undefinedSymbol = &analyzer.Rule{
 	ID:       "undefined-symbol",
-	Title:    "an imported symbol that no library of the load defines",
+	Title:    "No loaded library defines an imported symbol",
 	Severity: analyzer.Error,
-	Doc: `An object imports a symbol, and no library that its load brings in defines it: neither what DT_NEEDED leads to, nor the process that loads it. With RTLD_NOW, which
-Python uses, the load fails: "undefined symbol: dlopen". Weak imports are no finding.
+	Doc: `An object imports a symbol, but neither the libraries that it loads through DT_NEEDED nor
+the process that loads it define it. With RTLD_NOW, which Python uses, the load fails: "undefined
+symbol: dlopen". Weak imports are not reported.
 
-Usually a library is missing on the link line, or stands before the objects on it where the linker drops it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6
-from glibc 2.34 on, and in libdl.so.2 before.
+Usually a library is missing on the link line, or comes before the objects, where the linker drops
+it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6 since glibc 2.34, and in
+libdl.so.2 before.
 
-It is a warning where an addon of Node.js uses the C++ API of V8, which is another in each release line, where a library outside of the load has the symbol (it works only if that one was loaded globally before), for a plug-in whose host is not known, and in a
-package of a distribution (deb, rpm, conda) where no library has it: a program that loads it then does. Of a package that is imported first (--first), the libraries that it opens with RTLD_GLOBAL serve everybody,
-the others only those who list them, as far as that is known of the package (torch).
+Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
+line; where a library outside the load has the symbol (it works only if that library was loaded
+with RTLD_GLOBAL before); for a plug-in whose host is not known; where a private symbol of CPython
+(_Py…) is missing that a patch release may have; and in a package of a distribution (deb, rpm,
+conda) where no library has the symbol. For a package that is imported first (--first), only the
+libraries that it opens with RTLD_GLOBAL are visible to all others, as far as that is known
+(torch).
 
-What CPython itself exports is known by release (2.7, 3.6 to 3.14), and which release loads a module by its file name or the wheel's tag. It is a warning where a private symbol (_Py…) is missing that a patch
-release may have.
+The exports of CPython are known by release (2.7, 3.6 to 3.14). The file name of the module or the
+wheel's tag decides which release loads it.
 
-Not seen: symbols of libraries whose exports are not known, of the program that loads the object (Py… of a module that several releases, PyPy, a debug or a free-threaded build load; napi_…, uv_… and OpenSSL of an addon of Node.js;
-JVM_… of a library with native methods), of a program in the same artifact, and of objects that miss a whole library.`,
+Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
+of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
+load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods),
+and symbols of an object that misses a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
 }
@@ -44,9 +52,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				p,
 				v,
 				lost,
-			) // whatever else is undefined may be in the missing library, and that is told already
+			) // other symbols may be in the missing library, which is reported
 		}
-		var elsewhereInPackage []fix.Candidate // one search for all that the object misses
+		var elsewhereInPackage []fix.Candidate // one search for all missing symbols of the object
 		if len(lost) > 0 && !v.Alternative {
 			elsewhereInPackage = definedBy(p, v, lost)
 		}
@@ -60,7 +68,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				Chain:   analyzer.Chain(v.Loading.Chain(v.Library)...),
 			}
 			f.Message = fmt.Sprintf(
-				"%s imports %s, and nothing that it loads on %s defines it",
+				"%s imports %s, but no library that it loads on %s defines it",
 				v.Path,
 				analyzer.Versioned(i.Name, i.Version),
 				p.Platform.Name,
@@ -75,15 +83,17 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Changes(i.Name):
 				f.Severity = analyzer.Warning
-				f.Message += "; Node.js exports the C++ API of V8 and its own, which change with each NODE_MODULE_VERSION, so that it loads in the release line that it was built for" + moduleVersion(
+				f.Message += ". It belongs to the C++ API of Node.js, which changes with each " +
+					"NODE_MODULE_VERSION" + moduleVersion(
 					v,
 				)
 				fixes = append(
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:    fix.KindRebuild,
-							Title:   "Build for each release line of Node.js, or against Node-API, which does not change",
+							Kind: fix.KindRebuild,
+							Title: "Build for each release line of Node.js, or use Node-API, " +
+								"which is stable",
 							Command: "npm rebuild",
 						},
 					},
@@ -91,7 +101,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner
-				f.Message += fmt.Sprintf("; there it is in %s, which is not in DT_NEEDED", owner)
+				f.Message += fmt.Sprintf(". It is in %s, which is missing in DT_NEEDED", owner)
 				fixes = append(
 					fixes,
 					fix.Candidate{
@@ -105,7 +115,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					fix.Candidate{
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
-							Title:   "Add the DT_NEEDED entry to the finished object",
+							Title:   "Add the DT_NEEDED entry to the finished file",
 							Command: "patchelf --add-needed " + owner + " " + quoted(v.Path),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
@@ -115,7 +125,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.ProvidedBy = &other.Path
 				taken := inPlaceOf(v, other)
 				f.Message += fmt.Sprintf(
-					"; %s has it, but %s of %s is loaded already under the name %s, and serves whoever lists that",
+					". %s has it, but %s of %s is already loaded as %s",
 					other.Path,
 					taken.Path,
 					taken.Origin,
@@ -124,7 +134,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case other != nil:
 				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
 				f.Message += fmt.Sprintf(
-					"; %s has it, which works only when that was loaded with RTLD_GLOBAL before",
+					". %s has it, but is visible only if it was loaded with RTLD_GLOBAL before",
 					other.Path,
 				)
 				fixes = append(fixes, needed(p, v, other))
@@ -132,7 +142,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				l := hidden(v, i.Name)
 				f.ProvidedBy = &l.Path
 				f.Message += fmt.Sprintf(
-					"; %s of %s has it and is loaded before, but only for those who list it: it was not opened with RTLD_GLOBAL",
+					". %s of %s has it, but is visible only to libraries that link it",
 					l.Path,
 					l.Origin,
 				)
@@ -150,7 +160,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					fix.Candidate{
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
-							Title:   "Add the DT_NEEDED entry to the finished object",
+							Title:   "Add the DT_NEEDED entry to the finished file",
 							Command: "patchelf --add-needed " + soname + " " + quoted(v.Path),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
@@ -158,25 +168,26 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				)
 			case v.Alternative:
 				f.Severity = analyzer.Warning
-				f.Message += "; the object is one of several of which one is loaded at run time"
+				f.Message += ". This file is one of several variants, and only one is loaded"
 			case p.Platform.Libc == "musl":
 				fixes = append(fixes, forMusl(p, i.Name)...)
 			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
-				f.Message += "; the program that loads it would have to"
+				f.Message += ". The program that loads it must provide it"
 				fixes = append(
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:  fix.KindRebuild,
-							Title: "Build against the headers and libraries of the program that loads it",
+							Kind: fix.KindRebuild,
+							Title: "Build against the headers and libraries of the program " +
+								"that loads it",
 						},
 					},
 				)
 			}
 			if twin, of, flag := otherStringABI(v, i.Name); of != nil {
 				f.Message += fmt.Sprintf(
-					"; %s has %s, the same function with the other ABI of std::string",
+					". %s has %s, the same function with the other ABI of std::string",
 					of.Names()[0],
 					twin,
 				)
@@ -187,8 +198,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	}
 }
 
-// moduleVersion says for which NODE_MODULE_VERSION an addon registers itself, "" where its exports
-// do not tell (node.h, NODE_MODULE_INITIALIZER_BASE).
+// moduleVersion returns the NODE_MODULE_VERSION that an addon was built for, or "" if its exports
+// do not contain it (node.h, NODE_MODULE_INITIALIZER_BASE).
 func moduleVersion(v *analyzer.View) string {
 	for _, e := range v.Exports.All() {
 		if n, ok := strings.CutPrefix(e.Name, "node_register_module_v"); ok && n != "" {
@@ -198,8 +209,8 @@ func moduleVersion(v *analyzer.View) string {
 	return ""
 }
 
-// inPlaceOf finds a library of another package that the object got under the name of one of the
-// artifact.
+// inPlaceOf returns the library of another package that is loaded with the SONAME of the artifact's
+// own library, or nil.
 func inPlaceOf(v *analyzer.View, own *dynlink.Library) *dynlink.Library {
 	for _, f := range v.Loading.Found {
 		if l := f.Library; l != own && l.Kind == dynlink.FromPackage && own.SONAME != "" &&
@@ -210,8 +221,8 @@ func inPlaceOf(v *analyzer.View, own *dynlink.Library) *dynlink.Library {
 	return nil
 }
 
-// hidden finds a library that is loaded before the object, defines a symbol, and is not in the
-// global scope.
+// hidden returns a library that is loaded before the object and defines a symbol, but is not in the
+// global scope, or nil.
 func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 	i := slices.IndexFunc(
 		v.Loading.Hidden,
@@ -223,26 +234,27 @@ func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 	return v.Loading.Hidden[i]
 }
 
-// undefined are the imports that nothing of the object's load defines.
+// undefined returns the imports that no library of the load defines.
 func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	var out []dynlink.Binding
 	ofHost := ofHost(p, v)
 	for b := range v.Bindings().Failed() {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
-		if (b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) || b.Outcome == dynlink.NoVersion && own) &&
-			!ofHost(b.Import.Name) {
+		lost := b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) ||
+			b.Outcome == dynlink.NoVersion && own
+		if lost && !ofHost(b.Import.Name) {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// minSimilar is how much of a mangled name has to agree with those of a library before it is held
-// to be that library's: _ZN8Shiboken and a little more.
+// minSimilar is the length of the common prefix with which a mangled name is taken for a symbol of
+// a library: _ZN8Shiboken and a little more.
 const minSimilar = 16
 
-// notOfMissing keeps what a missing library can't have: C++ names that begin like those of a
-// library that is there, where only system libraries of C are missing.
+// notOfMissing keeps the symbols that a missing library cannot have: C++ names with the prefix of a
+// loaded library, if only known system libraries of C are missing.
 func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
 	for _, m := range v.Loading.Missing {
 		if _, known := platform.Known(m.Name); !known && !ofInterpreter(p, m.Name) {
@@ -258,7 +270,7 @@ func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []
 	})
 }
 
-// ofProgram tells whether a program of the artifact exports a symbol to its plug-ins.
+// ofProgram reports whether a program of the artifact exports a symbol to its plug-ins.
 func ofProgram(p *analyzer.Pass, symbol string) bool {
 	for _, u := range p.Views {
 		if u.Interp != "" && u.SONAME == "" && u.Library.Defines(symbol, "") {
@@ -268,7 +280,7 @@ func ofProgram(p *analyzer.Pass, symbol string) bool {
 	return false
 }
 
-// elsewhere finds another object of the artifact that defines a symbol.
+// elsewhere returns another object of the artifact that defines a symbol, or nil.
 func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
 	for _, u := range p.Views {
 		if u != v && u.Library.Defines(symbol, "") {
@@ -278,7 +290,8 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 	return nil
 }
 
-// needed offers to list a library of the artifact, with a path to it where the wheel has none yet.
+// needed returns the fix that adds a library of the artifact to DT_NEEDED, with a path to it if the
+// object has none.
 func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidate {
 	soname := l.Names()[0]
 	c := fix.Candidate{
@@ -294,16 +307,15 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 			v.Library,
 			ownPaths(v.Library),
 			path.Dir(l.Path),
-		) { // patchelf 0.12 forgets one of two edits
-		c.Fix.Title = "Add the DT_NEEDED entry, and a path to the library"
+		) { // patchelf 0.12 loses one of two edits
+		c.Fix.Title = "Add the DT_NEEDED entry and a RUNPATH to the library"
 		c.Fix.Command += " && patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
 	return c
 }
 
-// ownPaths are the directories that the loader searches for what a library needs by itself:
-// DT_RUNPATH, or DT_RPATH without it.
+// ownPaths returns the search path of a library: DT_RUNPATH, or DT_RPATH without it.
 func ownPaths(l *dynlink.Library) string {
 	if l.RunPath != "" {
 		return l.RunPath
@@ -311,7 +323,7 @@ func ownPaths(l *dynlink.Library) string {
 	return l.RPath
 }
 
-// leadsTo tells whether one of the paths of a library is a directory of the artifact.
+// leadsTo reports whether one of the paths of a library is a folder of the artifact.
 func leadsTo(l *dynlink.Library, paths, dir string) bool {
 	for _, p := range strings.Split(paths, ":") {
 		rest, ok := strings.CutPrefix(strings.Replace(p, "${ORIGIN}", "$ORIGIN", 1), "$ORIGIN")

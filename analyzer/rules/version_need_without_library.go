@@ -11,17 +11,21 @@ import (
 
 var versionNeedWithoutLibrary = &analyzer.Rule{
 	ID:       "version-need-without-library",
-	Title:    "versions that are needed of a library that is not loaded",
+	Title:    "A version of a library is needed, but the library is not loaded",
 	Severity: analyzer.Error,
-	Doc: `An object says which versions it needs of a library (DT_VERNEED), and neither lists the library in DT_NEEDED nor loads anything that does. glibc's loader looks the library up among those that are loaded,
-and stops the whole process when it is not there: "Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion ` + "`needed != NULL'" + ` failed!".
+	Doc: `An object needs versions of a library (DT_VERNEED), but neither lists the library in
+DT_NEEDED nor loads anything that does. glibc's loader stops the whole process: "Inconsistency
+detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion ` + "`needed != NULL'" + `
+failed!".
 
-Linkers do not write such files. An editor took the DT_NEEDED entry away (patchelf --remove-needed) and left the version table. Put the entry back, or link without the library.
+Linkers do not write such files. A tool removed the DT_NEEDED entry (patchelf --remove-needed) and
+kept the version table.
 
-Where the library is loaded all the same, by the process (Python has libc, libm, libdl) or by another library of the load, nothing is wrong and there is no finding. An import of the library that nothing else
-defines is told as undefined-symbol.
+Fix: add the DT_NEEDED entry again, or link without the library.
 
-Not seen on musl, which knows no versions.`,
+Not reported where the library is loaded by the process (Python has libc, libm, libdl) or by
+another library of the load, and on musl, which has no symbol versions. An import of that library
+that nothing else defines is reported as undefined-symbol.`,
 	References: []string{
 		"glibc: elf/dl-version.c, _dl_check_map_versions",
 		"LSB Core 5.0, chapter 10.7",
@@ -35,15 +39,17 @@ func checkVersionNeed(p *analyzer.Pass) {
 	}
 	for _, v := range p.Views {
 		if len(v.Loading.Missing) > 0 {
-			continue // told already, and the load fails before
+			continue // reported by other rules, and the load fails before
 		}
 		for _, need := range v.VersionNeeds {
 			named := func(l *dynlink.Library) bool { return slices.Contains(l.Names(), need.Library) }
-			told := func(b dynlink.Binding) bool { return b.Outcome == dynlink.NoSymbol && b.Import.Library == need.Library }
+			reported := func(b dynlink.Binding) bool {
+				return b.Outcome == dynlink.NoSymbol && b.Import.Library == need.Library
+			}
 			listed := slices.Contains(v.Needed, need.Library) ||
 				slices.Contains(v.Library.Needed, need.Library)
 			if need.Library == "" || listed || slices.ContainsFunc(scopeOf(p, v), named) ||
-				slices.ContainsFunc(slices.Collect(v.Bindings().Failed()), told) {
+				slices.ContainsFunc(slices.Collect(v.Bindings().Failed()), reported) {
 				continue
 			}
 			f := analyzer.Finding{
@@ -55,21 +61,22 @@ func checkVersionNeed(p *analyzer.Pass) {
 				f.Version = need.Versions[0].Name
 			}
 			f.Message = fmt.Sprintf(
-				"%s needs version %s of %s, which is not in DT_NEEDED and which nothing that it loads brings: the loader stops the process",
+				"%s needs version %s of %s, which is not in DT_NEEDED and not loaded. "+
+					"The loader stops the process",
 				v.Path,
 				f.Version,
 				need.Library,
 			)
 			if v.Alternative || v.Host != analyzer.HostPython {
 				f.Severity = analyzer.Warning
-				f.Message += ", unless the program has loaded it before"
+				f.Message += ", unless the program has already loaded it"
 			}
 			p.Report(
 				f,
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
-						Title:   "Put the DT_NEEDED entry back",
+						Title:   "Add the DT_NEEDED entry again",
 						Command: "patchelf --add-needed " + need.Library + " " + quoted(v.Path),
 					},
 					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
@@ -79,7 +86,8 @@ func checkVersionNeed(p *analyzer.Pass) {
 	}
 }
 
-// scopeOf is what is loaded with an object: its own load, and that of each object of the artifact that brings it in.
+// scopeOf returns all libraries that are loaded with an object: by itself, and by each object of
+// the artifact that loads it.
 func scopeOf(p *analyzer.Pass, v *analyzer.View) []*dynlink.Library {
 	out := v.Loading.Scope()
 	for _, u := range p.Views {

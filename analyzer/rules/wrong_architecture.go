@@ -8,11 +8,15 @@ import (
 
 var wrongArchitecture = &analyzer.Rule{
 	ID:       "wrong-architecture",
-	Title:    "an object for another machine than the wheel's tag",
+	Title:    "An object is built for another architecture than the wheel's tag",
 	Severity: analyzer.Warning,
-	Doc: `A wheel whose tag names one architecture holds an object for another. The loader answers "cannot open shared object file" or "wrong ELF class".
+	Doc: `A wheel whose tag names one architecture contains an object for another. The loader fails
+with "cannot open shared object file" or "wrong ELF class".
 
-It is an error for a module that Python imports, and a warning otherwise: some packages carry objects for several machines and pick one at run time.`,
+Fix: build the object for the architecture of the tag, or remove it from the wheel.
+
+Severity: an error for a module that Python imports, and a warning otherwise: some packages
+contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,
 }
@@ -30,7 +34,7 @@ func checkArchitecture(p *analyzer.Pass) {
 			Object: o.Path,
 			Chain:  []string{o.Path},
 			Message: fmt.Sprintf(
-				"%s is built for %s, and the wheel's tag names %s",
+				"%s is built for %s, but the wheel's tag is for %s",
 				o.Path,
 				o.Arch(),
 				p.Platform.Arch,
