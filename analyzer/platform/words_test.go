@@ -4,17 +4,17 @@ import "testing"
 
 func TestDescribe(t *testing.T) {
 	for version, want := range map[string]string{
-		"GLIBC_2.29":          "GLIBC_2.29 came with glibc 2.29 (2019)",
-		"GLIBC_2.2.5":         "GLIBC_2.2.5 came with glibc 2.2.5 (2002)",
-		"GLIBCXX_3.4.21":      "GLIBCXX_3.4.21 came with GCC 5.1",
-		"CXXABI_1.3.8":        "CXXABI_1.3.8 came with GCC 4.9",
-		"GCC_7.0.0":           "GCC_7.0.0 came with libgcc of GCC 7",
-		"GCC_4.8.0":           "GCC_4.8.0 came with libgcc of GCC 4.8",
-		"ZLIB_1.2.9":          "ZLIB_1.2.9 came with zlib 1.2.9",
-		"OPENSSL_1_1_0":       "OPENSSL_1_1_0 came with OpenSSL 1.1.0",
+		"GLIBC_2.29":          "GLIBC_2.29 was added in glibc 2.29 (2019)",
+		"GLIBC_2.2.5":         "GLIBC_2.2.5 was added in glibc 2.2.5 (2002)",
+		"GLIBCXX_3.4.21":      "GLIBCXX_3.4.21 was added in GCC 5.1",
+		"CXXABI_1.3.8":        "CXXABI_1.3.8 was added in GCC 4.9",
+		"GCC_7.0.0":           "GCC_7.0.0 was added in libgcc of GCC 7",
+		"GCC_4.8.0":           "GCC_4.8.0 was added in libgcc of GCC 4.8",
+		"ZLIB_1.2.9":          "ZLIB_1.2.9 was added in zlib 1.2.9",
+		"OPENSSL_1_1_0":       "OPENSSL_1_1_0 was added in OpenSSL 1.1.0",
 		"GLIBC_9.99":          "",
 		"FOO_1":               "",
-		"GLIBCXX_LDBL_3.4.10": "GLIBCXX_LDBL_3.4.10 came with GCC 4.3.0",
+		"GLIBCXX_LDBL_3.4.10": "GLIBCXX_LDBL_3.4.10 was added in GCC 4.3.0",
 		"":                    "",
 	} {
 		if got := Describe(version); got != want {

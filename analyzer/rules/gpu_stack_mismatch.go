@@ -200,7 +200,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 			Fix: fix.Fix{
 				Kind: fix.KindRebuild,
 				Title: fmt.Sprintf(
-					"Build against the %s build of torch (%s==%s), which has %s",
+					"Rebuild against the %s build of torch (%s==%s), which has %s",
 					has.name,
 					torch.Name,
 					torch.Version,

@@ -101,7 +101,7 @@ func TestDemo(t *testing.T) {
 	for _, want := range []string{
 		"check compat: failure: warp.so needs pow@GLIBC_2.29", "manylinux_2_31",
 		"__nvJitLinkGetErrorLogSize_12_9", "nvidia-nvjitlink-cu12>=12.9",
-		"libc10_cuda.so", "Rebuild against the ROCm torch",
+		"libc10_cuda.so", "Rebuild against the ROCm build of torch",
 		"-Wl,--no-as-needed -ldl", "dlvsym",
 		"check compat: success",
 	} {
