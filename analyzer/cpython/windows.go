@@ -3,6 +3,7 @@ package cpython
 import (
 	_ "embed"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -24,6 +25,9 @@ func OnWindows(release, symbol string) (exports, known bool) {
 	}
 	if !Known(release) {
 		return false, false
+	}
+	if strings.HasPrefix(symbol, "_") && there == nil && Releases(symbol) == nil {
+		return false, false // a private one, which a later patch release may have
 	}
 	linux := slices.Contains(Releases(symbol), release)
 	for _, r := range windows[everywhere] {

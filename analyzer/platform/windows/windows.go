@@ -139,6 +139,20 @@ func Lookup(name, machine string) Library {
 	return l
 }
 
+// knownDLLs are those that the loader takes from System32 whatever else it finds: the registry's
+// list KnownDLLs of Windows 10, and what these import.
+var knownDLLs = []string{
+	"advapi32.dll", "bcryptprimitives.dll", "cfgmgr32.dll", "clbcatq.dll", "combase.dll",
+	"comdlg32.dll", "coml2.dll", "crypt32.dll", "difxapi.dll", "gdi32.dll", "gdiplus.dll",
+	"imagehlp.dll", "imm32.dll", "kernel32.dll", "kernelbase.dll", "msctf.dll", "msvcrt.dll",
+	"normaliz.dll", "nsi.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll", "psapi.dll", "rpcrt4.dll",
+	"sechost.dll", "setupapi.dll", "shcore.dll", "shell32.dll", "shlwapi.dll", "ucrtbase.dll",
+	"user32.dll", "wintrust.dll", "wldap32.dll", "ws2_32.dll",
+}
+
+// KnownDLL reports whether Windows loads its own copy of the DLL, never one of the artifact.
+func (l Library) KnownDLL() bool { return slices.Contains(knownDLLs, l.Name) }
+
 // Exports reports whether a DLL of Windows has an export on a machine, and the first release of
 // Windows that has it ("6.2" is Windows 8, "10.0.22000" the first Windows 11; "" is Windows Vista
 // and before, or unknown). Symbols by ordinal and decorated C++ names are Unknown.

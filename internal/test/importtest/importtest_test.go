@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"analyzer/wheelpolicy":    knowledge,
 	"analyzer/dynlink":        knowledge,
 	"analyzer/dyld":           append([]string{"analyzer/dynlink"}, knowledge...),
-	"analyzer/winload":        append([]string{"analyzer/dynlink"}, knowledge...),
+	"analyzer/winload":        append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/staticlink":     knowledge,
 	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu"},
 
@@ -134,7 +134,7 @@ var layers = map[string][]string{
 var planned = []string{
 	"analyzer/abi", "analyzer/btf", "analyzer/cause", "analyzer/dwarf", "analyzer/dyld",
 	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
-	"analyzer/winload", "internal/command", "internal/reconcile",
+	"internal/command", "internal/reconcile",
 	"internal/subject",
 }
 

@@ -1,0 +1,172 @@
+package winload
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+)
+
+// File is one PE file of an artifact at the place where it is installed.
+type File struct {
+	Path   string // from site-packages, with slashes; "../../Library/bin/x.dll" is possible
+	Object *peobj.Object
+
+	exports map[string]*peobj.Export // by name, and by ordinal as "#9"
+}
+
+// Name is the name that an import finds it by, in lower case.
+func (f *File) Name() string { return strings.ToLower(path.Base(f.Path)) }
+
+// export finds one export.
+func (f *File) export(s peobj.Symbol) *peobj.Export {
+	if f.exports == nil {
+		f.exports = make(map[string]*peobj.Export, len(f.Object.Exports))
+		for i := range f.Object.Exports {
+			e := &f.Object.Exports[i]
+			if e.Name != "" {
+				f.exports[e.Name] = e
+			}
+			f.exports[peobj.Symbol{Ordinal: uint16(e.Ordinal)}.String()] = e
+		}
+	}
+	return f.exports[s.String()]
+}
+
+// Python is the interpreter that imports the modules of an artifact.
+type Python struct {
+	windows.Interpreter
+	AnyRelease bool // the artifact is for every release: no python3XX.dll is wrong or missing
+}
+
+// searchesPath reports whether the DLLs of a module are looked for in PATH.
+func (p Python) searchesPath() bool { return p.Minor < 8 && !p.AnyRelease }
+
+// Environment is everything that a load can find. It is not safe for concurrent use.
+type Environment struct {
+	Python  Python
+	Machine string   // of peobj: "amd64"
+	Folders []string // searched for every load, from site-packages: Library/bin of a conda environment
+
+	files   []*File
+	startup *Startup
+	byName  map[string][]*File // in the order of files
+}
+
+// New makes an environment of the files of an artifact. startup is what its Python sources do; nil:
+// nothing.
+func New(python Python, machine string, files []*File, startup *Startup) *Environment {
+	e := &Environment{
+		Python:  python,
+		Machine: machine,
+		files:   files,
+		startup: startup,
+		byName:  map[string][]*File{},
+	}
+	if startup == nil {
+		e.startup = &Startup{}
+	}
+	for _, f := range files {
+		e.byName[f.Name()] = append(e.byName[f.Name()], f)
+	}
+	return e
+}
+
+// How says how a DLL was found.
+type How string
+
+// Values of How.
+const (
+	ByRoot      How = "root"              // the file that is loaded
+	ByModule    How = "folder of module"  // of the module that is imported, or of the DLL that ctypes loads
+	ByDirectory How = "add_dll_directory" // a folder that the artifact adds
+	ByPreload   How = "loaded before"     // by ctypes, as the artifact's Python source says
+	ByPath      How = "PATH"
+	ByPython    How = "Python"  // the folder of python.exe
+	ByWindows   How = "Windows" // System32, and the names that are mapped there
+	ByFolder    How = "environment"
+)
+
+// find looks for a DLL. file is nil for what Windows and Python have.
+func (e *Environment) find(name string, root *File) (file *File, how How, ok bool) {
+	name = fileName(name)
+	lib := windows.Lookup(name, e.Machine)
+	if lib.Kind == windows.APISet {
+		return nil, ByWindows, lib.Presence == windows.Present
+	}
+	if e.Python.Installs(name, e.Machine) == windows.Present {
+		return nil, ByPython, true
+	}
+	if lib.KnownDLL() {
+		return nil, ByWindows, true
+	}
+	scope := e.startup.of(root.Path)
+	for _, d := range scope.preloaded {
+		if f := e.in(name, d); f != nil {
+			return f, ByPreload, true
+		}
+	}
+	if f := e.in(name, path.Dir(root.Path)); f != nil {
+		return f, ByModule, true
+	}
+	for _, d := range scope.directories {
+		if f := e.in(name, d); f != nil {
+			return f, ByDirectory, true
+		}
+	}
+	if lib.Presence == windows.Present {
+		return nil, ByWindows, true
+	}
+	if e.Python.searchesPath() {
+		for _, d := range scope.path {
+			if f := e.in(name, d); f != nil {
+				return f, ByPath, true
+			}
+		}
+	}
+	for _, d := range e.Folders {
+		if f := e.in(name, d); f != nil {
+			return f, ByFolder, true
+		}
+	}
+	for _, f := range e.byName[name] {
+		if scope.mentions(path.Dir(f.Path)) {
+			return f, ByDirectory, true
+		}
+	}
+	return nil, "", false
+}
+
+// in finds a file of a folder, one for the machine first.
+func (e *Environment) in(name, folder string) *File {
+	var other *File
+	for _, f := range e.byName[name] {
+		if !strings.EqualFold(path.Dir(f.Path), folder) {
+			continue
+		}
+		if f.Object.RunsOn(e.Machine) {
+			return f
+		}
+		other = f
+	}
+	return other
+}
+
+// elsewhere are the files of a name for the machine, wherever they are.
+func (e *Environment) elsewhere(name string) []*File {
+	return slices.DeleteFunc(slices.Clone(e.byName[fileName(name)]), func(f *File) bool {
+		return !f.Object.RunsOn(e.Machine)
+	})
+}
+
+// fileName is the name of an import as the loader looks for it: in lower case, with .dll where it
+// has no ending.
+func fileName(name string) string {
+	name = strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
+	if !strings.Contains(name, ".") {
+		name += ".dll"
+	}
+	return name
+}

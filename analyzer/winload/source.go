@@ -1,0 +1,176 @@
+package winload
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Places of an installation, as roots of the paths that expressions are worked out to.
+const (
+	prefixFolder = "/prefix"
+	siteFolder   = prefixFolder + "/Lib/site-packages"
+)
+
+// source is one Python source while it is read.
+type source struct {
+	file   string // absolute, below siteFolder
+	tokens []token
+	values map[string][]string // what is assigned to a name anywhere in the source
+	out    *effects
+	text   string
+	work   int // steps left
+}
+
+// readSource works out what one source does. Control flow is ignored: every assignment and call
+// counts. Tests are not imported with the package.
+func readSource(out *effects, file, text string) {
+	const steps = 200_000
+	s := &source{
+		file: siteFolder + "/" + file, tokens: tokens(text), values: map[string][]string{}, out: out,
+		text: text, work: steps,
+	}
+	if strings.Contains(file, "/tests/") || strings.Contains(file, "/test/") {
+		return
+	}
+	for range 2 { // a function may be above the assignment that it depends on
+		s.assignments()
+	}
+	s.calls()
+}
+
+// assignments works out what names are given: "x = …", "x := …" and "for x in …".
+func (s *source) assignments() {
+	for i := 0; i+2 < len(s.tokens); i++ {
+		t := s.tokens[i]
+		if t.kind != 'n' || i > 0 && s.tokens[i-1].text == "." {
+			continue
+		}
+		next := s.tokens[i+1]
+		if next.kind == 'o' && (next.text == "=" || next.text == ":=") ||
+			next.kind == 'n' && next.text == "in" && i > 0 && s.tokens[i-1].text == "for" {
+			v, _ := s.expression(i + 2)
+			s.assign(t.text, v)
+		}
+	}
+}
+
+func (s *source) assign(name string, values []string) {
+	const most = 32
+	for _, v := range values {
+		if have := s.values[name]; len(have) < most && !slices.Contains(have, v) {
+			s.values[name] = append(have, v)
+		}
+	}
+}
+
+// loaders are the functions that load a DLL by its path.
+var loaders = []string{
+	"WinDLL", "CDLL", "PyDLL", "OleDLL", "LoadLibrary", "LoadLibraryA", "LoadLibraryW", "LoadLibraryEx",
+	"LoadLibraryExA", "LoadLibraryExW", "load_library",
+}
+
+// calls looks for what the source does with folders.
+func (s *source) calls() {
+	for i, t := range s.tokens {
+		if t.kind != 'n' || i+1 >= len(s.tokens) {
+			continue
+		}
+		switch {
+		case t.text == "add_dll_directory" && s.tokens[i+1].text == "(":
+			s.directory(i + 2)
+		case t.text == "environ" && s.assignsPath(i+1):
+			s.search(i + 1)
+		case slices.Contains(loaders, t.text) && s.tokens[i+1].text == "(":
+			s.preload(i + 2)
+		}
+	}
+}
+
+// directory takes in the argument of add_dll_directory.
+func (s *source) directory(at int) {
+	v, _ := s.expression(at)
+	known := false
+	for _, p := range v {
+		if f, ok := s.fromSite(p); ok {
+			s.out.directories, known = append(s.out.directories, f), true
+		}
+	}
+	if !known {
+		s.out.unknown = append(s.out.unknown, s.text)
+	}
+}
+
+// preload takes in the path of a DLL that is loaded. Where it can't be worked out, the folders that
+// the source names count: it most likely loads what it finds in one of them.
+func (s *source) preload(at int) {
+	v, end := s.expression(at)
+	if end < len(s.tokens) && len(v) == 0 && s.tokens[at].text == "c_wchar_p" {
+		v, _ = s.expression(at + 2)
+	}
+	known := false
+	for _, p := range v {
+		if strings.Contains(p, "/") {
+			if f, ok := s.fromSite(path.Dir(p)); ok {
+				s.out.preloaded, known = append(s.out.preloaded, f), true
+			}
+		}
+	}
+	if known || len(v) > 0 {
+		return
+	}
+	for _, values := range s.values {
+		for _, p := range values {
+			f, ok := s.fromSite(p)
+			if !ok {
+				continue
+			}
+			if strings.ContainsAny(path.Base(p), "*.") && path.Ext(p) != ".libs" {
+				f = path.Dir(f)
+			}
+			s.out.preloaded = append(s.out.preloaded, f)
+		}
+	}
+	slices.Sort(s.out.preloaded)
+	s.out.preloaded = slices.Compact(s.out.preloaded)
+}
+
+// assignsPath reports whether `environ` is followed by an assignment to PATH.
+func (s *source) assignsPath(i int) bool {
+	t := s.tokens[i:]
+	return len(t) > 4 && t[0].text == "[" && strings.EqualFold(t[1].text, "PATH") &&
+		t[2].text == "]" &&
+		(t[3].text == "=" || t[3].text == "+=")
+}
+
+// search takes in the folders in the rest of the line.
+func (s *source) search(at int) {
+	for at += 4; at < len(s.tokens) && s.tokens[at].kind != 'l'; {
+		v, end := s.operand(at)
+		for _, p := range v {
+			if f, ok := s.fromSite(p); ok {
+				s.out.path = append(s.out.path, f)
+			}
+		}
+		at = max(end, at+1)
+	}
+}
+
+// fromSite turns an absolute folder into one from site-packages; ok is false for one outside of the
+// installation.
+func (s *source) fromSite(p string) (string, bool) {
+	p = path.Clean(p)
+	if p == siteFolder {
+		return ".", true
+	}
+	if rest, ok := strings.CutPrefix(p, siteFolder+"/"); ok {
+		return rest, true
+	}
+	if p == prefixFolder {
+		return "../..", true
+	}
+	if rest, ok := strings.CutPrefix(p, prefixFolder+"/"); ok {
+		return "../../" + rest, true
+	}
+	return "", false
+}

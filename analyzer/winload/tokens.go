@@ -1,0 +1,115 @@
+package winload
+
+import "strings"
+
+// token is a word of Python source: a name, a string, a number or an operator.
+type token struct {
+	kind byte   // 'n' name, 's' string, '0' number, 'o' operator, 'l' the end of a line
+	text string // of a string its contents
+	any  bool   // of a string: it has parts that are computed (an f-string)
+}
+
+// maxTokens bounds the work on one source; the longest of a real package that matters has some
+// 20,000.
+const maxTokens = 400_000
+
+// tokens splits Python source. Damaged source gives some tokens, and never an error.
+func tokens(src string) []token {
+	var out []token
+	depth := 0
+	for i := 0; i < len(src) && len(out) < maxTokens; {
+		c := src[i]
+		switch {
+		case c == '\n':
+			if depth == 0 {
+				out = append(out, token{kind: 'l'})
+			}
+			i++
+		case c == '\\' && i+1 < len(src) && (src[i+1] == '\n' || src[i+1] == '\r'):
+			i += 2
+		case c == ' ' || c == '\t' || c == '\r' || c == '\f':
+			i++
+		case c == '#':
+			for i < len(src) && src[i] != '\n' {
+				i++
+			}
+		case isName(c):
+			j := i
+			for j < len(src) && isName(src[j]) {
+				j++
+			}
+			if j < len(src) && (src[j] == '"' || src[j] == '\'') && j-i <= 2 && prefix(src[i:j]) {
+				t, next := str(src, j, strings.ToLower(src[i:j]))
+				out, i = append(out, t), next
+				continue
+			}
+			kind := byte('n')
+			if c >= '0' && c <= '9' {
+				kind = '0'
+			}
+			out, i = append(out, token{kind: kind, text: src[i:j]}), j
+		case c == '"' || c == '\'':
+			t, next := str(src, i, "")
+			out, i = append(out, t), next
+		default:
+			switch c {
+			case '(', '[', '{':
+				depth++
+			case ')', ']', '}':
+				depth = max(depth-1, 0)
+			}
+			n := 1
+			for _, op := range []string{":=", "+=", "==", "!=", "<=", ">=", "->", "//", "**"} {
+				if strings.HasPrefix(src[i:], op) {
+					n = 2
+				}
+			}
+			out, i = append(out, token{kind: 'o', text: src[i : i+n]}), i+n
+		}
+	}
+	return append(out, token{kind: 'l'})
+}
+
+func isName(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c >= 0x80
+}
+
+// prefix reports whether a word is one that a string begins with.
+func prefix(s string) bool {
+	return strings.Trim(strings.ToLower(s), "rbfu") == ""
+}
+
+// str reads the string that begins at src[i], a quote, with a prefix in lower case.
+func str(src string, i int, prefix string) (token, int) {
+	quote := src[i : i+1]
+	if strings.HasPrefix(src[i:], strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
+	}
+	i += len(quote)
+	t := token{kind: 's', any: strings.Contains(prefix, "f")}
+	var b strings.Builder
+	for i < len(src) {
+		if strings.HasPrefix(src[i:], quote) {
+			i += len(quote)
+			break
+		}
+		if src[i] == '\n' && len(quote) == 1 {
+			break
+		}
+		if src[i] == '\\' && i+1 < len(src) {
+			if !strings.Contains(prefix, "r") &&
+				(src[i+1] == '\\' || src[i+1] == '\'' || src[i+1] == '"') {
+				i++
+			} else if len(quote) == 1 && src[i+1] == quote[0] {
+				b.WriteByte(src[i])
+				i++
+			}
+		}
+		b.WriteByte(src[i])
+		i++
+	}
+	t.text = b.String()
+	t.any = t.any && strings.Contains(t.text, "{")
+	return t, i
+}

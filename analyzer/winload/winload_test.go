@@ -1,0 +1,181 @@
+package winload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+)
+
+// environment makes one of the files of an archive: PE files in the text form, and Python sources.
+func environment(t *testing.T, python Python, archive string) *Environment {
+	t.Helper()
+	var files []*File
+	startup := &Startup{}
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		if strings.HasSuffix(f.Name, ".py") || strings.HasSuffix(f.Name, ".pth") {
+			startup.Add(f.Name, f.Data)
+			continue
+		}
+		o, err := peobj.Parse(string(f.Data))
+		if err != nil {
+			t.Fatalf("%s: %v", f.Name, err)
+		}
+		files = append(files, &File{Path: f.Name, Object: o})
+	}
+	return New(python, peobj.Amd64, files, startup)
+}
+
+// text is a load as one line for each thing that was found or is missing.
+func text(l *Load) string {
+	var out []string
+	for _, f := range l.Found[1:] {
+		at := "-"
+		if f.File != nil {
+			at = f.File.Path
+		}
+		out = append(out, fmt.Sprintf("%s %s by %s", strings.ToLower(f.Name), at, f.How))
+	}
+	for _, m := range l.Missing {
+		line := "missing " + m.Name
+		if m.Delay {
+			line += " delay"
+		}
+		for _, f := range m.Elsewhere {
+			line += " " + f.Path
+		}
+		out = append(out, line)
+	}
+	for _, u := range l.Unresolved {
+		out = append(
+			out,
+			strings.Join(
+				append([]string{"no", u.Symbol.String(), "in", u.Library}, u.Through...),
+				" ",
+			),
+		)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestLoad(t *testing.T) {
+	const extension = "-- pkg/ext.pyd --\npe amd64\nimport libh.dll helper #2\n"
+	const library = "pe amd64\nexport helper 1\nexport - 2\n"
+	for _, c := range []struct{ name, archive, want string }{
+		{"the folder of the module", extension + "-- pkg/LibH.dll --\n" + library, "libh.dll pkg/LibH.dll by folder of module"},
+		{"nowhere", extension, "missing libh.dll"},
+		{"another folder", extension + "-- pkg/bin/libh.dll --\n" + library, "missing libh.dll pkg/bin/libh.dll"},
+		{"another machine", extension + "-- pkg/bin/libh.dll --\npe x86\n", "missing libh.dll"},
+		{"an added folder", extension + "-- pkg/bin/libh.dll --\n" + library +
+			"-- pkg/__init__.py --\nimport os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n",
+			"libh.dll pkg/bin/libh.dll by add_dll_directory"},
+		{"a folder that another package adds", extension + "-- pkg/bin/libh.dll --\n" + library +
+			"-- other/__init__.py --\nimport os\nos.add_dll_directory(os.path.abspath('../pkg/bin'))\n",
+			"missing libh.dll pkg/bin/libh.dll"},
+		{"PATH, which counts for nothing", extension + "-- pkg/bin/libh.dll --\n" + library +
+			"-- pkg/__init__.py --\nimport os\nos.environ['PATH'] += ';' + os.path.join(os.path.dirname(__file__), 'bin')\n",
+			"missing libh.dll pkg/bin/libh.dll"},
+		{"loaded by ctypes", extension + "-- pkg/bin/libh.dll --\n" + library +
+			"-- pkg/__init__.py --\nfrom pathlib import Path\nimport ctypes\n" +
+			"ctypes.WinDLL(str(Path(__file__).parent / 'bin' / 'libh.dll'))\n",
+			"libh.dll pkg/bin/libh.dll by loaded before"},
+		{"a .pth file", extension + "-- lib/x/libh.dll --\n" + library +
+			"-- boot.pth --\nimport start\n-- lib/start.py --\nfor f in look_for('lib/x'):\n  os.add_dll_directory(f)\n",
+			"libh.dll lib/x/libh.dll by add_dll_directory"},
+		{"no such export", extension + "-- pkg/libh.dll --\npe amd64\nexport other 1\n",
+			"libh.dll pkg/libh.dll by folder of module\nno helper in libh.dll\nno #2 in libh.dll"},
+		{"forwarders", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport - 2 libb.gone\n" +
+			"-- pkg/libb.dll --\npe amd64\nexport helper\n",
+			"libh.dll pkg/libh.dll by folder of module\nlibb.dll pkg/libb.dll by folder of module\nno #2 in libh.dll libb.gone"},
+		{"a forwarder to nowhere", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport - 2\n",
+			"libh.dll pkg/libh.dll by folder of module\nmissing libb.dll"},
+		{"forwarders in a circle", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libh.helper\nexport - 2\n",
+			"libh.dll pkg/libh.dll by folder of module\nno helper in libh.dll" + strings.Repeat(" libh.helper", maxForwarders)},
+		{"Windows and Python", "-- pkg/ext.pyd --\npe amd64\nimport KERNEL32.dll Sleep NoSuchFunctionW\n" +
+			"import python312.dll PyModule_Create2 PyUnicode_AsUnicode\nimport VCRUNTIME140.dll memcpy\n" +
+			"import api-ms-win-core-nosuch-l9-9-9.dll f\ndelay concrt140.dll g\n",
+			"kernel32.dll - by Windows\npython312.dll - by Python\nvcruntime140.dll - by Python\n" +
+				"missing api-ms-win-core-nosuch-l9-9-9.dll\nmissing concrt140.dll delay\n" +
+				"no NoSuchFunctionW in KERNEL32.dll\nno PyUnicode_AsUnicode in python312.dll"},
+		{"the folder of the module, also for a DLL elsewhere",
+			"-- pkg/ext.pyd --\npe amd64\nimport liba.dll a\n-- pkg/bin/liba.dll --\npe amd64\nexport a\nimport libh.dll h\n" +
+				"-- pkg/bin/libh.dll --\npe amd64\nexport h\n-- pkg/__init__.py --\nctypes.CDLL(os.path.join(here, 'liba.dll'))\n" +
+				"here = os.path.dirname(__file__) + '/bin'\n",
+			"liba.dll pkg/bin/liba.dll by loaded before\nlibh.dll pkg/bin/libh.dll by loaded before"},
+	} {
+		env := environment(t, Python{Interpreter: windows.Interpreter{Minor: 12}}, c.archive)
+		if got := text(env.Load(env.files[0])); got != c.want {
+			t.Errorf("%s:\n%s\nnot\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPath holds that Python 3.7 looks in PATH.
+func TestPath(t *testing.T) {
+	env := environment(
+		t,
+		Python{Interpreter: windows.Interpreter{Minor: 7}},
+		"-- pkg/ext.pyd --\npe amd64\nimport libh.dll helper\n-- pkg/bin/libh.dll --\npe amd64\nexport helper\n"+
+			"-- pkg/__init__.py --\nextra = os.path.join(os.path.dirname(__file__), 'bin')\nos.environ['PATH'] += os.pathsep + extra\n",
+	)
+	if got := text(env.Load(env.files[0])); got != "libh.dll pkg/bin/libh.dll by PATH" {
+		t.Error(got)
+	}
+}
+
+func TestExpressions(t *testing.T) {
+	for expression, want := range map[string]string{
+		`os.path.dirname(__file__)`: "pkg",
+		`os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))`: "pkg.libs",
+		`os.path.join(sys.prefix, "Library", "bin")`:                                      "../../Library/bin",
+		`Path(__file__).resolve().parents[1] / "x.libs"`:                                  "x.libs",
+		`str(pathlib.Path(__file__).parent.joinpath('a', "b"))`:                           "pkg/a/b",
+		`f"{base}/lib"`:  "pkg/lib",
+		`base + "\\lib"`: "pkg/lib",
+		`os.path.dirname(os.path.dirname(__file__))`: ".",
+		`[base + '/one', base + "/two"]`:             "pkg/one pkg/two",
+		`os.environ["SOMEWHERE"]`:                    "unknown",
+		`find_it()`:                                  "unknown",
+		`"C:/tools/bin"`:                             "unknown",
+	} {
+		var out effects
+		readSource(
+			&out,
+			"pkg/__init__.py",
+			"base = os.path.dirname(__file__)\nos.add_dll_directory("+expression+")\n",
+		)
+		got := strings.Join(out.directories, " ")
+		if len(out.unknown) > 0 {
+			got = "unknown"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", expression, got, want)
+		}
+	}
+}
+
+// FuzzReadSource: no source makes the reader panic or run on, and what it finds is inside of the
+// installation.
+func FuzzReadSource(f *testing.F) {
+	f.Add(
+		"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), f'{x}', \"a\" 'b'))\n",
+	)
+	f.Add(
+		"os.environ['PATH'] = a + os.pathsep + os.environ['PATH']\nfor x in glob(p / '*.dll'):\n\tWinDLL(x)\n",
+	)
+	f.Add(strings.Repeat("((((x:=", 100) + strings.Repeat(")", 300))
+	f.Fuzz(func(t *testing.T, src string) {
+		var out effects
+		readSource(&out, "pkg/__init__.py", src)
+		for _, d := range slices.Concat(out.directories, out.preloaded, out.path) {
+			if strings.HasPrefix(d, "/") || strings.HasPrefix(d, "../../..") {
+				t.Errorf("%q gives %q", src, d)
+			}
+		}
+	})
+}
