@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -81,6 +82,12 @@ func (c *check) conclude(r *Report) {
 		)
 	})
 	r.Conclude()
+	cause.Of(r, cause.Options{RuleTitle: func(id string) string {
+		if i := slices.IndexFunc(c.rules, func(x *Rule) bool { return x.ID == id }); i >= 0 {
+			return c.rules[i].Title
+		}
+		return ""
+	}})
 }
 
 func (c *check) accepted(f *Finding) *Accept {

@@ -25,6 +25,9 @@ type Report struct {
 	Schema    string     `json:"schema"`
 	Tool      Tool       `json:"tool"`
 	Verdict   Verdict    `json:"verdict"`
+	Outcome   Outcome    `json:"outcome,omitempty"` // "" until the severity that fails is known
+	Causes    []Cause    `json:"causes"`            // errors first
+	Plan      Plan       `json:"plan"`
 	Targets   []Target   `json:"targets"`
 	Artifacts []Artifact `json:"artifacts"`
 	Findings  []Finding  `json:"findings"` // worst first, then by artifact, object, symbol
@@ -154,6 +157,8 @@ func (r *Report) Fails(on Severity) bool {
 func (r *Report) full() {
 	r.Targets, r.Artifacts = orEmpty(r.Targets), orEmpty(r.Artifacts)
 	r.Findings, r.Unread, r.Skipped = orEmpty(r.Findings), orEmpty(r.Unread), orEmpty(r.Skipped)
+	r.Causes = orEmpty(r.Causes)
+	r.Plan.Fixes, r.Plan.Leaves = orEmpty(r.Plan.Fixes), orEmpty(r.Plan.Leaves)
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Chain, f.Fixes = orEmpty(f.Chain), orEmpty(f.Fixes)

@@ -1,0 +1,221 @@
+// Package cause groups the findings of a report by their origin. A cause is what one person did or
+// has to change: a wheel tagged older than the system it was built on, a dependency of the wrong
+// version, a library that is neither bundled nor declared. It is not a symbol or an object: 10,000
+// findings of three origins are three causes.
+//
+//	cause.Of(report, cause.Options{})
+//
+// sets Report.Causes and a first Report.Plan. The package computes: it resolves nothing, tries no fix
+// and never looks at a finding's message, so the wording of a rule does not change the grouping.
+// Every error and warning gets exactly one cause; the cost is linear in the number of findings.
+package cause
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// Options are what a report does not contain.
+type Options struct {
+	// RuleTitle returns the title of a rule, for causes that are about a rule and nothing more
+	// specific; nil, and "": the rule's ID.
+	RuleTitle func(rule string) string
+}
+
+// group is a cause while its findings are collected.
+type group struct {
+	origin
+	artifact *artifact
+	findings []int
+	all      []*result.Finding // the same findings
+}
+
+// Of sets the causes of a report and its plan from its findings.
+func Of(r *result.Report, o Options) {
+	groups := collect(r)
+	r.Causes = make([]result.Cause, 0, len(groups))
+	for _, g := range groups {
+		r.Causes = append(r.Causes, g.cause(r, o))
+	}
+	slices.SortStableFunc(r.Causes, func(a, b result.Cause) int {
+		return cmp.Or(
+			b.Severity.Rank()-a.Severity.Rank(),
+			boolRank(b.New)-boolRank(a.New),
+			errors(r, b)-errors(r, a),
+			b.Objects-a.Objects,
+			len(b.Findings)-len(a.Findings),
+			strings.Compare(a.ID, b.ID),
+		)
+	})
+	unique(r.Causes)
+	r.Plan = plan(r.Causes)
+}
+
+// collect sorts the findings into groups, in the order of the report.
+func collect(r *result.Report) []*group {
+	s := newSorter(r)
+	byOrigin := map[origin]*group{}
+	var groups []*group
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Severity.Rank() < result.Warning.Rank() {
+			continue
+		}
+		at := s.origin(f)
+		g := byOrigin[at]
+		if g == nil {
+			g = &group{origin: at, artifact: s.artifact(f.Artifact)}
+			byOrigin[at] = g
+			groups = append(groups, g)
+		}
+		g.findings = append(g.findings, i)
+		g.all = append(g.all, f)
+	}
+	return mergeMissing(groups)
+}
+
+// mergeMissing joins the libraries without a known provider that exactly the same objects need: they
+// mostly come from one package that was forgotten. Where an artifact misses many libraries it joins
+// all of them.
+func mergeMissing(groups []*group) []*group {
+	byObjects := map[string]*group{}
+	misses := map[string]int{}
+	for _, g := range groups {
+		if g.kind == missing {
+			misses[g.project]++
+		}
+	}
+	return slices.DeleteFunc(groups, func(g *group) bool {
+		if g.kind != missing {
+			return false
+		}
+		key := g.project
+		if misses[key] <= manyMissing {
+			var objects set[string]
+			for _, f := range g.all {
+				objects.add(f.Artifact + "\x00" + f.Object)
+			}
+			slices.Sort(objects.list)
+			key = strings.Join(objects.list, "\x00")
+		}
+		into := byObjects[key]
+		if into == nil {
+			byObjects[key] = g
+			return false
+		}
+		into.findings = append(into.findings, g.findings...)
+		into.all = append(into.all, g.all...)
+		return true
+	})
+}
+
+const manyMissing = 8
+
+func (g *group) cause(r *result.Report, o Options) result.Cause {
+	first := g.all[0]
+	c := result.Cause{
+		Severity: first.Severity,
+		Artifact: first.Artifact,
+		Findings: g.findings,
+		Targets:  []string{},
+	}
+	type object struct{ artifact, path string }
+	var rules, symbols, targets set[string]
+	var objects set[object]
+	for _, f := range g.all {
+		if f.Severity.Rank() > c.Severity.Rank() {
+			c.Severity = f.Severity
+		}
+		c.New = c.New || f.New
+		rules.add(f.Rule)
+		if f.Symbol != "" {
+			symbols.add(f.Symbol)
+		}
+		if f.Target != "" {
+			targets.add(f.Target)
+		}
+		if f.Object != "" {
+			objects.add(object{f.Artifact, f.Object})
+		}
+	}
+	slices.Sort(rules.list)
+	slices.Sort(targets.list)
+	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
+	c.Objects, c.Symbols = len(objects.list), len(symbols.list)
+	c.Fixes, c.Together = fixes(g)
+	c.Fails, c.Works = platforms(g)
+	c.Evidence = evidence(g)
+	t := text{group: g, cause: &c, report: r, options: o}
+	c.ID = slug(g.name(), g.subject)
+	c.Title = shorten(t.title(), maxTitle)
+	c.Actor, c.Action = t.action()
+	return c
+}
+
+// errors counts the findings of a cause that are errors.
+func errors(r *result.Report, c result.Cause) int {
+	n := 0
+	for _, i := range c.Findings {
+		if r.Findings[i].Severity == result.Error {
+			n++
+		}
+	}
+	return n
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// set keeps each value once, in the order of adding. The zero value is empty.
+type set[T comparable] struct {
+	list []T
+	has  map[T]bool
+}
+
+// add reports whether v is new.
+func (s *set[T]) add(v T) bool {
+	if s.has[v] {
+		return false
+	}
+	if s.has == nil {
+		s.has = map[T]bool{}
+	}
+	s.has[v] = true
+	s.list = append(s.list, v)
+	return true
+}
+
+// slug makes an ID of a cause's kind and subject: lower-case letters, digits and ".+_-".
+func slug(kind, subject string) string {
+	s := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', strings.ContainsRune(".+_-", c):
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c + 'a' - 'A'
+		}
+		return '-'
+	}, kind+" "+subject)
+	s = strings.Trim(s, "+._-")
+	return cmp.Or(s[:min(len(s), maxID)], "cause")
+}
+
+const maxID = 80
+
+// unique numbers causes of the same ID: two artifacts may have the same one.
+func unique(causes []result.Cause) {
+	seen := map[string]int{}
+	for i := range causes {
+		id := causes[i].ID
+		if seen[id]++; seen[id] > 1 {
+			causes[i].ID = slug(id, itoa(seen[id]))
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package cause_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+const wheel = "dist/widget-1.0-py3-none-manylinux2014_x86_64.whl"
+
+// report is a report of one wheel with these findings.
+func report(fs ...result.Finding) *result.Report {
+	r := result.New("test")
+	r.Artifacts = []result.Artifact{{
+		Path: wheel,
+		Kind: "wheel",
+		Wheel: &result.Wheel{
+			Name:     "widget",
+			Version:  "1.0",
+			Tags:     []string{"py3-none-manylinux_2_17_x86_64"},
+			Requires: []string{"torch>=2.5"},
+		},
+	}}
+	for i := range fs {
+		f := &fs[i]
+		f.Artifact = wheel
+		if f.Target == "" {
+			f.Target = "manylinux_2_17_x86_64"
+		}
+		if f.Severity == "" {
+			f.Severity = result.Error
+		}
+		f.Demangled = result.Demangle(f.Symbol)
+	}
+	r.Findings = fs
+	cause.Of(r, cause.Options{})
+	return r
+}
+
+func tooNew(object, symbol, library, version, tag string) result.Finding {
+	return result.Finding{
+		Rule: "symbol-version-too-new", Object: object, Symbol: symbol, Library: library,
+		Version: version, Package: "widget",
+		Fixes: []fix.Fix{{
+			Kind:     fix.KindPlatformTag,
+			Title:    "Tag the wheel " + tag,
+			Command:  "wheel tags --remove --platform-tag " + tag + " " + wheel,
+			Verified: true,
+		}},
+	}
+}
+
+func lacks(object, symbol, requirement string) result.Finding {
+	return result.Finding{
+		Rule: "symbol-missing-in-package", Object: object, Symbol: symbol, Library: "libc10.so",
+		Package: "torch",
+		Fixes: []fix.Fix{{
+			Kind: fix.KindPin, Title: "Require " + requirement, Command: requirement,
+			Requirement: requirement, Verified: true,
+		}},
+	}
+}
+
+func needs(object, library string) result.Finding {
+	return result.Finding{
+		Rule: "library-not-found", Object: object, Library: library, Severity: result.Warning,
+		Package: "widget",
+	}
+}
+
+// titles are "severity id: title" of each cause.
+func titles(r *result.Report) (out []string) {
+	for _, c := range r.Causes {
+		out = append(out, fmt.Sprintf("%s %s: %s", c.Severity, c.ID, c.Title))
+	}
+	return out
+}
+
+func TestOrigins(t *testing.T) {
+	for name, c := range map[string]struct {
+		findings []result.Finding
+		want     []string
+	}{
+		"tag": {
+			[]result.Finding{
+				tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"),
+				tooNew("b.so", "_ZNSt6thread4joinEv", "libstdc++.so.6", "GLIBCXX_3.4.26",
+					"manylinux_2_34_x86_64"),
+				{Rule: "link-undefined-reference", Object: "a.so", Symbol: "pow",
+					Library: "libm.so.6", Version: "GLIBC_2.29"},
+			},
+			[]string{"error built-too-new: tagged manylinux2014, but needs manylinux_2_34"},
+		},
+		"package": {
+			[]result.Finding{
+				lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),
+				lacks("b.so", "_ZN3c104rankEv", "torch>=2.4,<2.6"),
+			},
+			[]string{"error package-torch: torch lacks c10::size and 1 more symbol, which 2 objects need"},
+		},
+		"system": {
+			[]result.Finding{needs("a.so", "libEGL.so.1"), needs("a.so", "libX11.so.6")},
+			[]string{"warning system-desktop: needs libEGL.so.1 and libX11.so.6, which packages of " +
+				"the system provide and manylinux2014 does not guarantee"},
+		},
+		"missing": {
+			[]result.Finding{needs("a.so", "libb64.so.0d"), needs("b.so", "libhwloc.so.5"),
+				needs("b.so", "libhwloc.so.15")},
+			[]string{
+				"warning missing-libhwloc: needs libhwloc.so.5 and libhwloc.so.15, which are " +
+					"neither in the wheel nor in a package that it declares",
+				"warning missing-libb64: needs libb64.so.0d, which is neither in the wheel nor in a " +
+					"package that it declares",
+			},
+		},
+		"libc": {
+			[]result.Finding{
+				{Rule: "library-not-found", Object: "a.so", Library: "libc.so.6", Target: "alpine3.20"},
+				{Rule: "undefined-symbol", Object: "a.so", Symbol: "__libc_start", Target: "alpine3.20"},
+			},
+			[]string{"error wrong-libc-musl: built for glibc; Alpine 3.20 uses musl"},
+		},
+	} {
+		if got := titles(report(c.findings...)); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
+		}
+	}
+}
+
+// Ranges of one cause become their intersection, tags the newest.
+func TestFixesAreMerged(t *testing.T) {
+	r := report(
+		lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),
+		lacks("b.so", "_ZN3c104rankEv", "torch>=2.4,<2.6"),
+	)
+	x := r.Causes[0].Fixes[0]
+	if x.Requirement != "torch>=2.5,<2.6" || x.Title != "Require torch>=2.5,<2.6" || x.Clears != 2 {
+		t.Errorf("%+v", x)
+	}
+	if x.Verified {
+		t.Error("an intersection that was not tried is verified")
+	}
+	r = report(
+		lacks("a.so", "_ZN3c104sizeEv", "torch>=2.7"),
+		lacks("b.so", "_ZN3c104rankEv", "torch<2.6"),
+	)
+	if n := len(r.Causes[0].Fixes); n != 0 {
+		t.Errorf("%d fixes of ranges that contradict each other", n)
+	}
+	if !slices.Equal(r.Plan.Leaves, []string{"package-torch"}) {
+		t.Errorf("the plan leaves %q", r.Plan.Leaves)
+	}
+}
+
+func TestIntersect(t *testing.T) {
+	for _, c := range [][3]string{
+		{"torch>=2.5", "torch<2.6", "torch>=2.5,<2.6"},
+		{"torch>=2.5,<3", "torch>2.5,<=3", "torch>2.5,<3"},
+		{"torch==2.5.0", "torch>=2.4", "torch==2.5.0"},
+		{"torch", "torch!=2.5.1,>=2", "torch>=2,!=2.5.1"},
+		{"torch>=2.6", "torch<2.6", ""},
+		{"torch==2.5.0", "torch>=2.6", ""},
+		{"torch", "numpy", ""},
+	} {
+		got, ok := cause.Intersect(c[0], c[1])
+		if !ok {
+			got = ""
+		}
+		if got != c[2] {
+			t.Errorf("%s and %s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for symbol, want := range map[string]string{
+		"dlopen": "dlopen",
+		"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm": "std::string::_M_create",
+		"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs":                          "c10::detail::torchCheckFail",
+		"_ZdlPvm": "operator delete",
+		"_ZTVN10__cxxabiv120__si_class_type_infoE": "vtable for __cxxabiv1::__si_class_type_info",
+	} {
+		if got := cause.Short(symbol, ""); got != want {
+			t.Errorf("%s: %q, want %q", symbol, got, want)
+		}
+	}
+}
+
+// Every error and warning is in exactly one cause, whatever the findings are; 10,000 findings of
+// three origins are three causes.
+func TestManyFindings(t *testing.T) {
+	var fs []result.Finding
+	for i := range 4000 {
+		object := fmt.Sprintf("copy%d/a.so", i%300)
+		fs = append(fs,
+			tooNew(object, fmt.Sprint("f", i), "libc.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"),
+			lacks(object, fmt.Sprint("_ZN3c104size", i, "Ev"), "torch>=2.5"),
+			needs(object, "libEGL.so.1"),
+		)
+	}
+	r := report(fs...)
+	if len(r.Causes) != 3 {
+		t.Fatalf("causes %q", titles(r))
+	}
+	seen := map[int]bool{}
+	for _, c := range r.Causes {
+		for _, i := range c.Findings {
+			if seen[i] {
+				t.Fatalf("finding %d is in two causes", i)
+			}
+			seen[i] = true
+		}
+		for _, e := range c.Evidence {
+			if len(e.Symbols) > 10 || len(e.Objects) > 10 {
+				t.Errorf("%s: a row of %d symbols, %d objects", c.ID, len(e.Symbols), len(e.Objects))
+			}
+		}
+	}
+	if len(seen) != len(fs) {
+		t.Errorf("%d of %d findings are in a cause", len(seen), len(fs))
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	f.Add("symbol-version-too-new", "a.so", "_ZN3c104sizeEv", "libm.so.6", "GLIBC_2.29", "torch>=2")
+	f.Add("library-not-found", "", "", "libc.so.6", "", "x<1,>2")
+	f.Add("link-undefined-reference", "a\x00b", "operator<", "", "", "!")
+	f.Fuzz(func(t *testing.T, rule, object, symbol, library, version, requirement string) {
+		r := report(
+			result.Finding{Rule: rule, Object: object, Symbol: symbol, Library: library,
+				Version: version, Fixes: []fix.Fix{{Kind: fix.KindPin, Requirement: requirement}}},
+			result.Finding{Rule: "library-not-found", Object: object, Library: symbol},
+		)
+		n := 0
+		for _, c := range r.Causes {
+			n += len(c.Findings)
+			if title := []rune(c.Title); len(title) == 0 || len(title) > 120 ||
+				strings.ContainsAny(c.Title, "\n\t") {
+				t.Errorf("title %q", c.Title)
+			}
+			if c.ID == "" || strings.Trim(c.ID, "abcdefghijklmnopqrstuvwxyz0123456789.+_-") != "" {
+				t.Errorf("id %q", c.ID)
+			}
+		}
+		if n != len(r.Findings) {
+			t.Errorf("%d findings in causes, of %d", n, len(r.Findings))
+		}
+	})
+}

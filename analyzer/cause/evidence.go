@@ -1,0 +1,141 @@
+package cause
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+const (
+	shownSymbols = 6 // of a row
+	shownObjects = 3
+	shownRows    = 40
+)
+
+// evidence is the table of a cause: a row for each version of a library, the row with the most
+// findings first. Symbols and objects are counted once; the same object in several artifacts is one
+// name.
+func evidence(g *group) []result.Evidence {
+	type key struct{ library, version string }
+	type row struct {
+		key
+		symbols, objects set[string]
+		demangled        map[string]string
+		findings         int
+	}
+	byKey := map[key]*row{}
+	var rows []*row
+	for _, f := range g.all {
+		k := key{f.Library, f.Version}
+		r := byKey[k]
+		if r == nil {
+			r = &row{key: k, demangled: map[string]string{}}
+			byKey[k] = r
+			rows = append(rows, r)
+		}
+		r.findings++
+		if f.Symbol != "" && r.symbols.add(f.Symbol) && f.Demangled != "" &&
+			len(r.symbols.list) <= shownSymbols {
+			r.demangled[f.Symbol] = f.Demangled
+		}
+		if f.Object != "" {
+			r.objects.add(f.Object)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		return cmp.Or(b.findings-a.findings, strings.Compare(a.library, b.library),
+			strings.Compare(a.version, b.version))
+	})
+	out := make([]result.Evidence, 0, min(len(rows), shownRows))
+	for _, r := range rows[:min(len(rows), shownRows)] {
+		e := result.Evidence{Version: r.version, Library: r.library, Symbols: []string{}}
+		for _, s := range r.symbols.list[:min(len(r.symbols.list), shownSymbols)] {
+			e.Symbols = append(e.Symbols, Short(s, r.demangled[s]))
+		}
+		e.MoreSymbols = len(r.symbols.list) - len(e.Symbols)
+		e.Objects = r.objects.list[:min(len(r.objects.list), shownObjects)]
+		e.MoreObjects = len(r.objects.list) - len(e.Objects)
+		if e.Objects == nil {
+			e.Objects = []string{}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Short is a symbol's name for people: demangled "std::string::_M_create", without parameters,
+// template arguments and inline namespaces. A name that is not mangled stays as it is.
+func Short(symbol, demangled string) string {
+	if demangled == "" {
+		if demangled = result.Demangle(symbol); demangled == "" {
+			return clip(symbol, maxSymbol)
+		}
+	}
+	s := strings.NewReplacer("std::__cxx11::", "std::", "std::__1::", "std::",
+		"(anonymous namespace)", "(anonymous)", "[abi:cxx11]", "").Replace(demangled)
+	s = dropTemplates(s)
+	s = strings.ReplaceAll(s, "std::basic_string", "std::string")
+	if i := parameters(s); i > 0 {
+		s = s[:i]
+	}
+	// "void ns::f" has its return type in front
+	if i := strings.LastIndexByte(s, ' '); i >= 0 && !strings.Contains(s, "operator") &&
+		!strings.HasPrefix(s, "vtable") && !strings.HasPrefix(s, "typeinfo") &&
+		!strings.Contains(s, " for ") {
+		s = s[i+1:]
+	}
+	return clip(s, maxSymbol)
+}
+
+const maxSymbol = 60
+
+// dropTemplates removes the arguments of templates; operators that contain < or > stay.
+func dropTemplates(s string) string {
+	var b strings.Builder
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if depth == 0 && strings.HasSuffix(s[:i], "operator") || c == '>' && i > 0 && s[i-1] == '-' {
+			b.WriteByte(c)
+			continue
+		}
+		switch {
+		case c == '<':
+			depth++
+		case c == '>' && depth > 0:
+			depth--
+		case depth == 0:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// parameters is where the parameter list of a function begins, -1 for other names.
+func parameters(s string) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '(' || strings.HasPrefix(s[i:], "(anonymous)") {
+			continue
+		}
+		if strings.HasSuffix(s[:i], "operator") { // operator()(int)
+			continue
+		}
+		return i
+	}
+	return -1
+}
+
+// clip shortens a name to limit characters.
+func clip(s string, limit int) string {
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
+	}
+	return string(r[:limit-1]) + "…"
+}
+
+// base is the file name of an object.
+func base(object string) string { return path.Base(object) }

@@ -1,0 +1,265 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+const (
+	maxFixes    = 4  // of a cause; the first are the best
+	maxCommands = 12 // lines of a command that was joined from those of several findings
+	maxCosts    = 4
+)
+
+// merged is a fix with the findings that it removes.
+type merged struct {
+	fix.Fix
+	clears   int
+	last     *result.Finding // counted last: a finding offers one merged fix once
+	commands set[string]
+	costs    set[string]
+	// whose names the titles differ in
+	libraries set[string]
+	open      bool // merged from different requirements: not tried as a whole
+}
+
+// fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of one
+// package their intersection, and commands that differ in the file alone one command for all files.
+// together is set where no fix clears every finding.
+func fixes(g *group) (out []result.CauseFix, together bool) {
+	byKey := map[string]*merged{}
+	var list []*merged
+	for _, f := range g.all {
+		for _, x := range f.Fixes {
+			k := mergeKey(x, f)
+			m := byKey[k]
+			if m == nil {
+				m = &merged{Fix: x}
+				m.Title = template(x.Title, f)
+				byKey[k] = m
+				list = append(list, m)
+			} else {
+				m.merge(x)
+			}
+			if m.last != f {
+				m.last = f
+				m.clears++
+				m.libraries.add(f.Library)
+			}
+			if x.Command != "" {
+				m.commands.add(x.Command)
+			}
+			for _, c := range x.Cost {
+				m.costs.add(c)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *merged) int {
+		return cmp.Or(
+			b.clears-a.clears,
+			boolRank(b.Verified)-boolRank(a.Verified),
+			effort(a.Kind)-effort(b.Kind),
+		)
+	})
+	out = []result.CauseFix{}
+	for _, m := range list {
+		if len(out) == maxFixes || len(out) > 0 && out[0].Clears == len(g.all) &&
+			m.clears < len(g.all) {
+			break
+		}
+		if m.unusable() {
+			continue
+		}
+		x := m.Fix
+		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40))
+		if m.commands.list != nil && x.Kind != fix.KindPlatformTag && x.Requirement == "" {
+			x.Command = join(m.commands.list)
+		}
+		x.Cost = append([]string{}, m.costs.list[:min(len(m.costs.list), maxCosts)]...)
+		x.Verified = x.Verified && !m.open
+		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
+	}
+	return out, len(out) > 1 && out[0].Clears < len(g.all)
+}
+
+// mergeKey is equal for fixes that are one edit.
+func mergeKey(x fix.Fix, f *result.Finding) string {
+	switch {
+	case x.Kind == fix.KindPlatformTag && platformTag.MatchString(x.Command):
+		return x.Kind
+	case x.Requirement != "":
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
+			return x.Kind + " " + q.Name
+		}
+	case x.Kind == fix.KindSymver:
+		return x.Kind
+	}
+	return x.Kind + "\x00" + template(x.Title, f)
+}
+
+// template is a fix's title with a mark for the library, so that titles that differ in it alone are
+// one fix.
+func template(title string, f *result.Finding) string {
+	if f.Library == "" {
+		return title
+	}
+	return strings.ReplaceAll(title, f.Library, libraryMark)
+}
+
+const libraryMark = "\x01"
+
+// merge takes over another fix of the same key.
+func (m *merged) merge(x fix.Fix) {
+	m.Verified = m.Verified && x.Verified
+	switch {
+	case m.Kind == fix.KindPlatformTag && newerTag(m.Command, x.Command):
+		m.Title, m.Command = x.Title, x.Command
+	case x.Requirement != "" && x.Requirement != m.Requirement:
+		both, ok := Intersect(m.Requirement, x.Requirement)
+		if !ok {
+			m.open, m.Requirement = true, none
+			return
+		}
+		if both != m.Requirement {
+			m.open = m.open || both != x.Requirement
+			m.Title = strings.ReplaceAll(m.Title, m.Requirement, both)
+			m.Command = strings.ReplaceAll(m.Command, m.Requirement, both)
+			m.Requirement = both
+		}
+	case m.Kind == fix.KindSymver && m.Title != x.Title:
+		m.Title = "Bind these symbols to their older versions, in a header that every source file " +
+			"includes"
+	}
+}
+
+// none marks requirements without a common version: they contradict each other.
+const none = "!"
+
+func (m *merged) unusable() bool {
+	return m.Requirement == none || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
+}
+
+// join makes one command of those of several findings: commands that differ in their last word alone
+// become one with all files, others are lines.
+func join(commands []string) string {
+	if len(commands) == 1 {
+		return commands[0]
+	}
+	var prefixes set[string]
+	files := map[string][]string{}
+	for _, c := range commands {
+		i := strings.LastIndexByte(c, ' ')
+		if i < 0 || !strings.HasPrefix(c, "patchelf ") {
+			i = len(c)
+		}
+		prefixes.add(c[:i])
+		if i < len(c) {
+			files[c[:i]] = append(files[c[:i]], c[i+1:])
+		}
+	}
+	var lines []string
+	for _, p := range prefixes.list[:min(len(prefixes.list), maxCommands)] {
+		lines = append(lines, strings.Join(append([]string{p}, files[p]...), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+var platformTag = lazyregexp.New(`--platform-tag[ =](?:many|musl)linux_(\d+)_(\d+)`)
+
+// newerTag reports whether the second command tags for a newer platform than the first.
+func newerTag(old, other string) bool {
+	a, b := platformTag.FindStringSubmatch(old), platformTag.FindStringSubmatch(other)
+	return a != nil && b != nil && cmp.Or(
+		compareNumbers(b[1], a[1]), compareNumbers(b[2], a[2])) > 0
+}
+
+func compareNumbers(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// effort orders kinds of fixes by what they cost the author, the least first.
+func effort(kind string) int {
+	return slices.Index([]string{
+		fix.KindPlatformTag, fix.KindDependency, fix.KindPin, fix.KindEnvironment,
+		fix.KindLinkFlag, fix.KindPatchelf, fix.KindImage, fix.KindSymver, fix.KindRebuild,
+		fix.KindSource,
+	}, kind)
+}
+
+// Intersect is the requirement that both requirements of one package allow: torch>=2.5 and torch<2.6
+// are torch>=2.5,<2.6. ok is false where they contradict each other or cannot be read.
+func Intersect(a, b string) (both string, ok bool) {
+	p, err := pkgmeta.ParseRequirement(a)
+	if err != nil {
+		return "", false
+	}
+	q, err := pkgmeta.ParseRequirement(b)
+	if err != nil || p.Name != q.Name {
+		return "", false
+	}
+	var clauses set[string]
+	var low, high bound
+	for part := range strings.SplitSeq(p.Spec+","+q.Spec, ",") {
+		part = strings.ReplaceAll(strings.TrimSpace(part), " ", "")
+		switch {
+		case part == "":
+		case strings.HasPrefix(part, ">"):
+			low.tighten(part, 1)
+		case strings.HasPrefix(part, "<"):
+			high.tighten(part, -1)
+		default:
+			clauses.add(part)
+		}
+	}
+	parts := append(append(low.clauses(), high.clauses()...), clauses.list...)
+	spec, err := pkgmeta.ParseSpec(strings.Join(parts, ","))
+	if err != nil {
+		return "", false
+	}
+	if v, pinned := spec.Pin(); pinned {
+		return p.Name + "==" + v.String(), spec.Admits(v)
+	}
+	if low.text != "" && high.text != "" {
+		c := low.version.Compare(high.version)
+		if c > 0 || c == 0 && (low.strict || high.strict) {
+			return "", false
+		}
+	}
+	return p.Name + strings.Join(parts, ","), true
+}
+
+// bound is the tighter of the lower or upper bounds seen.
+type bound struct {
+	text    string
+	version pkgmeta.Version
+	strict  bool
+}
+
+// tighten takes a bound that is tighter: higher for direction 1, lower for -1.
+func (b *bound) tighten(clause string, direction int) {
+	v, err := pkgmeta.ParseVersion(strings.TrimLeft(clause, "<>="))
+	if err != nil {
+		return
+	}
+	strict := !strings.Contains(clause[:2], "=")
+	c := direction * v.Compare(b.version)
+	if b.text == "" || c > 0 || c == 0 && strict {
+		b.text, b.version, b.strict = clause, v, strict
+	}
+}
+
+func (b *bound) clauses() []string {
+	if b.text == "" {
+		return nil
+	}
+	return []string{b.text}
+}
+
+func itoa(n int) string { return fmt.Sprint(n) }

@@ -1,0 +1,276 @@
+package cause
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// kind is what went wrong.
+type kind int
+
+const (
+	byRule       kind = iota // subject: the rule
+	tooNew                   // built on a newer system than the target
+	wrongLibc                // built for glibc and used on musl, or the reverse
+	wrongPackage             // subject: the package that lacks something
+	undeclared               // subject: the package that has it and is not declared
+	system                   // subject: who provides the library on a system
+	missing                  // subject: a library that nobody is known to provide
+	unreachable              // libraries that the artifact contains and its objects do not find
+	linkPath                 // libraries that the loader finds and a linker does not
+	linkFlag                 // a system library that is used and not linked
+	undefined                // symbols that no library defines
+)
+
+// names of kinds in IDs.
+var names = map[kind]string{
+	tooNew:       "built-too-new",
+	wrongLibc:    "wrong-libc",
+	wrongPackage: "package",
+	undeclared:   "undeclared",
+	system:       "system",
+	missing:      "missing",
+	unreachable:  "unreachable",
+	linkPath:     "link-path",
+	linkFlag:     "not-linked",
+	undefined:    "undefined",
+}
+
+// origin is what the findings of one cause have in common.
+type origin struct {
+	kind    kind
+	subject string
+	project string // the artifact: a wheel's name and version, so that its builds share a cause
+}
+
+func (o origin) name() string { return names[o.kind] }
+
+// artifact is what the grouping needs to know of one.
+type artifact struct {
+	result.Artifact
+	own     string // normalised name of the wheel's project, "" for others
+	project string
+	musl    bool // it was built for musl
+}
+
+func (a *artifact) wheel() bool { return a.Wheel != nil }
+
+// sorter finds the origin of findings. It looks at all findings of a report first, because what a
+// linker reports often has its cause in what the loader reports.
+type sorter struct {
+	artifacts map[string]*artifact
+	missing   map[place]origin   // by missing library
+	undefined map[place]origin   // by undefined symbol with its version
+	libc      map[[2]string]bool // artifact and target on which it meets the other libc
+	gpu       map[place]origin   // by library of the wrong GPU stack
+}
+
+// place is a library or symbol that an artifact misses.
+type place struct{ artifact, name string }
+
+func newSorter(r *result.Report) *sorter {
+	s := &sorter{
+		artifacts: map[string]*artifact{},
+		missing:   map[place]origin{},
+		undefined: map[place]origin{},
+		libc:      map[[2]string]bool{},
+		gpu:       map[place]origin{},
+	}
+	for _, a := range r.Artifacts {
+		x := &artifact{Artifact: a, project: a.Path}
+		if w := a.Wheel; w != nil {
+			x.own = pkgmeta.Normalize(w.Name)
+			x.project = x.own + "==" + w.Version
+			for _, t := range w.Tags {
+				x.musl = x.musl || strings.Contains(t, "musllinux")
+			}
+		}
+		s.artifacts[a.Path] = x
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Rule == "gpu-stack-mismatch" && f.Library != "" {
+			s.gpu[place{f.Artifact, f.Library}] = s.ruleOrigin(f)
+		}
+		if !fromLinker(f) && f.Symbol == "" && libcOf(f.Library) != "" &&
+			libcOf(f.Library) != libcOfTarget(f.Target) {
+			s.libc[[2]string{f.Artifact, f.Target}] = true
+		}
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		switch {
+		case fromLinker(f):
+		case f.Symbol == "" && f.Library != "":
+			s.missing[place{f.Artifact, f.Library}] = s.origin(f)
+		case f.Symbol != "":
+			s.undefined[place{f.Artifact, f.Symbol + "@" + f.Version}] = s.origin(f)
+		}
+	}
+	return s
+}
+
+func (s *sorter) artifact(path string) *artifact {
+	if a := s.artifacts[path]; a != nil {
+		return a
+	}
+	return &artifact{Artifact: result.Artifact{Path: path}, project: path}
+}
+
+// fromLinker reports whether a finding is what a linker says of programs that use the object.
+func fromLinker(f *result.Finding) bool { return strings.HasPrefix(f.Rule, "link-") }
+
+func (s *sorter) ruleOrigin(f *result.Finding) origin {
+	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
+}
+
+// origin is the cause that a finding belongs to.
+func (s *sorter) origin(f *result.Finding) origin {
+	a := s.artifact(f.Artifact)
+	at := func(k kind, subject string) origin { return origin{k, subject, a.project} }
+	if s.libc[[2]string{f.Artifact, f.Target}] {
+		return at(wrongLibc, libcOfTarget(f.Target))
+	}
+	if fromLinker(f) {
+		if o, ok := s.missing[place{f.Artifact, f.Library}]; ok {
+			return o
+		}
+		if o, ok := s.undefined[place{f.Artifact, f.Symbol + "@" + f.Version}]; ok {
+			return o
+		}
+	}
+	if o, ok := s.gpu[place{f.Artifact, f.Library}]; ok {
+		return o
+	}
+	switch f.Rule {
+	case "symbol-version-too-new", "relr-without-version", "version-need-without-library":
+		return at(tooNew, "")
+	case "bundled-library-not-reachable":
+		return at(unreachable, "")
+	case "numpy-abi-mismatch":
+		return at(wrongPackage, "numpy")
+	case "library-not-found", "link-library-not-found", "undefined-symbol",
+		"link-undefined-reference", "symbol-missing-in-package", "symbol-missing-in-folder":
+	default:
+		return s.ruleOrigin(f)
+	}
+	if fromLinker(f) && systemVersion(f.Version) {
+		return at(tooNew, "")
+	}
+	if pkg, declare := provider(f, a.own); pkg != "" {
+		if declare {
+			return at(undeclared, pkg)
+		}
+		return at(wrongPackage, pkg)
+	}
+	if f.Rule == "link-library-not-found" && systemProvider(f.Library) == "" {
+		return at(linkPath, "")
+	}
+	if f.Symbol == "" || f.Rule == "link-library-not-found" {
+		if name := systemProvider(f.Library); name != "" {
+			return at(system, name)
+		}
+		return at(missing, stem(f.Library))
+	}
+	if f.Library != "" && platformLibrary.MatchString(f.Library) {
+		return at(linkFlag, "")
+	}
+	return at(undefined, "")
+}
+
+// provider is the package that should have provided what a finding misses, "" for none. declare: it
+// has it, and the artifact does not declare it.
+func provider(f *result.Finding, own string) (name string, declare bool) {
+	if f.Package != "" && f.Package != own && !f.OtherPackage {
+		return f.Package, false
+	}
+	if f.Range != nil {
+		return f.Range.Package, false
+	}
+	for _, x := range f.Fixes {
+		if x.Requirement == "" {
+			continue
+		}
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
+			return q.Name, x.Kind == "dependency"
+		}
+	}
+	return "", false
+}
+
+// systemProvider is the project that provides a library on a system, without its release: "FFmpeg".
+func systemProvider(soname string) string {
+	by, ok := platform.Known(soname)
+	if !ok {
+		return ""
+	}
+	by, _, _ = strings.Cut(by, " (")
+	by = release.ReplaceAllString(by, "")
+	if slices.Contains(desktop, by) {
+		return desktopName
+	}
+	return by
+}
+
+// desktop are the projects that every desktop installation has and a container has not. One install
+// command adds all of them, so they are one cause.
+var desktop = []string{
+	"X11", "Wayland", "libglvnd and Mesa", "libglvnd", "Mesa", "libdrm", "libxkbcommon",
+	"Fontconfig", "FreeType", "D-Bus", "GLib", "GTK", "NSS", "Pango", "Cairo", "ATK",
+}
+
+const desktopName = "desktop"
+
+// stem is a library without its version, so that libfoo.so.1 and libfoo.so.2 are one subject.
+func stem(soname string) string {
+	name, _, _ := strings.Cut(path.Base(soname), ".so")
+	return name
+}
+
+// release is the version after a project's name: "6" of "FFmpeg 6", "5 or 6" of "FFmpeg 5 or 6".
+var release = lazyregexp.New(` \d[\d.]*(?: or \d[\d.]*)*$`)
+
+var (
+	platformLibrary = lazyregexp.New(
+		`^(?:lib(?:c|m|dl|rt|pthread|util|resolv|crypt|stdc\+\+|gcc_s)\.so|ld-)`,
+	)
+	glibcLibrary = lazyregexp.New(
+		`^(?:ld-linux[^/]*|ld64\.so\.\d|lib(?:c|m|mvec)\.so\.6|lib(?:dl|util|resolv)\.so\.2|` +
+			`lib(?:pthread|nsl)\.so\.\d|librt\.so\.1)$`,
+	)
+	muslLibrary = lazyregexp.New(`^(?:libc\.musl-|ld-musl-)`)
+)
+
+// systemVersion reports whether a version node is one of glibc or GCC.
+func systemVersion(node string) bool {
+	for _, p := range []string{"GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_"} {
+		if strings.HasPrefix(node, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// libcOf is the C library that a library belongs to: "glibc", "musl", or "" for others.
+func libcOf(soname string) string {
+	switch soname = path.Base(soname); {
+	case glibcLibrary.MatchString(soname):
+		return "glibc"
+	case muslLibrary.MatchString(soname):
+		return "musl"
+	}
+	return ""
+}
+
+func libcOfTarget(target string) string {
+	if strings.HasPrefix(target, "alpine") || strings.HasPrefix(target, "musllinux") {
+		return "musl"
+	}
+	return "glibc"
+}

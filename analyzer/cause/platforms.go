@@ -1,0 +1,104 @@
+package cause
+
+import (
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// reference are the distributions that a report names where a cause fails or works, oldest first.
+var reference = []struct{ name, title string }{
+	{"centos7", "RHEL 7"},
+	{"rhel8", "RHEL 8"},
+	{"debian10", "Debian 10"},
+	{"ubuntu20.04", "Ubuntu 20.04"},
+	{"debian11", "Debian 11"},
+	{"rhel9", "RHEL 9"},
+	{"ubuntu22.04", "Ubuntu 22.04"},
+	{"debian12", "Debian 12"},
+	{"ubuntu24.04", "Ubuntu 24.04"},
+	{"debian13", "Debian 13"},
+}
+
+// platforms lists on which distributions the findings of a cause occur and on which not. Version
+// nodes of glibc and GCC are looked up on the distributions; other causes know only the targets they
+// were checked on, and get none where they occur on all.
+func platforms(g *group) (fails, works []string) {
+	if g.kind != tooNew && g.kind != linkFlag {
+		return nil, nil
+	}
+	type node struct{ library, version string }
+	var nodes set[node]
+	on := map[string]bool{}
+	arch := ""
+	for _, f := range g.all {
+		if f.Version != "" && !fromLinker(f) {
+			nodes.add(node{f.Library, f.Version})
+		}
+		for _, name := range f.On {
+			on[name] = true
+		}
+		if arch == "" {
+			arch = architecture(f.Target)
+		}
+	}
+	for _, d := range reference {
+		p, err := platform.Lookup(d.name, arch)
+		if err != nil {
+			continue
+		}
+		fail := g.kind == linkFlag && on[p.Name]
+		for _, n := range nodes.list {
+			l := p.Library(n.library)
+			fail = fail || l != nil && l.Known && !l.HasVersion(n.version)
+		}
+		if fail {
+			fails = append(fails, d.title)
+		} else if g.kind == tooNew || len(on) > 1 {
+			works = append(works, d.title)
+		}
+	}
+	if len(fails) == 0 { // older systems than those that are listed
+		works = nil
+	}
+	return fails, works
+}
+
+// architecture is that of a target's name, x86_64 where it has none.
+func architecture(target string) string {
+	if _, arch, ok := strings.Cut(target, "/"); ok {
+		return arch
+	}
+	for _, a := range platform.Architectures() {
+		if strings.HasSuffix(target, "_"+a) {
+			return a
+		}
+	}
+	return "x86_64"
+}
+
+// PlatformName is a target by the name that people use: "Debian 11" for debian11, "manylinux2014"
+// for manylinux_2_17_x86_64.
+func PlatformName(target string) string {
+	name := strings.TrimSuffix(target, "_"+architecture(target))
+	name, _, _ = strings.Cut(name, "/")
+	for _, maker := range [][2]string{
+		{"debian", "Debian "}, {"ubuntu", "Ubuntu "}, {"rhel", "RHEL "}, {"alpine", "Alpine "},
+		{"centos", "CentOS "}, {"amazonlinux", "Amazon Linux "}, {"sles", "SLES "},
+	} {
+		if version, ok := strings.CutPrefix(name, maker[0]); ok {
+			return maker[1] + version
+		}
+	}
+	if old := legacyTags[name]; old != "" {
+		return old
+	}
+	return name
+}
+
+// legacyTags are the names of PEP 513, 571 and 599 for tags of PEP 600.
+var legacyTags = map[string]string{
+	"manylinux_2_5":  "manylinux1",
+	"manylinux_2_12": "manylinux2010",
+	"manylinux_2_17": "manylinux2014",
+}

@@ -1,0 +1,432 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+const maxTitle = 120 // characters of a title
+
+// text writes the sentences of one cause.
+type text struct {
+	*group
+	cause   *result.Cause
+	report  *result.Report
+	options Options
+}
+
+// title is one sentence without the artifact's name, which stands before it.
+func (t text) title() string {
+	switch t.kind {
+	case tooNew:
+		return t.tooNewTitle()
+	case wrongLibc:
+		return fmt.Sprintf("built for %s; %s uses %s", t.builtFor(), t.target(), t.subject)
+	case wrongPackage:
+		return t.packageTitle()
+	case undeclared:
+		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.libraries(), t.subject)
+	case system:
+		return fmt.Sprintf("needs %s, which %s", t.libraries(), t.notOnSystem())
+	case missing:
+		return fmt.Sprintf("needs %s, %s neither in the %s nor in a package that it declares",
+			t.libraries(), plural(t.libraryCount(), "which is", "which are"), t.holder())
+	case unreachable:
+		return fmt.Sprintf("%s not find %s, which the %s contains",
+			plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" does",
+				fmt.Sprintf("%d objects do", t.cause.Objects)), t.libraries(), t.holder())
+	case linkPath:
+		return fmt.Sprintf("programs that link against %s fail: the linker does not find %s",
+			t.objects(), t.libraries())
+	case linkFlag:
+		return fmt.Sprintf("%s does not link %s, which has %s",
+			t.objects(), t.libraries(), t.symbols())
+	case undefined:
+		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
+	}
+	return t.ruleTitle()
+}
+
+func (t text) tooNewTitle() string {
+	needs := t.newest()
+	if tag := t.neededTag(); tag != "" && t.artifact.wheel() && t.claimed() {
+		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
+	}
+	if len(t.cause.Targets) == 1 && t.all[0].Target != "" {
+		return fmt.Sprintf("needs %s, which %s does not have", needs, t.target())
+	}
+	if version, ok := strings.CutPrefix(needs, "GLIBC_"); ok && version[0] >= '0' && version[0] <= '9' {
+		return "needs glibc " + version + " or later"
+	}
+	return fmt.Sprintf("needs %s, which older systems do not have", needs)
+}
+
+// claimed reports whether the target is one of the wheel's own tags, not a platform that was asked
+// for.
+func (t text) claimed() bool {
+	target := t.all[0].Target
+	return strings.HasPrefix(target, "manylinux") || strings.HasPrefix(target, "musllinux")
+}
+
+// neededTag is the oldest tag that has all the versions that are needed, "" where none is known.
+func (t text) neededTag() string {
+	for _, x := range t.cause.Fixes {
+		if x.Kind == fix.KindPlatformTag {
+			if tag := anyTag.FindString(x.Command + " " + x.Title); tag != "" {
+				return PlatformName(strings.TrimSuffix(tag, "_"+architecture(t.all[0].Target)))
+			}
+		}
+	}
+	var versions set[string]
+	for _, f := range t.all {
+		if f.Version != "" {
+			versions.add(f.Version)
+		}
+	}
+	arch := architecture(t.all[0].Target)
+	for _, p := range platform.WithVersions(arch, versions.list...) {
+		if p.Kind == platform.Policy {
+			return PlatformName(p.Name)
+		}
+	}
+	return ""
+}
+
+var anyTag = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
+
+// newest is the newest version node that is needed, of glibc first.
+func (t text) newest() string {
+	best := ""
+	for _, f := range t.all {
+		if f.Version == "" {
+			continue
+		}
+		if best == "" || older(best, f.Version) {
+			best = f.Version
+		}
+	}
+	return best
+}
+
+// older reports whether a version node is less telling than another: of another family than glibc, or
+// with a lower number.
+func older(node, other string) bool {
+	a, b := strings.HasPrefix(node, "GLIBC_"), strings.HasPrefix(other, "GLIBC_")
+	if a != b {
+		return b
+	}
+	return slices.Compare(numbers(node), numbers(other)) < 0
+}
+
+func numbers(node string) (out []int) {
+	for _, part := range strings.FieldsFunc(node, func(c rune) bool { return c < '0' || c > '9' }) {
+		n := 0
+		for _, d := range part[:min(len(part), 6)] {
+			n = n*10 + int(d-'0')
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// builtFor is the other C library.
+func (t text) builtFor() string {
+	if t.subject == "musl" {
+		return "glibc"
+	}
+	return "musl"
+}
+
+func (t text) packageTitle() string {
+	f := t.all[0]
+	name := t.release()
+	if f.Rule == "numpy-abi-mismatch" {
+		return "built against NumPy 1, which fails with " + name
+	}
+	if f.Symbol == "" {
+		return fmt.Sprintf("%s does not contain %s, which %s", name, t.libraries(), t.neededBy())
+	}
+	return fmt.Sprintf("%s lacks %s, which %s", name, t.symbols(), t.neededBy())
+}
+
+// release names the package with the version that was checked, or with the versions that fail.
+func (t text) release() string {
+	for _, f := range t.all {
+		if r := f.Range; r != nil && r.Package == t.subject {
+			if r.Fails == "highest" {
+				return r.Package + " " + r.First + " and later"
+			}
+			return r.Package + " " + r.Before + " and earlier"
+		}
+	}
+	versions := map[string]bool{}
+	last := ""
+	for _, target := range t.report.Targets {
+		for _, with := range target.With {
+			if name, version, ok := strings.Cut(with, "=="); ok && name == t.subject {
+				versions[version] = true
+				last = version
+			}
+		}
+	}
+	if len(versions) == 1 {
+		return t.subject + " " + last
+	}
+	return t.subject
+}
+
+func (t text) ruleTitle() string {
+	f := t.all[0]
+	switch f.Rule {
+	case "abi3-violation":
+		return fmt.Sprintf("uses %s, which %s not in the stable ABI of %s",
+			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
+	case "gpu-stack-mismatch":
+		return fmt.Sprintf("needs %s: built for another GPU stack than the installed packages",
+			t.libraries())
+	}
+	title := ""
+	if t.options.RuleTitle != nil {
+		title = t.options.RuleTitle(f.Rule)
+	}
+	if title == "" {
+		title = strings.ReplaceAll(f.Rule, "-", " ")
+	}
+	if f.Object == "" {
+		return title
+	}
+	return t.objects() + ": " + title
+}
+
+// abi3 is the stable ABI that the wheel's tag names.
+func (t text) abi3() string {
+	if t.artifact.wheel() {
+		oldest := ""
+		for _, tag := range t.artifact.Wheel.Tags {
+			python, rest, _ := strings.Cut(tag, "-")
+			version, ok := strings.CutPrefix(python, "cp3")
+			if ok && strings.HasPrefix(rest, "abi3-") &&
+				(oldest == "" || compareNumbers(version, oldest) < 0) {
+				oldest = version
+			}
+		}
+		if oldest != "" {
+			return "Python 3." + oldest
+		}
+	}
+	return "the tagged Python"
+}
+
+// target is the platform of the first finding.
+func (t text) target() string {
+	if target := t.all[0].Target; target != "" {
+		return PlatformName(target)
+	}
+	return "the platform"
+}
+
+// libraries names the libraries of a cause: two, and how many more.
+func (t text) libraries() string { return listed(t.libraryNames(), 2, 40) }
+
+func (t text) libraryCount() int { return len(t.libraryNames()) }
+
+func (t text) libraryNames() []string {
+	var names set[string]
+	for _, f := range t.all {
+		if f.Library != "" {
+			names.add(base(f.Library))
+		}
+	}
+	return names.list
+}
+
+// symbols names a symbol of a cause, and how many more.
+func (t text) symbols() string {
+	var names set[string]
+	for _, f := range t.all {
+		if f.Symbol != "" {
+			names.add(f.Symbol)
+		}
+	}
+	if len(names.list) == 0 {
+		return "a symbol"
+	}
+	first := clip(Short(names.list[0], ""), 48)
+	if n := len(names.list) - 1; n > 0 {
+		return fmt.Sprintf("%s and %s", first, result.Count(n, "more symbol"))
+	}
+	return first
+}
+
+// objects names the first object, and how many more.
+func (t text) objects() string {
+	if t.all[0].Object == "" {
+		return base(t.artifact.Path)
+	}
+	first := clip(base(t.all[0].Object), 48)
+	if n := t.cause.Objects - 1; n > 0 {
+		return fmt.Sprintf("%s and %s", first, result.Count(n, "more object"))
+	}
+	return first
+}
+
+func (t text) neededBy() string {
+	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" needs",
+		fmt.Sprintf("%d objects need", t.cause.Objects))
+}
+
+func (t text) importedBy() string {
+	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" imports",
+		fmt.Sprintf("%d objects import", t.cause.Objects))
+}
+
+// notOnSystem says that a platform does not guarantee a library, and who provides it.
+func (t text) notOnSystem() string {
+	by := t.subject + " provides"
+	if t.subject == desktopName {
+		by = "packages of the system provide"
+	}
+	return by + " and " + t.target() + " does not guarantee"
+}
+
+func (t text) holder() string {
+	if t.artifact.wheel() {
+		return "wheel"
+	}
+	return "artifact"
+}
+
+// action is who has to act, and the sentence that says so.
+func (t text) action() (result.Actor, string) {
+	actor, do := t.task()
+	who := map[result.Actor]string{
+		result.Builder:   "The builder of " + t.what(),
+		result.Installer: "Whoever installs " + t.what(),
+		result.Upstream:  "The author of " + t.subject,
+	}[actor]
+	s := who + " has to " + do + "."
+	if len(t.cause.Fixes) > 1 && !t.cause.Together {
+		s += " Each fix below clears all of it."
+	}
+	return actor, s
+}
+
+// task is who has to act, and what.
+func (t text) task() (result.Actor, string) {
+	switch t.kind {
+	case tooNew:
+		if t.artifact.wheel() && t.claimed() {
+			return result.Builder, "correct the tag or build on an older system"
+		}
+		return result.Builder, "build on an older system"
+	case wrongLibc:
+		return result.Builder, "publish a build for " + t.subject
+	case wrongPackage:
+		if t.given() {
+			return result.Installer, "choose another version of " + t.subject
+		}
+		return result.Builder, "limit the versions of " + t.subject + " that it requires"
+	case undeclared:
+		return result.Builder, "declare " + t.subject + " as a dependency"
+	case system:
+		return result.Installer, "add what provides " + plural(t.libraryCount(), "it", "them") +
+			" to the system"
+	case missing:
+		return result.Builder, "bundle what it needs or declare the package that provides it"
+	case unreachable:
+		return result.Builder, "give these objects a RUNPATH to the libraries"
+	case linkPath, linkFlag:
+		return result.Builder, "correct the link line"
+	case undefined:
+		return result.Builder, "link the library that defines them"
+	}
+	if do := tasks[t.subject]; do.do != "" {
+		return do.actor, do.do
+	}
+	return result.Builder, "change how it is built"
+}
+
+// tasks are what has to be done about rules that are causes of their own.
+var tasks = map[string]struct {
+	actor result.Actor
+	do    string
+}{
+	"abi3-violation":     {result.Builder, "avoid the function or tag the wheel for a newer Python"},
+	"cuda-major-mixed":   {result.Installer, "choose packages of one CUDA major version"},
+	"executable-stack":   {result.Builder, "link it without an executable stack"},
+	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform"},
+	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows"},
+	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree"},
+	"record-mismatch":    {result.Builder, "regenerate RECORD"},
+	"text-relocations":   {result.Builder, "compile it with -fPIC"},
+	"wrong-architecture": {result.Builder, "build it for the architecture of its tag"},
+}
+
+// given reports whether the user chose the package's version, so that the artifact's own requirement
+// is not at fault.
+func (t text) given() bool {
+	for _, f := range t.all {
+		if f.Range != nil {
+			return false
+		}
+	}
+	if !t.artifact.wheel() {
+		return true
+	}
+	for _, q := range t.artifact.Wheel.Requires {
+		name := strings.FieldsFunc(q, func(c rune) bool { return strings.ContainsRune(" <>=!~;[(,", c) })
+		if len(name) > 0 && strings.EqualFold(strings.NewReplacer("_", "-", ".", "-").Replace(name[0]), t.subject) {
+			return strings.Contains(q, "==")
+		}
+	}
+	return true
+}
+
+func (t text) what() string {
+	if t.artifact.wheel() {
+		return t.artifact.own
+	}
+	return base(t.artifact.Path)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// listed names some of a list and counts the rest.
+func listed(names []string, shown, limit int) string {
+	if len(names) == 0 {
+		return "a library"
+	}
+	var out []string
+	for _, n := range names[:min(len(names), shown)] {
+		out = append(out, clip(n, limit))
+	}
+	if n := len(names) - len(out); n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(out, ", "), n)
+	}
+	return strings.Join(out, " and ")
+}
+
+// shorten cuts a title at a word.
+func shorten(s string, limit int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
+	}
+	s = string(r[:limit-1])
+	if i := strings.LastIndexByte(s, ' '); i > limit/2 {
+		s = s[:i]
+	}
+	return strings.TrimRight(s, ",;: ") + "…"
+}
