@@ -91,7 +91,7 @@ var layers = map[string][]string{
 	"analyzer/abi":            readers,
 	"analyzer/wheelpolicy":    knowledge,
 	"analyzer/dynlink":        knowledge,
-	"analyzer/dyld":           append([]string{"analyzer/dynlink"}, knowledge...),
+	"analyzer/dyld":           append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
 	"analyzer/winload":        append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/staticlink":     knowledge,
 	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu"},
@@ -132,7 +132,7 @@ var layers = map[string][]string{
 
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
-	"analyzer/abi", "analyzer/btf", "analyzer/dwarf", "analyzer/dyld",
+	"analyzer/abi", "analyzer/btf", "analyzer/dwarf",
 	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
 	"internal/command", "internal/reconcile",
 	"internal/subject",

@@ -1,0 +1,271 @@
+package dyld
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/platform/macos"
+)
+
+// TooNew is an outcome besides those of dynlink: a library of the system has the symbol, but not
+// on the oldest macOS that has to do.
+const TooNew dynlink.Outcome = "too new"
+
+// Binding is an import with what dyld makes of it.
+type Binding struct {
+	Import  machoobj.Import
+	Outcome dynlink.Outcome
+	Library string           // path of the load command that the import names; "" for a flat one
+	Found   *Image           // of Bound the image that has it, of NoSymbol the one that should
+	Since   machoobj.Version // of TooNew, the first macOS that has it
+	Python  bool             // it is looked for in Python itself
+}
+
+// Bind looks up every import of an image, in the loads that LoadAll gave and that it is part of.
+// Lazy imports count like others: Python loads modules with RTLD_NOW.
+func (e *Environment) Bind(i *Image) iter.Seq[Binding] {
+	return func(yield func(Binding) bool) {
+		loads := e.users[i]
+		if len(loads) == 0 {
+			loads = []*Loading{e.Load(i)}
+		}
+		b := &binder{env: e, image: i, loads: loads}
+		for _, imp := range i.Object.Imports {
+			if !yield(b.bind(imp)) {
+				return
+			}
+		}
+	}
+}
+
+type binder struct {
+	env   *Environment
+	image *Image
+	loads []*Loading
+}
+
+func (b *binder) bind(i machoobj.Import) Binding {
+	out := Binding{Import: i, Outcome: dynlink.Bound}
+	switch {
+	case i.Ordinal == machoobj.Self || i.Coalesced:
+	case i.Ordinal == machoobj.Flat || !b.image.Object.TwoLevel:
+		b.flat(&out)
+	case i.Ordinal == machoobj.AnyDef:
+		b.any(&out)
+	case i.Ordinal == machoobj.Main:
+		if b.loads[0].main == nil {
+			b.python(&out, dynlink.Undecided)
+		} else {
+			b.in(&out, b.loads[0].main)
+		}
+	default:
+		b.twoLevel(&out, i.Ordinal-1)
+	}
+	if i.Weak && out.Outcome != dynlink.Bound {
+		out.Outcome, out.Since = dynlink.WeakUndefined, 0
+	}
+	return out
+}
+
+// twoLevel looks a symbol up in the library that it names.
+func (b *binder) twoLevel(out *Binding, n int) {
+	needed := b.image.Object.Needed[n]
+	out.Library = needed.Path
+	if _, ok := PythonLibrary(needed.Path); ok {
+		b.python(out, dynlink.NoSymbol)
+		return
+	}
+	for _, l := range b.loads {
+		d := l.Dependent(b.image, n)
+		if d == nil {
+			continue
+		}
+		b.in(out, d)
+		if out.Outcome != dynlink.Bound {
+			return
+		}
+	}
+	switch {
+	case out.Found != nil:
+	case needed.Weak:
+		out.Outcome = dynlink.WeakUndefined
+	default:
+		out.Outcome = dynlink.Undecided // the library itself is missing, which is a finding already
+	}
+}
+
+// in looks a symbol up in an image and in what that re-exports.
+func (b *binder) in(out *Binding, i *Image) {
+	a := b.lookup(i, out.Import.Name, map[*Image]bool{})
+	out.Outcome, out.Found, out.Since = a.outcome, i, a.since
+	if a.found != nil {
+		out.Found = a.found
+	}
+}
+
+// answer is what one image has to say about a symbol.
+type answer struct {
+	outcome dynlink.Outcome
+	found   *Image
+	since   machoobj.Version
+}
+
+func (b *binder) lookup(i *Image, name string, seen map[*Image]bool) answer {
+	if seen[i] {
+		return answer{outcome: dynlink.NoSymbol}
+	}
+	seen[i] = true
+	if i.Object == nil {
+		return b.system(i, name)
+	}
+	if e, ok := i.Object.Export(name); ok {
+		if e.Ordinal == 0 {
+			return answer{outcome: dynlink.Bound, found: i}
+		}
+		d := b.dependent(i, e.Ordinal-1)
+		if d == nil {
+			return answer{outcome: dynlink.Undecided, found: i}
+		}
+		return b.lookup(d, e.As, seen)
+	}
+	best := answer{outcome: dynlink.NoSymbol, found: i}
+	for n, needed := range i.Object.Needed {
+		if !needed.Reexport {
+			continue
+		}
+		a := answer{outcome: dynlink.Undecided}
+		if d := b.dependent(i, n); d != nil {
+			a = b.lookup(d, name, seen)
+		}
+		switch a.outcome {
+		case dynlink.Bound:
+			return a
+		case dynlink.Undecided, TooNew:
+			best = a
+		}
+	}
+	return best
+}
+
+// dependent is what another image of the loads got for one of its needs.
+func (b *binder) dependent(i *Image, n int) *Image {
+	for _, l := range b.loads {
+		if d := l.Dependent(i, n); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// system answers for a library of macOS.
+func (b *binder) system(i *Image, name string) answer {
+	a := macos.Symbol(i.Path, name, b.env.Arch)
+	switch {
+	case a.After(b.env.OS):
+		return answer{outcome: TooNew, found: i, since: a.Since}
+	case a.Known:
+		return answer{outcome: dynlink.Bound, found: i}
+	case macos.SystemListed(i.Path) && name != stubBinder:
+		return answer{outcome: dynlink.NoSymbol, found: i}
+	}
+	return answer{outcome: dynlink.Undecided, found: i}
+}
+
+// stubBinder is dyld's own, which linkers bind lazy symbols to; it is in no list for programs.
+const stubBinder = "dyld_stub_binder"
+
+// flat looks a symbol up in every image, in Python and in the libraries that each process has.
+func (b *binder) flat(out *Binding) {
+	name := out.Import.Name
+	unknown := false
+	for _, l := range b.loads {
+		for _, f := range l.Found {
+			if f.Image.Object != nil {
+				if _, ok := f.Image.Object.Export(name); ok {
+					out.Found = f.Image
+					return
+				}
+				continue
+			}
+			unknown = unknown || mayHave(f.Image, name)
+		}
+		unknown = unknown || len(l.Missing) > 0
+	}
+	if strings.HasPrefix(name, "_Py") || strings.HasPrefix(name, "__Py") {
+		b.python(out, dynlink.NoSymbol)
+		return
+	}
+	if a := macos.Anywhere(name, b.env.Arch); a.Known {
+		if a.After(b.env.OS) {
+			out.Outcome, out.Since = TooNew, a.Since
+			out.Library = systemLibrary(name)
+		}
+		return
+	}
+	if name == stubBinder {
+		return
+	}
+	out.Outcome = dynlink.NoSymbol
+	if unknown {
+		out.Outcome = dynlink.Undecided
+	}
+}
+
+// any looks up a weak definition: whoever has it, the image itself included.
+func (b *binder) any(out *Binding) {
+	if _, ok := b.image.Object.Export(out.Import.Name); ok {
+		out.Found = b.image
+		return
+	}
+	b.flat(out)
+	if out.Outcome == dynlink.NoSymbol {
+		out.Outcome = dynlink.Undecided // a definition of its own need not be exported
+	}
+}
+
+// systemLibrary is where a flat symbol of the system is.
+func systemLibrary(name string) string {
+	if macos.InCPlusPlus(name).Known {
+		return "/usr/lib/libc++.1.dylib"
+	}
+	return "/usr/lib/libSystem.B.dylib"
+}
+
+// mayHave reports whether a library of the system, whose exports are not known, can have a
+// symbol. The C++ library has C++ names only.
+func mayHave(i *Image, name string) bool {
+	if macos.SystemListed(i.Path) {
+		return false
+	}
+	cplusplus := strings.HasPrefix(name, "__Z") || strings.HasPrefix(name, "___cxa") ||
+		strings.HasPrefix(name, "___gxx")
+	if strings.HasPrefix(i.Path, "/usr/lib/libc++") ||
+		strings.HasPrefix(i.Path, "/usr/lib/libstdc++") {
+		return cplusplus
+	}
+	return !cplusplus || !strings.HasPrefix(i.Path, "/usr/lib/")
+}
+
+// python looks a symbol up in the interpreter that loads the image; other is the outcome for a
+// name that is none of Python's.
+func (b *binder) python(out *Binding, other dynlink.Outcome) {
+	out.Python = true
+	name := strings.TrimPrefix(out.Import.Name, "_")
+	if !strings.HasPrefix(name, "Py") && !strings.HasPrefix(name, "_Py") {
+		out.Outcome = other
+		return
+	}
+	releases := cpython.Releases(name)
+	switch {
+	case b.env.Python == "" || !cpython.Known(b.env.Python):
+		if len(releases) == 0 {
+			out.Outcome = dynlink.Undecided
+		}
+	case !slices.Contains(releases, b.env.Python):
+		out.Outcome = dynlink.NoSymbol
+	}
+}

@@ -1,0 +1,260 @@
+package dyld
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/platform/macos"
+)
+
+// Found is one image of a load.
+type Found struct {
+	Image    *Image
+	NeededBy *Image          // nil for the root
+	Needed   machoobj.Needed // the load command of NeededBy; zero for the root
+	By       dynlink.FoundBy
+}
+
+// Ways in which dyld finds an image, besides dynlink.ByRunPath and dynlink.ByPlatform.
+const (
+	ByPath     dynlink.FoundBy = "path"           // an absolute path, or one with @loader_path
+	ByLoaded   dynlink.FoundBy = "already loaded" // its path or install name is that of a loaded image
+	ByFallback dynlink.FoundBy = "fallback"       // by its file name in /usr/lib
+)
+
+// Missing is a load command that nothing answers.
+type Missing struct {
+	Needed   machoobj.Needed
+	NeededBy *Image
+	Searched []string // paths, in the order of the search
+	Lacks    []string // architectures of a file that is at one of them; nil where none is there
+	NoPath   bool     // it begins with @rpath/ and no image of the chain has a run path
+	Chain    []*Image // from the root to NeededBy
+}
+
+// Loading is a root with everything that its load brings in, in the order in which dyld loads.
+type Loading struct {
+	Root    *Image
+	Found   []Found
+	Missing []Missing // libraries that may be absent (weak) are left out
+
+	main *Image // the main executable, where it is one of the environment's images
+	of   map[*Image][]*Image
+}
+
+// Dependent is the image that a load found for the n-th needed library of another; nil where it
+// found none.
+func (l *Loading) Dependent(by *Image, n int) *Image {
+	if d := l.of[by]; n < len(d) {
+		return d[n]
+	}
+	return nil
+}
+
+// Has reports whether the load brings an image in.
+func (l *Loading) Has(i *Image) bool { return l.of[i] != nil || l.find(i) >= 0 }
+
+func (l *Loading) find(i *Image) int {
+	return slices.IndexFunc(l.Found, func(f Found) bool { return f.Image == i })
+}
+
+// Chain is who needed whom, from the root to an image; nil where it is not part of the load.
+func (l *Loading) Chain(to *Image) []*Image {
+	at := l.find(to)
+	if at < 0 {
+		return nil
+	}
+	if by := l.Found[at].NeededBy; by != nil {
+		return append(l.Chain(by), to)
+	}
+	return []*Image{to}
+}
+
+// LoadAll loads every image that no other one loads, and of images that need each other the
+// first. Each image of the environment is part of at least one of the loads.
+func (e *Environment) LoadAll() []*Loading {
+	if e.all != nil {
+		return e.all
+	}
+	loaded := map[*Image]bool{}
+	own := make([]*Loading, 0, len(e.images))
+	for _, i := range e.images {
+		l := e.Load(i)
+		own = append(own, l)
+		for _, f := range l.Found[1:] {
+			loaded[f.Image] = true
+		}
+	}
+	e.all = []*Loading{}
+	have := map[*Image]bool{}
+	take := func(l *Loading) {
+		e.all = append(e.all, l)
+		for _, f := range l.Found {
+			have[f.Image] = true
+			e.users[f.Image] = append(e.users[f.Image], l)
+		}
+	}
+	for _, l := range own {
+		// Python imports a module by itself even where another library needs it too.
+		if !loaded[l.Root] || l.Root.Module() || l.Root.Object.Type == machoobj.Executable {
+			take(l)
+		}
+	}
+	for _, l := range own {
+		if !have[l.Root] {
+			take(l)
+		}
+	}
+	return e.all
+}
+
+// Load loads an image of the environment as dlopen does, or, of an executable, as the kernel
+// does.
+func (e *Environment) Load(root *Image) *Loading {
+	if l := e.loads[root]; l != nil {
+		return l
+	}
+	l := &Loading{Root: root, of: map[*Image][]*Image{}}
+	if root.Object.Type == machoobj.Executable {
+		l.main = root
+	}
+	l.Found = append(l.Found, Found{Image: root})
+	e.dependents(l, []*Image{root})
+	e.loads[root] = l
+	return l
+}
+
+// dependents loads what the last image of a chain needs, and then what each of these needs.
+func (e *Environment) dependents(l *Loading, chain []*Image) {
+	by := chain[len(chain)-1]
+	if by.Object == nil || l.of[by] != nil {
+		return
+	}
+	l.of[by] = make([]*Image, len(by.Object.Needed))
+	var fresh []*Image
+	for n, needed := range by.Object.Needed {
+		s := &search{env: e, loading: l, chain: chain}
+		i, how := s.find(needed.Path)
+		if i == nil {
+			if !needed.Weak {
+				l.Missing = append(l.Missing, Missing{Needed: needed, NeededBy: by, NoPath: s.noPath,
+					Searched: s.tried, Lacks: s.lacks, Chain: slices.Clone(chain)})
+			}
+			continue
+		}
+		l.of[by][n] = i
+		if l.find(i) < 0 {
+			l.Found = append(l.Found, Found{Image: i, NeededBy: by, Needed: needed, By: how})
+			fresh = append(fresh, i)
+		}
+	}
+	for _, i := range fresh {
+		e.dependents(l, append(slices.Clone(chain), i))
+	}
+}
+
+// search looks for one load command.
+type search struct {
+	env     *Environment
+	loading *Loading
+	chain   []*Image // from the root to the image with the load command
+
+	tried  []string
+	lacks  []string
+	noPath bool
+}
+
+const (
+	rpath      = "@rpath/"
+	loaderPath = "@loader_path/"
+	mainPath   = "@executable_path/"
+)
+
+// find gives the image for a path of a load command, nil where dyld finds none.
+func (s *search) find(library string) (*Image, dynlink.FoundBy) {
+	for _, f := range s.loading.Found {
+		if f.Image.Path == library || f.Image.Object != nil && f.Image.Object.InstallName == library &&
+			library != "" {
+			return f.Image, ByLoaded
+		}
+	}
+	by := s.chain[len(s.chain)-1]
+	if rest, ok := strings.CutPrefix(library, rpath); ok {
+		if i := s.runPaths(rest); i != nil {
+			return i, dynlink.ByRunPath
+		}
+	} else if at, ok := s.expand(library, by); ok {
+		if i, how := s.at(at); i != nil {
+			return i, how
+		}
+	}
+	// Files of older SDKs are looked for in /usr/local/lib and /usr/lib last, by file name alone.
+	if at, ok := macos.Fallback(library); ok && by.Object.SDK < lastFallback {
+		return s.env.systemImage(at), ByFallback
+	}
+	return nil, ""
+}
+
+// lastFallback is the first SDK whose files are not looked for by file name (dyld,
+// common/MachOFile.cpp, sdkOnOrAfter2022).
+var lastFallback = machoobj.Make(14, 0)
+
+// runPaths tries the run paths of the image, of the image that loaded it, and so on.
+func (s *search) runPaths(rest string) *Image {
+	s.noPath = true
+	for _, c := range slices.Backward(s.chain) {
+		for _, r := range c.Object.RunPaths {
+			s.noPath = false
+			dir, ok := s.expand(r+"/", c)
+			if !ok {
+				continue
+			}
+			if i, _ := s.at(path.Join(dir, rest)); i != nil {
+				return i
+			}
+		}
+	}
+	return nil
+}
+
+// expand writes a path with @loader_path or @executable_path of an image as an absolute one. ok
+// is false for a path that begins in the working folder, or in that of a python that is not
+// known.
+func (s *search) expand(p string, of *Image) (string, bool) {
+	if rest, ok := strings.CutPrefix(p, loaderPath); ok {
+		return path.Join(path.Dir(of.Path), rest), true
+	}
+	if rest, ok := strings.CutPrefix(p, mainPath); ok {
+		if s.loading.main == nil {
+			s.tried = append(s.tried, p)
+			return "", false
+		}
+		return path.Join(path.Dir(s.loading.main.Path), rest), true
+	}
+	if !strings.HasPrefix(p, "/") {
+		s.tried = append(s.tried, p)
+		return "", false
+	}
+	return path.Clean(p), true
+}
+
+// at gives the image at an absolute path.
+func (s *search) at(p string) (*Image, dynlink.FoundBy) {
+	if i := s.env.byPath[p]; i != nil {
+		return i, ByPath
+	}
+	if macos.System(p) && macos.Library(p).Known && !macos.Library(p).After(s.env.OS) {
+		return s.env.systemImage(p), dynlink.ByPlatform
+	}
+	if strings.HasPrefix(p, "/System/Library/") && !macos.Library(p).Known {
+		return s.env.systemImage(p), dynlink.ByPlatform // private libraries are not listed
+	}
+	s.tried = append(s.tried, p)
+	if lacks := s.env.Lacks(p); lacks != nil && s.lacks == nil {
+		s.lacks = lacks
+	}
+	return nil, ""
+}
