@@ -40,6 +40,14 @@ func TestPlatformPages(t *testing.T) {
 	golden.File(t, filepath.Join(docs, "platforms.md"), docgen.Platforms())
 }
 
+func TestMessagePages(t *testing.T) {
+	text, err := docgen.Messages(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, filepath.Join(docs, "messages.md"), text)
+}
+
 func TestSchemas(t *testing.T) {
 	golden.File(
 		t,
