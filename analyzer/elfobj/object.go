@@ -97,6 +97,7 @@ type Section struct {
 	Name         string
 	Type         uint32
 	Offset, Size uint64
+	Flags, Addr  uint64 // sh_flags, sh_addr
 	// only from Parse and for Write; Read leaves it nil, and the bytes are at Offset of the file
 	Data []byte
 }

@@ -18,6 +18,11 @@ func Read(r io.ReaderAt, size int64) (*Object, error) { return ReadAmong(NewName
 
 // ReadAmong is Read for one of many objects, whose symbols' names are kept together.
 func ReadAmong(shared *Names, r io.ReaderAt, size int64) (*Object, error) {
+	return read(shared, r, size, &Contents{})
+}
+
+// read is ReadAmong. It fills in c where there is a dynamic section.
+func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error) {
 	o := &Object{
 		Needed:       []string{},
 		Imports:      NewImports(),
@@ -81,6 +86,7 @@ func ReadAmong(shared *Names, r io.ReaderAt, size int64) (*Object, error) {
 	if err := readSymbols(m, d, t, v, o, secs, shared); err != nil {
 		return nil, err
 	}
+	*c = Contents{m, d, t, o, secs, ps}
 	return o, nil
 }
 

@@ -79,10 +79,10 @@ func public(f *file, secs []section) []Section {
 	var out []Section
 	for _, s := range secs {
 		if s.typ != elf.SHT_NULL && s.typ != elf.SHT_NOBITS && f.has(s.off, s.size) {
-			out = append(
-				out,
-				Section{Name: s.name, Type: uint32(s.typ), Offset: s.off, Size: s.size},
-			)
+			out = append(out, Section{
+				Name: s.name, Type: uint32(s.typ), Offset: s.off, Size: s.size,
+				Flags: uint64(s.flags), Addr: s.addr,
+			})
 		}
 	}
 	return out
