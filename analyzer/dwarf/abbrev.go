@@ -1,0 +1,254 @@
+package dwarf
+
+// Attribute is one of the attributes that Entry keeps.
+type Attribute uint8
+
+// The attributes, without DW_AT_.
+const (
+	none Attribute = iota
+	Sibling
+	Location
+	Name
+	ByteSize
+	BitSize
+	BitOffset
+	DataBitOffset
+	Language
+	LowPC
+	ConstValue
+	Inline
+	UpperBound
+	Count
+	Prototyped
+	AbstractOrigin
+	Artificial
+	CallingConvention
+	MemberLocation
+	DeclFile
+	DeclLine
+	Declaration
+	Encoding
+	External
+	Specification
+	Type
+	Virtuality
+	VtableElement
+	LinkageName
+	Signature
+	CompDir
+	StmtList
+	StrOffsetsBase
+	AddrBase
+	DwoName
+	DwoID
+	Alignment
+	Import
+	Producer
+	ExportSymbols
+	ObjectPointer
+	Ranges
+	Defaulted
+	Deleted
+	attributes
+)
+
+// known maps DW_AT codes to attributes. Sources: DWARF 5 section 7.5.4, and the GNU extensions of
+// DWARF 4.
+var known = map[uint64]Attribute{
+	0x01: Sibling, 0x02: Location, 0x03: Name, 0x0b: ByteSize, 0x0d: BitSize, 0x0c: BitOffset, 0x6b: DataBitOffset, 0x13: Language, 0x11: LowPC, 0x1c: ConstValue,
+	0x20: Inline, 0x2f: UpperBound, 0x37: Count, 0x27: Prototyped, 0x31: AbstractOrigin, 0x34: Artificial, 0x36: CallingConvention, 0x38: MemberLocation, 0x3a: DeclFile,
+	0x3b: DeclLine, 0x3c: Declaration, 0x3e: Encoding, 0x3f: External, 0x47: Specification, 0x49: Type, 0x4c: Virtuality, 0x4d: VtableElement, 0x6e: LinkageName,
+	0x2007: LinkageName, 0x69: Signature, 0x1b: CompDir, 0x10: StmtList, 0x72: StrOffsetsBase, 0x73: AddrBase, 0x2133: AddrBase, 0x76: DwoName, 0x2130: DwoName,
+	0x2131: DwoID, 0x88: Alignment, 0x18: Import, 0x25: Producer, 0x89: ExportSymbols, 0x64: ObjectPointer, 0x55: Ranges, 0x8b: Defaulted, 0x8a: Deleted,
+}
+
+// Forms, DW_FORM_.
+const (
+	formAddr = 0x01 + iota
+	_
+	formBlock2
+	formBlock4
+	formData2
+	formData4
+	formData8
+	formString
+	formBlock
+	formBlock1
+	formData1
+	formFlag
+	formSdata
+	formStrp
+	formUdata
+	formRefAddr
+	formRef1
+	formRef2
+	formRef4
+	formRef8
+	formRefUdata
+	formIndirect
+	formSecOffset
+	formExprloc
+	formFlagPresent
+	formStrx
+	formAddrx
+	formRefSup4
+	formStrpSup
+	formData16
+	formLineStrp
+	formRefSig8
+	formImplicitConst
+	formLoclistx
+	formRnglistx
+	formRefSup8
+	formStrx1
+	formStrx2
+	formStrx3
+	formStrx4
+	formAddrx1
+	formAddrx2
+	formAddrx3
+	formAddrx4
+)
+
+const (
+	formGNUAddrIndex = 0x1f01
+	formGNUStrIndex  = 0x1f02
+	formGNURefAlt    = 0x1f20
+	formGNUStrpAlt   = 0x1f21
+)
+
+// spec is one attribute of an abbreviation.
+type spec struct {
+	attribute Attribute
+	form      uint16
+	size      uint8 // bytes of a form that has a fixed size in this unit
+	implicit  int64
+}
+
+// abbrev is one abbreviation. What is true of all entries that use it is decided once.
+type abbrev struct {
+	tag      Tag
+	children bool
+	fixed    int32 // bytes of all attributes where every form has a fixed size, else -1
+	sibling  int32 // offset of a DW_AT_sibling of 4 bytes that fixed-size forms precede, else -1
+	has      uint64
+	specs    []spec
+}
+
+// table is the abbreviations of one offset of .debug_abbrev, for one kind of unit.
+type table struct {
+	dense  []abbrev // by code - 1
+	sparse map[uint64]*abbrev
+}
+
+type tableKey struct {
+	offset   uint64
+	addrSize uint8
+	wide     bool // 64-bit DWARF
+	v2       bool // DW_FORM_ref_addr has the size of an address
+}
+
+func (t *table) get(code uint64) *abbrev {
+	if code-1 < uint64(len(t.dense)) {
+		return &t.dense[code-1]
+	}
+	return t.sparse[code]
+}
+
+// table gives the abbreviations of a unit, decoded once.
+func (f *file) table(k tableKey) (*table, error) {
+	if t := f.tables[k]; t != nil {
+		return t, nil
+	}
+	if k.offset >= uint64(len(f.abbrev)) {
+		return nil, damaged(
+			"abbreviations at offset %#x of .debug_abbrev, which has %#x bytes",
+			k.offset,
+			len(f.abbrev),
+		)
+	}
+	t := &table{}
+	b := buffer{f.abbrev, k.offset, f.order, false}
+	for {
+		code := b.uleb()
+		if code == 0 || b.bad {
+			break
+		}
+		a := abbrev{tag: Tag(b.uleb()), children: b.u8() != 0, sibling: -1}
+		for {
+			at, form := b.uleb(), b.uleb()
+			s := spec{attribute: known[at], form: uint16(form)}
+			if form == formImplicitConst {
+				s.implicit = b.sleb()
+			}
+			if at == 0 && form == 0 || b.bad {
+				break
+			}
+			if form > 0xffff {
+				return nil, damaged("form %#x in .debug_abbrev", form)
+			}
+			size, ok := fixedSize(form, k)
+			s.size = size
+			if s.attribute == Sibling && form == formRef4 && a.fixed >= 0 {
+				a.sibling = a.fixed
+			}
+			if !ok {
+				a.fixed = -1
+			} else if a.fixed >= 0 {
+				a.fixed += int32(size)
+			}
+			a.has |= 1 << s.attribute
+			a.specs = append(a.specs, s)
+		}
+		if code == uint64(len(t.dense))+1 {
+			t.dense = append(t.dense, a)
+			continue
+		}
+		if t.sparse == nil {
+			t.sparse = map[uint64]*abbrev{}
+		}
+		t.sparse[code] = &a
+	}
+	if b.bad {
+		return nil, damaged(
+			"abbreviations at offset %#x of .debug_abbrev leave the section",
+			k.offset,
+		)
+	}
+	f.tables[k] = t
+	return t, nil
+}
+
+// fixedSize is the number of bytes of a form whose size does not depend on its value.
+func fixedSize(form uint64, k tableKey) (uint8, bool) {
+	offset := uint8(4)
+	if k.wide {
+		offset = 8
+	}
+	switch form {
+	case formFlagPresent, formImplicitConst:
+		return 0, true
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		return 1, true
+	case formData2, formRef2, formStrx2, formAddrx2:
+		return 2, true
+	case formStrx3, formAddrx3:
+		return 3, true
+	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
+		return 4, true
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		return 8, true
+	case formData16:
+		return 16, true
+	case formAddr:
+		return k.addrSize, true
+	case formStrp, formLineStrp, formStrpSup, formSecOffset, formGNURefAlt, formGNUStrpAlt:
+		return offset, true
+	case formRefAddr:
+		if k.v2 {
+			return k.addrSize, true
+		}
+		return offset, true
+	}
+	return 0, false
+}

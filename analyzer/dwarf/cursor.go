@@ -1,0 +1,118 @@
+package dwarf
+
+// Cursor goes through a list of sibling entries.
+//
+//	for c := d.Children(&parent); c.Next(); { use(&c.Entry) }
+//	err := c.Err()
+type Cursor struct {
+	Entry
+	started bool
+	done    bool
+	err     error
+}
+
+// Children starts before the first child of an entry.
+func (d *Data) Children(e *Entry) *Cursor {
+	c := &Cursor{done: !e.Children}
+	c.Unit, c.data, c.next = e.Unit, d, e.next
+	return c
+}
+
+// Reset makes the cursor start before the first child of an entry, so that one cursor serves many
+// lists.
+func (c *Cursor) Reset(d *Data, e *Entry) {
+	unit, next := e.Unit, e.next
+	c.started, c.done, c.err = false, !e.Children, nil
+	c.Unit, c.data, c.next = unit, d, next
+}
+
+// Next decodes the next sibling. It gives false at the end of the list and after an error.
+func (c *Cursor) Next() bool {
+	if c.done {
+		return false
+	}
+	if c.started && c.Children {
+		if c.err = c.pass(); c.err != nil {
+			c.done = true
+			return false
+		}
+	}
+	c.started = true
+	if c.next >= c.Unit.end { // the last null entries may be left out
+		c.done = true
+		return false
+	}
+	if c.err = c.Unit.decode(c.next, &c.Entry); c.err != nil || c.Tag == 0 {
+		c.done = true
+		return false
+	}
+	return true
+}
+
+// Err is what ended the list too early.
+func (c *Cursor) Err() error { return c.err }
+
+// pass goes to the entry after the children of the current one.
+func (c *Cursor) pass() error {
+	if r := c.Reference(Sibling); r != 0 {
+		at := uint64(r & refOffset)
+		if at < c.next || at > c.Unit.end {
+			return damaged(
+				"the entry at offset %#x has its sibling at %#x, before its end or after its unit",
+				c.at,
+				at,
+			)
+		}
+		c.next = at
+		return nil
+	}
+	u := c.Unit
+	b := buffer{u.data[:u.end], c.next, u.file.order, false}
+	for depth := 1; depth > 0 && b.at < u.end; {
+		off := b.at
+		code := b.uleb()
+		if code == 0 {
+			depth--
+			continue
+		}
+		a := u.table.get(code)
+		if a == nil {
+			return damaged(
+				"the entry at offset %#x uses abbreviation %d, which is not defined",
+				off,
+				code,
+			)
+		}
+		if a.children && a.sibling >= 0 {
+			b.take(uint64(a.sibling))
+			if at := u.start + b.uint(4); !b.bad && at > b.at && at <= u.end {
+				b.at = at
+				continue
+			}
+			return u.damaged(off)
+		}
+		if a.fixed >= 0 {
+			b.take(uint64(a.fixed))
+		} else {
+			for i := range a.specs {
+				if !b.skip(u, &a.specs[i]) {
+					return u.damaged(off)
+				}
+			}
+		}
+		if b.bad {
+			return u.damaged(off)
+		}
+		if a.children {
+			depth++
+		}
+	}
+	if b.bad {
+		return u.damaged(c.at)
+	}
+	c.next = b.at
+	return nil
+}
+
+// End is the place after the list, once Next has given false.
+func (c *Cursor) End() Ref { return c.Unit.file.ref(c.Unit.types, c.next) }

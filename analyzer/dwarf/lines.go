@@ -1,0 +1,267 @@
+package dwarf
+
+import (
+	"encoding/binary"
+	"io"
+	"path"
+)
+
+// lines gives the headers of line programs, which name the source files. The programs themselves
+// are passed over without being kept.
+type lines struct {
+	in      File
+	section Section
+	order   binary.ByteOrder
+	headers map[uint64][]byte // of a compressed section, by offset
+	failed  error
+}
+
+// maxLineHeader is the largest header that is read. That of a source file which includes all of
+// Boost has 300 KB.
+const maxLineHeader = 16 << 20
+
+// header gives the bytes of a line program's header, from its version field on, and whether it is
+// 64-bit DWARF.
+func (l *lines) header(off uint64) ([]byte, bool, error) {
+	if l.in.Content == nil {
+		return nil, false, damaged("no .debug_line")
+	}
+	if l.section.compressed() {
+		if l.headers == nil {
+			l.failed = l.scan()
+		}
+		b, ok := l.headers[off]
+		if !ok {
+			if l.failed != nil {
+				return nil, false, l.failed
+			}
+			return nil, false, damaged("no line program at offset %#x", off)
+		}
+		return b[1:], b[0] == 1, nil
+	}
+	if off >= l.section.Size {
+		return nil, false, damaged(
+			"a line program at offset %#x, after the end of .debug_line",
+			off,
+		)
+	}
+	b, _, err := readLineHeader(
+		io.NewSectionReader(l.in.Content, int64(l.section.Offset+off), int64(l.section.Size-off)),
+		l.order,
+	)
+	if err != nil {
+		return nil, false, err
+	}
+	return b[1:], b[0] == 1, nil
+}
+
+// scan keeps the headers of a compressed section.
+func (l *lines) scan() error {
+	l.headers = map[uint64][]byte{}
+	r, size, err := l.section.open(l.in, l.order)
+	if err != nil {
+		return err
+	}
+	if size > maxSection {
+		return damaged("%s has %d bytes", l.section.Name, size)
+	}
+	r = io.LimitReader(r, int64(size))
+	for off := uint64(0); off < size; {
+		b, total, err := readLineHeader(r, l.order)
+		if err != nil {
+			return err
+		}
+		l.headers[off] = b
+		off += total
+	}
+	return nil
+}
+
+// readLineHeader reads a header, whose first byte becomes 1 for 64-bit DWARF, and passes over the
+// program where r is a stream.
+func readLineHeader(r io.Reader, order binary.ByteOrder) (header []byte, total uint64, err error) {
+	var b [26]byte
+	read := func(n int) bool {
+		if err == nil {
+			_, err = io.ReadFull(r, b[:n])
+		}
+		return err == nil
+	}
+	wide, width := byte(0), uint64(4)
+	if !read(4) {
+		return nil, 0, damaged("a line program ends early")
+	}
+	length, head := uint64(order.Uint32(b[:])), uint64(4)
+	if length == 0xffffffff {
+		if !read(8) {
+			return nil, 0, damaged("a line program ends early")
+		}
+		wide, width, length, head = 1, 8, order.Uint64(b[:]), 12
+	}
+	if !read(2) {
+		return nil, 0, damaged("a line program ends early")
+	}
+	version, used := order.Uint16(b[:]), uint64(2)
+	out := []byte{wide, b[0], b[1]}
+	if version >= 5 {
+		if !read(2) {
+			return nil, 0, damaged("a line program ends early")
+		}
+		used += 2
+		out = append(out, b[0], b[1])
+	}
+	if !read(int(width)) {
+		return nil, 0, damaged("a line program ends early")
+	}
+	used += width
+	n := uint64(order.Uint32(b[:]))
+	if wide == 1 {
+		n = order.Uint64(b[:])
+	}
+	if length < used || n > length-used || n > maxLineHeader {
+		return nil, 0, damaged("a line program whose header has %d bytes of %d", n, length)
+	}
+	from := len(out)
+	out = append(out, make([]byte, n)...)
+	if _, err := io.ReadFull(r, out[from:]); err != nil {
+		return nil, 0, damaged("the header of a line program ends early: %v", err)
+	}
+	if _, whole := r.(*io.SectionReader); !whole {
+		if _, err := io.CopyN(io.Discard, r, int64(length-used-n)); err != nil {
+			return nil, 0, damaged("a line program ends early: %v", err)
+		}
+	}
+	return out, head + length, nil
+}
+
+// FileName is the source file that DW_AT_decl_file names, with its folder as the compiler wrote it;
+// "" where it is not known.
+func (e *Entry) FileName() string {
+	if !e.Has(DeclFile) {
+		return ""
+	}
+	u := e.Unit
+	if u.files == nil {
+		u.files = u.readFiles()
+	}
+	if n := e.v[DeclFile]; n < uint64(len(u.files)) {
+		return u.files[n]
+	}
+	return ""
+}
+
+// maxFileNames bounds the names of one unit.
+const maxFileNames = 1 << 16
+
+// readFiles reads the names of a unit's source files. Damage here costs names only, so there are
+// fewer of them then.
+func (u *Unit) readFiles() []string {
+	out := []string{}
+	if !u.hasLines && !u.split {
+		return out
+	}
+	data, wide, err := u.file.lines.header(u.lineOffset)
+	if err != nil {
+		return out
+	}
+	b := &buffer{data, 0, u.file.order, false}
+	version := b.uint(2)
+	if version >= 5 {
+		b.uint(2) // address and segment selector size
+	}
+	b.u8() // minimum_instruction_length
+	if version >= 4 {
+		b.u8() // maximum_operations_per_instruction
+	}
+	b.take(3) // default_is_stmt, line_base, line_range
+	if n := b.u8(); n > 0 {
+		b.take(uint64(n) - 1) // standard_opcode_lengths
+	}
+	join := func(dirs []string, dir uint64, name string) string {
+		if path.IsAbs(name) {
+			return name
+		}
+		if dir < uint64(len(dirs)) && dirs[dir] != "" {
+			name = dirs[dir] + "/" + name
+		}
+		if !path.IsAbs(name) && u.compDir != "" {
+			name = u.compDir + "/" + name
+		}
+		return path.Clean(name)
+	}
+	if version < 5 {
+		dirs := []string{u.compDir}
+		for len(dirs) < maxFileNames && !b.bad {
+			d := b.cstring()
+			if len(d) == 0 {
+				break
+			}
+			dirs = append(dirs, string(d))
+		}
+		out = append(out, "")
+		for len(out) < maxFileNames && !b.bad {
+			name := b.cstring()
+			if len(name) == 0 {
+				break
+			}
+			dir := b.uleb()
+			b.uleb()
+			b.uleb()
+			out = append(out, join(dirs, dir, string(name)))
+		}
+		return out
+	}
+	var dirs []string
+	for _, e := range u.lineTable(b, wide) {
+		dirs = append(dirs, e.name)
+	}
+	for _, e := range u.lineTable(b, wide) {
+		out = append(out, join(dirs, e.dir, e.name))
+	}
+	return out
+}
+
+type lineEntry struct {
+	name string
+	dir  uint64
+}
+
+// lineTable reads a table of folders or files of DWARF 5, which describes its own columns.
+func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
+	type column struct {
+		content uint64
+		spec    spec
+	}
+	columns := make([]column, b.u8())
+	for i := range columns {
+		columns[i] = column{b.uleb(), spec{attribute: Name, form: uint16(b.uleb())}}
+	}
+	n := b.uleb()
+	if n > maxFileNames || len(columns) == 0 || b.bad {
+		b.bad = true
+		return nil
+	}
+	header := *u // the header's offsets may have another width than the unit's
+	header.wide, header.key.wide, header.data = wide, wide, b.data
+	var out []lineEntry
+	e := Entry{Unit: &header}
+	for ; n > 0 && !b.bad; n-- {
+		var x lineEntry
+		for i := range columns {
+			c := &columns[i]
+			e.has = 1 << Name
+			header.value(b, &c.spec, c.spec.form, &e)
+			if b.bad {
+				return out
+			}
+			switch c.content {
+			case 1: // DW_LNCT_path
+				x.name = e.String(Name)
+			case 2: // DW_LNCT_directory_index
+				x.dir = e.v[Name]
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}

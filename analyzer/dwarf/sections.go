@@ -1,0 +1,197 @@
+package dwarf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Limits of one library: decompressed sections could otherwise be a thousand times as large as the
+// file.
+const (
+	maxSection = 512 << 20
+	maxTotal   = 1 << 30
+	maxRatio   = 64 // of a compressed section; zlib reaches 8 on real debug information
+	minRoom    = 1 << 20
+)
+
+// File is an ELF file as this package sees it. The caller has checked that each section lies inside
+// the file.
+type File struct {
+	Content  io.ReaderAt
+	Sections []Section
+	Class    int // 32 or 64: the width of a compression header
+}
+
+// Section is one ELF section.
+type Section struct {
+	Name         string
+	Offset, Size uint64
+	Compressed   bool // SHF_COMPRESSED
+}
+
+// file is the debug sections of one file.
+type file struct {
+	order      binary.ByteOrder
+	info       []byte
+	types      []byte // .debug_types: the type units of DWARF 4
+	abbrev     []byte
+	str        []byte
+	lineStr    []byte
+	strOffsets []byte
+	addr       []byte
+	lines      lines
+	tables     map[tableKey]*table
+	units      [2][]*Unit // of info and types, by offset
+	number     int        // in Data.files
+}
+
+func (f *file) section(types bool) []byte {
+	if types {
+		return f.types
+	}
+	return f.info
+}
+
+// open reads the sections that are needed. dwo selects the names that a split debug file has.
+func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, error) {
+	f := &file{order: order, tables: map[tableKey]*table{}}
+	suffix := ""
+	if dwo {
+		suffix = ".dwo"
+	}
+	for _, s := range []struct {
+		name string
+		to   *[]byte
+	}{{"info", &f.info}, {"types", &f.types}, {"abbrev", &f.abbrev}, {"str", &f.str}, {"line_str", &f.lineStr}, {"str_offsets", &f.strOffsets}, {"addr", &f.addr}} {
+		sec, ok := in.find("debug_"+s.name+suffix, order)
+		if !ok {
+			continue
+		}
+		r, size, err := sec.open(in, order)
+		if err != nil {
+			return nil, err
+		}
+		if size > maxSection || size > *budget {
+			return nil, fmt.Errorf("%w: %s has %d bytes", ErrTooLarge, sec.Name, size)
+		}
+		*budget -= size
+		b := make([]byte, size)
+		if n, err := io.ReadFull(r, b); err != nil {
+			return nil, damaged("%s ends after %d of %d bytes: %v", sec.Name, n, size, err)
+		}
+		*s.to = b
+	}
+	if sec, ok := in.find("debug_line"+suffix, order); ok {
+		f.lines = lines{in: in, section: sec, order: order}
+	}
+	return f, nil
+}
+
+// find looks for .NAME, and .zNAME, the older form of compression.
+func (in File) find(name string, _ binary.ByteOrder) (Section, bool) {
+	for _, s := range in.Sections {
+		if s.Name == "."+name || s.Name == ".z"+name {
+			return s, true
+		}
+	}
+	return Section{}, false
+}
+
+// compressed tells whether the bytes in the file are not those of the section.
+func (s Section) compressed() bool { return s.Compressed || len(s.Name) > 1 && s.Name[1] == 'z' }
+
+// open gives the decompressed bytes and how many there are.
+func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error) {
+	raw := io.NewSectionReader(in.Content, int64(s.Offset), int64(s.Size))
+	if !s.compressed() {
+		return raw, s.Size, nil
+	}
+	var head [24]byte
+	method, size, skip := uint32(1), uint64(0), 12
+	n, err := raw.ReadAt(head[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, fmt.Errorf("read %s: %w", s.Name, err)
+	}
+	if n < skip {
+		return nil, 0, damaged("%s has %d bytes, less than a compression header", s.Name, s.Size)
+	}
+	switch {
+	case !s.Compressed:
+		if !bytes.HasPrefix(head[:], []byte("ZLIB")) {
+			return nil, 0, damaged("%s does not start with ZLIB", s.Name)
+		}
+		size = binary.BigEndian.Uint64(head[4:])
+	case in.Class == 64:
+		skip = 24
+		method, size = order.Uint32(head[:]), order.Uint64(head[8:])
+	default:
+		method, size = order.Uint32(head[:]), uint64(order.Uint32(head[4:]))
+	}
+	if n < skip {
+		return nil, 0, damaged("%s has %d bytes, less than a compression header", s.Name, s.Size)
+	}
+	if size > maxRatio*s.Size+minRoom {
+		return nil, 0, fmt.Errorf(
+			"%w: %s would grow from %d to %d bytes",
+			ErrTooLarge,
+			s.Name,
+			s.Size,
+			size,
+		)
+	}
+	rest := io.NewSectionReader(in.Content, int64(s.Offset)+int64(skip), int64(s.Size)-int64(skip))
+	switch method {
+	case 1:
+		z, err := zlib.NewReader(rest)
+		if err != nil {
+			return nil, 0, damaged("%s: %v", s.Name, err)
+		}
+		return z, size, nil
+	case 2:
+		z, err := zstd.NewReader(
+			rest,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(64<<20),
+		)
+		if err != nil {
+			return nil, 0, damaged("%s: %v", s.Name, err)
+		}
+		return z.IOReadCloser(), size, nil
+	}
+	return nil, 0, damaged(
+		"%s is compressed by method %d, which is neither zlib nor zstd",
+		s.Name,
+		method,
+	)
+}
+
+// HasInfo tells whether a file has debug information of types.
+func (in File) HasInfo() bool {
+	s, ok := in.find("debug_info", nil)
+	return ok && s.Size > 0
+}
+
+// Alternate is the path and the build ID, in hex, of the file that .gnu_debugaltlink names; ""
+// where there is none.
+func (in File) Alternate() (path, buildID string) {
+	for _, s := range in.Sections {
+		if s.Name != ".gnu_debugaltlink" || s.Size > 4096 {
+			continue
+		}
+		b := make([]byte, s.Size)
+		if n, err := in.Content.ReadAt(b, int64(s.Offset)); n < len(b) && err != nil {
+			return "", ""
+		}
+		name, id, _ := bytes.Cut(b, []byte{0})
+		return string(name), hex.EncodeToString(id)
+	}
+	return "", ""
+}

@@ -1,0 +1,172 @@
+package dwarf
+
+// Unit is a compilation, partial or type unit.
+type Unit struct {
+	Version   int
+	TypeUnit  bool
+	Signature uint64 // of a type unit
+	TypeRef   Ref    // of a type unit: the type that it defines
+
+	file       *file
+	data       []byte // the section
+	types      bool   // data is .debug_types
+	start      uint64 // of the header
+	first, end uint64 // of the entries
+	addrSize   uint8
+	wide       bool
+	key        tableKey
+	table      *table
+
+	rooted         bool // the fields below were read from the root entry
+	strOffsetsBase uint64
+	addrBase       uint64
+	addrs          []byte // .debug_addr: of a split unit that of the file with the skeleton
+	alt            *file  // the file that dwz moved common entries to
+	lineOffset     uint64
+	hasLines       bool
+	split          bool // of a .dwo file, whose line table is at offset 0
+	compDir        string
+	language       uint64
+	files          []string
+}
+
+// readUnits reads the unit headers of a section.
+func (f *file) readUnits(types bool) error {
+	data := f.section(types)
+	name := ".debug_info"
+	i := 0
+	if types {
+		name, i = ".debug_types", 1
+	}
+	b := buffer{data, 0, f.order, false}
+	for b.at < uint64(len(data)) {
+		u := &Unit{file: f, data: data, types: types, start: b.at}
+		length := b.uint(4)
+		if length == 0xffffffff {
+			u.wide = true
+			length = b.uint(8)
+		}
+		if b.bad || length > uint64(len(data))-b.at {
+			return damaged(
+				"the unit at offset %#x of %s leaves the section, which has %#x bytes",
+				u.start,
+				name,
+				len(data),
+			)
+		}
+		u.end = b.at + length
+		if length == 0 { // padding between units of different files
+			continue
+		}
+		offset := uint8(4)
+		if u.wide {
+			offset = 8
+		}
+		u.Version = int(b.uint(2))
+		kind := uint8(1)
+		if types {
+			kind = 2
+		}
+		var abbrevs uint64
+		switch {
+		case u.Version >= 2 && u.Version <= 4:
+			abbrevs, u.addrSize = b.uint(offset), b.u8()
+		case u.Version == 5:
+			kind, u.addrSize = b.u8(), b.u8()
+			abbrevs = b.uint(offset)
+			// skeleton and split unit: the identifier that connects them
+			if kind == 4 || kind == 5 {
+				b.uint(8)
+			}
+		default:
+			return damaged(
+				"the unit at offset %#x of %s has DWARF version %d; versions 2 to 5 are known",
+				u.start,
+				name,
+				u.Version,
+			)
+		}
+		if kind == 2 || kind == 6 {
+			u.TypeUnit = true
+			u.Signature = b.uint(8)
+			at := b.uint(offset)
+			if at >= u.end-u.start {
+				return damaged(
+					"the type unit at offset %#x of %s has its type at %#x, after its end",
+					u.start,
+					name,
+					at,
+				)
+			}
+			u.TypeRef = f.ref(types, u.start+at)
+		}
+		if u.addrSize != 4 && u.addrSize != 8 && u.addrSize != 2 {
+			return damaged(
+				"the unit at offset %#x of %s has addresses of %d bytes",
+				u.start,
+				name,
+				u.addrSize,
+			)
+		}
+		if b.bad || b.at > u.end {
+			return damaged("the unit header at offset %#x of %s leaves its unit", u.start, name)
+		}
+		u.first = b.at
+		u.key = tableKey{abbrevs, u.addrSize, u.wide, u.Version == 2}
+		u.addrs = f.addr
+		f.units[i] = append(f.units[i], u)
+		b.at = u.end
+	}
+	return nil
+}
+
+// Root is the entry of the unit itself.
+func (u *Unit) Root() Ref { return u.file.ref(u.types, u.first) }
+
+// Language is DW_AT_language of the unit; 0 where it is not said.
+func (u *Unit) Language() uint64 { return u.language }
+
+// C tells whether the unit's language is C of any version.
+func (u *Unit) C() bool {
+	switch u.language {
+	case 0x01, 0x02, 0x0c, 0x1d, 0x2c, 0x3e: // C89, C, C99, C11, C17, C23
+		return true
+	}
+	return false
+}
+
+// prepare reads what the unit's entries depend on.
+func (u *Unit) prepare() error {
+	if u.table != nil {
+		return nil
+	}
+	t, err := u.file.table(u.key)
+	if err != nil {
+		return err
+	}
+	u.table = t
+	return nil
+}
+
+// root reads the attributes of the unit's first entry that others depend on.
+func (u *Unit) root(e *Entry) error {
+	if u.rooted {
+		return nil
+	}
+	u.rooted = true
+	if err := u.decode(u.first, e); err != nil {
+		return err
+	}
+	if e.Has(StrOffsetsBase) {
+		u.strOffsetsBase = e.Value(StrOffsetsBase)
+	}
+	if e.Has(AddrBase) {
+		u.addrBase = e.Value(AddrBase)
+	}
+	if e.Has(StmtList) {
+		u.lineOffset, u.hasLines = e.Value(StmtList), true
+	}
+	u.language = e.Value(Language)
+	u.compDir = e.String(CompDir)
+	return nil
+}
