@@ -132,7 +132,7 @@ var layers = map[string][]string{
 
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
-	"analyzer/abi", "analyzer/btf", "analyzer/dwarf",
+	"analyzer/btf",
 	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
 	"internal/command", "internal/reconcile",
 	"internal/subject",

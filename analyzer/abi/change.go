@@ -1,0 +1,110 @@
+package abi
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity says whether a change breaks programs.
+type Severity string
+
+// The severities.
+const (
+	// a program that was built against the old library can fail or get wrong values
+	Error Severity = "error"
+	// it depends on something that cannot be seen, or only private interfaces are concerned
+	Warning Severity = "warning"
+	Note    Severity = "note" // programs keep working
+)
+
+// Rules of changes.
+const (
+	RuleRemoved        = "exported-symbol-removed"
+	RuleVersionRemoved = "symbol-version-removed"
+	RuleVersionMoved   = "symbol-version-moved"
+	RuleAdded          = "symbol-added"
+	RuleAddedReleased  = "symbol-added-to-released-version"
+	RuleLibraryRemoved = "library-removed"
+	RuleSoname         = "soname-changed"
+	RuleSignature      = "signature-changed"
+	RuleLayout         = "type-layout-changed"
+	RuleVtable         = "vtable-changed"
+	RuleEnumerator     = "enumerator-changed"
+	RuleData           = "data-object-changed"
+	RuleConvention     = "calling-convention-changed"
+	RuleMode           = "abi-mode-changed"
+	RuleNeeded         = "needed-removed"
+)
+
+// Change is one difference, reported at its cause: a type that many functions use is one change.
+type Change struct {
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	Symbol   string   `json:"symbol"` // in the dynamic symbol table, with @V or @@V; "" for a type
+	Type     string   `json:"type"`   // without struct, class, union, enum; "" for a symbol
+	Detail   string   `json:"detail"` // what changed, in one or more sentences
+
+	// what a program that was built against the old library does
+	Effect string `json:"effect,omitempty"`
+	Fix    string `json:"fix,omitempty"` // the smallest repair
+	// from an exported function or variable to the change
+	Path []string `json:"path,omitempty"`
+	// exports of the old library that reach the change, at most maxAffected
+	Affected []string `json:"affected,omitempty"`
+	Affects  int      `json:"affects"`       // how many exports of the old library do
+	Old      string   `json:"old,omitempty"` // FILE:LINE of the old declaration
+	New      string   `json:"new,omitempty"` // FILE:LINE of the new one
+}
+
+const maxAffected = 20
+
+// Verdict is the answer.
+type Verdict string
+
+// The verdicts.
+const (
+	None       Verdict = "none"       // nothing that a program can notice
+	Compatible Verdict = "compatible" // only changes with which old programs keep working
+	Breaking   Verdict = "breaking"   // a program that was built against the old library can break
+)
+
+// Result is the difference of two builds of one library.
+type Result struct {
+	Verdict  Verdict  `json:"verdict"`
+	Changes  []Change `json:"changes"`
+	Evidence struct {
+		Old Evidence `json:"old"`
+		New Evidence `json:"new"`
+	} `json:"evidence"`
+	Library    string   `json:"library"`              // SONAME of the old library, or its name
+	Interfaces int      `json:"interfaces"`           // exports of the old library
+	Broken     int      `json:"broken"`               // of these, how many an error reaches
+	Problems   []string `json:"problems,omitempty"`   // debug information that could not be used
+	NewSONAME  string   `json:"new_soname,omitempty"` // where it is another one
+}
+
+// Types tells whether types were compared.
+func (r *Result) Types() bool {
+	return r.Evidence.Old != EvidenceSymbols && r.Evidence.New != EvidenceSymbols
+}
+
+var severities = map[Severity]int{Error: 0, Warning: 1, Note: 2}
+
+// settle sorts the changes, errors first, and decides the verdict.
+func (r *Result) settle() {
+	slices.SortStableFunc(r.Changes, func(a, b Change) int {
+		return cmp.Or(
+			cmp.Compare(severities[a.Severity], severities[b.Severity]),
+			cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Symbol, b.Symbol),
+		)
+	})
+	r.Verdict = None
+	if len(r.Changes) > 0 {
+		r.Verdict = Compatible
+		if r.Changes[0].Severity == Error {
+			r.Verdict = Breaking
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package abi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Options are what a comparison needs to know besides the two libraries. The zero value knows
+// nothing.
+type Options struct {
+	// Provides tells whether a library that the new one needs, directly or not, exports a symbol;
+	// version is "" for an unversioned reference.
+	Provides func(name, version string) bool
+}
+
+// comparison is one run of Compare.
+type comparison struct {
+	Options
+	old, new *Library
+	result   *Result
+	newest   map[string][]int // exports of new by name
+	// for each export of old the one of new that an old program binds to; -1
+	matched []int
+	broken  map[int]bool // exports of old that an error reaches
+	types   *typeComparison
+}
+
+// Compare reports what changed for programs that were built against old when they run with new.
+func Compare(old, new *Library, o Options) *Result {
+	r := &Result{Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols)}
+	if r.Library == "" {
+		r.Library = old.Name
+	}
+	r.Evidence.Old, r.Evidence.New = old.Evidence, new.Evidence
+	r.Problems = append(slices.Clone(old.Problems), new.Problems...)
+	c := &comparison{
+		Options: o,
+		old:     old,
+		new:     new,
+		result:  r,
+		newest:  make(map[string][]int, len(new.Symbols)),
+		matched: make([]int, len(old.Symbols)),
+		broken:  map[int]bool{},
+	}
+	for i := range new.Symbols {
+		c.newest[new.Symbols[i].Name] = append(c.newest[new.Symbols[i].Name], i)
+	}
+	c.mode()
+	c.symbols()
+	if r.Types() {
+		c.compareTypes()
+	}
+	c.data()
+	c.tables()
+	c.additions()
+	c.libraries()
+	r.Broken = len(c.broken)
+	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
+		c.renamed()
+	}
+	r.settle()
+	return r
+}
+
+func (c *comparison) add(x Change, affected ...int) {
+	x.Affects = max(x.Affects, len(affected))
+	for _, i := range affected {
+		if x.Severity == Error {
+			c.broken[i] = true
+		}
+		if len(x.Affected) < maxAffected && x.Symbol == "" {
+			x.Affected = append(x.Affected, c.old.Symbols[i].ID())
+		}
+	}
+	c.result.Changes = append(c.result.Changes, x)
+}
+
+// mode compares what holds for all code of the library.
+func (c *comparison) mode() {
+	a, b := c.old, c.new
+	var what string
+	switch {
+	case a.Machine != b.Machine:
+		what = fmt.Sprintf(
+			"The library was built for %s and is now built for %s.",
+			a.Machine,
+			b.Machine,
+		)
+	case a.Class != b.Class || a.Order != b.Order:
+		what = fmt.Sprintf(
+			"The library was %d-bit %s-endian and is now %d-bit %s-endian.",
+			a.Class,
+			a.Order,
+			b.Class,
+			b.Order,
+		)
+	case floatMode(a) != floatMode(b):
+		what = fmt.Sprintf(
+			"The floating-point calling convention changed (e_flags %#x, now %#x).",
+			a.EFlags,
+			b.EFlags,
+		)
+	default:
+		return
+	}
+	c.add(
+		Change{
+			Rule:     RuleMode,
+			Severity: Error,
+			Detail:   what,
+			Effect:   "Programs cannot load the new library.",
+			Fix:      "Build with the same target and -m flags as before.",
+		},
+	)
+}
+
+// floatMode is the part of e_flags that decides in which registers floating-point values are
+// passed.
+func floatMode(l *Library) uint32 {
+	switch l.Machine {
+	case "arm", "armv7l", "armv6l":
+		return l.EFlags & 0x600 // EF_ARM_ABI_FLOAT_HARD and _SOFT
+	case "riscv64", "riscv32":
+		return l.EFlags & 0x6 // EF_RISCV_FLOAT_ABI
+	case "ppc64", "ppc64le":
+		return l.EFlags & 0x3 // the version of the ABI
+	}
+	return 0
+}
+
+// renamed handles another SONAME: old programs load the old file, so nothing breaks them.
+func (c *comparison) renamed() {
+	r := c.result
+	r.NewSONAME = c.new.SONAME
+	breaks := 0
+	for i := range r.Changes {
+		if r.Changes[i].Severity == Error {
+			breaks++
+			r.Changes[i].Severity = Note
+		}
+	}
+	detail := fmt.Sprintf(
+		"The SONAME changed from %s to %s. Programs that were built against %s keep loading the old library, and have to be rebuilt to use the new one.",
+		c.old.SONAME,
+		c.new.SONAME,
+		c.old.SONAME,
+	)
+	if breaks == 0 {
+		detail += " No change of the ABI requires another SONAME."
+	}
+	r.Changes = append(r.Changes, Change{Rule: RuleSoname, Severity: Note, Detail: detail})
+	r.Broken = 0
+}
+
+// libraries reports DT_NEEDED entries that vanished: a program that uses their symbols without
+// linking them no longer finds these.
+func (c *comparison) libraries() {
+	for _, n := range c.old.Needed {
+		if !slices.Contains(c.new.Needed, n) {
+			c.add(
+				Change{
+					Rule:     RuleNeeded,
+					Severity: Note,
+					Detail:   fmt.Sprintf("The library no longer needs %s (DT_NEEDED).", n),
+					Effect: fmt.Sprintf(
+						"Only a program that uses %s without linking against it can fail.",
+						n,
+					),
+				},
+			)
+		}
+	}
+}
+
+// standard tells names of the C++ standard library: copies of its templates, which every program
+// has itself.
+func standard(l *Library, name string) bool {
+	if strings.HasPrefix(l.SONAME, "libstdc++") || strings.HasPrefix(l.SONAME, "libc++") {
+		return false
+	}
+	rest, ok := strings.CutPrefix(name, "_Z")
+	if !ok {
+		return false
+	}
+	for _, p := range []string{"TV", "TI", "TS", "TT", "GV", "GR"} {
+		rest = strings.TrimPrefix(rest, p)
+	}
+	rest = strings.TrimLeft(rest, "ZNKVRO")
+	for _, p := range []string{"St", "Ss", "Sa", "Sb", "Si", "So", "Sd", "9__gnu_cxx", "10__cxxabiv1"} {
+		if strings.HasPrefix(rest, p) {
+			return true
+		}
+	}
+	return false
+}

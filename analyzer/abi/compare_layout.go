@@ -1,0 +1,387 @@
+package abi
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// named compares two named types, or unnamed ones in the same place.
+func (t *typeComparison) named(p *pair) {
+	x, y := &t.old.Types[p.a], &t.new.Types[p.b]
+	var d layoutDifference
+	rule := RuleLayout
+	effect := "A program has room for the old size, or reads and writes members at their old offsets."
+	fix := "Append members at the end of a structure that only the library allocates, use reserved members, or change the SONAME."
+	switch {
+	case x.Kind == Enum:
+		rule, effect, fix = RuleEnumerator, "A program passes or expects the old values.", "Keep the values of existing enumerators, and append new ones."
+		t.enumeration(p, x, y, &d)
+	default:
+		if t.virtuals(p, x, y, &d) {
+			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or its derived classes have a table of the old form.",
+				"Add virtual functions only to new classes, keep their order, or change the SONAME."
+		}
+		t.layout(p, x, y, &d)
+		if d.layout {
+			rule = RuleLayout
+		}
+	}
+	name := x.Name
+	if name == "" {
+		name = y.Name
+	}
+	if t.reported[name] && name != "" || len(d.errors) == 0 && len(d.notes) == 0 ||
+		x.System && len(d.errors) == 0 {
+		return
+	}
+	c := Change{
+		Rule:     rule,
+		Severity: Error,
+		Type:     name,
+		Old:      place(x.File, x.Line),
+		New:      place(y.File, y.Line),
+		Effect:   effect,
+		Fix:      fix,
+	}
+	if len(d.errors) == 0 {
+		c.Severity, c.Effect, c.Fix = Note, "", ""
+	}
+	if name == "" { // an unnamed type has the name of what it is in
+		for q := p.from; q != nil && c.Type == ""; q = q.from {
+			c.Type = t.old.Types[q.a].Name
+		}
+	}
+	all := append(d.errors, d.notes...)
+	if len(all) > maxDetails {
+		all = append(all[:maxDetails], fmt.Sprintf("and %d more differences", len(all)-maxDetails))
+	}
+	c.Detail = spelled(x.Kind, name) + ": " + strings.Join(all, "; ") + "."
+	if c.Type == "" {
+		c.Symbol = t.old.Symbols[p.symbol].ID()
+	}
+	t.note(p, p.a, c)
+}
+
+// maxDetails is how many differences of one type are listed.
+const maxDetails = 8
+
+// layoutDifference collects what changed about one type.
+type layoutDifference struct {
+	errors, notes []string
+	layout        bool // sizes, offsets or bases: not only virtual functions
+}
+
+func (d *layoutDifference) fail(format string, a ...any) {
+	d.errors = append(d.errors, fmt.Sprintf(format, a...))
+	d.layout = true
+}
+
+// enumeration compares enumerators. An enumerator that has another name now keeps its value for old
+// programs.
+func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
+	if x.Size != y.Size && x.Size != 0 && y.Size != 0 {
+		d.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
+	}
+	byName, values := map[string]int64{}, map[int64]bool{}
+	for _, e := range y.Enumerators {
+		byName[e.Name] = e.Value
+		values[e.Value] = true
+	}
+	had := map[string]bool{}
+	for _, e := range x.Enumerators {
+		had[e.Name] = true
+		now, ok := byName[e.Name]
+		switch {
+		case ok && now != e.Value && x.Size == y.Size:
+			d.fail("%s was %d and is %d now", e.Name, e.Value, now)
+		case !ok && values[e.Value]:
+			d.notes = append(d.notes, fmt.Sprintf("%s (%d) has another name now", e.Name, e.Value))
+		case !ok:
+			d.fail("%s (%d) is gone", e.Name, e.Value)
+		}
+	}
+	for _, e := range y.Enumerators {
+		if !had[e.Name] && len(d.notes) < maxDetails {
+			d.notes = append(d.notes, fmt.Sprintf("%s (%d) was added", e.Name, e.Value))
+		}
+	}
+}
+
+// field is a member with those of unnamed structures and unions inside it resolved.
+type field struct {
+	Member
+	bits    uint64 // its size
+	unnamed bool
+}
+
+// fields lists the members of a type by offset, with the members of unnamed structures and unions
+// in their place.
+func (l *Library) fields(t *Type, base uint64, depth int, out []field) []field {
+	for _, m := range t.Members {
+		in := &l.Types[m.Type]
+		m.Offset += base
+		switch {
+		case m.Name == "" && in.composite() && depth < 16:
+			out = l.fields(in, m.Offset, depth+1, out)
+		case m.Name == "" || strings.HasPrefix(m.Name, "_vptr"):
+		default:
+			f := field{Member: m, bits: uint64(m.Bits)}
+			if f.bits == 0 {
+				f.bits = 8 * l.size(m.Type)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// reserved tells the names of members that only keep room.
+var reserved = regexp.MustCompile(
+	`(?i)reserved|unused|(^|_)(pad|padding|spare|dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
+)
+
+// layout compares size, members and base classes.
+func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
+	if x.Kind != y.Kind {
+		d.fail("it was a %s and is a %s now", x.Kind, y.Kind)
+	}
+	// what the size of a member or base class that changed itself would explain
+	var own layoutDifference
+	if x.Size != y.Size {
+		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
+	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && (x.Align != 0 || y.Align != 0) {
+		own.fail("it was aligned to %s and is aligned to %d now", counted(int(a), "byte"), b)
+	}
+	grown := t.bases(p, x, y, d, &own)
+	before, after := t.old.fields(x, 0, 0, nil), t.new.fields(y, 0, 0, nil)
+	byName, byOffset := map[string]*field{}, map[uint64]*field{}
+	for i := range after {
+		byName[after[i].Name] = &after[i]
+		if byOffset[after[i].Offset] == nil {
+			byOffset[after[i].Offset] = &after[i]
+		}
+	}
+	had := map[string]bool{}
+	for i := range before {
+		had[before[i].Name] = true
+	}
+	renamed := map[string]bool{}
+	for i := range before {
+		m := &before[i]
+		n := byName[m.Name]
+		if reserved.MatchString(m.Name) {
+			continue
+		}
+		if n == nil {
+			if at := byOffset[m.Offset]; at != nil && at.bits == m.bits && !had[at.Name] {
+				renamed[at.Name] = true
+				n = at
+				d.notes = append(
+					d.notes,
+					fmt.Sprintf("the member %s is called %s now", m.Name, n.Name),
+				)
+			} else {
+				d.fail("the member %s at %s is gone", m.Name, offset(m.Offset))
+				continue
+			}
+		}
+		if m.Offset != n.Offset {
+			own.fail(
+				"the member %s moved from %s to %s",
+				m.Name,
+				offset(m.Offset),
+				offset(n.Offset),
+			)
+		}
+		if m.Bits != n.Bits {
+			d.fail("the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
+		}
+		local := t.ref(p, m.Type, n.Type, true, 0, "member "+m.Name+" of "+spelled(x.Kind, x.Name))
+		if local != "" {
+			d.fail("the member %s %s", m.Name, local)
+		}
+		grown = grown || m.bits != n.bits
+	}
+	for i := range after {
+		n := &after[i]
+		if had[n.Name] || renamed[n.Name] || reserved.MatchString(n.Name) {
+			continue
+		}
+		d.notes = append(
+			d.notes,
+			fmt.Sprintf("the member %s was added at %s", n.Name, offset(n.Offset)),
+		)
+		if n.Offset < 8*x.Size && x.Size == y.Size {
+			continue // in padding, in reserved room, or in a union
+		}
+		grown = false
+	}
+	if x.System {
+		if x.Size != y.Size && !grown {
+			d.errors, d.notes = own.errors[:1], nil
+		} else {
+			d.errors, d.notes = nil, nil
+		}
+		return
+	}
+	if !grown || len(d.errors) > 0 {
+		d.errors = append(own.errors, d.errors...)
+		d.layout = d.layout || own.layout
+	}
+}
+
+// bases compares base classes, and tells whether one of them has another size.
+func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (grown bool) {
+	if len(x.Bases) != len(y.Bases) {
+		d.fail("its base classes changed: it had %d and has %d now", len(x.Bases), len(y.Bases))
+		return false
+	}
+	for k := range x.Bases {
+		a, b := &x.Bases[k], &y.Bases[k]
+		switch {
+		case a.Virtual != b.Virtual:
+			d.fail(
+				"its base class %s %s virtual now",
+				t.old.spell(a.Type),
+				map[bool]string{true: "is", false: "is not"}[b.Virtual],
+			)
+		case a.Offset != b.Offset:
+			own.fail(
+				"its base class %s moved from byte %d to %d",
+				t.old.spell(a.Type),
+				a.Offset,
+				b.Offset,
+			)
+		}
+		if local := t.ref(p, a.Type, b.Type, true, 0, "base class of "+x.Name); local != "" {
+			d.fail("its base class %s", local)
+		}
+		grown = grown || t.old.size(a.Type) != t.new.size(b.Type)
+	}
+	return grown
+}
+
+func offset(bits uint64) string {
+	if bits%8 != 0 {
+		return fmt.Sprintf("byte %d, bit %d", bits/8, bits%8)
+	}
+	return fmt.Sprintf("byte %d", bits/8)
+}
+
+// virtuals compares the virtual functions that a class declares, and tells whether one changed. One
+// that overrides that of a base class has its slot.
+func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool {
+	if len(x.Virtuals) == 0 && len(y.Virtuals) == 0 {
+		return false
+	}
+	before, after := t.old.slots(x, 0), t.new.slots(y, 0)
+	inherited := min(before, after)
+	now := map[string]int64{}
+	for _, v := range y.Virtuals {
+		now[virtualKey(v.Name)] = v.Slot
+	}
+	had := map[string]bool{}
+	found := false
+	fail := func(format string, a ...any) {
+		d.errors = append(d.errors, fmt.Sprintf(format, a...))
+		found = true
+	}
+	for _, v := range x.Virtuals {
+		k := virtualKey(v.Name)
+		had[k] = true
+		slot, ok := now[k]
+		switch {
+		case v.Slot < inherited && !ok:
+		case !ok:
+			fail("the virtual function %s (slot %d) is gone", Readable(v.Name), v.Slot)
+		case slot != v.Slot && slot >= 0 && v.Slot >= 0:
+			fail("the virtual function %s moved from slot %d to %d", Readable(v.Name), v.Slot, slot)
+		}
+	}
+	for _, v := range y.Virtuals {
+		if !had[virtualKey(v.Name)] && v.Slot >= inherited {
+			fail("the virtual function %s was added in slot %d", Readable(v.Name), v.Slot)
+		}
+	}
+	return found
+}
+
+// virtualKey is the name under which compilers write a virtual function; they differ about
+// destructors.
+func virtualKey(name string) string {
+	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev", "D4Ev"} {
+		if strings.HasSuffix(name, d) {
+			return "~"
+		}
+	}
+	if strings.HasPrefix(name, "~") {
+		return "~"
+	}
+	return name
+}
+
+// slots is how many slots of the virtual table a class takes over from its first base classes.
+func (l *Library) slots(t *Type, depth int) int64 {
+	n := int64(0)
+	if depth > 32 {
+		return 0
+	}
+	for _, b := range t.Bases {
+		base := &l.Types[b.Type]
+		if b.Virtual && len(t.Bases) > 1 || b.Offset != 0 {
+			continue
+		}
+		n = max(n, l.slots(base, depth+1))
+		for _, v := range base.Virtuals {
+			size := int64(1)
+			if virtualKey(v.Name) == "~" {
+				size = 2
+			}
+			n = max(n, v.Slot+size)
+		}
+	}
+	return n
+}
+
+// size is how many bytes a type has; 0 where that is open.
+func (l *Library) size(id TypeID) uint64 {
+	n := uint64(1)
+	for range maxTypeDepth {
+		t := &l.Types[id]
+		if t.Kind != Array {
+			return n * t.Size
+		}
+		if t.Size != 0 {
+			return n * t.Size
+		}
+		for _, c := range t.Counts {
+			n *= uint64(max(c, 0))
+		}
+		id = t.Elem
+	}
+	return 0
+}
+
+// alignment is what a type is aligned to.
+func (l *Library) alignment(t *Type) uint64 { return l.aligned(t, 0) }
+
+func (l *Library) aligned(t *Type, depth int) uint64 {
+	n := max(uint64(t.Align), 1)
+	if depth > 32 {
+		return n
+	}
+	switch t.Kind {
+	case Base, Pointer, Reference, MemberPointer, Enum:
+		return max(n, min(t.Size, 16))
+	case Array:
+		return max(n, l.aligned(&l.Types[t.Elem], depth+1))
+	}
+	for i := range t.Members {
+		n = max(n, l.aligned(&l.Types[t.Members[i].Type], depth+1))
+	}
+	for i := range t.Bases {
+		n = max(n, l.aligned(&l.Types[t.Bases[i].Type], depth+1))
+	}
+	return n
+}

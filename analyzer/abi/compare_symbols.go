@@ -1,0 +1,291 @@
+package abi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// symbols finds for each export of old what an old program binds to in new, by the rules of glibc
+// (elf/dl-lookup.c, check_match).
+func (c *comparison) symbols() {
+	for i := range c.old.Symbols {
+		s := &c.old.Symbols[i]
+		c.matched[i] = c.bind(s)
+		switch {
+		case c.matched[i] < 0 && c.elsewhere(s):
+			c.add(
+				Change{
+					Rule:     "symbol-moved-to-dependency",
+					Severity: Note,
+					Symbol:   s.ID(),
+					Detail: fmt.Sprintf(
+						"%s moved to a library that the new one needs. Programs still find it.",
+						Readable(s.Name),
+					),
+				},
+				i,
+			)
+		case c.matched[i] < 0:
+			c.missing(i, s)
+		default:
+			c.kind(i, s, &c.new.Symbols[c.matched[i]])
+		}
+	}
+}
+
+// bind gives the export of new that a reference to an export of old binds to; -1.
+func (c *comparison) bind(s *Symbol) int {
+	list := c.newest[s.Name]
+	for _, i := range list {
+		if c.new.Symbols[i].Version == s.Version {
+			return i
+		}
+	}
+	visible := func(i int) bool { return !c.new.Symbols[i].Hidden }
+	switch {
+	case len(list) == 0:
+		return -1
+	case s.Version == "": // the base or the oldest version, or else the only default one
+		if i := slices.IndexFunc(list, func(i int) bool {
+			v := c.new.Symbols[i].Version
+			return len(c.new.Versions) > 0 && v == c.new.Versions[0]
+		}); i >= 0 {
+			return list[i]
+		}
+		if i := slices.IndexFunc(list, visible); i >= 0 {
+			return list[i]
+		}
+		return -1
+	case len(c.new.Versions) == 0:
+		if c.new.Versym { // a warning of the loader; without DT_VERSYM it stops
+			return list[0]
+		}
+		return -1
+	case slices.Contains(c.new.Versions, s.Version): // a definition without a version serves every reference
+		if i := slices.IndexFunc(list, func(i int) bool { return c.new.Symbols[i].Version == "" && visible(i) }); i >= 0 {
+			return list[i]
+		}
+	}
+	return -1
+}
+
+// elsewhere tells whether a symbol that new does not have is found in a library that it needs.
+func (c *comparison) elsewhere(s *Symbol) bool {
+	if c.Provides == nil ||
+		s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version) {
+		return false
+	}
+	return c.Provides(s.Name, s.Version)
+}
+
+// private tells version nodes that are not for programs.
+func private(version string) bool {
+	return strings.Contains(strings.ToUpper(version), "PRIVATE") ||
+		strings.Contains(version, "_SD_SHARED") ||
+		strings.Contains(version, "_INTERNAL")
+}
+
+// missing reports an export that old programs no longer find.
+func (c *comparison) missing(i int, s *Symbol) {
+	x := Change{Rule: RuleRemoved, Severity: Error, Symbol: s.ID(), Old: place(s.File, s.Line)}
+	name := Readable(s.Name)
+	list := c.newest[s.Name]
+	x.Effect = "A program that uses it does not start, or fails at the first call: undefined symbol."
+	x.Fix = fmt.Sprintf("Keep %s as an alias of its replacement, or change the SONAME.", name)
+	switch {
+	case len(list) > 0 && len(c.new.Versions) == 0:
+		x.Rule, x.Detail = RuleVersionRemoved, fmt.Sprintf(
+			"%s no longer has the version %s, and the library has no symbol versions at all.",
+			name,
+			s.Version,
+		)
+		x.Effect = "The loader of glibc stops with an assertion when a program asks for the version."
+		x.Fix = "Link with the version script of the old release."
+	case len(list) > 0 && s.Version != "" && !slices.Contains(c.new.Versions, s.Version):
+		x.Rule, x.Detail = RuleVersionRemoved, fmt.Sprintf(
+			"The version %s is gone; %s is now %s.",
+			s.Version,
+			name,
+			c.new.Symbols[list[0]].ID(),
+		)
+		x.Effect = fmt.Sprintf(
+			"A program that uses it does not start: version `%s' not found.",
+			s.Version,
+		)
+		x.Fix = fmt.Sprintf(
+			"Keep the node %s in the version script, with %s in it.",
+			s.Version,
+			name,
+		)
+	case len(list) > 0:
+		x.Rule, x.Detail = RuleVersionMoved, fmt.Sprintf(
+			"%s moved from %s to %s.",
+			name,
+			s.Version,
+			c.new.Symbols[list[0]].Version,
+		)
+		x.Effect = fmt.Sprintf(
+			"A program that uses it fails: undefined symbol %s, version %s.",
+			s.Name,
+			s.Version,
+		)
+		x.Fix = fmt.Sprintf(
+			"Keep %s in the node %s, and add the new definition as a default version.",
+			name,
+			s.Version,
+		)
+	case s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version):
+		x.Detail = fmt.Sprintf(
+			"%s is no longer exported, nor is any symbol of the version %s.",
+			name,
+			s.Version,
+		)
+	default:
+		x.Detail = fmt.Sprintf("%s is no longer exported.", name)
+	}
+	switch {
+	case private(s.Version):
+		x.Severity, x.Detail = Warning, x.Detail+" The version is one for private use."
+	case s.Weak && (s.Inline || standard(c.old, s.Name) || strings.HasPrefix(s.Name, "_Z") && s.Type == 0 && (c.old.Evidence != EvidenceSymbols || isTable(s.Name) || vague(s.Name))):
+		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
+		x.Detail += " It is a copy of an inline function, of a template or of data that the compiler makes."
+	}
+	c.add(x, i)
+}
+
+// vague tells the names of data that the compiler makes where it is needed: names of types, guards
+// of static variables.
+func vague(name string) bool {
+	return strings.HasPrefix(name, "_ZTS") || strings.HasPrefix(name, "_ZGV") ||
+		strings.HasPrefix(name, "_ZZ") ||
+		strings.HasPrefix(name, "_ZTh") ||
+		strings.HasPrefix(name, "_ZTv")
+}
+
+// class is what an export is to a program: code, data or thread-local data.
+func class(k elfobj.Kind) string {
+	switch k {
+	case elfobj.TLS:
+		return "thread-local data"
+	case elfobj.Data, "common":
+		return "data"
+	case elfobj.NoType:
+		return ""
+	}
+	return "a function"
+}
+
+// kind compares what an export is, apart from its type.
+func (c *comparison) kind(i int, a, b *Symbol) {
+	x := Change{
+		Rule:     RuleData,
+		Severity: Error,
+		Symbol:   a.ID(),
+		Old:      place(a.File, a.Line),
+		New:      place(b.File, b.Line),
+		Effect:   "A program reads or writes the wrong memory.",
+	}
+	was, is := class(a.Kind), class(b.Kind)
+	switch {
+	case was != is && was != "" && is != "":
+		x.Detail = fmt.Sprintf("%s was %s and is now %s.", Readable(a.Name), was, is)
+		x.Fix = "Export the new one under another name."
+	case was == "data" && b.Protected && !a.Protected:
+		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
+		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a copy relocation) and the library use two different variables."
+		x.Fix = "Use default visibility for exported variables."
+	case was == "data" && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
+		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
+		x.Effect = "A program that writes to it is ended by SIGSEGV."
+		x.Fix = "Do not make an exported variable const."
+	default:
+		return
+	}
+	c.add(x, i)
+}
+
+// data compares the sizes of variables whose types did not show a change: a program has room for a
+// copy of the old size.
+func (c *comparison) data() {
+	for i := range c.old.Symbols {
+		a := &c.old.Symbols[i]
+		if c.matched[i] < 0 || c.broken[i] || a.Size == 0 || isTable(a.Name) || vague(a.Name) ||
+			a.Weak && standard(c.old, a.Name) {
+			continue
+		}
+		b := &c.new.Symbols[c.matched[i]]
+		if b.Size == 0 || a.Size == b.Size || a.Kind != b.Kind {
+			continue
+		}
+		x := Change{
+			Rule:     RuleData,
+			Severity: Error,
+			Symbol:   a.ID(),
+			Old:      place(a.File, a.Line),
+			New:      place(b.File, b.Line),
+			Detail: fmt.Sprintf(
+				"%s had %d bytes and has %d now.",
+				Readable(a.Name),
+				a.Size,
+				b.Size,
+			),
+			Effect: "A program that has a copy of the variable has room for the old size only.",
+			Fix:    "Keep the size, and export what is new under another name.",
+		}
+		if private(a.Version) {
+			x.Severity = Warning
+		}
+		c.add(x, i)
+	}
+}
+
+// additions reports new exports.
+func (c *comparison) additions() {
+	had := make(map[string]bool, len(c.old.Symbols))
+	for i := range c.old.Symbols {
+		s := &c.old.Symbols[i]
+		had[s.Name+"@"+s.Version] = true
+	}
+	used := map[int]bool{}
+	for _, n := range c.matched {
+		used[n] = true
+	}
+	for i := range c.new.Symbols {
+		s := &c.new.Symbols[i]
+		if used[i] || had[s.Name+"@"+s.Version] || s.Weak && standard(c.new, s.Name) {
+			continue
+		}
+		x := Change{
+			Rule:     RuleAdded,
+			Severity: Note,
+			Symbol:   s.ID(),
+			New:      place(s.File, s.Line),
+			Detail:   fmt.Sprintf("%s is exported now.", Readable(s.Name)),
+		}
+		if s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !private(s.Version) {
+			x.Rule = RuleAddedReleased
+			x.Detail = fmt.Sprintf(
+				"%s was added to %s, a version that the old library already has.",
+				Readable(s.Name),
+				s.Version,
+			)
+			x.Effect = fmt.Sprintf(
+				"A program that is built against the new library loads with the old one and fails when it calls it; with a version of its own the loader would have said that %s is too old.",
+				c.result.Library,
+			)
+			x.Fix = "Add new symbols to a new version node."
+		}
+		c.add(x)
+	}
+}
+
+// place is FILE:LINE; "" where the file is not known.
+func place(file string, line uint32) string {
+	if file == "" || line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}

@@ -1,0 +1,393 @@
+package abi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// typeComparison follows the types of the interfaces of both libraries at once. A pair of types is
+// compared once. Named types are compared one after the other from a list, so that a long chain of
+// them needs no deep recursion.
+type typeComparison struct {
+	*comparison
+	pairs    map[[2]TypeID]*pair
+	work     []*pair
+	reported map[string]bool  // names of types with a change
+	changes  []*typeChange    // of types, to be completed with what they affect
+	reach    [][]TypeID       // which types use a type of old; made when there is a change
+	users    map[TypeID][]int // exports of old by their type
+}
+
+// pair is two types that should be the same, and how they were reached.
+type pair struct {
+	a, b   TypeID
+	from   *pair
+	symbol int // export of old, where from is nil
+	step   string
+}
+
+type typeChange struct {
+	Change
+	id TypeID // in old
+}
+
+// compareTypes compares the types of the exports that both libraries have.
+func (c *comparison) compareTypes() {
+	t := &typeComparison{
+		comparison: c,
+		pairs:      map[[2]TypeID]*pair{},
+		reported:   map[string]bool{},
+		users:      map[TypeID][]int{},
+	}
+	c.types = t
+	for i := range c.old.Symbols {
+		a := &c.old.Symbols[i]
+		if a.Type != 0 {
+			t.users[a.Type] = append(t.users[a.Type], i)
+		}
+	}
+	seen := map[[2]TypeID]bool{}
+	for i := range c.old.Symbols {
+		if c.matched[i] < 0 || c.broken[i] || private(c.old.Symbols[i].Version) {
+			continue
+		}
+		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
+		if a.Type == 0 || b.Type == 0 || (a.Kind == elfobj.IFunc) != (b.Kind == elfobj.IFunc) ||
+			seen[[2]TypeID{a.Type, b.Type}] ||
+			a.Weak && standard(c.old, a.Name) {
+			continue
+		}
+		seen[[2]TypeID{a.Type, b.Type}] = true
+		t.symbol(i, a, b)
+		for len(t.work) > 0 {
+			p := t.work[0]
+			t.work = t.work[1:]
+			t.named(p)
+		}
+	}
+	t.finish()
+}
+
+// symbol compares the type of one export.
+func (t *typeComparison) symbol(i int, a, b *Symbol) {
+	x, y := &t.old.Types[a.Type], &t.new.Types[b.Type]
+	p := &pair{symbol: i, step: Readable(a.Name)}
+	change := Change{
+		Rule:     RuleSignature,
+		Severity: Error,
+		Symbol:   a.ID(),
+		Old:      place(a.File, a.Line),
+		New:      place(b.File, b.Line),
+	}
+	var out []string
+	if x.Kind == Function && y.Kind == Function {
+		if x.Convention != y.Convention {
+			change.Rule = RuleConvention
+			out = append(out, "the calling convention changed")
+		}
+		out = append(out, t.signature(p, x, y, 0)...)
+		change.Effect = "A program passes or expects the wrong values."
+		change.Fix = "Keep the function as it was, and export the new one under another name or version."
+	} else {
+		change.Rule = RuleData
+		if d := t.ref(p, a.Type, b.Type, true, 0, "the type of "+Readable(a.Name)); d != "" {
+			out = append(out, "its type "+d)
+		}
+		change.Effect = "A program reads or writes the wrong memory."
+		change.Fix = "Keep the variable as it was, and export what is new under another name."
+	}
+	if len(out) > 0 {
+		change.Detail = Readable(a.Name) + ": " + strings.Join(out, "; ") + "."
+		t.add(change, i)
+	}
+}
+
+// signature compares what two functions take and return, and gives the differences that no named
+// type explains.
+func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
+	var out []string
+	switch {
+	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown: // a result that old programs do not use
+	case y.Elem == 0:
+		out = append(
+			out,
+			fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)),
+		)
+	default:
+		if d := t.ref(p, x.Elem, y.Elem, true, depth+1, "its result"); d != "" {
+			out = append(out, "its result "+d)
+		}
+	}
+	if x.Unprototyped || y.Unprototyped {
+		return out
+	}
+	if len(x.Params) != len(y.Params) {
+		return append(
+			out,
+			fmt.Sprintf(
+				"it had %s and has %d now",
+				counted(len(x.Params), "parameter"),
+				len(y.Params),
+			),
+		)
+	}
+	for k := range x.Params {
+		what := fmt.Sprintf("parameter %d", k+1)
+		if n := x.Params[k].Name; n != "" {
+			what += " (" + n + ")"
+		}
+		if d := t.ref(p, x.Params[k].Type, y.Params[k].Type, true, depth+1, what); d != "" {
+			out = append(out, what+" "+d)
+		}
+	}
+	if x.Variadic != y.Variadic {
+		out = append(
+			out,
+			map[bool]string{true: "it takes variable arguments now", false: "it no longer takes variable arguments"}[y.Variadic],
+		)
+	}
+	return out
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ref compares two types where one uses them, and gives what is different about them as the end of
+// a sentence; "" where they are the same or where a named type has its own change. value tells that
+// the type is there itself, and not behind a pointer.
+func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step string) string {
+	x, y := &t.old.Types[a], &t.new.Types[b]
+	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown || depth > maxTypeDepth {
+		return ""
+	}
+	was := func() string { return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b)) }
+	switch {
+	case x.composite() && y.composite():
+		return t.composites(p, a, b, value, step)
+	case x.Kind == Enum && y.Kind == Enum:
+		return t.composites(p, a, b, true, step)
+	case x.integral() && y.integral():
+		if x.Size != y.Size ||
+			value && x.Kind == Base && y.Kind == Base && x.Encoding != y.Encoding &&
+				signed(x) != signed(y) ||
+			(x.Encoding == encodingBool) != (y.Encoding == encodingBool) && value {
+			return was()
+		}
+		return ""
+	case x.address() && y.address():
+		if x.Kind == MemberPointer || y.Kind == MemberPointer {
+			if x.Kind != y.Kind || x.Size != 0 && y.Size != 0 && x.Size != y.Size {
+				return was()
+			}
+		}
+		f, g := &t.old.Types[x.Elem], &t.new.Types[y.Elem]
+		if f.Kind == Function && g.Kind == Function {
+			if d := t.signature(p, f, g, depth+1); len(d) > 0 {
+				return "is a function whose type changed: " + strings.Join(d, ", ")
+			}
+			return ""
+		}
+		return t.ref(p, x.Elem, y.Elem, false, depth+1, step)
+	case x.address() && y.integral() || x.integral() && y.address():
+		if x.Size != y.Size {
+			return was()
+		}
+		return ""
+	case x.Kind == Array && y.Kind == Array:
+		if value && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
+			return was()
+		}
+		return t.ref(p, x.Elem, y.Elem, value, depth+1, step)
+	case x.Kind == Base && y.Kind == Base:
+		if x.Size != y.Size || x.Encoding != y.Encoding {
+			return was()
+		}
+		return ""
+	case x.Kind == Function && y.Kind == Function:
+		return strings.Join(t.signature(p, x, y, depth+1), ", ")
+	}
+	if x.Kind == Array && !value {
+		return t.ref(p, x.Elem, b, false, depth+1, step)
+	}
+	if y.Kind == Array && !value {
+		return t.ref(p, a, y.Elem, false, depth+1, step)
+	}
+	if x.Declared || y.Declared {
+		return ""
+	}
+	return was()
+}
+
+// DW_ATE_ values.
+const (
+	encodingBool       = 2
+	encodingSigned     = 5
+	encodingSignedChar = 6
+	encodingUnsigned   = 7
+	encodingUnsigChar  = 8
+	encodingUTF        = 16
+)
+
+func signed(
+	t *Type,
+) bool {
+	return t.Encoding == encodingSigned || t.Encoding == encodingSignedChar
+}
+
+func (t *Type) composite() bool { return t.Kind == Struct || t.Kind == Union }
+
+// address tells pointers and references, which are passed in the same way.
+func (t *Type) address() bool {
+	return t.Kind == Pointer || t.Kind == Reference || t.Kind == MemberPointer
+}
+
+func (t *Type) integral() bool {
+	if t.Kind == Enum {
+		return true
+	}
+	if t.Kind != Base {
+		return false
+	}
+	switch t.Encoding {
+	case encodingBool,
+		encodingSigned,
+		encodingSignedChar,
+		encodingUnsigned,
+		encodingUnsigChar,
+		encodingUTF:
+		return true
+	}
+	return false
+}
+
+// composites compares two structures, unions or enumerations where they are used.
+func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step string) string {
+	x, y := &t.old.Types[a], &t.new.Types[b]
+	if x.Declared || y.Declared || !value && (x.Private || y.Private) {
+		return ""
+	}
+	if value && byReference(x) != byReference(y) && !t.reported[x.Name+" passing"] && x.Name != "" {
+		t.reported[x.Name+" passing"] = true
+		how := map[bool]string{true: "by reference", false: "in registers"}
+		t.note(
+			p,
+			a,
+			Change{
+				Rule:     RuleConvention,
+				Severity: Error,
+				Type:     x.Name,
+				Old:      place(x.File, x.Line),
+				New:      place(y.File, y.Line),
+				Detail: fmt.Sprintf(
+					"%s was passed %s and is passed %s now, because it got or lost a destructor, copy constructor or move constructor.",
+					x.Name,
+					how[byReference(x)],
+					how[byReference(y)],
+				),
+				Effect: "A program passes an address where a value is expected, or the reverse.",
+				Fix:    "Keep the class trivially copyable, or pass it by reference.",
+			},
+		)
+	}
+	if x.Name != y.Name && x.Name != "" && y.Name != "" && !t.alike(a, b) {
+		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
+	}
+	key := [2]TypeID{a, b}
+	if t.pairs[key] != nil {
+		return ""
+	}
+	n := &pair{a: a, b: b, from: p, symbol: p.symbol, step: step}
+	t.pairs[key] = n
+	t.work = append(t.work, n)
+	return ""
+}
+
+// byReference tells a class whose values are passed by the address of a copy.
+func byReference(t *Type) bool { return t.Passing == passByReference }
+
+// alike tells whether types of different names have the same shape: one was renamed.
+func (t *typeComparison) alike(a, b TypeID) bool {
+	x, y := &t.old.Types[a], &t.new.Types[b]
+	if x.Kind != y.Kind || x.Size != y.Size || len(x.Members) != len(y.Members) ||
+		len(x.Bases) != len(y.Bases) ||
+		len(x.Enumerators) != len(y.Enumerators) {
+		return false
+	}
+	for k := range x.Members {
+		if x.Members[k].Offset != y.Members[k].Offset ||
+			t.old.size(x.Members[k].Type) != t.new.size(y.Members[k].Type) {
+			return false
+		}
+	}
+	for k := range x.Enumerators {
+		if x.Enumerators[k].Value != y.Enumerators[k].Value {
+			return false
+		}
+	}
+	return true
+}
+
+// note keeps a change of a type until it is known what it affects.
+func (t *typeComparison) note(p *pair, id TypeID, x Change) {
+	for q := p; q != nil; q = q.from {
+		if q.step != "" {
+			x.Path = append(x.Path, q.step)
+		}
+	}
+	slices.Reverse(x.Path)
+	t.reported[x.Type] = true
+	t.changes = append(t.changes, &typeChange{x, id})
+}
+
+// finish adds the changes of types with the exports that reach them.
+func (t *typeComparison) finish() {
+	if len(t.changes) == 0 {
+		return
+	}
+	t.reach = make([][]TypeID, len(t.old.Types))
+	for i := range t.old.Types {
+		t.old.Types[i].uses(func(used TypeID) { t.reach[used] = append(t.reach[used], TypeID(i)) })
+	}
+	seen := make([]int, len(t.old.Types))
+	for n, x := range t.changes {
+		var affected []int
+		work := []TypeID{x.id}
+		seen[x.id] = n + 1
+		for len(work) > 0 {
+			id := work[len(work)-1]
+			work = work[:len(work)-1]
+			affected = append(affected, t.users[id]...)
+			for _, by := range t.reach[id] {
+				if seen[by] != n+1 {
+					seen[by] = n + 1
+					work = append(work, by)
+				}
+			}
+		}
+		slices.Sort(affected)
+		t.add(x.Change, affected...)
+	}
+}
+
+// uses calls yield with each type that a type refers to.
+func (t *Type) uses(yield func(TypeID)) {
+	if t.Elem != 0 {
+		yield(t.Elem)
+	}
+	for i := range t.Members {
+		yield(t.Members[i].Type)
+	}
+	for i := range t.Bases {
+		yield(t.Bases[i].Type)
+	}
+	for i := range t.Params {
+		yield(t.Params[i].Type)
+	}
+}

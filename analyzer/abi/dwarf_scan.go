@@ -1,0 +1,263 @@
+package abi
+
+import (
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dwarf"
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// maxScopes is how deep namespaces are followed.
+const maxScopes = 64
+
+// scan finds the entries that describe exports.
+type scan struct {
+	l     *Library
+	d     *dwarf.Data
+	names map[string][]int32 // exports by name
+	addrs map[uint64][]int32 // exports by address
+	found []definition       // by export
+	chain []dwarf.Entry      // of one entry: itself, what it is an instance of, what it specifies
+}
+
+// definition is the entry of an export.
+type definition struct {
+	ref   dwarf.Ref
+	named bool // found by name; else by address, as an alias
+}
+
+// readDWARF fills in the types of the exports.
+func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
+	s := &scan{
+		l:     l,
+		d:     d,
+		names: make(map[string][]int32, len(l.Symbols)),
+		addrs: make(map[uint64][]int32, len(l.Symbols)),
+		found: make([]definition, len(l.Symbols)),
+	}
+	for i := range l.Symbols {
+		s.names[l.Symbols[i].Name] = append(s.names[l.Symbols[i].Name], int32(i))
+		if a := addrs[i]; a != 0 && l.Machine != "arm" {
+			s.addrs[a] = append(s.addrs[a], int32(i))
+		} else if a != 0 { // the lowest bit marks Thumb code
+			s.addrs[a&^1] = append(s.addrs[a&^1], int32(i))
+		}
+	}
+	cursors := make([]dwarf.Cursor, maxScopes)
+	var root dwarf.Entry
+	for _, u := range d.Units() {
+		if u.TypeUnit {
+			continue
+		}
+		if err := d.Entry(u.Root(), &root); err != nil {
+			return err
+		}
+		l.Units++
+		cursors[0].Reset(d, &root)
+		if err := s.scope(cursors, 0); err != nil {
+			return err
+		}
+	}
+	b := newBuilder(s)
+	for i := range l.Symbols {
+		if ref := s.found[i].ref; ref != 0 {
+			if err := b.symbol(&l.Symbols[i], ref); err != nil {
+				return err
+			}
+		}
+	}
+	return b.finish()
+}
+
+// scope goes through the entries of a unit or namespace.
+func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
+	c := &cursors[depth]
+	for c.Next() {
+		switch c.Tag {
+		case dwarf.TagSubprogram, dwarf.TagVariable:
+			if err := s.entry(&c.Entry); err != nil {
+				return err
+			}
+		case dwarf.TagNamespace, dwarf.TagModule:
+			if depth+1 < len(cursors) {
+				cursors[depth+1].Reset(s.d, &c.Entry)
+				if err := s.scope(cursors, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return c.Err()
+}
+
+// entry notes a definition of an export.
+func (s *scan) entry(e *dwarf.Entry) error {
+	if e.Flag(dwarf.Declaration) {
+		return nil
+	}
+	placed := e.Has(dwarf.LowPC) || e.Has(dwarf.Location) || e.Has(dwarf.Ranges)
+	if !placed {
+		return nil
+	}
+	var at []int32
+	if addr, ok := e.Address(); ok {
+		if at = s.addrs[addr]; at == nil && e.Tag == dwarf.TagSubprogram {
+			return nil
+		}
+	}
+	if at == nil && e.Tag == dwarf.TagSubprogram && !e.Has(dwarf.Ranges) {
+		return nil
+	}
+	name, err := s.name(e)
+	if err != nil {
+		return err
+	}
+	ref := e.Ref()
+	for _, i := range s.names[string(name)] {
+		if at == nil && !s.external() {
+			break
+		}
+		if !s.found[i].named && s.fits(i, e) {
+			s.found[i] = definition{ref, true}
+		}
+	}
+	for _, i := range at {
+		if s.found[i].ref == 0 && s.fits(i, e) {
+			s.found[i] = definition{ref, false}
+		}
+	}
+	return nil
+}
+
+// fits tells whether an export is a function where the entry is one.
+func (s *scan) fits(i int32, e *dwarf.Entry) bool {
+	k := s.l.Symbols[i].Kind
+	return (k == elfobj.Data || k == elfobj.TLS) == (e.Tag == dwarf.TagVariable)
+}
+
+// follow reads the chain of entries that an entry takes its attributes from.
+func (s *scan) follow(e *dwarf.Entry) error {
+	s.chain = append(s.chain[:0], *e)
+	for len(s.chain) < 8 {
+		last := &s.chain[len(s.chain)-1]
+		next := last.Reference(dwarf.AbstractOrigin)
+		if next == 0 {
+			next = last.Reference(dwarf.Specification)
+		}
+		if next == 0 {
+			break
+		}
+		var x dwarf.Entry
+		if err := s.d.Entry(next, &x); err != nil {
+			return err
+		}
+		s.chain = append(s.chain, x)
+	}
+	return nil
+}
+
+// name is the symbol name that an entry gives itself.
+func (s *scan) name(e *dwarf.Entry) ([]byte, error) {
+	s.chain = append(s.chain[:0], *e)
+	if n := e.Bytes(dwarf.LinkageName); n != nil {
+		return n, nil
+	}
+	if !e.Has(dwarf.AbstractOrigin) && !e.Has(dwarf.Specification) {
+		return e.Bytes(dwarf.Name), nil
+	}
+	if err := s.follow(e); err != nil {
+		return nil, err
+	}
+	for i := range s.chain {
+		if n := s.chain[i].Bytes(dwarf.LinkageName); n != nil {
+			return n, nil
+		}
+	}
+	for i := range s.chain {
+		if n := s.chain[i].Bytes(dwarf.Name); n != nil {
+			return n, nil
+		}
+	}
+	return nil, nil
+}
+
+// external tells whether the entry that name was called with, or what it takes its attributes from,
+// is visible outside its unit.
+func (s *scan) external() bool {
+	for i := range s.chain {
+		if s.chain[i].Flag(dwarf.External) {
+			return true
+		}
+	}
+	return false
+}
+
+// inline tells whether the function of the chain is defined in a class or in a header, so that each
+// program has its own copy. The definition has a line of its own where it is not the declaration.
+func (s *scan) inline() bool {
+	for i := range s.chain {
+		e := &s.chain[i]
+		if e.Flag(dwarf.Artificial) { // a destructor or constructor that the compiler makes
+			return true
+		}
+		// only the declaration in the class names a file: it is the definition too
+		if i == len(s.chain)-1 && i > 0 {
+			return e.Has(dwarf.DeclFile)
+		}
+		if e.Has(dwarf.DeclFile) {
+			return !source(e.FileName())
+		}
+		if i > 0 && e.Has(dwarf.DeclLine) ||
+			i == 0 && e.Has(dwarf.DeclLine) && e.Has(dwarf.Specification) {
+			return false // another line of the same file
+		}
+	}
+	return false
+}
+
+// source tells the name of a source file from that of a header.
+func source(file string) bool {
+	switch ext := path.Ext(file); ext {
+	case ".c",
+		".C",
+		".cc",
+		".cpp",
+		".cxx",
+		".c++",
+		".CPP",
+		".cp",
+		".m",
+		".mm",
+		".f",
+		".F",
+		".f90",
+		".F90",
+		".f95",
+		".f03",
+		".f08",
+		".for",
+		".rs",
+		".go",
+		".d",
+		".pas",
+		".adb",
+		".cu",
+		".s",
+		".S":
+		return true
+	default:
+		return strings.EqualFold(ext, ".i")
+	}
+}
+
+// system tells a header of the system or the compiler.
+func system(file string) bool {
+	for _, dir := range []string{"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/", "/opt/rh/"} {
+		if strings.HasPrefix(file, dir) {
+			return true
+		}
+	}
+	return strings.Contains(file, "/include/c++/") ||
+		strings.Contains(file, "/sysroot/usr/include/")
+}

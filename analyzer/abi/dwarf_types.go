@@ -1,0 +1,579 @@
+package abi
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dwarf"
+)
+
+const (
+	// types of one library; libLLVM has some 100 thousand that its exports reach
+	maxTypes     = 4 << 20
+	maxTypeDepth = 256 // pointers and arrays inside each other
+	maxSteps     = 64  // qualifiers and typedefs in a row
+)
+
+var errTooManyTypes = errors.New("its debug information has more types than compat reads")
+
+// builder turns entries into types. Each unit has its own entries for the types of the headers that
+// it includes; those with the same name, size and line become one type.
+type builder struct {
+	s      *scan
+	l      *Library
+	byRef  map[dwarf.Ref]TypeID
+	byKey  map[typeKey]TypeID
+	elems  map[elemKey]TypeID
+	opaque map[string]TypeID // declared types by name
+	work   []pending
+	scopes map[dwarf.Ref][]scope
+	text   map[string]string
+}
+
+type pending struct {
+	id  TypeID
+	ref dwarf.Ref
+}
+
+type typeKey struct {
+	kind Kind
+	name string
+	size uint64
+	line uint32
+}
+
+type elemKey struct {
+	kind Kind
+	elem TypeID
+	size uint64
+}
+
+func newBuilder(s *scan) *builder {
+	b := &builder{
+		s:      s,
+		l:      s.l,
+		byRef:  map[dwarf.Ref]TypeID{},
+		byKey:  map[typeKey]TypeID{},
+		elems:  map[elemKey]TypeID{},
+		opaque: map[string]TypeID{},
+		scopes: map[dwarf.Ref][]scope{},
+		text:   map[string]string{},
+	}
+	b.l.Types = append(b.l.Types, Type{Kind: Void})
+	return b
+}
+
+// string keeps one copy of a name.
+func (b *builder) string(text []byte) string {
+	if s, ok := b.text[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	b.text[s] = s
+	return s
+}
+
+func (b *builder) add(t Type) TypeID {
+	b.l.Types = append(b.l.Types, t)
+	return TypeID(len(b.l.Types) - 1)
+}
+
+// symbol fills in an export from its entry.
+func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
+	var e dwarf.Entry
+	if err := b.s.d.Entry(ref, &e); err != nil {
+		return err
+	}
+	if err := b.s.follow(&e); err != nil {
+		return err
+	}
+	chain := b.s.chain
+	for i := len(chain) - 1; i >= 0; i-- { // the declaration is what programs see
+		if chain[i].Has(dwarf.DeclLine) && s.Line == 0 {
+			s.Line = uint32(chain[i].Value(dwarf.DeclLine))
+			s.File = b.string([]byte(chain[i].FileName()))
+		}
+	}
+	if e.Tag == dwarf.TagVariable {
+		for i := range chain {
+			if t := chain[i].Reference(dwarf.Type); t != 0 {
+				var err error
+				s.Type, err = b.intern(t, 0)
+				return err
+			}
+		}
+		return nil
+	}
+	s.Inline = s.Weak && b.s.inline()
+	f := Type{Kind: Function}
+	for i := range chain {
+		if t := chain[i].Reference(dwarf.Type); t != 0 {
+			var err error
+			if f.Elem, err = b.intern(t, 0); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	for i := len(b.s.chain) - 1; i >= 0; i-- {
+		if err := b.params(&f, &b.s.chain[i]); err != nil {
+			return err
+		}
+		if len(f.Params) > 0 || f.Variadic {
+			break
+		}
+	}
+	for i := range b.s.chain {
+		if cc := b.s.chain[i].Value(dwarf.CallingConvention); cc > 1 {
+			f.Convention = uint8(cc)
+		}
+	}
+	first := &b.s.chain[0]
+	f.Unprototyped = len(f.Params) == 0 && first.Unit.C() &&
+		!slices.ContainsFunc(
+			b.s.chain,
+			func(e dwarf.Entry) bool { return e.Flag(dwarf.Prototyped) },
+		)
+	if f.Unprototyped {
+		f.Variadic = false
+	}
+	s.Type = b.add(f)
+	return nil
+}
+
+// params reads the parameters of a function or function type.
+func (b *builder) params(f *Type, e *dwarf.Entry) error {
+	c := b.s.d.Children(e)
+	for c.Next() {
+		switch c.Tag {
+		case dwarf.TagParameter:
+			id, err := b.intern(c.Reference(dwarf.Type), 0)
+			if err != nil {
+				return err
+			}
+			f.Params = append(f.Params, Param{b.string(c.Bytes(dwarf.Name)), id})
+		case dwarf.TagVariadic:
+			f.Variadic = true
+		}
+	}
+	return c.Err()
+}
+
+// kindOf is the kind of a type's entry; "" for one that is passed through or unknown.
+func kindOf(t dwarf.Tag) Kind {
+	switch t {
+	case dwarf.TagClass, dwarf.TagStruct, dwarf.TagInterface:
+		return Struct
+	case dwarf.TagUnion:
+		return Union
+	case dwarf.TagEnumeration:
+		return Enum
+	case dwarf.TagPointer:
+		return Pointer
+	case dwarf.TagReference, dwarf.TagRvalueReference:
+		return Reference
+	case dwarf.TagMemberPointer:
+		return MemberPointer
+	case dwarf.TagArray:
+		return Array
+	case dwarf.TagSubroutine:
+		return Function
+	case dwarf.TagBase, dwarf.TagUnspecified:
+		return Base
+	}
+	return ""
+}
+
+// intern gives the type of an entry, without qualifiers and typedefs. 0 is void.
+func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
+	if ref == 0 {
+		return 0, nil
+	}
+	if id, ok := b.byRef[ref]; ok {
+		return id, nil
+	}
+	from := ref
+	var e dwarf.Entry
+	var typedef dwarf.Ref
+	var kind Kind
+	for step := 0; ; step++ {
+		if ref == 0 {
+			b.byRef[from] = 0
+			return 0, nil
+		}
+		if err := b.s.d.Entry(ref, &e); err != nil {
+			return 0, err
+		}
+		if kind = kindOf(e.Tag); kind != "" {
+			break
+		}
+		switch e.Tag {
+		case dwarf.TagTypedef:
+			typedef = ref
+		case dwarf.TagConst,
+			dwarf.TagVolatile,
+			dwarf.TagRestrict,
+			dwarf.TagAtomic,
+			dwarf.TagImmutable,
+			dwarf.TagSubrange:
+		default:
+			step = maxSteps
+		}
+		if step >= maxSteps {
+			return b.remember(from, ref, b.add(Type{Kind: Unknown})), nil
+		}
+		ref = e.Reference(dwarf.Type)
+	}
+	if id, ok := b.byRef[ref]; ok {
+		b.byRef[from] = id
+		return id, nil
+	}
+	if len(b.l.Types) >= maxTypes {
+		return 0, errTooManyTypes
+	}
+	if depth > maxTypeDepth {
+		return b.remember(from, ref, b.add(Type{Kind: Unknown})), nil
+	}
+	var id TypeID
+	var err error
+	switch kind {
+	case Base:
+		id = b.base(&e)
+	case Pointer, Reference, MemberPointer, Array:
+		id, err = b.elem(kind, &e, depth)
+	case Function:
+		f := Type{Kind: Function, Unprototyped: e.Unit.C() && !e.Flag(dwarf.Prototyped)}
+		id = b.remember(from, ref, b.add(f))
+		b.work = append(b.work, pending{id, ref})
+		if depth == 0 {
+			err = b.drain()
+		}
+	default:
+		id, err = b.named(kind, &e, typedef, depth)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return b.remember(from, ref, id), nil
+}
+
+func (b *builder) remember(from, ref dwarf.Ref, id TypeID) TypeID {
+	b.byRef[from], b.byRef[ref] = id, id
+	return id
+}
+
+func (b *builder) base(e *dwarf.Entry) TypeID {
+	t := Type{
+		Kind:     Base,
+		Name:     b.string(e.Bytes(dwarf.Name)),
+		Size:     e.Value(dwarf.ByteSize),
+		Encoding: uint8(e.Value(dwarf.Encoding)),
+	}
+	if t.Size == 0 && e.Has(dwarf.BitSize) {
+		t.Size = (e.Value(dwarf.BitSize) + 7) / 8
+	}
+	k := typeKey{Base, t.Name, t.Size, uint32(t.Encoding)}
+	if id, ok := b.byKey[k]; ok {
+		return id
+	}
+	id := b.add(t)
+	b.byKey[k] = id
+	return id
+}
+
+// elem makes a pointer, reference or array.
+func (b *builder) elem(kind Kind, e *dwarf.Entry, depth int) (TypeID, error) {
+	elem, err := b.intern(e.Reference(dwarf.Type), depth+1)
+	if err != nil {
+		return 0, err
+	}
+	t := Type{Kind: kind, Elem: elem, Size: e.Value(dwarf.ByteSize)}
+	if kind != Array {
+		if t.Size == 0 && kind != MemberPointer {
+			t.Size = uint64(b.l.Class / 8)
+		}
+		k := elemKey{kind, elem, t.Size}
+		if id, ok := b.elems[k]; ok {
+			return id, nil
+		}
+		id := b.add(t)
+		b.elems[k] = id
+		return id, nil
+	}
+	c := b.s.d.Children(e)
+	for c.Next() {
+		if c.Tag == dwarf.TagSubrange {
+			t.Counts = append(t.Counts, count(&c.Entry))
+		}
+	}
+	return b.add(t), c.Err()
+}
+
+// count is the number of elements of a dimension; -1 where it is open or computed.
+func count(e *dwarf.Entry) int64 {
+	if n, ok := e.Number(dwarf.Count); ok && n < 1<<62 {
+		return int64(n)
+	}
+	n, ok := e.Number(dwarf.UpperBound)
+	switch {
+	case !ok || n >= 1<<62 && n != 1<<64-1:
+		return -1
+	case n == 1<<64-1 || n == 1<<32-1: // int a[0]
+		return 0
+	}
+	return int64(n) + 1
+}
+
+// named makes a structure, union or enumeration. Its members are read later, as they may refer to
+// it.
+func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int) (TypeID, error) {
+	if ref := e.Reference(dwarf.Signature); ref != 0 && ref != e.Ref() && depth < maxTypeDepth {
+		return b.intern(ref, depth+1)
+	}
+	name, err := b.qualified(e)
+	if err != nil {
+		return 0, err
+	}
+	if e.Flag(dwarf.Declaration) || e.Has(dwarf.Signature) {
+		if id, ok := b.opaque[name]; ok && name != "" {
+			return id, nil
+		}
+		id := b.add(Type{Kind: kind, Name: name, Declared: true})
+		b.opaque[name] = id
+		return id, nil
+	}
+	if name == "" && typedef != 0 {
+		var t dwarf.Entry
+		if err := b.s.d.Entry(typedef, &t); err != nil {
+			return 0, err
+		}
+		if name, err = b.qualified(&t); err != nil {
+			return 0, err
+		}
+	}
+	t := Type{
+		Kind:    kind,
+		Name:    name,
+		Size:    e.Value(dwarf.ByteSize),
+		Align:   uint32(e.Value(dwarf.Alignment)),
+		Line:    uint32(e.Value(dwarf.DeclLine)),
+		Passing: uint8(e.Value(dwarf.CallingConvention)),
+	}
+	k := typeKey{kind, name, t.Size, t.Line}
+	if id, ok := b.byKey[k]; ok && name != "" {
+		return id, nil
+	}
+	if kind == Enum && t.Size == 0 {
+		var under dwarf.Entry
+		if r := e.Reference(dwarf.Type); r != 0 && b.s.d.Entry(r, &under) == nil {
+			t.Size = under.Value(dwarf.ByteSize)
+		}
+	}
+	file := e.FileName()
+	t.File, t.Private, t.System = b.string([]byte(file)), source(file), system(file)
+	id := b.add(t)
+	if name != "" {
+		b.byKey[k] = id
+	}
+	b.byRef[e.Ref()] = id
+	b.work = append(b.work, pending{id, e.Ref()})
+	if depth == 0 {
+		return id, b.drain()
+	}
+	return id, nil
+}
+
+// drain reads the members of the types that are waiting.
+func (b *builder) drain() error {
+	for len(b.work) > 0 {
+		p := b.work[len(b.work)-1]
+		b.work = b.work[:len(b.work)-1]
+		if err := b.body(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) finish() error {
+	if err := b.drain(); err != nil {
+		return err
+	}
+	b.connect()
+	b.s.chain = nil
+	return nil
+}
+
+// connect makes types that some units only declare those that others define. Where there are
+// several of the name, nothing is known.
+func (b *builder) connect() {
+	defined := map[string]TypeID{}
+	for i := range b.l.Types {
+		t := &b.l.Types[i]
+		if _, wanted := b.opaque[t.Name]; !wanted || t.Declared ||
+			t.Kind != Struct && t.Kind != Union && t.Kind != Enum {
+			continue
+		}
+		if _, twice := defined[t.Name]; twice {
+			defined[t.Name] = 0
+			continue
+		}
+		defined[t.Name] = TypeID(i)
+	}
+	for name, id := range b.opaque {
+		if to := defined[name]; to != 0 {
+			b.l.Types[id] = b.l.Types[to]
+		}
+	}
+}
+
+// body reads what a type consists of.
+func (b *builder) body(p pending) error {
+	var e dwarf.Entry
+	if err := b.s.d.Entry(p.ref, &e); err != nil {
+		return err
+	}
+	t := b.l.Types[p.id]
+	if t.Kind == Function {
+		var err error
+		if t.Elem, err = b.intern(e.Reference(dwarf.Type), 1); err != nil {
+			return err
+		}
+		if err := b.params(&t, &e); err != nil {
+			return err
+		}
+		t.Unprototyped = t.Unprototyped && len(t.Params) == 0
+		b.l.Types[p.id] = t
+		return nil
+	}
+	c := b.s.d.Children(&e)
+	for c.Next() {
+		if err := b.part(&t, &c.Entry); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(
+		t.Virtuals,
+		func(a, c Virtual) int { return cmp.Or(cmp.Compare(a.Slot, c.Slot), cmp.Compare(a.Name, c.Name)) },
+	)
+	b.l.Types[p.id] = t
+	return c.Err()
+}
+
+// part reads one child of a structure, union or enumeration.
+func (b *builder) part(t *Type, e *dwarf.Entry) error {
+	switch e.Tag {
+	case dwarf.TagMember:
+		if e.Flag(dwarf.Declaration) || e.Flag(dwarf.External) { // static
+			return nil
+		}
+		id, err := b.intern(e.Reference(dwarf.Type), 1)
+		if err != nil {
+			return err
+		}
+		m := Member{
+			Name: b.string(e.Bytes(dwarf.Name)),
+			Type: id,
+			Bits: uint32(e.Value(dwarf.BitSize)),
+		}
+		m.Offset = b.bitOffset(e, id)
+		t.Members = append(t.Members, m)
+	case dwarf.TagInheritance:
+		id, err := b.intern(e.Reference(dwarf.Type), 1)
+		if err != nil {
+			return err
+		}
+		offset, constant := e.Offset()
+		virtual := e.Value(dwarf.Virtuality) == 1 || !constant
+		if virtual {
+			offset = 0
+		}
+		t.Bases = append(t.Bases, BaseClass{id, offset, virtual})
+	case dwarf.TagSubprogram:
+		if t.Passing == 0 && b.special(t, e) {
+			t.Passing = passByReference
+		}
+		if e.Value(dwarf.Virtuality) == 0 {
+			return nil
+		}
+		name := e.Bytes(dwarf.LinkageName)
+		if name == nil {
+			name = e.Bytes(dwarf.Name)
+		}
+		v := Virtual{b.string(name), -1}
+		if n, ok := e.Slot(); ok && n < 1<<30 {
+			v.Slot = int64(n)
+		}
+		t.Virtuals = append(t.Virtuals, v)
+	case dwarf.TagEnumerator:
+		v := e.Value(dwarf.ConstValue)
+		// the same bits may be written as a signed or an unsigned number
+		if t.Size > 0 && t.Size < 8 {
+			v &= 1<<(8*t.Size) - 1
+		}
+		t.Enumerators = append(t.Enumerators, Enumerator{b.string(e.Bytes(dwarf.Name)), int64(v)})
+	}
+	return nil
+}
+
+// DW_CC_ values of classes.
+const passByReference = 4
+
+// special tells a destructor, copy or move constructor that the source defines. A class with one is
+// passed by reference (Itanium C++ ABI, 3.1.2.3), which gcc does not say by
+// DW_AT_calling_convention.
+func (b *builder) special(t *Type, e *dwarf.Entry) bool {
+	if e.Flag(dwarf.Artificial) || e.Has(dwarf.Defaulted) && e.Value(dwarf.Defaulted) == 1 ||
+		e.Has(dwarf.Deleted) {
+		return false
+	}
+	name := e.Bytes(dwarf.Name)
+	if len(name) > 0 && name[0] == '~' {
+		return true
+	}
+	class := t.Name[strings.LastIndexByte(t.Name, ':')+1:]
+	class, _, _ = strings.Cut(class, "<")
+	if class == "" || string(name) != class {
+		return false
+	}
+	var own []dwarf.Ref
+	c := b.s.d.Children(e)
+	for c.Next() {
+		if c.Tag == dwarf.TagParameter && !c.Flag(dwarf.Artificial) {
+			own = append(own, c.Reference(dwarf.Type))
+		}
+	}
+	if len(own) != 1 {
+		return false
+	}
+	var p dwarf.Entry
+	if own[0] == 0 || b.s.d.Entry(own[0], &p) != nil ||
+		p.Tag != dwarf.TagReference && p.Tag != dwarf.TagRvalueReference {
+		return false
+	}
+	id, err := b.intern(p.Reference(dwarf.Type), 1)
+	return err == nil && id != 0 && b.l.Types[id].Name == t.Name
+}
+
+// bitOffset is where a member begins, in bits from the start of its structure.
+func (b *builder) bitOffset(e *dwarf.Entry, id TypeID) uint64 {
+	if v, ok := e.Number(dwarf.DataBitOffset); ok {
+		return v
+	}
+	bytes, _ := e.Offset()
+	offset := 8 * bytes
+	high, ok := e.Number(dwarf.BitOffset)
+	if !ok {
+		return offset
+	}
+	if e.BigEndian() {
+		return offset + high
+	}
+	storage, ok := e.Number(dwarf.ByteSize)
+	if !ok {
+		storage = b.l.Types[id].Size
+	}
+	return offset + 8*storage - high - e.Value(dwarf.BitSize)
+}

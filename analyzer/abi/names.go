@@ -1,0 +1,70 @@
+package abi
+
+import (
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// Readable is a symbol's name as a person writes it.
+func Readable(name string) string {
+	if !strings.HasPrefix(name, "_Z") || len(name) > maxMangled {
+		return name
+	}
+	return demangle.Filter(name, demangle.NoClones)
+}
+
+// maxMangled bounds the names that are demangled.
+const maxMangled = 16 << 10
+
+// classOf is the class of a virtual table or typeinfo, by its symbol.
+func classOf(symbol string) string {
+	_, class, _ := strings.Cut(Readable(symbol), " for ")
+	if class == "" {
+		return symbol
+	}
+	return class
+}
+
+// method is what a virtual function is called inside its class, so that an override has the same
+// name as what it overrides; "" where the name does not tell.
+func method(symbol string) string {
+	if symbol == "" || symbol == "__cxa_pure_virtual" || symbol == "__cxa_deleted_virtual" {
+		return ""
+	}
+	name := Readable(symbol)
+	if i := strings.Index(name, "thunk to "); i >= 0 {
+		name = name[i+len("thunk to "):]
+	}
+	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev"} {
+		if strings.HasSuffix(symbol, d) {
+			return "~" + d
+		}
+	}
+	// the last "::" outside of template arguments and parameters
+	depth, cut := 0, 0
+	for i := 0; i < len(name); i++ {
+		switch name[i] {
+		case '<':
+			if !strings.HasSuffix(name[:i], "operator") &&
+				!strings.HasSuffix(name[:i], "operator<") {
+				depth++
+			}
+		case '>':
+			if depth > 0 && name[i-1] != '-' && !strings.HasSuffix(name[:i], "operator") {
+				depth--
+			}
+		case '(':
+			if depth == 0 && !strings.HasPrefix(name[i:], "(anonymous namespace)") &&
+				!strings.HasSuffix(name[:i], "operator") {
+				return name[cut:]
+			}
+		case ':':
+			if depth == 0 && i+1 < len(name) && name[i+1] == ':' {
+				cut = i + 2
+				i++
+			}
+		}
+	}
+	return name[cut:]
+}
