@@ -29,6 +29,7 @@ type Artifact struct {
 	Wheel    *pkgmeta.WheelName // nil for what is not named like a wheel
 	Metadata *pkgmeta.Metadata  // nil where there is none or it could not be read
 	Objects  []*Object          // sorted by path
+	MachO    []*MachObject      // Mach-O files, sorted by path
 	// Policy is auditwheel's verdict; nil for what is no wheel or not named like one.
 	Policy *wheelpolicy.Policy
 	ABI3   *abi3.Result // abi3audit's verdict; nil for a wheel without an abi3 tag
@@ -37,6 +38,9 @@ type Artifact struct {
 	audit *audit // while it is read
 	conda bool   // it has an index of a conda package
 }
+
+// Binaries is the number of files that are checked, of all formats.
+func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) }
 
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {

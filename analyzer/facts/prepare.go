@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
@@ -28,6 +29,9 @@ type prepared struct {
 	foreign string // of another system, and why it is not judged
 	script  bool   // a linker script
 	err     error  // it could not be read
+
+	macho   *machoobj.File // nil for another format
+	machErr bool           // err says why a Mach-O file could not be read
 
 	elf        *elfobj.Object // nil where it could not be read
 	object     *Object        // nil: not judged, because of skip
@@ -82,6 +86,10 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 			p.foreign = why
 			return
 		}
+	}
+	if machoobj.Is(head) {
+		p.machO(f)
+		return
 	}
 	text := string(head)
 	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") ||

@@ -53,7 +53,7 @@ var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
 
 // want selects what is read: objects by content or by name, and the metadata of packages.
 func want(p string, _ int64, head []byte) bool {
-	return strings.HasPrefix(string(head), "\x7fELF") || libraryName.MatchString(p) ||
+	return isBinary(head) || libraryName.MatchString(p) ||
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||
@@ -165,6 +165,10 @@ func (r *Set) packages(
 			continue
 		}
 		slices.SortFunc(
+			f.MachO,
+			func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) },
+		)
+		slices.SortFunc(
 			f.Objects,
 			func(a, b *Object) int { return strings.Compare(a.Path, b.Path) },
 		)
@@ -208,6 +212,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 	case p.depends:
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
 		facts.conda = facts.conda || f.Path == condaIndex
+		return nil
+	case p.macho != nil || p.machErr:
+		r.machO(facts, f.Path, at, p)
 		return nil
 	case p.foreign != "":
 		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {

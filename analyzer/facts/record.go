@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
@@ -21,8 +22,8 @@ type Inside struct {
 
 	Missing  []string // rows of RECORD that name no member, in its order; at most maxNames of them
 	Lacks    int      // how many there are
-	Unlisted []string // ELF members that RECORD does not name, sorted
-	Changed  []string // ELF members of another size or digest than RECORD says, sorted
+	Unlisted []string // binaries that RECORD does not name, sorted
+	Changed  []string // binaries of another size or digest than RECORD says, sorted
 }
 
 // maxDigest is the size of the largest object whose digest is compared; larger ones are compared by
@@ -36,7 +37,7 @@ const maxNames = 100
 // members gathers, while a wheel is read, what finish needs for Inside.
 type members struct {
 	wheel  []byte               // WHEEL
-	listed map[string]*prepared // ELF members
+	listed map[string]*prepared // binaries
 }
 
 // isWheelFile reports whether a member is WHEEL.
@@ -45,7 +46,7 @@ func isWheelFile(p string) bool {
 	return file == "WHEEL" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-// object adds an ELF member.
+// object adds a binary.
 func (m *members) object(path string, p *prepared) {
 	if m.listed == nil {
 		m.listed = map[string]*prepared{}
@@ -53,10 +54,15 @@ func (m *members) object(path string, p *prepared) {
 	m.listed[path] = &prepared{size: p.size, digest: p.digest}
 }
 
+// isBinary reports whether the first bytes are those of a file that compat checks.
+func isBinary(head []byte) bool {
+	return strings.HasPrefix(string(head), "\x7fELF") || machoobj.Is(head)
+}
+
 // digested reports whether a member's digest is compared with RECORD.
 func digested(p *unpack.Package, size int64, head []byte) bool {
 	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest &&
-		strings.HasPrefix(string(head), "\x7fELF")
+		isBinary(head)
 }
 
 // digest is the hash that RECORD should have for a file; "" for a large one.
@@ -90,7 +96,7 @@ func (a *audit) inside() *Inside {
 		in.NoRecord = len(in.DistInfo) == 1 && !have[in.DistInfo[0]+"/RECORD"]
 		return in
 	}
-	listed := map[string]bool{} // of the ELF members
+	listed := map[string]bool{} // of the binaries
 	err := pkgmeta.ParseRecord(a.Record, func(r pkgmeta.RecordRow) bool {
 		p := path.Clean(r.Path)
 		if !have[p] {

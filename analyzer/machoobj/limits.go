@@ -12,7 +12,7 @@ var (
 	ErrTruncated = errors.New("truncated Mach-O file")      // a table is past the end of the slice
 	ErrDamaged   = errors.New("damaged Mach-O file")        // a field contradicts another
 	ErrTooLarge  = errors.New("Mach-O file over the limit") // a table is larger than compat reads
-	ErrForeign   = errors.New("Mach-O file not supported")  // PowerPC, or packed symbol names
+	ErrForeign   = errors.New("Mach-O file not supported")  // PowerPC, static library, …
 )
 
 // Limits that the size of the file alone does not give. Each is far above the largest of 600

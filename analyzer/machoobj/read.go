@@ -17,6 +17,9 @@ const (
 	magic64    = 0xcffaedfe
 	magic32BE  = 0xfeedface // PowerPC
 	magic64BE  = 0xfeedfacf
+
+	magicArchive = 0x213c6172 // !<ar
+	magicBitcode = 0xdec0170b
 )
 
 // Is reports whether a file begins like a Mach-O file. A Java class file has the magic number of
@@ -153,6 +156,8 @@ func (i *image) read() (*Object, error) {
 	case magic64:
 		i.wide = true
 	case magic32:
+	case magicArchive, magicBitcode:
+		return nil, fmt.Errorf("%w: a static library or bitcode, which is never loaded", ErrForeign)
 	case magic32BE, magic64BE:
 		i.arch = archName(binary.BigEndian.Uint32(head[4:]), 0)
 		return nil, fmt.Errorf("%w: big endian, for %s", ErrForeign, i.arch)

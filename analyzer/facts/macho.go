@@ -1,0 +1,98 @@
+package facts
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// MachObject is one Mach-O file of an artifact.
+type MachObject struct {
+	Path string // inside the artifact
+	*machoobj.File
+}
+
+// Extension reports whether the file is a module that Python imports.
+func (m *MachObject) Extension() bool {
+	if extensionSuffix.MatchString(m.Path) {
+		return true
+	}
+	for _, s := range m.Slices {
+		if s.Object != nil && s.Object.Extension() {
+			return true
+		}
+	}
+	return false
+}
+
+// machO reads a Mach-O file.
+func (p *prepared) machO(f *unpack.File) {
+	p.macho, p.err = machoobj.Read(f.Content, f.Size)
+	p.machErr = p.err != nil
+	if f.Package.Kind != unpack.KindWheel {
+		return
+	}
+	p.listed, p.size, p.digest = true, f.Size, digest(f)
+	if p.err != nil || !strings.Contains(path.Base(f.Package.Path), "abi3") {
+		return
+	}
+	for _, s := range p.macho.Slices {
+		if s.Object == nil || !strings.HasSuffix(f.Path, ".so") {
+			continue
+		}
+		for _, i := range s.Object.Imports {
+			if name := strings.TrimPrefix(i.Name, "_"); abi3.Names(name) {
+				p.symbols = append(p.symbols, abi3.Symbol{Name: name})
+			}
+		}
+		for _, e := range s.Object.Exports {
+			if name := strings.TrimPrefix(e.Name, "_"); abi3.Names(name) {
+				p.symbols = append(p.symbols, abi3.Symbol{Name: name})
+			}
+		}
+	}
+}
+
+// machO adds a Mach-O file to an artifact. Slices that could not be read are unread or skipped, the
+// others count.
+func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
+	if a.audit != nil {
+		a.audit.members.object(inside, p)
+		if a.audit.tag != "" {
+			a.audit.symbols = append(a.audit.symbols, p.symbols...)
+		}
+	}
+	if p.machErr {
+		r.Unread = append(r.Unread, Unread{at, p.err.Error()})
+		return
+	}
+	loadable := false
+	for _, s := range p.macho.Slices {
+		name := at
+		if p.macho.Fat {
+			name += " (" + s.Arch + ")"
+		}
+		switch {
+		case errors.Is(s.Err, machoobj.ErrForeign):
+			r.Skipped = append(r.Skipped, Unread{name, s.Err.Error()})
+		case s.Err != nil:
+			r.Unread = append(r.Unread, Unread{name, s.Err.Error()})
+		case !s.Object.Type.Loadable():
+			r.Skipped = append(r.Skipped, Unread{name, "Mach-O of type " + string(s.Object.Type) +
+				", which is never loaded"})
+		case s.Object.Platform != machoobj.MacOS && s.Object.Platform != "":
+			r.Skipped = append(r.Skipped, Unread{name, "Mach-O for " + string(s.Object.Platform) +
+				", not checked"})
+		default:
+			loadable = true
+		}
+	}
+	if loadable {
+		a.MachO = append(a.MachO, &MachObject{Path: inside, File: p.macho})
+		r.Skipped = append(r.Skipped, Unread{at, "Mach-O, not judged"})
+	}
+}
