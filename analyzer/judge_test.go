@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
 func TestJudgingEndsWithItsContext(t *testing.T) {
-	o, err := elfobj.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := elfobj.Write(o)
+	data, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 // TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further,
 // whatever it mends.
 func TestFailedTrialEndsEarly(t *testing.T) {
-	o, err := elfobj.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := elfobj.Write(o)
+	data, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}

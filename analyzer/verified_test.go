@@ -14,6 +14,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -186,11 +187,11 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 	}
 	put("invented-1.0.dist-info/METADATA", []byte(meta))
 	for _, name := range slices.Sorted(maps.Keys(e.objects)) {
-		o, err := elfobj.Parse(e.objects[name])
+		o, err := elftest.Parse(e.objects[name])
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := elfobj.Write(o)
+		data, err := elftest.Write(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 		folders = append(
 			folders,
 			analyzer.Folder{Path: dir, Open: func(file string) *elfobj.Object {
-				o, err := elfobj.Parse(e.files[dir+"/"+file])
+				o, err := elftest.Parse(e.files[dir+"/"+file])
 				if err != nil {
 					return nil
 				}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -65,7 +66,7 @@ func TestBaseline(t *testing.T) {
 }
 
 func TestAudit(t *testing.T) {
-	o, err := elfobj.Parse(`elf x86_64
+	o, err := elftest.Parse(`elf x86_64
 import PyType_GetName
 import PyCode_New
 import PyLong_FromLong

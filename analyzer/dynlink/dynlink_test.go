@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // libraries makes one library of each text, which starts with its path.
 func libraries(t *testing.T, texts ...string) (out []*dynlink.Library) {
 	for _, text := range texts {
 		path, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		o, err := elfobj.Parse("elf x86_64\n" + body)
+		o, err := elftest.Parse("elf x86_64\n" + body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestBind(t *testing.T) {
 				provider,
 				plain,
 			)
-			o, err := elfobj.Parse("elf x86_64\nimport " + c.imported)
+			o, err := elftest.Parse("elf x86_64\nimport " + c.imported)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestBindManyLibraries(t *testing.T) {
 		)
 	}
 	ls := libraries(t, append([]string{app}, texts...)...)
-	o, err := elfobj.Parse("elf x86_64\n" + strings.TrimPrefix(app, "app.so\n"))
+	o, err := elftest.Parse("elf x86_64\n" + strings.TrimPrefix(app, "app.so\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // FuzzResolve holds that a hostile library in a root ends in an answer whose names are the root's,
@@ -16,11 +16,11 @@ func FuzzResolve(f *testing.F) {
 		"needed libx.so\nrunpath $ORIGIN/../lib:${LIB}\nimport malloc\nexport object v size=8",
 		"needed /lib/liby.so\nneeded libc.so\nimport __libc_start_main\nexport __libc_start_main\nexport stdin",
 	} {
-		o, err := elfobj.Parse("elf x86_64\n" + text)
+		o, err := elftest.Parse("elf x86_64\n" + text)
 		if err != nil {
 			f.Fatal(err)
 		}
-		b, err := elfobj.Write(o)
+		b, err := elftest.Write(o)
 		if err != nil {
 			f.Fatal(err)
 		}

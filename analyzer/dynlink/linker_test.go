@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // memory is a root whose files are objects in text form.
@@ -52,11 +52,11 @@ func rootOf(t testing.TB, blocks ...string) memory {
 	m := memory{}
 	for _, b := range blocks {
 		p, text, _ := strings.Cut(b, "\n")
-		o, err := elfobj.Parse("elf x86_64\n" + text)
+		o, err := elftest.Parse("elf x86_64\n" + text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := elfobj.Write(o)
+		data, err := elftest.Write(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // reads remembers which bytes of a file were asked for.
@@ -41,7 +43,7 @@ func TestCode(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		code := Code(b[:min(len(b), 4096)])
+		code := elfobj.Code(b[:min(len(b), 4096)])
 		found += len(code)
 		for _, c := range code {
 			ok := false
@@ -55,7 +57,7 @@ func TestCode(t *testing.T) {
 			}
 		}
 		r := &reads{ReaderAt: bytes.NewReader(b)}
-		if _, err := Read(r, int64(len(b))); err != nil {
+		if _, err := elfobj.Read(r, int64(len(b))); err != nil {
 			continue
 		}
 		for _, s := range r.seen {
@@ -81,7 +83,7 @@ func TestCode(t *testing.T) {
 func TestCodeOfNothing(t *testing.T) {
 	for _, b := range samples(t) {
 		for _, n := range []int{0, 4, 63, 64, 100} {
-			if got := Code(b[:min(n, len(b))]); got != nil {
+			if got := elfobj.Code(b[:min(n, len(b))]); got != nil {
 				t.Errorf("%d bytes have code: %v", n, got)
 			}
 		}

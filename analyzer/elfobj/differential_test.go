@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // compare checks needs, symbols, versions and hidden bits against debug/elf, the second reader.
-func compare(t testing.TB, f *elf.File, o *Object) {
+func compare(t testing.TB, f *elf.File, o *elfobj.Object) {
 	t.Helper()
 	libs, err := f.ImportedLibraries()
 	if err != nil {
@@ -76,7 +79,7 @@ func compare(t testing.TB, f *elf.File, o *Object) {
 
 // compareSymbols checks Imports and Exports, in their order, against the symbols of debug/elf that
 // they are about.
-func compareSymbols(t testing.TB, f *elf.File, o *Object) {
+func compareSymbols(t testing.TB, f *elf.File, o *elfobj.Object) {
 	t.Helper()
 	syms, err := f.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
@@ -86,31 +89,31 @@ func compareSymbols(t testing.TB, f *elf.File, o *Object) {
 	imports, exports := 0, 0
 	for _, s := range syms {
 		bind := elf.ST_BIND(s.Info)
-		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > bindUnique ||
+		if vis := elf.ST_VISIBILITY(s.Other); bind == elf.STB_LOCAL || bind > elfobj.BindUnique ||
 			vis == elf.STV_HIDDEN ||
 			vis == elf.STV_INTERNAL {
 			continue
 		}
-		kind, weak := kinds[elf.ST_TYPE(s.Info)], bind == elf.STB_WEAK
+		kind, weak := elfobj.Kinds[elf.ST_TYPE(s.Info)], bind == elf.STB_WEAK
 		if s.Section == elf.SHN_UNDEF {
-			var own Import
+			var own elfobj.Import
 			if imports < o.Imports.Len() {
 				own = o.Imports.At(imports)
 			}
 			own.Relocs = 0
-			if want := (Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak, Kind: kind}); own != want {
+			if want := (elfobj.Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak, Kind: kind}); own != want {
 				t.Errorf("import %d is %+v, debug/elf has %+v", imports, own, want)
 				return
 			}
 			imports++
 			continue
 		}
-		var own Export
+		var own elfobj.Export
 		if exports < o.Exports.Len() {
 			own = o.Exports.At(exports)
 		}
 		own.Relocs = 0
-		if want := (Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion && s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == bindUnique, Kind: kind, Size: s.Size}); own != want {
+		if want := (elfobj.Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion && s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == elfobj.BindUnique, Kind: kind, Size: s.Size}); own != want {
 			t.Errorf("export %d is %+v, debug/elf has %+v", exports, own, want)
 			return
 		}
@@ -143,7 +146,7 @@ func systemLibraries(t testing.TB, limit int) []string {
 				continue
 			}
 			seen[real] = true
-			if b := make([]byte, 4); readHead(real, b) && string(b) == magic {
+			if b := make([]byte, 4); readHead(real, b) && string(b) == elfobj.Magic {
 				files = append(files, real)
 			}
 		}
@@ -176,7 +179,7 @@ func TestAgainstDebugELF(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := Read(r, st.Size())
+			o, err := elfobj.Read(r, st.Size())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,14 +195,14 @@ func TestAgainstDebugELF(t *testing.T) {
 }
 
 // roundTrip sends a real object through the text form and through Write.
-func roundTrip(t *testing.T, o *Object) {
+func roundTrip(t *testing.T, o *elfobj.Object) {
 	t.Helper()
-	same(t, parse(t, o.Text()), o)
-	b, err := Write(o)
+	same(t, parse(t, elftest.Text(o)), o)
+	b, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Read(bytes.NewReader(b), int64(len(b)))
+	again, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,80 +1,16 @@
-// Package elfobj holds one ELF file as plain data: what it needs, what it imports and exports under
-// which version.
+// Package elfobj reads an ELF file into plain data: what it needs, and what it imports and exports
+// with which versions.
 //
-//	o, err := elfobj.Read(r, size)   // a real file, from anybody
-//	o, err := elfobj.Parse(text)     // the text form below, from a test
-//	b, err := elfobj.Write(o)        // a real file again
+//	o, err := elfobj.Read(r, size)
 //
 // Read sees what the dynamic linker sees: program headers, PT_DYNAMIC and the tables that it names.
-// Section headers are used for hints only (.comment, GPU code), so an object without them reads the
-// same. It never runs anything, and it never asks what a machine or a platform provides.
+// Section headers are used for hints only (.comment, GPU code), so an object without them gives the
+// same result. The package never runs anything and knows nothing about platforms. Package elftest
+// writes ELF files for tests, from a text form.
 //
-// The bytes come from a stranger's pull request. A 64 KB file whose Verneed records overlap makes
-// debug/elf allocate 917 MB; a file without section headers makes its ImportedLibraries say "none"
-// without an error. Here every count, offset and length is checked against the file before it is
-// used, records and text are charged against budgets (limits.go), and what contradicts itself is an
-// error that names the table: an object that was not read is never an object without needs.
-//
-// # Text form
-//
-// A line is a keyword and its arguments, separated by spaces; empty lines and lines that start with
-// # are ignored. The first line is
-//
-//	elf ARCH [dyn|exec|rel|core] [static]
-//
-// with ARCH as of Object.Arch. The default is dyn; static says that there is no PT_DYNAMIC (rel and
-// core never have one). The other lines, in any order, all optional:
-//
-//	soname libfoo.so.1
-//	needed libc.so.6                        once for each DT_NEEDED
-//	runpath $ORIGIN/../lib                  rpath likewise
-//	interp /lib64/ld-linux-x86-64.so.2
-//	import [weak] [KIND] NAME[@VERSION LIBRARY] [by=WAY,…]
-//	export [weak|unique] [KIND] NAME[@@VERSION|@VERSION] [size=N] [by=WAY,…]
-//	verneed LIBRARY VERSION [weak] [VERSION [weak]]...
-//	verdef NAME [base] [weak] [PARENT]...
-//	exact                                   only the verneed and verdef lines count, nothing is implied
-//	versym yes|no
-//	flags symbolic textrel now origin static-tls 0x…
-//	flags_1 now nodelete pie 0x…
-//	execstack yes|no|unsaid                 default no; unsaid for rel and core
-//	relr
-//	relocs relative,tls-ie                relocations that name no symbol
-//	osabi 3
-//	build-id 0123abcd
-//	abi-tag Linux 3.2.0
-//	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2; isa-used likewise
-//	guards ibt shstk                        or bti pac gcs, zicfilp zicfiss
-//	go-build-id
-//	e-flags 0x5000400
-//	no-sections                             without section headers
-//	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
-//	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
-//
-// Examples of symbols:
-//
-//	import pow@GLIBC_2.29 libm.so.6         version and the library that the linker found it in
-//	import object environ@GLIBC_2.2.5 libc.so.6
-//	import weak notype __gmon_start__       unversioned
-//	import foo@V1 -                         undefined, under a version that the object itself defines
-//	export init                             unversioned
-//	export foo@@V2                          the default version
-//	export foo@V1                           an old version, hidden from the linker
-//	export hidden foo                       unversioned with the hidden bit
-//
-//	import puts by=jump-slot                called through the PLT
-//	import unused by=none                   no relocation: the loader never looks it up
-//	export object stdout by=copy            a program's copy of a library's variable
-//
-// WAY is jump-slot, glob-dat, word, copy, tls-gd, tls-ie, tls-desc, relative, irelative, other or
-// none (Relocs). An import that says nothing is filled in by glob-dat, or by a word on machines
-// without it, and a thread-local one by none.
-//
-// KIND is notype, object, func (the default), tls, ifunc, common, section, file or 0x….
-//
-// Implied are a verneed for each version that an import names, a verdef for each version that an
-// export has and for each PARENT, a base verdef with the SONAME where there are both, and versym
-// yes where there is any version. A value with spaces at its ends, quotes, control or non-ASCII
-// characters is written as a Go string ("a\nb"), and so is a symbol that contains @ or a space, or
-// reads like a keyword ("weak").
+// The input is untrusted. A 64 KB file with overlapping Verneed records makes debug/elf allocate
+// 917 MB, and for a file without section headers its ImportedLibraries returns no libraries and no
+// error. Here every count, offset and length is checked against the file before it is used, records
+// and text are charged against budgets (limits.go), and a contradiction is an error that names the
+// table. An object that cannot be read is never reported as an object that needs nothing.
 package elfobj

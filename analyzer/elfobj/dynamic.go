@@ -122,20 +122,19 @@ func (d *dynamic) describe(o *Object, t *names) (err error) {
 		}
 		o.Needed = append(o.Needed, s)
 	}
-	o.Flags, o.Flags1 = d.value(elf.DT_FLAGS), d.value(elf.DT_FLAGS_1)
-	for tag, flag := range map[elf.DynTag]elf.DynFlag{elf.DT_SYMBOLIC: elf.DF_SYMBOLIC, elf.DT_TEXTREL: elf.DF_TEXTREL, elf.DT_BIND_NOW: elf.DF_BIND_NOW} {
+	flags := d.value(elf.DT_FLAGS)
+	o.Flags1 = d.value(elf.DT_FLAGS_1)
+	for tag, flag := range map[elf.DynTag]elf.DynFlag{
+		elf.DT_SYMBOLIC: elf.DF_SYMBOLIC,
+		elf.DT_TEXTREL:  elf.DF_TEXTREL,
+		elf.DT_BIND_NOW: elf.DF_BIND_NOW,
+	} {
 		if d.has(tag) {
-			o.Flags |= uint64(flag)
+			flags |= uint64(flag)
 		}
 	}
 	o.RelR = d.has(dtRelr) || d.has(dtRelrAndroid)
 	o.HasVersym = d.has(elf.DT_VERSYM)
-	o.readFlags()
+	o.SetFlags(flags)
 	return err
-}
-
-// readFlags sets what follows from Flags.
-func (o *Object) readFlags() {
-	o.TextRel = o.Flags&uint64(elf.DF_TEXTREL) != 0
-	o.StaticTLS = o.Flags&uint64(elf.DF_STATIC_TLS) != 0
 }

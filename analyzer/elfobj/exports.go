@@ -41,7 +41,7 @@ func NewExports(list ...Export) *Exports {
 					versions.of(e.Version),
 					halves(e.Size),
 					e.Relocs,
-					kindNumber(e.Kind),
+					KindNumber(e.Kind),
 					e.Hidden,
 					e.Weak,
 					e.Unique,

@@ -18,8 +18,8 @@ func (o *Object) Facts() Facts {
 	return Facts{
 		Object:     o,
 		Arch:       o.Arch(),
-		FlagNames:  flagList(o.Flags, flagNames),
-		Flag1Names: flagList(o.Flags1, flag1Names),
+		FlagNames:  NamesOfFlags(o.Flags, FlagNames),
+		Flag1Names: NamesOfFlags(o.Flags1, Flag1Names),
 		ISALevel:   ISALevel(o.ISA),
 		Lazy:       o.Lazy(),
 		Toolchain:  o.Toolchain(),

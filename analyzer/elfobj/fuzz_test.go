@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its
@@ -14,7 +17,7 @@ import (
 // debug/elf finds the same needs.
 func FuzzRead(f *testing.F) {
 	for name, text := range texts {
-		b, err := Write(parse(f, text))
+		b, err := elftest.Write(parse(f, text))
 		if err != nil {
 			f.Fatal(name, err)
 		}
@@ -33,20 +36,20 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		last := int64(0)
-		for _, c := range Code(b[:min(len(b), 4096)]) {
+		for _, c := range elfobj.Code(b[:min(len(b), 4096)]) {
 			if c[0] < last || c[1] <= c[0] {
 				t.Fatalf("code at %v behind %d", c, last)
 			}
 			last = c[1]
 		}
-		o, err := Read(bytes.NewReader(b), int64(len(b)))
-		again, err2 := Read(bytes.NewReader(b), int64(len(b)))
+		o, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
+		again, err2 := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 		if !equal(o, again) || (err == nil) != (err2 == nil) {
 			t.Fatal("two answers for the same bytes")
 		}
 		if err != nil {
 			if o != nil ||
-				!(errors.Is(err, ErrNotELF) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrTooLarge)) {
+				!(errors.Is(err, elfobj.ErrNotELF) || errors.Is(err, elfobj.ErrTruncated) || errors.Is(err, elfobj.ErrDamaged) || errors.Is(err, elfobj.ErrTooLarge)) {
 				t.Fatalf("object %v, error %v", o, err)
 			}
 			return
@@ -54,16 +57,16 @@ func FuzzRead(f *testing.F) {
 		if n := o.Imports.Len() + o.Exports.Len(); n > len(b)/16 {
 			t.Errorf("%d symbols in %d bytes", n, len(b))
 		}
-		if n := textSize(o); n > textFree+(textFactor+1)*len(b) {
+		if n := textSize(o); n > elfobj.TextFree+(elfobj.TextFactor+1)*len(b) {
 			t.Errorf("%d bytes of text in %d bytes", n, len(b))
 		}
 		o.Sections = nil
-		p, err := Parse(o.Text())
+		p, err := elftest.Parse(elftest.Text(o))
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, o.Text())
+			t.Fatalf("%v in\n%s", err, elftest.Text(o))
 		}
 		same(t, p, o)
-		if d, err := elf.NewFile(bytes.NewReader(b)); err == nil && sectionsAgree(d, b) {
+		if d, err := elf.NewFile(bytes.NewReader(b)); err == nil && elfobj.SectionsAgree(d, b) {
 			libs, err := d.ImportedLibraries()
 			if err != nil || !slices.Equal(libs, o.Needed) && len(libs)+len(o.Needed) > 0 {
 				t.Errorf("DT_NEEDED is %q, debug/elf has %q, %v", o.Needed, libs, err)
@@ -73,7 +76,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // textSize is the length of all strings that a symbol can multiply.
-func textSize(o *Object) int {
+func textSize(o *elfobj.Object) int {
 	n := 0
 	for _, i := range o.Imports.All() {
 		n += len(i.Name) + len(i.Version) + len(i.Library)
@@ -93,79 +96,31 @@ func textSize(o *Object) int {
 	return n
 }
 
-// sectionsAgree tells whether the section headers describe the same PT_DYNAMIC and string table as
-// the program headers, with nothing behind DT_NULL, which debug/elf does not stop at.
-func sectionsAgree(d *elf.File, b []byte) bool {
-	var o Object
-	f, h, err := readHeader(bytes.NewReader(b), int64(len(b)), &o)
-	if err != nil || !loadable(h) {
-		return false
-	}
-	ps, err := readProgHeaders(f, h)
-	if err != nil {
-		return false
-	}
-	m, err := mapSegments(f, ps)
-	p, _ := findDynamic(ps)
-	if err != nil || p == nil || strippedDynamic(f, ps, p, readSections(f, h)) {
-		return false
-	}
-	dyn, err := readDynamic(m, p)
-	if err != nil {
-		return false
-	}
-	s := d.SectionByType(elf.SHT_DYNAMIC)
-	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 || int(s.Link) >= len(d.Sections) {
-		return false
-	}
-	str := d.Sections[s.Link]
-	off, _, ok := m.at(p.vaddr)
-	strOff, _, strOK := m.at(dyn.value(elf.DT_STRTAB))
-	if !ok || !strOK || s.Offset != off || str.Type != elf.SHT_STRTAB || str.Offset != strOff ||
-		str.Size != dyn.value(elf.DT_STRSZ) ||
-		str.Flags&elf.SHF_COMPRESSED != 0 {
-		return false
-	}
-	data, err := s.Data()
-	w := int(f.wordSize())
-	if err != nil || len(data)%(2*w) != 0 {
-		return false
-	}
-	for len(data) >= 2*w {
-		c := f.cursor(data)
-		data = data[2*w:]
-		if c.word() == 0 {
-			return len(bytes.Trim(data, "\x00")) == 0
-		}
-	}
-	return false
-}
-
-// FuzzParse: what Parse takes, Text writes so that Parse gives the same, and Write makes a file
-// that reads the same.
+// FuzzParse checks that Parse gives an equal object for what Text writes, and Read for what Write
+// writes.
 func FuzzParse(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := Parse(text)
+		o, err := elftest.Parse(text)
 		if err != nil || len(text) > 64<<10 {
 			return
 		}
-		again, err := Parse(o.Text())
+		again, err := elftest.Parse(elftest.Text(o))
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, o.Text())
+			t.Fatalf("%v in\n%s", err, elftest.Text(o))
 		}
 		if !equal(o, again) {
-			t.Fatalf("Parse(Text) differs\n%#v\n%#v\n%s", o, again, o.Text())
+			t.Fatalf("Parse(Text) differs\n%#v\n%#v\n%s", o, again, elftest.Text(o))
 		}
-		b, err := Write(o)
+		b, err := elftest.Write(o)
 		if err != nil {
 			return // ELF cannot say everything that the text can
 		}
-		r, err := Read(bytes.NewReader(b), int64(len(b)))
+		r, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
-			t.Fatalf("%v for\n%s", err, o.Text())
+			t.Fatalf("%v for\n%s", err, elftest.Text(o))
 		}
 		same(t, r, o)
 	})

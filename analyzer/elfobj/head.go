@@ -142,7 +142,7 @@ func (h *Head) KernelNote(r io.ReaderAt, size int64, segments []Segment) uint32 
 		}
 	}
 	readNotes(f, ps, &o)
-	n, err := parseABITag(o.ABITag)
+	n, err := ParseABITag(o.ABITag)
 	if err != nil || n[0] != 0 {
 		return 0
 	}

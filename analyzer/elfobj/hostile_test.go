@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // broken is a small good object (ELF64, little endian) with the place of everything that a test may
@@ -24,7 +27,7 @@ type broken struct {
 
 func newBroken(t testing.TB, text string) *broken {
 	t.Helper()
-	b, err := Write(parse(t, text))
+	b, err := elftest.Write(parse(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,53 +77,53 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		err    error
 		says   string
 	}{
-		{"magic", func(k *broken) { k.b[1] = 'e' }, ErrNotELF, "7f 65 4c 46"},
-		{"empty", func(k *broken) { k.b = nil }, ErrNotELF, "0 bytes"},
-		{"identification only", func(k *broken) { k.b = k.b[:16] }, ErrTruncated, "the ELF header should be 64 bytes at offset 0"},
-		{"class", func(k *broken) { k.b[4] = 3 }, ErrDamaged, "class 3 at offset 4"},
-		{"byte order", func(k *broken) { k.b[5] = 0 }, ErrDamaged, "byte order 0 at offset 5"},
-		{"version", func(k *broken) { k.b[6] = 7 }, ErrDamaged, "ELF version 7"},
-		{"type", func(k *broken) { k.u16(16, 0xffff) }, ErrDamaged, "type 0xffff"},
-		{"program headers of one byte", func(k *broken) { k.u16(54, 1) }, ErrDamaged, "program headers of 1 bytes"},
-		{"no program headers", func(k *broken) { k.u16(56, 0) }, ErrDamaged, "no program headers"},
-		{"too many program headers", func(k *broken) { k.u16(56, 65534) }, ErrTruncated, "the program header table should be 3669904 bytes"},
-		{"extended program headers", func(k *broken) { k.u16(56, 65535) }, ErrDamaged, "65535 program headers"},
-		{"program headers that wrap around", func(k *broken) { k.u64(32, math.MaxUint64-8) }, ErrTruncated, "the program header table"},
-		{"segment beyond the end", func(k *broken) { k.prog(elf.PT_LOAD, pFilesz, 1<<30) }, ErrTruncated, "(PT_LOAD) should be 1073741824 bytes"},
-		{"segment at a negative offset", func(k *broken) { k.prog(elf.PT_LOAD, pOffset, 1<<63) }, ErrTruncated, "(PT_LOAD)"},
-		{"segment that wraps around", func(k *broken) { k.prog(elf.PT_LOAD, pVaddr, math.MaxUint64-10) }, ErrDamaged, "wraps around"},
-		{"dynamic outside", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, far) }, ErrDamaged, "PT_DYNAMIC at address 0x20000000000 lies in no segment"},
-		{"dynamic unaligned", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, k.at[".dynamic"].Addr+3) }, ErrDamaged, "not aligned"},
-		{"string table outside", func(k *broken) { k.tag(elf.DT_STRTAB, far) }, ErrDamaged, "DT_STRTAB"},
-		{"string table too long", func(k *broken) { k.tag(elf.DT_STRSZ, 4<<30) }, ErrDamaged, "4294967296 bytes"},
+		{"magic", func(k *broken) { k.b[1] = 'e' }, elfobj.ErrNotELF, "7f 65 4c 46"},
+		{"empty", func(k *broken) { k.b = nil }, elfobj.ErrNotELF, "0 bytes"},
+		{"identification only", func(k *broken) { k.b = k.b[:16] }, elfobj.ErrTruncated, "the ELF header should be 64 bytes at offset 0"},
+		{"class", func(k *broken) { k.b[4] = 3 }, elfobj.ErrDamaged, "class 3 at offset 4"},
+		{"byte order", func(k *broken) { k.b[5] = 0 }, elfobj.ErrDamaged, "byte order 0 at offset 5"},
+		{"version", func(k *broken) { k.b[6] = 7 }, elfobj.ErrDamaged, "ELF version 7"},
+		{"type", func(k *broken) { k.u16(16, 0xffff) }, elfobj.ErrDamaged, "type 0xffff"},
+		{"program headers of one byte", func(k *broken) { k.u16(54, 1) }, elfobj.ErrDamaged, "program headers of 1 bytes"},
+		{"no program headers", func(k *broken) { k.u16(56, 0) }, elfobj.ErrDamaged, "no program headers"},
+		{"too many program headers", func(k *broken) { k.u16(56, 65534) }, elfobj.ErrTruncated, "the program header table should be 3669904 bytes"},
+		{"extended program headers", func(k *broken) { k.u16(56, 65535) }, elfobj.ErrDamaged, "65535 program headers"},
+		{"program headers that wrap around", func(k *broken) { k.u64(32, math.MaxUint64-8) }, elfobj.ErrTruncated, "the program header table"},
+		{"segment beyond the end", func(k *broken) { k.prog(elf.PT_LOAD, pFilesz, 1<<30) }, elfobj.ErrTruncated, "(PT_LOAD) should be 1073741824 bytes"},
+		{"segment at a negative offset", func(k *broken) { k.prog(elf.PT_LOAD, pOffset, 1<<63) }, elfobj.ErrTruncated, "(PT_LOAD)"},
+		{"segment that wraps around", func(k *broken) { k.prog(elf.PT_LOAD, pVaddr, math.MaxUint64-10) }, elfobj.ErrDamaged, "wraps around"},
+		{"dynamic outside", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, far) }, elfobj.ErrDamaged, "PT_DYNAMIC at address 0x20000000000 lies in no segment"},
+		{"dynamic unaligned", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, k.at[".dynamic"].Addr+3) }, elfobj.ErrDamaged, "not aligned"},
+		{"string table outside", func(k *broken) { k.tag(elf.DT_STRTAB, far) }, elfobj.ErrDamaged, "DT_STRTAB"},
+		{"string table too long", func(k *broken) { k.tag(elf.DT_STRSZ, 4<<30) }, elfobj.ErrDamaged, "4294967296 bytes"},
 		{"strings without an end", func(k *broken) {
 			s := k.at[".dynstr"]
 			copy(k.b[s.Offset:], bytes.Repeat([]byte("A"), int(s.Size)))
-		}, ErrDamaged, "does not end"},
-		{"SONAME outside", func(k *broken) { k.tag(elf.DT_SONAME, 1<<30) }, ErrDamaged, "DT_SONAME: damaged ELF file: a name at byte 1073741824"},
-		{"NEEDED outside", func(k *broken) { k.tag(elf.DT_NEEDED, 1<<30) }, ErrDamaged, "DT_NEEDED"},
-		{"symbol table outside", func(k *broken) { k.tag(elf.DT_SYMTAB, far) }, ErrDamaged, "DT_SYMTAB"},
-		{"symbol size", func(k *broken) { k.tag(elf.DT_SYMENT, 1) }, ErrDamaged, "DT_SYMENT is 1"},
-		{"symbol name outside", func(k *broken) { k.u32(k.section(".dynsym")+24, 0xfffffff0) }, ErrDamaged, "symbol 1: "},
-		{"hash table outside", func(k *broken) { k.tag(elf.DT_GNU_HASH, far) }, ErrDamaged, "DT_GNU_HASH"},
-		{"buckets", func(k *broken) { k.u32(k.section(".gnu.hash"), 0xffffffff) }, ErrDamaged, "leaves its segment"},
-		{"bloom filter", func(k *broken) { k.u32(k.section(".gnu.hash")+8, 1<<31) }, ErrDamaged, "leaves its segment"},
-		{"first hashed symbol", func(k *broken) { k.u32(k.section(".gnu.hash")+4, 0xfffffff0) }, ErrDamaged, "its first symbol is 4294967280"},
-		{"wild bucket", func(k *broken) { k.u32(k.section(".gnu.hash")+24, 0xfffffff0) }, ErrDamaged, "the chain of symbol 4294967280"},
-		{"endless chain", func(k *broken) { k.u32(k.section(".gnu.hash")+28, 2) }, ErrDamaged, "DT_GNU_HASH speaks of"},
-		{"relocations outside", func(k *broken) { k.tag(elf.DT_RELA, far) }, ErrDamaged, "DT_RELA"},
-		{"relocation of a symbol that is not there", func(k *broken) { k.u32(k.section(".rela.dyn")+12, 1<<30) }, ErrDamaged, "a relocation speaks of 1073741825 symbols"},
-		{"version indexes outside", func(k *broken) { k.tag(elf.DT_VERSYM, far) }, ErrDamaged, "DT_VERSYM"},
-		{"version index without a record", func(k *broken) { k.u16(k.section(".gnu.version")+2, 0x7ffe) }, ErrDamaged, "symbol 1: damaged ELF file: its version index 32766 has no record"},
-		{"version needs outside", func(k *broken) { k.tag(elf.DT_VERNEED, far) }, ErrDamaged, "DT_VERNEED"},
-		{"version need of another format", func(k *broken) { k.u16(k.section(".gnu.version_r"), 2) }, ErrDamaged, "has version 2"},
-		{"version need of nobody", func(k *broken) { k.u32(k.section(".gnu.version_r")+4, 0xffffff00) }, ErrDamaged, "a name at byte 4294967040"},
-		{"version need that leads away", func(k *broken) { k.u32(k.section(".gnu.version_r")+12, 0xfffffff0) }, ErrDamaged, "lies beyond the end"},
-		{"version definitions outside", func(k *broken) { k.tag(elf.DT_VERDEF, far) }, ErrDamaged, "DT_VERDEF"},
-		{"version definition that leads away", func(k *broken) { k.u32(k.section(".gnu.version_d")+12, 1<<30) }, ErrDamaged, "lies beyond the end"},
-		{"interpreter outside", func(k *broken) { k.prog(elf.PT_INTERP, pOffset, far) }, ErrTruncated, "PT_INTERP should be"},
-		{"interpreter without an end", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 3) }, ErrDamaged, "PT_INTERP"},
-		{"interpreter of a megabyte", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 1<<20) }, ErrTooLarge, "PT_INTERP"},
+		}, elfobj.ErrDamaged, "does not end"},
+		{"SONAME outside", func(k *broken) { k.tag(elf.DT_SONAME, 1<<30) }, elfobj.ErrDamaged, "DT_SONAME: damaged ELF file: a name at byte 1073741824"},
+		{"NEEDED outside", func(k *broken) { k.tag(elf.DT_NEEDED, 1<<30) }, elfobj.ErrDamaged, "DT_NEEDED"},
+		{"symbol table outside", func(k *broken) { k.tag(elf.DT_SYMTAB, far) }, elfobj.ErrDamaged, "DT_SYMTAB"},
+		{"symbol size", func(k *broken) { k.tag(elf.DT_SYMENT, 1) }, elfobj.ErrDamaged, "DT_SYMENT is 1"},
+		{"symbol name outside", func(k *broken) { k.u32(k.section(".dynsym")+24, 0xfffffff0) }, elfobj.ErrDamaged, "symbol 1: "},
+		{"hash table outside", func(k *broken) { k.tag(elf.DT_GNU_HASH, far) }, elfobj.ErrDamaged, "DT_GNU_HASH"},
+		{"buckets", func(k *broken) { k.u32(k.section(".gnu.hash"), 0xffffffff) }, elfobj.ErrDamaged, "leaves its segment"},
+		{"bloom filter", func(k *broken) { k.u32(k.section(".gnu.hash")+8, 1<<31) }, elfobj.ErrDamaged, "leaves its segment"},
+		{"first hashed symbol", func(k *broken) { k.u32(k.section(".gnu.hash")+4, 0xfffffff0) }, elfobj.ErrDamaged, "its first symbol is 4294967280"},
+		{"wild bucket", func(k *broken) { k.u32(k.section(".gnu.hash")+24, 0xfffffff0) }, elfobj.ErrDamaged, "the chain of symbol 4294967280"},
+		{"endless chain", func(k *broken) { k.u32(k.section(".gnu.hash")+28, 2) }, elfobj.ErrDamaged, "DT_GNU_HASH speaks of"},
+		{"relocations outside", func(k *broken) { k.tag(elf.DT_RELA, far) }, elfobj.ErrDamaged, "DT_RELA"},
+		{"relocation of a symbol that is not there", func(k *broken) { k.u32(k.section(".rela.dyn")+12, 1<<30) }, elfobj.ErrDamaged, "a relocation speaks of 1073741825 symbols"},
+		{"version indexes outside", func(k *broken) { k.tag(elf.DT_VERSYM, far) }, elfobj.ErrDamaged, "DT_VERSYM"},
+		{"version index without a record", func(k *broken) { k.u16(k.section(".gnu.version")+2, 0x7ffe) }, elfobj.ErrDamaged, "symbol 1: damaged ELF file: its version index 32766 has no record"},
+		{"version needs outside", func(k *broken) { k.tag(elf.DT_VERNEED, far) }, elfobj.ErrDamaged, "DT_VERNEED"},
+		{"version need of another format", func(k *broken) { k.u16(k.section(".gnu.version_r"), 2) }, elfobj.ErrDamaged, "has version 2"},
+		{"version need of nobody", func(k *broken) { k.u32(k.section(".gnu.version_r")+4, 0xffffff00) }, elfobj.ErrDamaged, "a name at byte 4294967040"},
+		{"version need that leads away", func(k *broken) { k.u32(k.section(".gnu.version_r")+12, 0xfffffff0) }, elfobj.ErrDamaged, "lies beyond the end"},
+		{"version definitions outside", func(k *broken) { k.tag(elf.DT_VERDEF, far) }, elfobj.ErrDamaged, "DT_VERDEF"},
+		{"version definition that leads away", func(k *broken) { k.u32(k.section(".gnu.version_d")+12, 1<<30) }, elfobj.ErrDamaged, "lies beyond the end"},
+		{"interpreter outside", func(k *broken) { k.prog(elf.PT_INTERP, pOffset, far) }, elfobj.ErrTruncated, "PT_INTERP should be"},
+		{"interpreter without an end", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 3) }, elfobj.ErrDamaged, "PT_INTERP"},
+		{"interpreter of a megabyte", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 1<<20) }, elfobj.ErrTooLarge, "PT_INTERP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newBroken(
@@ -128,7 +131,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 				"elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n",
 			)
 			c.change(k)
-			o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+			o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
 			if !errors.Is(err, c.err) || !strings.Contains(fmt.Sprint(err), c.says) {
 				t.Errorf("got error %v, want %v that says %q", err, c.err, c.says)
 			}
@@ -154,7 +157,7 @@ func TestReadLikeTheLoader(t *testing.T) {
 	} {
 		k := newBroken(t, text)
 		change(k)
-		o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+		o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -173,14 +176,14 @@ func TestReadCutFile(t *testing.T) {
 	)
 	end := k.at[".bss"].Offset
 	for n := range end {
-		o, err := Read(bytes.NewReader(k.b[:n]), int64(n))
-		if want := map[bool]error{true: ErrNotELF, false: ErrTruncated}[n < 4]; o != nil ||
+		o, err := elfobj.Read(bytes.NewReader(k.b[:n]), int64(n))
+		if want := map[bool]error{true: elfobj.ErrNotELF, false: elfobj.ErrTruncated}[n < 4]; o != nil ||
 			!errors.Is(err, want) {
 			t.Fatalf("cut at %d: got object %v and error %v, want %v", n, o, err, want)
 		}
 	}
 	for n := end; n <= uint64(len(k.b)); n++ {
-		if _, err := Read(bytes.NewReader(k.b[:n]), int64(n)); err != nil {
+		if _, err := elfobj.Read(bytes.NewReader(k.b[:n]), int64(n)); err != nil {
 			t.Fatalf("cut at %d, behind the last segment: %v", n, err)
 		}
 	}
@@ -190,14 +193,14 @@ func TestReadCutFile(t *testing.T) {
 // disk is told as such.
 func TestReadShortReader(t *testing.T) {
 	k := newBroken(t, texts["library"])
-	if _, err := Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err, ErrTruncated) {
+	if _, err := elfobj.Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err, elfobj.ErrTruncated) {
 		t.Errorf("short reader: %v", err)
 	}
 	broken := errors.New("disk on fire")
-	if _, err := Read(failing{broken}, 1000); !errors.Is(err, broken) {
+	if _, err := elfobj.Read(failing{broken}, 1000); !errors.Is(err, broken) {
 		t.Errorf("failing reader: %v", err)
 	}
-	if _, err := Read(bytes.NewReader(k.b), -1); !errors.Is(err, ErrNotELF) {
+	if _, err := elfobj.Read(bytes.NewReader(k.b), -1); !errors.Is(err, elfobj.ErrNotELF) {
 		t.Errorf("negative size: %v", err)
 	}
 }
@@ -217,7 +220,7 @@ func TestDebugFile(t *testing.T) {
 	d := strip.at[".dynamic"]
 	copy(strip.b[d.Offset:], bytes.Repeat([]byte("debug"), int(d.Size)/5))
 	for name, k := range map[string]*broken{"objcopy": objcopy, "eu-strip": strip} {
-		o, err := Read(bytes.NewReader(k.b), int64(len(k.b)))
+		o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
 		if err != nil || o.Dynamic {
 			t.Errorf("%s: error %v, Dynamic %v", name, err, o != nil && o.Dynamic)
 		}
@@ -225,7 +228,7 @@ func TestDebugFile(t *testing.T) {
 	// A section header that lies does not hide a library.
 	lie := newBroken(t, texts["library"])
 	lie.nobits(t, ".dynamic")
-	if o, err := Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic ||
+	if o, err := elfobj.Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic ||
 		len(o.Needed) == 0 {
 		t.Errorf("a library was taken for a debug file: %v", err)
 	}
@@ -263,8 +266,8 @@ func TestOverlap(t *testing.T) {
 	} {
 		b := build()
 		var err error
-		n := cost(func() { _, err = Read(bytes.NewReader(b), int64(len(b))) })
-		if !errors.Is(err, ErrDamaged) || !strings.Contains(fmt.Sprint(err), "overlap") {
+		n := cost(func() { _, err = elfobj.Read(bytes.NewReader(b), int64(len(b))) })
+		if !errors.Is(err, elfobj.ErrDamaged) || !strings.Contains(fmt.Sprint(err), "overlap") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if limit := uint64(16 * len(b)); n > limit {
@@ -336,9 +339,9 @@ func longNames(k *broken, at int) {
 // TestHugeFile: a file of 400 MB costs no more than its tables.
 func TestHugeFile(t *testing.T) {
 	k := newBroken(t, texts["library"])
-	var o *Object
+	var o *elfobj.Object
 	var err error
-	n := cost(func() { o, err = Read(io.NewSectionReader(sparse(k.b), 0, 400<<20), 400<<20) })
+	n := cost(func() { o, err = elfobj.Read(io.NewSectionReader(sparse(k.b), 0, 400<<20), 400<<20) })
 	if err != nil || o.Imports.Len() == 0 || n > 1<<20 {
 		t.Errorf("error %v, %d bytes allocated", err, n)
 	}

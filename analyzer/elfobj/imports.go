@@ -34,7 +34,7 @@ func NewImports(list ...Import) *Imports {
 					add(i.Name, false),
 					versions.of(version{i.Version, i.Library}),
 					i.Relocs,
-					kindNumber(i.Kind),
+					KindNumber(i.Kind),
 					i.Weak,
 				},
 			)

@@ -101,8 +101,8 @@ func (o *Object) Arch() string {
 	return fmt.Sprintf("%s-%d-%s", o.Machine, o.Class, o.ByteOrder)
 }
 
-// setArch takes what Arch gives.
-func (o *Object) setArch(name string) error {
+// SetArch takes what Arch gives.
+func (o *Object) SetArch(name string) error {
 	for _, a := range archs {
 		if a.name == name {
 			o.Machine, o.Class, o.ByteOrder = Machine(a.machine), a.class, a.order

@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 const mapped = `elf x86_64
@@ -23,14 +26,14 @@ export plain
 `
 
 // mapAll does what a loader would do with a file.
-func mapAll(b []byte) (*Mapping, error) {
+func mapAll(b []byte) (*elfobj.Mapping, error) {
 	r, size := bytes.NewReader(b), int64(len(b))
-	h, err := ReadHead(r, size, nil)
+	h, err := elfobj.ReadHead(r, size, nil)
 	if err != nil {
 		return nil, err
 	}
 	if h.Class == 0 {
-		return nil, ErrNotELF
+		return nil, elfobj.ErrNotELF
 	}
 	s, err := h.Segments(r, size)
 	if err != nil {
@@ -42,11 +45,11 @@ func mapAll(b []byte) (*Mapping, error) {
 
 func TestMap(t *testing.T) {
 	for _, arch := range []string{"x86_64", "i686", "aarch64", "s390x", "ppc64le", "mips64el", "armv7l", "riscv64"} {
-		o, err := Parse("elf " + arch + mapped[len("elf x86_64"):])
+		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Write(o)
+		b, err := elftest.Write(o)
 		if err != nil {
 			t.Fatalf("%s: %v", arch, err)
 		}
@@ -61,7 +64,7 @@ func TestMap(t *testing.T) {
 		}
 		for _, e := range o.Exports.All() {
 			var versions []string
-			for c := m.Lookup([]byte(e.Name), HashGNU([]byte(e.Name))); ; {
+			for c := m.Lookup([]byte(e.Name), elfobj.HashGNU([]byte(e.Name))); ; {
 				s, ok := c.Next()
 				if !ok {
 					break
@@ -82,7 +85,7 @@ func TestMap(t *testing.T) {
 				)
 			}
 		}
-		if c := m.Lookup([]byte("nowhere"), HashGNU([]byte("nowhere"))); true {
+		if c := m.Lookup([]byte("nowhere"), elfobj.HashGNU([]byte("nowhere"))); true {
 			if _, ok := c.Next(); ok {
 				t.Errorf("%s: the hash table has a symbol that is not there", arch)
 			}
@@ -90,7 +93,7 @@ func TestMap(t *testing.T) {
 		for _, r := range m.References {
 			i := slices.IndexFunc(
 				o.Imports.List(),
-				func(i Import) bool { return i.Name == string(m.Name(r)) },
+				func(i elfobj.Import) bool { return i.Name == string(m.Name(r)) },
 			)
 			if i < 0 || m.Version(r.Version).Name != o.Imports.At(i).Version ||
 				r.Weak != o.Imports.At(i).Weak {
@@ -116,11 +119,11 @@ const versionTableMost = 32768*40 + 64<<10
 // memory of a small multiple of its size.
 func FuzzMap(f *testing.F) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
-		o, err := Parse("elf " + arch + mapped[len("elf x86_64"):])
+		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
 		if err != nil {
 			f.Fatal(err)
 		}
-		b, err := Write(o)
+		b, err := elftest.Write(o)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -130,9 +133,9 @@ func FuzzMap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := mapAll(b)
 		if err != nil {
-			if !errors.Is(err, ErrNotELF) && !errors.Is(err, ErrTruncated) &&
-				!errors.Is(err, ErrDamaged) &&
-				!errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, elfobj.ErrNotELF) && !errors.Is(err, elfobj.ErrTruncated) &&
+				!errors.Is(err, elfobj.ErrDamaged) &&
+				!errors.Is(err, elfobj.ErrTooLarge) {
 				t.Fatalf("an error of no kind: %v", err)
 			}
 			return
@@ -161,11 +164,11 @@ func FuzzMap(f *testing.F) {
 // TestMapRelocatesOutside changes the address that a relocation writes: to the last page of the
 // data segment, and to one behind it.
 func TestMapRelocatesOutside(t *testing.T) {
-	o, err := Parse(mapped)
+	o, err := elftest.Parse(mapped)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Write(o)
+	b, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +194,7 @@ func TestMapRelocatesOutside(t *testing.T) {
 	for _, c := range []struct {
 		addr uint64
 		want error
-	}{{end - 8, nil}, {end, ErrDamaged}, {1 << 63, ErrDamaged}} {
+	}{{end - 8, nil}, {end, elfobj.ErrDamaged}, {1 << 63, elfobj.ErrDamaged}} {
 		binary.LittleEndian.PutUint64(entry, c.addr)
 		if _, err := mapAll(b); !errors.Is(err, c.want) {
 			t.Errorf(

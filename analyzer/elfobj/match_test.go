@@ -1,41 +1,43 @@
-package elfobj
+package elfobj_test
 
 import (
 	"slices"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 func TestServes(t *testing.T) {
 	const oldest = "V1"
 	for _, c := range []struct {
 		name    string
-		exports []Export
+		exports []elfobj.Export
 		version string
 		want    bool
 	}{
 		{"nothing", nil, "", false},
-		{"the version asked for, hidden or not", []Export{{Version: "V2", Hidden: true}}, "V2", true},
-		{"another version", []Export{{Version: "V1"}}, "V2", false},
-		{"no version where one is asked for", []Export{{}}, "V2", true},
-		{"no version, hidden, where one is asked for", []Export{{Hidden: true}}, "V2", false},
-		{"a default, asked for without", []Export{{Version: "V2"}, {Version: "V3", Hidden: true}}, "", true},
-		{"hidden ones, asked for without", []Export{{Version: "V2", Hidden: true}, {Version: "V3", Hidden: true}}, "", false},
-		{"the oldest, hidden, asked for without", []Export{{Version: "V1", Hidden: true}}, "", true},
-		{"two defaults, asked for without", []Export{{Version: "V2"}, {Version: "V3"}}, "", false},
+		{"the version asked for, hidden or not", []elfobj.Export{{Version: "V2", Hidden: true}}, "V2", true},
+		{"another version", []elfobj.Export{{Version: "V1"}}, "V2", false},
+		{"no version where one is asked for", []elfobj.Export{{}}, "V2", true},
+		{"no version, hidden, where one is asked for", []elfobj.Export{{Hidden: true}}, "V2", false},
+		{"a default, asked for without", []elfobj.Export{{Version: "V2"}, {Version: "V3", Hidden: true}}, "", true},
+		{"hidden ones, asked for without", []elfobj.Export{{Version: "V2", Hidden: true}, {Version: "V3", Hidden: true}}, "", false},
+		{"the oldest, hidden, asked for without", []elfobj.Export{{Version: "V1", Hidden: true}}, "", true},
+		{"two defaults, asked for without", []elfobj.Export{{Version: "V2"}, {Version: "V3"}}, "", false},
 	} {
-		offers := func(yield func(Offer) bool) {
-			exports := NewExports(c.exports...)
+		offers := func(yield func(elfobj.Offer) bool) {
+			exports := elfobj.NewExports(c.exports...)
 			for i := range c.exports {
 				if !yield(exports.Offer(i, c.version, oldest)) {
 					return
 				}
 			}
 		}
-		if got := Serves(offers); got != c.want {
+		if got := elfobj.Serves(offers); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		slices.Reverse(c.exports)
-		if got := Serves(offers); got != c.want {
+		if got := elfobj.Serves(offers); got != c.want {
 			t.Errorf("%s, the other way round: %v, want %v", c.name, got, c.want)
 		}
 	}

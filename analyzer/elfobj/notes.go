@@ -62,7 +62,7 @@ func (o *Object) note(f *file, typ uint32, desc []byte) {
 		o.BuildID = hex.EncodeToString(desc)
 	case typ == noteABITag && len(desc) == 16 && o.ABITag == "":
 		c := f.cursor(desc)
-		o.ABITag = formatABITag([4]uint32{c.u32(), c.u32(), c.u32(), c.u32()})
+		o.ABITag = FormatABITag([4]uint32{c.u32(), c.u32(), c.u32(), c.u32()})
 	case typ == noteProperty:
 		o.properties(f, desc)
 	}
@@ -71,8 +71,8 @@ func (o *Object) note(f *file, typ uint32, desc []byte) {
 // up rounds n up to a multiple of align, a power of two.
 func up(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 
-// parseABITag takes "Linux 3.2.0" apart into the four words of the note.
-func parseABITag(s string) ([4]uint32, error) {
+// ParseABITag takes "Linux 3.2.0" apart into the four words of the note.
+func ParseABITag(s string) ([4]uint32, error) {
 	var n [4]uint32
 	name, kernel, _ := strings.Cut(s, " ")
 	if i := slices.Index(abiSystems, name); i >= 0 {
@@ -86,8 +86,8 @@ func parseABITag(s string) ([4]uint32, error) {
 	return n, nil
 }
 
-// formatABITag is the opposite of parseABITag.
-func formatABITag(n [4]uint32) string {
+// FormatABITag is the opposite of ParseABITag.
+func FormatABITag(n [4]uint32) string {
 	name := fmt.Sprintf("system%d", n[0])
 	if n[0] < uint32(len(abiSystems)) {
 		name = abiSystems[n[0]]

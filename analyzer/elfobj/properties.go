@@ -71,7 +71,7 @@ func (g *Guards) UnmarshalJSON(b []byte) error {
 	}
 	*g = 0
 	for _, n := range names {
-		if err := g.add(n); err != nil {
+		if err := g.Add(n); err != nil {
 			return err
 		}
 	}
@@ -81,26 +81,28 @@ func (g *Guards) UnmarshalJSON(b []byte) error {
 // JSONSchema describes what MarshalJSON makes.
 func (Guards) JSONSchema() map[string]any { return listOf(guardNames) }
 
-func (g *Guards) add(name string) error {
+// Add adds a protection by name. It returns an error for an unknown name.
+func (g *Guards) Add(name string) error {
 	for i, n := range guardNames {
 		if n == name {
 			*g |= 1 << i
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is none of %s;", shorten(name), strings.Join(guardNames, ", "))
+	return fmt.Errorf("%.80q is none of %s;", name, strings.Join(guardNames, ", "))
 }
 
-// bits is the value of the machine's property; ok is false where it has none for one of the
-// protections.
-func (g Guards) bits(m Machine) (bits uint32, ok bool) {
-	for i, one := range features[elf.Machine(m)].bits {
+// Property returns the type and the value of the machine's program property for the set. ok is false
+// if the property has no bit for one of the protections.
+func (g Guards) Property(m Machine) (property, bits uint32, ok bool) {
+	f := features[elf.Machine(m)]
+	for i, one := range f.bits {
 		if g.Has(one) {
 			bits |= 1 << i
 			g &^= one
 		}
 	}
-	return bits, g == 0
+	return f.property, bits, g == 0
 }
 
 // properties reads an array of program properties: type, size, and data that is padded to a word.

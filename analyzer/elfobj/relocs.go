@@ -74,8 +74,8 @@ func (r Relocs) String() string {
 	return strings.Join(r.names(), ",")
 }
 
-// parseRelocs takes what String gives.
-func parseRelocs(s string) (Relocs, error) {
+// ParseRelocs parses what String returns. It returns an error for an unknown name.
+func ParseRelocs(s string) (Relocs, error) {
 	var r Relocs
 next:
 	for w := range strings.SplitSeq(s, ",") {
@@ -85,10 +85,10 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("%q is none of %s;", shorten(w), strings.Join(relocNames, ", "))
+		return 0, fmt.Errorf("%.80q is none of %s;", w, strings.Join(relocNames, ", "))
 	}
 	if r.Has(RelocNone) && r != RelocNone {
-		return 0, fmt.Errorf("%q names none and more;", shorten(s))
+		return 0, fmt.Errorf("%.80q names none and more;", s)
 	}
 	return r, nil
 }
@@ -107,7 +107,7 @@ func (r *Relocs) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var err error
-	*r, err = parseRelocs(strings.Join(names, ","))
+	*r, err = ParseRelocs(strings.Join(names, ","))
 	return err
 }
 

@@ -1,12 +1,16 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
 	"debug/elf"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // The test's own program is a file with .symtab.
@@ -32,40 +36,40 @@ func TestStaticSymbolsAgainstDebugELF(t *testing.T) {
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		t.Fatal(err)
 	}
-	var want []StaticSymbol
+	var want []elfobj.StaticSymbol
 	for _, s := range all {
 		if strings.HasPrefix(s.Name, "runtime.ma") || strings.HasPrefix(s.Name, "os.") {
-			want = append(want, StaticSymbol{s.Name, elf.ST_BIND(s.Info) == elf.STB_LOCAL, false})
+			want = append(want, elfobj.StaticSymbol{s.Name, elf.ST_BIND(s.Info) == elf.STB_LOCAL, false})
 		}
 	}
-	got, err := StaticSymbols(f, info.Size(), "runtime.ma", "os.")
-	if err != nil || !sameList(got, want) {
+	got, err := elfobj.StaticSymbols(f, info.Size(), "runtime.ma", "os.")
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d symbols, %v; debug/elf has %d", len(got), err, len(want))
 	}
-	if got, err := StaticSymbols(f, info.Size(), "no such prefix"); err != nil || got != nil {
+	if got, err := elfobj.StaticSymbols(f, info.Size(), "no such prefix"); err != nil || got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	for n := int64(1); n < info.Size(); n *= 3 { // cut off: an error or nothing, never a panic
-		if got, err := StaticSymbols(f, n, "runtime."); err == nil && len(got) > 0 {
+		if got, err := elfobj.StaticSymbols(f, n, "runtime."); err == nil && len(got) > 0 {
 			t.Errorf("%d symbols in the first %d bytes", len(got), n)
 		}
 	}
 }
 
 func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
-	o, err := Parse("elf x86_64\nexport PyInit_m\n")
+	o, err := elftest.Parse("elf x86_64\nexport PyInit_m\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Write(o)
+	b, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil ||
+	if got, err := elfobj.StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil ||
 		got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err, ErrNotELF) {
+	if _, err := elfobj.StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err, elfobj.ErrNotELF) {
 		t.Errorf("a text: %v", err)
 	}
 }

@@ -265,9 +265,15 @@ var kinds = [...]Kind{
 	16:                "",
 }
 
-func kindNumber(k Kind) uint8 {
+// KindNumber returns the number of a type, STT_. It is 16 for a name that no type has.
+func KindNumber(k Kind) uint8 {
 	if n := slices.Index(kinds[:], k); n >= 0 {
 		return uint8(n)
 	}
 	return uint8(len(kinds) - 1)
+}
+
+// ParseKind returns the type with a name. ok is false for an unknown name.
+func ParseKind(s string) (k Kind, ok bool) {
+	return Kind(s), s != "" && slices.Contains(kinds[:], Kind(s))
 }

@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"encoding/json"
@@ -6,20 +6,23 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 func TestText(t *testing.T) {
 	for name, text := range texts {
 		o := parse(t, text)
-		again, err := Parse(o.Text())
+		again, err := elftest.Parse(elftest.Text(o))
 		if err != nil {
-			t.Errorf("%s: %v in\n%s", name, err, o.Text())
+			t.Errorf("%s: %v in\n%s", name, err, elftest.Text(o))
 			continue
 		}
 		if !equal(o, again) {
-			t.Errorf("%s: Parse(Text) differs\n%#v\n%#v\n%s", name, o, again, o.Text())
+			t.Errorf("%s: Parse(Text) differs\n%#v\n%#v\n%s", name, o, again, elftest.Text(o))
 		}
-		if a, b := o.Text(), again.Text(); a != b {
+		if a, b := elftest.Text(o), elftest.Text(again); a != b {
 			t.Errorf("%s: the canonical form is not canonical\n%s\n%s", name, a, b)
 		}
 	}
@@ -40,7 +43,7 @@ flags now 0x100
 execstack yes
 comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 `
-	if got := parse(t, want).Text(); got != want {
+	if got := elftest.Text(parse(t, want)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -57,11 +60,11 @@ func TestParseImplies(t *testing.T) {
 		export nvJitLinkCreate@@libnvJitLink.so.12
 		verdef OWN
 	`)
-	needs := []VersionNeed{
-		{"libc.so.6", []NeededVersion{{Name: "GLIBC_2.2.5"}, {Name: "GLIBC_2.34"}}},
-		{"libm.so.6", []NeededVersion{{Name: "GLIBC_2.29"}}},
+	needs := []elfobj.VersionNeed{
+		{"libc.so.6", []elfobj.NeededVersion{{Name: "GLIBC_2.2.5"}, {Name: "GLIBC_2.34"}}},
+		{"libm.so.6", []elfobj.NeededVersion{{Name: "GLIBC_2.29"}}},
 	}
-	defs := []VersionDef{
+	defs := []elfobj.VersionDef{
 		{Name: "libnvJitLink.so.12", Base: true},
 		{Name: "OWN"},
 		{Name: "libnvJitLink.so.12"},
@@ -100,22 +103,21 @@ func TestParseErrors(t *testing.T) {
 		{"elf x86_64 static\nneeded libc.so.6", "no PT_DYNAMIC"},
 		{"elf x86_64 rel\nbuild-id aa", "no program headers"},
 	} {
-		if _, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := elftest.Parse(c.text); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: got %v, want an error that says %q", c.text, err, c.says)
 		}
 	}
 }
 
 func TestArch(t *testing.T) {
-	for _, a := range archs {
-		o := &Object{Machine: Machine(a.machine), Class: a.class, ByteOrder: a.order}
-		var p Object
-		if err := p.setArch(a.name); err != nil || o.Arch() != a.name || p.Machine != o.Machine ||
+	for name, o := range elfobj.Archs() {
+		var p elfobj.Object
+		if err := p.SetArch(name); err != nil || o.Arch() != name || p.Machine != o.Machine ||
 			p.Class != o.Class ||
 			p.ByteOrder != o.ByteOrder {
 			t.Errorf(
-				"%s: Arch is %s, setArch gives %v %d %s, %v",
-				a.name,
+				"%s: Arch is %s, SetArch gives %v %d %s, %v",
+				name,
 				o.Arch(),
 				p.Machine,
 				p.Class,
@@ -127,17 +129,17 @@ func TestArch(t *testing.T) {
 }
 
 func TestMachineJSON(t *testing.T) {
-	for m, want := range map[Machine]string{62: `"x86_64"`, 3: `"i686"`, 183: `"aarch64"`, 40: `"armv7l"`, 0xfeed: `"0xfeed"`} {
+	for m, want := range map[elfobj.Machine]string{62: `"x86_64"`, 3: `"i686"`, 183: `"aarch64"`, 40: `"armv7l"`, 0xfeed: `"0xfeed"`} {
 		b, err := json.Marshal(m)
 		if err != nil || string(b) != want {
 			t.Errorf("%d: %s, %v", m, b, err)
 		}
-		var back Machine
+		var back elfobj.Machine
 		if err := json.Unmarshal(b, &back); err != nil || back != m {
 			t.Errorf("%s: %v, %v", b, back, err)
 		}
 	}
-	var m Machine
+	var m elfobj.Machine
 	if err := json.Unmarshal([]byte(`"z80"`), &m); err == nil ||
 		!strings.Contains(fmt.Sprint(err), `"z80"`) {
 		t.Errorf("z80: %v", err)

@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"debug/elf"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // atLeast is how many objects a Debian machine has below /usr that both readers can be asked about.
@@ -26,7 +28,7 @@ func TestBelowUsr(t *testing.T) {
 		}
 		defer r.Close()
 		head := make([]byte, 18)
-		if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != magic ||
+		if _, err := r.ReadAt(head, 0); err != nil || string(head[:4]) != elfobj.Magic ||
 			head[16]+head[17] != 2 && head[16]+head[17] != 3 {
 			return nil //nolint:nilerr // no ELF file, or none of ET_EXEC and ET_DYN
 		}
@@ -40,7 +42,7 @@ func TestBelowUsr(t *testing.T) {
 			t.Error(err)
 			return nil
 		}
-		o, err := Read(r, st.Size())
+		o, err := elfobj.Read(r, st.Size())
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			return nil

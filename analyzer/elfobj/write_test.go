@@ -1,4 +1,4 @@
-package elfobj
+package elfobj_test
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // texts are objects that between them use every line of the text form.
@@ -90,9 +93,9 @@ relocs tls-gd,tls-ie,relative,irelative
 	"unknown":    "elf 0xfeed-64-big\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport 0xd f\n",
 }
 
-func parse(t testing.TB, text string) *Object {
+func parse(t testing.TB, text string) *elfobj.Object {
 	t.Helper()
-	o, err := Parse(text)
+	o, err := elftest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,7 @@ func parse(t testing.TB, text string) *Object {
 }
 
 // equal compares two objects, whose lists may number their names otherwise.
-func equal(a, b *Object) bool {
+func equal(a, b *elfobj.Object) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -111,7 +114,7 @@ func equal(a, b *Object) bool {
 }
 
 // same compares two objects but for where their sections lie.
-func same(t testing.TB, got, want *Object) {
+func same(t testing.TB, got, want *elfobj.Object) {
 	t.Helper()
 	g, w := *got, *want
 	g.Sections, w.Sections = nil, nil
@@ -120,8 +123,8 @@ func same(t testing.TB, got, want *Object) {
 			"objects differ\ngot  %#v\nwant %#v\ngot text:\n%swant text:\n%s",
 			&g,
 			&w,
-			g.Text(),
-			w.Text(),
+			elftest.Text(&g),
+			elftest.Text(&w),
 		)
 	}
 }
@@ -130,11 +133,11 @@ func TestWriteRead(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			want := parse(t, text)
-			b, err := Write(want)
+			b, err := elftest.Write(want)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Read(bytes.NewReader(b), int64(len(b)))
+			got, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +145,7 @@ func TestWriteRead(t *testing.T) {
 			for _, s := range want.Sections {
 				i := slices.IndexFunc(
 					got.Sections,
-					func(g Section) bool { return g.Name == s.Name },
+					func(g elfobj.Section) bool { return g.Name == s.Name },
 				)
 				if i < 0 ||
 					!bytes.Equal(b[got.Sections[i].Offset:][:got.Sections[i].Size], s.Data) {
@@ -163,12 +166,12 @@ func TestReadWithoutSections(t *testing.T) {
 		if want.Type == "ET_REL" {
 			continue
 		}
-		b, err := Write(want)
+		b, err := elftest.Write(want)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		clear(b[shoffAt(want):][:want.Class/8])
-		got, err := Read(bytes.NewReader(b), int64(len(b)))
+		got, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -181,7 +184,7 @@ func TestReadWithoutSections(t *testing.T) {
 }
 
 // shoffAt is the place of e_shoff.
-func shoffAt(o *Object) int {
+func shoffAt(o *elfobj.Object) int {
 	if o.Class == 32 {
 		return 32
 	}
@@ -196,7 +199,7 @@ func TestReadelf(t *testing.T) {
 		return
 	}
 	for name, text := range texts {
-		b, err := Write(parse(t, text))
+		b, err := elftest.Write(parse(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,19 +221,19 @@ func TestReadelf(t *testing.T) {
 }
 
 func TestWriteByHand(t *testing.T) {
-	b, err := Write(
-		&Object{
+	b, err := elftest.Write(
+		&elfobj.Object{
 			SONAME: "libx.so",
-			Imports: NewImports(
-				Import{Name: "pow", Version: "GLIBC_2.29", Library: "libm.so.6", Kind: Func},
+			Imports: elfobj.NewImports(
+				elfobj.Import{Name: "pow", Version: "GLIBC_2.29", Library: "libm.so.6", Kind: elfobj.Func},
 			),
-			Exports: NewExports(Export{Name: "f", Version: "V1", Kind: Func}),
+			Exports: elfobj.NewExports(elfobj.Export{Name: "f", Version: "V1", Kind: elfobj.Func}),
 		},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(bytes.NewReader(b), int64(len(b)))
+	got, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,21 +245,21 @@ func TestWriteByHand(t *testing.T) {
 }
 
 func TestWriteRefuses(t *testing.T) {
-	for want, o := range map[string]*Object{
-		"no version record": {VersionNeeds: []VersionNeed{{"libc.so.6", []NeededVersion{{Name: "A"}}}}, Imports: NewImports(Import{Name: "f", Version: "B", Library: "libc.so.6"})},
+	for want, o := range map[string]*elfobj.Object{
+		"no version record": {VersionNeeds: []elfobj.VersionNeed{{"libc.so.6", []elfobj.NeededVersion{{Name: "A"}}}}, Imports: elfobj.NewImports(elfobj.Import{Name: "f", Version: "B", Library: "libc.so.6"})},
 		"NUL byte":          {SONAME: "a\x00b"},
 		"class 16":          {Class: 16, ByteOrder: "little"},
 		"type":              {Type: "ET_NONE"},
 		"build ID":          {BuildID: "xyz"},
 	} {
-		if _, err := Write(o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := elftest.Write(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one that says %q", err, want)
 		}
 	}
 }
 
 // agree checks what debug/elf, which reads section headers, makes of the same bytes.
-func agree(t testing.TB, b []byte, o *Object) {
+func agree(t testing.TB, b []byte, o *elfobj.Object) {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {

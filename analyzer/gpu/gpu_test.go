@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // container makes a container of .nv_fatbin with entries "ptx 50" or "elf 90", each with some bytes
@@ -120,11 +121,11 @@ func object(t testing.TB, sections ...any) (*elfobj.Object, []byte) {
 			hex.EncodeToString(sections[i+1].([]byte)),
 		)
 	}
-	o, err := elfobj.Parse(text)
+	o, err := elftest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := elfobj.Write(o)
+	b, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -13,7 +13,7 @@ import (
 // library parses an object in text form, lines separated by semicolons.
 func library(t *testing.T, path, text string) *staticlink.Library {
 	t.Helper()
-	o, err := elfobj.Parse("elf x86_64\n" + strings.ReplaceAll(text, "; ", "\n") + "\n")
+	o, err := elftest.Parse("elf x86_64\n" + strings.ReplaceAll(text, "; ", "\n") + "\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 func TestUnreadable(t *testing.T) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips"} {
-		o, err := elfobj.Parse("elf " + arch + "\nexport f\n")
+		o, err := elftest.Parse("elf " + arch + "\nexport f\n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := elfobj.Write(o)
+		b, err := elftest.Write(o)
 		if err != nil {
 			t.Fatal(err)
 		}

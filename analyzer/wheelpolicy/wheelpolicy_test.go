@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"golang.org/x/tools/txtar"
 )
 
@@ -79,7 +80,7 @@ func wheel(t *testing.T, a *txtar.Archive) *Wheel {
 		case strings.Contains(f.Name, ".dist-info/"):
 			info = false
 		case strings.HasPrefix(string(f.Data), "elf "):
-			o, err := elfobj.Parse(string(f.Data))
+			o, err := elftest.Parse(string(f.Data))
 			if err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}

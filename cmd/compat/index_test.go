@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // madeWheel makes a wheel of texts: what begins like an object in elfobj's text form becomes one.
@@ -39,9 +39,9 @@ func madeWheel(t *testing.T, name, version string, requires []string, files ...s
 	for n := 0; n < len(files); n += 2 {
 		data := []byte(files[n+1])
 		if strings.HasPrefix(files[n+1], "elf ") {
-			o, err := elfobj.Parse(files[n+1])
+			o, err := elftest.Parse(files[n+1])
 			if err == nil {
-				data, err = elfobj.Write(o)
+				data, err = elftest.Write(o)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/internal/gen/docs"
 	"github.com/compat-app/compat/internal/gen/docs/golden"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -46,9 +46,9 @@ func TestScripts(t *testing.T) {
 // elf FILE... turns objects in text form into ELF files, in place.
 func elf(ts *testscript.TestScript, _ bool, files []string) {
 	for _, f := range files {
-		o, err := elfobj.Parse(ts.ReadFile(f))
+		o, err := elftest.Parse(ts.ReadFile(f))
 		ts.Check(err)
-		b, err := elfobj.Write(o)
+		b, err := elftest.Write(o)
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 var seedsFrom = flag.String(
@@ -290,7 +291,7 @@ func reduceWheels(t *testing.T, from, to string) {
 					)...)
 				o.Imports = nil
 			}
-			data, err := elfobj.Write(o)
+			data, err := elftest.Write(o)
 			if err != nil {
 				t.Fatalf("%s of %s: %v", member, name, err)
 			}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
@@ -165,7 +166,7 @@ func (s *server) index(t *testing.T, change func(*Options)) *Index {
 // object is a shared library that exports symbol@version.
 func object(t *testing.T, soname, symbol, version string) []byte {
 	t.Helper()
-	data, err := elfobj.Write(
+	data, err := elftest.Write(
 		&elfobj.Object{
 			Class:     64,
 			ByteOrder: "little",

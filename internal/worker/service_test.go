@@ -17,7 +17,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
@@ -401,11 +401,11 @@ func tagged(tag, version string, symbols ...string) []byte {
 	for _, s := range symbols {
 		text += "import " + s + " libm.so.6\n"
 	}
-	o, err := elfobj.Parse(text)
+	o, err := elftest.Parse(text)
 	if err != nil {
 		panic(err)
 	}
-	object, err := elfobj.Write(o)
+	object, err := elftest.Write(o)
 	if err != nil {
 		panic(err)
 	}

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages/historydata"
 )
 
 // smallWheel is a wheel with METADATA, a file in the place of a library, and an extension module.
 func smallWheel(t *testing.T, name, requires string) []byte {
 	t.Helper()
-	library, err := elfobj.Write(
+	library, err := elftest.Write(
 		&elfobj.Object{
 			Class:     64,
 			ByteOrder: "little",

@@ -36,6 +36,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"golang.org/x/tools/txtar"
@@ -203,11 +204,11 @@ func (t *tree) add(name string, data []byte) error {
 			data = nil
 		}
 	} else if strings.HasPrefix(string(data), "elf ") {
-		o, err := elfobj.Parse(string(data))
+		o, err := elftest.Parse(string(data))
 		if err != nil {
 			return err
 		}
-		if data, err = elfobj.Write(o); err != nil {
+		if data, err = elftest.Write(o); err != nil {
 			return err
 		}
 	}
@@ -294,7 +295,7 @@ func (p Packages) add(name string, data []byte) error {
 		}
 		return nil
 	}
-	o, err := elfobj.Parse(string(data))
+	o, err := elftest.Parse(string(data))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // folders are what a case writes down of LD_LIBRARY_PATH and of a conda environment.
@@ -45,7 +46,7 @@ func (f *folders) add(kind, name string, data []byte) error {
 		f.options.Conda.Owner = func(p string) string { return owners[p] }
 		return nil
 	}
-	o, err := elfobj.Parse(string(data))
+	o, err := elftest.Parse(string(data))
 	if err != nil {
 		return err
 	}

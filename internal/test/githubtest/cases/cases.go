@@ -11,7 +11,7 @@ package cases
 import (
 	"fmt"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
 // Clean is a wheel for manylinux2014 that imports only what every such system has.
@@ -153,10 +153,10 @@ func Many(version string, functions int) Wheel {
 // object makes an ELF file of its text form. The texts are this file's, so a mistake in one is a
 // bug here.
 func object(text string) []byte {
-	o, err := elfobj.Parse(text)
+	o, err := elftest.Parse(text)
 	if err == nil {
 		var b []byte
-		if b, err = elfobj.Write(o); err == nil {
+		if b, err = elftest.Write(o); err == nil {
 			return b
 		}
 	}

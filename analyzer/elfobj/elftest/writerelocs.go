@@ -1,103 +1,104 @@
-package elfobj
+package elftest
 
 import (
 	"debug/elf"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"slices"
 )
 
 // relocTypes are the relocations that Write makes, for ELF32 and ELF64; 0 where there is none.
 // Machines that are not here get no relocations. Where a machine has no GLOB_DAT, its plain word
 // does that work.
-var relocTypes = map[elf.Machine]map[Relocs][2]uint32{
+var relocTypes = map[elf.Machine]map[elfobj.Relocs][2]uint32{
 	elf.EM_X86_64: {
-		RelocJumpSlot:  {7, 7},
-		RelocGlobDat:   {6, 6},
-		RelocWord:      {10, 1},
-		RelocCopy:      {5, 5},
-		RelocTLSGD:     {16, 16},
-		RelocTLSIE:     {18, 18},
-		RelocTLSDesc:   {36, 36},
-		RelocRelative:  {8, 8},
-		RelocIRelative: {37, 37},
+		elfobj.RelocJumpSlot:  {7, 7},
+		elfobj.RelocGlobDat:   {6, 6},
+		elfobj.RelocWord:      {10, 1},
+		elfobj.RelocCopy:      {5, 5},
+		elfobj.RelocTLSGD:     {16, 16},
+		elfobj.RelocTLSIE:     {18, 18},
+		elfobj.RelocTLSDesc:   {36, 36},
+		elfobj.RelocRelative:  {8, 8},
+		elfobj.RelocIRelative: {37, 37},
 	},
 	elf.EM_386: {
-		RelocJumpSlot:  {7},
-		RelocGlobDat:   {6},
-		RelocWord:      {1},
-		RelocCopy:      {5},
-		RelocTLSGD:     {35},
-		RelocTLSIE:     {14},
-		RelocTLSDesc:   {41},
-		RelocRelative:  {8},
-		RelocIRelative: {42},
+		elfobj.RelocJumpSlot:  {7},
+		elfobj.RelocGlobDat:   {6},
+		elfobj.RelocWord:      {1},
+		elfobj.RelocCopy:      {5},
+		elfobj.RelocTLSGD:     {35},
+		elfobj.RelocTLSIE:     {14},
+		elfobj.RelocTLSDesc:   {41},
+		elfobj.RelocRelative:  {8},
+		elfobj.RelocIRelative: {42},
 	},
 	elf.EM_AARCH64: {
-		RelocJumpSlot:  {0, 1026},
-		RelocGlobDat:   {0, 1025},
-		RelocWord:      {0, 257},
-		RelocCopy:      {0, 1024},
-		RelocTLSGD:     {0, 1028},
-		RelocTLSIE:     {0, 1030},
-		RelocTLSDesc:   {0, 1031},
-		RelocRelative:  {0, 1027},
-		RelocIRelative: {0, 1032},
+		elfobj.RelocJumpSlot:  {0, 1026},
+		elfobj.RelocGlobDat:   {0, 1025},
+		elfobj.RelocWord:      {0, 257},
+		elfobj.RelocCopy:      {0, 1024},
+		elfobj.RelocTLSGD:     {0, 1028},
+		elfobj.RelocTLSIE:     {0, 1030},
+		elfobj.RelocTLSDesc:   {0, 1031},
+		elfobj.RelocRelative:  {0, 1027},
+		elfobj.RelocIRelative: {0, 1032},
 	},
 	elf.EM_ARM: {
-		RelocJumpSlot:  {22},
-		RelocGlobDat:   {21},
-		RelocWord:      {2},
-		RelocCopy:      {20},
-		RelocTLSGD:     {17},
-		RelocTLSIE:     {19},
-		RelocTLSDesc:   {13},
-		RelocRelative:  {23},
-		RelocIRelative: {160},
+		elfobj.RelocJumpSlot:  {22},
+		elfobj.RelocGlobDat:   {21},
+		elfobj.RelocWord:      {2},
+		elfobj.RelocCopy:      {20},
+		elfobj.RelocTLSGD:     {17},
+		elfobj.RelocTLSIE:     {19},
+		elfobj.RelocTLSDesc:   {13},
+		elfobj.RelocRelative:  {23},
+		elfobj.RelocIRelative: {160},
 	},
 	elf.EM_PPC64: {
-		RelocJumpSlot:  {0, 21},
-		RelocGlobDat:   {0, 20},
-		RelocWord:      {0, 38},
-		RelocCopy:      {0, 19},
-		RelocTLSGD:     {0, 68},
-		RelocTLSIE:     {0, 73},
-		RelocRelative:  {0, 22},
-		RelocIRelative: {0, 248},
+		elfobj.RelocJumpSlot:  {0, 21},
+		elfobj.RelocGlobDat:   {0, 20},
+		elfobj.RelocWord:      {0, 38},
+		elfobj.RelocCopy:      {0, 19},
+		elfobj.RelocTLSGD:     {0, 68},
+		elfobj.RelocTLSIE:     {0, 73},
+		elfobj.RelocRelative:  {0, 22},
+		elfobj.RelocIRelative: {0, 248},
 	},
 	elf.EM_S390: {
-		RelocJumpSlot:  {11, 11},
-		RelocGlobDat:   {10, 10},
-		RelocWord:      {4, 22},
-		RelocCopy:      {9, 9},
-		RelocTLSGD:     {54, 54},
-		RelocTLSIE:     {56, 56},
-		RelocRelative:  {12, 12},
-		RelocIRelative: {61, 61},
+		elfobj.RelocJumpSlot:  {11, 11},
+		elfobj.RelocGlobDat:   {10, 10},
+		elfobj.RelocWord:      {4, 22},
+		elfobj.RelocCopy:      {9, 9},
+		elfobj.RelocTLSGD:     {54, 54},
+		elfobj.RelocTLSIE:     {56, 56},
+		elfobj.RelocRelative:  {12, 12},
+		elfobj.RelocIRelative: {61, 61},
 	},
 	elf.EM_RISCV: {
-		RelocJumpSlot:  {5, 5},
-		RelocWord:      {1, 2},
-		RelocCopy:      {4, 4},
-		RelocTLSGD:     {6, 7},
-		RelocTLSIE:     {10, 11},
-		RelocTLSDesc:   {12, 12},
-		RelocRelative:  {3, 3},
-		RelocIRelative: {58, 58},
+		elfobj.RelocJumpSlot:  {5, 5},
+		elfobj.RelocWord:      {1, 2},
+		elfobj.RelocCopy:      {4, 4},
+		elfobj.RelocTLSGD:     {6, 7},
+		elfobj.RelocTLSIE:     {10, 11},
+		elfobj.RelocTLSDesc:   {12, 12},
+		elfobj.RelocRelative:  {3, 3},
+		elfobj.RelocIRelative: {58, 58},
 	},
 	elf.EM_LOONGARCH: {
-		RelocJumpSlot:  {5, 5},
-		RelocWord:      {1, 2},
-		RelocCopy:      {4, 4},
-		RelocTLSGD:     {6, 7},
-		RelocTLSIE:     {10, 11},
-		RelocTLSDesc:   {13, 14},
-		RelocRelative:  {3, 3},
-		RelocIRelative: {12, 12},
+		elfobj.RelocJumpSlot:  {5, 5},
+		elfobj.RelocWord:      {1, 2},
+		elfobj.RelocCopy:      {4, 4},
+		elfobj.RelocTLSGD:     {6, 7},
+		elfobj.RelocTLSIE:     {10, 11},
+		elfobj.RelocTLSDesc:   {13, 14},
+		elfobj.RelocRelative:  {3, 3},
+		elfobj.RelocIRelative: {12, 12},
 	},
 }
 
 // relocType is the number of a way on the object's machine, 0 where there is none.
-func (o *Object) relocType(way Relocs) uint32 {
+func relocType(o *elfobj.Object, way elfobj.Relocs) uint32 {
 	t := relocTypes[elf.Machine(o.Machine)][way]
 	if o.Class == 64 {
 		return t[1]
@@ -115,7 +116,7 @@ func (w *writer) relocAddends() bool {
 // symbol's.
 type reloc struct {
 	symbol uint64
-	way    Relocs
+	way    elfobj.Relocs
 	slot   uint64 // index of the word in .got or, of a jump slot, in .got.plt
 }
 
@@ -129,27 +130,27 @@ const (
 // numberRelocs lists the relocations, jump slots apart, and gives each its slot.
 func (w *writer) numberRelocs() error {
 	w.gotWords, w.pltWords = reservedGOT, reservedPLT
-	add := func(symbol uint64, name string, ways Relocs) error {
-		for way := RelocJumpSlot; way < RelocNone; way <<= 1 {
+	add := func(symbol uint64, name string, ways elfobj.Relocs) error {
+		for way := elfobj.RelocJumpSlot; way < elfobj.RelocNone; way <<= 1 {
 			switch {
 			case !ways.Has(way):
 				continue
-			case w.o.relocType(way) == 0:
+			case relocType(w.o, way) == 0:
 				return fmt.Errorf(
 					"%s is relocated by %s, for which Write knows no type on %s",
 					name,
 					way,
 					w.o.Arch(),
 				)
-			case way == RelocCopy && symbol <= uint64(w.o.Imports.Len()):
+			case way == elfobj.RelocCopy && symbol <= uint64(w.o.Imports.Len()):
 				return fmt.Errorf("%s is relocated by copy, which needs a definition", name)
 			}
 			switch way {
-			case RelocJumpSlot:
+			case elfobj.RelocJumpSlot:
 				w.pltRelocs = append(w.pltRelocs, reloc{symbol, way, w.pltWords})
 				w.pltWords++
 				continue
-			case RelocCopy:
+			case elfobj.RelocCopy:
 				w.dynRelocs = append(w.dynRelocs, reloc{symbol, way, 0})
 				continue
 			}
@@ -207,17 +208,17 @@ func (w *writer) relocs(list []reloc) []byte {
 	b := w.out()
 	for _, r := range list {
 		switch r.way {
-		case RelocJumpSlot:
+		case elfobj.RelocJumpSlot:
 			b.word(w.part(".got.plt").addr + w.f.wordSize()*r.slot)
-		case RelocCopy:
+		case elfobj.RelocCopy:
 			b.word(w.part(".bss").addr + w.rooms()[r.symbol-1-uint64(w.o.Imports.Len())])
 		default:
 			b.word(w.part(".got").addr + w.f.wordSize()*r.slot)
 		}
 		if w.f.wide {
-			b.word(r.symbol<<32 | uint64(w.o.relocType(r.way)))
+			b.word(r.symbol<<32 | uint64(relocType(w.o, r.way)))
 		} else {
-			b.word(r.symbol<<8 | uint64(w.o.relocType(r.way)))
+			b.word(r.symbol<<8 | uint64(relocType(w.o, r.way)))
 		}
 		if w.relocAddends() {
 			b.word(w.addend(r))
@@ -228,7 +229,7 @@ func (w *writer) relocs(list []reloc) []byte {
 
 // addend makes the function of an IFUNC one that can be called.
 func (w *writer) addend(r reloc) uint64 {
-	if r.way == RelocIRelative {
+	if r.way == elfobj.RelocIRelative {
 		return w.part(".text").addr
 	}
 	return 0
@@ -240,7 +241,7 @@ func (w *writer) got() []byte {
 	for i := range w.gotWords {
 		k := slices.IndexFunc(
 			w.dynRelocs,
-			func(r reloc) bool { return r.way == RelocIRelative && r.slot == i },
+			func(r reloc) bool { return r.way == elfobj.RelocIRelative && r.slot == i },
 		)
 		if k >= 0 && !w.relocAddends() {
 			b.word(w.addend(w.dynRelocs[k]))

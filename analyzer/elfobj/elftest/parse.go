@@ -1,19 +1,20 @@
-package elfobj
+package elftest
 
 import (
 	"debug/elf"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // Parse reads the text form that the package comment describes. An error names the line.
-func Parse(text string) (*Object, error) {
+func Parse(text string) (*elfobj.Object, error) {
 	p := &parser{
-		o: &Object{Needed: []string{}, VersionNeeds: []VersionNeed{}, VersionDefs: []VersionDef{}},
+		o: &elfobj.Object{Needed: []string{}, VersionNeeds: []elfobj.VersionNeed{}, VersionDefs: []elfobj.VersionDef{}},
 	}
 	n := 0
 	for s := range strings.Lines(text) {
@@ -23,7 +24,7 @@ func Parse(text string) (*Object, error) {
 			continue
 		}
 		if err := p.line(s); err != nil {
-			return nil, fmt.Errorf("line %d: %w in %q", n, err, shorten(s))
+			return nil, fmt.Errorf("line %d: %w in %.80q", n, err, s)
 		}
 	}
 	if p.o.Type == "" {
@@ -33,21 +34,21 @@ func Parse(text string) (*Object, error) {
 		)
 	}
 	o := p.o
-	o.implyRelocs(p.imports)
-	o.Imports, o.Exports = NewImports(p.imports...), NewExports(p.exports...)
+	implyRelocs(o, p.imports)
+	o.Imports, o.Exports = elfobj.NewImports(p.imports...), elfobj.NewExports(p.exports...)
 	if o.ExecStack == "" {
-		o.ExecStack = o.usualStack()
+		o.ExecStack = usualStack(o)
 	}
 	if !p.exact {
-		o.implyVersions()
-	} else if s := o.unrecorded(); s != "" {
+		implyVersions(o)
+	} else if s := unrecorded(o); s != "" {
 		return nil, fmt.Errorf("the text says exact, and no verneed or verdef line names the version of %s", s)
 	}
-	o.HasVersym = o.impliedVersym()
+	o.HasVersym = impliedVersym(o)
 	if p.versym != "" {
 		o.HasVersym = p.versym == "yes"
 	}
-	o.readFlags()
+	o.SetFlags(o.Flags)
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
 		return nil, errors.New(
 			"the object has no section headers, and comment and section stand only there",
@@ -59,7 +60,7 @@ func Parse(text string) (*Object, error) {
 			"line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there",
 		)
 	}
-	if !o.loadable() &&
+	if !loadable(o) &&
 		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
 		return nil, errors.New(
 			"line 1: the object has no program headers (rel or core), and interp, notes and execstack stand only there",
@@ -68,17 +69,10 @@ func Parse(text string) (*Object, error) {
 	return o, nil
 }
 
-func shorten(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
-
 type parser struct {
-	o       *Object
-	imports []Import
-	exports []Export
+	o       *elfobj.Object
+	imports []elfobj.Import
+	exports []elfobj.Export
 	exact   bool
 	versym  string
 }
@@ -136,9 +130,9 @@ func (p *parser) line(s string) error {
 		o.RelR = true
 		return l.end()
 	case "flags":
-		return l.flags(&o.Flags, flagNames)
+		return l.flags(&o.Flags, elfobj.FlagNames)
 	case "flags_1":
-		return l.flags(&o.Flags1, flag1Names)
+		return l.flags(&o.Flags1, elfobj.Flag1Names)
 	case "osabi":
 		n, err := strconv.ParseUint(l.rest, 0, 8)
 		o.OSABI = uint8(n)
@@ -150,23 +144,23 @@ func (p *parser) line(s string) error {
 		o.BuildID = strings.ToLower(l.rest)
 		return nil
 	case "abi-tag":
-		n, err := parseABITag(l.rest)
-		o.ABITag = formatABITag(n)
+		n, err := elfobj.ParseABITag(l.rest)
+		o.ABITag = elfobj.FormatABITag(n)
 		return err
 	case "e-flags":
 		return setWord(&o.EFlags, l.rest)
 	case "isa", "isa-used":
-		if o.Machine != Machine(elf.EM_X86_64) {
+		if o.Machine != elfobj.Machine(elf.EM_X86_64) {
 			return errors.New("only x86_64 has an isa;")
 		}
 		return setWord(map[string]*uint32{"isa": &o.ISA, "isa-used": &o.ISAUsed}[key], l.rest)
 	case "guards":
 		for _, w := range strings.Fields(l.rest) {
-			if err := o.Guards.add(w); err != nil {
+			if err := o.Guards.Add(w); err != nil {
 				return err
 			}
 		}
-		if _, ok := o.Guards.bits(o.Machine); !ok {
+		if _, _, ok := o.Guards.Property(o.Machine); !ok {
 			return fmt.Errorf("%s has no property for one of these guards;", o.Arch())
 		}
 		return nil
@@ -174,8 +168,8 @@ func (p *parser) line(s string) error {
 		o.GoBuildID = true
 		return l.end()
 	case "relocs":
-		r, err := parseRelocs(l.rest)
-		if err == nil && r.Has(RelocNone) {
+		r, err := elfobj.ParseRelocs(l.rest)
+		if err == nil && r.Has(elfobj.RelocNone) {
 			err = errors.New("no relocs line means none;")
 		}
 		o.Local = r
@@ -189,7 +183,7 @@ func (p *parser) line(s string) error {
 func setWord(to *uint32, s string) error {
 	n, err := strconv.ParseUint(s, 0, 32)
 	if err != nil {
-		return fmt.Errorf("%q is no number of 32 bits;", shorten(s))
+		return fmt.Errorf("%.80q is no number of 32 bits;", s)
 	}
 	*to = uint32(n)
 	return nil
@@ -200,7 +194,7 @@ func (p *parser) first(l *words) error {
 	if err != nil {
 		return err
 	}
-	if err := p.o.setArch(name); err != nil {
+	if err := p.o.SetArch(name); err != nil {
 		return err
 	}
 	p.o.Type, p.o.Dynamic = "ET_DYN", true
@@ -234,7 +228,7 @@ func (p *parser) importLine(l *words) error {
 	if s.unique || s.hidden || s.at == "@@" {
 		return errors.New("unique, hidden and @@ are for exports;")
 	}
-	i := Import{Name: s.name, Version: s.version, Weak: s.weak, Kind: s.kind}
+	i := elfobj.Import{Name: s.name, Version: s.version, Weak: s.weak, Kind: s.kind}
 	if s.version != "" {
 		lib, quoted, err := l.word()
 		if err != nil {
@@ -258,7 +252,7 @@ func (p *parser) exportLine(l *words) error {
 	if err != nil {
 		return err
 	}
-	e := Export{
+	e := elfobj.Export{
 		Name:    s.name,
 		Version: s.version,
 		Weak:    s.weak,
@@ -280,7 +274,7 @@ func (p *parser) exportLine(l *words) error {
 			return errors.New("a size over 4 GB in a 32-bit object;")
 		}
 	}
-	if e.Relocs, err = l.relocs(); err == nil && (e.Relocs.Has(RelocNone) || l.rest != "") {
+	if e.Relocs, err = l.relocs(); err == nil && (e.Relocs.Has(elfobj.RelocNone) || l.rest != "") {
 		err = errors.New("after the symbol there can be only size=N and by=WAY,…;")
 	}
 	p.exports = append(p.exports, e)
@@ -292,7 +286,7 @@ func (p *parser) verneed(l *words) error {
 	if err != nil {
 		return err
 	}
-	n := VersionNeed{Library: lib}
+	n := elfobj.VersionNeed{Library: lib}
 	for l.rest != "" {
 		v, quoted, err := l.word()
 		if err != nil {
@@ -302,7 +296,7 @@ func (p *parser) verneed(l *words) error {
 			n.Versions[k].Weak = true
 			continue
 		}
-		n.Versions = append(n.Versions, NeededVersion{Name: v})
+		n.Versions = append(n.Versions, elfobj.NeededVersion{Name: v})
 	}
 	if n.Versions == nil {
 		return errors.New("a library without a version, as in verneed libc.so.6 GLIBC_2.34;")
@@ -316,7 +310,7 @@ func (p *parser) verdef(l *words) error {
 	if err != nil {
 		return err
 	}
-	d := VersionDef{Name: name}
+	d := elfobj.VersionDef{Name: name}
 	for l.rest != "" {
 		v, quoted, err := l.word()
 		switch {
@@ -345,7 +339,7 @@ func (p *parser) section(l *words) error {
 	}
 	p.o.Sections = append(
 		p.o.Sections,
-		Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b},
+		elfobj.Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b},
 	)
 	return nil
 }

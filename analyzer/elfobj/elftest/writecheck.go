@@ -1,8 +1,9 @@
-package elfobj
+package elftest
 
 import (
 	"encoding/hex"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"slices"
 	"strings"
 )
@@ -63,7 +64,7 @@ func (w *writer) check() error {
 	}
 	for _, s := range all {
 		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("the string %q holds a NUL byte", shorten(s))
+			return fmt.Errorf("the string %.80q holds a NUL byte", s)
 		}
 	}
 	if (o.Class != 32 && o.Class != 64) || (o.ByteOrder != "little" && o.ByteOrder != "big") {
@@ -84,17 +85,17 @@ func (w *writer) check() error {
 		return fmt.Errorf("flags %#x and %#x do not fit into ELF32", o.Flags, o.Flags1)
 	}
 	if b, err := hex.DecodeString(o.BuildID); err != nil || len(b) > 64 {
-		return fmt.Errorf("build ID %q should be at most 64 bytes in hex", shorten(o.BuildID))
+		return fmt.Errorf("build ID %.80q should be at most 64 bytes in hex", o.BuildID)
 	}
 	if o.ABITag != "" {
-		if _, err := parseABITag(o.ABITag); err != nil {
+		if _, err := elfobj.ParseABITag(o.ABITag); err != nil {
 			return err
 		}
 	}
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
 		return fmt.Errorf("a .comment or sections of its own without section headers")
 	}
-	if _, ok := o.Guards.bits(o.Machine); !ok {
+	if _, _, ok := o.Guards.Property(o.Machine); !ok {
 		return fmt.Errorf("guards %s, which %s does not have", o.Guards, o.Arch())
 	}
 	for _, t := range typeNames {

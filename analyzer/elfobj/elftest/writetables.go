@@ -1,8 +1,9 @@
-package elfobj
+package elftest
 
 import (
 	"debug/elf"
 	"encoding/hex"
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // code is a function that returns 0.
@@ -33,15 +34,19 @@ func (w *writer) notes() []byte {
 	}
 	if w.o.ABITag != "" {
 		d := w.out()
-		n, _ := parseABITag(w.o.ABITag) // checked
+		n, _ := elfobj.ParseABITag(w.o.ABITag) // checked
 		for _, v := range n {
 			d.u32(v)
 		}
 		note(noteABITag, d.Bytes())
 	}
-	guards, _ := w.o.Guards.bits(w.o.Machine) // checked
+	guards, bits, _ := w.o.Guards.Property(w.o.Machine) // checked
 	d := w.out()
-	for _, p := range []struct{ typ, value uint32 }{{features[elf.Machine(w.o.Machine)].property, guards}, {propertyISANeeded, w.o.ISA}, {propertyISAUsed, w.o.ISAUsed}} {
+	for _, p := range []struct{ typ, value uint32 }{
+		{guards, bits},
+		{propertyISANeeded, w.o.ISA},
+		{propertyISAUsed, w.o.ISAUsed},
+	} {
 		if p.value != 0 {
 			d.u32(p.typ)
 			d.u32(4)
@@ -107,7 +112,7 @@ func sysvHash(s string) uint32 {
 
 func (w *writer) dynsym() []byte {
 	b := w.out()
-	symbol := func(name string, bind elf.SymBind, kind Kind, shndx uint16, value, size uint64) {
+	symbol := func(name string, bind elf.SymBind, kind elfobj.Kind, shndx uint16, value, size uint64) {
 		info := elf.ST_INFO(bind, symType(kind))
 		b.u32(w.str(name))
 		if w.f.wide {
@@ -124,7 +129,7 @@ func (w *writer) dynsym() []byte {
 		b.u8(0)
 		b.u16(shndx)
 	}
-	symbol("", elf.STB_LOCAL, NoType, 0, 0, 0)
+	symbol("", elf.STB_LOCAL, elfobj.NoType, 0, 0, 0)
 	for _, i := range w.o.Imports.All() {
 		symbol(i.Name, bindOf(i.Weak, false), i.Kind, 0, 0, 0)
 	}
@@ -133,9 +138,9 @@ func (w *writer) dynsym() []byte {
 	for i, e := range w.o.Exports.All() {
 		bind := bindOf(e.Weak, e.Unique)
 		switch e.Kind {
-		case TLS:
+		case elfobj.TLS:
 			symbol(e.Name, bind, e.Kind, w.shndx(tls), at[i], e.Size)
-		case Func, IFunc, "":
+		case elfobj.Func, elfobj.IFunc, "":
 			symbol(e.Name, bind, e.Kind, w.shndx(text), text.addr, e.Size)
 		default:
 			symbol(e.Name, bind, e.Kind, w.shndx(data), data.addr+at[i], e.Size)
@@ -150,10 +155,10 @@ func (w *writer) rooms() []uint64 {
 	var used, usedTLS uint64
 	for i, e := range w.o.Exports.All() {
 		switch e.Kind {
-		case TLS:
+		case elfobj.TLS:
 			at[i] = usedTLS
 			usedTLS += room(e)
-		case Func, IFunc, "":
+		case elfobj.Func, elfobj.IFunc, "":
 		default:
 			at[i] = used
 			used += room(e)
@@ -164,7 +169,7 @@ func (w *writer) rooms() []uint64 {
 
 // room is the memory that a variable gets. Sizes over a page are not worth the address space;
 // nothing is stored there.
-func room(e Export) uint64 { return up(min(max(e.Size, 8), 4096), 16) }
+func room(e elfobj.Export) uint64 { return up(min(max(e.Size, 8), 4096), 16) }
 
 func bindOf(weak, unique bool) elf.SymBind {
 	switch {
@@ -177,11 +182,11 @@ func bindOf(weak, unique bool) elf.SymBind {
 }
 
 // symType is the type of a kind; a symbol of none is a function.
-func symType(k Kind) elf.SymType {
+func symType(k elfobj.Kind) elf.SymType {
 	if k == "" {
 		return elf.STT_FUNC
 	}
-	return elf.SymType(kindNumber(k))
+	return elf.SymType(elfobj.KindNumber(k))
 }
 
 func (w *writer) versym() []byte {

@@ -1,7 +1,8 @@
-package elfobj
+package elftest
 
 import (
 	"debug/elf"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ func (w *writer) plan() {
 	word := w.f.wordSize()
 	add := func(p part) { w.parts = append(w.parts, &p) }
 	const a, wr, x = elf.SHF_ALLOC, elf.SHF_WRITE, elf.SHF_EXECINSTR
-	if o.Interp != "" && o.loadable() {
+	if o.Interp != "" && loadable(o) {
 		add(
 			part{
 				name:  ".interp",
@@ -27,7 +28,7 @@ func (w *writer) plan() {
 		)
 	}
 	if (o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) &&
-		o.loadable() {
+		loadable(o) {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
 	if o.Dynamic {
@@ -117,14 +118,14 @@ func (w *writer) plan() {
 			)
 		}
 	}
-	if o.loadable() {
+	if loadable(o) {
 		add(part{name: ".text", typ: elf.SHT_PROGBITS, flags: a | x, align: 16, bytes: w.code})
 	}
 	w.split = len(w.parts)
 	if o.Dynamic {
 		var vars, tls uint64
 		for _, e := range o.Exports.All() {
-			if e.Kind == TLS {
+			if e.Kind == elfobj.TLS {
 				tls += room(e)
 			} else {
 				vars += room(e)
@@ -284,7 +285,7 @@ type segment struct {
 }
 
 func (w *writer) segments() []segment {
-	if !w.o.loadable() {
+	if !loadable(w.o) {
 		return nil
 	}
 	var s []segment

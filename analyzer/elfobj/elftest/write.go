@@ -1,10 +1,11 @@
-package elfobj
+package elftest
 
 import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf,
@@ -19,7 +20,7 @@ import (
 //
 // It returns an error when o says what ELF cannot: a version without a record, a NUL byte in a
 // string, over 32,766 versions.
-func Write(o *Object) ([]byte, error) {
+func Write(o *elfobj.Object) ([]byte, error) {
 	w := &writer{o: complete(o), strings: map[string]uint32{"": 0}, dynstr: []byte{0}}
 	w.f.wide, w.f.order = w.o.Class == 64, binary.ByteOrder(binary.LittleEndian)
 	if w.o.ByteOrder == "big" {
@@ -40,30 +41,30 @@ func Write(o *Object) ([]byte, error) {
 }
 
 // complete gives a copy of o with the defaults filled in.
-func complete(o *Object) *Object {
+func complete(o *elfobj.Object) *elfobj.Object {
 	c := *o
 	if c.Class == 0 {
-		c.Class, c.ByteOrder, c.Machine = 64, "little", Machine(elf.EM_X86_64)
+		c.Class, c.ByteOrder, c.Machine = 64, "little", elfobj.Machine(elf.EM_X86_64)
 	}
 	if c.Type == "" {
 		c.Type, c.Dynamic = "ET_DYN", true
 	}
 	if c.ExecStack == "" {
-		c.ExecStack = c.usualStack()
+		c.ExecStack = usualStack(&c)
 	}
 	if len(c.VersionNeeds)+len(c.VersionDefs) == 0 {
-		c.implyVersions()
+		implyVersions(&c)
 	}
-	c.HasVersym = c.HasVersym || c.impliedVersym()
+	c.HasVersym = c.HasVersym || impliedVersym(&c)
 	imports := c.Imports.List()
-	c.implyRelocs(imports)
-	c.Imports = NewImports(imports...)
+	implyRelocs(&c, imports)
+	c.Imports = elfobj.NewImports(imports...)
 	return &c
 }
 
 type writer struct {
-	f       file // class and byte order only
-	o       *Object
+	f       format
+	o       *elfobj.Object
 	parts   []*part
 	strings map[string]uint32 // offsets in dynstr
 	dynstr  []byte
@@ -176,7 +177,7 @@ func (w *writer) str(s string) uint32 {
 
 // out encodes fields in the object's class and byte order.
 type out struct {
-	f *file
+	f *format
 	bytes.Buffer
 }
 

@@ -1,42 +1,12 @@
-package elfobj
+package elftest
 
 import (
-	"debug/elf"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 )
-
-// flagName is a name that the text form has for bits of Flags or Flags1.
-type flagName struct {
-	bits uint64
-	name string
-}
-
-var flagNames = []flagName{
-	{
-		uint64(elf.DF_ORIGIN),
-		"origin",
-	}, {uint64(elf.DF_SYMBOLIC), "symbolic"}, {uint64(elf.DF_TEXTREL), "textrel"},
-	{uint64(elf.DF_BIND_NOW), "now"}, {uint64(elf.DF_STATIC_TLS), "static-tls"},
-}
-
-var flag1Names = []flagName{
-	{
-		uint64(elf.DF_1_NOW),
-		"now",
-	}, {uint64(elf.DF_1_GLOBAL), "global"}, {uint64(elf.DF_1_NODELETE), "nodelete"},
-	{
-		uint64(elf.DF_1_INITFIRST),
-		"initfirst",
-	}, {uint64(elf.DF_1_NOOPEN), "noopen"}, {uint64(elf.DF_1_ORIGIN), "origin"},
-	{
-		uint64(elf.DF_1_INTERPOSE),
-		"interpose",
-	}, {uint64(elf.DF_1_NODEFLIB), "nodeflib"}, {uint64(elf.DF_1_PIE), "pie"},
-}
 
 var typeNames = []struct{ typ, name string }{
 	{"ET_DYN", "dyn"},
@@ -47,7 +17,7 @@ var typeNames = []struct{ typ, name string }{
 
 // Text is the canonical text form (see the package comment). Parse gives back an equal object, but
 // for Sections without Data.
-func (o *Object) Text() string {
+func Text(o *elfobj.Object) string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	value := func(key, v string) {
@@ -61,7 +31,7 @@ func (o *Object) Text() string {
 			b.WriteString(" " + t.name)
 		}
 	}
-	if o.loadable() && !o.Dynamic {
+	if loadable(o) && !o.Dynamic {
 		b.WriteString(" static")
 	}
 	b.WriteByte('\n')
@@ -72,25 +42,25 @@ func (o *Object) Text() string {
 	for _, n := range o.Needed {
 		line("needed %s", quote(n, quoteLine))
 	}
-	o.versionText(line)
-	usual := o.usualRelocs()
+	versionText(o, line)
+	usual := usualRelocs(o)
 	for _, i := range o.Imports.All() {
-		s := i.text()
+		s := importText(i)
 		if i.Relocs != 0 && i.Relocs != usual(i.Kind) {
 			s += " by=" + i.Relocs.String()
 		}
 		line("import %s", s)
 	}
 	for _, e := range o.Exports.All() {
-		line("export %s", e.text())
+		line("export %s", exportText(e))
 	}
 	if o.Flags != 0 {
-		line("flags%s", flagText(o.Flags, flagNames))
+		line("flags%s", flagText(o.Flags, elfobj.FlagNames))
 	}
 	if o.Flags1 != 0 {
-		line("flags_1%s", flagText(o.Flags1, flag1Names))
+		line("flags_1%s", flagText(o.Flags1, elfobj.Flag1Names))
 	}
-	if o.ExecStack != o.usualStack() {
+	if o.ExecStack != usualStack(o) {
 		line("execstack %s", o.ExecStack)
 	}
 	if o.RelR {
@@ -133,19 +103,19 @@ func (o *Object) Text() string {
 
 // usualStack is the ExecStack that the text form does not mention; .o and core files have no
 // PT_GNU_STACK.
-func (o *Object) usualStack() string {
-	if o.loadable() {
+func usualStack(o *elfobj.Object) string {
+	if loadable(o) {
 		return "no"
 	}
 	return "unsaid"
 }
 
-func (o *Object) loadable() bool { return o.Type == "ET_DYN" || o.Type == "ET_EXEC" }
+func loadable(o *elfobj.Object) bool { return o.Type == "ET_DYN" || o.Type == "ET_EXEC" }
 
 // versionText writes the version lines that Parse would not imply.
-func (o *Object) versionText(line func(string, ...any)) {
-	implied := Object{SONAME: o.SONAME, Imports: o.Imports, Exports: o.Exports}
-	implied.implyVersions()
+func versionText(o *elfobj.Object, line func(string, ...any)) {
+	implied := elfobj.Object{SONAME: o.SONAME, Imports: o.Imports, Exports: o.Exports}
+	implyVersions(&implied)
 	if !sameList(implied.VersionNeeds, o.VersionNeeds) ||
 		!sameList(implied.VersionDefs, o.VersionDefs) {
 		line("exact")
@@ -164,7 +134,7 @@ func (o *Object) versionText(line func(string, ...any)) {
 			line("verdef %s", s)
 		}
 	}
-	if o.HasVersym != o.impliedVersym() {
+	if o.HasVersym != impliedVersym(o) {
 		line("versym %s", map[bool]string{true: "yes", false: "no"}[o.HasVersym])
 	}
 }
@@ -180,7 +150,7 @@ func word(on bool, w string) string {
 	return ""
 }
 
-func (i Import) text() string {
+func importText(i elfobj.Import) string {
 	s := symbolText(i.Name, word(i.Weak, "weak"), i.Kind)
 	if i.Version == "" {
 		return s
@@ -192,7 +162,7 @@ func (i Import) text() string {
 	return s + "@" + quote(i.Version, quoteSymbol) + " " + lib
 }
 
-func (e Export) text() string {
+func exportText(e elfobj.Export) string {
 	s := symbolText(
 		e.Name,
 		word(e.Weak, "weak")+word(e.Unique, "unique")+word(e.Hidden && e.Version == "", "hidden"),
@@ -213,8 +183,8 @@ func (e Export) text() string {
 	return s
 }
 
-func symbolText(name, words string, k Kind) string {
-	if k != Func {
+func symbolText(name, words string, k elfobj.Kind) string {
+	if k != elfobj.Func {
 		words += " " + string(k)
 	}
 	return strings.TrimPrefix(words+" "+quote(name, quoteSymbol), " ")
@@ -222,24 +192,9 @@ func symbolText(name, words string, k Kind) string {
 
 func flagText(
 	v uint64,
-	names []flagName,
+	names []elfobj.FlagName,
 ) string {
-	return " " + strings.Join(flagList(v, names), " ")
-}
-
-// flagList names the bits of v; those without a name are one number at the end.
-func flagList(v uint64, names []flagName) []string {
-	out := []string{}
-	for _, n := range names {
-		if v&n.bits != 0 {
-			out = append(out, n.name)
-			v &^= n.bits
-		}
-	}
-	if v != 0 {
-		out = append(out, fmt.Sprintf("%#x", v))
-	}
-	return out
+	return " " + strings.Join(elfobj.NamesOfFlags(v, names), " ")
 }
 
 // What makes a value need quotes.
@@ -274,10 +229,6 @@ func isModifier(s string) bool {
 	case "weak", "unique", "hidden":
 		return true
 	}
-	_, ok := parseKind(s)
+	_, ok := elfobj.ParseKind(s)
 	return ok
-}
-
-func parseKind(s string) (Kind, bool) {
-	return Kind(s), s != "" && slices.Contains(kinds[:], Kind(s))
 }

@@ -1,10 +1,12 @@
-package elfobj
+package elftest
+
+import "github.com/compat-app/compat/analyzer/elfobj"
 
 import "slices"
 
 // implyVersions adds the version records that the symbols speak of and that are not there, as a
 // linker would.
-func (o *Object) implyVersions() {
+func implyVersions(o *elfobj.Object) {
 	i := implier{
 		o:     o,
 		needs: map[versionKey]bool{},
@@ -44,12 +46,12 @@ func (o *Object) implyVersions() {
 		}
 	}
 	if len(o.VersionDefs) > 0 && o.SONAME != "" && !base {
-		o.VersionDefs = slices.Insert(o.VersionDefs, 0, VersionDef{Name: o.SONAME, Base: true})
+		o.VersionDefs = slices.Insert(o.VersionDefs, 0, elfobj.VersionDef{Name: o.SONAME, Base: true})
 	}
 }
 
 type implier struct {
-	o     *Object
+	o     *elfobj.Object
 	needs map[versionKey]bool
 	first map[string]int // of VersionNeeds, by library
 	defs  map[string]bool
@@ -70,21 +72,21 @@ func (i *implier) need(library, name string) {
 	i.library(library, len(i.o.VersionNeeds))
 	k := i.first[library]
 	if k == len(i.o.VersionNeeds) {
-		i.o.VersionNeeds = append(i.o.VersionNeeds, VersionNeed{Library: library})
+		i.o.VersionNeeds = append(i.o.VersionNeeds, elfobj.VersionNeed{Library: library})
 	}
-	i.o.VersionNeeds[k].Versions = append(i.o.VersionNeeds[k].Versions, NeededVersion{Name: name})
+	i.o.VersionNeeds[k].Versions = append(i.o.VersionNeeds[k].Versions, elfobj.NeededVersion{Name: name})
 }
 
 func (i *implier) def(name string) {
 	if !i.defs[name] {
 		i.defs[name] = true
-		i.o.VersionDefs = append(i.o.VersionDefs, VersionDef{Name: name})
+		i.o.VersionDefs = append(i.o.VersionDefs, elfobj.VersionDef{Name: name})
 	}
 }
 
 // implyRelocs gives the imports that say nothing of relocations those that Write makes.
-func (o *Object) implyRelocs(imports []Import) {
-	usual := o.usualRelocs()
+func implyRelocs(o *elfobj.Object, imports []elfobj.Import) {
+	usual := usualRelocs(o)
 	for n := range imports {
 		if i := &imports[n]; i.Relocs == 0 {
 			i.Relocs = usual(i.Kind)
@@ -94,29 +96,29 @@ func (o *Object) implyRelocs(imports []Import) {
 
 // usualRelocs is how Write makes an import be looked up where nothing is said: by a pointer that
 // the load fills. A thread-local one has no such pointer.
-func (o *Object) usualRelocs() func(Kind) Relocs {
-	way := RelocNone
-	for _, w := range []Relocs{RelocGlobDat, RelocWord} {
-		if way == RelocNone && o.relocType(w) != 0 {
+func usualRelocs(o *elfobj.Object) func(elfobj.Kind) elfobj.Relocs {
+	way := elfobj.RelocNone
+	for _, w := range []elfobj.Relocs{elfobj.RelocGlobDat, elfobj.RelocWord} {
+		if way == elfobj.RelocNone && relocType(o, w) != 0 {
 			way = w
 		}
 	}
-	return func(k Kind) Relocs {
-		if k == TLS {
-			return RelocNone
+	return func(k elfobj.Kind) elfobj.Relocs {
+		if k == elfobj.TLS {
+			return elfobj.RelocNone
 		}
 		return way
 	}
 }
 
 // impliedVersym is whether an object with such records would have DT_VERSYM.
-func (o *Object) impliedVersym() bool {
+func impliedVersym(o *elfobj.Object) bool {
 	return len(o.VersionNeeds)+len(o.VersionDefs) > 0
 }
 
 // unrecorded gives a version that a symbol has and no record names, "" where there is none. An
 // export may have a needed version: the copy that a program keeps of a library's variable.
-func (o *Object) unrecorded() string {
+func unrecorded(o *elfobj.Object) string {
 	records := map[versionKey]bool{}
 	names := map[string]bool{"": true}
 	for _, n := range o.VersionNeeds {

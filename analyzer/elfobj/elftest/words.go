@@ -1,8 +1,9 @@
-package elfobj
+package elftest
 
 import (
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,23 +63,23 @@ func (l *words) whole(to *string) (err error) {
 
 func (l *words) end() error {
 	if l.rest != "" {
-		return fmt.Errorf("unexpected %q", shorten(l.rest))
+		return fmt.Errorf("unexpected %.80q", l.rest)
 	}
 	return nil
 }
 
 func (l *words) oneOf(to *string, values ...string) error {
 	if !slices.Contains(values, l.rest) {
-		return fmt.Errorf("%q is none of %s", shorten(l.rest), strings.Join(values, ", "))
+		return fmt.Errorf("%.80q is none of %s", l.rest, strings.Join(values, ", "))
 	}
 	*to = l.rest
 	return nil
 }
 
-func (l *words) flags(to *uint64, names []flagName) error {
+func (l *words) flags(to *uint64, names []elfobj.FlagName) error {
 	for _, w := range strings.Fields(l.rest) {
-		if i := slices.IndexFunc(names, func(n flagName) bool { return n.name == w }); i >= 0 {
-			*to |= names[i].bits
+		if i := slices.IndexFunc(names, func(n elfobj.FlagName) bool { return n.Name == w }); i >= 0 {
+			*to |= names[i].Bit
 			continue
 		}
 		n, err := strconv.ParseUint(w, 0, 64)
@@ -94,11 +95,11 @@ func (l *words) flags(to *uint64, names []flagName) error {
 type symbolWords struct {
 	name, at, version    string // at is "", "@" or "@@"
 	weak, unique, hidden bool
-	kind                 Kind
+	kind                 elfobj.Kind
 }
 
 func (l *words) symbol() (s symbolWords, err error) {
-	s.kind = Func
+	s.kind = elfobj.Func
 	for {
 		w, rest, more := strings.Cut(l.rest, " ")
 		if !more || !isModifier(w) {
@@ -112,7 +113,7 @@ func (l *words) symbol() (s symbolWords, err error) {
 		case "hidden":
 			s.hidden = true
 		default:
-			s.kind, _ = parseKind(w)
+			s.kind, _ = elfobj.ParseKind(w)
 		}
 		l.rest = strings.TrimLeft(rest, " ")
 	}
@@ -135,11 +136,11 @@ func (l *words) symbol() (s symbolWords, err error) {
 }
 
 // relocs reads by=WAY,… at the end of a line; zero where there is nothing.
-func (l *words) relocs() (Relocs, error) {
+func (l *words) relocs() (elfobj.Relocs, error) {
 	w, ok := strings.CutPrefix(l.rest, "by=")
 	if !ok {
 		return 0, nil
 	}
 	l.rest = ""
-	return parseRelocs(w)
+	return elfobj.ParseRelocs(w)
 }

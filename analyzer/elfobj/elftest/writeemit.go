@@ -1,4 +1,4 @@
-package elfobj
+package elftest
 
 import (
 	"debug/elf"
