@@ -3,12 +3,13 @@
 //
 //	report, err := analyzer.New(rules.All()).Check(ctx, inputs, analyzer.Options{})
 //
-// The way is unpack -> facts -> environment -> bind -> rules -> fixes (each tried by judging again)
-// -> Report. Check opens no file, socket or clock and runs nothing from an artifact: same bytes,
-// same settings, same report. What it needs to know of other packages it asks a packages.Source.
+// Data goes one way: facts (what was read) -> judge (environment, load, bind, rules) -> trial (each
+// fix tried) -> result (the report). This package connects them, and is the API of all of them. Check
+// opens no file, socket or clock and runs nothing from an artifact: same bytes, same settings, same
+// report. What it needs to know of other packages comes from a packages.Source.
 //
-// Everything it reads is data of an attacker. elfobj bounds every table by the file's size, unpack
-// bounds every archive, and what could not be read is in Report.Unread and spoils the verdict.
+// Everything it reads is untrusted. elfobj bounds every table by the file's size, unpack bounds every
+// archive, and what could not be read is listed in Report.Unread, which makes the verdict unchecked.
 package analyzer
 
 import (
@@ -16,178 +17,115 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/staticlink"
-	"github.com/compat-app/compat/analyzer/symindex"
+	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/trial"
 )
 
-// Analyzer judges artifacts by a list of rules. It is safe for concurrent use.
+// Analyzer checks artifacts with a list of rules. It is safe for concurrent use.
 type Analyzer struct {
 	rules []*Rule
 }
 
-// New makes an analyzer of rules, which report in the order given.
+// New returns an analyzer with rules, which report in the order given.
 func New(rules []*Rule) *Analyzer { return &Analyzer{rules: rules} }
 
-// Rules lists what the analyzer judges by.
+// Rules lists the analyzer's rules.
 func (a *Analyzer) Rules() []*Rule { return a.rules }
 
-// check is one run of Check.
-type check struct {
-	rules   []*Rule
-	options Options
-	source  packages.Source
-	with    []pkgmeta.Requirement
-	origins map[string]Origin // of those, by how they are written
-	facts   []*facts.Artifact
-	base    []*facts.Artifact // of the base, while the head is judged
-	prefix  *prefix           // the packages of the conda environment; nil: there is none
-	// in front of source, where that is to be asked for no more than is needed; nil: it is not
-	demand   *demand
-	deep     map[*facts.Artifact]bool // for these, every package is looked up
-	resolved map[string]*packages.Set
-	indexed  map[*Object]*dynlink.Library
-	packages map[*packages.Release][]*dynlink.Library
-	asked    map[string]*packages.Release
-	linkable map[any][]*staticlink.Library // of an *Object or a *packages.Release
-	names    *symindex.Names               // what the objects import
-	first    *scene                        // of the artifact at hand, without a fix
-	shared   map[sharing]*dynlink.Providers
-	alone    packages.Set // no packages
-	system   map[*platform.Platform][]*dynlink.Library
-	// of LD_LIBRARY_PATH and the conda environment, by architecture
-	files map[string]*dynlink.Files
-}
-
-// Check judges inputs that see each other. It returns an error for unusable options (unknown
-// platform, requirement that is none), and when ctx ends; damage in an input is part of the report.
+// Check checks inputs that see each other. It returns an error for unusable options (unknown
+// platform, requirement that can't be parsed), and when ctx ends; damage in an input is part of the
+// report.
 func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
-	source := o.Source
-	if source == nil {
-		source = packages.History()
-	}
-	c := &check{rules: a.rules, options: o, origins: map[string]Origin{}, deep: map[*facts.Artifact]bool{}}
-	if o.Conda != nil {
-		c.prefix = newPrefix(source, o.Conda)
-		source = c.prefix
-	}
-	if c.demand = newDemand(source, o); c.demand != nil {
-		c.source = c.demand
-	} else {
-		c.source = newOnce(source)
-	}
-	for _, w := range o.With {
-		q, err := pkgmeta.ParseRequirement(w)
-		if err != nil {
-			return nil, fmt.Errorf("requirement %q can't be read: %w", w, err)
-		}
-		c.with = append(c.with, q)
-		if from, ok := o.Origins[w]; ok {
-			c.origins[q.Raw] = from
-		}
-	}
-	for _, p := range o.First {
-		name := pkgmeta.Normalize(p)
-		if name == "" {
-			return nil, fmt.Errorf("%q is no package name", p)
-		}
-		if c.prefix != nil && c.prefix.version(name) != "" && !given(c.with, name) {
-			c.with = append(
-				c.with,
-				pkgmeta.Requirement{Name: name, Raw: name},
-			) // it is imported from there
-		}
+	j, err := judge.New(a.rules, o.environment())
+	if err != nil {
+		return nil, err
 	}
 	var base *Report
+	var before []*facts.Artifact
 	if o.Base != nil {
-		var err error
-		if base, err = c.run(ctx, o.Base, false); err != nil {
+		withoutFixes := o
+		withoutFixes.NoFixes = true // they are not shown
+		if base, before, err = run(ctx, j, o.Base, nil, withoutFixes); err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		c.base = c.facts
 	}
-	head, err := c.run(ctx, inputs, !o.NoFixes)
+	head, _, err := run(ctx, j, inputs, before, o)
 	if err != nil {
 		return nil, err
 	}
 	if base != nil {
 		head.MarkExisting(base.Identities())
 	}
-	c.conclude(head)
+	conclude(head, a.rules, o)
 	return head, nil
 }
 
-// run judges one list of inputs; fixes are tried only where they will be shown.
-func (c *check) run(ctx context.Context, inputs []Input, fixes bool) (*Report, error) {
+// run checks one list of inputs, and also returns what was read from them.
+func run(
+	ctx context.Context,
+	j *judge.Judge,
+	inputs []Input,
+	base []*facts.Artifact,
+	o Options,
+) (*Report, []*facts.Artifact, error) {
 	names := elfobj.NewNames()
-	reading := facts.Options{
-		Limits:   c.options.Limits,
-		Scratch:  c.options.Scratch,
-		Progress: c.options.Progress,
-	}
-	r, err := facts.Read(ctx, inputs, reading, names)
+	set, err := facts.Read(ctx, inputs, o.reading(), names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.facts = r.Artifacts
-	c.resolved, c.indexed, c.packages = map[string]*packages.Set{}, map[*Object]*dynlink.Library{}, map[*packages.Release][]*dynlink.Library{}
-	c.asked = map[string]*packages.Release{}
-	c.linkable = map[any][]*staticlink.Library{}
-	c.names, c.first, c.shared = symindex.New(names), nil, map[sharing]*dynlink.Providers{}
-	c.system, c.files = map[*platform.Platform][]*dynlink.Library{}, map[string]*dynlink.Files{}
-	for _, f := range r.Artifacts {
-		for _, o := range f.Objects {
-			c.names.Of(o.Imports, false)
-		}
-	}
-	report := NewReport(c.options.Version)
-	report.Unread, report.Skipped = r.Unread, r.Skipped
-	for _, f := range r.Artifacts {
+	report := result.New(o.Version)
+	report.Unread, report.Skipped = set.Unread, set.Skipped
+	session := j.Session(set.Artifacts, base, names)
+	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
 		if len(f.Objects) == 0 {
 			continue
 		}
-		if err := c.artifact(ctx, f, report, fixes); err != nil {
-			return nil, err
+		if err := artifact(ctx, session, f, report, o); err != nil {
+			return nil, nil, err
 		}
 	}
-	return report, nil
+	return report, set.Artifacts, nil
 }
 
-// artifact judges one artifact on each of its platforms.
-func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report, fixes bool) error {
-	goals, skipped, err := goals(f, c.options)
+// artifact checks one artifact on each of its targets.
+func artifact(
+	ctx context.Context,
+	s *judge.Session,
+	f *facts.Artifact,
+	report *Report,
+	o Options,
+) error {
+	targets, skipped, err := judge.Targets(f, o.platforms())
 	if err != nil {
 		return err
 	}
 	for _, why := range skipped {
 		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
 	}
-	if len(goals) == 0 {
-		report.Unread = append(
-			report.Unread,
-			Unread{Path: f.Path, Reason: "no built-in platform has its architecture; give one with --platform"},
-		)
+	if len(targets) == 0 {
+		report.Unread = append(report.Unread, Unread{
+			Path:   f.Path,
+			Reason: "no built-in platform has its architecture; give one with --platform",
+		})
 	}
 	first := map[string]*Finding{}
 	var order []*Finding
-	for _, g := range goals {
-		c.options.progress("judging %s on %s", f.Path, g.platform.Name)
-		s := fix.Scenario{Platform: platformKey(g.platform)}
-		all, sets, err := c.judge(ctx, f, g, s, nil)
+	for _, t := range targets {
+		o.progress("judging %s on %s", f.Path, t.Platform.Name)
+		c := judge.Case{Artifact: f, Target: t, Scenario: fix.Scenario{Platform: t.Key()}}
+		outcome, err := s.Judge(ctx, c)
 		if err != nil {
 			return err
 		}
-		addTarget(report, g.platform, sets)
-		c.gaps(ctx, report, f, all)
-		var fresh []judged
-		for _, x := range all {
+		addTarget(report, t.Platform, outcome.Sets)
+		s.AddGaps(ctx, report, c, outcome.Found)
+		var fresh []judge.Found
+		for _, x := range outcome.Found {
 			id := x.Identity()
 			if first[id] == nil {
 				first[id] = x.Finding
@@ -195,10 +133,10 @@ func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report,
 			} else if x.Severity.Rank() > first[id].Severity.Rank() {
 				first[id].Severity = x.Severity
 			}
-			first[id].On = append(first[id].On, g.platform.Name)
+			first[id].On = append(first[id].On, t.Platform.Name)
 		}
-		if fixes {
-			if err := c.try(ctx, f, g, s, all, sets, fresh); err != nil {
+		if !o.NoFixes {
+			if err := trial.Verify(ctx, s, c, outcome, fresh); err != nil {
 				return err
 			}
 		}
@@ -210,8 +148,6 @@ func (c *check) artifact(ctx context.Context, f *facts.Artifact, report *Report,
 	}
 	return nil
 }
-
-func platformKey(p *platform.Platform) string { return p.Name + "/" + p.Arch }
 
 func describe(f *facts.Artifact) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}

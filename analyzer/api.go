@@ -1,7 +1,10 @@
 package analyzer
 
 import (
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -61,6 +64,22 @@ type Unread = facts.Unread
 // Object is one ELF file of an artifact.
 type Object = facts.Object
 
+// The rules and what they see; see package judge.
+type (
+	Rule     = judge.Rule
+	Pass     = judge.Pass
+	View     = judge.View
+	LinkUser = judge.LinkUser
+)
+
+// The environment of the artifacts; see package judge.
+type (
+	Folder = judge.Folder
+	Conda  = judge.Conda
+	Origin = judge.Origin
+	GPU    = judge.GPU
+)
+
 // Host is the kind of program that loads an object.
 type Host = facts.Host
 
@@ -82,3 +101,15 @@ const (
 
 // NumPy1 is the build of a module that works with NumPy 1 only.
 const NumPy1 = facts.NumPy1
+
+// Chain lists the paths of libraries for a finding.
+func Chain(libraries ...*dynlink.Library) []string { return judge.Chain(libraries...) }
+
+// Alternatives reports whether the program loads only one of two objects; see judge.Alternatives.
+func Alternatives(a, b *View) bool { return judge.Alternatives(a, b) }
+
+// Extinct reports whether no system as old as a platform is supported any more; see judge.Extinct.
+func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
+
+// OlderRelease reports whether one release of a libc or of CPython is older than another.
+func OlderRelease(a, b string) bool { return judge.OlderRelease(a, b) }

@@ -45,17 +45,17 @@ func alsoOn(names []string) string {
 	)
 }
 
-// conclude applies configured severities and acceptances, sorts, and sums up.
-func (c *check) conclude(r *Report) {
+// conclude applies configured severities and acceptances, sorts the findings, and sets the verdicts.
+func conclude(r *Report, rules []*Rule, o Options) {
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		if s, ok := c.options.Rules[f.Rule]; ok {
+		if s, ok := o.Rules[f.Rule]; ok {
 			f.Severity = s
 		}
 		if f.Severity == Off {
 			continue
 		}
-		if a := c.accepted(&f); a != nil {
+		if a := o.accepts(&f); a != nil {
 			r.Accepted = append(
 				r.Accepted,
 				Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By},
@@ -83,22 +83,23 @@ func (c *check) conclude(r *Report) {
 	})
 	r.Conclude()
 	cause.Of(r, cause.Options{RuleTitle: func(id string) string {
-		if i := slices.IndexFunc(c.rules, func(x *Rule) bool { return x.ID == id }); i >= 0 {
-			return c.rules[i].Title
+		if i := slices.IndexFunc(rules, func(x *Rule) bool { return x.ID == id }); i >= 0 {
+			return rules[i].Title
 		}
 		return ""
 	}})
 }
 
-func (c *check) accepted(f *Finding) *Accept {
-	for i := range c.options.Accept {
-		a := &c.options.Accept[i]
+// accepts returns what accepts a finding; nil where nothing does.
+func (o *Options) accepts(f *Finding) *Accept {
+	for i := range o.Accept {
+		a := &o.Accept[i]
 		switch {
 		case a.Rule != "" && a.Rule != f.Rule,
 			a.Symbol != "" && a.Symbol != f.Symbol,
 			a.Object != "" && a.Object != f.Object,
 			a.Finding != "" && a.Finding != f.Identity():
-		case a.Until != "" && c.options.Today > a.Until:
+		case a.Until != "" && o.Today > a.Until:
 		default:
 			return a
 		}

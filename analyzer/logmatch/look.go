@@ -264,7 +264,7 @@ func loaded(
 // circular: a loose object is judged on the platforms that have all its versions; that it is bound
 // there tells nothing.
 func circular(p *analyzer.Pass, b dynlink.Binding) bool {
-	return b.Import.Version != "" && !p.Asked && p.Facts.Kind != analyzer.KindWheel && b.Provider != nil &&
+	return b.Import.Version != "" && !p.Requested && p.Facts.Kind != analyzer.KindWheel && b.Provider != nil &&
 		b.Provider.Kind == dynlink.FromPlatform
 }
 

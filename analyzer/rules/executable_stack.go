@@ -60,7 +60,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 			v.Path,
 			how,
 		)
-		if claimed := p.Asked || p.Platform.Kind == platform.Policy; claimed &&
+		if claimed := p.Requested || p.Platform.Kind == platform.Policy; claimed &&
 			!analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") &&
 			!v.Alternative {
 			f.Severity = analyzer.Error

@@ -112,7 +112,7 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 }
 
 func checkExtensionSuffix(p *analyzer.Pass) {
-	if p.Facts.Wheel == nil || p.Asked {
+	if p.Facts.Wheel == nil || p.Requested {
 		return
 	}
 	byStem := map[string][]module{}

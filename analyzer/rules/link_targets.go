@@ -54,10 +54,10 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 		return analyzer.Error, true
 	case p.Facts.Kind == analyzer.KindObject && plugin:
 		// no program links against it, but a platform was given
-		return analyzer.Warning, p.Asked
+		return analyzer.Warning, p.Requested
 	case p.Facts.Kind != analyzer.KindObject && (!v.Public() || plugin):
 		return "", false
-	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Asked:
+	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested:
 		return analyzer.Warning, true
 	}
 	return analyzer.Error, true
@@ -66,7 +66,7 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 // weigh lowers the severity of what does not affect most users. It returns false if nothing is to
 // be reported.
 func (q *linkProblem) weigh(p *analyzer.Pass) bool {
-	noPlatform := p.Facts.Kind != analyzer.KindObject && !p.Asked && !p.Link
+	noPlatform := p.Facts.Kind != analyzer.KindObject && !p.Requested && !p.Link
 	own := q.By == p.Linkable(q.view)
 	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" &&
 		ownerOf(p, q.Import).soname == ""

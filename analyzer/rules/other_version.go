@@ -57,7 +57,7 @@ func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
 		return nil
 	}
 	return []fix.Candidate{
-		p.World.OtherVersion(r, func(o *packages.Release) bool { return provides(o, needed) }),
+		p.Releases.OtherVersion(r, func(o *packages.Release) bool { return provides(o, needed) }),
 	}
 }
 
@@ -69,7 +69,7 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 		return nil
 	}
 	name := stem(needer.Names()[0])
-	return []fix.Candidate{p.World.OtherVersion(r, func(o *packages.Release) bool {
+	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {
 		for i := range o.Libraries {
 			l := &o.Libraries[i]
 			if stem(l.SONAME) != name && stem(path.Base(l.Path)) != name {
@@ -128,7 +128,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 			),
 		},
 	}
-	return []fix.Candidate{p.World.OtherVersion(r, func(o *packages.Release) bool {
+	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {
 		lost := map[string]bool{}
 		for _, b := range bindings {
 			lost[b.Import.Name] = true

@@ -65,14 +65,14 @@ func reportLack(p *analyzer.Pass, l *lack) {
 	name, version := l.library.Package.Name, l.library.Package.Version
 	when := "The newest known version lacks it too"
 	has := func(r *packages.Release) bool { return hasAll(r, l) }
-	if first, _, ok := p.World.First(name, version, has); ok {
+	if first, _, ok := p.Releases.First(name, version, has); ok {
 		when = "The first version that has it is " + first
 	}
 	var fixes []fix.Candidate
 	if r := p.Packages.Release(name); r != nil {
 		fixes = append(
 			fixes,
-			p.World.OtherVersion(r, has),
+			p.Releases.OtherVersion(r, has),
 		)
 	}
 	fixes = append(

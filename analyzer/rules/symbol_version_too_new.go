@@ -81,7 +81,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				)
 			}
 			f.Message += builtWith(v)
-			if !p.Asked && onlyExtinct(p.Platform, i) {
+			if !p.Requested && onlyExtinct(p.Platform, i) {
 				f.Severity = analyzer.Warning
 				f.Message += ". No supported system is that old, but the tag is still wrong"
 			}

@@ -28,7 +28,7 @@ Not detected: what is loaded with dlopen, and symbols without a version.`,
 
 func checkTagTooHigh(p *analyzer.Pass) {
 	verdict := p.Facts.Policy
-	if verdict == nil || verdict.Error != nil || p.Asked || p.Platform.Kind != platform.Policy ||
+	if verdict == nil || verdict.Error != nil || p.Requested || p.Platform.Kind != platform.Policy ||
 		!p.Facts.Tagged(p.Platform.Arch) {
 		return
 	}

@@ -22,7 +22,7 @@ contain objects for several architectures and select one at run time.`,
 }
 
 func checkArchitecture(p *analyzer.Pass) {
-	if p.Facts.Kind != analyzer.KindWheel || p.Asked {
+	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
 	}
 	for _, o := range p.Facts.Objects {

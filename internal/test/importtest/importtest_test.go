@@ -100,7 +100,7 @@ var layers = map[string][]string{
 	"analyzer/result":   append([]string{"analyzer/facts"}, parts...),
 	"analyzer/judge":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/trial":    append([]string{"analyzer/facts", "analyzer/judge", "analyzer/result"}, parts...),
-	"analyzer":          slices.Concat([]string{"analyzer/facts", "analyzer/judge", "analyzer/result", "analyzer/trial"}, parts),
+	"analyzer":          slices.Concat([]string{"analyzer/cause", "analyzer/facts", "analyzer/judge", "analyzer/result", "analyzer/trial"}, parts),
 	"analyzer/rules":    append([]string{"analyzer"}, parts...),
 	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
@@ -132,9 +132,7 @@ var layers = map[string][]string{
 
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
-	"analyzer/btf",
-	"analyzer/elfobj/elftest", "analyzer/judge", "analyzer/trial",
-	"internal/command", "internal/reconcile",
+	"analyzer/btf", "analyzer/elfobj/elftest", "internal/command", "internal/reconcile",
 	"internal/subject",
 }
 

@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"context"
@@ -14,51 +14,49 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// What one library is worth in transfer. One that the artifact itself lists has to have its
-// symbols; of one that only another library needs, its own needs matter at most, and without them
-// the answer is hardly ever another.
+// The most that is transferred for one library. The symbols of a library that the artifact itself
+// needs are required; one that only another library needs rarely changes the answer.
 const (
 	worthDirect   = 512 << 20
 	worthIndirect = 16 << 20
 )
 
-// demand is a Reader in front of which stands what is wanted of it: the names in DT_NEEDED that
-// neither the artifacts nor the platform have, those that the libraries read for them need in turn,
-// and all of the packages that are imported first.
+// demand limits what is read of a Reader to what is wanted: the names in DT_NEEDED that neither the
+// artifacts nor the platform have, the libraries that those need in turn, and everything in packages
+// that are imported first.
 type demand struct {
 	packages.Reader
-	once   *once
-	direct map[string]bool // stems; true: a driver or a system package may bring it
-	wanted map[string]bool // stems; they only grow
-	first  []string
-	blind  bool // the built-in history is not asked
+	once      *once
+	direct    map[string]bool // stems; true: a driver or a system package may provide it
+	wanted    map[string]bool // stems; they only grow
+	first     []string
+	noHistory bool // the embedded history is not used
 }
 
-// newDemand asks source for what is wanted only, where it can be asked so. nil: it tells everything
-// at once.
+// newDemand returns nil for a source that is no Reader, and so returns everything at once.
 func newDemand(source packages.Source, o Options) *demand {
 	r, ok := source.(packages.Reader)
 	if !ok {
 		return nil
 	}
 	return &demand{
-		Reader: r,
-		once:   newOnce(r),
-		direct: map[string]bool{},
-		wanted: map[string]bool{},
-		first:  o.First,
-		blind:  o.NoHistory,
+		Reader:    r,
+		once:      newOnce(r),
+		direct:    map[string]bool{},
+		wanted:    map[string]bool{},
+		first:     o.First,
+		noHistory: o.NoHistory,
 	}
 }
 
-// stem is a library's file name or SONAME without what comes after ".so": a wheel may have one
-// without the version that the other has.
+// stem is a library's file name or SONAME up to ".so": in a wheel one of them may have a version that
+// the other does not have.
 func stem(name string) string {
 	before, _, _ := strings.Cut(path.Base(name), ".so")
 	return before
 }
 
-// want adds what the objects of an artifact list.
+// want adds what the objects of an artifact need.
 func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	own := ownNames(f)
 	add := func(names []string) {
@@ -133,8 +131,8 @@ func (d *demand) read(
 	}
 }
 
-// complete reads in a set what its packages want of each other. A package that can't be read is one
-// that could not be looked up.
+// complete reads what the packages of a set need of each other. A package that can't be read counts
+// as one that could not be looked up.
 func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On) {
 	for before := -1; before != len(d.wanted); {
 		before = len(d.wanted)
@@ -156,12 +154,12 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On
 	}
 }
 
-// lean is how to resolve no more packages than are needed: each costs at least a page of the index.
-// Until everything that is wanted is found, those that the built-in history says bring some of it
-// come first, and those of which it says that they never did are left out.
+// lean makes a resolution look up no more packages than are needed: each costs at least a page of the
+// index. Until everything that is wanted is found, packages that provide some of it according to the
+// embedded history come first, and those that never did are left out.
 func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
-	if slices.ContainsFunc(f.Objects, func(o *Object) bool { return o.NumPy == NumPy1 }) {
-		return nil // which numpy there is matters without any library of it
+	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
+		return nil // the version of numpy matters, and no library shows it
 	}
 	own := ownNames(f)
 	return &packages.Lean{
@@ -174,7 +172,7 @@ func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 			return true
 		},
 		Brings: func(name string, s *packages.Set) (bool, bool) {
-			if d.blind {
+			if d.noHistory {
 				return false, false
 			}
 			missing := d.missing(s, own, p)
@@ -186,7 +184,7 @@ func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 	}
 }
 
-// missing are the wanted stems that the packages of a set don't bring; true: a driver or a system
+// missing lists the wanted stems that the packages of a set don't provide; true: a driver or a system
 // package may.
 func (d *demand) missing(
 	s *packages.Set,
@@ -218,7 +216,7 @@ func (d *demand) missing(
 	return out
 }
 
-// ownNames are the names under which the artifact's own objects are found.
+// ownNames lists the names under which the artifact's own objects are found.
 func ownNames(f *facts.Artifact) map[string]bool {
 	own := map[string]bool{}
 	for _, o := range f.Objects {

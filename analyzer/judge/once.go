@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// once asks a source for each release only once in a check: a release of torch has 80,000 symbols.
-// It is for one goroutine.
+// once is a source that keeps each release for a check: a release of torch has 80,000 symbols. It is
+// for one goroutine.
 type once struct {
 	packages.Source
 	releases map[releaseKey]*packages.Release

@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// prefix is a source that has the packages of a conda environment, as they lie there, before those
-// of another source. It is for one goroutine.
-type prefix struct {
+// condaSource is a source with the packages that are installed in a conda environment, and after
+// them those of another source. It is for one goroutine.
+type condaSource struct {
 	packages.Source
 	conda    *Conda
 	folders  map[string]string // name of a package -> its dist-info folder
@@ -20,10 +20,10 @@ type prefix struct {
 	read     map[string]packages.Library // by path
 }
 
-var _ packages.Reader = (*prefix)(nil)
+var _ packages.Reader = (*condaSource)(nil)
 
-func newPrefix(source packages.Source, k *Conda) *prefix {
-	p := &prefix{
+func newCondaSource(source packages.Source, k *Conda) *condaSource {
+	p := &condaSource{
 		Source:   source,
 		conda:    k,
 		folders:  map[string]string{},
@@ -38,8 +38,8 @@ func newPrefix(source packages.Source, k *Conda) *prefix {
 	return p
 }
 
-// installed is a package as the environment has it; nil where it has none that can be read.
-func (p *prefix) installed(name string) *packages.Release {
+// installed is a package of the environment; nil where it is not installed or can't be read.
+func (p *condaSource) installed(name string) *packages.Release {
 	folder := p.folders[name]
 	if r, ok := p.releases[name]; ok || folder == "" {
 		return r
@@ -49,7 +49,7 @@ func (p *prefix) installed(name string) *packages.Release {
 	return r
 }
 
-func (p *prefix) describe(name, at string) *packages.Release {
+func (p *condaSource) describe(name, at string) *packages.Release {
 	meta, err := pkgmeta.ParseMetadata(p.conda.Text(path.Join(at, "METADATA")))
 	if err != nil {
 		return nil
@@ -75,8 +75,8 @@ func (p *prefix) describe(name, at string) *packages.Release {
 	return r
 }
 
-// version is the version of a package that the environment has; "" for none.
-func (p *prefix) version(name string) string {
+// version is the installed version of a package; "" for none.
+func (p *condaSource) version(name string) string {
 	if r := p.installed(name); r != nil {
 		return r.Version
 	}
@@ -84,7 +84,7 @@ func (p *prefix) version(name string) string {
 }
 
 // Versions implements packages.Source.
-func (p *prefix) Versions(ctx context.Context, name string) ([]string, error) {
+func (p *condaSource) Versions(ctx context.Context, name string) ([]string, error) {
 	versions, err := p.Source.Versions(ctx, name)
 	if v := p.version(name); v != "" && ctx.Err() == nil {
 		return append(slices.Clone(versions), v), nil
@@ -93,7 +93,7 @@ func (p *prefix) Versions(ctx context.Context, name string) ([]string, error) {
 }
 
 // Release implements packages.Source.
-func (p *prefix) Release(
+func (p *condaSource) Release(
 	ctx context.Context,
 	name, version string,
 	on packages.On,
@@ -105,7 +105,7 @@ func (p *prefix) Release(
 }
 
 // Read implements packages.Reader.
-func (p *prefix) Read(
+func (p *condaSource) Read(
 	ctx context.Context,
 	r *packages.Release,
 	on packages.On,
@@ -127,8 +127,8 @@ func (p *prefix) Read(
 	return &out, nil
 }
 
-// library is a file of a package, read; one that can't be is known by its name alone.
-func (p *prefix) library(file string) packages.Library {
+// library reads a file of a package; of one that can't be read only the path is known.
+func (p *condaSource) library(file string) packages.Library {
 	l, ok := p.read[file]
 	if !ok {
 		l = packages.Described(file, p.conda.Open(path.Join(p.conda.Site, file)))

@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"context"
@@ -13,18 +13,19 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
-// gaps says what could not be looked up of the packages beside an artifact, where the answer
-// depends on it. It spoils the verdict when a source could not be asked, and when it is what the
-// user gave: a pinned version that nobody has, or two that contradict each other. A package of the
-// artifact's own requirements that no source knows is told.
-func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []judged) {
-	for _, a := range c.first.acts {
-		if u := a.set.Unavailable(); u != nil {
+// AddGaps reports what could not be looked up of the packages in an artifact's environment, where
+// the answer depends on it; Judge was called for the case before. It is Unread when a source could
+// not be reached, and for what the user gave: a pinned version that does not exist, or two that
+// contradict each other. A package that only the artifact requires and no source knows is a note.
+func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
+	for _, a := range s.baseline.packages {
+		if u := a.Unavailable(); u != nil {
 			r.AddUnread(
-				Unread{
-					Path: f.Path,
+				result.Unread{
+					Path: c.Artifact.Path,
 					Reason: fmt.Sprintf(
 						"package %s could not be looked up, and the answer depends on it: %v",
 						u.Requirement,
@@ -33,20 +34,20 @@ func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []
 				},
 			)
 		}
-		told := c.unmet(ctx, r, f, a)
-		c.contradictions(r, f, a)
-		c.outside(r, a.set)
+		told := s.unmet(ctx, r, c.Artifact, a)
+		s.contradictions(r, c.Artifact, a)
+		s.outside(r, a.Set)
 		var names []string
-		for _, u := range a.set.Unlooked {
+		for _, u := range a.Unlooked {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
 				!slices.Contains(told, u.Package) &&
-				(len(found) > 0 || a.set.Given[u.Package] != "" && !c.options.NoIndex) {
+				(len(found) > 0 || a.Given[u.Package] != "" && !s.judge.options.NoIndex) {
 				names = append(names, u.Package)
 			}
 		}
 		switch list := some(names); {
 		case len(names) == 0:
-		case c.options.NoIndex:
+		case s.judge.options.NoIndex:
 			r.AddNote(
 				"could not look up " + list + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL",
 			)
@@ -59,16 +60,16 @@ func (c *check) gaps(ctx context.Context, r *Report, f *facts.Artifact, found []
 // unmet spoils the verdict where the answer depends on what the user gave and nobody has; it
 // returns which packages these are. Without an index only a package counts of which other versions
 // are known: of one that the history does not hold it is told that an index was not named.
-func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act) (told []string) {
+func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact, a *packageSet) (told []string) {
 	first := func(name string) bool {
 		return slices.ContainsFunc(
-			c.options.First,
+			s.judge.options.First,
 			func(n string) bool { return pkgmeta.Normalize(n) == name },
 		)
 	}
 	why := ""
 	depends := func(name string) bool {
-		if m := c.wants(a, name); m != "" {
+		if m := s.wants(a, name); m != "" {
 			why = ", because nothing at hand brings " + m
 			return true
 		}
@@ -76,18 +77,18 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 	}
 	var pins []string
 	var err error
-	for _, u := range a.set.Unlooked {
-		if raw := a.set.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
-			(!c.options.NoIndex || c.holds(ctx, u.Package)) &&
+	for _, u := range a.Unlooked {
+		if raw := a.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
+			(!s.judge.options.NoIndex || s.holds(ctx, u.Package)) &&
 			depends(u.Package) {
-			told, pins, err = append(told, u.Package), append(pins, c.origin(raw)), u.Err
+			told, pins, err = append(told, u.Package), append(pins, s.origin(raw)), u.Err
 		}
 	}
 	switch {
 	case len(pins) == 0:
-	case c.options.NoIndex:
+	case s.judge.options.NoIndex:
 		r.AddUnread(
-			Unread{
+			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the answer depends on it%s: it is not in the embedded history; name a package index with --index-url or PIP_INDEX_URL",
@@ -98,7 +99,7 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 		)
 	default:
 		r.AddUnread(
-			Unread{
+			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the answer depends on it%s: %v; give a version that exists, or the index that has it",
@@ -110,15 +111,15 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 		)
 	}
 	pins, why = nil, ""
-	for _, rel := range a.set.Releases {
-		if raw := a.set.Given[rel.Name]; raw != "" && !rel.Known && exact(f) && depends(rel.Name) {
-			pins = append(pins, c.origin(raw))
+	for _, rel := range a.Releases {
+		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && exact(f) && depends(rel.Name) {
+			pins = append(pins, s.origin(raw))
 		}
 	}
 	if len(pins) > 0 {
-		on := on(f, a.platform.Arch)
+		on := interpreter(f, a.platform.Arch)
 		r.AddUnread(
-			Unread{
+			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
 					"which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one",
@@ -134,8 +135,8 @@ func (c *check) unmet(ctx context.Context, r *Report, f *facts.Artifact, a *act)
 }
 
 // holds tells whether the source knows a package in any version.
-func (c *check) holds(ctx context.Context, name string) bool {
-	versions, err := c.source.Versions(ctx, name)
+func (s *Session) holds(ctx context.Context, name string) bool {
+	versions, err := s.judge.source.Versions(ctx, name)
 	return err == nil && len(versions) > 0
 }
 
@@ -151,12 +152,12 @@ func exact(f *facts.Artifact) bool {
 // nothing is known; "" where there is none. What a driver or a system package brings, and what
 // another package needs of the system, is no package's, unless it is known to have brought it; and
 // nor is the interpreter.
-func (c *check) wants(a *act, name string) string {
+func (s *Session) wants(a *packageSet, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
 				brings := gpu.Package(m.Name) == name
-				if !brings && !c.options.NoHistory {
+				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().
 						Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })
 				}
@@ -175,15 +176,15 @@ func (c *check) wants(a *act, name string) string {
 // contradictions tells of requirements of the user's that are not met because a later one took
 // their place. What is given beside a lock file is meant to; of two lock files, or two requirements
 // that were given, nobody knows which is meant.
-func (c *check) contradictions(r *Report, f *facts.Artifact, a *act) {
-	for _, x := range a.set.Replaced {
-		was, now := c.origin(x.Was), c.origin(x.Now)
+func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *packageSet) {
+	for _, x := range a.Replaced {
+		was, now := s.origin(x.Was), s.origin(x.Now)
 		switch {
-		case c.origins[x.Was].Lock && !c.origins[x.Now].Lock:
+		case s.judge.origins[x.Was].Lock && !s.judge.origins[x.Now].Lock:
 			r.AddNote(now + " was taken in place of " + was)
-		case a.dependsOn(x.Package) || c.wants(a, x.Package) != "":
+		case a.dependsOn(x.Package) || s.wants(a, x.Package) != "":
 			r.AddUnread(
-				Unread{
+				result.Unread{
 					Path: f.Path,
 					Reason: fmt.Sprintf(
 						"%s and %s contradict each other, and the answer depends on it: the latter was taken; leave one of them out",
@@ -200,10 +201,10 @@ func (c *check) contradictions(r *Report, f *facts.Artifact, a *act) {
 
 // dependsOn tells whether an object loads a library of a package, or of one that it requires in
 // turn, or was built against it where no library shows that.
-func (a *act) dependsOn(name string) bool {
+func (a *packageSet) dependsOn(name string) bool {
 	reached := []string{name}
 	for i := 0; i < len(reached); i++ {
-		if rel := a.set.Release(reached[i]); rel != nil {
+		if rel := a.Release(reached[i]); rel != nil {
 			for _, q := range rel.Requires {
 				if !slices.Contains(reached, q.Name) {
 					reached = append(reached, q.Name)
@@ -212,7 +213,7 @@ func (a *act) dependsOn(name string) bool {
 		}
 	}
 	for _, v := range a.views {
-		if v.NumPy == NumPy1 && slices.Contains(reached, "numpy") {
+		if v.NumPy == facts.NumPy1 && slices.Contains(reached, "numpy") {
 			return true
 		}
 		for _, x := range v.Loading.Found {
@@ -229,9 +230,9 @@ func (a *act) dependsOn(name string) bool {
 
 // outside tells of what the user gave that somebody beside it does not admit: the user's word
 // counts, and no installer would install both.
-func (c *check) outside(r *Report, s *packages.Set) {
-	for _, x := range s.Conflicts {
-		raw := s.Given[x.Package]
+func (s *Session) outside(r *result.Report, set *packages.Set) {
+	for _, x := range set.Conflicts {
+		raw := set.Given[x.Package]
 		q, err := pkgmeta.ParseRequirement(raw)
 		if raw == "" || err != nil || x.By == packages.User {
 			continue
@@ -243,7 +244,7 @@ func (c *check) outside(r *Report, s *packages.Set) {
 		r.AddNote(
 			fmt.Sprintf(
 				"%s is not what %s requires (%s): pip refuses to install both, and it was judged beside %s==%s all the same",
-				c.origin(raw),
+				s.origin(raw),
 				x.By,
 				x.Requirement,
 				x.Package,
@@ -254,7 +255,7 @@ func (c *check) outside(r *Report, s *packages.Set) {
 }
 
 // origin is a requirement of the user's and where it stands.
-func (c *check) origin(raw string) string { return raw + " (" + c.origins[raw].String() + ")" }
+func (s *Session) origin(raw string) string { return raw + " (" + s.judge.origins[raw].String() + ")" }
 
 // some lists names, not too many of them.
 func some(names []string) string {

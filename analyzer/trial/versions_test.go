@@ -1,7 +1,6 @@
-package analyzer
+package trial
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,19 +9,10 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// shelf is a source of versions of one package.
-type shelf []string
-
-func (s shelf) Versions(context.Context, string) ([]string, error) { return s, nil }
-
-func (s shelf) Release(context.Context, string, string, packages.On) (*packages.Release, error) {
-	return nil, packages.ErrUnknown
-}
-
 // The nearest good versions are found on both sides, near ones and far ones, and few versions are
 // asked for.
-func TestLadder(t *testing.T) {
-	var hundred shelf
+func TestVersionSearch(t *testing.T) {
+	var hundred []string
 	for n := range 100 {
 		hundred = append(hundred, fmt.Sprintf("1.%d", n))
 	}
@@ -39,9 +29,8 @@ func TestLadder(t *testing.T) {
 		{"both sides", "1.50", func(n int64) bool { return n != 50 }, []string{">=1.51", "<1.50"}, 8},
 		{"none", "1.50", func(int64) bool { return false }, nil, 16},
 	} {
-		w := &World{ctx: context.Background(), source: hundred}
 		asked := 0
-		l, ok := w.newLadder("p", c.from, func(version string) bool {
+		l, ok := newVersionSearch(hundred, c.from, func(version string) bool {
 			asked++
 			v, err := pkgmeta.ParseVersion(version)
 			return err == nil && c.good(v.Release()[1])

@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"slices"
@@ -6,38 +6,36 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linker is what a static linker finds of one artifact, whatever the link line says. It is built
-// when a rule first asks.
+// linker is what a static linker finds of one artifact, whatever the link line is. It is built when a
+// rule first needs it.
 type linker struct {
-	check    *check
+	session  *Session
 	facts    *facts.Artifact
 	platform *platform.Platform
-	set      *packages.Set
-	act      *act
+	set      *packageSet
 	scenario fix.Scenario // its link line does not matter
-	before   *linker      // of the same world without a fix; nil: there is none
+	before   *linker      // of the baseline; nil: there is none
 
 	system *staticlink.System
 	of     map[*View]*staticlink.Library
 	// all objects that were given: the artifact's and its siblings'
 	given []*staticlink.Library
 	users map[*staticlink.Library][]*staticlink.Library // of these, who lists another one
-	plain map[*staticlink.Library]*staticlink.Result    // what GNU ld says without flags
+	plain map[*staticlink.Library]*staticlink.Result    // of GNU ld without flags
 }
 
-// linking is what linkers make of it with the link line of a scenario.
+// linking is what the linkers do with the link line of a scenario.
 type linking struct {
 	*linker
 	line    fix.Scenario
 	key     string // of line
-	asked   bool   // a rule asked
+	used    bool   // a rule used it
 	results map[linkKey]*staticlink.Result
-	// LinkLeft in this scenario, which every link rule asks for
+	// LinkLeft in this scenario, which every link rule needs
 	left    map[*View][]staticlink.Problem
 	started map[linkKey]*started
 }
@@ -53,7 +51,7 @@ func newLinking(l *linker, s fix.Scenario) *linking {
 	}
 }
 
-// started is what became of a linked program when the loader ran it.
+// started is what the loader reports when it runs a linked program.
 type started struct {
 	missing   bool
 	undefined map[elfobj.Import]bool
@@ -65,19 +63,19 @@ type linkKey struct {
 }
 
 func (k *linking) build() {
-	k.asked = true
+	k.used = true
 	if k.system != nil {
 		return
 	}
 	k.of, k.plain, k.users = map[*View]*staticlink.Library{}, map[*staticlink.Library]*staticlink.Result{}, map[*staticlink.Library][]*staticlink.Library{}
-	same := map[*staticlink.Library]bool{} // as without the fix
-	for _, v := range k.act.views {
-		if old := k.untouched(v); old != nil {
+	same := map[*staticlink.Library]bool{} // as in the baseline
+	for _, v := range k.set.views {
+		if old := k.unedited(v); old != nil {
 			k.of[v], same[old] = old, true
 			k.given = append(k.given, old)
 			continue
 		}
-		l := *k.check.object(v.Object)
+		l := *k.session.libraries.linkedObject(v.Object)
 		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(
 			v,
 			k.scenario,
@@ -85,26 +83,18 @@ func (k *linking) build() {
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}
-	for _, sibling := range k.check.facts {
+	for _, sibling := range k.session.artifacts {
 		for _, o := range sibling.Objects {
 			if sibling != k.facts && o.Arch() == k.platform.Arch {
-				k.given = append(k.given, k.check.object(o))
+				k.given = append(k.given, k.session.libraries.linkedObject(o))
 			}
 		}
 	}
 	files := slices.Clone(k.given)
 	for _, r := range k.set.Releases {
-		if k.check.linkable[r] == nil {
-			for i := range r.Libraries {
-				k.check.linkable[r] = append(
-					k.check.linkable[r],
-					staticlink.FromPackage(&r.Libraries[i]),
-				)
-			}
-		}
-		files = append(files, k.check.linkable[r]...)
+		files = append(files, k.session.libraries.linkedRelease(r)...)
 	}
-	k.system = staticlink.NewSystem(k.platform, files, k.check.names)
+	k.system = staticlink.NewSystem(k.platform, files, k.session.libraries.names)
 	if k.before == nil || k.before.system == nil {
 		return
 	}
@@ -120,23 +110,15 @@ func (k *linking) build() {
 	}
 }
 
-// untouched is an object as it was without the fix; nil where that is not known, or where the fix
-// edits it.
-func (k *linking) untouched(v *View) *staticlink.Library {
+// unedited is an object as it is in the baseline; nil where there is none, or where the fix edits
+// it.
+func (k *linking) unedited(v *View) *staticlink.Library {
 	if k.before == nil || k.before.system == nil ||
-		v.Library != k.check.library(k.facts, v.Object) ||
+		v.Library != k.session.libraries.ofObject(k.facts, v.Object) ||
 		len(k.scenario.Symver) > 0 {
 		return nil
 	}
-	return k.before.of[k.before.act.of[v.Object]]
-}
-
-// object indexes an object once for all scenarios.
-func (c *check) object(o *Object) *staticlink.Library {
-	if c.linkable[o] == nil {
-		c.linkable[o] = []*staticlink.Library{staticlink.FromObject(o.Path, o.Object)}
-	}
-	return c.linkable[o][0]
+	return k.before.of[k.before.set.of[v.Object]]
 }
 
 func (k *linking) link(by staticlink.Linker, l *staticlink.Library) *staticlink.Result {
@@ -186,8 +168,9 @@ func lineOf(s fix.Scenario) staticlink.Line {
 	}
 }
 
-// LinkLeft links a program against the object with the flags of a scenario, and runs it: what GNU
-// ld refuses, and of what it refuses without these flags that which the program then dies of.
+// LinkLeft links a program against the object with the flags of a scenario, and runs it. It returns
+// what GNU ld rejects, and those of the problems without these flags on which the program then
+// fails.
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	k := p.linking
 	k.build()
@@ -216,8 +199,7 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	return out
 }
 
-// LinkSystem is where programs are linked: the platform, with everything that was given and the
-// packages beside it.
+// LinkSystem is where programs are linked: the platform with all given artifacts and the packages.
 func (p *Pass) LinkSystem() *staticlink.System {
 	p.linking.build()
 	return p.linking.system
@@ -234,15 +216,15 @@ func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 	return p.linking.link(by, p.Linkable(v))
 }
 
-// LinkedStarts tells whether the program that a linker makes of a link against the object starts,
-// as far as its libraries and one reference go.
+// LinkedStarts reports whether the program that a linker makes of a link against the object starts, as
+// far as its libraries and one reference are concerned.
 func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
 	s := p.linking.start(by, p.Linkable(v))
 	return !s.missing && !s.undefined[i]
 }
 
-// LinkUser is a given library that needs another by name, with what GNU ld says when a program is
-// linked against it.
+// LinkUser is a given library that lists another in DT_NEEDED, with the result of GNU ld for a program
+// that is linked against it.
 type LinkUser struct {
 	Library *staticlink.Library
 	Result  *staticlink.Result
@@ -260,8 +242,8 @@ func (p *Pass) LinkUsers(v *View) []LinkUser {
 	return users
 }
 
-// needing are the given libraries that list a name to which another one answers, in the order in
-// which they were given.
+// needing lists the given libraries that need another one by one of its names, in the order in which
+// they were given.
 func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	if users, ok := k.users[own]; ok {
 		return users
@@ -276,8 +258,8 @@ func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	return users
 }
 
-// LinkDefiner is the first given library that defines a name, wherever it lies: one to which a
-// linker binds, else one to which the loader does; nil where none does.
+// LinkDefiner is the first given library that defines a name, in any folder: one that a linker binds
+// to, else one that the loader binds to; nil where there is none.
 func (p *Pass) LinkDefiner(name string) *staticlink.Library {
 	p.linking.build()
 	return p.linking.system.Definer(name, p.linking.given)

@@ -48,7 +48,7 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 }
 
 // TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further,
-// whatever it mends.
+// whatever it fixes.
 func TestFailedTrialEndsEarly(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
@@ -64,9 +64,9 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 			p.Report(analyzer.Finding{Object: "libx.so.1", Severity: s}, fixes...)
 		}
 		rules := []*analyzer.Rule{
-			{ID: "mended", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+			{ID: "repaired", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 				if p.Trial {
-					ran = append(ran, "mended")
+					ran = append(ran, "repaired")
 					return
 				}
 				report(
@@ -92,7 +92,7 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 		}
 		want, offered := []string{"broken"}, 0
 		if severity == analyzer.Note {
-			want, offered = []string{"broken", "mended"}, 1
+			want, offered = []string{"broken", "repaired"}, 1
 		}
 		if !slices.Equal(ran, want) {
 			t.Errorf(

@@ -1,4 +1,4 @@
-package analyzer
+package trial
 
 import (
 	"fmt"
@@ -6,25 +6,27 @@ import (
 	"sort"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 const (
-	// more worlds than the fixes had; a bisection of a thousand versions takes 10
+	// scenarios beyond those of the fixes; a bisection of a thousand versions takes 10
 	maxRangeTrials = 24
-	maxSuspects    = 4 // packages that are held to decide
+	maxSuspects    = 4 // packages that are tried as the one that decides
 )
 
-// ranges finds for each finding that one end of the declared ranges shows alone which package
-// decides, and at which version.
-func (t *tries) ranges(sets []*packages.Set, fresh []judged) error {
+// ranges finds for each finding that occurs at one end of the declared ranges only which package
+// decides that, and at which version.
+func (t *verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 	if len(sets) < 2 {
 		return nil
 	}
 	t.most = len(t.known) + maxRangeTrials
 	for _, x := range fresh {
-		if x.Severity == Note || x.beside[0] == x.beside[1] {
+		if x.Severity == result.Note || x.At[0] == x.At[1] {
 			continue
 		}
 		r, err := t.rangeOf(x, sets[0], sets[1])
@@ -33,7 +35,7 @@ func (t *tries) ranges(sets []*packages.Set, fresh []judged) error {
 		}
 		if r == nil {
 			end := packages.Highest
-			if x.beside[0] {
+			if x.At[0] {
 				end = packages.Lowest
 			}
 			x.Message += fmt.Sprintf(
@@ -48,10 +50,10 @@ func (t *tries) ranges(sets []*packages.Set, fresh []judged) error {
 	return nil
 }
 
-// rangeOf is nil where no single package decides, or where too much was tried.
-func (t *tries) rangeOf(x judged, low, high *packages.Set) (*Range, error) {
+// rangeOf returns nil where no single package decides, or where enough was tried.
+func (t *verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Range, error) {
 	bad, good, fails := high, low, packages.Highest
-	if x.beside[0] {
+	if x.At[0] {
 		bad, good, fails = low, high, packages.Lowest
 	}
 	suspects := 0
@@ -78,15 +80,15 @@ func (t *tries) rangeOf(x judged, low, high *packages.Set) (*Range, error) {
 	return nil, nil
 }
 
-// shows tells whether a finding is there beside one version of a package. known is false where that
-// can't be told, or enough was tried.
-func (t *tries) shows(x judged, name, version string) (left, known bool, err error) {
+// shows reports whether a finding occurs with one version of a package. known is false where that
+// can't be determined, or enough was tried.
+func (t *verifier) shows(x judge.Found, name, version string) (left, known bool, err error) {
 	w, err := t.run(
 		fix.Pin{
 			Requirement: name + "==" + version,
-			Direct:      !given(t.check.with, name),
+			Direct:      !t.session.Given(name),
 		}.Apply(
-			t.scenario,
+			t.base.Scenario,
 		),
 	)
 	if err != nil || w == nil {
@@ -100,16 +102,16 @@ func (t *tries) shows(x judged, name, version string) (left, known bool, err err
 	return w.left[x.Identity()], true, nil
 }
 
-func (t *tries) bisect(x judged, name, lowest, highest string, fails packages.End) (*Range, error) {
-	listed, err := t.world.source.Versions(t.ctx, name)
+func (t *verifier) bisect(x judge.Found, name, lowest, highest string, fails packages.End) (*result.Range, error) {
+	listed, err := t.releases.Versions(name)
 	if err != nil {
-		// what the source can't say is no error of the check
+		// what the source does not know is no error of the check
 		return nil, t.ctx.Err() //nolint:nilerr
 	}
 	from, errFrom := pkgmeta.ParseVersion(lowest)
 	to, errTo := pkgmeta.ParseVersion(highest)
 	if errFrom != nil || errTo != nil {
-		return nil, nil //nolint:nilerr // nothing lies between what are no versions
+		return nil, nil //nolint:nilerr // there is nothing between what can't be parsed
 	}
 	requirement, spec := t.declared(name)
 	versions := slices.DeleteFunc(packages.Sorted(listed), func(v pkgmeta.Version) bool {
@@ -132,7 +134,7 @@ func (t *tries) bisect(x judged, name, lowest, highest string, fails packages.En
 	if err != nil || unknown {
 		return nil, err
 	}
-	return &Range{
+	return &result.Range{
 		Package:     name,
 		Requirement: requirement,
 		Lowest:      lowest,
@@ -145,12 +147,8 @@ func (t *tries) bisect(x judged, name, lowest, highest string, fails packages.En
 
 // declared is the requirement of the user or the artifact on a package; its name and a range
 // without bounds where there is none.
-func (t *tries) declared(name string) (requirement string, spec pkgmeta.Spec) {
-	all := slices.Clone(t.check.with)
-	if t.facts.Metadata != nil {
-		all = append(all, t.facts.Metadata.Requires...)
-	}
-	for _, q := range all {
+func (t *verifier) declared(name string) (requirement string, spec pkgmeta.Spec) {
+	for _, q := range t.session.Requirements(t.base.Artifact) {
 		if s, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {
 			return q.Name + q.Spec, s
 		}

@@ -1,4 +1,4 @@
-package analyzer
+package judge
 
 import (
 	"fmt"
@@ -6,28 +6,38 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
-	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// goal is a platform that an artifact is judged against.
-type goal struct {
-	platform *platform.Platform
-	asked    bool
-	trial    bool // a fix is applied
+// Target is a platform that an artifact is checked on.
+type Target struct {
+	Platform  *platform.Platform
+	Requested bool // the user named it
 }
 
-// goals picks the platforms of an artifact: those asked for, else its own tag's, else every
-// built-in one that has all the versions it asks for; and those asked for beside them. A platform
-// that was asked for and that one architecture of several does not have leaves that one out:
-// skipped says so.
-func goals(f *facts.Artifact, o Options) (out []goal, skipped []string, err error) {
+// Key is the platform's name with its architecture, as fix.Scenario has it.
+func (t Target) Key() string { return t.Platform.Name + "/" + t.Platform.Arch }
+
+// Platforms are the platforms that the user named. The zero value names none.
+type Platforms struct {
+	Instead []string // checked instead of what the artifact claims
+	Also    []string // checked as well
+	// Root returns an unpacked system of an architecture, which is checked like one of Instead. It
+	// returns an error where the system is not of that architecture. nil: none.
+	Root func(arch string) (*platform.Platform, error)
+}
+
+// Targets picks the platforms of an artifact: those that the user named, else that of its own tag,
+// else every built-in one that has all the versions that it needs. skipped explains which
+// architectures of several are left out because a named platform does not have them. It returns an
+// error for a platform that no architecture has.
+func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
-		if len(o.Platforms) == 0 && o.Root == nil {
-			out = append(out, unasked(f, arch)...)
+		if len(o.Instead) == 0 && o.Root == nil {
+			out = append(out, defaultTargets(f, arch)...)
 		}
-		for _, name := range slices.Concat(o.Platforms, o.Also) {
+		for _, name := range slices.Concat(o.Instead, o.Also) {
 			p, err := platform.Lookup(name, arch)
 			if err != nil {
 				if !slices.ContainsFunc(
@@ -42,18 +52,17 @@ func goals(f *facts.Artifact, o Options) (out []goal, skipped []string, err erro
 				)
 				continue
 			}
-			if !slices.ContainsFunc(
-				out,
-				func(g goal) bool { return g.platform.Name == p.Name && g.platform.Arch == p.Arch },
-			) {
-				out = append(out, goal{platform: p, asked: true})
+			if !slices.ContainsFunc(out, func(t Target) bool {
+				return t.Platform.Name == p.Name && t.Platform.Arch == p.Arch
+			}) {
+				out = append(out, Target{Platform: p, Requested: true})
 			}
 		}
 		if o.Root != nil {
 			p, err := o.Root(arch)
 			switch {
 			case err == nil:
-				out = append(out, goal{platform: p, asked: true})
+				out = append(out, Target{Platform: p, Requested: true})
 			case len(archs) == 1:
 				return nil, nil, err
 			default:
@@ -67,12 +76,12 @@ func goals(f *facts.Artifact, o Options) (out []goal, skipped []string, err erro
 	return out, skipped, nil
 }
 
-// unasked picks the platforms of one architecture that the artifact claims by itself.
-func unasked(f *facts.Artifact, arch string) []goal {
+// defaultTargets picks the platforms of one architecture that the artifact claims by itself.
+func defaultTargets(f *facts.Artifact, arch string) []Target {
 	if p := claimed(f, arch); p != nil {
-		return []goal{{platform: p}}
+		return []Target{{Platform: p}}
 	}
-	var out []goal
+	var out []Target
 	for _, libc := range f.Libcs(arch) {
 		var newest *platform.Platform
 		before := len(out)
@@ -82,18 +91,18 @@ func unasked(f *facts.Artifact, arch string) []goal {
 			}
 			newest = p
 			if !Extinct(p) && hasVersions(p, f, arch) {
-				out = append(out, goal{platform: p})
+				out = append(out, Target{Platform: p})
 			}
 		}
 		if len(out) == before && newest != nil {
-			out = append(out, goal{platform: newest})
+			out = append(out, Target{Platform: newest})
 		}
 	}
 	return out
 }
 
-// claimed is the oldest platform among the wheel's tags for an architecture: pip installs the wheel
-// there. nil when no tag names one.
+// claimed is the oldest platform among the wheel's tags for an architecture, which is where pip
+// installs the wheel; nil when no tag names one.
 func claimed(f *facts.Artifact, arch string) *platform.Platform {
 	if f.Wheel == nil {
 		return nil
@@ -115,19 +124,19 @@ func claimed(f *facts.Artifact, arch string) *platform.Platform {
 	return oldest
 }
 
-// oldestLiving is the glibc of the oldest platform that anybody still supports: CentOS 7 and its
-// like, manylinux2014.
-const oldestLiving = "2.17"
+// oldestSupported is the glibc of the oldest platform that anybody still supports: CentOS 7, which is
+// manylinux2014.
+const oldestSupported = "2.17"
 
-// Extinct tells whether a platform is older than every system that is still supported (manylinux1
-// and manylinux2010). What fails on those only is a warning where a tag names them, and nothing is
-// judged against them unasked.
+// Extinct reports whether a platform is older than every system that is still supported (manylinux1
+// and manylinux2010). What fails only there is a warning where a tag names them; other artifacts are
+// not checked on them unless the user names them.
 func Extinct(p *platform.Platform) bool {
-	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestLiving)
+	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestSupported)
 }
 
-// OlderRelease tells whether one release of a libc or of CPython ("2.17", "3.9") comes before
-// another; false when either is none.
+// OlderRelease reports whether one release of a libc or of CPython ("2.17", "3.9") is older than
+// another; false when either can't be parsed.
 func OlderRelease(a, b string) bool {
 	x, errX := ordinal(a)
 	y, errY := ordinal(b)
@@ -140,7 +149,8 @@ func ordinal(s string) (int, error) {
 	return major*1000 + minor, err
 }
 
-// architectures are those of the objects; a wheel is first judged on those its tags name.
+// architectures lists those of the objects; of a wheel's, those that its tags name where there are
+// any.
 func architectures(f *facts.Artifact) []string {
 	var out []string
 	for _, o := range f.Objects {
@@ -159,8 +169,7 @@ func architectures(f *facts.Artifact) []string {
 	return out
 }
 
-// hasVersions tells whether a platform has every version that the objects ask of libraries it
-// provides.
+// hasVersions reports whether a platform has every version that the objects need of its libraries.
 func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 	for _, o := range f.Objects {
 		if o.Arch() != arch || f.ForOtherLibc(o, p.Libc) {
@@ -179,17 +188,4 @@ func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 		}
 	}
 	return true
-}
-
-// on is the interpreter a wheel is for; where its tags leave that open, a current one.
-func on(f *facts.Artifact, arch string) packages.On {
-	python := "3.12"
-	if f.Wheel != nil {
-		for _, t := range f.Wheel.Tags {
-			if v, ok := strings.CutPrefix(t.Python, "cp3"); ok && v != "" {
-				python = "3." + v
-			}
-		}
-	}
-	return packages.On{Python: python, Arch: arch}
 }

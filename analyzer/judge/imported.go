@@ -1,0 +1,100 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// promoted lists the libraries that a package opens with RTLD_GLOBAL when it is imported, by SONAME.
+// Its other libraries are opened as Python opens a module, with RTLD_LOCAL. Nothing is known of a
+// package that is not listed, and all of its libraries count as global.
+//
+// torch: torch/__init__.py, _load_global_deps. libtorch_global_deps.so has no symbols itself; those of
+// the libraries that it needs (CUDA, OpenMP) become global.
+var promoted = map[string][]string{"torch": {"libtorch_global_deps.so"}}
+
+// importedFirst reports whether a package is imported before the artifact.
+func (s *Session) importedFirst(name string, in fix.Scenario) bool {
+	return !slices.Contains(in.Alone, name) &&
+		slices.ContainsFunc(
+			s.judge.options.First,
+			func(n string) bool { return pkgmeta.Normalize(n) == name },
+		)
+}
+
+// imported are the libraries of packages that are imported before the artifact.
+type imported struct {
+	all    []*dynlink.Library
+	local  map[*dynlink.Library]bool
+	global []string // SONAMEs that are opened with RTLD_GLOBAL
+}
+
+func (i *imported) add(name string, provided []*dynlink.Library) {
+	i.all = append(i.all, provided...)
+	names, known := promoted[name]
+	if !known {
+		return
+	}
+	if i.local == nil {
+		i.local = map[*dynlink.Library]bool{}
+	}
+	for _, l := range provided {
+		i.local[l] = true
+	}
+	i.global = append(i.global, names...)
+}
+
+// loaded lists what is then in the process, in the order of loading, and which of it is not in the
+// global scope. With a promoted library all that it needs is global, also in other packages.
+func (i *imported) loaded(
+	libraries []*dynlink.Library,
+) (first []*dynlink.Library, local map[*dynlink.Library]bool) {
+	if len(i.global) == 0 {
+		return i.all, i.local
+	}
+	byName := map[string]*dynlink.Library{}
+	for _, l := range libraries {
+		if byName[l.SONAME] == nil && l.Kind == dynlink.FromPackage {
+			byName[l.SONAME] = l
+		}
+	}
+	seen := map[*dynlink.Library]bool{}
+	queue := i.global
+	for len(queue) > 0 {
+		l := byName[queue[0]]
+		queue = queue[1:]
+		if l == nil || seen[l] {
+			continue
+		}
+		seen[l] = true
+		first = append(first, l)
+		delete(i.local, l)
+		queue = append(queue, l.Needed...)
+	}
+	for _, l := range i.all {
+		if !seen[l] {
+			first = append(first, l)
+		}
+	}
+	return first, i.local
+}
+
+// First lists the packages that are imported before the artifact, as the user gave them.
+func (s *Session) First() []string { return s.judge.options.First }
+
+// Folders lists the folders of LD_LIBRARY_PATH.
+func (s *Session) Folders() []Folder { return s.judge.options.LibraryPath }
+
+// LibraryPath lists the folders of LD_LIBRARY_PATH in a scenario.
+func (s *Session) LibraryPath(in fix.Scenario) []string {
+	var out []string
+	for _, f := range s.judge.options.LibraryPath {
+		if !slices.Contains(in.Off, f.Path) {
+			out = append(out, f.Path)
+		}
+	}
+	return out
+}

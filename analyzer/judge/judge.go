@@ -1,0 +1,278 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/symindex"
+)
+
+// Judge checks artifacts with a list of rules. It is for one goroutine.
+type Judge struct {
+	rules   []*Rule
+	options Options
+	given   []pkgmeta.Requirement // Options.With, parsed
+	origins map[string]Origin     // of given, by their text
+
+	source packages.Source
+	demand *demand      // wraps the source where each question costs a transfer; nil elsewhere
+	conda  *condaSource // the packages of the conda environment; nil: there is none
+}
+
+// New returns a judge. It returns an error for a requirement or a package name that can't be parsed.
+func New(rules []*Rule, o Options) (*Judge, error) {
+	j := &Judge{rules: rules, options: o, origins: map[string]Origin{}}
+	source := o.Source
+	if source == nil {
+		source = packages.History()
+	}
+	if o.Conda != nil {
+		j.conda = newCondaSource(source, o.Conda)
+		source = j.conda
+	}
+	if j.demand = newDemand(source, o); j.demand != nil {
+		j.source = j.demand
+	} else {
+		j.source = newOnce(source)
+	}
+	for _, w := range o.With {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			return nil, fmt.Errorf("requirement %q can't be read: %w", w, err)
+		}
+		j.given = append(j.given, q)
+		if from, ok := o.Origins[w]; ok {
+			j.origins[q.Raw] = from
+		}
+	}
+	for _, p := range o.First {
+		name := pkgmeta.Normalize(p)
+		if name == "" {
+			return nil, fmt.Errorf("%q is no package name", p)
+		}
+		if j.conda != nil && j.conda.version(name) != "" && !requires(j.given, name) {
+			// it is imported from the conda environment
+			j.given = append(j.given, pkgmeta.Requirement{Name: name, Raw: name})
+		}
+	}
+	return j, nil
+}
+
+// Session checks artifacts that were given together, and keeps what is the same in all scenarios. It
+// is for one goroutine.
+type Session struct {
+	judge     *Judge
+	artifacts []*facts.Artifact
+	base      []*facts.Artifact // of the base branch, while the head is checked
+
+	resolver  *resolver
+	libraries *libraries
+	releases  map[releaseOn]*packages.Release // see Releases
+	baseline  *loadState                      // of the current artifact, without a fix
+}
+
+// Session starts a session. base is what the base branch has, nil where there is none; names holds
+// the names of the artifacts' symbols.
+func (j *Judge) Session(artifacts, base []*facts.Artifact, names *elfobj.Names) *Session {
+	index := symindex.New(names)
+	for _, f := range artifacts {
+		for _, o := range f.Objects {
+			index.Of(o.Imports, false)
+		}
+	}
+	return &Session{
+		judge:     j,
+		artifacts: artifacts,
+		base:      base,
+		resolver:  newResolver(j),
+		libraries: newLibraries(j.options, index),
+		releases:  map[releaseOn]*packages.Release{},
+	}
+}
+
+// Case is one artifact on one target in one scenario.
+type Case struct {
+	Artifact *facts.Artifact
+	Target   Target
+	Scenario fix.Scenario
+}
+
+// Outcome is what the rules found in a case.
+type Outcome struct {
+	Found []Found
+	Sets  []*packages.Set // the packages of the environment, at both ends of the declared ranges
+}
+
+// Found is a finding with the fixes to try.
+type Found struct {
+	*result.Finding
+	Candidates []fix.Candidate
+	At         [2]bool // the ends of the declared ranges at which it occurs; of one set only the first
+}
+
+// Judge checks a case without a fix, at both ends of the declared ranges. Each finding is returned
+// once, as it is at the end where it is worse. As long as there is no error only the packages that
+// provide what is needed are looked up; the full answer to an error, and its fixes, depend on all of
+// them.
+func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
+	return s.judgeIn(ctx, c, false, nil)
+}
+
+// Try checks a case with a fix applied. It stops at the first finding for which hopeless is true and
+// returns nil then; a nil hopeless never stops it.
+func (s *Session) Try(
+	ctx context.Context,
+	c Case,
+	hopeless func(*result.Finding) bool,
+) (*Outcome, error) {
+	return s.judgeIn(ctx, c, true, hopeless)
+}
+
+func (s *Session) judgeIn(
+	ctx context.Context,
+	c Case,
+	trial bool,
+	hopeless func(*result.Finding) bool,
+) (*Outcome, error) {
+	if s.resolver.partial(c.Artifact) {
+		out, err := s.judgeOnce(ctx, c, trial, nil)
+		if err != nil || !slices.ContainsFunc(
+			out.Found,
+			func(x Found) bool { return x.Severity == result.Error },
+		) {
+			return out, err
+		}
+		s.resolver.full[c.Artifact] = true
+	}
+	return s.judgeOnce(ctx, c, trial, hopeless)
+}
+
+func (s *Session) judgeOnce(
+	ctx context.Context,
+	c Case,
+	trial bool,
+	hopeless func(*result.Finding) bool,
+) (*Outcome, error) {
+	state, err := s.load(ctx, c, trial)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Sets: state.sets}
+	at := map[string]int{} // of an identity in out.Found
+	for n, set := range state.packages {
+		found, err := s.runRules(ctx, c, trial, set, hopeless)
+		if found == nil || err != nil {
+			return nil, err
+		}
+		for _, rule := range s.judge.rules {
+			for _, x := range found[rule] {
+				id := x.Identity()
+				i, known := at[id]
+				if !known {
+					i = len(out.Found)
+					at[id] = i
+					out.Found = append(out.Found, x)
+				} else if x.Severity.Rank() > out.Found[i].Severity.Rank() {
+					out.Found[i].Finding, out.Found[i].Candidates = x.Finding, x.Candidates
+				}
+				out.Found[i].At[n] = true
+			}
+		}
+	}
+	return out, ctx.Err()
+}
+
+// runRules runs every rule over one package set. It returns nil as soon as hopeless is true of a
+// finding.
+func (s *Session) runRules(
+	ctx context.Context,
+	c Case,
+	trial bool,
+	set *packageSet,
+	hopeless func(*result.Finding) bool,
+) (map[*Rule][]Found, error) {
+	linking := newLinking(set.linker, c.Scenario)
+	releases := s.Releases(ctx, c)
+	out := map[*Rule][]Found{}
+	for _, rule := range s.order(hopeless != nil) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		known, ok := set.found[rule]
+		if !ok {
+			linking.used = false
+			pass := &Pass{
+				Facts:     c.Artifact,
+				Platform:  c.Target.Platform,
+				Packages:  set.Set,
+				Views:     set.views,
+				Scenario:  c.Scenario,
+				Requested: c.Target.Requested,
+				Trial:     trial,
+				GPU:       s.judge.options.GPU,
+				Link:      s.judge.options.Link,
+				Releases:  releases,
+				Base:      s.base,
+				given:     s.judge.given,
+				linking:   linking,
+				rule:      rule,
+			}
+			pass.emit = func(x *result.Finding, candidates []fix.Candidate) {
+				known = append(known, Found{Finding: x, Candidates: candidates})
+			}
+			rule.Check(pass)
+			if !linking.used {
+				set.found[rule] = known
+			}
+		}
+		out[rule] = known
+		if hopeless != nil &&
+			slices.ContainsFunc(known, func(x Found) bool { return hopeless(x.Finding) }) {
+			return nil, ctx.Err()
+		}
+	}
+	return out, nil
+}
+
+// order is the order in which rules run; quick: first those that need no symbols, which may show
+// soon that a fix fails.
+func (s *Session) order(quick bool) []*Rule {
+	if !quick {
+		return s.judge.rules
+	}
+	return slices.SortedStableFunc(slices.Values(s.judge.rules), func(a, b *Rule) int {
+		switch {
+		case a.Quick == b.Quick:
+			return 0
+		case a.Quick:
+			return -1
+		}
+		return 1
+	})
+}
+
+// Given reports whether the user gave a requirement on a package.
+func (s *Session) Given(name string) bool { return requires(s.judge.given, name) }
+
+// Requirements lists what the user gave, and then what the artifact declares.
+func (s *Session) Requirements(a *facts.Artifact) []pkgmeta.Requirement {
+	all := slices.Clone(s.judge.given)
+	if a.Metadata != nil {
+		all = append(all, a.Metadata.Requires...)
+	}
+	return all
+}
+
+func requires(list []pkgmeta.Requirement, name string) bool {
+	return slices.ContainsFunc(
+		list,
+		func(q pkgmeta.Requirement) bool { return q.Name == pkgmeta.Normalize(name) },
+	)
+}

@@ -1,0 +1,245 @@
+package judge
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/staticlink"
+	"github.com/compat-app/compat/analyzer/symindex"
+)
+
+// libraries turns objects, releases, platforms and folders into what the loader and the linker work
+// with, each once for all scenarios.
+type libraries struct {
+	names   *symindex.Names // what the objects import
+	folders []Folder        // of LD_LIBRARY_PATH
+	conda   *Conda          // nil: none
+
+	objects   map[*facts.Object]*dynlink.Library
+	releases  map[*packages.Release][]*dynlink.Library
+	platforms map[*platform.Platform][]*dynlink.Library
+	files     map[string]*dynlink.Files // of the folders and the conda environment, by architecture
+	providers map[environmentKey]*dynlink.Providers
+
+	linkedObjects  map[*facts.Object]*staticlink.Library
+	linkedReleases map[*packages.Release][]*staticlink.Library
+}
+
+// environmentKey is what the scenarios of one artifact on one platform with one package set share.
+type environmentKey struct {
+	artifact *facts.Artifact
+	platform *platform.Platform
+	set      *packages.Set
+}
+
+func newLibraries(o Options, names *symindex.Names) *libraries {
+	return &libraries{
+		names:          names,
+		folders:        o.LibraryPath,
+		conda:          o.Conda,
+		objects:        map[*facts.Object]*dynlink.Library{},
+		releases:       map[*packages.Release][]*dynlink.Library{},
+		platforms:      map[*platform.Platform][]*dynlink.Library{},
+		files:          map[string]*dynlink.Files{},
+		providers:      map[environmentKey]*dynlink.Providers{},
+		linkedObjects:  map[*facts.Object]*staticlink.Library{},
+		linkedReleases: map[*packages.Release][]*staticlink.Library{},
+	}
+}
+
+// site is where wheels are installed, below the conda environment; "" where there is none.
+func (ls *libraries) site() string {
+	if ls.conda == nil {
+		return ""
+	}
+	return ls.conda.Site
+}
+
+// ofObject is an object of an artifact as the loader sees it.
+func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Library {
+	l := ls.objects[o]
+	if l == nil {
+		l = dynlink.FromObject(o.Path, o.Object)
+		if f.Kind == facts.KindWheel {
+			l.Site = ls.site()
+		}
+		ls.objects[o] = l
+	}
+	return l
+}
+
+// ofRelease lists the libraries of a release.
+func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
+	out, ok := ls.releases[r]
+	if !ok {
+		for i := range r.Libraries {
+			l := dynlink.OfPackage(r, &r.Libraries[i])
+			l.Site = ls.site()
+			out = append(out, l)
+		}
+		ls.releases[r] = out
+	}
+	return out
+}
+
+// ofPlatform lists the libraries of a platform. An unpacked system lists only what was looked up in
+// it, so what the given libraries need is looked up first; what it lists later is appended.
+func (ls *libraries) ofPlatform(
+	p *platform.Platform,
+	given []*dynlink.Library,
+) []*dynlink.Library {
+	out, ok := ls.platforms[p]
+	if ok && p.Kind != platform.System {
+		return out
+	}
+	if p.Kind == platform.System {
+		for _, l := range append(ls.inFolders(given, p.Arch), given...) {
+			for _, n := range l.Needed {
+				p.Library(n)
+			}
+		}
+	}
+	for _, l := range p.Libraries() {
+		if !slices.ContainsFunc(
+			out,
+			func(x *dynlink.Library) bool { return x.SONAME == l.SONAME },
+		) {
+			out = append(out, dynlink.OfPlatform(p, l))
+		}
+	}
+	ls.platforms[p] = out
+	return out
+}
+
+// providersIn is the table of who defines which symbol in an environment. Tables of environments in
+// which a fix was tried are dropped when another is made: they are hardly used again.
+func (ls *libraries) providersIn(
+	key environmentKey,
+	all []*dynlink.Library,
+	keep func(environmentKey) bool,
+) *dynlink.Providers {
+	known, ok := ls.providers[key]
+	if !ok {
+		maps.DeleteFunc(
+			ls.providers,
+			func(old environmentKey, _ *dynlink.Providers) bool { return !keep(old) },
+		)
+		known = dynlink.NewProviders(ls.names, all)
+		ls.providers[key] = known
+	}
+	return known
+}
+
+// linkedObject is an object of an artifact as a static linker sees it.
+func (ls *libraries) linkedObject(o *facts.Object) *staticlink.Library {
+	if ls.linkedObjects[o] == nil {
+		ls.linkedObjects[o] = staticlink.FromObject(o.Path, o.Object)
+	}
+	return ls.linkedObjects[o]
+}
+
+// linkedRelease lists the libraries of a release as a static linker sees them.
+func (ls *libraries) linkedRelease(r *packages.Release) []*staticlink.Library {
+	out, ok := ls.linkedReleases[r]
+	if !ok {
+		for i := range r.Libraries {
+			out = append(out, staticlink.FromPackage(&r.Libraries[i]))
+		}
+		ls.linkedReleases[r] = out
+	}
+	return out
+}
+
+// addFolders lets an environment find the files of LD_LIBRARY_PATH and of the conda environment.
+func (ls *libraries) addFolders(
+	e *dynlink.Environment,
+	h facts.Host,
+	arch string,
+	libraryPath []string,
+) {
+	if len(ls.folders) == 0 && ls.conda == nil {
+		return
+	}
+	e.Files, e.LibraryPath = ls.filesFor(arch), libraryPath
+	if ls.conda != nil && h == facts.HostPython {
+		for _, dir := range ls.conda.RPath {
+			e.ProgramPath = append(e.ProgramPath, "/"+dir)
+		}
+	}
+}
+
+// filesFor reads the files of the folders for an architecture, each once.
+func (ls *libraries) filesFor(arch string) *dynlink.Files {
+	if ls.files[arch] == nil {
+		ls.files[arch] = dynlink.NewFiles(
+			func(p string) *dynlink.Library { return ls.file(p, arch) },
+		)
+	}
+	return ls.files[arch]
+}
+
+// file is the library at a path: of LD_LIBRARY_PATH, or below the conda environment as if that were
+// "/". The loader ignores a file for another machine.
+func (ls *libraries) file(p, arch string) *dynlink.Library {
+	of := func(o *elfobj.Object, shown string) *dynlink.Library {
+		if o == nil || o.Arch() != arch {
+			return nil
+		}
+		return dynlink.InFolder(shown, o)
+	}
+	for _, f := range ls.folders {
+		if path.Dir(p) == path.Clean(f.Path) {
+			if l := of(f.Open(path.Base(p)), p); l != nil {
+				return l
+			}
+		}
+	}
+	k := ls.conda
+	if k == nil {
+		return nil
+	}
+	below := strings.TrimPrefix(p, "/")
+	l := of(k.Open(below), path.Join(k.Path, below))
+	if l != nil {
+		if owner := k.Owner(below); owner != "" {
+			l.Origin = owner
+		}
+	}
+	return l
+}
+
+// inFolders lists the libraries of the folders that some libraries need, directly or indirectly.
+func (ls *libraries) inFolders(given []*dynlink.Library, arch string) []*dynlink.Library {
+	var dirs []string
+	for _, f := range ls.folders {
+		dirs = append(dirs, f.Path)
+	}
+	if ls.conda != nil {
+		for _, dir := range ls.conda.RPath {
+			dirs = append(dirs, "/"+dir)
+		}
+	}
+	var out []*dynlink.Library
+	seen := map[string]bool{}
+	for queue := slices.Clone(given); len(dirs) > 0 && len(queue) > 0; queue = queue[1:] {
+		for _, n := range queue[0].Needed {
+			if seen[n] || strings.Contains(n, "/") {
+				continue
+			}
+			seen[n] = true
+			for _, dir := range dirs {
+				if l := ls.filesFor(arch).At(path.Join(dir, n)); l != nil {
+					out, queue = append(out, l), append(queue, l)
+				}
+			}
+		}
+	}
+	return out
+}

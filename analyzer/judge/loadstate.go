@@ -1,0 +1,307 @@
+package judge
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// loadState is how the objects of an artifact load in one scenario. It does not depend on the link
+// line of the programs that are linked against the artifact: scenarios that differ only in that
+// share it.
+type loadState struct {
+	artifact *facts.Artifact
+	platform *platform.Platform
+	key      string // of the scenario without its link line
+	sets     []*packages.Set
+	packages []*packageSet // one for each of sets
+}
+
+// packageSet is the artifact loaded with one set of packages.
+type packageSet struct {
+	*packages.Set
+	platform *platform.Platform
+	views    []*View
+	of       map[*facts.Object]*View
+	first    []*dynlink.Library           // loaded before the artifact
+	local    map[*dynlink.Library]bool    // of first, those that are not in the global scope
+	users    map[*dynlink.Library][]*View // the views that load a library
+	path     []string                     // folders of LD_LIBRARY_PATH
+	// unchanged maps a view to that of the baseline whose load is the same.
+	unchanged map[*View]*View
+	linker    *linker
+	found     map[*Rule][]Found // of rules that did not use the linker
+}
+
+// load loads the artifact in a scenario, or returns the baseline where the scenario differs from it
+// in the link line only.
+func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, error) {
+	f, p := c.Artifact, c.Target.Platform
+	key := c.Scenario.Unlinked().Key()
+	if b := s.baseline; trial && b != nil && b.artifact == f && b.platform == p && b.key == key {
+		return b, nil
+	}
+	sets, err := s.resolver.resolve(ctx, f, p, c.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	state := &loadState{artifact: f, platform: p, key: key, sets: sets}
+	if !trial {
+		s.baseline = state
+	}
+	for _, set := range sets {
+		var baseline *packageSet
+		if trial {
+			baseline = s.baselineOf(f, p, set)
+		}
+		loaded := s.loadWith(c, set, baseline)
+		loaded.linker = &linker{
+			session:  s,
+			facts:    f,
+			platform: p,
+			set:      loaded,
+			scenario: c.Scenario,
+		}
+		if baseline != nil {
+			loaded.linker.before = baseline.linker
+		}
+		state.packages = append(state.packages, loaded)
+	}
+	return state, nil
+}
+
+// baselineOf is the artifact loaded without a fix with the same packages; nil where it was not.
+func (s *Session) baselineOf(
+	f *facts.Artifact,
+	p *platform.Platform,
+	set *packages.Set,
+) *packageSet {
+	if s.baseline == nil || s.baseline.artifact != f || s.baseline.platform != p {
+		return nil
+	}
+	for _, x := range s.baseline.packages {
+		if x.Set == set {
+			return x
+		}
+	}
+	return nil
+}
+
+// loadWith loads every object of the platform's architecture, and binds its imports when a rule
+// needs that. What a fix does not change is taken from the baseline, which may be nil.
+func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *packageSet {
+	f, p := c.Artifact, c.Target.Platform
+	x := &packageSet{
+		Set:       set,
+		platform:  p,
+		of:        map[*facts.Object]*View{},
+		users:     map[*dynlink.Library][]*View{},
+		unchanged: map[*View]*View{},
+		found:     map[*Rule][]Found{},
+	}
+	own, edited := s.openObjects(x, c)
+	all := own
+	for _, sibling := range s.artifacts {
+		for _, o := range sibling.Objects {
+			if sibling != f && o.Arch() == p.Arch {
+				all = append(all, s.libraries.ofObject(sibling, o))
+			}
+		}
+	}
+	before := imported{}
+	for _, r := range set.Releases {
+		provided := s.libraries.ofRelease(r)
+		all = append(all, provided...)
+		if s.importedFirst(r.Name, c.Scenario) {
+			before.add(r.Name, provided)
+		}
+	}
+	x.first, x.local = before.loaded(all)
+	x.path = s.LibraryPath(c.Scenario)
+	if baseline != nil &&
+		!(slices.Equal(x.first, baseline.first) && maps.Equal(x.local, baseline.local) &&
+			slices.Equal(x.path, baseline.path)) {
+		baseline = nil
+	}
+	provided := s.libraries.ofPlatform(p, all)
+	all = append(all, provided...)
+	environment := s.environments(f, x, all, provided)
+	for _, v := range x.views {
+		old := baseline.view(v.Object)
+		if old != nil && !slices.ContainsFunc(
+			old.Loading.Found,
+			func(l dynlink.Found) bool { return edited[l.Library] },
+		) {
+			v.Loading, v.Missing, x.unchanged[v] = old.Loading, old.Missing, old
+		} else {
+			v.Loading = environment(v.Host).Load(v.Library)
+			for _, m := range v.Loading.Missing {
+				if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
+					v.Missing = append(v.Missing, m.Name)
+				}
+			}
+		}
+		for _, l := range v.Loading.Found[1:] {
+			x.users[l.Library] = append(x.users[l.Library], v)
+		}
+	}
+	x.bind(c.Scenario, baseline, environment)
+	return x
+}
+
+// openObjects makes the views of the artifact's objects and lists their libraries, as the scenario
+// edits them; edited holds those that it changes, as they were.
+func (s *Session) openObjects(
+	x *packageSet,
+	c Case,
+) (own []*dynlink.Library, edited map[*dynlink.Library]bool) {
+	edited = map[*dynlink.Library]bool{}
+	for _, o := range c.Artifact.Objects {
+		if o.Arch() != x.platform.Arch || c.Artifact.ForOtherLibc(o, x.platform.Libc) {
+			continue
+		}
+		l := s.libraries.ofObject(c.Artifact, o)
+		more, to := c.Scenario.Needed[o.Path], c.Scenario.RunPath[o.Path]
+		if len(more) > 0 || to != "" {
+			edited[l] = true
+			changed := *l
+			changed.Needed = append(slices.Clone(l.Needed), more...)
+			if to != "" {
+				changed.RPath, changed.RunPath = "", to
+			}
+			l = &changed
+		}
+		own = append(own, l)
+		v := &View{Object: o, Library: l, Host: o.Host()}
+		if c.Artifact.Kind == facts.KindWheel {
+			v.Host = facts.HostPython
+		}
+		x.views = append(x.views, v)
+		x.of[o] = v
+	}
+	return own, edited
+}
+
+// bind finds the variants among the views, and prepares the binding of each view's imports.
+func (x *packageSet) bind(
+	s fix.Scenario,
+	baseline *packageSet,
+	environment func(facts.Host) *dynlink.Environment,
+) {
+	stems := map[string][]*View{}
+	for _, v := range x.views {
+		stems[v.Stem()] = append(stems[v.Stem()], v)
+	}
+	for _, v := range x.views {
+		v.Alternative = slices.ContainsFunc(
+			stems[v.Stem()],
+			func(u *View) bool { return Alternatives(v, u) },
+		)
+		if x.sameScope(v, baseline) && len(s.Symver) == 0 {
+			v.bound = x.unchanged[v].bound
+			continue
+		}
+		v.bound = &bound{bind: func() dynlink.Bindings {
+			var others []*dynlink.Loading
+			for _, u := range x.users[v.Library] {
+				others = append(others, u.Loading)
+			}
+			return environment(facts.HostNone).Bind(
+				rebound(v, s),
+				dynlink.Union(v.Loading, others),
+			)
+		}}
+	}
+}
+
+// view is the view of an object; nil where there is none.
+func (x *packageSet) view(o *facts.Object) *View {
+	if x == nil {
+		return nil
+	}
+	return x.of[o]
+}
+
+// sameScope reports whether the symbols of an object are looked up in the same libraries as in the
+// baseline.
+func (x *packageSet) sameScope(v *View, baseline *packageSet) bool {
+	if x.unchanged[v] == nil {
+		return false
+	}
+	return slices.EqualFunc(
+		x.users[v.Library],
+		baseline.users[v.Library],
+		func(now, then *View) bool { return x.unchanged[now] == then },
+	)
+}
+
+// environments returns a function that makes the environment of each host once.
+func (s *Session) environments(
+	f *facts.Artifact,
+	x *packageSet,
+	all, provided []*dynlink.Library,
+) func(facts.Host) *dynlink.Environment {
+	hosted := map[facts.Host]*dynlink.Environment{}
+	keep := func(old environmentKey) bool {
+		return old.artifact == s.baseline.artifact && old.platform == s.baseline.platform &&
+			slices.Contains(s.baseline.sets, old.set)
+	}
+	return func(h facts.Host) *dynlink.Environment {
+		if h.Loaded() == nil {
+			h = facts.HostNone
+		}
+		if hosted[h] == nil {
+			var process []*dynlink.Library
+			for _, name := range h.Loaded() {
+				i := slices.IndexFunc(
+					provided,
+					func(l *dynlink.Library) bool { return l.SONAME == name },
+				)
+				if i >= 0 {
+					process = append(process, provided[i])
+				}
+			}
+			hosted[h] = dynlink.NewEnvironment(
+				x.platform.Libc,
+				all,
+				append(process, x.first...),
+				s.libraries.providersIn(environmentKey{f, x.platform, x.Set}, all, keep),
+			)
+			hosted[h].Local = x.local
+			s.libraries.addFolders(hosted[h], h, x.platform.Arch, x.path)
+		}
+		return hosted[h]
+	}
+}
+
+// rebound is the imports of a view, with the versions that the scenario changes.
+func rebound(v *View, s fix.Scenario) *elfobj.Imports {
+	other := false
+	for r := range s.Symver {
+		other = other || r.Object == v.Path
+	}
+	if !other {
+		return v.Imports
+	}
+	out := v.Imports.List()
+	for i := range out {
+		ref := fix.Reference{Object: v.Path, Symbol: out[i].Name, Version: out[i].Version}
+		if version, ok := s.Symver[ref]; ok {
+			out[i].Version = version
+		}
+	}
+	return elfobj.NewImports(out...)
+}
+
+// Alternatives reports whether two objects have names that differ in a version or a GPU stack only:
+// the program loads one of them.
+func Alternatives(a, b *View) bool {
+	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
+}

@@ -1,0 +1,174 @@
+package judge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// resolver picks the packages that are installed with an artifact, each combination once.
+type resolver struct {
+	judge *Judge
+	full  map[*facts.Artifact]bool // every package is looked up, not only those that are needed
+	sets  map[string]*packages.Set
+	none  packages.Set // no packages
+}
+
+func newResolver(j *Judge) *resolver {
+	return &resolver{
+		judge: j,
+		full:  map[*facts.Artifact]bool{},
+		sets:  map[string]*packages.Set{},
+	}
+}
+
+// partial reports whether only the packages that are needed are looked up for an artifact.
+func (r *resolver) partial(f *facts.Artifact) bool { return r.judge.demand != nil && !r.full[f] }
+
+// resolve picks the packages of an environment: one set, or two where the ends of the declared
+// ranges differ.
+func (r *resolver) resolve(
+	ctx context.Context,
+	f *facts.Artifact,
+	p *platform.Platform,
+	s fix.Scenario,
+) ([]*packages.Set, error) {
+	with := r.judge.given
+	for _, w := range s.With {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			return nil, err
+		}
+		with = append(slices.Clone(with), q)
+	}
+	declared, err := requirements(f, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
+		return []*packages.Set{&r.none}, nil
+	}
+	var lean *packages.Lean
+	if d := r.judge.demand; d != nil {
+		d.want(f, p, s)
+		if r.partial(f) {
+			lean = d.lean(f, p)
+		}
+	}
+	low, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Lowest, lean)
+	if err != nil {
+		return nil, err
+	}
+	high, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Highest, lean)
+	if err != nil || equal(low, high) {
+		return []*packages.Set{low}, err
+	}
+	return []*packages.Set{low, high}, nil
+}
+
+func (r *resolver) atEnd(
+	ctx context.Context,
+	f *facts.Artifact,
+	arch string,
+	with, declared []pkgmeta.Requirement,
+	end packages.End,
+	lean *packages.Lean,
+) (*packages.Set, error) {
+	on := interpreter(f, arch)
+	key := []string{arch, on.Python, string(end)}
+	for _, q := range with {
+		key = append(key, "with "+q.Raw)
+	}
+	for _, q := range declared {
+		key = append(key, q.Raw)
+	}
+	if lean != nil {
+		key = append(key, "for "+f.Path)
+	}
+	id := strings.Join(key, "|")
+	if s, ok := r.sets[id]; ok {
+		return s, nil
+	}
+	var installed func(name string) string
+	if r.judge.conda != nil {
+		installed = r.judge.conda.version
+	}
+	s, err := packages.ResolveLean(ctx, r.judge.source, on, with, declared, end, lean, installed)
+	if err != nil {
+		return s, err
+	}
+	if r.judge.demand != nil {
+		r.judge.demand.complete(ctx, s, on)
+	}
+	r.sets[id] = s
+	return s, nil
+}
+
+// requirements are the artifact's own, with those that the scenario replaces.
+func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, error) {
+	var out []pkgmeta.Requirement
+	if f.Metadata != nil {
+		out = slices.Clone(f.Metadata.Requires)
+	}
+	for _, r := range s.Requires {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(
+			slices.DeleteFunc(out, func(o pkgmeta.Requirement) bool { return o.Name == q.Name }),
+			q,
+		)
+	}
+	return out, nil
+}
+
+// selfContained reports whether everything that the objects need is in the artifact or on the
+// platform, so that no other package matters.
+func selfContained(f *facts.Artifact, p *platform.Platform) bool {
+	if slices.ContainsFunc(
+		f.Objects,
+		func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 },
+	) {
+		return false
+	}
+	own := ownNames(f)
+	for _, o := range f.Objects {
+		if o.Arch() != p.Arch {
+			continue
+		}
+		for _, n := range o.Needed {
+			if !own[n] && p.Library(n) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func equal(a, b *packages.Set) bool {
+	return slices.EqualFunc(
+		a.Releases,
+		b.Releases,
+		func(x, y *packages.Release) bool { return x.ID() == y.ID() },
+	)
+}
+
+// interpreter is the Python that a wheel is for; a current one where its tags leave that open.
+func interpreter(f *facts.Artifact, arch string) packages.On {
+	python := "3.12"
+	if f.Wheel != nil {
+		for _, t := range f.Wheel.Tags {
+			if v, ok := strings.CutPrefix(t.Python, "cp3"); ok && v != "" {
+				python = "3." + v
+			}
+		}
+	}
+	return packages.On{Python: python, Arch: arch}
+}

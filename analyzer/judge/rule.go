@@ -1,0 +1,17 @@
+package judge
+
+import "github.com/compat-app/compat/analyzer/result"
+
+// Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder,
+// doc page and JSON value.
+type Rule struct {
+	ID       string
+	Title    string          // what is wrong, one sentence of at most 80 characters without a period
+	Severity result.Severity // the usual one; a finding may carry a lower one
+	// Markdown: what it means, why it fails, what to do, and what the rule misses
+	Doc        string
+	References []string // specifications and documentation, as "title: address or file"
+	Check      func(*Pass)
+	// Quick: it needs no bindings, so it runs before other rules while a fix is tried.
+	Quick bool
+}

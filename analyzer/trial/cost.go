@@ -1,0 +1,49 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/packages"
+)
+
+// cost lists what a changed scenario gives up: requirements that are no longer met, and libraries that
+// the system has to provide now.
+func (t *verifier) cost(w *trial) []string {
+	out := newConflicts(conflicts(w.sets), t.conflicts)
+	for _, f := range w.found {
+		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); asksSystem(f.Finding) &&
+			!t.before[f.Identity()] &&
+			!slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return append([]string{}, out...)
+}
+
+// conflicts lists the requirements that the chosen releases don't meet.
+func conflicts(sets []*packages.Set) []string {
+	var out []string
+	for _, s := range sets {
+		for _, x := range s.Conflicts {
+			if text := conflictText(x); !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+func conflictText(x packages.Conflict) string {
+	if x.By == packages.Artifact {
+		return "conflicts with the artifact's own requirement " + x.Requirement
+	}
+	return "conflicts with " + x.By + ", which requires " + x.Requirement
+}
+
+func newConflicts(now, known []string) []string {
+	return slices.DeleteFunc(
+		slices.Clone(now),
+		func(s string) bool { return slices.Contains(known, s) },
+	)
+}

@@ -1,0 +1,89 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// importOrder finds the findings that occur only because a package is imported before the artifact,
+// and offers the other order.
+func (t *verifier) importOrder(fresh []judge.Found) error {
+	for _, name := range t.session.First() {
+		name = pkgmeta.Normalize(name)
+		if !slices.ContainsFunc(fresh, func(x judge.Found) bool { return x.Severity != result.Note }) {
+			return nil
+		}
+		t.most = len(t.known) + 1
+		w, err := t.run(fix.Before{Package: name}.Apply(t.base.Scenario))
+		if err != nil || w == nil {
+			return err
+		}
+		for _, x := range fresh {
+			if x.Severity == result.Note || w.left[x.Identity()] {
+				continue
+			}
+			x.Message += fmt.Sprintf(
+				"; it fails when %s was imported before, and works without",
+				name,
+			)
+			offer := fix.Fix{
+				Kind:  fix.KindEnvironment,
+				Title: "Import it before " + name,
+				Cost: []string{
+					fmt.Sprintf(
+						"what %s loads under the same names is then served by what the artifact loads",
+						name,
+					),
+				},
+			}
+			if offer.Verified = t.fixes(w, x); offer.Verified {
+				x.Fixes = append(x.Fixes, offer)
+			}
+		}
+	}
+	return nil
+}
+
+// libraryPath finds the findings that occur only because a folder is in LD_LIBRARY_PATH, and offers to
+// remove it.
+func (t *verifier) libraryPath(fresh []judge.Found) error {
+	for _, f := range t.session.Folders() {
+		if !slices.ContainsFunc(fresh, func(x judge.Found) bool { return x.Severity != result.Note }) {
+			return nil
+		}
+		t.most = len(t.known) + 1
+		change := fix.TakeOut{Folder: f.Path}
+		w, err := t.run(change.Apply(t.base.Scenario))
+		if err != nil || w == nil {
+			return err
+		}
+		for _, x := range fresh {
+			if x.Severity == result.Note || !t.fixes(w, x) {
+				continue
+			}
+			x.Message += fmt.Sprintf(
+				"; it fails with %s in LD_LIBRARY_PATH, and works without",
+				f.Path,
+			)
+			offer := fix.Fix{
+				Kind:     fix.KindEnvironment,
+				Title:    "Take " + f.Path + " out of LD_LIBRARY_PATH",
+				Command:  "unset LD_LIBRARY_PATH",
+				Verified: true,
+				Cost:     t.cost(w),
+			}
+			if left := t.session.LibraryPath(change.Apply(t.base.Scenario)); len(left) > 0 {
+				offer.Command = "export LD_LIBRARY_PATH=" + shellword.Quote(strings.Join(left, ":"))
+			}
+			x.Fixes = append(x.Fixes, offer)
+		}
+	}
+	return nil
+}
