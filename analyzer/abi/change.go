@@ -25,6 +25,7 @@ const (
 	RuleAdded          = "symbol-added"
 	RuleAddedReleased  = "symbol-added-to-released-version"
 	RuleLibraryRemoved = "library-removed"
+	RuleLibraryAdded   = "library-added"
 	RuleSoname         = "soname-changed"
 	RuleSignature      = "signature-changed"
 	RuleLayout         = "type-layout-changed"
@@ -34,6 +35,7 @@ const (
 	RuleConvention     = "calling-convention-changed"
 	RuleMode           = "abi-mode-changed"
 	RuleNeeded         = "needed-removed"
+	RuleMoved          = "symbol-moved-to-dependency"
 )
 
 // Change is one difference, reported at its cause: a type that many functions use is one change.
@@ -48,7 +50,9 @@ type Change struct {
 	Effect string `json:"effect,omitempty"`
 	Fix    string `json:"fix,omitempty"` // the smallest repair
 	// from an exported function or variable to the change
-	Path []string `json:"path,omitempty"`
+	// SONAME of the library, where several were compared
+	Library string   `json:"library,omitempty"`
+	Path    []string `json:"path,omitempty"`
 	// exports of the old library that reach the change, at most maxAffected
 	Affected []string `json:"affected,omitempty"`
 	Affects  int      `json:"affects"`       // how many exports of the old library do

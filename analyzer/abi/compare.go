@@ -22,7 +22,8 @@ type comparison struct {
 	newest   map[string][]int // exports of new by name
 	// for each export of old the one of new that an old program binds to; -1
 	matched []int
-	broken  map[int]bool // exports of old that an error reaches
+	broken  map[int]bool    // exports of old that an error reaches
+	strong  map[string]bool // exports of old that are not weak; made when needed
 	types   *typeComparison
 }
 

@@ -231,35 +231,68 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	}
 }
 
-// bases compares base classes, and tells whether one of them has another size.
+// bases compares base classes, and tells whether one of them has another size. A base class without
+// data may come or go where no offset changes.
 func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (grown bool) {
-	if len(x.Bases) != len(y.Bases) {
-		d.fail("its base classes changed: it had %d and has %d now", len(x.Bases), len(y.Bases))
-		return false
+	name := func(l *Library, b *BaseClass) string { return l.Types[b.Type].Name }
+	find := func(l *Library, in *Type, wanted string) *BaseClass {
+		for i := range in.Bases {
+			if name(l, &in.Bases[i]) == wanted {
+				return &in.Bases[i]
+			}
+		}
+		return nil
 	}
 	for k := range x.Bases {
-		a, b := &x.Bases[k], &y.Bases[k]
+		a := &x.Bases[k]
+		b := find(t.new, y, name(t.old, a))
 		switch {
+		case b == nil && x.Size == y.Size && t.old.empty(a):
+			d.notes = append(d.notes, fmt.Sprintf("the base class %s is gone", t.old.spell(a.Type)))
+			continue
+		case b == nil:
+			d.fail("the base class %s is gone", t.old.spell(a.Type))
+			continue
 		case a.Virtual != b.Virtual:
 			d.fail(
-				"its base class %s %s virtual now",
+				"the base class %s %s virtual now",
 				t.old.spell(a.Type),
 				map[bool]string{true: "is", false: "is not"}[b.Virtual],
 			)
 		case a.Offset != b.Offset:
 			own.fail(
-				"its base class %s moved from byte %d to %d",
+				"the base class %s moved from byte %d to %d",
 				t.old.spell(a.Type),
 				a.Offset,
 				b.Offset,
 			)
 		}
 		if local := t.ref(p, a.Type, b.Type, true, 0, "base class of "+x.Name); local != "" {
-			d.fail("its base class %s", local)
+			d.fail("the base class %s", local)
 		}
 		grown = grown || t.old.size(a.Type) != t.new.size(b.Type)
 	}
+	for k := range y.Bases {
+		b := &y.Bases[k]
+		switch {
+		case find(t.old, x, name(t.new, b)) != nil:
+		case x.Size == y.Size && t.new.empty(b):
+			d.notes = append(
+				d.notes,
+				fmt.Sprintf("the base class %s was added", t.new.spell(b.Type)),
+			)
+		default:
+			d.fail("the base class %s was added", t.new.spell(b.Type))
+		}
+	}
 	return grown
+}
+
+// empty tells a base class without data and virtual functions.
+func (l *Library) empty(b *BaseClass) bool {
+	t := &l.Types[b.Type]
+	return !b.Virtual && len(t.Members) == 0 && len(t.Virtuals) == 0 && len(t.Bases) == 0 &&
+		t.Size <= 1
 }
 
 func offset(bits uint64) string {

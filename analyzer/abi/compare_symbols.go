@@ -18,7 +18,7 @@ func (c *comparison) symbols() {
 		case c.matched[i] < 0 && c.elsewhere(s):
 			c.add(
 				Change{
-					Rule:     "symbol-moved-to-dependency",
+					Rule:     RuleMoved,
 					Severity: Note,
 					Symbol:   s.ID(),
 					Detail: fmt.Sprintf(
@@ -149,11 +149,50 @@ func (c *comparison) missing(i int, s *Symbol) {
 	switch {
 	case private(s.Version):
 		x.Severity, x.Detail = Warning, x.Detail+" The version is one for private use."
-	case s.Weak && (s.Inline || standard(c.old, s.Name) || strings.HasPrefix(s.Name, "_Z") && s.Type == 0 && (c.old.Evidence != EvidenceSymbols || isTable(s.Name) || vague(s.Name))):
+	case s.Weak && c.copied(s):
 		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
 		x.Detail += " It is a copy of an inline function, of a template or of data that the compiler makes."
 	}
 	c.add(x, i)
+}
+
+// copied tells a weak symbol that every program which uses it has itself: a copy of an inline
+// function or template, or what the compiler makes for a class without a key function. Without
+// types an instance of a template may be one that the library alone has.
+func (c *comparison) copied(s *Symbol) bool {
+	switch {
+	case s.Inline || standard(c.old, s.Name):
+		return true
+	case !strings.HasPrefix(s.Name, "_Z"):
+		return false
+	case isTable(s.Name) || strings.HasPrefix(s.Name, "_ZTS"):
+		return !c.keyed(s.Name[4:])
+	case vague(s.Name):
+		return true
+	}
+	return s.Type == 0 && c.old.Evidence != EvidenceSymbols
+}
+
+// keyed tells whether a class of old has a key function in the library: a virtual function of its
+// own that is not inline. Its virtual table and typeinfo are in the library only.
+func (c *comparison) keyed(mangled string) bool {
+	t := c.old.table("_ZTV" + mangled)
+	if t == nil {
+		return false
+	}
+	if c.strong == nil {
+		c.strong = map[string]bool{}
+		for i := range c.old.Symbols {
+			if s := &c.old.Symbols[i]; !s.Weak {
+				c.strong[s.Name] = true
+			}
+		}
+	}
+	own := strings.TrimSuffix(strings.TrimPrefix(mangled, "N"), "E")
+	return slices.ContainsFunc(t.Words, func(w string) bool {
+		name, ok := strings.CutPrefix(w, "_ZN")
+		return ok && strings.HasPrefix(strings.TrimLeft(name, "KVRO"), own) && c.strong[w]
+	})
 }
 
 // vague tells the names of data that the compiler makes where it is needed: names of types, guards

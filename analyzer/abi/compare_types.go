@@ -117,6 +117,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 			fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)),
 		)
 	default:
+		t.passing(p, x.Elem, y.Elem)
 		if d := t.ref(p, x.Elem, y.Elem, true, depth+1, "its result"); d != "" {
 			out = append(out, "its result "+d)
 		}
@@ -139,6 +140,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 		if n := x.Params[k].Name; n != "" {
 			what += " (" + n + ")"
 		}
+		t.passing(p, x.Params[k].Type, y.Params[k].Type)
 		if d := t.ref(p, x.Params[k].Type, y.Params[k].Type, true, depth+1, what); d != "" {
 			out = append(out, what+" "+d)
 		}
@@ -273,29 +275,6 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	if x.Declared || y.Declared || !value && (x.Private || y.Private) {
 		return ""
 	}
-	if value && byReference(x) != byReference(y) && !t.reported[x.Name+" passing"] && x.Name != "" {
-		t.reported[x.Name+" passing"] = true
-		how := map[bool]string{true: "by reference", false: "in registers"}
-		t.note(
-			p,
-			a,
-			Change{
-				Rule:     RuleConvention,
-				Severity: Error,
-				Type:     x.Name,
-				Old:      place(x.File, x.Line),
-				New:      place(y.File, y.Line),
-				Detail: fmt.Sprintf(
-					"%s was passed %s and is passed %s now, because it got or lost a destructor, copy constructor or move constructor.",
-					x.Name,
-					how[byReference(x)],
-					how[byReference(y)],
-				),
-				Effect: "A program passes an address where a value is expected, or the reverse.",
-				Fix:    "Keep the class trivially copyable, or pass it by reference.",
-			},
-		)
-	}
 	if x.Name != y.Name && x.Name != "" && y.Name != "" && !t.alike(a, b) {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
@@ -309,8 +288,69 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	return ""
 }
 
-// byReference tells a class whose values are passed by the address of a copy.
-func byReference(t *Type) bool { return t.Passing == passByReference }
+// passing reports a class whose values were passed in registers and are passed by the address of a
+// copy now, or the reverse.
+func (t *typeComparison) passing(p *pair, a, b TypeID) {
+	x, y := &t.old.Types[a], &t.new.Types[b]
+	if !x.composite() || !y.composite() || x.Name != y.Name || x.System || x.Declared ||
+		y.Declared ||
+		t.reported[x.Name+" passing"] {
+		return
+	}
+	was, is := t.old.byReference(x, 0), t.new.byReference(y, 0)
+	if was == is {
+		return
+	}
+	t.reported[x.Name+" passing"] = true
+	how := map[bool]string{true: "by reference", false: "by value"}
+	t.note(
+		p,
+		a,
+		Change{
+			Rule:     RuleConvention,
+			Severity: Error,
+			Type:     x.Name,
+			Old:      place(x.File, x.Line),
+			New:      place(y.File, y.Line),
+			Detail: fmt.Sprintf(
+				"%s was passed %s and is passed %s now: it got or lost a destructor, copy constructor or move constructor.",
+				x.Name,
+				how[was],
+				how[is],
+			),
+			Effect: "A program passes an address where a value is expected, or the reverse.",
+			Fix:    "Keep the class trivially copyable, or pass it by reference.",
+		},
+	)
+}
+
+// byReference tells a class whose values are passed by the address of a copy: one with a
+// destructor, copy or move constructor that does something (Itanium C++ ABI, 3.1.2.3).
+func (l *Library) byReference(t *Type, depth int) bool {
+	switch {
+	case t.Passing == passByReference:
+		return true
+	case t.Passing == passByValue || depth > maxSteps:
+		return false
+	case len(t.Virtuals) > 0:
+		return true
+	}
+	for i := range t.Bases {
+		if t.Bases[i].Virtual || l.byReference(&l.Types[t.Bases[i].Type], depth+1) {
+			return true
+		}
+	}
+	for i := range t.Members {
+		m := &l.Types[t.Members[i].Type]
+		for m.Kind == Array && depth < maxSteps {
+			m, depth = &l.Types[m.Elem], depth+1
+		}
+		if m.composite() && l.byReference(m, depth+1) {
+			return true
+		}
+	}
+	return false
+}
 
 // alike tells whether types of different names have the same shape: one was renamed.
 func (t *typeComparison) alike(a, b TypeID) bool {

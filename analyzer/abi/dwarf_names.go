@@ -15,7 +15,7 @@ type scope struct {
 // qualified is the name of an entry with the namespaces and classes that it is in; "" for an
 // unnamed one.
 func (b *builder) qualified(e *dwarf.Entry) (string, error) {
-	if ref := e.Reference(dwarf.Specification); ref != 0 && !e.Has(dwarf.Name) {
+	if ref := e.Reference(dwarf.Specification); ref != 0 { // the declaration is in the namespace
 		var decl dwarf.Entry
 		if err := b.s.d.Entry(ref, &decl); err != nil {
 			return "", err

@@ -21,15 +21,16 @@ var errTooManyTypes = errors.New("its debug information has more types than comp
 // builder turns entries into types. Each unit has its own entries for the types of the headers that
 // it includes; those with the same name, size and line become one type.
 type builder struct {
-	s      *scan
-	l      *Library
-	byRef  map[dwarf.Ref]TypeID
-	byKey  map[typeKey]TypeID
-	elems  map[elemKey]TypeID
-	opaque map[string]TypeID // declared types by name
-	work   []pending
-	scopes map[dwarf.Ref][]scope
-	text   map[string]string
+	s       *scan
+	l       *Library
+	byRef   map[dwarf.Ref]TypeID
+	byKey   map[typeKey]TypeID
+	elems   map[elemKey]TypeID
+	opaque  map[string]TypeID // declared types by name
+	missing TypeID            // unknown
+	work    []pending
+	scopes  map[dwarf.Ref][]scope
+	text    map[string]string
 }
 
 type pending struct {
@@ -98,9 +99,9 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	}
 	if e.Tag == dwarf.TagVariable {
 		for i := range chain {
-			if t := chain[i].Reference(dwarf.Type); t != 0 {
+			if chain[i].Has(dwarf.Type) {
 				var err error
-				s.Type, err = b.intern(t, 0)
+				s.Type, err = b.typeOf(&chain[i], 0)
 				return err
 			}
 		}
@@ -109,13 +110,17 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	s.Inline = s.Weak && b.s.inline()
 	f := Type{Kind: Function}
 	for i := range chain {
-		if t := chain[i].Reference(dwarf.Type); t != 0 {
+		if chain[i].Has(dwarf.Type) {
 			var err error
-			if f.Elem, err = b.intern(t, 0); err != nil {
+			if f.Elem, err = b.typeOf(&chain[i], 0); err != nil {
 				return err
 			}
 			break
 		}
+	}
+	last := &chain[len(chain)-1]
+	if last.Has(dwarf.AbstractOrigin) || last.Has(dwarf.Specification) {
+		return nil // the rest is in a file that was not found
 	}
 	for i := len(b.s.chain) - 1; i >= 0; i-- {
 		if err := b.params(&f, &b.s.chain[i]); err != nil {
@@ -149,7 +154,10 @@ func (b *builder) params(f *Type, e *dwarf.Entry) error {
 	for c.Next() {
 		switch c.Tag {
 		case dwarf.TagParameter:
-			id, err := b.intern(c.Reference(dwarf.Type), 0)
+			if c.Flag(dwarf.Artificial) && len(f.Params) > 0 {
+				continue // of a destructor of a class with virtual bases, which only gcc lists
+			}
+			id, err := b.typeOf(&c.Entry, 0)
 			if err != nil {
 				return err
 			}
@@ -184,6 +192,24 @@ func kindOf(t dwarf.Tag) Kind {
 		return Base
 	}
 	return ""
+}
+
+// typeOf gives the type that an entry has: void where it has none, Unknown where it is in a file
+// that was not found.
+func (b *builder) typeOf(e *dwarf.Entry, depth int) (TypeID, error) {
+	ref := e.Reference(dwarf.Type)
+	if ref == 0 && e.Has(dwarf.Type) {
+		return b.unknown(), nil
+	}
+	return b.intern(ref, depth)
+}
+
+// unknown is the type of which nothing is known.
+func (b *builder) unknown() TypeID {
+	if b.missing == 0 {
+		b.missing = b.add(Type{Kind: Unknown})
+	}
+	return b.missing
 }
 
 // intern gives the type of an entry, without qualifiers and typedefs. 0 is void.
@@ -222,9 +248,12 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 			step = maxSteps
 		}
 		if step >= maxSteps {
-			return b.remember(from, ref, b.add(Type{Kind: Unknown})), nil
+			return b.remember(from, ref, b.unknown()), nil
 		}
 		ref = e.Reference(dwarf.Type)
+		if ref == 0 && e.Has(dwarf.Type) {
+			return b.remember(from, from, b.unknown()), nil
+		}
 	}
 	if id, ok := b.byRef[ref]; ok {
 		b.byRef[from] = id
@@ -234,7 +263,7 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 		return 0, errTooManyTypes
 	}
 	if depth > maxTypeDepth {
-		return b.remember(from, ref, b.add(Type{Kind: Unknown})), nil
+		return b.remember(from, ref, b.unknown()), nil
 	}
 	var id TypeID
 	var err error
@@ -285,7 +314,7 @@ func (b *builder) base(e *dwarf.Entry) TypeID {
 
 // elem makes a pointer, reference or array.
 func (b *builder) elem(kind Kind, e *dwarf.Entry, depth int) (TypeID, error) {
-	elem, err := b.intern(e.Reference(dwarf.Type), depth+1)
+	elem, err := b.typeOf(e, depth+1)
 	if err != nil {
 		return 0, err
 	}
@@ -438,7 +467,7 @@ func (b *builder) body(p pending) error {
 	t := b.l.Types[p.id]
 	if t.Kind == Function {
 		var err error
-		if t.Elem, err = b.intern(e.Reference(dwarf.Type), 1); err != nil {
+		if t.Elem, err = b.typeOf(&e, 1); err != nil {
 			return err
 		}
 		if err := b.params(&t, &e); err != nil {
@@ -469,7 +498,7 @@ func (b *builder) part(t *Type, e *dwarf.Entry) error {
 		if e.Flag(dwarf.Declaration) || e.Flag(dwarf.External) { // static
 			return nil
 		}
-		id, err := b.intern(e.Reference(dwarf.Type), 1)
+		id, err := b.typeOf(e, 1)
 		if err != nil {
 			return err
 		}
@@ -481,7 +510,7 @@ func (b *builder) part(t *Type, e *dwarf.Entry) error {
 		m.Offset = b.bitOffset(e, id)
 		t.Members = append(t.Members, m)
 	case dwarf.TagInheritance:
-		id, err := b.intern(e.Reference(dwarf.Type), 1)
+		id, err := b.typeOf(e, 1)
 		if err != nil {
 			return err
 		}
@@ -519,7 +548,10 @@ func (b *builder) part(t *Type, e *dwarf.Entry) error {
 }
 
 // DW_CC_ values of classes.
-const passByReference = 4
+const (
+	passByReference = 4
+	passByValue     = 5
+)
 
 // special tells a destructor, copy or move constructor that the source defines. A class with one is
 // passed by reference (Itanium C++ ABI, 3.1.2.3), which gcc does not say by

@@ -17,6 +17,7 @@ const (
 type Library struct {
 	Name     string   `json:"name"` // as the caller calls it
 	SONAME   string   `json:"soname,omitempty"`
+	BuildID  string   `json:"build_id,omitempty"`
 	Machine  string   `json:"machine"` // as of elfobj.Object
 	Class    int      `json:"class"`   // 32 or 64
 	Order    string   `json:"byte_order"`

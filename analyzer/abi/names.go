@@ -38,7 +38,7 @@ func method(symbol string) string {
 	}
 	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev"} {
 		if strings.HasSuffix(symbol, d) {
-			return "~" + d
+			return map[bool]string{true: "~ and delete", false: "~"}[d == "D0Ev"]
 		}
 	}
 	// the last "::" outside of template arguments and parameters

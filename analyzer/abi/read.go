@@ -2,6 +2,7 @@ package abi
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ func Read(f File) (*Library, error) {
 	l := &Library{
 		Name:     f.Name,
 		SONAME:   o.SONAME,
+		BuildID:  o.BuildID,
 		Machine:  o.Machine.String(),
 		Class:    o.Class,
 		Order:    o.ByteOrder,
@@ -185,7 +187,10 @@ func debugFile(o *elfobj.Object, r io.ReaderAt) dwarf.File {
 }
 
 // open opens one of some files as ELF. fits decides whether it is the right one.
-func (f File) open(fits func(*elfobj.Object) bool, paths ...string) (dwarf.File, bool) {
+func (f File) open(
+	fits func(*elfobj.Object, io.ReaderAt) bool,
+	paths ...string,
+) (dwarf.File, bool) {
 	if f.Open == nil {
 		return dwarf.File{}, false
 	}
@@ -195,7 +200,7 @@ func (f File) open(fits func(*elfobj.Object) bool, paths ...string) (dwarf.File,
 			continue
 		}
 		o, err := elfobj.Read(r, size)
-		if err == nil && fits(o) {
+		if err == nil && fits(o, r) {
 			return debugFile(o, r), true
 		}
 	}
@@ -218,7 +223,7 @@ func (f File) separate(o *elfobj.Object) (dwarf.File, bool) {
 			"/usr/lib/debug/.build-id/"+id[:2]+"/"+id[2:]+".debug",
 		)
 	}
-	return f.open(func(other *elfobj.Object) bool {
+	return f.open(func(other *elfobj.Object, _ io.ReaderAt) bool {
 		return other.BuildID == o.BuildID && other.Machine == o.Machine &&
 			debugFile(other, nil).HasInfo()
 	}, paths...)
@@ -234,7 +239,9 @@ func (f File) shared(in dwarf.File) (dwarf.File, bool) {
 	if len(id) > 2 {
 		paths = append(paths, "/usr/lib/debug/.build-id/"+id[:2]+"/"+id[2:]+".debug")
 	}
-	return f.open(func(o *elfobj.Object) bool { return o.BuildID == id || id == "" }, paths...)
+	return f.open(
+		func(o *elfobj.Object, r io.ReaderAt) bool { return id == "" || buildID(o, r) == id },
+		paths...)
 }
 
 // split finds a split debug file: where the compiler wrote it, or in the library's folder.
@@ -243,23 +250,38 @@ func (f File) split(dir, name string, _ uint64) (dwarf.File, bool) {
 	if !path.IsAbs(name) {
 		full = dir + "/" + name
 	}
-	return f.open(func(*elfobj.Object) bool { return true }, full, path.Base(name))
+	return f.open(func(*elfobj.Object, io.ReaderAt) bool { return true }, full, path.Base(name))
+}
+
+// buildID is the build ID of a file, in hex. The file of dwz has no program headers, so that its
+// note is found by its section.
+func buildID(o *elfobj.Object, r io.ReaderAt) string {
+	const header = 16 // three words and "GNU"
+	if b := sectionBytes(o, r, ".note.gnu.build-id"); o.BuildID == "" && len(b) > header {
+		return hex.EncodeToString(b[header:])
+	}
+	return o.BuildID
 }
 
 // sectionText is the NUL-terminated text that a small section starts with.
 func sectionText(o *elfobj.Object, r io.ReaderAt, name string) string {
+	text, _, _ := strings.Cut(string(sectionBytes(o, r, name)), "\x00")
+	return text
+}
+
+// sectionBytes is the content of a small section; nil where there is none.
+func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
 	for _, s := range o.Sections {
 		if s.Name != name || s.Size == 0 || s.Size > 4096 {
 			continue
 		}
 		b := make([]byte, s.Size)
 		if n, err := r.ReadAt(b, int64(s.Offset)); n < len(b) && err != nil {
-			return ""
+			return nil
 		}
-		text, _, _ := strings.Cut(string(b), "\x00")
-		return text
+		return b
 	}
-	return ""
+	return nil
 }
 
 // readBTF reads types from .BTF where there is no DWARF.

@@ -287,8 +287,8 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 	case formRefSup4, formRefSup8, formGNURefAlt:
 		v = b.uint(s.sizeOf(form, u))
 		e.refs |= bit
-		if u.alt == nil {
-			e.has &^= bit
+		if u.alt == nil { // known to refer to something, and not to what
+			v = 0
 			break
 		}
 		v = uint64(u.alt.ref(false, v))

@@ -1,88 +1,112 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"runtime/debug"
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/spf13/cobra"
 )
 
+// diffFlags are the settings of one comparison.
+type diffFlags struct {
+	format    string
+	verbose   bool
+	debugDirs []string
+}
+
+// diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector starts only
+// near it, as most of the memory is debug information that is needed until the end.
+const diffMemory = 96 << 20
+
 func newDiffCommand(env environment) *cobra.Command {
-	var format string
+	var f diffFlags
 	c := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
-		Short: "Compare the ABI of two builds of a shared library",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			old, err := readABI(args[0])
-			if err != nil {
-				return err
+		Short: "Compare the ABI of two builds of a library",
+		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it runs with
+NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives, or
+folders. OLD can also be a baseline written by 'compat abi'. Libraries of packages are paired by
+path, SONAME, name and build ID.
+
+Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
+information (DWARF, in the library or in a separate debug file next to it), also the types that
+exported functions and variables use. The first lines of the output name the evidence.
+
+Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wrong usage.`,
+		Example: `  compat diff old/libfoo.so.1 new/libfoo.so.1
+  compat diff libfoo-1.3.whl libfoo-1.4.whl
+  compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff abi/libfoo.json build/libfoo.so`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("give two paths, OLD and NEW; see 'compat diff --help'")
 			}
-			new, err := readABI(args[1])
-			if err != nil {
-				return err
-			}
-			r := abi.Compare(old, new, abi.Options{})
-			return writeDiff(env.Out, r, format)
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return diff(c.Context(), env, f, args[0], args[1])
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text or json")
+	flags := c.Flags()
+	flags.StringVar(&f.format, "format", "text", "text or json")
+	flags.BoolVar(&f.verbose, "verbose", false, "list every change, also added symbols")
+	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
+		"folder with separate debug files, as /usr/lib/debug; may be repeated")
 	return c
 }
 
-func readABI(path string) (*abi.Library, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath string) error {
+	if f.format != "text" && f.format != "json" {
+		return fmt.Errorf("unknown --format %q; use text or json", f.format)
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	old, err := readSide(ctx, oldPath, f.debugDirs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir := filepath.Dir(path)
-	return abi.Read(
-		abi.File{
-			Name:    path,
-			Content: f,
-			Size:    info.Size(),
-			Open: func(p string) (io.ReaderAt, int64, bool) {
-				if !filepath.IsAbs(p) {
-					p = filepath.Join(dir, p)
-				}
-				f, err := os.Open(p)
-				if err != nil {
-					return nil, 0, false
-				}
-				info, err := f.Stat()
-				if err != nil || !info.Mode().IsRegular() {
-					return nil, 0, false
-				}
-				return f, info.Size(), true
-			},
-		},
-	)
+	new, err := readSide(ctx, newPath, f.debugDirs)
+	if err != nil {
+		return err
+	}
+	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)
+	whole.Problems = append(whole.Problems, append(old.problems, new.problems...)...)
+	if len(each) == 0 && len(whole.Changes) == 0 {
+		return fmt.Errorf("%s and %s have no library in common", oldPath, newPath)
+	}
+	if f.format == "json" {
+		err = writeDiffJSON(env.Out, whole, each)
+	} else {
+		err = writeDiffText(env.Out, whole, each, f.verbose)
+	}
+	if err == nil && whole.Verdict == abi.Breaking {
+		err = exit{code: exitIncompatible}
+	}
+	return err
 }
 
-func writeDiff(out io.Writer, r *abi.Result, format string) error {
-	if format == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(r); err != nil {
-			return err
-		}
-	} else {
-		for _, c := range r.Changes {
-			fmt.Fprintf(out, "%s %s %s %s: %s\n", c.Severity, c.Rule, c.Symbol, c.Type, c.Detail)
+// diffDocument is the JSON of a comparison. Libraries is set if several pairs were compared.
+type diffDocument struct {
+	*abi.Result
+	Libraries []*abi.Result `json:"libraries,omitempty"`
+}
+
+func writeDiffJSON(out io.Writer, whole *abi.Result, each []*abi.Result) error {
+	d := diffDocument{Result: whole}
+	if len(each) > 1 {
+		d.Libraries = make([]*abi.Result, len(each))
+		for i, r := range each {
+			short := *r
+			short.Changes = []abi.Change{} // they are in the changes of the whole
+			d.Libraries[i] = &short
 		}
 	}
-	if r.Verdict == abi.Breaking {
-		return exit{code: exitIncompatible}
-	}
-	return nil
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(d)
 }

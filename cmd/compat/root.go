@@ -104,7 +104,7 @@ To see examples:   compat demo`,
 		newDemoCommand(env),
 		newQueueCommand(env),
 	)
-	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env))
+	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env), newABICommand(env))
 	return root
 }
 

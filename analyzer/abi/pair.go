@@ -1,0 +1,201 @@
+package abi
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Pairing is the libraries of two packages, paired. Old is nil for a library that only the new
+// package has, New for one that vanished.
+type Pairing struct{ Old, New *Library }
+
+// auditwheel adds eight hexadecimal digits of a file's digest to its name:
+// libpng16-58efbb84.so.16.5.0.
+var hashed = regexp.MustCompile(`-[0-9a-f]{8}(\.so|\.[0-9])`)
+
+// unhashed is a file name without the digest that auditwheel adds.
+func unhashed(name string) string { return hashed.ReplaceAllString(path.Base(name), "$1") }
+
+var (
+	afterSO      = regexp.MustCompile(`\.so(\.[0-9A-Za-z_]+)*$`)
+	beforeSO     = regexp.MustCompile(`[-.]?[0-9]+(\.[0-9]+)*$`)
+	extensionTag = regexp.MustCompile(
+		`\.(cpython-[0-9]+[a-z]*|cp[0-9]+|abi3|pypy[0-9]+-pp[0-9]+)(-[0-9A-Za-z_-]+)?$`,
+	)
+)
+
+// stem is the name of a library without versions: libfoo of libfoo-1.2.so.3, and _core of
+// _core.cpython-312-x86_64-linux-gnu.so.
+func stem(name string) string {
+	s := afterSO.ReplaceAllString(unhashed(name), "")
+	s = extensionTag.ReplaceAllString(s, "")
+	return beforeSO.ReplaceAllString(s, "")
+}
+
+// Pair pairs the libraries of two packages: by path, then by SONAME, name and stem without digests
+// and versions, then by build ID. A name that several libraries have pairs none of them. Two
+// packages with one library each have one pair.
+func Pair(old, new []*Library) []Pairing {
+	if len(old) == 1 && len(new) == 1 {
+		return []Pairing{{old[0], new[0]}}
+	}
+	partner := make([]int, len(old))
+	used := make([]bool, len(new))
+	for i := range partner {
+		partner[i] = -1
+	}
+	for _, key := range []func(*Library) string{
+		func(l *Library) string { return l.Name },
+		func(l *Library) string { return path.Dir(l.Name) + "/" + unhashed(l.SONAME) },
+		func(l *Library) string { return path.Dir(l.Name) + "/" + unhashed(l.Name) },
+		func(l *Library) string { return unhashed(l.SONAME) },
+		func(l *Library) string { return path.Dir(l.Name) + "/" + stem(l.Name) },
+		func(l *Library) string { return stem(l.Name) },
+		func(l *Library) string { return l.BuildID },
+	} {
+		at := map[string][]int{}
+		for k, l := range new {
+			if !used[k] {
+				at[key(l)] = append(at[key(l)], k)
+			}
+		}
+		count := map[string]int{}
+		for i, l := range old {
+			if partner[i] < 0 {
+				count[key(l)]++
+			}
+		}
+		for i, l := range old {
+			k := key(l)
+			if partner[i] >= 0 || strings.Trim(path.Base(k), "./") == "" || count[k] != 1 ||
+				len(at[k]) != 1 {
+				continue
+			}
+			partner[i] = at[k][0]
+			used[at[k][0]] = true
+		}
+	}
+	var out []Pairing
+	for i, l := range old {
+		p := Pairing{Old: l}
+		if partner[i] >= 0 {
+			p.New = new[partner[i]]
+		}
+		out = append(out, p)
+	}
+	for k, l := range new {
+		if !used[k] {
+			out = append(out, Pairing{New: l})
+		}
+	}
+	return out
+}
+
+// vendored tells a library that a wheel bundles for itself: programs outside the wheel do not link
+// against it.
+func vendored(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool {
+		return strings.HasSuffix(dir, ".libs") || dir == ".dylibs"
+	})
+}
+
+// ComparePairs compares two packages: each pair, and the libraries that vanished. The evidence is
+// the least of all pairs.
+func ComparePairs(
+	pairs []Pairing,
+	options func(new *Library) Options,
+) (whole *Result, each []*Result) {
+	whole = &Result{Changes: []Change{}}
+	for _, p := range pairs {
+		switch {
+		case p.New == nil:
+			c := Change{
+				Rule:     RuleLibraryRemoved,
+				Severity: Error,
+				Library:  p.Old.Name,
+				Affects:  len(p.Old.Symbols),
+				Detail: fmt.Sprintf(
+					"%s is gone, with its %s.",
+					title(p.Old),
+					counted(len(p.Old.Symbols), "exported symbol"),
+				),
+				Effect: fmt.Sprintf(
+					"A program that needs it does not start: %s: cannot open shared object file.",
+					title(p.Old),
+				),
+				Fix: "Keep the library, as an empty one that needs its successor if there is one.",
+			}
+			if vendored(p.Old.Name) {
+				c.Severity = Note
+			}
+			whole.Interfaces += len(p.Old.Symbols)
+			whole.Changes = append(whole.Changes, c)
+			if c.Severity == Error {
+				whole.Broken += len(p.Old.Symbols)
+			}
+		case p.Old == nil:
+			whole.Changes = append(
+				whole.Changes,
+				Change{
+					Rule:     RuleLibraryAdded,
+					Severity: Note,
+					Library:  p.New.Name,
+					Detail:   title(p.New) + " is new.",
+				},
+			)
+		default:
+			r := Compare(p.Old, p.New, options(p.New))
+			if vendored(p.Old.Name) && vendored(p.New.Name) {
+				r.quiet()
+			}
+			each = append(each, r)
+			whole.merge(r, len(pairs) > 1)
+		}
+	}
+	whole.settle()
+	return whole, each
+}
+
+// quiet lowers the severity of changes in a library that programs do not link against.
+func (r *Result) quiet() {
+	for i := range r.Changes {
+		if r.Changes[i].Severity == Error {
+			r.Changes[i].Severity = Note
+		}
+	}
+	r.Broken = 0
+	r.settle()
+}
+
+// merge adds the result of one pair to that of the package.
+func (r *Result) merge(one *Result, several bool) {
+	if r.Evidence.Old == "" {
+		r.Evidence, r.Library, r.NewSONAME = one.Evidence, one.Library, one.NewSONAME
+	}
+	if one.Evidence.Old == EvidenceSymbols {
+		r.Evidence.Old = EvidenceSymbols
+	}
+	if one.Evidence.New == EvidenceSymbols {
+		r.Evidence.New = EvidenceSymbols
+	}
+	for _, c := range one.Changes {
+		if several {
+			c.Library = one.Library
+		}
+		r.Changes = append(r.Changes, c)
+	}
+	r.Interfaces += one.Interfaces
+	r.Broken += one.Broken
+	r.Problems = append(r.Problems, one.Problems...)
+}
+
+// title is what a library is called: its SONAME, or its path.
+func title(l *Library) string {
+	if l.SONAME != "" {
+		return l.SONAME
+	}
+	return l.Name
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/spool"
+)
+
+// side is the old or the new input of a comparison: its libraries, and what could not be read.
+type side struct {
+	libraries []*abi.Library
+	problems  []string
+	paths     map[*abi.Library]string // of libraries that are files of this machine
+	exports   map[string]*elfobj.Object
+}
+
+// readSide reads a library, a package, a folder or a baseline.
+func readSide(ctx context.Context, path string, debugDirs []string) (*side, error) {
+	s := &side{paths: map[*abi.Library]string{}}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file or folder", path)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		err = s.folder(path, debugDirs)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf(
+			"%s is not a regular file; give a library, a package or a folder",
+			path,
+		)
+	default:
+		err = s.file(ctx, path, path, debugDirs)
+	}
+	if err == nil && len(s.libraries) == 0 {
+		err = fmt.Errorf("%s: no shared library found", path)
+		if len(s.problems) > 0 {
+			err = fmt.Errorf("%w; %s", err, s.problems[0])
+		}
+	}
+	return s, err
+}
+
+// folder reads the libraries of a folder; what cannot be read is a problem.
+func (s *side) folder(root string, debugDirs []string) error {
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !libraryName(d.Name()) {
+			return err
+		}
+		name, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		if err := s.library(p, filepath.ToSlash(name), debugDirs); err != nil &&
+			!errors.Is(err, abi.ErrNoLibrary) {
+			s.problems = append(s.problems, err.Error())
+		}
+		return nil
+	})
+}
+
+// libraryName tells the file name of a shared library.
+func libraryName(name string) bool {
+	name = filepath.Base(name)
+	return strings.HasSuffix(name, ".so") ||
+		strings.Contains(name, ".so.") && !strings.HasSuffix(name, ".debug")
+}
+
+// file reads a library, a baseline or a package.
+func (s *side) file(ctx context.Context, path, name string, debugDirs []string) error {
+	f, size, ok := openRegular(path)
+	if !ok {
+		return fmt.Errorf("%s: cannot be opened; check its permissions", path)
+	}
+	defer f.Close()
+	head := make([]byte, min(size, 256))
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	switch {
+	case strings.HasPrefix(string(head), "\x7fELF"):
+		return s.library(path, name, debugDirs)
+	case abi.IsBaseline(head):
+		b, err := io.ReadAll(io.LimitReader(f, maxBaseline))
+		if err != nil {
+			return err
+		}
+		l, err := abi.ParseBaseline(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.libraries = append(s.libraries, l)
+		return nil
+	}
+	return s.archive(ctx, f, size, path)
+}
+
+// maxBaseline bounds a baseline file. That of libstdc++ with types has 8 MB.
+const maxBaseline = 256 << 20
+
+// library reads one library of this machine.
+func (s *side) library(path, name string, debugDirs []string) error {
+	f, size, ok := openRegular(path)
+	if !ok {
+		return fmt.Errorf("%s: cannot be opened; check its permissions", path)
+	}
+	defer f.Close()
+	d := debugFiles{dirs: append([]string{filepath.Dir(path)}, debugDirs...)}
+	defer d.close()
+	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open})
+	if err != nil {
+		return err
+	}
+	s.libraries = append(s.libraries, l)
+	s.paths[l] = path
+	return nil
+}
+
+// archive reads the libraries of a wheel, deb, rpm or another archive.
+func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name string) error {
+	s.exports = map[string]*elfobj.Object{}
+	o := unpack.Options{
+		Scratch:  spool.In(""),
+		NoDigest: true,
+		Want: func(path string, _ int64, head []byte) bool {
+			return libraryName(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF"))
+		},
+	}
+	packages, problems, err := unpack.Walk(ctx, name, r, size, o, func(f *unpack.File) error {
+		l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size})
+		switch {
+		case errors.Is(err, abi.ErrNoLibrary):
+			return nil
+		case err != nil:
+			s.problems = append(s.problems, err.Error())
+			return nil
+		}
+		s.libraries = append(s.libraries, l)
+		if object, err := elfobj.Read(f.Content, f.Size); err == nil {
+			s.exports[l.SONAME] = object
+		}
+		return nil
+	})
+	for _, p := range problems {
+		s.problems = append(s.problems, p.Path+": "+p.Reason)
+	}
+	if err == nil && len(packages) == 0 && len(problems) == 0 {
+		err = fmt.Errorf("%s is neither a shared library nor an archive that compat reads", name)
+	}
+	return err
+}
+
+// options tells what the libraries provide that a new library needs: files next to it, or libraries
+// of the same package.
+func (s *side) options(new *abi.Library) abi.Options {
+	if path, ok := s.paths[new]; ok {
+		n := &neededLibraries{start: path, open: openObject}
+		return abi.Options{Provides: n.provides}
+	}
+	return abi.Options{Provides: func(name, version string) bool {
+		for _, needed := range new.Needed {
+			if o := s.exports[needed]; o != nil && exports(o, name, version) {
+				return true
+			}
+		}
+		return false
+	}}
+}
+
+// debugFiles opens separate debug files in some folders, and keeps them open until close.
+type debugFiles struct {
+	dirs   []string
+	opened []*os.File
+}
+
+func (d *debugFiles) open(path string) (io.ReaderAt, int64, bool) {
+	candidates := []string{path}
+	if !filepath.IsAbs(path) {
+		candidates = nil
+		for _, dir := range d.dirs {
+			candidates = append(candidates, filepath.Join(dir, path))
+		}
+	}
+	for _, p := range candidates {
+		if f, size, ok := openRegular(p); ok {
+			d.opened = append(d.opened, f)
+			return f, size, true
+		}
+	}
+	return nil, 0, false
+}
+
+func (d *debugFiles) close() {
+	for _, f := range d.opened {
+		f.Close()
+	}
+}

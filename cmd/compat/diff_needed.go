@@ -1,0 +1,122 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// systemFolders are where the loader of this machine looks last.
+var systemFolders = []string{
+	"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+}
+
+// maxNeeded bounds how many libraries are looked at for one comparison.
+const maxNeeded = 256
+
+// neededLibraries are the libraries that a library needs, directly or not. They are read when a
+// symbol is first looked for.
+type neededLibraries struct {
+	start string // path of the library
+	// of a file next to it or in a folder of the system
+	open    func(path string) (*elfobj.Object, bool)
+	exports []*elfobj.Object
+	read    bool
+}
+
+// provides tells whether one of the libraries exports a symbol.
+func (n *neededLibraries) provides(name, version string) bool {
+	if !n.read {
+		n.read = true
+		n.load()
+	}
+	return slices.ContainsFunc(
+		n.exports,
+		func(o *elfobj.Object) bool { return exports(o, name, version) },
+	)
+}
+
+// exports tells whether a library exports a symbol; version is "" for a reference without one.
+func exports(o *elfobj.Object, name, version string) bool {
+	return slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
+		e := o.Exports.At(int(i))
+		return e.Version == version || version == "" && !e.Hidden
+	})
+}
+
+// load follows DT_NEEDED as the loader does: RUNPATH or RPATH of the library that needs another
+// one, the folder of the library, then the folders of the system.
+func (n *neededLibraries) load() {
+	first, ok := n.open(n.start)
+	if !ok {
+		return
+	}
+	type library struct {
+		o    *elfobj.Object
+		path string
+	}
+	seen := map[string]bool{}
+	for work := []library{{first, n.start}}; len(work) > 0 && len(n.exports) < maxNeeded; work = work[1:] {
+		l := work[0]
+		for _, name := range l.o.Needed {
+			if seen[name] || strings.Contains(name, "/") {
+				continue
+			}
+			seen[name] = true
+			for _, dir := range searched(l.o, l.path, filepath.Dir(n.start)) {
+				p := filepath.Join(dir, name)
+				if o, ok := n.open(p); ok && o.Machine == first.Machine && o.Class == first.Class {
+					n.exports = append(n.exports, o)
+					work = append(work, library{o, p})
+					break
+				}
+			}
+		}
+	}
+}
+
+// searched lists the folders for what a library needs.
+func searched(o *elfobj.Object, path, start string) []string {
+	paths := o.RunPath
+	if paths == "" {
+		paths = o.RPath
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(paths) {
+		origin := filepath.Dir(path)
+		dir = strings.NewReplacer("${ORIGIN}", origin, "$ORIGIN", origin).Replace(dir)
+		if filepath.IsAbs(dir) || strings.HasPrefix(dir, origin) {
+			out = append(out, dir)
+		}
+	}
+	return append(append(out, filepath.Dir(path), start), systemFolders...)
+}
+
+// openObject reads an ELF file of this machine.
+func openObject(path string) (*elfobj.Object, bool) {
+	f, size, ok := openRegular(path)
+	if !ok {
+		return nil, false
+	}
+	defer f.Close()
+	o, err := elfobj.Read(f, size)
+	return o, err == nil
+}
+
+// openRegular opens a regular file; devices and pipes that an untrusted path could name are not
+// opened for reading.
+func openRegular(path string) (*os.File, int64, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, 0, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, false
+	}
+	return f, info.Size(), true
+}

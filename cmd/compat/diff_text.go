@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi"
+)
+
+// shownRemoved is how many removed or added symbols the text lists, without --verbose.
+const shownRemoved = 10
+
+// writeDiffText writes a comparison for people: the verdict first, then each cause with what it
+// does to programs and how to repair it.
+func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose bool) error {
+	w := bufio.NewWriter(out)
+	results := each
+	if len(each) != 1 || len(whole.Changes) != len(each[0].Changes) {
+		fmt.Fprintln(w, verdictLine("", whole))
+		results = append([]*abi.Result{{Changes: unpaired(whole)}}, each...)
+	}
+	for i, r := range results {
+		if r.Library != "" {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, verdictLine(r.Library, r))
+			fmt.Fprintln(w, "  "+evidence(r))
+		}
+		writeChanges(w, r, verbose)
+	}
+	for _, p := range whole.Problems {
+		fmt.Fprintf(w, "\nnot compared: %s\n", shown(p))
+	}
+	return w.Flush()
+}
+
+// unpaired are the changes that belong to no pair: libraries that are gone or new.
+func unpaired(r *abi.Result) []abi.Change {
+	var out []abi.Change
+	for _, c := range r.Changes {
+		if c.Rule == abi.RuleLibraryRemoved || c.Rule == abi.RuleLibraryAdded {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// verdictLine is the answer in one line.
+func verdictLine(library string, r *abi.Result) string {
+	prefix := ""
+	if library != "" {
+		prefix = shown(library) + ": "
+	}
+	switch {
+	case r.Verdict == abi.Breaking && r.Broken > 0:
+		line := fmt.Sprintf("%sbreaks %d of %d interfaces", prefix, r.Broken, r.Interfaces)
+		if next := nextSONAME(library); next != "" {
+			line += "; needs a new SONAME (" + next + ")"
+		}
+		return line
+	case r.Verdict == abi.Breaking:
+		return prefix + "breaks programs that were built against the old one"
+	case r.NewSONAME != "":
+		return fmt.Sprintf(
+			"%sthe SONAME is %s now; old programs keep using the old library",
+			prefix,
+			shown(r.NewSONAME),
+		)
+	case r.Verdict == abi.Compatible:
+		return prefix + "compatible; programs that were built against the old one keep working"
+	}
+	return prefix + "no change of the ABI"
+}
+
+var sonameVersion = regexp.MustCompile(`^(.*\.so\.)([0-9]+)$`)
+
+// nextSONAME is the SONAME with the next number; "" where it does not end in one.
+func nextSONAME(soname string) string {
+	m := sonameVersion.FindStringSubmatch(soname)
+	if m == nil {
+		return ""
+	}
+	n, err := strconv.Atoi(m[2])
+	if err != nil {
+		return ""
+	}
+	return m[1] + strconv.Itoa(n+1)
+}
+
+var evidenceNames = map[abi.Evidence]string{
+	abi.EvidenceDWARF: "symbols and types (DWARF)", abi.EvidenceBTF: "symbols and types (BTF)",
+	abi.EvidenceSymbols: "symbols only",
+}
+
+// evidence tells what was compared.
+func evidence(r *abi.Result) string {
+	if r.Evidence.Old == r.Evidence.New && r.Types() {
+		return "Compared: " + evidenceNames[r.Evidence.Old] + "."
+	}
+	if r.Types() {
+		return fmt.Sprintf(
+			"Compared: %s with %s.",
+			evidenceNames[r.Evidence.Old],
+			evidenceNames[r.Evidence.New],
+		)
+	}
+	side := "both libraries have"
+	switch {
+	case r.Evidence.Old != abi.EvidenceSymbols:
+		side = "the new library has"
+	case r.Evidence.New != abi.EvidenceSymbols:
+		side = "the old library has"
+	}
+	return "Compared: symbols only, as " + side + " no debug information. Changes of structures and parameters cannot be seen."
+}
+
+// writeChanges lists the changes of one pair. Removed and added symbols without details of their
+// own are listed together.
+func writeChanges(w io.Writer, r *abi.Result, verbose bool) {
+	together := map[string][]string{}
+	for i := range r.Changes {
+		if key := groupOf(&r.Changes[i]); key != "" {
+			name, _, _ := strings.Cut(r.Changes[i].Symbol, "@")
+			together[key] = append(together[key], shown(abi.Readable(name)))
+		}
+	}
+	written := map[string]bool{}
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		key := groupOf(c)
+		if list := together[key]; key != "" && len(list) > 1 && !verbose {
+			if !written[key] {
+				written[key] = true
+				writeGroup(w, c, list)
+			}
+			continue
+		}
+		writeChange(w, c)
+	}
+}
+
+// groupOf is the same for changes that are listed together; "" for one that is listed alone.
+func groupOf(c *abi.Change) string {
+	switch c.Rule {
+	case abi.RuleRemoved, abi.RuleAdded, abi.RuleAddedReleased, abi.RuleMoved:
+		return c.Rule + " " + string(c.Severity)
+	}
+	return ""
+}
+
+var groupTitles = map[string]string{
+	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "exported now", abi.RuleMoved: "moved to a library that is needed",
+	abi.RuleAddedReleased: "added to a version that the old library already has",
+}
+
+func writeGroup(w io.Writer, c *abi.Change, names []string) {
+	fmt.Fprintf(w, "\n  %s: %d symbols are %s\n", c.Severity, len(names), groupTitles[c.Rule])
+	if c.Severity == abi.Note && c.Rule == abi.RuleRemoved {
+		fmt.Fprintln(
+			w,
+			"    They are copies of inline functions and templates, which programs have themselves.",
+		)
+	}
+	for i, n := range names {
+		if i == shownRemoved {
+			fmt.Fprintf(w, "    and %d more (--verbose lists them)\n", len(names)-i)
+			break
+		}
+		fmt.Fprintf(w, "    %s\n", n)
+	}
+	if c.Severity != abi.Note {
+		fmt.Fprintf(
+			w,
+			"    Effect: %s\n    Fix: Export them again, or change the SONAME.\n",
+			c.Effect,
+		)
+	}
+}
+
+func writeChange(w io.Writer, c *abi.Change) {
+	fmt.Fprintf(w, "\n  %s: %s\n", c.Severity, shown(c.Detail))
+	switch {
+	case c.Old != "" && c.New != "" && c.Old != c.New:
+		fmt.Fprintf(w, "    Declared at: %s (old), %s (new)\n", shown(c.Old), shown(c.New))
+	case c.Old != "":
+		fmt.Fprintf(w, "    Declared at: %s\n", shown(c.Old))
+	case c.New != "":
+		fmt.Fprintf(w, "    Declared at: %s\n", shown(c.New))
+	}
+	if len(c.Path) > 1 {
+		fmt.Fprintf(w, "    Used by: %s\n", shown(strings.Join(c.Path, ", ")))
+	}
+	if c.Affects > 1 {
+		fmt.Fprintf(w, "    Affects: %d interfaces (%s)\n", c.Affects, shown(firstNames(c)))
+	}
+	if c.Effect != "" {
+		fmt.Fprintf(w, "    Effect: %s\n", shown(c.Effect))
+	}
+	if c.Fix != "" {
+		fmt.Fprintf(w, "    Fix: %s\n", shown(c.Fix))
+	}
+}
+
+// firstNames are the first interfaces that a change affects.
+func firstNames(c *abi.Change) string {
+	const most = 3
+	var names []string
+	for _, s := range c.Affected[:min(len(c.Affected), most)] {
+		name, _, _ := strings.Cut(s, "@")
+		names = append(names, abi.Readable(name))
+	}
+	if c.Affects > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
