@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,12 +22,17 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/command"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/reconcile"
+	"github.com/compat-app/compat/internal/reportpage"
 	"github.com/compat-app/compat/internal/sandbox"
 	"github.com/compat-app/compat/internal/spool"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/subject"
 	"github.com/compat-app/compat/internal/worker"
 	"github.com/compat-app/compat/webhook"
 )
@@ -139,14 +146,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}
-	w, err := worker.New(worker.Options{
-		Queue: jobs, App: app, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Source: source,
-		Checker: &sandbox.Runner{
-			Command: []string{os.Args[0], analyzeCommand},
-			Scratch: service.Data,
-		}, Scratch: spool.In(service.Data),
-		Config: service, Version: version(), Log: log, Metrics: metrics,
-	})
+	work, err := newWork(jobs, app, fetcher, source, service, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			Queue:    ready,
 			Log:      log,
 			Metrics:  metrics,
-			Report:   worker.ReportPage(jobs, log),
+			Report:   reportpage.New(jobs, log),
 			Problems: configProblems,
 		},
 	)
@@ -179,7 +179,62 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		"version",
 		version(),
 	)
-	return listen(ctx, listener, handler, w, log)
+	return listen(ctx, listener, handler, work, log)
+}
+
+// newWork builds what does the jobs and what sweeps. The function that it returns runs them until
+// its context ends.
+func newWork(
+	jobs *queue.Queue,
+	app *github.App,
+	fetcher *artifact.Fetcher,
+	source packages.Source,
+	service *config.Service,
+	log *slog.Logger,
+	metrics *prometheus.Registry,
+) (func(context.Context), error) {
+	shared := &store.Store{Queue: jobs, Log: log, Now: time.Now, Public: service.PublicURL}
+	rules := analyzer.New(rules.All())
+	subjects, err := subject.New(subject.Options{
+		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source,
+		Checker: &sandbox.Runner{
+			Command: []string{os.Args[0], analyzeCommand},
+			Scratch: service.Data,
+		},
+		Scratch: spool.In(service.Data), Config: service, Version: version(), Metrics: metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	commands, err := command.New(command.Options{
+		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules,
+	})
+	if err != nil {
+		return nil, err
+	}
+	handlers := subjects.Handlers()
+	maps.Copy(handlers, commands.Handlers())
+	w, err := worker.New(worker.Options{
+		Queue: jobs, Handlers: handlers, Workers: service.Workers, Lease: service.Lease,
+		Log: log, Metrics: metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	sweeper, err := reconcile.New(reconcile.Options{
+		App: app, Store: shared, Wait: service.Wait, Log: log, Metrics: metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) {
+		var all sync.WaitGroup
+		all.Go(func() { w.Run(ctx) })
+		if service.Workers > 0 {
+			all.Go(func() { sweeper.Run(ctx) })
+		}
+		all.Wait()
+	}, nil
 }
 
 // listen serves requests and runs jobs until ctx ends. It then stops accepting deliveries first and
@@ -188,7 +243,7 @@ func listen(
 	ctx context.Context,
 	listener net.Listener,
 	handler http.Handler,
-	w *worker.Worker,
+	work func(context.Context),
 	log *slog.Logger,
 ) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -207,8 +262,11 @@ func listen(
 		served <- server.Serve(listener)
 		stop() // when the listener fails, stop the workers too
 	}()
-	worked := make(chan error, 1)
-	go func() { worked <- w.Run(ctx) }()
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		work(ctx)
+	}()
 
 	<-ctx.Done()
 	log.Info("stopping")
@@ -221,5 +279,6 @@ func listen(
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	return errors.Join(err, <-worked)
+	<-worked
+	return err
 }

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // Options configure an Index. Only URL is required.
@@ -100,7 +101,7 @@ func New(o Options) (*Index, error) {
 		cache:   o.Cache,
 		tempDir: o.TempDir,
 		log:     o.Log,
-		pause:   sleep,
+		pause:   sleep.For,
 		whole:   maxWheel,
 		pages: newFlights[*page](
 			256,

@@ -112,14 +112,14 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 		return n
 	}
 	l := &Lease{
-		q:       q,
-		token:   token,
-		Attempt: count(5) + 1,
-		Crashes: count(6),
-		Losses:  count(8),
-		Doomed:  count(9) == 1,
+		q:         q,
+		token:     token,
+		Attempt:   count(5) + 1,
+		Crashes:   count(6),
+		Losses:    count(8),
+		FinalLoss: count(9) == 1,
 	}
-	l.Last = l.Attempt >= q.o.MaxAttempts || l.Doomed
+	l.Last = l.Attempt >= q.o.MaxAttempts || l.FinalLoss
 	var err error
 	l.Job, err = readJob(text(1), text(2), text(3), text(4))
 	if s := text(7); s != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // Class groups installations by how many of their jobs wait, so that one that floods the queue can
-// be told from those that stand beside it.
+// be distinguished from the others.
 type Class string
 
 // The classes.
@@ -23,29 +23,29 @@ const (
 // Classes lists every class.
 func Classes() []Class { return []Class{Few, Many, Flood} }
 
-// Crowd is what waits of the installations of one class.
-type Crowd struct {
+// ClassStats is what waits of the installations of one class.
+type ClassStats struct {
 	Installations, Jobs int
 	Oldest              time.Duration // how long the oldest job has waited; 0: none waits
 }
 
-// crowdSample bounds what Crowds looks at: it is asked at each scrape of the metrics.
-const crowdSample = 1000
+// classSample bounds what ByClass looks at: it is called at each scrape of the metrics.
+const classSample = 1000
 
-// Crowds groups the waiting jobs by the class of their installation. It looks at the 1,000 that
+// ByClass groups the waiting jobs by the class of their installation. It looks at the 1,000 that
 // have waited longest.
-func (q *Queue) Crowds(ctx context.Context) (map[Class]Crowd, error) {
+func (q *Queue) ByClass(ctx context.Context) (map[Class]ClassStats, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var now *redis.TimeCmd
 	var oldest *redis.ZSliceCmd
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		now = p.Time(ctx)
-		oldest = p.ZRangeWithScores(ctx, prefix+"in:waiting", 0, crowdSample-1)
+		oldest = p.ZRangeWithScores(ctx, prefix+"in:waiting", 0, classSample-1)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("queue: crowds: %w", err)
+		return nil, fmt.Errorf("queue: by class: %w", err)
 	}
 	jobs := oldest.Val()
 	owners := make([]*redis.StringCmd, len(jobs))
@@ -56,9 +56,9 @@ func (q *Queue) Crowds(ctx context.Context) (map[Class]Crowd, error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) { // Nil: done meanwhile
-		return nil, fmt.Errorf("queue: crowds: %w", err)
+		return nil, fmt.Errorf("queue: by class: %w", err)
 	}
-	each := map[string]Crowd{}
+	each := map[string]ClassStats{}
 	for i, z := range jobs {
 		if owners[i].Err() != nil {
 			continue
@@ -68,7 +68,7 @@ func (q *Queue) Crowds(ctx context.Context) (map[Class]Crowd, error) {
 		c.Oldest = max(c.Oldest, now.Val().Sub(time.UnixMilli(int64(z.Score))))
 		each[owners[i].Val()] = c
 	}
-	crowds := map[Class]Crowd{}
+	classes := map[Class]ClassStats{}
 	for _, c := range each {
 		class := Few
 		switch {
@@ -77,11 +77,11 @@ func (q *Queue) Crowds(ctx context.Context) (map[Class]Crowd, error) {
 		case c.Jobs > defaultPerInstallation:
 			class = Many
 		}
-		all := crowds[class]
+		all := classes[class]
 		all.Installations++
 		all.Jobs += c.Jobs
 		all.Oldest = max(all.Oldest, c.Oldest)
-		crowds[class] = all
+		classes[class] = all
 	}
-	return crowds, nil
+	return classes, nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func testCrowds(t *testing.T, q *Queue) {
+func testByClass(t *testing.T, q *Queue) {
 	n := 0
 	wait := func(installation int64, jobs int) {
 		for range jobs {
@@ -18,9 +18,9 @@ func testCrowds(t *testing.T, q *Queue) {
 	wait(2, 4)
 	wait(3, 5)
 	wait(4, 100)
-	got, err := q.Crowds(t.Context())
+	got, err := q.ByClass(t.Context())
 	must(t, err)
-	for class, want := range map[Class]Crowd{Few: {Installations: 2, Jobs: 5}, Many: {Installations: 1, Jobs: 5}, Flood: {Installations: 1, Jobs: 100}} {
+	for class, want := range map[Class]ClassStats{Few: {Installations: 2, Jobs: 5}, Many: {Installations: 1, Jobs: 5}, Flood: {Installations: 1, Jobs: 100}} {
 		if c := got[class]; c.Installations != want.Installations || c.Jobs != want.Jobs {
 			t.Errorf("%s: %+v, want %+v", class, c, want)
 		}

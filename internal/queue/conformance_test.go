@@ -59,7 +59,7 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"losses", Options{Lease: time.Hour, MaxCrashes: 3}, testLosses},
 		{"state", Options{}, testState},
 		{"fair between installations", Options{}, testFair},
-		{"crowds", Options{}, testCrowds},
+		{"by class", Options{}, testByClass},
 		{"list of many", Options{}, testListMany},
 		{"urgent first", Options{Priorities: map[string]Priority{"release": Urgent}}, testPriority},
 		{"no priority starves", Options{PerInstallation: 100}, testStarving},

@@ -139,7 +139,7 @@ func TestJournalCrashes(t *testing.T) {
 			must(t, claim(t, q, "a").Risk(t.Context(), true))
 		case 1:
 			l := claim(t, q, "a")
-			if !l.Last || !l.Doomed {
+			if !l.Last || !l.FinalLoss {
 				t.Errorf("lease %+v", l)
 			}
 			must(t, l.Risk(t.Context(), true))

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/compat-app/compat/internal/sleep"
 	"time"
 )
 
@@ -53,7 +54,7 @@ func (q *Queue) Lead(
 		if err != nil && ctx.Err() == nil {
 			q.log.Debug("the lead could not be asked for", "name", name, "error", err)
 		}
-		pause(ctx, length/4)
+		_ = sleep.For(ctx, length/4) // the loop looks at ctx
 	}
 }
 
@@ -69,7 +70,7 @@ func (t *Term) run(
 	go func() {
 		defer close(renewed)
 		defer cancel()
-		for pause(termCtx, length/4) {
+		for sleep.For(termCtx, length/4) == nil {
 			now := time.Now()
 			n, err := t.q.number(termCtx, "lead", t.name, t.token, length.Milliseconds())
 			if err == nil {
@@ -87,17 +88,5 @@ func (t *Term) run(
 	// Where this fails, the lead runs out.
 	if _, err := t.q.number(context.WithoutCancel(ctx), "lead", t.name, t.token, -1); err != nil {
 		t.q.log.Debug("the lead could not be given up", "name", t.name, "error", err)
-	}
-}
-
-// pause waits; false: ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

@@ -25,7 +25,7 @@ type Lease struct {
 	Crashes int
 	Losses  int // how often in a row before this lease the worker was lost at all
 	// when the worker is lost once more the job is dead: don't try, conclude whatever hangs on it
-	Doomed bool
+	FinalLoss bool
 	// when this one fails with Retry, or falls silent, the job is dead: whatever hangs on it should
 	// be concluded now
 	Last  bool

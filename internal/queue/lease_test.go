@@ -156,7 +156,7 @@ func testCrashes(t *testing.T, q *Queue) {
 	}
 	// Whoever is lost elsewhere is no crash; and from the second time on suspects are kept apart,
 	// so another may come first.
-	if l := lose(t, q, "a", false); l.Crashes != 2 || l.Losses != 2 || !l.Last || !l.Doomed ||
+	if l := lose(t, q, "a", false); l.Crashes != 2 || l.Losses != 2 || !l.Last || !l.FinalLoss ||
 		l.Attempt != 1 {
 		t.Errorf("lease %+v", l)
 	}
@@ -188,7 +188,7 @@ func testLosses(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	for i := range 12 {
 		l := lose(t, q, "a", false)
-		if l.Crashes != 0 || l.Losses != i || l.Doomed != (i == 11) || l.Last != l.Doomed {
+		if l.Crashes != 0 || l.Losses != i || l.FinalLoss != (i == 11) || l.Last != l.FinalLoss {
 			t.Fatalf("after %d: %+v", i, l)
 		}
 		if i == 5 {

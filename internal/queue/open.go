@@ -45,7 +45,7 @@ const (
 	defaultMaxAttempts = 8
 
 	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one
-	// for ever: after three times the fourth worker, told by Lease.Doomed, only says so where the
+	// for ever: after three times the fourth worker, told by Lease.FinalLoss, only says so where the
 	// job is waited for. Whoever merely ran beside the culprit, or when somebody killed a host, is
 	// kept apart from it after the second time (crash in lib.lua), and is finished before it falls
 	// under suspicion again.

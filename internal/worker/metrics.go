@@ -14,12 +14,6 @@ import (
 type metrics struct {
 	jobs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
-	stages  *prometheus.HistogramVec
-
-	sweeps      *prometheus.CounterVec
-	artifacts   *prometheus.CounterVec
-	redelivered prometheus.Counter
-	revived     prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
@@ -52,77 +46,15 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 			},
 			[]string{"kind", "outcome"},
 		),
-		stages: prometheus.NewHistogramVec(
-			prometheus.HistogramOpts{
-				Name: "compat_stage_seconds",
-				Help: "Time that a stage of a job took: download, slot (waiting for one of the analyses that run at once), analysis, post.",
-				Buckets: []float64{
-					.01,
-					.05,
-					.1,
-					.25,
-					.5,
-					1,
-					2.5,
-					5,
-					10,
-					30,
-					60,
-					300,
-				},
-			},
-			[]string{"stage"},
-		),
-		sweeps: prometheus.NewCounterVec(
-			prometheus.CounterOpts{
-				Name: "compat_sweeps_total",
-				Help: "Looks of the process that leads: at GitHub's list of deliveries for those that failed, and at all open heads, merge groups and new releases for those without a check.",
-			},
-			[]string{"for", "outcome"},
-		),
-		artifacts: prometheus.NewCounterVec(
-			prometheus.CounterOpts{
-				Name: "compat_artifact_cache_total",
-				Help: "Artifacts that a job needed, by whether their bytes were here already.",
-			},
-			[]string{"result"},
-		),
-		redelivered: prometheus.NewCounter(
-			prometheus.CounterOpts{
-				Name: "compat_sweeper_redeliveries_total",
-				Help: "Failed deliveries that GitHub was asked to send again.",
-			},
-		),
-		revived: prometheus.NewCounter(
-			prometheus.CounterOpts{
-				Name: "compat_sweeper_revived_total",
-				Help: "Open heads, merge groups and releases without a concluded check and without a job that were given one.",
-			},
-		),
 	}
 	for _, kind := range job.Kinds() {
 		m.jobs.WithLabelValues(string(kind), "done")
 		m.seconds.WithLabelValues(string(kind), "done")
 	}
-	for _, stage := range []string{"download", "slot", "analysis", "post"} {
-		m.stages.WithLabelValues(stage)
-	}
-	for _, result := range []string{"hit", "miss"} {
-		m.artifacts.WithLabelValues(result)
-	}
-	for _, what := range []string{"deliveries", "heads"} {
-		m.sweeps.WithLabelValues(what, "done")
-		m.sweeps.WithLabelValues(what, "failed")
-	}
 	if r != nil {
 		r.MustRegister(
 			m.jobs,
 			m.seconds,
-			m.stages,
-			m.sweeps,
-			m.artifacts,
-			m.redelivered,
-			m.revived,
 			&depth{queue: q,
 				jobs: prometheus.NewDesc(
 					"compat_queue_jobs",
@@ -143,19 +75,19 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 					nil,
 				),
 
-				crowdInstallations: prometheus.NewDesc(
+				classInstallations: prometheus.NewDesc(
 					"compat_queue_class_installations",
 					"Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood.",
 					[]string{"class"},
 					nil,
 				),
-				crowdJobs: prometheus.NewDesc(
+				classJobs: prometheus.NewDesc(
 					"compat_queue_class_waiting_jobs",
 					"Jobs that wait, by the class of their installation.",
 					[]string{"class"},
 					nil,
 				),
-				crowdOldest: prometheus.NewDesc(
+				classOldest: prometheus.NewDesc(
 					"compat_queue_class_oldest_seconds",
 					"How long the oldest waiting job of a class has waited.",
 					[]string{"class"},
@@ -177,30 +109,16 @@ func (m *metrics) ended(kind job.Kind, how string, took time.Duration) {
 	m.seconds.WithLabelValues(string(kind), how).Observe(took.Seconds())
 }
 
-// stage begins a stage of a job; the function that it returns ends it.
-func (w *Worker) stage(name string) (end func()) {
-	start := w.Now()
-	return func() { w.metrics.stages.WithLabelValues(name).Observe(w.Now().Sub(start).Seconds()) }
-}
-
-func (m *metrics) swept(what string, err error) {
-	outcome := "done"
-	if err != nil {
-		outcome = "failed"
-	}
-	m.sweeps.WithLabelValues(what, outcome).Inc()
-}
-
-// depth asks the queue when it is scraped. While the queue doesn't answer there is nothing to tell.
+// depth asks the queue when it is scraped. While the queue doesn't answer there are no values.
 type depth struct {
 	queue                *queue.Queue
 	jobs, oldest, parked *prometheus.Desc
 
-	crowdInstallations, crowdJobs, crowdOldest *prometheus.Desc
+	classInstallations, classJobs, classOldest *prometheus.Desc
 }
 
 func (d *depth) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{d.jobs, d.oldest, d.parked, d.crowdInstallations, d.crowdJobs, d.crowdOldest} {
+	for _, desc := range []*prometheus.Desc{d.jobs, d.oldest, d.parked, d.classInstallations, d.classJobs, d.classOldest} {
 		ch <- desc
 	}
 }
@@ -217,14 +135,14 @@ func (d *depth) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, s.Oldest[state].Seconds(), string(state))
 	}
 	ch <- prometheus.MustNewConstMetric(d.parked, prometheus.GaugeValue, float64(s.Parked))
-	crowds, err := d.queue.Crowds(ctx)
+	classes, err := d.queue.ByClass(ctx)
 	if err != nil {
 		return
 	}
 	for _, class := range queue.Classes() {
-		c := crowds[class]
-		ch <- prometheus.MustNewConstMetric(d.crowdInstallations, prometheus.GaugeValue, float64(c.Installations), string(class))
-		ch <- prometheus.MustNewConstMetric(d.crowdJobs, prometheus.GaugeValue, float64(c.Jobs), string(class))
-		ch <- prometheus.MustNewConstMetric(d.crowdOldest, prometheus.GaugeValue, c.Oldest.Seconds(), string(class))
+		c := classes[class]
+		ch <- prometheus.MustNewConstMetric(d.classInstallations, prometheus.GaugeValue, float64(c.Installations), string(class))
+		ch <- prometheus.MustNewConstMetric(d.classJobs, prometheus.GaugeValue, float64(c.Jobs), string(class))
+		ch <- prometheus.MustNewConstMetric(d.classOldest, prometheus.GaugeValue, c.Oldest.Seconds(), string(class))
 	}
 }

@@ -73,5 +73,5 @@ if call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
 local max = tonumber(ARGV[5])
-local doomed = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
-return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, doomed}
+local final = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
+return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, final}

@@ -51,6 +51,11 @@ var (
 		"internal/report", "internal/sandbox", "internal/spool",
 	}
 
+	// jobs is what the handlers of jobs share.
+	jobs = []string{
+		"internal/repository", "internal/runlog", "internal/store", "internal/worker",
+	}
+
 	// anything is for the packages at the top.
 	anything = []string{
 		"", "analyzer/...", "comment/...", "config", "internal/...", "webhook",
@@ -58,7 +63,7 @@ var (
 )
 
 // small may be imported by every package, like a part of the standard library.
-var small = []string{"internal/lazyregexp", "internal/shellword"}
+var small = []string{"internal/lazyregexp", "internal/shellword", "internal/sleep"}
 
 // layers lists for every package what it may import of the module, besides small. A key that ends
 // in /... holds for the packages below it; the longest key counts.
@@ -110,6 +115,7 @@ var layers = map[string][]string{
 	"internal/github":     {},
 	"internal/job":        {"internal/queue"},
 	"internal/lazyregexp": {},
+	"internal/sleep":      {},
 	"internal/mdsafe":     {},
 	"internal/queue":      {},
 	"internal/shellword":  {},
@@ -124,16 +130,22 @@ var layers = map[string][]string{
 	"comment":             {"analyzer/...", "internal/mdsafe"},
 	"comment/post":        {"comment", "internal/github", "internal/mdsafe"},
 
-	"internal/subject":   append([]string{"internal/worker"}, work...),
-	"internal/command":   slices.Concat([]string{"internal/subject", "internal/worker"}, work),
-	"internal/reconcile": slices.Concat([]string{"internal/subject", "internal/worker"}, work),
-	"internal/worker":    work,
+	"internal/worker": {"internal/job", "internal/queue"},
+	"internal/store":  {"analyzer/...", "comment", "internal/job", "internal/queue", "internal/worker"},
+	"internal/repository": {
+		"comment/...", "config", "internal/artifact", "internal/github", "internal/job",
+		"internal/store", "internal/worker",
+	},
+	"internal/runlog":     append([]string{"internal/repository", "internal/worker"}, work...),
+	"internal/subject":    append(jobs, work...),
+	"internal/command":    append(jobs, work...),
+	"internal/reconcile":  append(jobs, work...),
+	"internal/reportpage": {"analyzer", "internal/report", "internal/store"},
 }
 
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
-	"analyzer/btf", "analyzer/elfobj/elftest", "internal/command", "internal/reconcile",
-	"internal/subject",
+	"analyzer/btf", "analyzer/elfobj/elftest",
 }
 
 // A ban keeps packages out of a tree.

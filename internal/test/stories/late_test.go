@@ -61,7 +61,7 @@ func TestLockedConversation(t *testing.T) {
 	s.want(k, "failure")
 	s.says(shown(k), "nvidia-nvjitlink-cu12>=12.9")
 	eventually(s, func() string {
-		if !strings.Contains(s.app.log.String(), "the conversation takes no more words") {
+		if !strings.Contains(s.app.log.String(), "the conversation is locked or gone") {
 			return "the comment is not given up"
 		}
 		return ""

@@ -389,7 +389,7 @@ func TestOneProcessSweeps(t *testing.T) {
 	other.start()
 	defer other.kill()
 	s.Queued(p.HeadSHA)
-	if n := strings.Count(s.app.log.String(), "this process sweeps"); n != 1 {
+	if n := strings.Count(s.app.log.String(), "this process leads the sweeper"); n != 1 {
 		t.Errorf("%d processes sweep, want one", n)
 	}
 	s.app.kill()

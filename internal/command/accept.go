@@ -1,0 +1,107 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
+
+// accept adds the findings about a symbol, or of a rule, to what is accepted, and has the pull
+// request checked again.
+func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
+	m := acceptance.FindStringSubmatch(arguments)
+	if m == nil {
+		what, _, _ := strings.Cut(arguments, " ")
+		return reaction{emoji: confused, reply: comment.NeedsReason(word(what))}, nil
+	}
+	if m[3] != "" && !isDay(m[3]) {
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20)),
+		}, nil
+	}
+	if m[3] != "" && r.Store.Today() > m[3] {
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf("%s is over. Nothing was accepted.\n", mdsafe.Code(m[3], 20)),
+		}, nil
+	}
+	if ok, err := r.mayWrite(ctx); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
+	}
+	what := word(m[1])
+	report, _, err := r.Store.LastReport(ctx, r.key())
+	if err != nil {
+		return reaction{}, err
+	}
+	a := store.Accepted{
+		What:    what,
+		Because: strings.TrimSpace(m[2]),
+		Until:   m[3],
+		By:      r.author,
+		On:      r.attempt.Job.Received.UTC().Format(time.DateOnly),
+	}
+	for _, f := range store.Findings(report) {
+		if f.Matches(what) {
+			a.Findings = append(a.Findings, f)
+		}
+	}
+	if len(a.Findings) == 0 {
+		return reaction{
+			emoji: confused,
+			reply: comment.NothingToAccept(what, r.meant(what, report), report != nil),
+		}, nil
+	}
+	if err := r.Store.Accept(ctx, r.key(), a); err != nil {
+		return reaction{}, err
+	}
+	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+}
+
+// unaccept revokes an acceptance, and has the pull request checked again. Where it is revoked already
+// (the job has run before) there is nothing left to do, and the reply says so.
+func (r *request) unaccept(ctx context.Context, arguments string) (reaction, error) {
+	what := word(arguments)
+	if what == "" {
+		return reaction{
+			emoji: confused,
+			reply: "Say what is no longer accepted: " + mdsafe.Code(
+				"/compat unaccept SYMBOL",
+				0,
+			) + ", or a rule.\n",
+		}, nil
+	}
+	if ok, err := r.mayWrite(ctx); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("unaccept")}, err
+	}
+	found, err := r.Store.Revoke(ctx, r.key(), what)
+	switch {
+	case err != nil:
+		return reaction{}, err
+	case !found:
+		text := fmt.Sprintf(
+			"%s is not accepted in this pull request by a command.\n",
+			mdsafe.Code(what, 200),
+		)
+		return reaction{
+			emoji: confused,
+			reply: text,
+		}, worker.Follow(ctx, r.Store.Queue, r.attempt.Job, r.repo.Pull(r.number), "", "") // costs nothing when nothing has changed
+	}
+	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+}
+
+// isDay reports whether a text is a day as YYYY-MM-DD.
+func isDay(s string) bool {
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}

@@ -1,0 +1,176 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// Reactions that show a person what became of a command: seen, and then one of the others.
+const (
+	eyes       = "eyes"
+	thumbsUp   = "+1"
+	thumbsDown = "-1"
+	confused   = "confused"
+)
+
+// reaction is what a command answers with; both may be empty.
+type reaction struct {
+	emoji string
+	reply string // Markdown of ours
+}
+
+// command does what one line says; arguments are the rest of the line.
+type command func(r *request, ctx context.Context, arguments string) (reaction, error)
+
+// commands holds what each command does. They may run twice: reactions and replies look first, and
+// a force id counts once.
+var commands = map[string]command{
+	"recheck":  (*request).recheck,
+	"explain":  (*request).explain,
+	"accept":   (*request).accept,
+	"ignore":   (*request).accept,
+	"unaccept": (*request).unaccept,
+	"status":   (*request).status,
+	"help": func(*request, context.Context, string) (reaction, error) {
+		return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
+	},
+}
+
+// comment answers the commands of one comment: with a reaction, and with one reply for all of them.
+func (s *Service) comment(
+	ctx context.Context,
+	a *worker.Attempt,
+	repo *repository.Repository,
+	j *job.Command,
+) (worker.Outcome, error) {
+	if j.Number <= 0 {
+		return worker.Done, worker.Permanent("The job's payload is damaged.")
+	}
+	r := &request{Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author}
+	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
+	if err := repo.Poster.React(ctx, at, eyes); err != nil && !repository.Refused(err) {
+		return worker.Done, err
+	}
+	var replies []string
+	var emojis []string
+	for _, c := range j.Lines {
+		do := commands[c.Name]
+		if do == nil {
+			do = func(*request, context.Context, string) (reaction, error) {
+				return reaction{
+					emoji: confused,
+					reply: comment.Unknown(
+						c.Name,
+						config.Nearest(c.Name, slices.Collect(maps.Keys(commands))),
+					),
+				}, nil
+			}
+		}
+		answer, err := do(r, ctx, c.Arguments)
+		if err != nil {
+			return worker.Done, err
+		}
+		// Who had the service do what. The text is a stranger's: the log escapes it.
+		r.repo.Log.Info(
+			"audit",
+			"command",
+			c.Name,
+			"arguments",
+			c.Arguments,
+			"by",
+			r.author,
+			"pull",
+			r.number,
+			"comment",
+			j.Comment,
+			"answer",
+			answer.emoji,
+		)
+		if answer.emoji != "" {
+			emojis = append(emojis, answer.emoji)
+		}
+		if answer.reply != "" {
+			replies = append(replies, answer.reply)
+		}
+	}
+	for _, e := range emojis {
+		if err := r.repo.Poster.React(ctx, at, e); err != nil && !repository.Refused(err) {
+			return worker.Done, err
+		}
+	}
+	if len(replies) > 0 {
+		if err := r.repo.Poster.Reply(ctx, at, mdsafe.Join(replies, maxReply, nil)); err != nil &&
+			!repository.Refused(err) {
+			return worker.Done, err
+		}
+	}
+	return worker.Done, nil
+}
+
+// maxReply is well below GitHub's 65,536 characters for a comment.
+const maxReply = 60000
+
+// maxPlatforms is how many platforms a recheck may name.
+const maxPlatforms = 20
+
+// recheck has the head checked again, against the platforms that are named too.
+func (r *request) recheck(ctx context.Context, arguments string) (reaction, error) {
+	if ok, err := r.mayWrite(ctx); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("recheck")}, err
+	}
+	also := strings.FieldsFunc(
+		arguments,
+		func(c rune) bool { return c == ' ' || c == '\t' || c == ',' || c == '`' },
+	)
+	for _, name := range also {
+		if !slices.ContainsFunc(
+			platform.Architectures(),
+			func(arch string) bool { _, err := platform.Lookup(name, arch); return err == nil },
+		) {
+			return reaction{
+				emoji: confused,
+				reply: comment.NoPlatform(name, config.Nearest(name, platformNames())),
+			}, nil
+		}
+	}
+	if len(also) > maxPlatforms {
+		return reaction{
+			emoji: confused,
+			reply: fmt.Sprintf(
+				"%d platforms are too many for one look; name at most %d.\n",
+				len(also),
+				maxPlatforms,
+			),
+		}, nil
+	}
+	if len(also) > 0 {
+		if err := r.Store.PutPlatforms(ctx, r.attempt.Job.Delivery, also); err != nil {
+			return reaction{}, err
+		}
+	}
+	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+}
+
+// platformNames are the names that people give platforms, without the architecture.
+func platformNames() []string {
+	names := platform.Names("x86_64")
+	for i, n := range names {
+		names[i] = strings.TrimSuffix(n, "_x86_64")
+	}
+	return names
+}
+
+// word takes the code marks off a symbol or rule.
+func word(s string) string { return strings.Trim(strings.TrimSpace(s), "`") }

@@ -1,0 +1,169 @@
+package repository
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/store"
+)
+
+// Configuration is a repository's configuration with a digest of its bytes.
+type Configuration struct {
+	*config.Repository        // nil where there are problems
+	Digest             string // "" without a file
+	Where              string // the file, for people; of another repository, which has its name before it
+	Own                bool   // the file is the repository's own
+}
+
+// Configuration reads the configuration of a branch: the base's, never the head's. Where the branch
+// has none its organisation's counts.
+func (r *Repository) Configuration(
+	ctx context.Context,
+	ref string,
+) (Configuration, []config.Problem, error) {
+	// The folder is read rather than the file: most repositories have no such file, and only what
+	// is there can be asked for news without a cost.
+	_, folder, _, err := r.Client.Repositories.GetContents(
+		ctx,
+		r.Owner,
+		r.Name,
+		path.Dir(config.Path),
+		&gh.RepositoryContentGetOptions{Ref: ref},
+	)
+	if err != nil && !NotFound(err) {
+		return Configuration{}, nil, fmt.Errorf("look for the configuration: %w", err)
+	}
+	at := slices.IndexFunc(
+		folder,
+		func(f *gh.RepositoryContent) bool { return f.GetPath() == config.Path },
+	)
+	if at < 0 || folder[at].GetType() == "dir" {
+		return r.inherited(ctx)
+	}
+	own := Configuration{Where: config.Path, Own: true}
+	file := folder[at]
+	var data string
+	switch {
+	case file.GetSize() > MaxSource:
+		return own, []config.Problem{config.TooLarge(file.GetSize())}, nil
+	case file.GetType() == "symlink":
+		data, _, err = r.Content(ctx, ref, config.Path)
+	default:
+		data, err = r.Blob(ctx, file.GetSHA())
+	}
+	if err != nil {
+		return Configuration{}, nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	problems := r.parse(&own, data)
+	return own, problems, nil
+}
+
+// parse reads the text of a configuration; with problems there is no repository in it.
+func (r *Repository) parse(c *Configuration, text string) []config.Problem {
+	sum := sha256.Sum256([]byte(text))
+	var problems []config.Problem
+	c.Repository, problems = config.ParseRepository([]byte(text), r.rules)
+	c.Digest = hex.EncodeToString(sum[:])
+	// what is accepted until yesterday counts no longer, though the file is the same
+	if c.Repository != nil {
+		for i, a := range c.Repository.Accept {
+			if a.Until != "" && r.store.Today() > a.Until {
+				c.Digest += fmt.Sprintf("-%d", i)
+			}
+		}
+	}
+	return problems
+}
+
+// defaults are the repositories of an account that may hold the configuration of all its
+// repositories; the first one that has it counts. They are GitHub's own names for what the
+// repositories of an account share, one public and one for members.
+var defaults = []string{".github", ".github-private"}
+
+// inheritTTL is how long an account's configuration is cached; a push to it ends that at once.
+const inheritTTL = 10 * time.Minute
+
+// shared is what was found of an account's common configuration.
+type shared struct {
+	Repo string `json:"repo"` // "" where there is none
+	Text string `json:"text"`
+}
+
+func inheritKey(installation int64, owner string) string {
+	return fmt.Sprintf("defaults/%d/%s", installation, strings.ToLower(owner))
+}
+
+// ForgetDefaults ends the cache of the account's configuration when this is one of the repositories
+// that may hold it.
+func (r *Repository) ForgetDefaults(ctx context.Context) error {
+	for _, name := range defaults {
+		if strings.EqualFold(name, r.Name) {
+			return r.store.Put(ctx, inheritKey(r.installation, r.Owner), nil, time.Second)
+		}
+	}
+	return nil
+}
+
+// inherited is the configuration that the repositories of an account have without a file of their
+// own.
+func (r *Repository) inherited(ctx context.Context) (Configuration, []config.Problem, error) {
+	key := inheritKey(r.installation, r.Owner)
+	var known *shared
+	if err := r.store.Get(ctx, key, &known); err != nil {
+		return Configuration{}, nil, err
+	}
+	if known == nil {
+		known = &shared{}
+		for _, name := range defaults {
+			text, there, err := r.contentOf(ctx, r.account, r.Owner, name, "", config.Path)
+			if err != nil && !Refused(err) {
+				return Configuration{}, nil, fmt.Errorf(
+					"look for the configuration of %s: %w",
+					r.Owner,
+					err,
+				)
+			}
+			if there {
+				known = &shared{Repo: name, Text: text}
+				break
+			}
+		}
+		if err := r.store.Put(ctx, key, known, inheritTTL); err != nil {
+			return Configuration{}, nil, err
+		}
+	}
+	if known.Repo == "" {
+		return Configuration{Repository: &config.Repository{}, Where: config.Path}, nil, nil
+	}
+	c := Configuration{
+		Where: r.Owner + "/" + known.Repo + ":" + config.Path,
+		Own:   strings.EqualFold(known.Repo, r.Name),
+	}
+	problems := r.parse(&c, known.Text)
+	return c, problems, nil
+}
+
+// Speaks applies a configuration's mode of the summary comment to a check.
+func (c Configuration) Speaks(check *comment.Check) {
+	if c.Repository == nil {
+		return
+	}
+	switch c.Repository.Comment.Mode {
+	case config.CommentNever:
+		check.Sticky, check.Review, check.Mute = "", nil, true
+	case config.CommentAlways:
+		check.Create = check.Sticky != ""
+	case config.CommentOnFailure:
+		check.Create = check.Sticky != "" && store.Blocks(check.Conclusion)
+	}
+}

@@ -1,0 +1,71 @@
+package repository
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// MaxSource is how many bytes a source file may have.
+const MaxSource = 1 << 20
+
+// Blob reads a file by the name that git gives its content.
+func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
+	b, _, err := r.Client.Git.GetBlob(ctx, r.Owner, r.Name, sha)
+	if err != nil {
+		return "", err
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", ""))
+	if err != nil {
+		return "", worker.Permanent("GitHub's answer for a file can't be decoded.")
+	}
+	return string(data), nil
+}
+
+// Content reads a file of a commit or branch. What is no file, or has over a megabyte, is not
+// there.
+func (r *Repository) Content(ctx context.Context, ref, path string) (string, bool, error) {
+	return r.contentOf(ctx, r.Client, r.Owner, r.Name, ref, path)
+}
+
+// contentOf is Content of any repository that a client may read; ref "" is its default branch.
+func (r *Repository) contentOf(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo, ref, path string,
+) (string, bool, error) {
+	file, _, _, err := c.Repositories.GetContents(
+		ctx,
+		owner,
+		repo,
+		path,
+		&gh.RepositoryContentGetOptions{Ref: ref},
+	)
+	if NotFound(err) ||
+		err == nil && (file == nil || file.GetType() != "file" || file.GetSize() > MaxSource) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	text, err := file.GetContent()
+	if err != nil {
+		return "", false, worker.Permanent(fmt.Sprintf("GitHub's answer for %s can't be decoded.", path))
+	}
+	return text, true, nil
+}
+
+// Lines counts the lines of a file at a commit; 0: it isn't there.
+func (r *Repository) Lines(ctx context.Context, sha, path string) (int, error) {
+	text, found, err := r.Content(ctx, sha, path)
+	if err != nil || !found {
+		return 0, err
+	}
+	return max(1, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1), nil
+}

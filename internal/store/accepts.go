@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// Accepted is what a maintainer accepted by a command or an action, for one pull request: findings
+// of the report that there was, and no others. It stays when the head moves, as these findings do.
+type Accepted struct {
+	What     string    `json:"what"` // a symbol or a rule, as it was written
+	Because  string    `json:"because"`
+	Until    string    `json:"until,omitempty"` // YYYY-MM-DD
+	By       string    `json:"by"`              // login
+	On       string    `json:"on"`              // YYYY-MM-DD
+	Findings []Finding `json:"findings"`
+}
+
+// Finding identifies a finding across reports.
+type Finding struct {
+	Rule    string `json:"rule"`
+	Object  string `json:"object"`
+	Symbol  string `json:"symbol,omitempty"`
+	Version string `json:"version,omitempty"`
+	Library string `json:"library,omitempty"`
+}
+
+// FindingOf is the identity of a finding of a report.
+func FindingOf(f *analyzer.Finding) Finding {
+	return Finding{
+		Rule:    f.Rule,
+		Object:  f.Object,
+		Symbol:  f.Symbol,
+		Version: f.Version,
+		Library: f.Library,
+	}
+}
+
+// Findings are those of a report, each once; the accepted ones too: they may be accepted again for
+// another reason. nil has none.
+func Findings(r *analyzer.Report) (out []Finding) {
+	if r == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	add := func(f *analyzer.Finding) {
+		if id := f.Identity(); !seen[id] {
+			seen[id] = true
+			out = append(out, FindingOf(f))
+		}
+	}
+	for i := range r.Findings {
+		add(&r.Findings[i])
+	}
+	for i := range r.Accepted {
+		add(&r.Accepted[i].Finding)
+	}
+	return out
+}
+
+// Matches reports whether a person means the finding by a word: its rule, its symbol with or
+// without version, or, where it is about no symbol, its library or version.
+func (f Finding) Matches(word string) bool {
+	return word != "" &&
+		(word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version ||
+			f.Symbol == "" && (word == f.Library || word == f.Version))
+}
+
+// Options are what the analyzer needs to know of an Accepted.
+func (a *Accepted) Options() (out []analyzer.Accept) {
+	for _, f := range a.Findings {
+		id := analyzer.Finding{
+			Rule:    f.Rule,
+			Object:  f.Object,
+			Symbol:  f.Symbol,
+			Version: f.Version,
+			Library: f.Library,
+		}
+		out = append(out, analyzer.Accept{
+			Finding: id.Identity(),
+			Because: a.Because,
+			Until:   a.Until,
+			By:      a.By + ", " + a.On,
+		})
+	}
+	return out
+}
+
+const (
+	acceptTTL   = 365 * 24 * time.Hour // a pull request that is older is checked without
+	maxAccepts  = 200                  // of one pull request
+	maxFindings = 20_000               // that are accepted in it
+)
+
+func acceptKey(subject string) string { return "accept/" + subject }
+
+// Accepts lists what was accepted in a pull request.
+func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error) {
+	data, err := s.Queue.Get(ctx, acceptKey(subject))
+	if err != nil {
+		return nil, worker.Internal(fmt.Errorf("store: read what was accepted: %w", err))
+	}
+	if data == nil {
+		return nil, nil
+	}
+	var as []Accepted
+	if err := json.Unmarshal(data, &as); err != nil {
+		return nil, worker.Permanent("What was accepted by commands can't be read.")
+	}
+	return as, nil
+}
+
+// AcceptsInForce is Accepts without what has expired.
+func (s *Store) AcceptsInForce(ctx context.Context, subject string) ([]Accepted, error) {
+	as, err := s.Accepts(ctx, subject)
+	today := s.Today()
+	return slices.DeleteFunc(as, func(a Accepted) bool { return a.Until != "" && today > a.Until }), err
+}
+
+// Accept adds to what is accepted in a pull request. A finding is in the list once, with the newest
+// reason.
+func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) error {
+	return s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
+		replaced := map[Finding]bool{}
+		for _, a := range more {
+			for _, f := range a.Findings {
+				replaced[f] = true
+			}
+		}
+		as = append(without(as, func(f Finding) bool { return replaced[f] }), more...)
+		findings := 0
+		for _, a := range as {
+			findings += len(a.Findings)
+		}
+		if len(as) > maxAccepts || findings > maxFindings {
+			return nil, worker.Permanent(fmt.Sprintf(
+				"%d findings in %d acceptances are more than one pull request may have; "+
+					"accept them in .github/compat.yml.",
+				findings, len(as),
+			))
+		}
+		return as, nil
+	})
+}
+
+// Revoke removes the findings that a word matches from what is accepted in a pull request. false:
+// none is accepted.
+func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, err error) {
+	err = s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
+		return without(as, func(f Finding) bool {
+			is := f.Matches(word)
+			found = found || is
+			return is
+		}), nil
+	})
+	return found, err
+}
+
+// without removes findings, and what accepts none any more.
+func without(as []Accepted, drop func(Finding) bool) (out []Accepted) {
+	for _, a := range as {
+		a.Findings = slices.DeleteFunc(slices.Clone(a.Findings), drop)
+		if len(a.Findings) > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (s *Store) changeAccepts(
+	ctx context.Context,
+	subject string,
+	change func([]Accepted) ([]Accepted, error),
+) error {
+	s.accepts.Lock()
+	defer s.accepts.Unlock()
+	as, err := s.Accepts(ctx, subject)
+	if err != nil {
+		return err
+	}
+	if as, err = change(as); err != nil {
+		return err
+	}
+	return s.Put(ctx, acceptKey(subject), as, acceptTTL)
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/comment"
+)
+
+// A commit has one check, but it may be the head of several open pull requests, each compared with
+// its own base, and that of a merge group or a release too. The strictest of their verdicts is shown
+// on the commit: otherwise a pull request to an unprotected branch could make the check of a
+// protected one pass.
+
+// Standing is the verdict on one subject by itself, kept for the other subjects with the same
+// commit.
+type Standing struct {
+	SHA        string `json:"sha"`
+	Name       string `json:"name,omitempty"`       // for people: "#12", "release v1.2"
+	Conclusion string `json:"conclusion,omitempty"` // "": none yet
+	Title      string `json:"title,omitempty"`
+	Page       string `json:"page,omitempty"`
+	// Closed: the pull request is closed, or the release or group no longer exists. It does not
+	// count.
+	Closed bool `json:"closed,omitempty"`
+	// Unannounced: it changed, and the other subjects have no job yet that looks at it. The name in
+	// JSON is that of earlier releases.
+	Unannounced bool `json:"untold,omitempty"`
+}
+
+// Blocks reports whether branch protection refuses a conclusion.
+func Blocks(conclusion string) bool {
+	return conclusion == "failure" || conclusion == "action_required"
+}
+
+func standingKey(subject string) string { return "standing/" + subject }
+
+func headsKey(repository int64, sha string) string {
+	return fmt.Sprintf("heads/%d/%s", repository, sha)
+}
+
+// Standing is the verdict on a subject; the zero value: none is kept.
+func (s *Store) Standing(ctx context.Context, subject string) (Standing, error) {
+	var st Standing
+	err := s.Get(ctx, standingKey(subject), &st)
+	return st, err
+}
+
+// PutStanding keeps the verdict on a subject.
+func (s *Store) PutStanding(ctx context.Context, subject string, st Standing) error {
+	return s.Put(ctx, standingKey(subject), st, TTL)
+}
+
+// Peers lists the other subjects that have had a commit of a repository as their head.
+func (s *Store) Peers(
+	ctx context.Context,
+	repository int64,
+	sha, subject string,
+) ([]string, error) {
+	keys, err := s.subjects(ctx, repository, sha)
+	return slices.DeleteFunc(keys, func(k string) bool { return k == subject }), err
+}
+
+// Join notes that a subject has a commit of a repository as its head.
+func (s *Store) Join(ctx context.Context, repository int64, sha, subject string) error {
+	s.heads.Lock()
+	defer s.heads.Unlock()
+	keys, err := s.subjects(ctx, repository, sha)
+	if err != nil || slices.Contains(keys, subject) {
+		return err
+	}
+	return s.Put(ctx, headsKey(repository, sha), append(keys, subject), TTL)
+}
+
+func (s *Store) subjects(ctx context.Context, repository int64, sha string) ([]string, error) {
+	var keys []string
+	err := s.Get(ctx, headsKey(repository, sha), &keys)
+	return keys, err
+}
+
+// Stricter is the verdict of another subject that blocks a commit on which the subject's own
+// conclusion does not; nil: there is none.
+func (s *Store) Stricter(
+	ctx context.Context,
+	repository int64,
+	sha, subject, conclusion string,
+) (*comment.Peer, error) {
+	if Blocks(conclusion) {
+		return nil, nil
+	}
+	peers, err := s.Peers(ctx, repository, sha, subject)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range peers {
+		st, err := s.Standing(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if st.SHA == sha && !st.Closed && Blocks(st.Conclusion) {
+			return &comment.Peer{
+				Name:       st.Name,
+				Conclusion: st.Conclusion,
+				Title:      st.Title,
+				DetailsURL: st.Page,
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
+// HasVerdict reports whether a verdict on a subject's head is kept. sha "": on any head.
+func (s *Store) HasVerdict(ctx context.Context, subject, sha string) (bool, error) {
+	data, err := s.Queue.Get(ctx, standingKey(subject))
+	if err != nil || data == nil {
+		return false, err
+	}
+	var st Standing
+	ok := json.Unmarshal(data, &st) == nil
+	return ok && (sha == "" || st.SHA == sha) && st.Conclusion != "", nil
+}

@@ -1,0 +1,257 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/options"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/runlog"
+	"github.com/compat-app/compat/internal/sandbox"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// analysis is the analysis of artifacts in one attempt at a job.
+type analysis struct {
+	*Service
+	attempt *worker.Attempt
+	repo    *repository.Repository
+	also    []string // more platforms
+	head    string   // the commit whose lock files count; "": that of the artifacts' workflow run
+	base    string   // branch that a report is compared with
+}
+
+// result is what one analysis comes to: a report, or a problem why there is none.
+type result struct {
+	report  *analyzer.Report
+	problem *comment.Problem
+	logs    *comment.Logs     // what the logs of failed jobs say; nil: none failed
+	partial []analyzer.Unread // what could not be fetched, beside a report
+	base    string            // branch that the report was compared with; "" none
+	took    time.Duration
+}
+
+// badOptions is a configuration that can be read but not used: a platform that nobody knows.
+type badOptions struct{ error }
+
+func (e *badOptions) Unwrap() error { return e.error }
+
+// analyze fetches what was found and judges it. compare finds what the base has; a base that can't
+// be had is none.
+func (a *analysis) analyze(
+	ctx context.Context,
+	found *artifact.Found,
+	c *config.Repository,
+	accepted []store.Accepted,
+	compare comparison,
+) (result, error) {
+	var j result
+	head, err := a.download(ctx, found)
+	if err != nil {
+		return j, err
+	}
+	defer head.Close()
+	if len(head.Files) == 0 {
+		j.problem = comment.Unjudged("", "there is nothing to read")
+		if len(head.Problems) > 0 {
+			j.problem = comment.Unjudged(head.Problems[0].Name, head.Problems[0].Reason)
+		}
+		return j, nil
+	}
+	for _, p := range head.Problems {
+		j.partial = append(j.partial, analyzer.Unread{Path: p.Name, Reason: p.Reason})
+	}
+	inputs, closeHead, err := open(head)
+	if err != nil {
+		return j, err
+	}
+	defer closeHead()
+
+	o, err := a.options(ctx, found, c)
+	if err != nil {
+		return j, err
+	}
+	for _, some := range accepted {
+		o.Accept = append(o.Accept, some.Options()...)
+	}
+	if j.logs, err = runlog.Read(ctx, a.attempt, a.repo, found.Runs); err != nil {
+		return j, err
+	}
+	start := a.now()
+	var judged []buildlog.Diagnosis
+	j.report, judged, err = a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
+	j.took = a.now().Sub(start)
+	if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
+		j.problem = comment.Unjudged("", f.Reason)
+		return j, nil
+	}
+	if err == nil {
+		runlog.Compared(j.logs, judged)
+	}
+	if err != nil || compare == nil {
+		return j, err
+	}
+	if linkedAgainst(j.report) {
+		base, closeBase, err := a.baseInputs(ctx, c, found, compare)
+		defer closeBase()
+		if err != nil || len(base) == 0 {
+			return j, err
+		}
+		o.Base = base
+		both, judged, err := a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
+		if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
+			a.attempt.Log.Warn(
+				"the base takes too much to be judged beside the head; everything counts as new",
+				"error",
+				err,
+			)
+			return j, nil
+		}
+		if err == nil {
+			j.report, j.base = both, a.base
+			runlog.Compared(j.logs, judged)
+		}
+		return j, err
+	}
+	if len(j.report.Findings) == 0 { // nothing that the base could have
+		return j, nil
+	}
+	had, err := a.had(ctx, c, found, o, compare)
+	if had != nil {
+		j.report.MarkExisting(had)
+		j.base = a.base
+	}
+	return j, err
+}
+
+// options are those that a configuration asks for what was found.
+func (a *analysis) options(
+	ctx context.Context,
+	found *artifact.Found,
+	c *config.Repository,
+) (analyzer.Options, error) {
+	o := analyzer.Options{
+		Source:  a.Source,
+		NoIndex: a.Source == nil,
+		Scratch: a.Scratch,
+		Version: a.Version,
+		Today:   a.Store.Today(),
+	}
+	options.Apply(c, &o)
+	o.Also = a.also
+	err := a.locked(ctx, found, c.Python.Lock, &o)
+	return o, err
+}
+
+func (a *analysis) download(ctx context.Context, found *artifact.Found) (*artifact.Set, error) {
+	defer a.stage("download")()
+	set, err := a.Fetcher.Download(ctx, a.repo.Client, found)
+	if err == nil {
+		a.metrics.artifacts.WithLabelValues("hit").Add(float64(set.Kept))
+		a.metrics.artifacts.WithLabelValues("miss").Add(float64(len(set.Files) - set.Kept))
+	}
+	return set, err
+}
+
+// crashes is how many analyses of a job may end without a word, in a process of their own, before
+// it is given up.
+const crashes = 3
+
+// check has inputs analyzed, and diagnoses of logs held against them, when there is room for one more
+// analysis. An error is of ctx, *badOptions, an *sandbox.Failure that is due to a limit, or what
+// makes the job be tried again or given up.
+func (a *analysis) check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	waited := a.stage("slot")
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	waited()
+	defer a.stage("analysis")()
+	atRisk := false
+	r, judged, err := a.Checker.Check(ctx, inputs, o, diagnoses, func() {
+		if err := a.attempt.Risk(ctx, true); err != nil {
+			a.attempt.Log.Warn("that the job takes much could not be noted", "error", err)
+		}
+		atRisk = true
+	})
+	if atRisk {
+		if err := a.attempt.Risk(ctx, false); err != nil {
+			a.attempt.Log.Warn("that the job takes no longer much could not be noted", "error", err)
+		}
+	}
+	f := (*sandbox.Failure)(nil)
+	switch {
+	case err == nil:
+		return r, judged, nil
+	case errors.As(err, &f):
+		a.attempt.Log.Error("an analysis failed", "reason", f.Reason, "limit", f.Limit, "detail", f.Detail)
+		if f.Limit {
+			return nil, nil, err
+		}
+		if a.attempt.Attempt >= crashes {
+			return nil, nil, worker.Permanent(f.Reason + ".")
+		}
+		return nil, nil, worker.Internal(err)
+	case ctx.Err() != nil, passing(err):
+		return nil, nil, err
+	}
+	return nil, nil, &badOptions{err}
+}
+
+// inProcess judges in this process, which every analysis may end.
+type inProcess struct{ *analyzer.Analyzer }
+
+func (p inProcess) Check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+	risky func(),
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	risky()
+	return sandbox.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
+}
+
+// passing says that an error is the world's and not the options'.
+func passing(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, os.ErrClosed)
+}
+
+// open gives the analyzer the files of a set.
+func open(set *artifact.Set) ([]analyzer.Input, func(), error) {
+	var inputs []analyzer.Input
+	var files []*os.File
+	closeAll := func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	for _, f := range set.Files {
+		file, err := os.Open(f.Path)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("open a downloaded artifact: %w", err)
+		}
+		files = append(files, file)
+		inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
+	}
+	return inputs, closeAll, nil
+}

@@ -1,0 +1,171 @@
+package subject
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/sandbox"
+)
+
+// hadTTL is how long it is believed what a base has. The same artifacts say the same for ever; what
+// a package index says of the packages beside them changes.
+const hadTTL = 6 * time.Hour
+
+// comparison finds the artifacts of the base that are like those of the head.
+type comparison func(
+	ctx context.Context,
+	c *config.Repository,
+	like *artifact.Found,
+) (*artifact.Found, error)
+
+// had lists the identities of the base's findings; nil where there is no base to compare with. Its
+// artifacts are judged once for all pull requests that compare with them. Only a limit, a lost
+// lease or the like is an error: without a base everything is new.
+func (a *analysis) had(
+	ctx context.Context,
+	c *config.Repository,
+	like *artifact.Found,
+	o analyzer.Options,
+	compare comparison,
+) ([]string, error) {
+	found, err := compare(ctx, c, like)
+	if err == nil && found.State != artifact.Ready {
+		a.attempt.Log.Debug("nothing to compare with", "reason", found.Reason)
+		return nil, nil
+	}
+	var had []string
+	if err == nil {
+		had, err = a.judgedBase(ctx, found, o)
+	}
+	if err != nil {
+		return nil, a.bearable(ctx, err)
+	}
+	return had, nil
+}
+
+// bearable is nil for an error that leaves an analysis without a base.
+func (a *analysis) bearable(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if limit := (*sandbox.Failure)(nil); errors.As(err, &limit) && limit.Limit {
+		a.attempt.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
+		return nil
+	}
+	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After ||
+		kind == github.Retry && !a.attempt.Last {
+		return err
+	}
+	a.attempt.Log.Warn("the base can't be judged; everything counts as new", "error", err)
+	return nil
+}
+
+// linkedAgainst says whether something else may be linked against what was judged, so that it
+// matters what the base exported. Wheels are loaded.
+func linkedAgainst(r *analyzer.Report) bool {
+	return slices.ContainsFunc(
+		r.Artifacts,
+		func(a analyzer.Artifact) bool { return a.Kind != "wheel" && a.Objects > 0 },
+	)
+}
+
+// baseInputs fetches the base's artifacts, to be judged beside the head's; none where there is no
+// base.
+func (a *analysis) baseInputs(
+	ctx context.Context,
+	c *config.Repository,
+	like *artifact.Found,
+	compare comparison,
+) (inputs []analyzer.Input, done func(), _ error) {
+	done = func() {}
+	found, err := compare(ctx, c, like)
+	if err == nil && found.State != artifact.Ready {
+		a.attempt.Log.Debug("nothing to compare with", "reason", found.Reason)
+		return nil, done, nil
+	}
+	var set *artifact.Set
+	if err == nil {
+		set, err = a.download(ctx, found)
+	}
+	if err != nil {
+		return nil, done, a.bearable(ctx, err)
+	}
+	inputs, closeFiles, err := open(set)
+	if err != nil {
+		set.Close()
+		return nil, done, err
+	}
+	return inputs, func() { closeFiles(); set.Close() }, nil
+}
+
+// hadValue is what is kept of an analysis of the base.
+type hadValue struct{ Had []string }
+
+// judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new
+// one says.
+func (a *analysis) judgedBase(
+	ctx context.Context,
+	found *artifact.Found,
+	o analyzer.Options,
+) ([]string, error) {
+	// what was accepted or silenced was there all the same
+	o.Rules, o.Accept, o.NoFixes = nil, nil, true
+	inputs, err := json.Marshal(
+		[]any{
+			found.Key,
+			o.Platforms,
+			o.Also,
+			o.With,
+			o.First,
+			o.Link,
+			o.NoIndex,
+			o.Version,
+			a.ruleIDs(),
+		},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%w", err)
+	}
+	sum := sha256.Sum256(inputs)
+	key := fmt.Sprintf("had/%d/%s", a.repo.ID, hex.EncodeToString(sum[:]))
+	var kept *hadValue
+	if err := a.Store.Get(ctx, key, &kept); err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		return kept.Had, nil
+	}
+	set, err := a.download(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	files, closeFiles, err := open(set)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	defer closeFiles()
+	r, _, err := a.check(ctx, files, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	had := r.Identities()
+	if data, err := json.Marshal(hadValue{had}); err == nil &&
+		len(set.Problems) == 0 {
+		// too large, or a store that fails: the next one judges it again
+		if err := a.Store.Queue.Put(ctx, key, data, hadTTL); err != nil {
+			a.attempt.Log.Warn("what the base has could not be kept", "error", err)
+		}
+	}
+	return had, nil
+}

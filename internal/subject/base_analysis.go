@@ -1,0 +1,92 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// baseAnalysisPause is how long the analysis waits after the end of a run of the default branch:
+// other runs of the same commit often end with it, and one look is enough for all.
+const baseAnalysisPause = 3 * time.Second
+
+// analyzedBase is what was analyzed last of a default branch.
+type analyzedBase struct {
+	SHA string `json:"sha"`
+	Run int64  `json:"run,omitempty"` // the newest run of it that an event has named
+	Job string `json:"job"`           // the job that has made its pause
+}
+
+// baseAnalysis analyzes the artifacts of the default branch's newest commit before a pull request is
+// compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit replaces it,
+// and where it fails the next pull request analyzes the base itself.
+func (s *Service) baseAnalysis(
+	ctx context.Context,
+	a *worker.Attempt,
+	r *repository.Repository,
+	event *job.BaseAnalysis,
+) (worker.Outcome, error) {
+	var last analyzedBase
+	if !a.Load(&last) {
+		last = analyzedBase{}
+	}
+	sha := a.Job.SHA
+	if sha != last.SHA && event.Run != 0 && event.Run < last.Run {
+		a.Log.Debug("an older run of the default branch was run again; a newer one is analyzed")
+		return worker.Done, nil
+	}
+	if last.Job != a.Job.ID {
+		last = analyzedBase{SHA: sha, Run: max(event.Run, last.Run), Job: a.Job.ID}
+		return worker.Later(baseAnalysisPause, "other runs of the commit may end too"),
+			a.SaveState(ctx, last)
+	}
+	an := &analysis{Service: s, attempt: a, repo: r}
+	set, problems, err := r.Configuration(ctx, r.DefaultBranch)
+	if err != nil || len(problems) > 0 {
+		return worker.Done, an.bearable(ctx, err)
+	}
+	found, ran, err := s.Fetcher.Ahead(ctx, r.Client, r.Owner, r.Name, sha, set.Artifacts...)
+	if err != nil {
+		return worker.Done, an.bearable(ctx, err)
+	}
+	if err := s.relearn(ctx, r, ran, found); err != nil {
+		return worker.Done, err
+	}
+	if found.State != artifact.Ready {
+		a.Log.Debug("the default branch is not analyzed before its pull requests", "reason", found.Reason)
+		return worker.Done, nil // the end of the run that is missing comes with an event of its own
+	}
+	o, err := an.options(ctx, found, set.Repository)
+	if err == nil {
+		_, err = an.judgedBase(ctx, found, o)
+	}
+	if bad := (*badOptions)(nil); errors.As(err, &bad) {
+		return worker.Done, nil // the next pull request reports it
+	}
+	return worker.Done, an.bearable(ctx, err)
+}
+
+// builtBefore has the default branch's new commit analyzed when it was the head of a subject: a
+// merge queue builds a commit before it becomes the branch's, and no run of the branch may follow.
+func (s *Service) builtBefore(
+	ctx context.Context,
+	a *worker.Attempt,
+	r *repository.Repository,
+) error {
+	if a.Job.SHA == "" {
+		return nil
+	}
+	heads, err := s.Store.Peers(ctx, r.ID, a.Job.SHA, a.Job.Key)
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	from := job.OriginOf(a.Job)
+	from.SHA, from.Priority = a.Job.SHA, queue.Background
+	return worker.Enqueue(ctx, s.Store.Queue, &job.BaseAnalysis{Repository: r.ID}, from)
+}

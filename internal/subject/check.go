@@ -1,0 +1,398 @@
+package subject
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/runlog"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+const (
+	waitingTitle   = "Waiting for CI"
+	waitingSummary = "compat waits for the workflow runs of this commit, and judges the artifacts that they upload.\n"
+	judgingTitle   = "Judging the artifacts"
+	judgingSummary = "The artifacts are here and are being judged.\n"
+
+	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late:
+	// upload and list are different systems.
+	emptyFor = 5 * time.Minute
+
+	// emptyAfterFailure is the same for a run that failed: it seldom uploads anything, and its
+	// author waits for the reason.
+	emptyAfterFailure = time.Minute
+
+	// slowPoll is a safety net: an event wakes a waiting job long before, unless GitHub lost it.
+	slowPoll = 10 * time.Minute
+	fastPoll = 30 * time.Second
+)
+
+// subject is what a check run is about: the head of a pull request, of a merge group, or the commit
+// of a release.
+type subject struct {
+	sha  string
+	name string // for people
+	base base   // its Ref has the configuration
+	find func(ctx context.Context, conf *config.Repository) (*artifact.Found, error)
+	// what the base has; nil: everything is new
+	compare comparison
+	// false: there is a newer head; nil: there never is
+	current func(ctx context.Context) (bool, error)
+	// its head is in another repository
+	fork bool
+	// id of that repository; 0 where it is gone
+	origin int64
+	// of the pull request; 0: there is no conversation
+	number  int
+	release bool
+	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
+	settle  time.Duration                 // the list of artifacts must have stood still for so long
+	accept  func(ctx context.Context) ([]store.Accepted, error)
+}
+
+// bring brings the check run of a subject to where it should be. c.state is loaded and about s.sha.
+func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
+	st := c.state
+	if err := c.force(ctx, c.attempt.Job.ForceID); err != nil {
+		return worker.Done, err
+	}
+	if s.sha != c.attempt.Job.SHA {
+		c.attempt.Log = c.attempt.Log.With("head", s.sha)
+	}
+	c.attempt.GiveUp = func(ctx context.Context, reason string) error {
+		if out, err := c.posted(ctx, s.sha); err != nil || out {
+			return err
+		}
+		return c.conclude(
+			ctx,
+			s,
+			verdict{
+				ext: c.external(s.sha, "failed", c.attempt.Job.ID),
+				check: comment.Render(
+					comment.Input{
+						Problem: comment.Failed(strings.TrimRight(reason, ".")),
+						SHA:     s.sha,
+					},
+				),
+			},
+		)
+	}
+	var run post.Run
+	if st.Pending {
+		var err error
+		if run, err = c.start(ctx, s, waitingTitle, waitingSummary); err != nil {
+			return worker.Done, err
+		}
+	}
+	if c.attempt.FinalLoss {
+		if out, err := c.posted(ctx, s.sha); err != nil {
+			return worker.Done, err
+		} else if !out { // judging didn't end it where the verdict is out: go on from there
+			return worker.Done, worker.Permanent(fmt.Sprintf("Judging it has ended the service %d times.", c.attempt.Losses))
+		}
+	}
+	if early, err := c.early(ctx, s); err != nil {
+		return worker.Done, err
+	} else if early {
+		st.Deadline = c.now().Add(c.Config.Wait)
+		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit is over."), c.save(ctx)
+	}
+	set, problems, err := c.repo.Configuration(ctx, s.base.Ref)
+	if err != nil {
+		return worker.Done, err
+	}
+	if len(problems) > 0 {
+		return worker.Done, c.invalid(ctx, s, run, set, problems)
+	}
+	found, err := s.find(ctx, set.Repository)
+	if err != nil {
+		return worker.Done, err
+	}
+	if found.State != artifact.Ready {
+		if !st.Pending {
+			return worker.Done, nil // its verdict stands until something comes
+		}
+		return c.wait(ctx, s, run, found, set)
+	}
+	if s.settle > 0 {
+		if st.Found != found.Key {
+			st.Found, st.FoundAt = found.Key, c.now()
+		}
+		if left := s.settle - c.now().Sub(st.FoundAt); left > 0 && st.Pending {
+			return worker.Later(min(left, 3*time.Second), "the list of assets may still grow"), c.save(ctx)
+		}
+	}
+	accepted, err := s.accepts(ctx)
+	if err != nil {
+		return worker.Done, err
+	}
+	ext := c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
+	by, err := c.stricter(ctx, s.sha, c.own.Conclusion)
+	if err != nil {
+		return worker.Done, err
+	}
+	if ext+overruled(by) == st.Concluded && !st.Pending {
+		return worker.Done, nil
+	}
+	if !st.Pending {
+		// What it says next it may have said before, and a run that is concluded is never written
+		// again: the turn tells them apart.
+		st.Pending = true
+		st.Turn++
+		ext = c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
+		if run, err = c.start(ctx, s, judgingTitle, judgingSummary); err != nil {
+			return worker.Done, err
+		}
+	}
+	gaps, late, err := c.gaps(ctx, s, set, found)
+	if err != nil {
+		return worker.Done, err
+	}
+	if late > 0 && st.Gap.IsZero() {
+		st.Gap = c.now()
+	}
+	if left := min(late, min(runsLag, c.Config.Wait)-c.now().Sub(st.Gap)); late > 0 && left > 0 {
+		st.Polls++
+		return worker.Later(
+				min(left, time.Second<<min(st.Polls, 4)),
+				fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why),
+			), c.save(
+				ctx,
+			)
+	}
+	if yields, err := c.yields(ctx, s); err != nil || yields {
+		return worker.Done, err
+	}
+	return c.verdict(ctx, s, run, ext, found, set, accepted, gaps)
+}
+
+// posted says whether the check run of the verdict that an earlier try was posting is concluded. It
+// then stands, whatever becomes of the job.
+func (c *check) posted(ctx context.Context, sha string) (bool, error) {
+	if c.state.Intent == "" {
+		return false, nil
+	}
+	return c.repo.Poster.Concluded(ctx, sha, c.state.Intent)
+}
+
+func (s subject) accepts(ctx context.Context) ([]store.Accepted, error) {
+	if s.accept == nil {
+		return nil, nil
+	}
+	return s.accept(ctx)
+}
+
+// external makes the external id of a verdict: the subject, the commit, and a digest of everything
+// that the verdict rests on. The webhook reads the subject from it.
+func (c *check) external(sha string, inputs ...string) string {
+	if c.state.Turn > 0 {
+		inputs = append(inputs, strconv.Itoa(c.state.Turn))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append(inputs, c.state.ForceID), "\x00")))
+	return job.External(c.attempt.Job.Key, sha, hex.EncodeToString(sum[:12]))
+}
+
+// start makes sure that a check run is open. What it will be about is noted first, so that a crash
+// leaves no run behind that nobody knows. A run that was noted with its id is not looked for again.
+func (c *check) start(ctx context.Context, s subject, title, summary string) (post.Run, error) {
+	st := c.state
+	if id := st.Runs[s.sha]; id != 0 {
+		return post.Run{ID: id}, nil
+	}
+	fresh := st.opened(s.sha) && s.number != 0 && !c.forgotten()
+	if err := c.save(ctx); err != nil {
+		return post.Run{}, err
+	}
+	if fresh { // not where another pull request has opened one
+		peers, err := c.peers(ctx, s.sha)
+		if err != nil {
+			return post.Run{}, err
+		}
+		fresh = len(peers) == 0
+	}
+	ext := st.Intent
+	if ext == "" || ext == st.Concluded {
+		ext = job.External(c.attempt.Job.Key, s.sha, "")
+	}
+	run, err := c.repo.Poster.Start(ctx, s.sha, ext, "", title, summary, fresh)
+	if err != nil || !run.Alone {
+		return run, err
+	}
+	if st.Runs == nil {
+		st.Runs = map[string]int64{}
+	}
+	st.Runs[s.sha] = run.ID
+	return run, c.save(ctx)
+}
+
+// forgotten says that nothing is known of a subject though this isn't its first event: the queue may
+// have lost its memory, and a run be open on the head.
+func (c *check) forgotten() bool {
+	return c.state.blank && c.attempt.Job.Trigger != "pull_request.opened" &&
+		c.attempt.Job.Trigger != "pull_request.synchronize"
+}
+
+// early says that a head has just been pushed and no workflow run of it is over: there is nothing
+// to look for until an event says so.
+func (c *check) early(ctx context.Context, s subject) (bool, error) {
+	if c.attempt.Job.Trigger != "pull_request.synchronize" || c.attempt.Job.ForceID != "" || !c.state.Pending ||
+		!c.state.Deadline.IsZero() {
+		return false, nil
+	}
+	ran, err := c.Store.HasRan(ctx, c.repo.ID, s.sha)
+	return !ran, err
+}
+
+// wait looks again later, or concludes when the deadline has passed.
+func (c *check) wait(
+	ctx context.Context,
+	s subject,
+	run post.Run,
+	found *artifact.Found,
+	set repository.Configuration,
+) (worker.Outcome, error) {
+	st, now := c.state, c.now()
+	if st.Deadline.IsZero() {
+		st.Deadline = now.Add(c.Config.Wait)
+	}
+	empty := found.State == artifact.Empty
+	if !empty {
+		st.Empty = time.Time{}
+	} else if st.Empty.IsZero() {
+		st.Empty = now
+	}
+	late, patience := !now.Before(st.Deadline), emptyFor
+	if slices.ContainsFunc(found.Runs, runlog.Failed) {
+		patience = emptyAfterFailure
+	}
+	switch {
+	case empty && s.release && late:
+		return worker.Done, c.problem(ctx, s, run, set, "nothing", comment.NothingToCheck())
+	case empty && (late || !s.release && now.Sub(st.Empty) >= patience):
+		return worker.Done, c.unbuilt(
+			ctx,
+			s,
+			run,
+			set,
+			"empty",
+			found,
+			comment.NoArtifacts(set.Artifacts),
+		)
+	case late:
+		return worker.Done, c.unbuilt(
+			ctx,
+			s,
+			run,
+			set,
+			"deadline",
+			found,
+			comment.Deadline(c.Config.Wait, strings.TrimRight(found.Reason, ".")),
+		)
+	}
+	st.Polls++
+	return worker.Later(
+			min(c.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
+			found.Reason,
+		), c.save(
+			ctx,
+		)
+}
+
+// poll is the pause before the next look. Soon after a run has ended GitHub's lists lag behind;
+// otherwise an event will come.
+func (c *check) poll(soon bool) time.Duration {
+	if !soon && !strings.HasPrefix(c.attempt.Job.Trigger, "workflow_run.") {
+		return slowPoll
+	}
+	n := c.state.Polls - 1
+	if !soon && n > 8 { // minutes after the run: it isn't the lists
+		return slowPoll
+	}
+	return min(time.Second<<min(n, 5), fastPoll)
+}
+
+func (c *check) problem(
+	ctx context.Context,
+	s subject,
+	run post.Run,
+	set repository.Configuration,
+	what string,
+	p *comment.Problem,
+) error {
+	check := comment.Render(comment.Input{Problem: p, SHA: s.sha, Release: s.release})
+	set.Speaks(&check)
+	return c.conclude(ctx, s, verdict{run: run, ext: c.external(s.sha, what), check: check})
+}
+
+// invalid concludes with what is wrong in the configuration, at its lines where the head has the
+// file.
+func (c *check) invalid(
+	ctx context.Context,
+	s subject,
+	run post.Run,
+	set repository.Configuration,
+	problems []config.Problem,
+) error {
+	ext := c.external(s.sha, "config", set.Digest)
+	if ext == c.state.Concluded && !c.state.Pending {
+		return nil
+	}
+	lines := 0
+	if set.Own {
+		var err error
+		if lines, err = c.repo.Lines(ctx, s.sha, config.Path); err != nil {
+			return err
+		}
+	}
+	var errs []comment.ConfigError
+	for _, p := range problems {
+		errs = append(errs, comment.ConfigError{Line: p.Line, Key: p.Key, Message: p.Message})
+	}
+	check := comment.Render(
+		comment.Input{Problem: comment.ConfigInvalid(set.Where, errs, lines), SHA: s.sha},
+	)
+	return c.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
+}
+
+// unbuilt concludes a subject without artifacts, with what the logs of its failed jobs show.
+func (c *check) unbuilt(
+	ctx context.Context,
+	s subject,
+	run post.Run,
+	set repository.Configuration,
+	what string,
+	found *artifact.Found,
+	p *comment.Problem,
+) error {
+	logs, err := runlog.Read(ctx, c.attempt, c.repo, found.Runs)
+	if err != nil {
+		return err
+	}
+	check := comment.Render(comment.Input{Problem: p, Logs: logs, SHA: s.sha, Release: s.release})
+	set.Speaks(&check)
+	return c.conclude(ctx, s, verdict{run: run, ext: c.external(s.sha, what), check: check})
+}
+
+// acceptDigest is part of what a verdict rests on.
+func acceptDigest(as []store.Accepted) string {
+	data, err := json.Marshal(as)
+	if err != nil || len(as) == 0 {
+		return ""
+	}
+	return string(data)
+}

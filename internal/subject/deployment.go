@@ -1,0 +1,251 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// gate is one attempt at the answer of a deployment protection rule.
+type gate struct {
+	*Service
+	attempt *worker.Attempt
+	repo    *repository.Repository
+	event   *job.Deployment
+	gateState
+}
+
+// gateState is what is kept of a deployment that waits for an answer.
+type gateState struct {
+	Deadline time.Time `json:"deadline,omitzero"`
+	Polls    int       `json:"polls,omitempty"`
+	Status   string    `json:"told,omitempty"`   // the last status on the deployment's page
+	Statuses int       `json:"tells,omitempty"`  // how many there were
+	Answer   string    `json:"answer,omitempty"` // approved or rejected, once it is known
+	Comment  string    `json:"comment,omitempty"`
+	Given    bool      `json:"given,omitempty"` // GitHub has it
+}
+
+const (
+	approved = "approved"
+	rejected = "rejected"
+)
+
+// deployment answers a deployment protection rule, once: the run't artifacts pass or they don't.
+// The base counts for nothing here, since what is deployed meets users whatever the branch had
+// before.
+func (s *Service) deployment(
+	ctx context.Context,
+	a *worker.Attempt,
+	r *repository.Repository,
+	event *job.Deployment,
+) (worker.Outcome, error) {
+	if event.Environment == "" {
+		return worker.Done, worker.Permanent("the job's payload is damaged")
+	}
+	g := &gate{Service: s, attempt: a, repo: r, event: event}
+	if !a.Load(&g.gateState) {
+		g.gateState = gateState{}
+	}
+	if g.Given {
+		return worker.Done, nil
+	}
+	if g.Answer != "" { // an earlier try has come to it, and may have given it
+		if run, err := r.Client.Run(ctx, r.Owner, r.Name, event.Run); err != nil &&
+			!repository.NotFound(err) {
+			return worker.Done, err
+		} else if err == nil && run.Status != "waiting" {
+			g.Given = true
+			return worker.Done, g.save(ctx)
+		}
+	}
+	a.GiveUp = func(ctx context.Context, reason string) error {
+		if g.Answer == "" {
+			g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(
+				strings.TrimRight(reason, "."),
+			)+"."
+		}
+		return g.answer(ctx)
+	}
+	if g.Answer == "" {
+		if a.FinalLoss {
+			return worker.Done, worker.Permanent(
+				fmt.Sprintf("Judging it has ended the service %d times.", a.Losses),
+			)
+		}
+		if out, err := g.decide(ctx); err != nil || g.Answer == "" {
+			return out, err
+		}
+	}
+	return worker.Done, g.answer(ctx)
+}
+
+func (g *gate) analysis() *analysis {
+	return &analysis{Service: g.Service, attempt: g.attempt, repo: g.repo}
+}
+
+// decide sets the gate's answer, or says when to look again.
+func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
+	if g.Deadline.IsZero() {
+		g.Deadline = g.now().Add(g.Config.Wait)
+	}
+	set, problems, err := g.repo.Configuration(ctx, g.repo.DefaultBranch)
+	if err != nil {
+		return worker.Done, err
+	}
+	if len(problems) > 0 {
+		g.Answer, g.Comment = rejected, fmt.Sprintf(
+			"The configuration is invalid: %s",
+			mdsafe.Prose(problems[0].In(set.Where)),
+		)
+		return worker.Done, g.save(ctx)
+	}
+	found, err := g.Fetcher.Run(
+		ctx,
+		g.repo.Client,
+		g.repo.Owner,
+		g.repo.Name,
+		g.event.Run,
+		set.Artifacts...)
+	if err != nil {
+		return worker.Done, err
+	}
+	if found.State != artifact.Ready {
+		if left := g.Deadline.Sub(g.now()); left > 0 {
+			g.Polls++
+			if err := g.status(ctx, "Waits for artifacts. "+found.Reason); err != nil {
+				return worker.Done, err
+			}
+			return worker.Later(
+				min(left, time.Second<<min(g.Polls-1, 5), fastPoll),
+				found.Reason,
+			), g.save(ctx)
+		}
+		g.Answer, g.Comment = rejected, "Could not check: "+mdsafe.Prose(
+			strings.TrimRight(found.Reason, "."),
+		)+"."
+		return worker.Done, g.save(ctx)
+	}
+	if err := g.status(ctx, "Checking what the workflow run has built."); err != nil {
+		return worker.Done, err
+	}
+	j, err := g.analysis().analyze(ctx, found, set.Repository, nil, nil)
+	if bad := (*badOptions)(nil); errors.As(err, &bad) {
+		g.Answer, g.Comment = rejected, "The configuration can't be used: "+mdsafe.Prose(
+			bad.Error(),
+		)
+		return worker.Done, g.save(ctx)
+	}
+	if err != nil {
+		return worker.Done, err
+	}
+	check := comment.Render(
+		comment.Input{
+			Report:  j.report,
+			Problem: j.problem,
+			Partial: j.partial,
+			FailOn:  set.FailOn,
+			Release: true,
+		},
+	)
+	g.Answer = rejected
+	if check.Conclusion == "success" ||
+		set.FailOn == "never" && check.Conclusion == "neutral" {
+		g.Answer = approved
+	}
+	g.Comment = gateComment(check.Title, j.report)
+	return worker.Done, g.save(ctx)
+}
+
+// status writes a status on the deployment's page, each once and never more than GitHub takes. It is
+// kept before it is written, so a crash may lose a status and repeats none. Where GitHub refuses it,
+// the answer still follows.
+func (g *gate) status(ctx context.Context, text string) error {
+	if text == g.Status || g.Statuses >= github.StatusReports {
+		return nil
+	}
+	g.Status, g.Statuses = text, g.Statuses+1
+	if err := g.save(ctx); err != nil {
+		return err
+	}
+	if err := g.attempt.Fence(ctx); err != nil {
+		return err
+	}
+	if err := g.repo.Client.ReviewDeployment(ctx, g.repo.Owner, g.repo.Name, g.event.Run, g.event.Environment, "", mdsafe.Prose(text)); err != nil {
+		if ctx.Err() != nil || github.Classify(err).Kind == github.After {
+			return err
+		}
+		g.attempt.Log.Info("GitHub took no report of how a deployment stands", "error", err)
+	}
+	return nil
+}
+
+// answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came
+// between the call and our note of it.
+func (g *gate) answer(ctx context.Context) error {
+	if err := g.attempt.Fence(ctx); err != nil {
+		return err
+	}
+	err := g.repo.Client.ReviewDeployment(
+		ctx,
+		g.repo.Owner,
+		g.repo.Name,
+		g.event.Run,
+		g.event.Environment,
+		g.Answer,
+		g.Comment,
+	)
+	if err != nil && github.Classify(err).Kind != github.Invalid {
+		return err
+	}
+	if err != nil {
+		g.attempt.Log.Warn("GitHub takes no answer for this deployment (any more)", "error", err)
+	}
+	g.attempt.Log.Info("deployment answered", "run", g.event.Run, "answer", g.Answer)
+	g.Given = true
+	return g.save(ctx)
+}
+
+func (g *gate) save(ctx context.Context) error { return g.attempt.SaveState(ctx, g.gateState) }
+
+// gateComment is the title and as many of the worst findings as GitHub's limit allows.
+func gateComment(title string, r *analyzer.Report) string {
+	out := mdsafe.Prose(title)
+	if r == nil {
+		return out
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		line := fmt.Sprintf(
+			"\n- %s: %s in %s",
+			f.Severity,
+			mdsafe.Code(analyzer.Versioned(firstOf(f.Symbol, f.Library, f.Rule), f.Version), 120),
+			mdsafe.Code(f.Object, 120),
+		)
+		if len(out)+len(line) > github.ReviewComment-40 {
+			return out + fmt.Sprintf("\n- and %d more", len(r.Findings)-i)
+		}
+		out += line
+	}
+	return out
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package subject
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/options"
+)
+
+// locked adds the pins of the lock files that the configuration names to options, as they are at
+// the commit that is judged. Errors are badOptions where a file isn't there or can't be read as a
+// lock file.
+func (a *analysis) locked(
+	ctx context.Context,
+	found *artifact.Found,
+	paths []string,
+	o *analyzer.Options,
+) error {
+	var all []string
+	for _, path := range paths {
+		sha := cmp.Or(a.head, a.attempt.Job.SHA)
+		if a.head == "" && len(found.Runs) > 0 {
+			sha = found.Runs[0].SHA
+		}
+		text, there, err := a.repo.Content(ctx, sha, path)
+		if err != nil {
+			return fmt.Errorf("read a lock file: %w", err)
+		}
+		if !there {
+			return &badOptions{
+				fmt.Errorf(
+					"python.lock: %q is not in the commit that is judged; correct the path",
+					path,
+				),
+			}
+		}
+		some, err := lockfile.Pins(path, []byte(text))
+		if err != nil {
+			return &badOptions{fmt.Errorf("python.lock: %q: %w", path, err)}
+		}
+		all = append(all, options.Locked(path, some, o)...)
+	}
+	o.With = append(all, o.With...)
+	return nil
+}

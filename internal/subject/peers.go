@@ -1,0 +1,76 @@
+package subject
+
+import (
+	"context"
+
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// gather notes that the job's subject is there with this commit, or no longer, and reads the verdict
+// that is kept of it.
+func (c *check) gather(ctx context.Context, sha string, open bool) (err error) {
+	if c.own, err = c.Store.Standing(ctx, c.attempt.Job.Key); err != nil {
+		return err
+	}
+	moved := c.own.SHA != sha && c.own.Conclusion != ""
+	if moved {
+		c.own = store.Standing{SHA: c.own.SHA}
+	}
+	if c.own.Unannounced || moved || c.own.Closed == open && c.own.SHA != "" {
+		c.own.Closed = !open
+		if err := c.stand(ctx, c.own); err != nil {
+			return err
+		}
+	}
+	if !open {
+		return nil
+	}
+	return c.Store.Join(ctx, c.repo.ID, sha, c.attempt.Job.Key)
+}
+
+// peers lists the other subjects that had this commit as their head.
+func (c *check) peers(ctx context.Context, sha string) ([]string, error) {
+	return c.Store.Peers(ctx, c.repo.ID, sha, c.attempt.Job.Key)
+}
+
+// stand keeps the verdict on the job's subject, and gives its peers a job when that may change their
+// check.
+func (c *check) stand(ctx context.Context, now store.Standing) error {
+	now.Unannounced = true
+	if err := c.Store.PutStanding(ctx, c.attempt.Job.Key, now); err != nil {
+		return err
+	}
+	peers, err := c.peers(ctx, now.SHA)
+	if err != nil {
+		return err
+	}
+	for _, key := range peers {
+		b, err := job.Subject(key)
+		if err != nil {
+			return worker.Permanent(err.Error())
+		}
+		if err := worker.Follow(ctx, c.Store.Queue, c.attempt.Job, b, "", ""); err != nil {
+			return err
+		}
+	}
+	now.Unannounced = false
+	c.own = now
+	return c.Store.PutStanding(ctx, c.attempt.Job.Key, now)
+}
+
+// stricter is the verdict of a peer that blocks a commit on which this subject's conclusion does
+// not; nil: there is none.
+func (c *check) stricter(ctx context.Context, sha, conclusion string) (*comment.Peer, error) {
+	return c.Store.Stricter(ctx, c.repo.ID, sha, c.attempt.Job.Key, conclusion)
+}
+
+// overruled is what a peer adds to the external id of a verdict; "" when none is stricter.
+func overruled(by *comment.Peer) string {
+	if by == nil {
+		return ""
+	}
+	return "+" + by.Name
+}

@@ -1,0 +1,170 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// justRead is how long an answer of GitHub for a pull request is used: a newer head comes with an
+// event.
+const justRead = 5 * time.Second
+
+// pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
+// have none that is open.
+func (s *Service) pull(
+	ctx context.Context,
+	a *worker.Attempt,
+	r *repository.Repository,
+	body *job.Pull,
+) (worker.Outcome, error) {
+	number := body.Number
+	c := s.newCheck(a, r)
+	st := c.state
+	pr, read := c.pushed(body.Pushed), time.Time{}
+	fromEvent := pr != nil
+	if !fromEvent {
+		var err error
+		pr, _, err = r.Client.PullRequests.Get(ctx, r.Owner, r.Name, number)
+		if repository.NotFound(err) {
+			return s.opener.Missing(a)
+		}
+		if err != nil {
+			return worker.Done, fmt.Errorf("read #%d: %w", number, err)
+		}
+		read = s.now()
+	}
+	sha := pr.GetHead().GetSHA()
+	st.Silent = st.Silent || st.Head == "" && a.Job.Trigger == "pull_request.opened"
+	st.see(sha)
+	st.Base.Ref, st.Updated = pr.GetBase().GetRef(), pr.GetUpdatedAt().Time
+	open := pr.GetState() == "open"
+	if err := c.cancelOthers(ctx, sha, open); err != nil {
+		return worker.Done, err
+	}
+	if err := c.gather(ctx, sha, open); err != nil {
+		return worker.Done, err
+	}
+	if !open {
+		return worker.Done, nil
+	}
+	out, err := c.bring(ctx, subject{
+		sha:    sha,
+		name:   fmt.Sprintf("#%d", number),
+		base:   st.Base,
+		number: number,
+		fork:   pr.GetHead().GetRepo().GetID() != r.ID,
+		origin: pr.GetHead().GetRepo().GetID(),
+		find: func(ctx context.Context, conf *config.Repository) (*artifact.Found, error) {
+			head := repository.HeadOf(r, pr, conf.Workflows)
+			return s.Fetcher.Head(ctx, r.Client, head, conf.Artifacts)
+		},
+		compare: func(
+			ctx context.Context,
+			conf *config.Repository,
+			like *artifact.Found,
+		) (*artifact.Found, error) {
+			return s.Fetcher.Base(
+				ctx,
+				r.Client,
+				r.Owner,
+				r.Name,
+				st.Base.Ref,
+				c.mergeBase(ctx, st.Base.Ref, sha),
+				like,
+				conf.Artifacts...)
+		},
+		current: func(ctx context.Context) (bool, error) {
+			if s.now().Sub(read) < justRead {
+				return true, nil
+			}
+			now, _, err := r.Client.PullRequests.Get(ctx, r.Owner, r.Name, number)
+			return now.GetHead().GetSHA() == sha && now.GetState() == "open", err
+		},
+		accept: func(ctx context.Context) ([]store.Accepted, error) {
+			return s.Store.AcceptsInForce(ctx, a.Job.Key)
+		},
+	})
+	if fromEvent && repository.Refused(err) {
+		return worker.Later(time.Second, "GitHub doesn't show yet what its event is about"), c.save(ctx)
+	}
+	return out, err
+}
+
+// pushed is the pull request as the event of a push describes it, where that is newer than all that
+// is known and this is the first attempt. nil: GitHub has to be asked.
+func (c *check) pushed(p *job.Push) *gh.PullRequest {
+	known := c.state.Updated
+	if p == nil || c.attempt.Job.Trigger != "pull_request.synchronize" ||
+		known.IsZero() || !p.Updated.After(known) ||
+		c.attempt.Attempt > 1 || c.attempt.Crashes > 0 {
+		return nil
+	}
+	return &gh.PullRequest{
+		State:     gh.String("open"),
+		UpdatedAt: &gh.Timestamp{Time: p.Updated},
+		Base:      &gh.PullRequestBranch{Ref: &p.Base},
+		Head: &gh.PullRequestBranch{
+			SHA:  &p.SHA,
+			Ref:  &p.Ref,
+			Repo: &gh.Repository{ID: &p.RepoID, FullName: &p.Repo},
+		},
+	}
+}
+
+// cancelOthers closes the open check runs of the heads that no longer need a verdict: the older ones,
+// and the current one too when the pull request is closed.
+func (c *check) cancelOthers(ctx context.Context, sha string, open bool) error {
+	changed := false
+	for _, old := range slices.Clone(c.state.Open) {
+		if old == sha && open {
+			continue
+		}
+		run, err := c.alone(ctx, subject{sha: old})
+		if err != nil {
+			return err
+		}
+		if run.ID != 0 {
+			if err := c.save(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.repo.Poster.CancelHead(ctx, old, run); err != nil && !repository.Refused(err) {
+			return err
+		}
+		c.state.closed(old)
+		changed = true
+	}
+	if !changed && open {
+		return nil
+	}
+	return c.save(ctx)
+}
+
+// mergeBase is the commit at which the head left its base; "" where GitHub doesn't say.
+func (c *check) mergeBase(ctx context.Context, base, head string) string {
+	compared, _, err := c.repo.Client.Repositories.CompareCommits(
+		ctx,
+		c.repo.Owner,
+		c.repo.Name,
+		base,
+		head,
+		&gh.ListOptions{PerPage: 1},
+	)
+	if err != nil {
+		c.attempt.Log.Debug("no merge base", "error", err)
+		return ""
+	}
+	c.compared = compared
+	return compared.GetMergeBaseCommit().GetSHA()
+}

@@ -1,0 +1,154 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// settleFor is how long the list of a release's assets must stand still: GitHub sends no event for
+// an upload.
+const settleFor = 10 * time.Second
+
+// release puts a verdict on the commit of a release's tag, over all its assets. A draft is judged
+// on the commit that its tag will name, once it has an asset: until then nobody waits for it.
+func (s *Service) release(
+	ctx context.Context,
+	a *worker.Attempt,
+	r *repository.Repository,
+	body *job.Release,
+) (worker.Outcome, error) {
+	id := body.ID
+	c := s.newCheck(a, r)
+	st := c.state
+	release, err := r.Client.ReleaseByID(ctx, r.Owner, r.Name, id)
+	if repository.NotFound(err) {
+		if a.Job.Trigger != "release.deleted" &&
+			(len(st.Open) == 0 || s.now().Sub(a.Job.Received) <= repository.JustNow) {
+			return s.opener.Missing(a)
+		}
+		if err := c.gather(ctx, st.Head, false); err != nil {
+			return worker.Done, err
+		}
+		return worker.Done, c.cancelOthers(ctx, "", false)
+	}
+	if err != nil {
+		return worker.Done, fmt.Errorf("%w", err)
+	}
+	if release.Draft && len(release.Assets) == 0 {
+		if st.Deadline.IsZero() {
+			st.Deadline = s.now().Add(s.Config.Wait)
+		}
+		if left := st.Deadline.Sub(s.now()); left > 0 {
+			return worker.Later(min(left, draftPoll), "The draft has no assets yet."), c.save(ctx)
+		}
+		return worker.Done, nil
+	}
+	sha, err := releaseCommit(ctx, r, release)
+	if repository.Refused(err) {
+		return s.opener.Missing(a)
+	}
+	if err != nil {
+		return worker.Done, err
+	}
+	st.see(sha)
+	st.Base = base{Ref: r.DefaultBranch}
+	set, _, err := r.Configuration(ctx, st.Base.Ref)
+	if err != nil {
+		return worker.Done, err
+	}
+	wanted := set.Repository == nil ||
+		!set.Release.Off // an invalid configuration is reported
+	if err := c.cancelOthers(ctx, sha, wanted); err != nil || !wanted {
+		return worker.Done, err
+	}
+	if err := c.gather(ctx, sha, true); err != nil {
+		return worker.Done, err
+	}
+	var before *github.Release
+	return c.bring(ctx, subject{
+		sha: sha, name: "release " + release.Tag, base: st.Base, release: true, settle: settleFor,
+		find: func(ctx context.Context, _ *config.Repository) (*artifact.Found, error) {
+			return s.Fetcher.Release(ctx, r.Client, r.Owner, r.Name, id)
+		},
+		compare: func(
+			ctx context.Context,
+			_ *config.Repository,
+			_ *artifact.Found,
+		) (*artifact.Found, error) {
+			var err error
+			if before, err = r.Client.ReleaseBefore(ctx, r.Owner, r.Name, release); err != nil ||
+				before == nil {
+				return &artifact.Found{
+					State:  artifact.Waiting,
+					Reason: "There is no earlier release.",
+				}, err
+			}
+			return s.Fetcher.Release(ctx, r.Client, r.Owner, r.Name, before.ID)
+		},
+		// what an earlier release had is told, and fails this one all the same: it meets users anew
+		advice: func(report *analyzer.Report) string {
+			old := 0
+			for i := range report.Findings {
+				if f := &report.Findings[i]; !f.New {
+					f.New = true
+					old++
+				}
+			}
+			advice := comment.Release{
+				Tag:       release.Tag,
+				Draft:     release.Draft,
+				Immutable: release.Immutable,
+				Findings:  len(report.Findings),
+				Old:       old,
+			}
+			if before != nil {
+				advice.Before = before.Tag
+			}
+			return advice.Text()
+		},
+	})
+}
+
+// draftPoll is how often a draft without assets is looked at: GitHub sends no event for an upload.
+const draftPoll = time.Minute
+
+// releaseCommit is the commit of a release's tag; of a draft's, which may not be there yet, what it
+// will be made of.
+func releaseCommit(
+	ctx context.Context,
+	r *repository.Repository,
+	release *github.Release,
+) (string, error) {
+	commit, _, err := r.Client.Repositories.GetCommit(
+		ctx,
+		r.Owner,
+		r.Name,
+		"tags/"+release.Tag,
+		&gh.ListOptions{PerPage: 1},
+	)
+	if repository.Refused(err) && release.Draft && release.Target != "" {
+		commit, _, err = r.Client.Repositories.GetCommit(
+			ctx,
+			r.Owner,
+			r.Name,
+			release.Target,
+			&gh.ListOptions{PerPage: 1},
+		)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the commit of a release: %w", err)
+	}
+	return commit.GetSHA(), nil
+}

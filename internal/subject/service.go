@@ -1,0 +1,159 @@
+// Package subject does the jobs whose result is a verdict: on a pull request, a merge group, a
+// release or a deployment, and on the default branch that pull requests are compared with. A file
+// per kind says what is looked at; check.go is what the kinds with a check run have in common.
+//
+// A job names a subject, never a step. Handling it means to compare what GitHub shows now with what
+// should be there, and to do what is missing. So any job may run twice, late, or again after a
+// crash. The check run's external id is made of everything that a verdict rests on, so the same
+// inputs are never concluded twice.
+//
+//	s, err := subject.New(subject.Options{App: app, Store: store, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: service})
+//	w, err := worker.New(worker.Options{Handlers: s.Handlers(), …})
+package subject
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// Options is what New needs. App, Store, Fetcher, Analyzer and Config are required.
+type Options struct {
+	App      *github.App
+	Store    *store.Store
+	Fetcher  *artifact.Fetcher
+	Analyzer *analyzer.Analyzer
+	Checker  Checker // nil = the Analyzer, in this process
+	// Source is the package index; nil = the embedded history, and the reports say that no index was
+	// configured.
+	Source  packages.Source
+	Scratch func(size int64) (unpack.Scratch, error)
+	Config  *config.Service
+	Version string                // of the tool, for reports
+	Metrics prometheus.Registerer // nil = none
+}
+
+// analyses at once, in one process: each holds decompressed objects, and an artifact is the choice
+// of whoever opened the pull request. Two leave room on a small machine; the other workers wait for
+// GitHub meanwhile.
+const analyses = 2
+
+// Checker analyzes artifacts, whose Content is an *os.File each. *sandbox.Runner does, in a process
+// of its own.
+type Checker interface {
+	// Check is sandbox.Judge. It calls risky once when the analysis begins to take so much that it
+	// may end this process.
+	Check(
+		ctx context.Context,
+		inputs []analyzer.Input,
+		o analyzer.Options,
+		diagnoses []buildlog.Diagnosis,
+		risky func(),
+	) (*analyzer.Report, []buildlog.Diagnosis, error)
+}
+
+// Service handles the jobs of all subjects.
+type Service struct {
+	Options
+	opener  *repository.Opener
+	metrics *metrics
+	slots   chan struct{} // analyses under way
+}
+
+// New checks the options.
+func New(o Options) (*Service, error) {
+	if o.App == nil || o.Store == nil || o.Fetcher == nil || o.Analyzer == nil || o.Config == nil {
+		return nil, errors.New("subject: app, store, fetcher, analyzer and config are all needed")
+	}
+	if o.Checker == nil {
+		o.Checker = inProcess{o.Analyzer}
+	}
+	s := &Service{
+		Options: o,
+		metrics: newMetrics(o.Metrics),
+		slots:   make(chan struct{}, analyses),
+	}
+	s.opener = &repository.Opener{App: o.App, Store: o.Store, Rules: s.ruleIDs()}
+	return s, nil
+}
+
+// Handlers has the handler of each kind of job that this package does.
+func (s *Service) Handlers() map[job.Kind]worker.Handler {
+	return map[job.Kind]worker.Handler{
+		job.KindPull:              repository.Handle(s.opener, s.pull),
+		job.KindCommit:            repository.Handle(s.opener, s.commit),
+		job.KindMergeGroup:        repository.Handle(s.opener, s.mergeGroup),
+		job.KindRelease:           repository.Handle(s.opener, s.release),
+		job.KindDeployment:        repository.Handle(s.opener, s.deployment),
+		job.KindDefaultBranch:     repository.Handle(s.opener, s.defaultBranch),
+		job.KindBaseAnalysis:      repository.Handle(s.opener, s.baseAnalysis),
+		job.KindRepositoryRemoved: worker.Handle(s.removed),
+		job.KindRepositoryRenamed: worker.Handle(s.renamed),
+	}
+}
+
+func (s *Service) ruleIDs() []string {
+	var ids []string
+	for _, r := range s.Analyzer.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func (s *Service) now() time.Time { return s.Store.Now() }
+
+type metrics struct {
+	stages    *prometheus.HistogramVec
+	artifacts *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		stages: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{
+				Name: "compat_stage_seconds",
+				Help: "Time that a stage of a job took: download, slot (waiting for one of the " +
+					"analyses that run at once), analysis, post.",
+				Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+			},
+			[]string{"stage"},
+		),
+		artifacts: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "compat_artifact_cache_total",
+				Help: "Artifacts that a job needed, by whether their bytes were here already.",
+			},
+			[]string{"result"},
+		),
+	}
+	for _, stage := range []string{"download", "slot", "analysis", "post"} {
+		m.stages.WithLabelValues(stage)
+	}
+	for _, result := range []string{"hit", "miss"} {
+		m.artifacts.WithLabelValues(result)
+	}
+	if r != nil {
+		r.MustRegister(m.stages, m.artifacts)
+	}
+	return m
+}
+
+// stage begins a stage of a job; the function that it returns ends it.
+func (s *Service) stage(name string) (end func()) {
+	start := s.now()
+	return func() { s.metrics.stages.WithLabelValues(name).Observe(s.now().Sub(start).Seconds()) }
+}

@@ -1,0 +1,218 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/comment/post"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+// verdict is what will be posted.
+type verdict struct {
+	run    post.Run // the open check run, where one is known
+	ext    string   // external id
+	check  comment.Check
+	report *analyzer.Report // nil: nothing could be judged
+	page   string           // address of the report page; "" none
+}
+
+// verdict judges what was found and posts it.
+func (c *check) verdict(
+	ctx context.Context,
+	s subject,
+	run post.Run,
+	ext string,
+	found *artifact.Found,
+	set repository.Configuration,
+	accepted []store.Accepted,
+	gaps []comment.Gap,
+) (worker.Outcome, error) {
+	st := c.state
+	if st.Intent != ext {
+		st.Intent, st.Report = ext, store.NewReportID()
+		if err := c.save(ctx); err != nil {
+			return worker.Done, err
+		}
+	}
+	j, err := c.analysis().analyze(ctx, found, set.Repository, accepted, s.compare)
+	if bad := (*badOptions)(nil); errors.As(err, &bad) {
+		return worker.Done, c.invalid(ctx, s, run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
+	}
+	if err != nil {
+		return worker.Done, err
+	}
+	if s.current != nil {
+		if ok, err := s.current(ctx); err != nil || !ok {
+			return worker.Later(time.Second, "a newer head has come while this one was judged"), err
+		}
+	}
+	advice := ""
+	if s.advice != nil && j.report != nil {
+		advice = s.advice(j.report)
+	}
+	if s.release { // which is compared with another release
+		j.base = ""
+	}
+	in := comment.Input{
+		Advice:   advice,
+		Report:   j.report,
+		Problem:  j.problem,
+		Logs:     j.logs,
+		Partial:  j.partial,
+		Gaps:     gaps,
+		FailOn:   set.FailOn,
+		BaseName: j.base,
+		SHA:      s.sha,
+		Release:  s.release,
+		Converse: s.number != 0,
+	}
+	v := verdict{run: run, ext: ext, report: j.report}
+	if j.report != nil {
+		kept, err := c.Store.PutReport(ctx, st.Report, c.attempt.Job.Key, j.report)
+		if err != nil {
+			return worker.Done, err
+		}
+		if kept {
+			v.page = c.Store.PageURL(st.Report)
+		}
+		in.DetailsURL = v.page
+		if anyNew(j.report) {
+			if in.Files, in.Diff, err = c.sources(ctx, s.sha, s.number); err != nil {
+				return worker.Done, err
+			}
+		}
+	}
+	v.check = comment.Render(in)
+	set.Speaks(&v.check)
+	c.attempt.Log.Info(
+		"checked",
+		"conclusion",
+		v.check.Conclusion,
+		"title",
+		v.check.Title,
+		"took",
+		j.took.Round(time.Millisecond).String(),
+	)
+	return worker.Done, c.conclude(ctx, s, v)
+}
+
+func (c *check) analysis() *analysis {
+	return &analysis{
+		Service: c.Service,
+		attempt: c.attempt,
+		repo:    c.repo,
+		also:    c.state.Also,
+		head:    c.state.Head,
+		base:    c.state.Base.Ref,
+	}
+}
+
+func anyNew(r *analyzer.Report) bool {
+	for i := range r.Findings {
+		if r.Findings[i].New {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks
+// first, so all of it may be repeated.
+func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
+	defer c.stage("post")()
+	st := c.state
+	own := v.check
+	by, err := c.stricter(ctx, s.sha, own.Conclusion)
+	if err != nil {
+		return err
+	}
+	if by != nil {
+		v.check, v.ext = comment.Overruled(v.check, *by), v.ext+overruled(by)
+	}
+	alone, err := c.alone(ctx, s)
+	if err != nil {
+		return err
+	}
+	if alone.Alone {
+		v.run = alone
+	}
+	if v.report == nil {
+		if v.page, err = c.publishProblem(ctx, v.check); err != nil {
+			return err
+		}
+	}
+	if st.Intent != v.ext || alone.ID != 0 {
+		st.Intent = v.ext
+		if err := c.save(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := c.repo.Poster.Conclude(ctx, s.sha, v.run, v.ext, v.page, v.check); err != nil {
+		return err
+	}
+	if s.number != 0 && !v.check.Mute {
+		if err := c.converse(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	now := store.Standing{
+		SHA:        s.sha,
+		Name:       s.name,
+		Conclusion: own.Conclusion,
+		Title:      own.Title,
+		Page:       v.page,
+	}
+	if now != c.own {
+		if err := c.stand(ctx, now); err != nil {
+			return err
+		}
+	}
+	st.Concluded, st.Pending, st.Empty = v.ext, false, time.Time{}
+	st.closed(s.sha)
+	return c.save(ctx)
+}
+
+// alone takes the subject's open run to write on it. It is alone unless another subject has the
+// same commit: its verdict may stand there.
+func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
+	run := c.state.take(s.sha)
+	if !run.Alone {
+		return run, nil
+	}
+	peers, err := c.peers(ctx, s.sha)
+	run.Alone = len(peers) == 0
+	return run, err
+}
+
+// maxProblemLines is more than any problem has to say, the logs of failed jobs aside.
+const maxProblemLines = 60
+
+// publishProblem keeps why there is no report as a page of its own, and returns its address; ""
+// where no address is configured. The last report stays as it is.
+func (c *check) publishProblem(ctx context.Context, check comment.Check) (string, error) {
+	if c.Config.PublicURL == nil {
+		return "", nil
+	}
+	r := analyzer.NewReport(c.Version)
+	r.Verdict, r.Notes = analyzer.Unchecked, []string{check.Title}
+	for line := range strings.Lines(check.Summary) {
+		if line = strings.TrimSpace(line); line != "" && len(r.Notes) < maxProblemLines {
+			r.Notes = append(r.Notes, line)
+		}
+	}
+	id := store.NewReportID()
+	kept, err := c.Store.PutReport(ctx, id, "", r)
+	if err != nil || !kept {
+		return "", err
+	}
+	return c.Store.PageURL(id), nil
+}

@@ -1,0 +1,219 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+)
+
+// What one push costs, in calls of GitHub's API. docs/calls.md explains the table.
+//
+// Not counted: downloads, which go to another host, and the reading of the files that annotations
+// hang on, which happens once per content.
+func TestCallsOfAPush(t *testing.T) {
+	s := start(t, time.Hour, still)
+	s.gh.Commit(s.repo, "main", map[string]string{".github/workflows/wheels.yml": "on: push\n"})
+	s.gh.BranchRun(s.repo, "main", clean("1.0.1"))
+	p := s.gh.OpenPull(
+		s.repo,
+		s.repo,
+		"feature",
+		s.gh.User("maintainer"),
+		map[string]string{
+			"pyproject.toml": strings.Replace(
+				project,
+				"[\n]",
+				"[\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]",
+				1,
+			),
+		},
+	)
+	s.send("pull_request", s.gh.PullEvent(p, "opened"))
+	s.finish(p, artifactOf(cases.Clean("1.1.0")))
+	s.want(s.concluded(p.HeadSHA), "success")
+	s.idle()
+
+	for _, push := range []struct {
+		name  string
+		wheel cases.Wheel
+		wants string
+		// in all; those that GitHub answered with more than "304 Not Modified", which costs nothing
+		calls, news int
+	}{
+		{"clean", cases.Clean("1.2.0"), "success", 6, 5},
+		{"the first that fails: a review, the summary comment", cases.CaseB("1.3.0", "nvidia-nvjitlink-cu12>=12.8"), "failure", 11, 10},
+		{"still failing: the summary comment is edited", cases.CaseB("1.4.0", "nvidia-nvjitlink-cu12>=12.8"), "failure", 11, 8},
+		{"mended: the thread is resolved, the comment edited", cases.Clean("1.5.0"), "success", 9, 8},
+		{"clean again", cases.Clean("1.6.0"), "success", 6, 5},
+	} {
+		before := len(s.gh.Calls())
+		s.gh.Push(p, map[string]string{"notes.md": fmt.Sprint(before)})
+		s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+		s.until(func() string {
+			if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {
+				return "no check run"
+			}
+			return ""
+		})
+		s.idle()
+		s.finish(p, artifactOf(push.wheel))
+		s.want(s.concluded(p.HeadSHA), push.wants)
+		s.once(p.HeadSHA)
+		s.idle()
+		calls, news, told := counted(s.gh.Calls()[before:])
+		if calls != push.calls || news != push.news {
+			t.Errorf(
+				"%s: %d calls, %d with news, want %d and %d:\n%s",
+				push.name,
+				calls,
+				news,
+				push.calls,
+				push.news,
+				told,
+			)
+		}
+	}
+
+	// The same events once more, as GitHub sends them when somebody asks for a redelivery: known,
+	// and no call. Under GUIDs of their own: a look.
+	deliveries := s.gh.Deliveries()
+	before := len(s.gh.Calls())
+	for _, d := range deliveries[len(deliveries)-2:] {
+		if again := s.gh.Again(d); again.Code != 200 {
+			t.Errorf("a redelivery is answered %d", again.Code)
+		}
+	}
+	s.idle()
+	if calls, _, told := counted(s.gh.Calls()[before:]); calls != 0 {
+		t.Errorf("redeliveries cost %d calls:\n%s", calls, told)
+	}
+	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+	s.idle()
+	if calls, news, told := counted(s.gh.Calls()[before:]); calls != 4 || news != 0 {
+		t.Errorf(
+			"an event without news costs %d calls, %d with news, want 4 and 0:\n%s",
+			calls,
+			news,
+			told,
+		)
+	}
+	s.once(p.HeadSHA)
+}
+
+// The event of a push says all that a check run needs, while it is the newest of its pull request;
+// an older one is none to go by, and a commit that GitHub doesn't show yet is asked for again.
+func TestPushAsItsEventTells(t *testing.T) {
+	s := start(t, time.Hour, still)
+	p := s.open("feature")
+	queued := func(sha string) {
+		t.Helper()
+		s.until(func() string {
+			if len(s.gh.Checks(s.repo, sha)) == 0 {
+				return "no check run"
+			}
+			return ""
+		})
+		s.idle()
+	}
+	asked := func(before int) (n int) {
+		for _, c := range s.gh.Calls()[before:] {
+			if c.Op == "pulls/get" {
+				n++
+			}
+		}
+		return n
+	}
+	queued(p.HeadSHA)
+	first, before := p.HeadSHA, len(s.gh.Calls())
+	s.gh.Push(p, map[string]string{"a.py": "x = 1\n"})
+	old := s.gh.PullEvent(p, "synchronize")
+	s.send("pull_request", old)
+	queued(p.HeadSHA)
+	if n := asked(before); n != 0 {
+		t.Errorf("GitHub is asked %d times for what its event told", n)
+	}
+	if k := s.gh.Checks(s.repo, first); len(k) != 1 || k[0].Conclusion != "cancelled" {
+		t.Errorf("the head before has %+v", k)
+	}
+
+	second := p.HeadSHA
+	s.gh.Fault("checks/create", 1, githubtest.Fault{Status: 422})
+	s.gh.Push(p, map[string]string{"a.py": "x = 2\n"})
+	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
+	queued(p.HeadSHA)
+
+	before = len(s.gh.Calls())
+	s.send("pull_request", old) // caught, and sent again under another GUID
+	s.idle()
+	if n := asked(before); n == 0 {
+		t.Error("an old event is believed")
+	}
+	s.finish(p, clean("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "success")
+	s.once(p.HeadSHA)
+	if k := s.gh.Checks(s.repo, second); len(k) != 1 || k[0].Conclusion != "cancelled" {
+		t.Errorf("the head before has %+v", k)
+	}
+}
+
+// still keeps a slow machine out of the numbers: after some seconds the service would look once
+// more whether the head is still the newest.
+func still(s *service) {
+	now := time.Now()
+	s.now = func() time.Time { return now }
+}
+
+func artifactOf(w cases.Wheel) *githubtest.Artifact {
+	return githubtest.NewArtifact("wheels", cases.Dist(w))
+}
+
+// counted leaves out what is not counted, and says what was.
+func counted(all []githubtest.Call) (calls, news int, told string) {
+	var b strings.Builder
+	for _, c := range all {
+		if c.Installation == 0 ||
+			slices.Contains(
+				[]string{"actions/download-artifact", "git/get-tree", "git/get-blob"},
+				c.Op,
+			) {
+			continue
+		}
+		if c.Op == "repos/get" &&
+			// what is known of a repository is asked for again after two minutes, which a slow
+			// machine may take
+			c.Status == 304 {
+			continue
+		}
+		calls++
+		if c.Status != 304 {
+			news++
+		}
+		fmt.Fprintln(&b, c.String())
+	}
+	return calls, news, b.String()
+}
+
+// idle waits until no job waits or runs: those that sleep until an event comes do not count.
+func (s *service) idle() {
+	s.t.Helper()
+	// a job may put another one into the queue between the counts: two looks in a row have to
+	// agree; many jobs take a slow machine long
+	before := false
+	s.within(15*time.Minute, func() string {
+		stats, err := s.queue.Stats(s.t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		free := stats.Waiting+stats.Running == 0
+		if !free || !before {
+			before = free
+			return fmt.Sprintf("%d jobs wait and %d run", stats.Waiting, stats.Running)
+		}
+		return ""
+	})
+}

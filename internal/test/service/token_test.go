@@ -1,0 +1,89 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest"
+)
+
+// asked are what the App's requests for tokens ask for: "REPOSITORIES PERMISSIONS".
+func (s *service) asked() map[string]int {
+	out := map[string]int{}
+	for _, c := range s.gh.Calls() {
+		if c.Op != "apps/create-installation-access-token" {
+			continue
+		}
+		var body struct {
+			Repositories []int64           `json:"repository_ids"`
+			Permissions  map[string]string `json:"permissions"`
+		}
+		if c.Body != "" {
+			if err := json.Unmarshal([]byte(c.Body), &body); err != nil {
+				s.t.Error(err)
+			}
+		}
+		out[fmt.Sprint(body.Repositories, body.Permissions)]++
+	}
+	return out
+}
+
+// A job's token is good for its repository alone, and for what its kind does there.
+func TestTokensAreNarrow(t *testing.T) {
+	s := start(t, time.Hour)
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.judged(p.HeadSHA, "failure")
+	var sha string
+	s.gh.Do(func() { sha = s.repo.Branches["main"] })
+	w := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    "main",
+			SHA:       sha,
+			Event:     "push",
+			Status:    "waiting",
+			Artifacts: []*githubtest.Artifact{clean("1.1.0")},
+		},
+	)
+	g := s.gh.AddGate(w, "pypi")
+	s.send("deployment_protection_rule", s.gh.GateEvent(g, ""))
+	s.until(func() string {
+		state := ""
+		if s.gh.Do(func() { state = g.State }); state != "approved" {
+			return "the gate is " + state
+		}
+		return ""
+	})
+	asked := s.asked()
+	for _, want := range []string{
+		fmt.Sprintf("[%d] map[actions:read checks:write contents:read issues:write metadata:read pull_requests:write]", s.repo.ID),
+		fmt.Sprintf("[%d] map[actions:read contents:read deployments:write metadata:read]", s.repo.ID),
+		"[] map[contents:read metadata:read]", // the configuration of the account
+	} {
+		if asked[want] != 1 {
+			t.Errorf("%d tokens for %s", asked[want], want)
+		}
+		delete(asked, want)
+	}
+	if len(asked) > 0 {
+		t.Errorf("tokens for more: %v", asked)
+	}
+}
+
+// An installation that granted less than the App asks for by now, or another set of repositories,
+// is served all the same.
+func TestNarrowTokensAreRefused(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.Fault("apps/create-installation-access-token", 2, githubtest.Fault{Status: 422})
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.judged(p.HeadSHA, "failure")
+	if !strings.Contains(fmt.Sprint(s.asked()), "[] map[]") {
+		t.Errorf("tokens for %v", s.asked())
+	}
+}
