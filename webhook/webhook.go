@@ -1,5 +1,5 @@
 // Package webhook takes GitHub's events in and puts jobs into the queue. It makes no outbound
-// connection and judges nothing.
+// connection and analyzes nothing.
 //
 // A delivery is believed only after its HMAC-SHA256 over the raw body was compared in constant time
 // with each configured secret. Before that nothing of it is parsed, and no more than 25 MiB

@@ -19,7 +19,7 @@ const (
 	reconcileSoon = 10 * time.Minute
 
 	// reconcileWindow is how long ago a pull request may have changed: older ones wait for nobody,
-	// and those that were there before the App was installed are judged at their next push.
+	// and those that were there before the App was installed are checked at their next push.
 	reconcileWindow = 14 * 24 * time.Hour
 
 	// reconcileMost bounds the heads of one installation that GitHub is asked about in one look: a

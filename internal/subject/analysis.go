@@ -45,7 +45,7 @@ type badOptions struct{ error }
 
 func (e *badOptions) Unwrap() error { return e.error }
 
-// analyze fetches what was found and judges it. compare finds what the base has; a base that can't
+// analyze downloads what was found and analyzes it. compare finds what the base has; a base that can't
 // be had is none.
 func (a *analysis) analyze(
 	ctx context.Context,
@@ -87,15 +87,15 @@ func (a *analysis) analyze(
 		return j, err
 	}
 	start := a.now()
-	var judged []buildlog.Diagnosis
-	j.report, judged, err = a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
+	var compared []buildlog.Diagnosis
+	j.report, compared, err = a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
 	j.took = a.now().Sub(start)
 	if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
 		j.problem = comment.Unjudged("", f.Reason)
 		return j, nil
 	}
 	if err == nil {
-		runlog.Compared(j.logs, judged)
+		runlog.Compared(j.logs, compared)
 	}
 	if err != nil || compare == nil {
 		return j, err
@@ -107,10 +107,10 @@ func (a *analysis) analyze(
 			return j, err
 		}
 		o.Base = base
-		both, judged, err := a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
+		both, compared, err := a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
 		if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
 			a.attempt.Log.Warn(
-				"the base takes too much to be judged beside the head; everything counts as new",
+				"the analysis of head and base together exceeds a limit; every finding counts as new",
 				"error",
 				err,
 			)
@@ -118,7 +118,7 @@ func (a *analysis) analyze(
 		}
 		if err == nil {
 			j.report, j.base = both, a.base
-			runlog.Compared(j.logs, judged)
+			runlog.Compared(j.logs, compared)
 		}
 		return j, err
 	}
@@ -185,7 +185,7 @@ func (a *analysis) check(
 	waited()
 	defer a.stage("analysis")()
 	atRisk := false
-	r, judged, err := a.Checker.Check(ctx, inputs, o, diagnoses, func() {
+	r, compared, err := a.Checker.Check(ctx, inputs, o, diagnoses, func() {
 		if err := a.attempt.Risk(ctx, true); err != nil {
 			a.attempt.Log.Warn("that the job takes much could not be noted", "error", err)
 		}
@@ -199,7 +199,7 @@ func (a *analysis) check(
 	f := (*sandbox.Failure)(nil)
 	switch {
 	case err == nil:
-		return r, judged, nil
+		return r, compared, nil
 	case errors.As(err, &f):
 		a.attempt.Log.Error("an analysis failed", "reason", f.Reason, "limit", f.Limit, "detail", f.Detail)
 		if f.Limit {
@@ -215,7 +215,7 @@ func (a *analysis) check(
 	return nil, nil, &badOptions{err}
 }
 
-// inProcess judges in this process, which every analysis may end.
+// inProcess analyzes in this process, which every analysis may end.
 type inProcess struct{ *analyzer.Analyzer }
 
 func (p inProcess) Check(

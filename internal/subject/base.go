@@ -29,7 +29,7 @@ type comparison func(
 ) (*artifact.Found, error)
 
 // had lists the identities of the base's findings; nil where there is no base to compare with. Its
-// artifacts are judged once for all pull requests that compare with them. Only a limit, a lost
+// artifacts are analyzed once for all pull requests that compare with them. Only a limit, a lost
 // lease or the like is an error: without a base everything is new.
 func (a *analysis) had(
 	ctx context.Context,
@@ -45,7 +45,7 @@ func (a *analysis) had(
 	}
 	var had []string
 	if err == nil {
-		had, err = a.judgedBase(ctx, found, o)
+		had, err = a.analyzedFindings(ctx, found, o)
 	}
 	if err != nil {
 		return nil, a.bearable(ctx, err)
@@ -59,18 +59,18 @@ func (a *analysis) bearable(ctx context.Context, err error) error {
 		return nil
 	}
 	if limit := (*sandbox.Failure)(nil); errors.As(err, &limit) && limit.Limit {
-		a.attempt.Log.Warn("the base takes too much to be judged; everything counts as new", "error", err)
+		a.attempt.Log.Warn("the analysis of the base exceeds a limit; every finding counts as new", "error", err)
 		return nil
 	}
 	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After ||
 		kind == github.Retry && !a.attempt.Last {
 		return err
 	}
-	a.attempt.Log.Warn("the base can't be judged; everything counts as new", "error", err)
+	a.attempt.Log.Warn("the base can't be analyzed; every finding counts as new", "error", err)
 	return nil
 }
 
-// linkedAgainst says whether something else may be linked against what was judged, so that it
+// linkedAgainst says whether something else may be linked against what was checked, so that it
 // matters what the base exported. Wheels are loaded.
 func linkedAgainst(r *analyzer.Report) bool {
 	return slices.ContainsFunc(
@@ -79,7 +79,7 @@ func linkedAgainst(r *analyzer.Report) bool {
 	)
 }
 
-// baseInputs fetches the base's artifacts, to be judged beside the head's; none where there is no
+// baseInputs fetches the base's artifacts, to be analyzed together with the head's; none where there is no
 // base.
 func (a *analysis) baseInputs(
 	ctx context.Context,
@@ -111,9 +111,9 @@ func (a *analysis) baseInputs(
 // hadValue is what is kept of an analysis of the base.
 type hadValue struct{ Had []string }
 
-// judgedBase is had for artifacts that are there: what was kept of an earlier look, or what a new
+// analyzedFindings is had for artifacts that are there: what was kept of an earlier look, or what a new
 // one says.
-func (a *analysis) judgedBase(
+func (a *analysis) analyzedFindings(
 	ctx context.Context,
 	found *artifact.Found,
 	o analyzer.Options,
@@ -162,7 +162,7 @@ func (a *analysis) judgedBase(
 	had := r.Identities()
 	if data, err := json.Marshal(hadValue{had}); err == nil &&
 		len(set.Problems) == 0 {
-		// too large, or a store that fails: the next one judges it again
+		// too large, or a store that fails: the next one analyzes it again
 		if err := a.Store.Queue.Put(ctx, key, data, hadTTL); err != nil {
 			a.attempt.Log.Warn("what the base has could not be kept", "error", err)
 		}

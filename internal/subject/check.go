@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	waitingTitle   = "Waiting for CI"
-	waitingSummary = "compat waits for the workflow runs of this commit, and judges the artifacts that they upload.\n"
-	judgingTitle   = "Judging the artifacts"
-	judgingSummary = "The artifacts are here and are being judged.\n"
+	waitingTitle    = "Waiting for CI"
+	waitingSummary  = "compat checks the artifacts that the workflow runs of this commit upload, once they have ended.\n"
+	checkingTitle   = "Checking the artifacts"
+	checkingSummary = "The artifacts of this commit are being checked.\n"
 
 	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late:
 	// upload and list are different systems.
@@ -102,8 +102,8 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	if c.attempt.FinalLoss {
 		if out, err := c.posted(ctx, s.sha); err != nil {
 			return worker.Done, err
-		} else if !out { // judging didn't end it where the verdict is out: go on from there
-			return worker.Done, worker.Permanent(fmt.Sprintf("Judging it has ended the service %d times.", c.attempt.Losses))
+		} else if !out { // the analysis had ended where the verdict is posted: go on from there
+			return worker.Done, worker.Permanent(fmt.Sprintf("Checking it has ended the service %d times.", c.attempt.Losses))
 		}
 	}
 	if early, err := c.early(ctx, s); err != nil {
@@ -155,7 +155,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		st.Pending = true
 		st.Turn++
 		ext = c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
-		if run, err = c.start(ctx, s, judgingTitle, judgingSummary); err != nil {
+		if run, err = c.start(ctx, s, checkingTitle, checkingSummary); err != nil {
 			return worker.Done, err
 		}
 	}

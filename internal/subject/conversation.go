@@ -44,7 +44,7 @@ func (c *check) converse(ctx context.Context, s subject, v verdict) error {
 		{"comment", func() error { return talk.Sticky(ctx, v.check.Sticky, v.check.Create) }},
 	}
 	if v.report == nil {
-		steps = steps[2:] // what could not be judged takes no advice back
+		steps = steps[2:] // a problem resolves no threads
 	}
 	for _, step := range steps {
 		err := step.do()

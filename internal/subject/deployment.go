@@ -81,7 +81,7 @@ func (s *Service) deployment(
 	if g.Answer == "" {
 		if a.FinalLoss {
 			return worker.Done, worker.Permanent(
-				fmt.Sprintf("Judging it has ended the service %d times.", a.Losses),
+				fmt.Sprintf("Checking it has ended the service %d times.", a.Losses),
 			)
 		}
 		if out, err := g.decide(ctx); err != nil || g.Answer == "" {

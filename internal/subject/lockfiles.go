@@ -12,7 +12,7 @@ import (
 )
 
 // locked adds the pins of the lock files that the configuration names to options, as they are at
-// the commit that is judged. Errors are badOptions where a file isn't there or can't be read as a
+// the commit that is checked. Errors are badOptions where a file isn't there or can't be read as a
 // lock file.
 func (a *analysis) locked(
 	ctx context.Context,
@@ -33,7 +33,7 @@ func (a *analysis) locked(
 		if !there {
 			return &badOptions{
 				fmt.Errorf(
-					"python.lock: %q is not in the commit that is judged; correct the path",
+					"python.lock: %q does not exist in the commit that is checked; correct the path",
 					path,
 				),
 			}

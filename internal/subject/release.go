@@ -21,7 +21,7 @@ import (
 // an upload.
 const settleFor = 10 * time.Second
 
-// release puts a verdict on the commit of a release's tag, over all its assets. A draft is judged
+// release puts a verdict on the commit of a release's tag, over all its assets. A draft is checked
 // on the commit that its tag will name, once it has an asset: until then nobody waits for it.
 func (s *Service) release(
 	ctx context.Context,

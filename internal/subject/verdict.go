@@ -21,11 +21,11 @@ type verdict struct {
 	run    post.Run // the open check run, where one is known
 	ext    string   // external id
 	check  comment.Check
-	report *analyzer.Report // nil: nothing could be judged
+	report *analyzer.Report // nil: nothing could be checked
 	page   string           // address of the report page; "" none
 }
 
-// verdict judges what was found and posts it.
+// verdict analyzes what was found and posts the result.
 func (c *check) verdict(
 	ctx context.Context,
 	s subject,
@@ -52,7 +52,7 @@ func (c *check) verdict(
 	}
 	if s.current != nil {
 		if ok, err := s.current(ctx); err != nil || !ok {
-			return worker.Later(time.Second, "a newer head has come while this one was judged"), err
+			return worker.Later(time.Second, "a newer head has come while this one was checked"), err
 		}
 	}
 	advice := ""

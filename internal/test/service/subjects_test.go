@@ -193,7 +193,7 @@ func TestGates(t *testing.T) {
 		artifacts                []*githubtest.Artifact
 	}{
 		{"clean", "approved", "", "", []*githubtest.Artifact{clean("1.1.0")}},
-		{"bad", "rejected", "pow", "Judging what the workflow run has built.", []*githubtest.Artifact{bad("1.1.0")}},
+		{"bad", "rejected", "pow", "Checking what the workflow run has built.", []*githubtest.Artifact{bad("1.1.0")}},
 		{"nothing", "rejected", "artifact", "Waits for artifacts. The workflow run kept no artifact.", nil},
 	} {
 		var sha string

@@ -164,7 +164,7 @@ func TestGateTellsHowItStands(t *testing.T) {
 				plain(g.Reports[0]),
 				"Waits for artifacts. The workflow run \"wheels\" isn't over",
 			) ||
-			!strings.Contains(g.Reports[1], "Judging") {
+			!strings.Contains(g.Reports[1], "Checking") {
 			t.Errorf("reports %q, want one of the wait and one of the analysis", g.Reports)
 		}
 	})
