@@ -115,7 +115,9 @@ func artifact(
 	}
 	first := map[string]*Finding{}
 	var order []*Finding
-	for _, t := range targets {
+	for len(targets) > 0 {
+		t := targets[0]
+		targets = targets[1:]
 		o.progress("judging %s on %s", f.Path, t.Platform.Name)
 		c := judge.Case{Artifact: f, Target: t, Scenario: fix.Scenario{Platform: t.Key()}}
 		outcome, err := s.Judge(ctx, c)
@@ -135,6 +137,13 @@ func artifact(
 			}
 			first[id].On = append(first[id].On, t.Platform.Name)
 		}
+		if kept := affordable(targets, f, len(outcome.Found)); len(kept) < len(targets) {
+			report.AddNote(fmt.Sprintf(
+				"%s has so many findings that %d of its platforms were not checked",
+				f.Path, len(targets)-len(kept),
+			))
+			targets = kept
+		}
 		if !o.NoFixes {
 			if err := trial.Verify(ctx, s, c, outcome, fresh); err != nil {
 				return err
@@ -147,6 +156,37 @@ func artifact(
 		report.Findings = append(report.Findings, *x)
 	}
 	return nil
+}
+
+// An artifact with more than manyFindings on one target is checked on fewer of the others: maxRepeats
+// bounds the findings of all targets together. A finding costs some 50 microseconds, and an import
+// importCost of that.
+const (
+	manyFindings = 2_000
+	maxRepeats   = 40_000
+	importCost   = 0.05
+)
+
+// affordable picks among the targets that are left those that can be checked within maxRepeats,
+// evenly and with the last one, where each has found findings. Platforms that the user named are all
+// kept.
+func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Target {
+	if found < manyFindings || len(targets) == 0 || targets[0].Requested {
+		return targets
+	}
+	imports := 0
+	for _, o := range f.Objects {
+		imports += o.Imports.Len()
+	}
+	most := max(int(maxRepeats/(float64(found)+importCost*float64(imports))), 1)
+	if len(targets) <= most {
+		return targets
+	}
+	var out []judge.Target
+	for i := range most {
+		out = append(out, targets[(i+1)*len(targets)/most-1])
+	}
+	return out
 }
 
 func describe(f *facts.Artifact) Artifact {

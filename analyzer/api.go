@@ -99,6 +99,9 @@ const (
 	KindObject  = facts.KindObject
 )
 
+// MaxFindings is how many findings of one rule on one object are listed.
+const MaxFindings = judge.MaxFindings
+
 // NumPy1 is the build of a module that works with NumPy 1 only.
 const NumPy1 = facts.NumPy1
 

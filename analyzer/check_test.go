@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
@@ -109,6 +111,46 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 				r.Findings,
 				offered,
 			)
+		}
+	}
+}
+
+// TestFindingsAreBounded holds that an object with very many problems costs no more than its first
+// MaxFindings on some of its platforms, and that the report says so.
+func TestFindingsAreBounded(t *testing.T) {
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := &analyzer.Rule{ID: "many", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		for i := range 2 * analyzer.MaxFindings {
+			p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: fmt.Sprint("f", i)})
+		}
+	}}
+	r, err := analyzer.New([]*analyzer.Rule{rule}).Check(
+		t.Context(),
+		[]analyzer.Input{
+			{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
+		},
+		analyzer.Options{},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != analyzer.MaxFindings {
+		t.Errorf("%d findings, want %d", len(r.Findings), analyzer.MaxFindings)
+	}
+	if len(r.Targets) == 0 || len(r.Targets) > 10 {
+		t.Errorf("checked on %d targets", len(r.Targets))
+	}
+	notes := strings.Join(r.Notes, "\n")
+	for _, want := range []string{"many has more findings than are listed", "were not checked"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q, want %q", notes, want)
 		}
 	}
 }

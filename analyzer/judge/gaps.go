@@ -22,6 +22,12 @@ import (
 // contradict each other. A package that only the artifact requires and no source knows is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
 	for _, a := range s.baseline.packages {
+		for _, rule := range a.full {
+			r.AddNote(fmt.Sprintf(
+				"%s: %s has more findings than are listed (at most %d for an object, %d in all)",
+				c.Artifact.Path, rule, MaxFindings, maxOfRule,
+			))
+		}
 		if u := a.Unavailable(); u != nil {
 			r.AddUnread(
 				result.Unread{

@@ -223,6 +223,7 @@ func (s *Session) runRules(
 				given:     s.judge.given,
 				linking:   linking,
 				rule:      rule,
+				counts:    map[string]int{},
 			}
 			pass.emit = func(x *result.Finding, candidates []fix.Candidate) {
 				known = append(known, Found{Finding: x, Candidates: candidates})
@@ -230,6 +231,9 @@ func (s *Session) runRules(
 			rule.Check(pass)
 			if !linking.used {
 				set.found[rule] = known
+			}
+			if pass.dropped {
+				set.full = append(set.full, rule.ID)
 			}
 		}
 		out[rule] = known

@@ -38,6 +38,7 @@ type packageSet struct {
 	unchanged map[*View]*View
 	linker    *linker
 	found     map[*Rule][]Found // of rules that did not use the linker
+	full      []string          // rules that had more findings than are listed
 }
 
 // load loads the artifact in a scenario, or returns the baseline where the scenario differs from it

@@ -30,6 +30,9 @@ type Pass struct {
 	given   []pkgmeta.Requirement
 	linking *linking
 	rule    *Rule
+	count   int            // findings of the rule
+	counts  map[string]int // the same by object
+	dropped bool           // there were more
 	emit    func(*result.Finding, []fix.Candidate)
 }
 
@@ -60,9 +63,32 @@ func (v *View) Bindings() dynlink.Bindings {
 	return v.bound.bindings
 }
 
-// Report adds a finding. It fills in rule, artifact, target, severity (unless set), package and the
-// demangled name, and writes that name into the message.
+// MaxFindings is how many findings of one rule on one object are listed, and maxOfRule those on all
+// objects of an artifact. An artifact with more is so broken that a longer list helps nobody, and
+// its cost would grow without bound.
+const (
+	MaxFindings = 5_000
+	maxOfRule   = 20_000
+)
+
+// Room reports whether another finding of the rule on an object would be listed. Where it would not,
+// the rule can skip the rest of the object.
+func (p *Pass) Room(object string) bool {
+	if p.counts[object] < MaxFindings && p.count < maxOfRule {
+		return true
+	}
+	p.dropped = true
+	return false
+}
+
+// Report adds a finding, unless there is no Room for it. It fills in rule, artifact, target, severity
+// (unless set), package and the demangled name, and writes that name into the message.
 func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
+	if !p.Room(f.Object) {
+		return
+	}
+	p.count++
+	p.counts[f.Object]++
 	f.Rule = p.rule.ID
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity

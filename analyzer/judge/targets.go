@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
@@ -144,8 +145,13 @@ func OlderRelease(a, b string) bool {
 }
 
 func ordinal(s string) (int, error) {
-	var major, minor int
-	_, err := fmt.Sscanf(s, "%d.%d", &major, &minor)
+	before, after, _ := strings.Cut(s, ".")
+	after, _, _ = strings.Cut(after, ".")
+	major, err := strconv.Atoi(before)
+	if err != nil {
+		return 0, err
+	}
+	minor, err := strconv.Atoi(after)
 	return major*1000 + minor, err
 }
 

@@ -52,7 +52,8 @@ func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	for _, x := range p.LinkLeft(v, fix.LinkWith{AllowShlibUndefined: true}.Apply(p.Scenario)) {
 		fatal[x.Import] = true
 	}
-	for _, x := range p.LinkLeft(v, p.Scenario) {
+	problems := p.LinkLeft(v, p.Scenario)
+	for _, x := range problems[:min(len(problems), analyzer.MaxFindings)] {
 		l.add(x, !fatal[x.Import])
 	}
 	slices.Sort(l.with.Libraries)

@@ -29,7 +29,11 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 		if !ok {
 			continue
 		}
+		most := len(out) + analyzer.MaxFindings
 		for _, x := range p.LinkLeft(v, p.Scenario) {
+			if len(out) == most {
+				break
+			}
 			if !slices.Contains(kinds, x.Kind) {
 				continue
 			}

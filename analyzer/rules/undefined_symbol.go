@@ -59,6 +59,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			elsewhereInPackage = definedBy(p, v, lost)
 		}
 		for _, b := range lost {
+			if !p.Room(v.Path) {
+				break
+			}
 			i := b.Import
 			f := analyzer.Finding{
 				Object:  v.Path,
