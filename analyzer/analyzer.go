@@ -21,6 +21,7 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/trial"
 )
@@ -82,7 +83,7 @@ func run(
 	session := j.Session(set.Artifacts, base, names)
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
-		if len(f.Objects) == 0 {
+		if f.Binaries() == 0 {
 			continue
 		}
 		if err := artifact(ctx, session, f, report, o); err != nil {
@@ -125,7 +126,9 @@ func artifact(
 			return err
 		}
 		addTarget(report, t.Platform, outcome.Sets)
-		s.AddGaps(ctx, report, c, outcome.Found)
+		if t.Platform.OS == platform.Linux {
+			s.AddGaps(ctx, report, c, outcome.Found)
+		}
 		var fresh []judge.Found
 		for _, x := range outcome.Found {
 			id := x.Identity()
@@ -190,7 +193,7 @@ func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Ta
 }
 
 func describe(f *facts.Artifact) Artifact {
-	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: len(f.Objects)}
+	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries()}
 	if f.Wheel != nil {
 		a.Wheel = &Wheel{
 			Name:    f.Wheel.Name,

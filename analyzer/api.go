@@ -116,3 +116,6 @@ func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 
 // OlderRelease reports whether one release of a libc or of CPython is older than another.
 func OlderRelease(a, b string) bool { return judge.OlderRelease(a, b) }
+
+// WindowsObject is a PE file as the loader of Windows sees it; see package judge.
+type WindowsObject = judge.WindowsObject

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
+	"github.com/compat-app/compat/analyzer/winload"
 )
 
 // Kinds of artifacts.
@@ -28,8 +29,11 @@ type Artifact struct {
 	Depends  []string
 	Wheel    *pkgmeta.WheelName // nil for what is not named like a wheel
 	Metadata *pkgmeta.Metadata  // nil where there is none or it could not be read
-	Objects  []*Object          // sorted by path
+	Objects  []*Object          // ELF files, sorted by path
 	MachO    []*MachObject      // Mach-O files, sorted by path
+	PE       []*PEObject        // PE files, sorted by path
+	// Startup is what Python sources do about the search for DLLs; nil where none was read.
+	Startup *winload.Startup
 	// Policy is auditwheel's verdict; nil for what is no wheel or not named like one.
 	Policy *wheelpolicy.Policy
 	ABI3   *abi3.Result // abi3audit's verdict; nil for a wheel without an abi3 tag
@@ -40,7 +44,7 @@ type Artifact struct {
 }
 
 // Binaries is the number of files that are checked, of all formats.
-func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) }
+func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) + len(a.PE) }
 
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {

@@ -86,10 +86,12 @@ func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
 	return false, perhaps
 }
 
+// Conda reports whether the artifact is a conda package.
+func (a *Artifact) Conda() bool { return a.Format == unpack.FormatConda || a.conda }
+
 // Packaged reports whether a distribution built the artifact against its own packages, so that the
 // programs that load an object provide the symbols that no library has.
 func (a *Artifact) Packaged() bool {
 	return a.Format == unpack.FormatDeb || a.Format == unpack.FormatRPM ||
-		a.Format == unpack.FormatConda ||
-		a.conda
+		a.Conda()
 }

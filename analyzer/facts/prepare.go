@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
@@ -42,6 +43,10 @@ type prepared struct {
 	size       int64         // of it
 	digest     string        // of it, as RECORD writes it; "" where it was not computed
 	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
+
+	pe     *peobj.Object // of a PE file, else nil
+	peErr  error         // a PE file could not be read
+	source []byte        // of a Python source that may change the search for DLLs
 }
 
 // prepare reads a file, and adds an object's symbols to names. It is called from several goroutines
@@ -62,6 +67,8 @@ func prepare(f *unpack.File, names *elfobj.Names) any {
 	case isDepends(f.Path):
 		p.depends = true
 		p.read(f, maxMetadata, false)
+	case isSource(f.Path):
+		p.readSource(f)
 	default:
 		p.binary(f, names)
 	}
@@ -81,6 +88,10 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	head := make([]byte, 512)
 	n, _ := f.Content.ReadAt(head, 0)
 	head = head[:n]
+	if isPE(head) {
+		p.readPE(f)
+		return
+	}
 	for magic, why := range foreign {
 		if strings.HasPrefix(string(head), magic) {
 			p.foreign = why

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -52,8 +53,9 @@ var libraryName = lazyregexp.New(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
 var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
 
 // want selects what is read: objects by content or by name, and the metadata of packages.
-func want(p string, _ int64, head []byte) bool {
+func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	return isBinary(head) || libraryName.MatchString(p) ||
+		wantsPE(pkg, p, size, head) ||
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||
@@ -62,8 +64,12 @@ func want(p string, _ int64, head []byte) bool {
 
 // skim lists the machine code of an object, which is never read.
 func skim(head []byte, _ int64) []unpack.Range {
+	code := elfobj.Code(head)
+	if isPE(head) {
+		code = peobj.Unread(head)
+	}
 	var out []unpack.Range
-	for _, c := range elfobj.Code(head) {
+	for _, c := range code {
 		out = append(out, unpack.Range{Start: c[0], End: c[1]})
 	}
 	return out
@@ -161,7 +167,7 @@ func (r *Set) packages(
 				)
 			}
 			f.finish(problems)
-		} else if len(f.Objects) == 0 {
+		} else if f.Binaries() == 0 {
 			continue
 		}
 		slices.SortFunc(
@@ -172,6 +178,7 @@ func (r *Set) packages(
 			f.Objects,
 			func(a, b *Object) int { return strings.Compare(a.Path, b.Path) },
 		)
+		f.finishPE()
 		r.Artifacts = append(r.Artifacts, f)
 	}
 }
@@ -215,6 +222,14 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		return nil
 	case p.macho != nil || p.machErr:
 		r.machO(facts, f.Path, at, p)
+		return nil
+	case p.source != nil:
+		if len(p.source) > 0 {
+			facts.startup().Add(installed(f.Path), p.source)
+		}
+		return nil
+	case p.pe != nil || p.peErr != nil:
+		r.pe(facts, f, p, at)
 		return nil
 	case p.foreign != "":
 		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {

@@ -62,7 +62,7 @@ func isBinary(head []byte) bool {
 // digested reports whether a member's digest is compared with RECORD.
 func digested(p *unpack.Package, size int64, head []byte) bool {
 	return p.Kind == unpack.KindWheel && size >= 0 && size <= maxDigest &&
-		isBinary(head)
+		(isBinary(head) || isPE(head))
 }
 
 // digest is the hash that RECORD should have for a file; "" for a large one.

@@ -11,7 +11,6 @@ import (
 
 // foreign maps the first bytes of binaries of other systems to the reason they are skipped.
 var foreign = map[string]string{
-	"MZ":               "PE, not judged",
 	"\xbe\xba\xfe\xca": "Mach-O, not judged",
 	"\x01\xf7\x00":     "XCOFF of AIX, not judged",
 	"\x01\xdf\x00":     "XCOFF of AIX, not judged",

@@ -29,6 +29,10 @@ type Scenario struct {
 	// directories that the link line names with -rpath-link, in the terms of the objects' paths
 	RPathLink           []string
 	AllowShlibUndefined bool // --allow-shlib-undefined is on the link line
+
+	// Windows: folders of the artifact given to os.add_dll_directory, from site-packages, and DLLs
+	// that are next to every module, in lower case
+	DLLFolders, Bundled []string
 }
 
 // Unlinked is the scenario with a plain link line: the world of whoever loads the artifact.
@@ -93,6 +97,23 @@ type TakeOut struct{ Folder string }
 
 // SetRunPath gives an object a DT_RUNPATH.
 type SetRunPath struct{ Object, RunPath string }
+
+// AddDLLFolder gives a folder of the artifact, from site-packages, to os.add_dll_directory.
+type AddDLLFolder struct{ Folder string }
+
+// Bundle puts a DLL from elsewhere into the artifact, where its modules find it. What it exports is
+// not known.
+type Bundle struct{ DLL string }
+
+func (c AddDLLFolder) Apply(s Scenario) Scenario {
+	s.DLLFolders = append(slices.Clone(s.DLLFolders), c.Folder)
+	return s
+}
+
+func (c Bundle) Apply(s Scenario) Scenario {
+	s.Bundled = append(slices.Clone(s.Bundled), strings.ToLower(c.DLL))
+	return s
+}
 
 func (c Pin) Apply(s Scenario) Scenario {
 	if c.Direct {
@@ -164,7 +185,7 @@ func (s Scenario) Key() string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"%s|%s|%s|%s|%s|%s|%s|%s|%t",
+		"%s|%s|%s|%s|%s|%s|%s|%s|%t|%s|%s",
 		s.Platform,
 		strings.Join(s.Alone, ","),
 		strings.Join(s.Off, ":"),
@@ -174,6 +195,8 @@ func (s Scenario) Key() string {
 		strings.Join(s.LinkLast, ","),
 		strings.Join(s.RPathLink, ","),
 		s.AllowShlibUndefined,
+		strings.Join(s.DLLFolders, ","),
+		strings.Join(s.Bundled, ","),
 	)
 	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
 		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/symindex"
 )
@@ -141,7 +142,7 @@ func (s *Session) judgeIn(
 	trial bool,
 	hopeless func(*result.Finding) bool,
 ) (*Outcome, error) {
-	if s.resolver.partial(c.Artifact) {
+	if c.Target.Platform.OS == platform.Linux && s.resolver.partial(c.Artifact) {
 		out, err := s.judgeOnce(ctx, c, trial, nil)
 		if err != nil || !slices.ContainsFunc(
 			out.Found,
@@ -206,6 +207,10 @@ func (s *Session) runRules(
 			return nil, ctx.Err()
 		}
 		known, ok := set.found[rule]
+		check := rule.check(c.Target.Platform)
+		if check == nil {
+			continue
+		}
 		if !ok {
 			linking.used = false
 			pass := &Pass{
@@ -213,6 +218,7 @@ func (s *Session) runRules(
 				Platform:  c.Target.Platform,
 				Packages:  set.Set,
 				Views:     set.views,
+				Windows:   set.windows,
 				Scenario:  c.Scenario,
 				Requested: c.Target.Requested,
 				Trial:     trial,
@@ -228,7 +234,7 @@ func (s *Session) runRules(
 			pass.emit = func(x *result.Finding, candidates []fix.Candidate) {
 				known = append(known, Found{Finding: x, Candidates: candidates})
 			}
-			rule.Check(pass)
+			check(pass)
 			if !linking.used {
 				set.found[rule] = known
 			}

@@ -29,6 +29,7 @@ type packageSet struct {
 	*packages.Set
 	platform *platform.Platform
 	views    []*View
+	windows  *WindowsLoad // of a platform with Windows, which has no views
 	of       map[*facts.Object]*View
 	first    []*dynlink.Library           // loaded before the artifact
 	local    map[*dynlink.Library]bool    // of first, those that are not in the global scope
@@ -48,6 +49,9 @@ func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, err
 	key := c.Scenario.Unlinked().Key()
 	if b := s.baseline; trial && b != nil && b.artifact == f && b.platform == p && b.key == key {
 		return b, nil
+	}
+	if p.OS != platform.Linux {
+		return s.loadOther(c, key, trial), nil
 	}
 	sets, err := s.resolver.resolve(ctx, f, p, c.Scenario)
 	if err != nil {

@@ -18,6 +18,7 @@ type Pass struct {
 	Platform  *platform.Platform
 	Packages  *packages.Set
 	Views     []*View
+	Windows   *WindowsLoad // of a platform with Windows, else nil
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
 	// Trial: a fix is applied, to see what is left. Fixes without Search need not be reported.

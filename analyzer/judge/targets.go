@@ -40,6 +40,9 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 		}
 		for _, name := range slices.Concat(o.Instead, o.Also) {
 			p, err := platform.Lookup(name, arch)
+			if err == nil && p.OS != platform.Linux {
+				continue // of another format
+			}
 			if err != nil {
 				if !slices.ContainsFunc(
 					archs,
@@ -74,6 +77,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 			}
 		}
 	}
+	out = append(out, windowsTargets(f, o)...)
 	return out, skipped, nil
 }
 

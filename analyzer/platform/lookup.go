@@ -140,6 +140,9 @@ var spoken = strings.NewReplacer(
 // nearest to the one given.
 func Lookup(name, arch string) (*Platform, error) {
 	base, own := name, ""
+	if b, _, _ := strings.Cut(name, "/"); windowsTag(b) != nil {
+		return windowsTag(b), nil
+	}
 	if b, a, ok := strings.Cut(name, "/"); ok {
 		base, own = b, a
 	} else {

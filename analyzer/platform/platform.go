@@ -37,6 +37,13 @@ const (
 	System       = "system"       // an unpacked one: see Unpacked
 )
 
+// Operating systems of platforms.
+const (
+	Linux   = ""
+	Windows = "windows"
+	MacOS   = "macos"
+)
+
 // Platform is one target on one architecture. Compare by Name and Arch.
 type Platform struct {
 	Name        string // "manylinux_2_17_x86_64", "debian11", "alpine3.20"
@@ -44,6 +51,7 @@ type Platform struct {
 	Libc        string // "glibc" or "musl"
 	LibcVersion string // "2.17"; of a musllinux tag the lowest that it stands for, "1.1"
 	Kind        string // Policy, Distribution or System
+	OS          string // Linux, Windows or MacOS; what is below is empty for the last two
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
 	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its

@@ -37,7 +37,8 @@ looked up with dlsym.`,
 		"CPython: Misc/stable_abi.toml, by way of abi3info",
 		"Python/C API: C API Stability",
 	},
-	Check: checkABI3,
+	Check:   checkABI3,
+	Windows: checkStableImports,
 }
 
 // ofOnePython matches modules that only one version of Python loads.
@@ -64,56 +65,72 @@ func checkABI3(p *analyzer.Pass) {
 				continue
 			}
 			f := analyzer.Finding{Object: v.Path, Symbol: name, Chain: []string{v.Path}}
-			limit := fix.Candidate{
-				Fix: fix.Fix{
-					Kind: fix.KindSource,
-					Title: fmt.Sprintf(
-						"Compile for the limited API of Python %s and replace the functions "+
-							"that the compiler rejects",
-						abi3.Version(minor),
-					),
-					Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor),
-				},
-			}
 			if !stable {
-				f.Message = fmt.Sprintf(
-					"%s imports %s, which is not in Python's stable ABI. The wheel's tag %s "+
-						"allows only the stable ABI",
-					v.Path,
-					name,
-					tag,
-				)
-				p.Report(f, limit)
+				f.Message = outsideStableABI(v.Path, name, tag)
+				p.Report(f, limitedAPI(minor))
 				continue
 			}
-			f.Message = fmt.Sprintf(
-				"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s "+
-					"includes Python %s",
-				v.Path,
-				name,
-				abi3.Version(added),
-				tag,
-				abi3.Version(minor),
-			)
+			f.Message = joinedStableABI(v.Path, name, tag, added, minor)
 			if added <= newest {
 				f.Severity = analyzer.Warning
 			}
-			raise := fix.Candidate{
-				Fix: fix.Fix{
-					Kind:  fix.KindPlatformTag,
-					Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
-					Command: fmt.Sprintf(
-						"wheel tags --remove --python-tag cp3%d %s",
-						added,
-						quoted(p.Facts.Path),
-					),
-					Cost: []string{
-						"pip no longer installs it on Python before " + abi3.Version(added),
-					},
-				},
-			}
-			p.Report(f, limit, raise)
+			p.Report(f, limitedAPI(minor), raiseABI3(p, added))
 		}
+	}
+}
+
+func outsideStableABI(object, name, tag string) string {
+	return fmt.Sprintf(
+		"%s imports %s, which is not in Python's stable ABI. The wheel's tag %s "+
+			"allows only the stable ABI",
+		object,
+		name,
+		tag,
+	)
+}
+
+func joinedStableABI(object, name, tag string, added, minor int) string {
+	return fmt.Sprintf(
+		"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s "+
+			"includes Python %s",
+		object,
+		name,
+		abi3.Version(added),
+		tag,
+		abi3.Version(minor),
+	)
+}
+
+// limitedAPI is the advice to compile for the limited API of Python 3.minor.
+func limitedAPI(minor int) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{
+			Kind: fix.KindSource,
+			Title: fmt.Sprintf(
+				"Compile for the limited API of Python %s and replace the functions "+
+					"that the compiler rejects",
+				abi3.Version(minor),
+			),
+			Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor),
+		},
+	}
+}
+
+// raiseABI3 is the advice to tag the wheel for the stable ABI of Python 3.added.
+func raiseABI3(p *analyzer.Pass, added int) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{
+			Kind:  fix.KindPlatformTag,
+			Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
+			Command: fmt.Sprintf(
+				"wheel tags --remove --python-tag cp3%d %s",
+				added,
+				quoted(p.Facts.Path),
+			),
+			Cost: []string{
+				"pip no longer installs it on Python before " + abi3.Version(added),
+			},
+		},
 	}
 }
 

@@ -32,6 +32,7 @@ func All() []*analyzer.Rule {
 		wrongArchitecture,
 		interpreterNotFound,
 		extensionSuffix,
+		pythonLibraryMismatch,
 		abi3Violation,
 		metadataMismatch,
 		recordMismatch,

@@ -35,6 +35,7 @@ its own path.
 Not detected: what a package does before it imports the module.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
+	Windows:    checkReachableDLLs,
 }
 
 func checkReachable(p *analyzer.Pass) {

@@ -37,7 +37,8 @@ suffixes of interpreters other than CPython and PyPy.`,
 		"CPython: Python/dynload_shlib.c",
 		"PEP 425",
 	},
-	Check: checkExtensionSuffix,
+	Check:   checkExtensionSuffix,
+	Windows: checkModuleNames,
 }
 
 // moduleName splits the file name of a module: its name, the interpreter with its version
@@ -49,7 +50,7 @@ var moduleName = lazyregexp.New(
 
 // module is a file that Python imports by its suffix.
 type module struct {
-	view         *analyzer.View
+	path         string
 	stem         string
 	cpython      string // "312"
 	flags        string // "t": free-threaded
@@ -59,14 +60,16 @@ type module struct {
 	interpreters string // for messages: "CPython 3.12"
 }
 
-func parseModule(v *analyzer.View) (module, bool) {
-	m := moduleName.FindStringSubmatch(path.Base(v.Path))
+// parseModule reads the path of a module; ok is false where the name has no suffix for an
+// interpreter.
+func parseModule(file string) (module, bool) {
+	m := moduleName.FindStringSubmatch(path.Base(file))
 	if m == nil {
 		return module{}, false
 	}
 	out := module{
-		view:        v,
-		stem:        path.Join(path.Dir(v.Path), m[1]),
+		path:        file,
+		stem:        path.Join(path.Dir(file), m[1]),
 		cpython:     m[3],
 		flags:       m[4],
 		abi3:        m[7] != "",
@@ -115,16 +118,64 @@ func checkExtensionSuffix(p *analyzer.Pass) {
 	if p.Facts.Wheel == nil || p.Requested {
 		return
 	}
+	var files []string
+	for _, v := range p.Views {
+		if v.Extension() {
+			files = append(files, v.Path)
+		}
+	}
+	checkSuffixes(p, files, parseModule)
+}
+
+// checkModuleNames is extension-suffix on Windows.
+func checkModuleNames(p *analyzer.Pass) {
+	if p.Facts.Wheel == nil || p.Requested {
+		return
+	}
+	var files []string
+	for _, o := range p.Windows.Objects {
+		if o.Extension() {
+			files = append(files, o.Path)
+		}
+	}
+	checkSuffixes(p, files, parsePYD)
+}
+
+var pydName = lazyregexp.New(
+	`(?i)^(.+?)\.(?:cp([23][0-9]+)(t?)|(pypy[23][0-9]*)-(pp[0-9]+))-win[a-z0-9_]*\.pyd$`,
+)
+
+// parsePYD is parseModule for Windows, where a module of the stable ABI is x.pyd.
+func parsePYD(file string) (module, bool) {
+	m := pydName.FindStringSubmatch(path.Base(file))
+	if m == nil {
+		return module{}, false
+	}
+	out := module{
+		path: file, stem: path.Join(path.Dir(file), m[1]), cpython: m[2], flags: m[3],
+	}
+	if out.cpython == "" {
+		out.pypy = m[4] + "_" + m[5]
+		out.interpreters = "PyPy " + out.pypy
+		return out, true
+	}
+	out.interpreters = "CPython " + dotted(out.cpython) + out.flags
+	return out, true
+}
+
+// checkSuffixes checks the paths of all modules.
+func checkSuffixes(
+	p *analyzer.Pass,
+	files []string,
+	parse func(file string) (module, bool),
+) {
 	byStem := map[string][]module{}
 	var stems []string
 	fitting := 0
-	for _, v := range p.Views {
-		if !v.Extension() {
-			continue
-		}
-		m, ok := parseModule(v)
+	for _, file := range files {
+		m, ok := parse(file)
 		if !ok {
-			fitting++ // x.so, which every Python imports
+			fitting++ // x.so or x.pyd, which every Python imports
 			continue
 		}
 		if byStem[m.stem] == nil {
@@ -156,17 +207,17 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 		checkStableCopies(p, copies)
 		return
 	}
-	f := analyzer.Finding{Object: m.view.Path, Chain: []string{m.view.Path}}
+	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 	f.Message = fmt.Sprintf(
 		"%s is imported only by %s, but the wheel's tag is %s. The import fails on that Python",
-		m.view.Path,
+		m.path,
 		m.interpreters,
 		tags[0],
 	)
 	if m.muslTriplet && p.Platform.Libc == "glibc" {
 		f.Message = fmt.Sprintf(
 			"%s is imported only by a Python built for musl, but the wheel's tag is %s",
-			m.view.Path,
+			m.path,
 			tags[0],
 		)
 	}
@@ -204,15 +255,15 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]
 		f := analyzer.Finding{
-			Object:   m.view.Path,
-			Chain:    []string{m.view.Path},
+			Object:   m.path,
+			Chain:    []string{m.path},
 			Severity: analyzer.Warning,
 		}
 		switch {
 		case t.ABI == "abi3" && len(copies) == 1 && m.cpython != "":
 			f.Message = fmt.Sprintf(
 				"%s is imported only by %s, but the wheel's tag %s includes every later Python",
-				m.view.Path,
+				m.path,
 				m.interpreters,
 				t,
 			)
@@ -232,7 +283,7 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 			f.Message = fmt.Sprintf(
 				"%s is built for the stable ABI, which the free-threaded Python of the tag %s "+
 					"does not support",
-				m.view.Path,
+				m.path,
 				t,
 			)
 			p.Report(

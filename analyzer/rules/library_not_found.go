@@ -36,6 +36,7 @@ Libraries of the packages that a deb, rpm or conda package depends on are matche
 provides libssl.so.3) or capability; the packages themselves are not read.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
+	Windows:    checkMissingDLLs,
 	Quick:      true,
 }
 

@@ -34,7 +34,8 @@ Not detected: fields that pip does not compare.`,
 		"PyPA: Binary distribution format",
 		"pip: pip/_internal/utils/wheel.py, resolution/resolvelib/candidates.py",
 	},
-	Check: checkMetadata,
+	Check:   checkMetadata,
+	Windows: checkMetadata,
 }
 
 func checkMetadata(p *analyzer.Pass) {

@@ -30,7 +30,7 @@ func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 		return ""
 	}
 	var release string
-	if m, ok := parseModule(v); ok {
+	if m, ok := parseModule(v.Path); ok {
 		if m.cpython == "" || m.flags != "" && m.flags != "m" {
 			return ""
 		}

@@ -29,6 +29,7 @@ Not detected: digests of objects over 4 MB (only their size is compared) and of 
 ELF objects.`,
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
+	Windows:    checkRecord,
 }
 
 // shown is the maximum number of names in a message.

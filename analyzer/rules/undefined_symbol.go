@@ -42,6 +42,7 @@ load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with
 and symbols of an object that misses a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
+	Windows:    checkUndefinedImports,
 }
 
 func checkUndefinedSymbol(p *analyzer.Pass) {

@@ -19,6 +19,7 @@ Severity: an error for a module that Python imports, and a warning otherwise: so
 contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,
+	Windows:    checkMachine,
 }
 
 func checkArchitecture(p *analyzer.Pass) {

@@ -104,7 +104,7 @@ func TestFormats(t *testing.T) {
 			t,
 			"x.deb",
 			deb("data.tar.gz", gzipped(plain)),
-			Options{Want: func(p string, _ int64, _ []byte) bool { return p == DebianControl }},
+			Options{Want: func(_ *Package, p string, _ int64, _ []byte) bool { return p == DebianControl }},
 		),
 		"file x.deb : DEBIAN/control = \"Package: x\\n\"\narchive x.deb",
 	)

@@ -67,7 +67,7 @@ func gzipped(data []byte) []byte {
 }
 
 // elfOrSO wants what an analyzer wants.
-func elfOrSO(path string, _ int64, head []byte) bool {
+func elfOrSO(_ *Package, path string, _ int64, head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x7fELF")) || strings.HasSuffix(path, ".so")
 }
 

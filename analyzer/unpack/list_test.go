@@ -42,7 +42,7 @@ func TestList(t *testing.T) {
 	}
 	var told []string
 	o := Options{
-		Want: func(string, int64, []byte) bool { return false },
+		Want: func(*Package, string, int64, []byte) bool { return false },
 		List: func(p *Package, path string) {
 			if p.Kind != KindWheel {
 				t.Errorf("package %+v", p)

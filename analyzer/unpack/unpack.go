@@ -80,12 +80,13 @@ type Options struct {
 	NoDigest bool
 	SHA256   string // of the file given itself, hex, where the caller knows it
 
-	// Want tells which files are inflated in full and visited. path is as in File.Path, size is the
+	// Want tells which files are inflated in full and visited, by their package (of a loose file only
+	// with its path), path is as in File.Path, size is the
 	// declared size (-1: unknown), head holds up to 64 first bytes and is nil where they cannot be
 	// read (encrypted, unknown compression, damage): wanted then means that the reason becomes a
 	// Problem. Nil wants everything. Archives that are descended into are not asked for. With
 	// Workers it is called concurrently.
-	Want func(path string, size int64, head []byte) bool
+	Want func(p *Package, path string, size int64, head []byte) bool
 
 	// Digest asks for File.SHA256 of a wanted file, by its package, declared size and first bytes:
 	// hashing while it is inflated saves a second look at all of it. Nil asks for none.

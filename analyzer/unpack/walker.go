@@ -107,7 +107,12 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	}
 	kind := KindArchive
 	switch {
-	case format == formatNone && !w.want(path, size, head[:min(len(head), headSize)]):
+	case format == formatNone && !w.want(
+		&Package{Path: path, Kind: KindObject, Size: size},
+		path,
+		size,
+		head[:min(len(head), headSize)],
+	):
 		w.problem(
 			path,
 			"neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read",
@@ -177,8 +182,8 @@ func (w *walker) archive(pkg *Package, format format, r io.ReaderAt, size int64,
 	return w.tar(pkg, "", r, size, depth)
 }
 
-func (w *walker) want(path string, size int64, head []byte) bool {
-	return w.o.Want == nil || w.o.Want(path, size, head)
+func (w *walker) want(pkg *Package, path string, size int64, head []byte) bool {
+	return w.o.Want == nil || w.o.Want(pkg, path, size, head)
 }
 
 func (w *walker) prepare(f *File) {
@@ -236,7 +241,7 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 		head, err = readHead(rd)
 	}
 	var known *memberError
-	if !(errors.As(err, &known) && known.always) && !w.want(e.path, e.size, head) {
+	if !(errors.As(err, &known) && known.always) && !w.want(pkg, e.path, e.size, head) {
 		l := w.budget.limits
 		if e.size > l.FileBytes && e.packed > 0 && e.size/e.packed >= l.Ratio {
 			out.problem = fmt.Sprintf(

@@ -47,12 +47,19 @@ func (p Python) searchesPath() bool { return p.Minor < 8 && !p.AnyRelease }
 // Environment is everything that a load can find. It is not safe for concurrent use.
 type Environment struct {
 	Python  Python
-	Machine string   // of peobj: "amd64"
-	Folders []string // searched for every load, from site-packages: Library/bin of a conda environment
+	Machine string // of peobj: "amd64"
+	// Folders are searched for every load, from site-packages: Library/bin of a conda environment.
+	Folders []string
+	// Bundled are names of DLLs, in lower case, that every load finds; what they export is not
+	// known.
+	Bundled []string
 
 	files   []*File
 	startup *Startup
 	byName  map[string][]*File // in the order of files
+
+	root   *File // of the last load
+	before effects
 }
 
 // New makes an environment of the files of an artifact. startup is what its Python sources do; nil:
@@ -87,6 +94,8 @@ const (
 	ByPython    How = "Python"  // the folder of python.exe
 	ByWindows   How = "Windows" // System32, and the names that are mapped there
 	ByFolder    How = "environment"
+	ByBundle    How = "bundled" // see Environment.Bundled
+	ByProgram   How = "program" // symbols of the program itself: node.exe
 )
 
 // find looks for a DLL. file is nil for what Windows and Python have.
@@ -96,13 +105,18 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 	if lib.Kind == windows.APISet {
 		return nil, ByWindows, lib.Presence == windows.Present
 	}
-	if e.Python.Installs(name, e.Machine) == windows.Present {
+	switch {
+	case slices.Contains(e.Bundled, name):
+		return nil, ByBundle, true
+	case strings.HasSuffix(name, ".exe"):
+		return nil, ByProgram, true
+	case e.Python.Installs(name, e.Machine) == windows.Present, strings.HasPrefix(name, "libpypy"),
+		lib.Kind == windows.Python && e.Python.AnyRelease && !lib.Python.Debug:
 		return nil, ByPython, true
-	}
-	if lib.KnownDLL() {
+	case lib.KnownDLL():
 		return nil, ByWindows, true
 	}
-	scope := e.startup.of(root.Path)
+	scope := e.scope(root)
 	for _, d := range scope.preloaded {
 		if f := e.in(name, d); f != nil {
 			return f, ByPreload, true
@@ -137,6 +151,14 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 		}
 	}
 	return nil, "", false
+}
+
+// scope is what counts for a load.
+func (e *Environment) scope(root *File) effects {
+	if e.root != root {
+		e.root, e.before = root, e.startup.of(root.Path)
+	}
+	return e.before
 }
 
 // in finds a file of a folder, one for the machine first.

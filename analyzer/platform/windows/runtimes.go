@@ -69,7 +69,7 @@ var optional = []struct {
 	{
 		lazyregexp.New(`^(tcl8\dt?|tk8\dt?|tcl9\dt?|tcl9tk9\dt?)\.dll$`),
 		Optional,
-		"tkinter of python.org's installer, for its own modules",
+		"the tkinter of Python, which only its own modules find",
 	},
 	{lazyregexp.New(`^oci\.dll$`), Optional, "the Oracle client"},
 	{lazyregexp.New(`^jvm\.dll$`), Optional, "a Java runtime"},

@@ -10,7 +10,7 @@
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
 //	                           all three are made up where they are not given, and left out where their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
-//	in/PATH                    a loose object in text form
+//	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …")
 //	base/…                     the same for the base
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" says who brought files: PATH NAME VERSION, a line each
@@ -38,6 +38,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"golang.org/x/tools/txtar"
 )
@@ -202,6 +203,14 @@ func (t *tree) add(name string, data []byte) error {
 		member = distInfo(w) + member
 		if string(data) == "absent\n" {
 			data = nil
+		}
+	} else if strings.HasPrefix(string(data), "pe ") {
+		o, err := peobj.Parse(string(data))
+		if err != nil {
+			return err
+		}
+		if data, err = peobj.Write(o); err != nil {
+			return err
 		}
 	} else if strings.HasPrefix(string(data), "elf ") {
 		o, err := elftest.Parse(string(data))

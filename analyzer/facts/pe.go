@@ -1,0 +1,145 @@
+package facts
+
+import (
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/analyzer/winload"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// PEObject is one PE file of an artifact: a DLL, a module or a program of Windows.
+type PEObject struct {
+	Path      string // inside the artifact
+	Installed string // from site-packages: "../../Scripts/x.exe"
+	*peobj.Object
+}
+
+// Extension reports whether the file is a module that Python imports.
+func (o *PEObject) Extension() bool { return strings.HasSuffix(strings.ToLower(o.Path), ".pyd") }
+
+func isPE(head []byte) bool { return strings.HasPrefix(string(head), "MZ") }
+
+var (
+	windowsFile = lazyregexp.New(`(?i)\.(dll|pyd|exe|node|drv|ocx)$`)
+	windowsTag  = lazyregexp.New(`(?i)win(32|_amd64|_arm64|_arm32|_ia64)`)
+)
+
+// maxSource bounds the Python sources that are read, in bytes. An __init__.py is far smaller.
+const maxSource = 1 << 20
+
+// wantsPE selects PE files, and the Python sources of wheels for Windows and of conda packages.
+func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
+	if isPE(head) {
+		return pkg.Kind == KindObject || windowsFile.MatchString(p)
+	}
+	if !isSource(p) || size > maxSource {
+		return false
+	}
+	return pkg.Kind == KindWheel && windowsTag.MatchString(path.Base(pkg.Path)) ||
+		strings.HasPrefix(p, condaSite)
+}
+
+func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
+
+// readSource keeps a Python source that matters.
+func (p *prepared) readSource(f *unpack.File) {
+	p.source = []byte{}
+	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
+	if err == nil && (winload.Relevant(b) || strings.HasSuffix(f.Path, ".pth")) {
+		p.source = b
+	}
+}
+
+func (p *prepared) readPE(f *unpack.File) {
+	p.pe, p.peErr = peobj.Read(f.Content, f.Size)
+	if f.Package.Kind != KindWheel {
+		return
+	}
+	p.listed, p.size, p.digest = true, f.Size, digest(f)
+	if p.pe == nil || !strings.Contains(path.Base(f.Package.Path), "abi3") ||
+		!strings.HasSuffix(f.Path, ".pyd") {
+		return
+	}
+	for _, d := range p.pe.Imports {
+		for _, s := range d.Symbols {
+			if abi3.Names(s.Name) {
+				p.symbols = append(p.symbols, abi3.Symbol{Name: s.Name})
+			}
+		}
+	}
+}
+
+// pe adds a PE file. One in a wheel that is for other systems only is skipped.
+func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
+	if a.Wheel != nil && !a.forWindows() {
+		r.Skipped = append(r.Skipped, Unread{at, "PE, but the wheel is not for Windows"})
+		return
+	}
+	if a.audit != nil {
+		a.audit.members.object(f.Path, p)
+		if a.audit.tag != "" {
+			a.audit.symbols = append(a.audit.symbols, p.symbols...)
+		}
+	}
+	if p.peErr != nil {
+		r.Unread = append(r.Unread, Unread{at, p.peErr.Error()})
+		return
+	}
+	a.PE = append(a.PE, &PEObject{Path: f.Path, Installed: installed(f.Path), Object: p.pe})
+}
+
+// forWindows reports whether a tag of the wheel is for Windows, or for every system.
+func (a *Artifact) forWindows() bool {
+	for _, t := range a.Wheel.Tags {
+		if t.Platform == "any" || windowsTag.MatchString(t.Platform) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Artifact) startup() *winload.Startup {
+	if a.Startup == nil {
+		a.Startup = &winload.Startup{}
+	}
+	return a.Startup
+}
+
+// finishPE sorts what was read in any order.
+func (a *Artifact) finishPE() {
+	slices.SortFunc(a.PE, func(a, b *PEObject) int { return strings.Compare(a.Path, b.Path) })
+}
+
+const condaSite = "Lib/site-packages/"
+
+// scheme is the folder of a wheel's data that is installed elsewhere (PEP 427).
+var scheme = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|data|scripts|headers)/(.*)$`)
+
+// installed is where a member of a wheel or of a conda package for Windows is installed, from
+// site-packages.
+func installed(p string) string {
+	if rest, ok := strings.CutPrefix(p, condaSite); ok {
+		return rest
+	}
+	m := scheme.FindStringSubmatch(p)
+	switch {
+	case m == nil:
+		if strings.HasPrefix(p, "Library/") || strings.HasPrefix(p, "DLLs/") {
+			return "../../" + p
+		}
+		return p
+	case m[1] == "data":
+		return "../../" + m[2]
+	case m[1] == "scripts":
+		return "../../Scripts/" + m[2]
+	case m[1] == "headers":
+		return "../../Include/" + m[2]
+	}
+	return m[2]
+}

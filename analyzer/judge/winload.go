@@ -1,0 +1,121 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/winload"
+)
+
+// WindowsLoad is an artifact as the loader of Windows sees it.
+type WindowsLoad struct {
+	Machine string // of the platform: "amd64"
+	Objects []*WindowsObject
+}
+
+// WindowsObject is a PE file with its load.
+type WindowsObject struct {
+	*facts.PEObject
+	File   *winload.File
+	Python winload.Python // that imports it
+	// Load is what its load brings in where it is loaded by itself: a module, a program, and a DLL
+	// that none of them imports. nil for others, and for a file for another machine.
+	Load *winload.Load
+	// Users are the files whose load brings it in.
+	Users []*WindowsObject
+}
+
+// Of finds the object of a file; nil where it is not of the artifact.
+func (w *WindowsLoad) Of(f *winload.File) *WindowsObject {
+	i := slices.IndexFunc(w.Objects, func(o *WindowsObject) bool { return o.File == f })
+	if i < 0 {
+		return nil
+	}
+	return w.Objects[i]
+}
+
+// loadOther loads an artifact on a platform that is not Linux. It has one set of packages, which is
+// empty.
+func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
+	p := c.Target.Platform
+	set := &packageSet{
+		Set: &packages.Set{}, platform: p, found: map[*Rule][]Found{}, of: map[*facts.Object]*View{},
+	}
+	set.linker = &linker{
+		session: s, facts: c.Artifact, platform: p, set: set, scenario: c.Scenario,
+	}
+	if p.OS == platform.Windows {
+		set.windows = s.loadWindows(c)
+	}
+	state := &loadState{
+		artifact: c.Artifact, platform: p, key: key, sets: []*packages.Set{set.Set},
+		packages: []*packageSet{set},
+	}
+	if !trial {
+		s.baseline = state
+	}
+	return state
+}
+
+// loadWindows loads every module and program of the machine, and then the DLLs that none of them
+// brings in: those are opened by ctypes or by another program.
+func (s *Session) loadWindows(c Case) *WindowsLoad {
+	w := &WindowsLoad{Machine: c.Target.Platform.Arch}
+	var files []*winload.File
+	for _, o := range c.Artifact.PE {
+		f := &winload.File{Path: o.Installed, Object: o.Object}
+		files = append(files, f)
+		w.Objects = append(w.Objects, &WindowsObject{
+			PEObject: o, File: f, Python: pythonOf(c.Artifact, o),
+		})
+	}
+	for _, sibling := range s.artifacts {
+		if sibling == c.Artifact {
+			continue
+		}
+		for _, o := range sibling.PE {
+			files = append(files, &winload.File{Path: o.Installed, Object: o.Object})
+		}
+	}
+	environments := map[winload.Python]*winload.Environment{}
+	load := func(o *WindowsObject) {
+		e := environments[o.Python]
+		if e == nil {
+			e = winload.New(o.Python, w.Machine, files, c.Artifact.Startup)
+			e.Folders = slices.Concat(condaFolders(c.Artifact), c.Scenario.DLLFolders)
+			e.Bundled = c.Scenario.Bundled
+			environments[o.Python] = e
+		}
+		o.Load = e.Load(o.File)
+		for _, x := range o.Load.Found[1:] {
+			if user := w.Of(x.File); x.File != nil && user != nil {
+				user.Users = append(user.Users, o)
+			}
+		}
+	}
+	for _, imported := range []bool{true, false} {
+		for _, o := range w.Objects {
+			first := o.Extension() || !o.DLL
+			if first == imported && o.Load == nil && len(o.Users) == 0 && o.RunsOn(w.Machine) {
+				load(o)
+			}
+		}
+	}
+	return w
+}
+
+// condaFolders are the folders that the python of a conda environment gives to the loader, from
+// site-packages.
+func condaFolders(f *facts.Artifact) []string {
+	if !f.Conda() {
+		return nil
+	}
+	return []string{
+		"../..",
+		"../../Library/mingw-w64/bin",
+		"../../Library/usr/bin",
+		"../../Library/bin",
+	}
+}

@@ -1,0 +1,106 @@
+package judge
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/winload"
+)
+
+// windowsTargets picks the platforms of an artifact with PE files: those that the user named, else
+// those of its tags, else one for each machine that its files are for.
+func windowsTargets(f *facts.Artifact, o Platforms) []Target {
+	if len(f.PE) == 0 {
+		return nil
+	}
+	var out []Target
+	add := func(p *platform.Platform, requested bool) {
+		if p != nil && !slices.ContainsFunc(out, func(t Target) bool { return t.Platform == p }) {
+			out = append(out, Target{Platform: p, Requested: requested})
+		}
+	}
+	for _, name := range slices.Concat(o.Instead, o.Also) {
+		if p, err := platform.Lookup(name, ""); err == nil && p.OS == platform.Windows {
+			add(p, true)
+		}
+	}
+	if len(o.Instead) > 0 {
+		return out
+	}
+	if f.Wheel != nil {
+		for _, t := range f.Wheel.Tags {
+			if p, err := platform.Lookup(t.Platform, ""); err == nil && p.OS == platform.Windows {
+				add(p, false)
+			}
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, x := range f.PE {
+		add(platform.ForWindows(x.Machine), false)
+	}
+	if len(out) == 0 { // intermediate code only, or machines that Windows no longer runs on
+		add(platform.ForWindows(peobj.Amd64), false)
+	}
+	return out
+}
+
+// latestPython is the minor version that stands for "this release and every later one".
+const latestPython = 13
+
+// pythonOf is the interpreter that imports a module of an artifact on Windows: that of the module's
+// own file name, else that of the wheel's tag.
+func pythonOf(f *facts.Artifact, o *facts.PEObject) winload.Python {
+	open := winload.Python{
+		Interpreter: windows.Interpreter{Minor: latestPython},
+		AnyRelease:  true,
+	}
+	if version, ok := ofSuffix(o.Path); ok { // no other Python imports it
+		return exactPython(version, strings.HasSuffix(version, "t"))
+	}
+	if f.Wheel == nil {
+		return open
+	}
+	for _, t := range f.Wheel.Tags {
+		version, ok := strings.CutPrefix(t.Python, "cp")
+		switch {
+		case !ok:
+		case t.ABI == "abi3":
+			return winload.Python{Interpreter: windows.Interpreter{Minor: latestPython}}
+		case len(version) > 1:
+			return exactPython(
+				version,
+				strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t"),
+			)
+		}
+	}
+	return open
+}
+
+// exactPython is one release by its digits: "312", "27".
+func exactPython(version string, freeThreaded bool) winload.Python {
+	minor, err := strconv.Atoi(strings.TrimRight(version[1:], "tdmu"))
+	if err != nil || version[0] != '3' {
+		minor = 0
+	}
+	return winload.Python{
+		Interpreter: windows.Interpreter{Minor: minor, FreeThreaded: freeThreaded},
+	}
+}
+
+// ofSuffix reads the release from the file name of a module: "312" of "x.cp312-win_amd64.pyd".
+func ofSuffix(path string) (string, bool) {
+	parts := strings.Split(path[strings.LastIndexByte(path, '/')+1:], ".")
+	if len(parts) < 3 {
+		return "", false
+	}
+	version, _, _ := strings.Cut(parts[len(parts)-2], "-")
+	version, ok := strings.CutPrefix(version, "cp")
+	return version, ok && len(version) > 1 && strings.Trim(version, "0123456789t") == ""
+}

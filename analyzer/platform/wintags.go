@@ -1,0 +1,22 @@
+package platform
+
+// winTags are the platforms of Windows by the machine of peobj. They are compared by address.
+var winTags = map[string]*Platform{
+	"x86":   {Name: "win32", Arch: "x86", Kind: Policy, OS: Windows},
+	"amd64": {Name: "win_amd64", Arch: "amd64", Kind: Policy, OS: Windows},
+	"arm64": {Name: "win_arm64", Arch: "arm64", Kind: Policy, OS: Windows},
+}
+
+// ForWindows returns the platform of a wheel tag for Windows by its machine: "x86", "amd64" or
+// "arm64"; nil for another one. Its libraries are in analyzer/platform/windows.
+func ForWindows(machine string) *Platform { return winTags[machine] }
+
+// windowsTag returns the platform of a tag for Windows: "win_amd64"; nil for other names.
+func windowsTag(name string) *Platform {
+	for _, p := range winTags {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// checkMachine is wrong-architecture on Windows. A DLL for another machine that no file of the
+// wheel needs may belong to a program that the package starts, and is no finding.
+func checkMachine(p *analyzer.Pass) {
+	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
+		return
+	}
+	machine := p.Windows.Machine
+	fits := func(o *analyzer.WindowsObject) bool { return o.RunsOn(machine) }
+	any := slices.ContainsFunc(p.Windows.Objects, func(o *analyzer.WindowsObject) bool {
+		return o.DLL && fits(o)
+	})
+	for _, o := range p.Windows.Objects {
+		if fits(o) || !o.DLL || taggedMachine(p, o) {
+			continue
+		}
+		var user *analyzer.WindowsObject // that needs it
+		if len(o.Users) > 0 {
+			user = o.Users[0]
+		}
+		if !o.Extension() && any && user == nil {
+			continue
+		}
+		f := analyzer.Finding{
+			Severity: analyzer.Error, Object: o.Path, Chain: []string{o.Path},
+			Message: fmt.Sprintf(
+				"%s is built for %s, but the wheel's tag is %s",
+				o.Path,
+				machineName(o),
+				p.Platform.Name,
+			),
+		}
+		if user != nil {
+			f.Chain = []string{user.Path, o.Path}
+		}
+		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
+		if other := platform.ForWindows(o.Machine); other != nil && !any {
+			fixes = append(fixes, fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindPlatformTag,
+					Title: "Tag the wheel " + other.Name,
+					Command: "wheel tags --remove --platform-tag " + other.Name + " " +
+						quoted(p.Facts.Path),
+				},
+				Change: fix.Retag{Platform: other.Name + "/" + other.Arch},
+			})
+		}
+		p.Report(f, fixes...)
+	}
+}
+
+// taggedMachine reports whether a tag of the wheel is for the machine of a file.
+func taggedMachine(p *analyzer.Pass, o *analyzer.WindowsObject) bool {
+	other := platform.ForWindows(o.Machine)
+	for _, t := range p.Facts.Wheel.Tags {
+		if other != nil && t.Platform == other.Name && o.Machine != p.Windows.Machine {
+			return true
+		}
+	}
+	return false
+}
+
+var machineNames = map[string]string{
+	"x86":   "32-bit x86",
+	"amd64": "x86-64",
+	"arm64": "ARM64",
+	"arm":   "32-bit ARM",
+}
+
+// machineName is what people call the machine of a file.
+func machineName(o *analyzer.WindowsObject) string {
+	name := machineNames[o.Machine]
+	if name == "" {
+		name = "machine " + o.Machine
+	}
+	if o.Hybrid != "" {
+		name += " (" + strings.ToUpper(o.Hybrid) + ")"
+	}
+	return name
+}

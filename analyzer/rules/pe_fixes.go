@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// relink is advice to build the files again in another way.
+func relink(title string) fix.Candidate {
+	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title}}
+}
+
+// bundling offers to put a DLL into the wheel.
+func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
+	if p.Facts.Kind != analyzer.KindWheel {
+		return []fix.Candidate{{
+			Fix: fix.Fix{
+				Kind:  fix.KindEnvironment,
+				Title: "Install " + m.Name + " in the folder of " + path.Base(m.root.Path),
+			},
+			Change: fix.Bundle{DLL: m.Name},
+		}}
+	}
+	out := []fix.Candidate{{
+		Fix: fix.Fix{
+			Kind: fix.KindRebuild,
+			Title: "Bundle " + m.Name + " into the wheel; --add-path names the folder that has it, " +
+				"unless that is in PATH",
+			Command: "delvewheel repair " + quoted(p.Facts.Path),
+		},
+		Change: fix.Bundle{DLL: m.Name},
+	}}
+	if mingw(m.Name) {
+		out = append(out, fix.Candidate{Fix: fix.Fix{
+			Kind:    fix.KindRebuild,
+			Title:   "Link the runtime of GCC statically",
+			Command: "-static-libgcc -static-libstdc++ -Wl,-Bstatic,-lpthread",
+		}})
+	}
+	return out
+}
+
+// mingw reports whether a DLL is of the runtime of GCC for Windows.
+func mingw(name string) bool {
+	for _, prefix := range []string{"libgcc_s_", "libstdc++-", "libwinpthread-", "libgfortran-", "libquadmath-"} {
+		if strings.HasPrefix(strings.ToLower(name), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// declaring offers to declare a package that has the DLL.
+func declaring(p *analyzer.Pass, name string) []fix.Candidate {
+	if p.Facts.Kind != analyzer.KindWheel {
+		return nil
+	}
+	return []fix.Candidate{{
+		Fix: fix.Fix{
+			Kind:        fix.KindDependency,
+			Title:       "Declare " + name + ", which has the library",
+			Command:     name,
+			Requirement: name,
+		},
+		Change: fix.Pin{Requirement: name, Direct: true},
+	}}
+}
+
+// addFolder offers to search a folder of the wheel.
+func addFolder(p *analyzer.Pass, root, folder string) []fix.Candidate {
+	top, _, ok := strings.Cut(root, "/")
+	if !ok {
+		return nil
+	}
+	var parts []string
+	for _, x := range strings.Split(relative(top, folder), "/") {
+		parts = append(parts, fmt.Sprintf("%q", x))
+	}
+	return []fix.Candidate{{
+		Fix: fix.Fix{
+			Kind:  fix.KindSource,
+			Title: "Add the folder to the search path in " + top + "/__init__.py",
+			Command: "os.add_dll_directory(os.path.join(os.path.dirname(__file__), " +
+				strings.Join(parts, ", ") + "))",
+		},
+		Change: fix.AddDLLFolder{Folder: folder},
+	}}
+}
+
+// relative is the path of a folder as seen from another one of site-packages.
+func relative(from, to string) string {
+	if from == to {
+		return "."
+	}
+	if rest, ok := strings.CutPrefix(to, from+"/"); ok {
+		return rest
+	}
+	return "../" + to
+}

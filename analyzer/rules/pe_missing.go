@@ -1,0 +1,253 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/winload"
+)
+
+// missingDLL is a DLL that a load does not find.
+type missingDLL struct {
+	winload.Missing
+	user *analyzer.WindowsObject // that needs it
+	root *analyzer.WindowsObject // whose load fails
+}
+
+// missingDLLs lists the DLLs that are not found when the artifact is loaded, each once for each
+// file that needs it. Delay-loaded ones are left out: the load works without them.
+func missingDLLs(p *analyzer.Pass) []missingDLL {
+	var out []missingDLL
+	seen := map[string]bool{}
+	for _, root := range p.Windows.Objects {
+		if root.Load == nil {
+			continue
+		}
+		for _, m := range root.Load.Missing {
+			user := p.Windows.Of(m.NeededBy)
+			if m.Delay || user == nil {
+				continue
+			}
+			key := user.Path + "\x00" + strings.ToLower(m.Name)
+			if !seen[key] {
+				seen[key] = true
+				out = append(out, missingDLL{m, user, root})
+			}
+		}
+	}
+	return out
+}
+
+// checkMissingDLLs is library-not-found on Windows.
+func checkMissingDLLs(p *analyzer.Pass) {
+	for _, m := range missingDLLs(p) {
+		if m.Library.Kind == windows.Python || len(m.Elsewhere) > 0 && loadsByItself(m.root) {
+			continue // python-library-mismatch, bundled-library-not-reachable
+		}
+		name := strings.ToLower(m.Name)
+		certain, perhaps := p.Facts.Promise(strings.TrimSuffix(name, ".dll"))
+		if certain || providedByRequirement(p, name) {
+			continue
+		}
+		f := analyzer.Finding{
+			Object: m.user.Path, Library: m.Name, Chain: chainOf(m, m.Name),
+			Message: fmt.Sprintf(
+				"%s needs %s, which is neither in the %s nor part of Windows",
+				m.user.Path, m.Name, noun(p),
+			),
+		}
+		if m.Forwards != "" {
+			f.Message = fmt.Sprintf(
+				"%s forwards its export %s to %s, which is neither in the %s nor part of Windows",
+				m.user.Path, m.Forwards, m.Name, noun(p),
+			)
+		}
+		fixes := bundling(p, m)
+		switch source := providerText(name); {
+		case m.Library.Kind == windows.APISet && m.Library.Presence == windows.Unknown:
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf(
+				"%s needs the API set %s, which no known version of Windows has",
+				m.user.Path,
+				m.Name,
+			)
+			fixes = []fix.Candidate{
+				relink("Link with an import library of the oldest Windows that you support"),
+			}
+		case m.Library.Kind == windows.APISet:
+			f.Message = fmt.Sprintf(
+				"%s needs %s, which is not the name of an API set",
+				m.user.Path,
+				m.Name,
+			)
+			fixes = []fix.Candidate{relink("Link with the import libraries of the Windows SDK")}
+		case m.Library.Kind == windows.Runtime:
+			if p.Facts.Conda() && !m.Library.Runtime.Debug {
+				continue // of the package vc14_runtime, which conda-build adds
+			}
+			f.Severity, f.Message, fixes = runtimeMissing(p, m, fixes)
+		case m.Library.Kind == windows.Driver || m.Library.Kind == windows.Optional:
+			f.Severity = analyzer.Warning
+			f.Message += ". It is installed with " + m.Library.Source
+			fixes = []fix.Candidate{{
+				Fix: fix.Fix{
+					Kind:  fix.KindEnvironment,
+					Title: "Install " + m.Library.Source,
+				},
+				Change: fix.Bundle{DLL: m.Name},
+			}}
+		case source != "":
+			f.Severity = analyzer.Warning
+			f.Message += ". " + source
+			fixes = append(fixes, declaring(p, windows.Providers(name)[0])...)
+		case similarRequirement(p, name) != "":
+			f.Severity = analyzer.Warning
+			f.Message += ". " + similarRequirement(
+				p,
+				name,
+			) + " may provide it, but its Windows DLLs are not known"
+		case perhaps:
+			f.Severity = analyzer.Warning
+			f.Message += ". One of the packages that it depends on may provide it"
+		case plugin(m.root):
+			f.Severity = analyzer.Warning
+			f.Message += ". Only this plug-in needs it, and is not loaded without it"
+		case len(m.Elsewhere) > 0:
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf(
+				"%s needs %s, which the %s has in another folder. It loads only if that folder is "+
+					"searched or the DLL is loaded before", m.user.Path, m.Name, noun(p),
+			)
+			fixes = nil
+		}
+		p.Report(f, fixes...)
+	}
+}
+
+// runtimeMissing is about a DLL of a Visual C++ runtime.
+func runtimeMissing(
+	p *analyzer.Pass, m missingDLL, bundle []fix.Candidate,
+) (analyzer.Severity, string, []fix.Candidate) {
+	v := m.Library.Runtime
+	switch {
+	case v.Debug:
+		return analyzer.Error, fmt.Sprintf(
+			"%s needs %s of the debug runtime of Visual C++, which only Visual Studio has",
+			m.user.Path,
+			m.Name,
+		), []fix.Candidate{relink("Build in release mode (/MD, not /MDd)")}
+	case v.Modern:
+		static := relink("Link the C++ runtime statically (/MT)")
+		return analyzer.Warning, fmt.Sprintf(
+			"%s needs %s of the Visual C++ 2015-2022 runtime, which Python does not install. It is "+
+				"missing on a fresh Windows",
+			m.user.Path,
+			m.Name,
+		), append(append(bundle, static), declaring(p, "msvc-runtime")...)
+	}
+	return analyzer.Error, fmt.Sprintf(
+		"%s needs %s of the Visual C++ %s runtime, which neither Windows nor Python has",
+		m.user.Path, m.Name, v.Product,
+	), append(bundle, relink("Build with Visual C++ 2015 or later"))
+}
+
+// chainOf is who needs whom, from the file that is loaded to the DLL.
+func chainOf(m missingDLL, name string) []string {
+	return append(loadPath(m.root, m.user), name)
+}
+
+// loadPath lists the files from the one that is loaded to one of its load.
+func loadPath(root, to *analyzer.WindowsObject) []string {
+	if root == to || root.Load == nil {
+		return []string{to.Path}
+	}
+	by := map[*winload.File]*winload.File{}
+	for _, f := range root.Load.Found {
+		if f.File != nil {
+			by[f.File] = f.NeededBy
+		}
+	}
+	out := []string{to.Path}
+	for f := by[to.File]; f != nil && f != root.File && len(out) < len(by); f = by[f] {
+		out = append(out, f.Path)
+	}
+	out = append(out, root.Path)
+	slices.Reverse(out)
+	return out
+}
+
+// loadsByItself reports whether Python imports a file by its path, so that its folder is known.
+func loadsByItself(o *analyzer.WindowsObject) bool { return o.Extension() }
+
+// noun is what an artifact is called in messages.
+func noun(p *analyzer.Pass) string {
+	switch {
+	case p.Facts.Kind == analyzer.KindWheel:
+		return "wheel"
+	case p.Facts.Kind == analyzer.KindObject:
+		return "given files"
+	case p.Facts.Conda():
+		return "package"
+	}
+	return "archive"
+}
+
+// requirementNames lists the packages that the wheel declares, and those that the user gave.
+func requirementNames(p *analyzer.Pass) []string {
+	var out []string
+	if p.Facts.Metadata != nil {
+		for _, q := range p.Facts.Metadata.Requires {
+			out = append(out, q.Name)
+		}
+	}
+	return out
+}
+
+// providedByRequirement reports whether the wheel declares a package that is known to have a DLL,
+// or is one of the wheels of such a package.
+func providedByRequirement(p *analyzer.Pass, dll string) bool {
+	for _, name := range windows.Providers(dll) {
+		if slices.Contains(requirementNames(p), name) || p.Given(name) {
+			return true
+		}
+		for _, r := range p.Scenario.Requires {
+			if pkgmeta.Normalize(r) == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// providerText says which packages have a DLL, "" where none is known.
+func providerText(dll string) string {
+	if names := windows.Providers(dll); len(names) > 0 && names[0] != "msvc-runtime" {
+		return "The package " + names[0] + " provides it, but the wheel does not declare it"
+	}
+	return ""
+}
+
+// similarRequirement is a declared package that has the name of a DLL in its own, "" for none.
+func similarRequirement(p *analyzer.Pass, dll string) string {
+	plain := func(s string) string { return strings.NewReplacer("-", "", "_", "", ".", "").Replace(s) }
+	stem := plain(strings.TrimPrefix(strings.TrimSuffix(dll, path.Ext(dll)), "lib"))
+	for _, name := range requirementNames(p) {
+		own := plain(strings.TrimPrefix(strings.TrimPrefix(name, "py"), "lib"))
+		if len(own) > 2 &&
+			(strings.HasPrefix(stem, own) || len(stem) > 2 && strings.HasPrefix(own, stem)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// plugin reports whether a DLL is in a folder of plug-ins, which a program tries and does without.
+func plugin(o *analyzer.WindowsObject) bool {
+	return o.DLL && !o.Extension() && strings.Contains("/"+strings.ToLower(o.Path), "/plugins/")
+}

@@ -1,0 +1,76 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+)
+
+// checkReachableDLLs is bundled-library-not-reachable on Windows.
+func checkReachableDLLs(p *analyzer.Pass) {
+	for _, m := range missingDLLs(p) {
+		if len(m.Elsewhere) == 0 || !loadsByItself(m.root) || m.Library.Kind == windows.Python {
+			continue
+		}
+		at := m.Elsewhere[0]
+		f := analyzer.Finding{
+			Severity: analyzer.Error, Object: m.user.Path, Library: m.Name,
+			Chain: chainOf(m, m.Name),
+			Message: fmt.Sprintf(
+				"%s needs %s, which the wheel has in %s. Windows does not search that folder when "+
+					"Python imports %s", m.user.Path, m.Name, path.Dir(at.Path), m.root.Path,
+			),
+		}
+		if by := loadedBy(p, m); by != nil {
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf(
+				"%s needs %s, which the wheel has in %s. It is found only after %s was imported",
+				m.user.Path, m.Name, path.Dir(at.Path), by.Path,
+			)
+		}
+		fixes := addFolder(p, m.root.Installed, path.Dir(at.Path))
+		fixes = append(fixes,
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind: fix.KindRebuild,
+					Title: "Let delvewheel copy the DLL and add its folder (--add-path " +
+						path.Dir(at.Path) + " of the unpacked wheel)",
+					Command: "delvewheel repair " + quoted(p.Facts.Path),
+				},
+				Change: fix.Bundle{DLL: m.Name},
+			},
+			fix.Candidate{
+				Fix: fix.Fix{
+					Kind: fix.KindRebuild,
+					Title: "Install " + path.Base(
+						at.Path,
+					) + " in the folder of " + path.Base(
+						m.root.Path,
+					),
+				},
+				Change: fix.Bundle{DLL: m.Name},
+			},
+		)
+		p.Report(f, fixes...)
+	}
+}
+
+// loadedBy is another module of the same package whose load finds the DLL; nil for none.
+func loadedBy(p *analyzer.Pass, m missingDLL) *analyzer.WindowsObject {
+	top := func(s string) string { first, _, _ := strings.Cut(s, "/"); return first }
+	for _, o := range p.Windows.Objects {
+		if o.Load == nil || !o.Extension() || top(o.Path) != top(m.root.Path) {
+			continue
+		}
+		for _, x := range o.Load.Found {
+			if x.File != nil && strings.EqualFold(path.Base(x.File.Path), path.Base(m.Name)) {
+				return o
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/winload"
+)
+
+// checkUndefinedImports is undefined-symbol on Windows.
+func checkUndefinedImports(p *analyzer.Pass) {
+	seen := map[string]bool{}
+	for _, root := range p.Windows.Objects {
+		if root.Load == nil {
+			continue
+		}
+		for _, u := range root.Load.Unresolved {
+			user := p.Windows.Of(u.NeededBy)
+			if user == nil {
+				continue
+			}
+			key := user.Path + "\x00" + strings.ToLower(u.Library) + "\x00" + u.Symbol.String()
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			reportUndefinedImport(p, root, user, u)
+		}
+	}
+}
+
+func reportUndefinedImport(
+	p *analyzer.Pass,
+	root, user *analyzer.WindowsObject,
+	u winload.Unresolved,
+) {
+	f := analyzer.Finding{
+		Object: user.Path, Symbol: u.Symbol.String(), Library: u.Library,
+		Chain: append(loadPath(root, user), u.Library),
+	}
+	what := u.Symbol.String()
+	if u.Symbol.Name == "" {
+		what = fmt.Sprintf("ordinal %d", u.Symbol.Ordinal)
+	}
+	f.Message = fmt.Sprintf(
+		"%s imports %s from %s, which does not export it",
+		user.Path,
+		what,
+		u.Library,
+	)
+	if len(u.Through) > 0 {
+		f.Message = fmt.Sprintf(
+			"%s imports %s from %s, which forwards it to %s, and that does not export it",
+			user.Path, what, u.Library, u.Through[len(u.Through)-1],
+		)
+	}
+	if plugin(root) {
+		f.Severity = analyzer.Warning
+	}
+	p.Report(f, importFixes(p, user, u)...)
+}
+
+// importFixes are ways out of an import that a DLL does not export.
+func importFixes(
+	p *analyzer.Pass,
+	user *analyzer.WindowsObject,
+	u winload.Unresolved,
+) []fix.Candidate {
+	lib := windows.Lookup(u.Library, p.Windows.Machine)
+	switch {
+	case u.Provider != nil:
+		return []fix.Candidate{
+			relink("Bundle the " + u.Library + " that " + user.Path + " was linked with"),
+			relink("Rebuild " + user.Path + " against the " + u.Library + " of the wheel"),
+		}
+	case lib.Kind == windows.Python:
+		return []fix.Candidate{{Fix: fix.Fix{
+			Kind: fix.KindSource,
+			Title: fmt.Sprintf(
+				"Replace %s, which CPython %s does not export", u.Symbol, lib.Python.Release,
+			),
+		}}}
+	}
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind: fix.KindSource,
+		Title: fmt.Sprintf(
+			"Look %s up with GetProcAddress and work without it, or remove the call", u.Symbol,
+		),
+	}}}
+}
+
+// checkStableImports is abi3-violation on Windows.
+func checkStableImports(p *analyzer.Pass) {
+	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
+		return
+	}
+	tag, minor, _ := abi3.Oldest(p.Facts.Wheel.Tags)
+	_, newest, _ := abi3.Baseline(p.Facts.Wheel.Tags)
+	for _, o := range p.Windows.Objects {
+		if !o.Extension() || ofOnePythonDLL(o.Path) {
+			continue
+		}
+		for _, d := range o.Imports {
+			dll, ok := windows.ParsePython(strings.ToLower(d.Name))
+			if !ok || !dll.Stable() {
+				continue
+			}
+			for _, s := range d.Symbols {
+				if abi3.Names(s.Name) {
+					reportUnstable(p, o.Path, s.Name, tag, minor, newest)
+				}
+			}
+		}
+	}
+}
+
+// reportUnstable reports an import that the Python of a tag does not promise.
+func reportUnstable(p *analyzer.Pass, object, name, tag string, minor, newest int) {
+	added, stable := abi3.Added(name)
+	if stable && added <= minor {
+		return
+	}
+	f := analyzer.Finding{
+		Object:  object,
+		Symbol:  name,
+		Library: "python3.dll",
+		Chain:   []string{object},
+	}
+	fixes := []fix.Candidate{limitedAPI(minor)}
+	if stable {
+		f.Message = joinedStableABI(object, name, tag, added, minor)
+		if added <= newest {
+			f.Severity = analyzer.Warning
+		}
+		fixes = append(fixes, raiseABI3(p, added))
+	} else {
+		f.Message = outsideStableABI(object, name, tag)
+	}
+	p.Report(f, fixes...)
+}
