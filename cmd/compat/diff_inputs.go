@@ -133,7 +133,7 @@ func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name stri
 	o := unpack.Options{
 		Scratch:  spool.In(""),
 		NoDigest: true,
-		Want: func(path string, _ int64, head []byte) bool {
+		Want: func(_ *unpack.Package, path string, _ int64, head []byte) bool {
 			return libraryName(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF"))
 		},
 	}
