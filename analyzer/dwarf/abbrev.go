@@ -1,5 +1,10 @@
 package dwarf
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Attribute is one of the attributes that Entry keeps.
 type Attribute uint8
 
@@ -52,14 +57,21 @@ const (
 	attributes
 )
 
-// known maps DW_AT codes to attributes. Sources: DWARF 5 section 7.5.4, and the GNU extensions of
-// DWARF 4.
-var known = map[uint64]Attribute{
-	0x01: Sibling, 0x02: Location, 0x03: Name, 0x0b: ByteSize, 0x0d: BitSize, 0x0c: BitOffset, 0x6b: DataBitOffset, 0x13: Language, 0x11: LowPC, 0x1c: ConstValue,
-	0x20: Inline, 0x2f: UpperBound, 0x37: Count, 0x27: Prototyped, 0x31: AbstractOrigin, 0x34: Artificial, 0x36: CallingConvention, 0x38: MemberLocation, 0x3a: DeclFile,
-	0x3b: DeclLine, 0x3c: Declaration, 0x3e: Encoding, 0x3f: External, 0x47: Specification, 0x49: Type, 0x4c: Virtuality, 0x4d: VtableElement, 0x6e: LinkageName,
-	0x2007: LinkageName, 0x69: Signature, 0x1b: CompDir, 0x10: StmtList, 0x72: StrOffsetsBase, 0x73: AddrBase, 0x2133: AddrBase, 0x76: DwoName, 0x2130: DwoName,
-	0x2131: DwoID, 0x88: Alignment, 0x18: Import, 0x25: Producer, 0x89: ExportSymbols, 0x64: ObjectPointer, 0x55: Ranges, 0x8b: Defaulted, 0x8a: Deleted,
+// standard maps DW_AT codes to attributes (DWARF 5, section 7.5.4).
+var standard = [...]Attribute{
+	0x01: Sibling, 0x02: Location, 0x03: Name, 0x0b: ByteSize, 0x0c: BitOffset, 0x0d: BitSize,
+	0x10: StmtList, 0x11: LowPC, 0x13: Language, 0x18: Import, 0x1b: CompDir, 0x1c: ConstValue,
+	0x20: Inline, 0x25: Producer, 0x27: Prototyped, 0x2f: UpperBound, 0x31: AbstractOrigin,
+	0x34: Artificial, 0x36: CallingConvention, 0x37: Count, 0x38: MemberLocation, 0x3a: DeclFile,
+	0x3b: DeclLine, 0x3c: Declaration, 0x3e: Encoding, 0x3f: External, 0x47: Specification,
+	0x49: Type, 0x4c: Virtuality, 0x4d: VtableElement, 0x55: Ranges, 0x64: ObjectPointer,
+	0x69: Signature, 0x6b: DataBitOffset, 0x6e: LinkageName, 0x72: StrOffsetsBase, 0x73: AddrBase,
+	0x76: DwoName, 0x88: Alignment, 0x89: ExportSymbols, 0x8a: Deleted, 0x8b: Defaulted,
+}
+
+// extensions maps the codes of GNU and MIPS, which DWARF 5 adopted under other codes.
+var extensions = map[uint64]Attribute{
+	0x2007: LinkageName, 0x2130: DwoName, 0x2131: DwoID, 0x2133: AddrBase,
 }
 
 // Forms, DW_FORM_.
@@ -120,25 +132,27 @@ const (
 // spec is one attribute of an abbreviation.
 type spec struct {
 	attribute Attribute
-	form      uint16
 	size      uint8 // bytes of a form that has a fixed size in this unit
-	implicit  int64
+	form      uint16
 }
 
 // abbrev is one abbreviation. What is true of all entries that use it is decided once.
 type abbrev struct {
-	tag      Tag
-	children bool
-	fixed    int32 // bytes of all attributes where every form has a fixed size, else -1
-	sibling  int32 // offset of a DW_AT_sibling of 4 bytes that fixed-size forms precede, else -1
 	has      uint64
-	specs    []spec
+	tag      Tag
+	fixed    int32  // bytes of all attributes where every form has a fixed size, else -1
+	sibling  int32  // offset of a DW_AT_sibling of 4 bytes that fixed-size forms precede, else -1
+	from, to uint32 // in table.specs
+	constant uint32 // first of its values in table.constants
+	children bool
 }
 
 // table is the abbreviations of one offset of .debug_abbrev, for one kind of unit.
 type table struct {
-	dense  []abbrev // by code - 1
-	sparse map[uint64]*abbrev
+	dense     []abbrev // by code - 1
+	sparse    map[uint64]*abbrev
+	specs     []spec
+	constants []int64 // values of DW_FORM_implicit_const, in the order of specs
 }
 
 type tableKey struct {
@@ -169,17 +183,20 @@ func (f *file) table(k tableKey) (*table, error) {
 	}
 	t := &table{}
 	b := buffer{f.abbrev, k.offset, f.order, false}
+	specs := f.specs[:0]
 	for {
 		code := b.uleb()
 		if code == 0 || b.bad {
 			break
 		}
-		a := abbrev{tag: Tag(b.uleb()), children: b.u8() != 0, sibling: -1}
+		a := abbrev{
+			tag: Tag(b.uleb()), children: b.u8() != 0, sibling: -1,
+			from: uint32(len(specs)), constant: uint32(len(t.constants)),
+		}
 		for {
 			at, form := b.uleb(), b.uleb()
-			s := spec{attribute: known[at], form: uint16(form)}
 			if form == formImplicitConst {
-				s.implicit = b.sleb()
+				t.constants = append(t.constants, b.sleb())
 			}
 			if at == 0 && form == 0 || b.bad {
 				break
@@ -187,19 +204,21 @@ func (f *file) table(k tableKey) (*table, error) {
 			if form > 0xffff {
 				return nil, damaged("form %#x in .debug_abbrev", form)
 			}
-			size, ok := fixedSize(form, k)
-			s.size = size
+			s := spec{attribute: attribute(at), form: uint16(form)}
+			var ok bool
+			s.size, ok = fixedSize(form, k)
 			if s.attribute == Sibling && form == formRef4 && a.fixed >= 0 {
 				a.sibling = a.fixed
 			}
 			if !ok {
 				a.fixed = -1
 			} else if a.fixed >= 0 {
-				a.fixed += int32(size)
+				a.fixed += int32(s.size)
 			}
 			a.has |= 1 << s.attribute
-			a.specs = append(a.specs, s)
+			specs = append(specs, s)
 		}
+		a.to = uint32(len(specs))
 		if code == uint64(len(t.dense))+1 {
 			t.dense = append(t.dense, a)
 			continue
@@ -215,8 +234,25 @@ func (f *file) table(k tableKey) (*table, error) {
 			k.offset,
 		)
 	}
+	f.specs = specs
+	t.specs, t.dense = slices.Clone(specs), slices.Clip(t.dense)
+	if f.decoded += len(specs); f.decoded > maxRepeated*len(f.abbrev)+minRoom {
+		return nil, fmt.Errorf("%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge)
+	}
 	f.tables[k] = t
 	return t, nil
+}
+
+// maxRepeated is how often the bytes of .debug_abbrev may be decoded on average. Units that share
+// abbreviations decode them once.
+const maxRepeated = 4
+
+// attribute maps a DW_AT code to the attribute that Entry keeps; none for another.
+func attribute(code uint64) Attribute {
+	if code < uint64(len(standard)) {
+		return standard[code]
+	}
+	return extensions[code]
 }
 
 // fixedSize is the number of bytes of a form whose size does not depend on its value.

@@ -94,8 +94,8 @@ func (c *Cursor) pass() error {
 		if a.fixed >= 0 {
 			b.take(uint64(a.fixed))
 		} else {
-			for i := range a.specs {
-				if !b.skip(u, &a.specs[i]) {
+			for i := a.from; i < a.to; i++ {
+				if !b.skip(u, &u.table.specs[i]) {
 					return u.damaged(off)
 				}
 			}

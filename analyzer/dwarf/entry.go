@@ -225,8 +225,14 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 		)
 	}
 	e.Tag, e.Children, e.has = a.tag, a.children, a.has
-	for i := range a.specs {
-		s := &a.specs[i]
+	constant := a.constant
+	for i := a.from; i < a.to; i++ {
+		s := &u.table.specs[i]
+		if s.form == formImplicitConst {
+			e.v[s.attribute] = uint64(u.table.constants[constant])
+			constant++
+			continue
+		}
 		if s.attribute == none {
 			if !b.skip(u, s) {
 				return u.damaged(off)
@@ -258,8 +264,6 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 		v = b.uleb()
 	case formSdata:
 		v = uint64(b.sleb())
-	case formImplicitConst:
-		v = uint64(s.implicit)
 	case formFlagPresent:
 		v = 1
 	case formStrp:

@@ -144,10 +144,37 @@ func (e *Entry) FileName() string {
 	if u.files == nil {
 		u.files = u.readFiles()
 	}
-	if n := e.v[DeclFile]; n < uint64(len(u.files)) {
-		return u.files[n]
+	return u.files.name(u, e.v[DeclFile])
+}
+
+// fileTable is the source files of a unit. The whole names are put together when they are asked for.
+type fileTable struct {
+	dirs, files []lineEntry
+	names       map[uint64]string
+}
+
+func (t *fileTable) name(u *Unit, n uint64) string {
+	if n >= uint64(len(t.files)) || len(t.files[n].name) == 0 {
+		return ""
 	}
-	return ""
+	if name, ok := t.names[n]; ok {
+		return name
+	}
+	name := string(t.files[n].name)
+	if dir := t.files[n].dir; !path.IsAbs(name) && dir < uint64(len(t.dirs)) {
+		if d := string(t.dirs[dir].name); d != "" {
+			name = d + "/" + name
+		}
+	}
+	if !path.IsAbs(name) && u.compDir != "" {
+		name = u.compDir + "/" + name
+	}
+	name = path.Clean(name)
+	if t.names == nil {
+		t.names = map[uint64]string{}
+	}
+	t.names[n] = name
+	return name
 }
 
 // maxFileNames bounds the names of one unit.
@@ -155,14 +182,14 @@ const maxFileNames = 1 << 16
 
 // readFiles reads the names of a unit's source files. Damage here costs names only, so there are
 // fewer of them then.
-func (u *Unit) readFiles() []string {
-	out := []string{}
+func (u *Unit) readFiles() *fileTable {
+	t := &fileTable{}
 	if !u.hasLines && !u.split {
-		return out
+		return t
 	}
 	data, wide, err := u.file.lines.header(u.lineOffset)
 	if err != nil {
-		return out
+		return t
 	}
 	b := &buffer{data, 0, u.file.order, false}
 	version := b.uint(2)
@@ -177,52 +204,35 @@ func (u *Unit) readFiles() []string {
 	if n := b.u8(); n > 0 {
 		b.take(uint64(n) - 1) // standard_opcode_lengths
 	}
-	join := func(dirs []string, dir uint64, name string) string {
-		if path.IsAbs(name) {
-			return name
-		}
-		if dir < uint64(len(dirs)) && dirs[dir] != "" {
-			name = dirs[dir] + "/" + name
-		}
-		if !path.IsAbs(name) && u.compDir != "" {
-			name = u.compDir + "/" + name
-		}
-		return path.Clean(name)
+	if version >= 5 {
+		t.dirs = u.lineTable(b, wide)
+		t.files = u.lineTable(b, wide)
+		return t
 	}
-	if version < 5 {
-		dirs := []string{u.compDir}
-		for len(dirs) < maxFileNames && !b.bad {
-			d := b.cstring()
-			if len(d) == 0 {
-				break
-			}
-			dirs = append(dirs, string(d))
+	t.dirs = []lineEntry{{name: []byte(u.compDir)}}
+	for len(t.dirs) < maxFileNames && !b.bad {
+		d := b.cstring()
+		if len(d) == 0 {
+			break
 		}
-		out = append(out, "")
-		for len(out) < maxFileNames && !b.bad {
-			name := b.cstring()
-			if len(name) == 0 {
-				break
-			}
-			dir := b.uleb()
-			b.uleb()
-			b.uleb()
-			out = append(out, join(dirs, dir, string(name)))
+		t.dirs = append(t.dirs, lineEntry{name: d})
+	}
+	t.files = []lineEntry{{}} // the first file has the number 1
+	for len(t.files) < maxFileNames && !b.bad {
+		name := b.cstring()
+		if len(name) == 0 {
+			break
 		}
-		return out
+		dir := b.uleb()
+		b.uleb()
+		b.uleb()
+		t.files = append(t.files, lineEntry{name, dir})
 	}
-	var dirs []string
-	for _, e := range u.lineTable(b, wide) {
-		dirs = append(dirs, e.name)
-	}
-	for _, e := range u.lineTable(b, wide) {
-		out = append(out, join(dirs, e.dir, e.name))
-	}
-	return out
+	return t
 }
 
 type lineEntry struct {
-	name string
+	name []byte
 	dir  uint64
 }
 
@@ -243,7 +253,7 @@ func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
 	}
 	header := *u // the header's offsets may have another width than the unit's
 	header.wide, header.key.wide, header.data = wide, wide, b.data
-	var out []lineEntry
+	out := make([]lineEntry, 0, min(n, uint64(len(b.data))))
 	e := Entry{Unit: &header}
 	for ; n > 0 && !b.bad; n-- {
 		var x lineEntry
@@ -256,7 +266,7 @@ func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
 			}
 			switch c.content {
 			case 1: // DW_LNCT_path
-				x.name = e.String(Name)
+				x.name = e.Bytes(Name)
 			case 2: // DW_LNCT_directory_index
 				x.dir = e.v[Name]
 			}

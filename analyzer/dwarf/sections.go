@@ -19,6 +19,8 @@ const (
 	maxTotal   = 1 << 30
 	maxRatio   = 64 // of a compressed section; zlib reaches 8 on real debug information
 	minRoom    = 1 << 20
+
+	maxInMemory = 4 << 20 // bytes of a compressed section that is read in one piece
 )
 
 // File is an ELF file as this package sees it. The caller has checked that each section lies inside
@@ -48,6 +50,8 @@ type file struct {
 	addr       []byte
 	lines      lines
 	tables     map[tableKey]*table
+	specs      []spec     // room for decoding a table
+	decoded    int        // specs of all tables
 	units      [2][]*Unit // of info and types, by offset
 	number     int        // in Data.files
 }
@@ -149,7 +153,15 @@ func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error
 	rest := io.NewSectionReader(in.Content, int64(s.Offset)+int64(skip), int64(s.Size)-int64(skip))
 	switch method {
 	case 1:
-		z, err := zlib.NewReader(rest)
+		var from io.Reader = rest
+		if rest.Size() <= maxInMemory { // inflating from memory is faster than from a buffered reader
+			b := make([]byte, rest.Size())
+			if _, err := io.ReadFull(rest, b); err != nil {
+				return nil, 0, fmt.Errorf("read %s: %w", s.Name, err)
+			}
+			from = bytes.NewReader(b)
+		}
+		z, err := zlib.NewReader(from)
 		if err != nil {
 			return nil, 0, damaged("%s: %v", s.Name, err)
 		}

@@ -27,7 +27,7 @@ type Unit struct {
 	split          bool // of a .dwo file, whose line table is at offset 0
 	compDir        string
 	language       uint64
-	files          []string
+	files          *fileTable
 }
 
 // readUnits reads the unit headers of a section.

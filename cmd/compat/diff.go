@@ -65,11 +65,12 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		return fmt.Errorf("unknown --format %q; use text or json", f.format)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(40))
 	old, err := readSide(ctx, oldPath, f.debugDirs)
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // the debug information of the old side, before that of the new one
 	new, err := readSide(ctx, newPath, f.debugDirs)
 	if err != nil {
 		return err
