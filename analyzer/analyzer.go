@@ -194,6 +194,9 @@ func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Ta
 
 func describe(f *facts.Artifact) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries()}
+	for _, o := range f.Objects {
+		a.Imports += o.Imports.Len()
+	}
 	if f.Wheel != nil {
 		a.Wheel = &Wheel{
 			Name:    f.Wheel.Name,

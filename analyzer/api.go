@@ -37,6 +37,18 @@ const (
 	Off     = result.Off
 )
 
+// Cause is what one person did or has to change, with its findings, evidence and fixes.
+type Cause = result.Cause
+
+// CauseFix is a fix of a cause, with how many of its findings it removes.
+type CauseFix = result.CauseFix
+
+// Evidence is a row of a cause's table.
+type Evidence = result.Evidence
+
+// Plan is the smallest known set of fixes that together leave no error.
+type Plan = result.Plan
+
 // Schema names the shape of the JSON that Report marshals to.
 const Schema = result.Schema
 

@@ -105,17 +105,16 @@ func TestOrigins(t *testing.T) {
 		},
 		"system": {
 			[]result.Finding{needs("a.so", "libEGL.so.1"), needs("a.so", "libX11.so.6")},
-			[]string{"warning system-desktop: needs libEGL.so.1 and libX11.so.6, which packages of " +
-				"the system provide and manylinux2014 does not guarantee"},
+			[]string{"warning system-libraries: needs libEGL.so.1 and libX11.so.6 of the system, " +
+				"which manylinux2014 does not guarantee"},
 		},
 		"missing": {
 			[]result.Finding{needs("a.so", "libb64.so.0d"), needs("b.so", "libhwloc.so.5"),
 				needs("b.so", "libhwloc.so.15")},
 			[]string{
 				"warning missing-libhwloc: needs libhwloc.so.5 and libhwloc.so.15, which are " +
-					"neither in the wheel nor in a package that it declares",
-				"warning missing-libb64: needs libb64.so.0d, which is neither in the wheel nor in a " +
-					"package that it declares",
+					"neither bundled nor declared",
+				"warning missing-libb64: needs libb64.so.0d, which is neither bundled nor declared",
 			},
 		},
 		"libc": {

@@ -100,6 +100,8 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 		}
 	case x.Kind == fix.KindSymver:
 		return x.Kind
+	case install.MatchString(x.Command):
+		return x.Kind + " " + install.FindString(x.Command)
 	}
 	return x.Kind + "\x00" + template(x.Title, f)
 }
@@ -114,6 +116,9 @@ func template(title string, f *result.Finding) string {
 }
 
 const libraryMark = "\x01"
+
+// install is a command that adds system packages, whose names follow.
+var install = lazyregexp.New(`^(?:sudo )?(?:apt-get install|apt install|dnf install|apk add)(?: -y)?`)
 
 // merge takes over another fix of the same key.
 func (m *merged) merge(x fix.Fix) {
@@ -133,6 +138,8 @@ func (m *merged) merge(x fix.Fix) {
 			m.Command = strings.ReplaceAll(m.Command, m.Requirement, both)
 			m.Requirement = both
 		}
+	case install.MatchString(x.Command) && m.Title != x.Title:
+		m.Title = "Install the packages that contain these libraries"
 	case m.Kind == fix.KindSymver && m.Title != x.Title:
 		m.Title = "Bind these symbols to their older versions, in a header that every source file " +
 			"includes"
@@ -146,8 +153,8 @@ func (m *merged) unusable() bool {
 	return m.Requirement == none || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
 }
 
-// join makes one command of those of several findings: commands that differ in their last word alone
-// become one with all files, others are lines.
+// join makes one command of those of several findings: patchelf commands that differ in the file
+// alone, and installations of packages, become one command; others are lines.
 func join(commands []string) string {
 	if len(commands) == 1 {
 		return commands[0]
@@ -155,13 +162,18 @@ func join(commands []string) string {
 	var prefixes set[string]
 	files := map[string][]string{}
 	for _, c := range commands {
-		i := strings.LastIndexByte(c, ' ')
-		if i < 0 || !strings.HasPrefix(c, "patchelf ") {
-			i = len(c)
+		i := len(c)
+		switch prefix := install.FindString(c); {
+		case prefix != "":
+			i = len(prefix)
+		case strings.HasPrefix(c, "patchelf "):
+			i = max(strings.LastIndexByte(c, ' '), 0)
 		}
 		prefixes.add(c[:i])
-		if i < len(c) {
-			files[c[:i]] = append(files[c[:i]], c[i+1:])
+		for word := range strings.FieldsSeq(c[i:]) {
+			if !slices.Contains(files[c[:i]], word) {
+				files[c[:i]] = append(files[c[:i]], word)
+			}
 		}
 	}
 	var lines []string

@@ -15,31 +15,33 @@ import (
 type kind int
 
 const (
-	byRule       kind = iota // subject: the rule
-	tooNew                   // built on a newer system than the target
-	wrongLibc                // built for glibc and used on musl, or the reverse
-	wrongPackage             // subject: the package that lacks something
-	undeclared               // subject: the package that has it and is not declared
-	system                   // subject: who provides the library on a system
-	missing                  // subject: a library that nobody is known to provide
-	unreachable              // libraries that the artifact contains and its objects do not find
-	linkPath                 // libraries that the loader finds and a linker does not
-	linkFlag                 // a system library that is used and not linked
-	undefined                // symbols that no library defines
+	byRule          kind = iota // subject: the rule
+	tooNew                      // built on a newer system than the target
+	wrongLibc                   // built for glibc and used on musl, or the reverse
+	wrongPackage                // subject: the package that lacks something
+	undeclared                  // subject: the package that has it and is not declared
+	system                      // subject: who provides the library on a system
+	systemLibraries             // of a desktop or of another package, which is the subject
+	missing                     // subject: a library that nobody is known to provide
+	unreachable                 // libraries that the artifact contains and its objects do not find
+	linkPath                    // libraries that the loader finds and a linker does not
+	linkFlag                    // a system library that is used and not linked
+	undefined                   // symbols that no library defines
 )
 
 // names of kinds in IDs.
 var names = map[kind]string{
-	tooNew:       "built-too-new",
-	wrongLibc:    "wrong-libc",
-	wrongPackage: "package",
-	undeclared:   "undeclared",
-	system:       "system",
-	missing:      "missing",
-	unreachable:  "unreachable",
-	linkPath:     "link-path",
-	linkFlag:     "not-linked",
-	undefined:    "undefined",
+	tooNew:          "built-too-new",
+	wrongLibc:       "wrong-libc",
+	wrongPackage:    "package",
+	undeclared:      "undeclared",
+	system:          "system",
+	systemLibraries: "system-libraries",
+	missing:         "missing",
+	unreachable:     "unreachable",
+	linkPath:        "link-path",
+	linkFlag:        "not-linked",
+	undefined:       "undefined",
 }
 
 // origin is what the findings of one cause have in common.
@@ -173,7 +175,13 @@ func (s *sorter) origin(f *result.Finding) origin {
 		return at(linkPath, "")
 	}
 	if f.Symbol == "" || f.Rule == "link-library-not-found" {
-		if name := systemProvider(f.Library); name != "" {
+		name := systemProvider(f.Library)
+		switch {
+		case f.OtherPackage && f.Severity != result.Error:
+			return at(systemLibraries, f.Package)
+		case slices.Contains(desktop, name):
+			return at(systemLibraries, "")
+		case name != "":
 			return at(system, name)
 		}
 		return at(missing, stem(f.Library))
@@ -212,9 +220,6 @@ func systemProvider(soname string) string {
 	}
 	by, _, _ = strings.Cut(by, " (")
 	by = release.ReplaceAllString(by, "")
-	if slices.Contains(desktop, by) {
-		return desktopName
-	}
 	return by
 }
 
@@ -224,8 +229,6 @@ var desktop = []string{
 	"X11", "Wayland", "libglvnd and Mesa", "libglvnd", "Mesa", "libdrm", "libxkbcommon",
 	"Fontconfig", "FreeType", "D-Bus", "GLib", "GTK", "NSS", "Pango", "Cairo", "ATK",
 }
-
-const desktopName = "desktop"
 
 // stem is a library without its version, so that libfoo.so.1 and libfoo.so.2 are one subject.
 func stem(soname string) string {

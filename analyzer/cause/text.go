@@ -33,10 +33,22 @@ func (t text) title() string {
 	case undeclared:
 		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.libraries(), t.subject)
 	case system:
-		return fmt.Sprintf("needs %s, which %s", t.libraries(), t.notOnSystem())
+		return fmt.Sprintf("needs %s of %s, which %s does not guarantee",
+			t.libraries(), t.subject, t.target())
+	case systemLibraries:
+		needs := "needs"
+		if t.subject != "" {
+			needs = t.subject + " needs"
+		}
+		return fmt.Sprintf("%s %s of the system, which %s does not guarantee",
+			needs, t.libraries(), t.target())
 	case missing:
-		return fmt.Sprintf("needs %s, %s neither in the %s nor in a package that it declares",
-			t.libraries(), plural(t.libraryCount(), "which is", "which are"), t.holder())
+		which := plural(t.libraryCount(), "which is", "which are")
+		if t.artifact.wheel() {
+			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.libraries(), which)
+		}
+		return fmt.Sprintf("needs %s, %s neither in the artifact nor on %s",
+			t.libraries(), which, t.target())
 	case unreachable:
 		return fmt.Sprintf("%s not find %s, which the %s contains",
 			plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" does",
@@ -48,6 +60,14 @@ func (t text) title() string {
 		return fmt.Sprintf("%s does not link %s, which has %s",
 			t.objects(), t.libraries(), t.symbols())
 	case undefined:
+		if t.libraryCount() == 1 && strings.HasPrefix(t.all[0].Rule, "symbol-missing") {
+			where := ""
+			if t.all[0].Rule == "symbol-missing-in-folder" {
+				where = " on the search path"
+			}
+			return fmt.Sprintf("the %s%s lacks %s, which %s",
+				t.libraries(), where, t.symbols(), t.neededBy())
+		}
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
 	return t.ruleTitle()
@@ -286,15 +306,6 @@ func (t text) importedBy() string {
 		fmt.Sprintf("%d objects import", t.cause.Objects))
 }
 
-// notOnSystem says that a platform does not guarantee a library, and who provides it.
-func (t text) notOnSystem() string {
-	by := t.subject + " provides"
-	if t.subject == desktopName {
-		by = "packages of the system provide"
-	}
-	return by + " and " + t.target() + " does not guarantee"
-}
-
 func (t text) holder() string {
 	if t.artifact.wheel() {
 		return "wheel"
@@ -310,11 +321,7 @@ func (t text) action() (result.Actor, string) {
 		result.Installer: "Whoever installs " + t.what(),
 		result.Upstream:  "The author of " + t.subject,
 	}[actor]
-	s := who + " has to " + do + "."
-	if len(t.cause.Fixes) > 1 && !t.cause.Together {
-		s += " Each fix below clears all of it."
-	}
-	return actor, s
+	return actor, who + " has to " + do + "."
 }
 
 // task is who has to act, and what.
@@ -334,7 +341,7 @@ func (t text) task() (result.Actor, string) {
 		return result.Builder, "limit the versions of " + t.subject + " that it requires"
 	case undeclared:
 		return result.Builder, "declare " + t.subject + " as a dependency"
-	case system:
+	case system, systemLibraries:
 		return result.Installer, "add what provides " + plural(t.libraryCount(), "it", "them") +
 			" to the system"
 	case missing:
@@ -344,7 +351,7 @@ func (t text) task() (result.Actor, string) {
 	case linkPath, linkFlag:
 		return result.Builder, "correct the link line"
 	case undefined:
-		return result.Builder, "link the library that defines them"
+		return result.Builder, "link the library that defines " + plural(t.cause.Symbols, "it", "them")
 	}
 	if do := tasks[t.subject]; do.do != "" {
 		return do.actor, do.do

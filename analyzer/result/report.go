@@ -62,6 +62,7 @@ type Artifact struct {
 	SHA256  string `json:"sha256"` // of its bytes, hex
 	Kind    string `json:"kind"`   // wheel, archive or object
 	Objects int    `json:"objects"`
+	Imports int    `json:"imports"` // symbols that its objects import
 	Wheel   *Wheel `json:"wheel,omitempty"`
 }
 

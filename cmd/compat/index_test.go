@@ -200,7 +200,7 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	)
 	data := t.TempDir()
 	code, out, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
-	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9", `nvidia-nvjitlink-cu12==12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`, `conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
+	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9", `nvidia-nvjitlink-cu12 12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`, `conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
 		if code != 1 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, %q is not in\n%s", code, want, out)
 		}
@@ -335,7 +335,7 @@ func TestGivenPackages(t *testing.T) {
 		want  string
 	}{
 		{[]string{"--with", name + "12.9.86"}, 0, "compatible"},
-		{[]string{"--with", name + "99"}, exitUsage, `==99 \(--with\) could not be looked up, and the answer depends on it, because nothing at hand brings libnvJitLink.so.12: .*has no version 99; give a version that exists`},
+		{[]string{"--with", name + "99"}, exitUsage, `==99 \(--with\) could not be looked up, and the answer depends on it, because .* libnvJitLink.so.12: .*has no version 99; give a version that exists`},
 		{[]string{"--lock", lock}, exitUsage, `==99 \(.+requirements.txt:2\) could not be looked up`},
 		{[]string{"--config", config}, exitUsage, `==98 \(.github/compat.yml:3\) could not be looked up`},
 		{[]string{"--with", name + "12.9.79"}, exitUsage, `which libraries nvidia-nvjitlink-cu12==12.9.79 \(--with\) brings is not known, and the answer depends on it.*: no wheel of it fits Python 3.12 on x86_64`},

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	_ "embed"
 	"io"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/mdsafe"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -21,10 +21,18 @@ var style []byte
 // Style is the page's style sheet, to be served as /reports/style.css.
 func Style() []byte { return bytes.Clone(style) }
 
-// Page writes the report as one HTML page without script: a summary, an anchor for each group of
-// findings, and the lists behind them. It links style.css beside itself.
+// Page writes the report as one HTML page without script: a summary, an article for each cause, and
+// the lists after them. It links style.css in its own folder. A page stays below 300 KB: of long
+// lists it shows the beginning and counts the rest.
 func Page(w io.Writer, r *analyzer.Report) error {
-	fresh, existing := groups(r)
+	var fresh, existing []int
+	for i := range r.Causes {
+		if r.Causes[i].New {
+			fresh = append(fresh, i)
+		} else {
+			existing = append(existing, i)
+		}
+	}
 	var b bytes.Buffer
 	err := PageOf(
 		"compat: "+string(r.Verdict),
@@ -34,24 +42,22 @@ func Page(w io.Writer, r *analyzer.Report) error {
 			h.P(whole(Summary(r))),
 		)),
 		h.Main(Rows(
-			section("Targets", listed(h.Ul, r.Targets, target)),
-			found(fresh),
-			section("Existing, in the base too", articles(existing)...),
+			causes("Causes", r, fresh),
+			causes("Already in the base", r, existing),
+			section("Checked on", listed(h.Ul, r.Targets, target)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
-			section("Not judged", listed(h.Ul, r.Skipped, unread)),
+			section("Not checked", listed(h.Ul, r.Skipped, unread)),
 			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
 			section("Notes", listed(h.Ul, r.Notes, whole)),
+			section("Findings", listed(h.Ul, r.Findings, finding)),
 		)),
-		h.Footer(
-			h.P(
-				g.Text("compat "),
-				whole(r.Tool.Version),
-				g.Text(
-					". A fix is verified when it was applied, everything was judged again, and the finding was gone and no new one had come.",
-				),
-			),
-		),
+		h.Footer(h.P(
+			g.Text("compat "),
+			whole(r.Tool.Version),
+			g.Text(". A fix was tried when compat applied it, ran the analysis again, and the "+
+				"finding disappeared with no new ones."),
+		)),
 	).Render(&b)
 	if err != nil {
 		return err
@@ -115,18 +121,26 @@ func section(title string, content ...g.Node) g.Node {
 	return h.Section(Rows(append([]g.Node{h.H2(g.Text(title))}, content...)...))
 }
 
-// listed is nil without items.
+// shownOnPage bounds every list of a page.
+const shownOnPage = 200
+
+// listed is nil without items; what is beyond shownOnPage is counted.
 func listed[T any](of func(...g.Node) g.Node, items []T, item func(T) g.Node) g.Node {
 	if len(items) == 0 {
 		return nil
 	}
-	return of(Rows(g.Map(items, func(x T) g.Node { return h.Li(item(x)) })...))
+	shown := items[:min(len(items), shownOnPage)]
+	rows := g.Map(shown, func(x T) g.Node { return h.Li(item(x)) })
+	if n := len(items) - len(shown); n > 0 {
+		rows = append(rows, h.Li(g.Text("and "+grouped(n)+" more, in the JSON report")))
+	}
+	return of(Rows(rows...))
 }
 
 func target(t analyzer.Target) g.Node {
 	out := g.Group{code(t.Name), g.Text(" "), graded(string(t.Verdict))}
 	if len(t.With) > 0 {
-		out = append(out, g.Text(", beside "), codes(t.With, " "))
+		out = append(out, g.Text(", with "), codes(t.With[:min(len(t.With), shownOnPage)], " "))
 	}
 	return out
 }
@@ -163,85 +177,107 @@ func artifact(a analyzer.Artifact) g.Node {
 	}
 }
 
-// found are the findings, behind a list of them; nil without any.
-func found(gs []*group) g.Node {
-	if len(gs) == 0 {
+// finding is one line of the list of all findings.
+func finding(f analyzer.Finding) g.Node {
+	return g.Group{graded(string(f.Severity)), g.Text(" "), code(f.Rule), g.Text(": "),
+		whole(mdsafe.Cut(f.Message, 600))}
+}
+
+// causes are articles behind a list of links to them; nil without any.
+func causes(title string, r *analyzer.Report, indexes []int) g.Node {
+	if len(indexes) == 0 {
 		return nil
 	}
-	places := h.Nav(h.Aria("label", "Findings"), Rows(listed(h.Ol, gs, func(x *group) g.Node {
-		return h.A(
-			h.Href("#"+x.ID),
-			graded(string(x.Severity)),
-			g.Text(" "),
-			code(x.Object),
-			g.Text(": "),
-			code(subject(x.Finding)),
-		)
-	})))
-	return section("Findings", append(g.Group{places}, articles(gs)...)...)
+	content := g.Group{}
+	if len(indexes) > 1 {
+		content = append(content, h.Nav(h.Aria("label", title), Rows(listed(h.Ol, indexes,
+			func(i int) g.Node {
+				c := &r.Causes[i]
+				return h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))
+			}))))
+	}
+	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
+		content = append(content, article(&r.Causes[i]))
+	}
+	return section(title, content...)
 }
 
-func articles(gs []*group) g.Group { return g.Map(gs, (*group).article) }
-
-func (x *group) article() g.Node {
+func article(c *analyzer.Cause) g.Node {
 	rows := []g.Node{
-		h.H3(h.A(h.Href("#"+x.ID), graded(string(x.Severity)), g.Text(" "), whole(x.Rule))),
-		h.P(whole(x.Message)),
-		h.Dl(x.facts()),
+		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
+		h.P(whole(c.Action)),
+		evidence(c),
 	}
-	for _, f := range x.fixes {
-		rows = append(rows, way(f))
-	}
-	return h.Article(h.ID(x.ID), h.Class(string(x.Severity)), Rows(rows...))
-}
-
-// facts are what is known of a group, by name; what is empty is left out.
-func (x *group) facts() g.Node {
-	var rows []g.Node
-	row := func(name string, there bool, content ...g.Node) {
-		if there {
-			rows = append(rows, g.Group{h.Dt(g.Text(name)), h.Dd(content...)})
+	if len(c.Fails) > 0 {
+		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
+		if len(c.Works) > 0 {
+			s += " Works on " + strings.Join(c.Works, ", ") + "."
 		}
+		rows = append(rows, h.P(g.Text(s)))
 	}
-	row("object", true, code(x.Object))
-	row(
-		plural(len(x.symbols), "symbol"),
-		len(x.symbols) > 0,
-		h.Class("symbols"),
-		codes(x.symbols, " "),
-	)
-	row("that is", x.Demangled != "", code(x.Demangled))
-	row("version", x.Version != "", code(x.Version))
-	row("library", x.Library != "", code(x.Library))
-	row("target", len(x.targets) > 0, codes(x.targets, " "))
-	row("in", true, codes(x.artifacts, " "))
-	row("chain", len(x.Chain) > 0, codes(x.Chain, " → "))
-	if x.ProvidedBy != nil {
-		row("has it", true, code(*x.ProvidedBy))
+	for i, x := range c.Fixes {
+		rows = append(rows, fixOf(c, i, x))
 	}
-	return Rows(rows...)
+	if len(c.Fixes) == 0 {
+		rows = append(rows, h.P(g.Text("No fix is known.")))
+	}
+	rows = append(rows, h.P(h.Class("mark"), codes(c.Rules, ", "), g.Text(", "+
+		number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+	return h.Article(h.ID(c.ID), h.Class(string(c.Severity)), Rows(rows...))
 }
 
-func way(f fix.Fix) g.Node {
-	mark := "not verified"
-	if f.Verified {
-		mark = "verified"
+// evidence is the table of a cause.
+func evidence(c *analyzer.Cause) g.Node {
+	if len(c.Evidence) == 0 {
+		return nil
+	}
+	const shown = 20
+	var rows []g.Node
+	for _, e := range c.Evidence[:min(len(c.Evidence), shown)] {
+		rows = append(rows, h.Tr(
+			h.Td(codes(nonEmpty(e.Version, e.Library), " ")),
+			h.Td(codes(e.Symbols, " "), plus(e.MoreSymbols)),
+			h.Td(codes(e.Objects, " "), plus(e.MoreObjects)),
+		))
+	}
+	if n := len(c.Evidence) - shown; n > 0 {
+		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+plural(n, "more row")))))
+	}
+	return h.Table(Rows(
+		h.THead(h.Tr(h.Th(g.Text("needs")), h.Th(g.Text("symbols")), h.Th(g.Text("in")))),
+		h.TBody(Rows(rows...)),
+	))
+}
+
+func plus(n int) g.Node {
+	if n == 0 {
+		return nil
+	}
+	return g.Text(" +" + grouped(n))
+}
+
+func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
+	label := "Fix"
+	switch {
+	case i > 0 && c.Together:
+		label = "And"
+	case i > 0:
+		label = "Or"
 	}
 	rows := []g.Node{
 		h.P(
-			h.Strong(g.Text("Fix")),
+			h.Strong(g.Text(label)),
 			g.Text(" "),
-			whole(f.Title),
+			whole(x.Title),
 			g.Text(" "),
-			h.Span(h.Class("mark"), g.Text(mark)),
+			h.Span(h.Class("mark"), g.Text(FixState(c, x))),
 		),
 	}
-	if f.Command != "" {
-		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Lines(f.Command)))))
+	if x.Command != "" {
+		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(x.Command), 4000)))))
 	}
-	rows = append(
-		rows,
-		listed(h.Ul, f.Cost, func(c string) g.Node { return g.Group{g.Text("costs: "), whole(c)} }),
-	)
+	rows = append(rows, listed(h.Ul, x.Cost, func(s string) g.Node {
+		return g.Group{g.Text("costs: "), whole(s)}
+	}))
 	return h.Div(h.Class("fix"), Rows(rows...))
 }

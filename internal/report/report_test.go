@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
@@ -36,6 +38,7 @@ var rules = []Rule{
 
 func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 	t.Helper()
+	cause.Of(r, cause.Options{})
 	a := &txtar.Archive{}
 	for _, w := range []struct {
 		name  string
@@ -214,34 +217,46 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestSARIFCounts(t *testing.T) {
+// 10,000 findings of few origins are a short report on every surface.
+func TestManyFindings(t *testing.T) {
 	r := sample()
-	for i := range maxResults {
-		f := r.Findings[0]
-		f.Symbol = fmt.Sprint("s", i)
+	for i := range 10000 {
+		f := r.Findings[i%2*3] // one of two origins
+		f.Symbol, f.Object = fmt.Sprint("_ZN1a1bEv", i), fmt.Sprintf("copy%d/a.so", i%301)
 		r.Findings = append(r.Findings, f)
 	}
-	var b bytes.Buffer
-	if err := SARIF(&b, r, rules); err != nil {
-		t.Fatal(err)
+	a := write(t, r)
+	if len(r.Causes) != 4 {
+		t.Fatalf("%d causes", len(r.Causes))
+	}
+	file := func(name string) string {
+		i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == name })
+		return string(a.Files[i].Data)
+	}
+	if n := strings.Count(file("report.txt"), "\n"); n > 6+8*4 {
+		t.Errorf("text of %d lines", n)
+	}
+	if n := len(file("report.html")); n > 300<<10 {
+		t.Errorf("page of %d bytes", n)
+	}
+	if n := len(file("report.md")); n > 64<<10 {
+		t.Errorf("Markdown of %d bytes", n)
 	}
 	var log sarifLog
-	if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+	if err := json.Unmarshal([]byte(file("report.sarif")), &log); err != nil {
 		t.Fatal(err)
 	}
 	run := log.Runs[0]
-	if len(run.Results) != maxResults || len(run.Tool.Driver.Rules) != 3 {
-		t.Errorf("%d results, %d rules", len(run.Results), len(run.Tool.Driver.Rules))
+	if len(run.Results) != 5 { // four causes and an accepted finding
+		t.Errorf("%d results", len(run.Results))
 	}
-	seen := map[string]string{}
 	for _, x := range run.Results {
 		if run.Tool.Driver.Rules[x.RuleIndex].ID != x.RuleID {
-			t.Fatalf("result of %s points at rule %d", x.RuleID, x.RuleIndex)
+			t.Errorf("result of %s points at rule %d", x.RuleID, x.RuleIndex)
 		}
-		seen[x.Fingerprints["compatIdentity/v1"]] = x.RuleID
-	}
-	if len(seen) != maxResults-1 { // pow is in two wheels
-		t.Errorf("%d fingerprints of %d results", len(seen), len(run.Results))
+		if len(x.Locations) == 0 || len(x.Locations) > maxLocations {
+			t.Errorf("%d locations", len(x.Locations))
+		}
 	}
 }
 
@@ -329,6 +344,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+var anchor = regexp.MustCompile(`^#[a-z0-9.+_-]+$`)
+
 // unsafe walks HTML with a browser's parser and says what could run, load or lead out.
 func unsafe(page string) string {
 	root, err := html.Parse(strings.NewReader(page))
@@ -348,7 +365,7 @@ func unsafe(page string) string {
 		}
 		for _, a := range n.Attr {
 			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" ||
-				a.Key == "href" && !strings.HasPrefix(a.Val, "#finding-") && a.Val != "style.css" {
+				a.Key == "href" && !anchor.MatchString(a.Val) && a.Val != "style.css" {
 				return "an attribute " + a.Key + "=" + a.Val
 			}
 		}
@@ -357,13 +374,15 @@ func unsafe(page string) string {
 }
 
 func TestPageAnchorsAreUnique(t *testing.T) {
+	r := sample()
+	cause.Of(r, cause.Options{})
 	var b bytes.Buffer
-	if err := Page(&b, sample()); err != nil {
+	if err := Page(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	for i := 1; i <= 3; i++ {
-		if n := strings.Count(b.String(), fmt.Sprintf(`id="finding-%d"`, i)); n != 1 {
-			t.Errorf("finding-%d is there %d times", i, n)
+	for _, c := range r.Causes {
+		if n := strings.Count(b.String(), fmt.Sprintf("id=%q", c.ID)); n != 1 {
+			t.Errorf("%s is there %d times", c.ID, n)
 		}
 	}
 	if len(Style()) == 0 || !strings.Contains(b.String(), "pow") {
@@ -388,10 +407,12 @@ func TestColour(t *testing.T) {
 	var plain, painted bytes.Buffer
 	r := sample()
 	r.Findings[0].Message += "\x1b[35mevil"
+	r.Findings[0].Object += "\x1b[35mevil"
+	cause.Of(r, cause.Options{})
 	if err := errors.Join(Text(&plain, r, TextOptions{}), Text(&painted, r, TextOptions{Color: true})); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(painted.String(), "\x1b[31;1m") ||
+	if !strings.Contains(painted.String(), "\x1b[31;1m") || !strings.Contains(plain.String(), "evil") ||
 		strings.Contains(painted.String(), "\x1b[35m") {
 		t.Errorf("%q", painted.String())
 	}
@@ -400,8 +421,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// Many objects with one cause are one paragraph; --verbose has each.
-func TestOneParagraphForACause(t *testing.T) {
+// The same library missing in many objects is one block; --verbose has each finding.
+func TestOneBlockForACause(t *testing.T) {
 	r := analyzer.NewReport("test")
 	for _, object := range []string{"a.so", "b.so", "c.so", "d.so"} {
 		r.Findings = append(
@@ -417,15 +438,16 @@ func TestOneParagraphForACause(t *testing.T) {
 			},
 		)
 	}
-	for verbose, want := range map[bool]int{false: 1, true: 4} {
+	cause.Of(r, cause.Options{})
+	for verbose, want := range map[bool]int{false: 0, true: 4} {
 		var b bytes.Buffer
 		if err := Text(&b, r, TextOptions{Verbose: verbose}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(b.String(), "error library-not-found: "); got != want ||
-			!verbose && !strings.Contains(b.String(), "a.so, b.so, c.so and 1 more in x.whl") ||
-			!strings.Contains(b.String(), "4 errors") {
-			t.Errorf("verbose %v: %d paragraphs\n%s", verbose, got, b.String())
+			!verbose && !strings.Contains(b.String(), "in a.so, b.so, c.so +1") ||
+			!strings.HasSuffix(b.String(), "1 cause, 0 of 0 imports, 4 of 4 objects\n") {
+			t.Errorf("verbose %v: %d findings\n%s", verbose, got, b.String())
 		}
 	}
 }

@@ -20,16 +20,22 @@ type Rule struct {
 	Severity analyzer.Severity // the usual one
 }
 
-// maxResults is how many results GitHub takes in a run (docs.github.com, "SARIF support for code
-// scanning", limits). The worst come first in a report, so what is left out is the least.
-const maxResults = 25000
+const (
+	// maxResults is how many results GitHub takes in a run, and maxLocations how many locations of a
+	// result (docs.github.com, "SARIF support for code scanning", limits: 25,000 and 1,000, of which
+	// 100 are shown).
+	maxResults   = 25000
+	maxLocations = 100
+)
 
-// SARIF writes the report as SARIF 2.1.0 with one run: a result for each finding, whose fingerprint
-// is the finding's identity, so that code scanning follows it over versions of the artifact.
-// Accepted findings are suppressed results; what could not be read is a notification. rules are
-// described in the order given; a finding of another rule adds a bare one.
+// SARIF writes the report as SARIF 2.1.0 with one run: a result for each cause, with its objects as
+// locations. Its fingerprint is made of the cause's ID, so that code scanning follows it over versions of
+// the artifact. Accepted findings are
+// suppressed results; what could not be read is a notification. rules are described in the order
+// given; a cause of another rule adds a bare one.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	run := sarifRun{Results: []sarifResult{}}
+	run.Automation.ID = "compat/"
 	d := &run.Tool.Driver
 	d.Name, d.Version, d.Rules = "compat", r.Tool.Version, []sarifRule{}
 	index := map[string]int{}
@@ -41,27 +47,28 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 				ID:      x.ID,
 				Short:   text(x.Title),
 				Help:    &sarifText{Text: x.Help, Markdown: x.Help},
+				HelpURI: ruleURL + x.ID + ".md",
 				Default: &sarifLevel{level(x.Severity)},
 			},
 		)
 	}
-	add := func(f *analyzer.Finding, why *analyzer.Accepted) {
-		if len(run.Results) == maxResults {
-			return
-		}
-		i, ok := index[f.Rule]
+	rule := func(id string) int {
+		i, ok := index[id]
 		if !ok {
 			i = len(d.Rules)
-			index[f.Rule] = i
-			d.Rules = append(d.Rules, sarifRule{ID: f.Rule, Short: text(f.Rule)})
+			index[id] = i
+			d.Rules = append(d.Rules, sarifRule{ID: id, Short: text(id)})
 		}
-		run.Results = append(run.Results, result(f, i, why))
+		return i
 	}
-	for i := range r.Findings {
-		add(&r.Findings[i], nil)
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		id := r.Findings[c.Findings[0]].Rule
+		run.Results = append(run.Results, causeResult(r, c, id, rule(id)))
 	}
-	for i := range r.Accepted {
-		add(&r.Accepted[i].Finding, &r.Accepted[i])
+	for i := range r.Accepted[:min(len(r.Accepted), maxResults-len(run.Results))] {
+		a := &r.Accepted[i]
+		run.Results = append(run.Results, acceptedResult(a, rule(a.Finding.Rule)))
 	}
 	inv := sarifInvocation{Successful: r.Verdict != analyzer.Unchecked, Notes: []sarifNote{}}
 	for _, u := range r.Unread {
@@ -91,47 +98,75 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	)
 }
 
-func result(f *analyzer.Finding, rule int, why *analyzer.Accepted) sarifResult {
-	sum := sha256.Sum256([]byte(f.Identity()))
+// ruleURL is where the pages of rules are.
+const ruleURL = "https://github.com/compat-app/compat/blob/main/docs/rules/"
+
+// causeResult is the result of a cause: its title and action, the fixes, and a location for each
+// object.
+func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sarifResult {
 	res := sarifResult{
-		RuleID:    f.Rule,
-		RuleIndex: rule,
-		Level:     level(f.Severity),
-		Message:   *text(mdsafe.Visible(f.Message)),
-		Fingerprints: map[string]string{
-			"compatIdentity/v1": hex.EncodeToString(sum[:]),
+		RuleID:       id,
+		RuleIndex:    rule,
+		Level:        level(c.Severity),
+		Message:      *text(mdsafe.Visible(c.Title) + "\n" + mdsafe.Visible(c.Action)),
+		Fingerprints: map[string]string{"compatCause/v1": fingerprint(c.ID)},
+		Baseline:     "unchanged",
+		Properties: map[string]any{
+			"cause": c.ID, "actor": c.Actor, "findings": len(c.Findings), "rules": c.Rules,
 		},
-		Baseline: "unchanged",
 	}
-	if f.New {
+	if c.New {
 		res.Baseline = "new"
 	}
-	for _, x := range f.Fixes {
-		t := x.Title
-		if x.Command != "" {
-			t += ": " + x.Command
+	for _, x := range c.Fixes {
+		t := "\nFix (" + FixState(c, x) + "): " + mdsafe.Visible(x.Title)
+		if x.Command != "" && !strings.Contains(x.Title, x.Command) {
+			t += ": " + mdsafe.Lines(x.Command)
 		}
-		res.Message.Text += "\nFix: " + mdsafe.Visible(t)
+		res.Message.Text += t
 	}
-	var loc sarifLocation
+	type place struct{ artifact, object string }
+	seen := map[place]bool{}
+	for _, i := range c.Findings {
+		f := &r.Findings[i]
+		at := place{f.Artifact, f.Object}
+		if seen[at] || len(res.Locations) == maxLocations {
+			continue
+		}
+		seen[at] = true
+		res.Locations = append(res.Locations, location(f))
+	}
+	return res
+}
+
+func acceptedResult(a *analyzer.Accepted, rule int) sarifResult {
+	f := &a.Finding
+	return sarifResult{
+		RuleID:       f.Rule,
+		RuleIndex:    rule,
+		Level:        level(f.Severity),
+		Message:      *text(mdsafe.Visible(f.Message)),
+		Locations:    []sarifLocation{location(f)},
+		Fingerprints: map[string]string{"compatIdentity/v1": fingerprint(f.Identity())},
+		Baseline:     "unchanged",
+		Suppressions: []sarifSuppression{
+			{Kind: "external", Justification: mdsafe.Visible(a.Because)},
+		},
+	}
+}
+
+func fingerprint(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+func location(f *analyzer.Finding) (loc sarifLocation) {
 	loc.Physical.Artifact.URI = uri(f.Artifact)
 	loc.Physical.Region.Start = 1 // a binary has no lines; code scanning wants one
 	loc.Logical = []sarifLogical{
 		{Name: mdsafe.Visible(subject(f)), Full: mdsafe.Visible(f.Object), Kind: "object"},
 	}
-	res.Locations = []sarifLocation{loc}
-	res.Properties = map[string]any{}
-	for k, v := range map[string]string{"object": f.Object, "symbol": f.Symbol, "version": f.Version, "library": f.Library, "target": f.Target} {
-		if v != "" {
-			res.Properties[k] = v
-		}
-	}
-	if why != nil {
-		res.Suppressions = []sarifSuppression{
-			{Kind: "external", Justification: mdsafe.Visible(why.Because)},
-		}
-	}
-	return res
+	return loc
 }
 
 func level(s analyzer.Severity) string {
@@ -171,6 +206,9 @@ type sarifRun struct {
 			Rules   []sarifRule `json:"rules"`
 		} `json:"driver"`
 	} `json:"tool"`
+	Automation struct {
+		ID string `json:"id"`
+	} `json:"automationDetails"`
 	Invocations []sarifInvocation `json:"invocations"`
 	Results     []sarifResult     `json:"results"`
 }
@@ -179,6 +217,7 @@ type sarifRule struct {
 	ID      string      `json:"id"`
 	Short   *sarifText  `json:"shortDescription"`
 	Help    *sarifText  `json:"help,omitempty"`
+	HelpURI string      `json:"helpUri,omitempty"`
 	Default *sarifLevel `json:"defaultConfiguration,omitempty"`
 }
 

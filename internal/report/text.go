@@ -4,178 +4,687 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// TextOptions say how Text writes. The zero value is for a pipe.
+// TextOptions are how Text writes. The zero value is for a pipe.
 type TextOptions struct {
-	// each object by itself, every symbol, chains, existing findings in full and what was skipped
-	Verbose bool
-	Color   bool // severities in colour, by ANSI escapes
+	Verbose bool // all of it: every finding, no limit on lines, none of which is wrapped
+	Color   bool // severities and the verdict in colour, by ANSI escapes
+	Width   int  // columns; 0: 100. Commands are never wrapped
 }
 
-// Text writes the report for a terminal: a paragraph for each cause with what, where, why and how
-// to mend it, the worst first, then what could not be read, and a summary as the last line.
+// Limits on the lines of a report without Verbose.
+const (
+	linesWithoutCauses = 6
+	linesOfOneCause    = 12
+	linesPerCause      = 8
+	maxLines           = 60
+	columns            = 100
+	minColumns         = 60
+)
+
+// Text writes the report for a terminal. The first line is the verdict with the first cause, then
+// comes a block for each cause (what, where, who has to act, the fixes), and the last line counts.
 func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
-	var b bytes.Buffer
-	fresh, existing := groups(r)
-	if !o.Verbose {
-		fresh = causes(fresh)
+	width := o.Width
+	if width <= 0 || width > columns {
+		width = columns
 	}
-	for _, g := range fresh {
-		textGroup(&b, g, o)
-	}
-	if len(existing) > 0 {
-		fmt.Fprintf(&b, "existing, in the base too: %s\n", plural(findings(existing), "finding"))
-		for _, g := range existing {
-			if o.Verbose {
-				textGroup(&b, g, o)
-			} else {
-				fmt.Fprintf(&b, "  %s %s: %s\n", o.severity(g.Severity), g.Rule, mdsafe.Visible(g.Message))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	for _, a := range r.Accepted {
-		fmt.Fprintf(
-			&b,
-			"accepted: %s in %s, because %s%s\n",
-			mdsafe.Visible(subject(&a.Finding)),
-			mdsafe.Visible(a.Finding.Object),
-			mdsafe.Visible(a.Because),
-			until(a),
-		)
-	}
-	for i, u := range r.Unread {
-		if i == shownUnread && !o.Verbose {
-			fmt.Fprintf(&b, "could not read %d more (--verbose names them)\n", len(r.Unread)-i)
-			break
-		}
-		fmt.Fprintf(&b, "could not read %s: %s\n", mdsafe.Visible(u.Path), mdsafe.Visible(u.Reason))
+	p := &textPrinter{
+		report:  r,
+		options: o,
+		width:   max(width, minColumns),
+		printed: map[string]int{},
 	}
 	if o.Verbose {
-		for _, u := range r.Skipped {
-			fmt.Fprintf(
-				&b,
-				"not judged: %s: %s\n",
-				mdsafe.Visible(u.Path),
-				mdsafe.Visible(u.Reason),
-			)
-		}
+		p.width = math.MaxInt32
 	}
-	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", mdsafe.Visible(n))
+	var b bytes.Buffer
+	for _, l := range p.lines() {
+		b.WriteString(l)
+		b.WriteByte('\n')
 	}
-	verdict, rest, _ := strings.Cut(Summary(r), ":")
-	fmt.Fprintf(
-		&b,
-		"%s:%s\n",
-		o.paint(
-			verdict,
-			map[analyzer.Verdict]string{analyzer.Compatible: green, analyzer.Incompatible: red, analyzer.Unchecked: yellow}[r.Verdict],
-		),
-		rest,
-	)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// Colours of ECMA-48, SGR.
+type textPrinter struct {
+	report  *analyzer.Report
+	options TextOptions
+	width   int
+	printed map[string]int // number of the cause that a fix was printed for
+}
+
+// textLine is a line that may be left out where there is too little room, those with the highest
+// rank first; rank 0 stays.
+type textLine struct {
+	text string
+	rank int
+}
+
+// Ranks of lines.
 const (
-	red, yellow, green, blue, bold = "31;1", "33;1", "32;1", "36", "1"
+	always = iota
+	evidenceRank
+	whoRank
+	firstFixRank
+	placeRank
+	platformRank
+	moreEvidenceRank
+	otherFixRank
+	noteRank
 )
 
-func (o TextOptions) paint(s, colour string) string {
-	if !o.Color {
+func (p *textPrinter) lines() []string {
+	r := p.report
+	limit := maxLines
+	switch n := len(r.Causes); {
+	case n == 0:
+		limit = linesWithoutCauses
+	case n == 1:
+		limit = linesOfOneCause
+	default:
+		limit = min(limit, 6+linesPerCause*n)
+	}
+	head := []string{p.first()}
+	if s := p.overview(); s != "" {
+		head = append(head, wrap(s, p.width, "  ")...)
+	}
+	tail := []string{p.last()}
+	notes := p.notes()
+	if p.options.Verbose {
+		out := head
+		for i := range r.Causes {
+			out = append(out, "")
+			for _, l := range p.block(i) {
+				out = append(out, l.text)
+			}
+		}
+		out = append(out, p.findings()...)
+		return append(append(out, notes...), tail...)
+	}
+	room := limit - len(head) - len(tail)
+	if n := min(len(notes), max(1, room/4)); len(r.Causes) > 0 && len(notes) > n {
+		notes = append(notes[:n-1:n-1], fmt.Sprintf("note: %d more (--verbose)", len(notes)-n+1))
+	} else if len(notes) > room {
+		notes = append(notes[:room-1:room-1], fmt.Sprintf("note: %d more (--verbose)", len(notes)-room+1))
+	}
+	room -= len(notes)
+	out := head
+	shown := len(r.Causes)
+	if shown > 1 {
+		if most := room / 3; shown > most { // a block has two lines at least, and one between
+			shown = max(most, 1)
+			room--
+		}
+	}
+	for i := range shown {
+		each := room / (shown - i)
+		block := fit(p.block(i), each-boolInt(shown > 1))
+		if shown > 1 {
+			out = append(out, "")
+			room--
+		}
+		room -= len(block)
+		out = append(out, block...)
+	}
+	if n := len(r.Causes) - shown; n > 0 {
+		out = append(out, fmt.Sprintf("%s not shown (--verbose)", plural(n, "more cause")))
+	}
+	return append(append(out, notes...), tail...)
+}
+
+// fit leaves out the least important lines of a block until it has room for the others.
+func fit(block []textLine, room int) []string {
+	for len(block) > max(room, 1) {
+		worst := 0
+		for i, l := range block {
+			if l.rank >= block[worst].rank {
+				worst = i
+			}
+		}
+		if block[worst].rank == always {
+			break
+		}
+		// what was left out of a fix takes its command along
+		block = slices.Delete(block, worst, worst+1)
+	}
+	var out []string
+	for _, l := range block {
+		out = append(out, l.text)
+	}
+	return out
+}
+
+// first is the verdict, the artifact and the title of the first cause.
+func (p *textPrinter) first() string {
+	r := p.report
+	name := "no artifact"
+	switch n := len(r.Artifacts); {
+	case len(r.Causes) > 0:
+		name = mdsafe.Visible(r.Causes[0].Artifact)
+		if n > 1 {
+			name += fmt.Sprintf(" (1 of %d artifacts)", n)
+		}
+	case n == 1:
+		name = mdsafe.Visible(r.Artifacts[0].Path)
+	case n > 1:
+		name = plural(n, "artifact")
+	case len(r.Unread) > 0:
+		name = mdsafe.Visible(r.Unread[0].Path)
+	case len(r.Skipped) > 0:
+		name = mdsafe.Visible(r.Skipped[0].Path)
+	}
+	s := p.verdict() + ": " + name
+	switch {
+	case r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
+		u := r.Unread[0]
+		s += ": "
+		if file, ok := strings.CutPrefix(u.Path, artifactOf(r, u.Path)); ok && file != "" {
+			s += mdsafe.Visible(strings.TrimPrefix(file, "/")) + " could not be read: "
+		}
+		s += mdsafe.Cut(mdsafe.Visible(u.Reason), maxReason)
+	case len(r.Causes) > 0:
+		s += ": " + mdsafe.Visible(r.Causes[0].Title)
+	}
+	return s
+}
+
+// artifactOf is the artifact that a file is in, the file itself where it is in none.
+func artifactOf(r *analyzer.Report, file string) string {
+	for _, a := range r.Artifacts {
+		if file == a.Path || strings.HasPrefix(file, a.Path+"/") {
+			return a.Path
+		}
+	}
+	return file
+}
+
+// maxReason bounds why something could not be checked, in the first line.
+const maxReason = 200
+
+// verdict is the first word. Where the exit code says something else, because of the base or the
+// severity that fails, both are written.
+func (p *textPrinter) verdict() string {
+	r := p.report
+	word := string(r.Verdict)
+	colour := map[analyzer.Verdict]string{
+		analyzer.Compatible: green, analyzer.Incompatible: red,
+	}[r.Verdict]
+	if colour == "" {
+		colour = yellow
+	}
+	switch {
+	case r.Outcome == "pass" && r.Verdict == analyzer.Incompatible:
+		word, colour = "pass (incompatible, as the base is)", green
+	case r.Outcome == "fail" && r.Verdict == analyzer.Compatible:
+		word, colour = "fail (compatible, with warnings)", red
+	}
+	return p.paint(word, colour)
+}
+
+// overview is the second line: who has to act, or how many causes there are and what the plan came to.
+func (p *textPrinter) overview() string {
+	r := p.report
+	switch len(r.Causes) {
+	case 0:
+		if r.Verdict != analyzer.Compatible {
+			return ""
+		}
+		names := platformNames(r)
+		if len(names) == 0 {
+			return ""
+		}
+		return "Every import resolves on " + list(names, 3) + "."
+	case 1:
+		return p.besides() + mdsafe.Visible(r.Causes[0].Action)
+	}
+	return p.besides() + strings.TrimSpace(causeCounts(r)+" "+planSentence(r))
+}
+
+// besides is the title of the first cause where the first line has another reason.
+func (p *textPrinter) besides() string {
+	if r := p.report; r.Verdict == analyzer.Unchecked && len(r.Unread) > 0 {
+		return "Also: " + mdsafe.Visible(r.Causes[0].Title) + ". "
+	}
+	return ""
+}
+
+// causeCounts is "2 errors and 1 warning.".
+func causeCounts(r *analyzer.Report) string {
+	n := map[analyzer.Severity]int{}
+	for _, c := range r.Causes {
+		n[c.Severity]++
+	}
+	var parts []string
+	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
+		if n[s] > 0 {
+			parts = append(parts, plural(n[s], string(s)))
+		}
+	}
+	return strings.Join(parts, " and ") + "."
+}
+
+// planSentence says what is left when the plan is followed, "" where nothing is known of that.
+func planSentence(r *analyzer.Report) string {
+	numbers := map[string]int{}
+	for i, c := range r.Causes {
+		numbers[c.ID] = i + 1
+	}
+	var fixed []string
+	for _, x := range r.Plan.Fixes {
+		fixed = append(fixed, fmt.Sprint(numbers[x.Cause]))
+	}
+	var left []string
+	for _, id := range r.Plan.Leaves {
+		left = append(left, fmt.Sprint(numbers[id]))
+	}
+	var out []string
+	switch {
+	case len(fixed) > 1 && r.Plan.Verified:
+		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
+			" were tried together: "+leftError(left))
+	case len(fixed) > 1:
+		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
+			" belong together; that was not tried.")
+	case len(fixed) == 1 && r.Plan.Verified:
+		out = append(out, "The first fix of "+fixed[0]+" was tried: "+leftError(left))
+	}
+	if len(left) > 0 {
+		out = append(out, "No fix is known for "+strings.Join(left, ", ")+".")
+	}
+	return strings.Join(out, " ")
+}
+
+func leftError(left []string) string {
+	if len(left) > 0 {
+		return "no other error is left."
+	}
+	return "no error is left."
+}
+
+// block is what is printed of a cause.
+func (p *textPrinter) block(i int) []textLine {
+	c := &p.report.Causes[i]
+	var out []textLine
+	add := func(rank int, first, rest, text string) {
+		for j, l := range wrap(first+text, p.width, rest) {
+			out = append(out, textLine{l, rank + boolInt(j > 0 && rank == always)*noteRank})
+		}
+	}
+	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
+	objects := p.objects(c)
+	single := len(p.report.Causes) == 1
+	if single {
+		if objects != "" {
+			head += " in " + objects
+		}
+		add(always, "", "    ", head)
+	} else {
+		head = fmt.Sprintf("%d. %s", i+1, head)
+		if i > 0 { // the title of the first is in the first line
+			head += ": " + mdsafe.Visible(c.Title)
+		}
+		if !c.New {
+			head += " (already in the base)"
+		}
+		add(always, "", "    ", head)
+		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
+		if objects != "" {
+			add(placeRank, "   in ", "      ", objects)
+		}
+	}
+	for j, row := range p.rows(c) {
+		rank := evidenceRank
+		if j > 0 {
+			rank = moreEvidenceRank
+		}
+		out = append(out, textLine{"   " + row, rank})
+	}
+	if len(c.Fails) > 0 {
+		s := "fails on " + spaced(c.Fails)
+		if len(c.Works) > 0 {
+			s += "; works on " + spaced(c.Works)
+		}
+		add(platformRank, "   ", "     ", s)
+	}
+	for j, x := range c.Fixes {
+		out = append(out, p.fix(i, j, x)...)
+	}
+	if len(c.Fixes) == 0 {
+		add(firstFixRank, "   ", "     ", "No fix is known.")
+	}
+	return out
+}
+
+// fix is how a fix is printed: the title, and the command on a line of its own where it is longer
+// than a few words. A fix that another cause has as well is printed there.
+func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
+	c := &p.report.Causes[cause]
+	rank, label := firstFixRank, "fix"
+	if i > 0 {
+		rank, label = otherFixRank, "or"
+		if c.Together {
+			label = "and"
+		}
+	}
+	state := "not tried"
+	if x.Verified {
+		state = "tried"
+	}
+	if x.Clears < len(c.Findings) {
+		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
+	}
+	title := mdsafe.Visible(x.Title)
+	key := title + "\x00" + x.Command
+	if first, ok := p.printed[key]; ok && first != cause {
+		return []textLine{{fmt.Sprintf("   = %s: the same as for %d", label, first+1), rank}}
+	}
+	p.printed[key] = cause
+	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
+	var commands []string
+	if x.Command != "" && !strings.Contains(x.Title, x.Command) {
+		commands = strings.Split(mdsafe.Lines(x.Command), "\n")
+	}
+	cost := ""
+	if len(x.Cost) > 0 {
+		cost = " (costs: " + mdsafe.Visible(strings.Join(x.Cost, "; ")) + ")"
+	}
+	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
+		return []textLine{{text + ": " + commands[0] + cost, rank}}
+	}
+	var out []textLine
+	for j, l := range wrap(text+cost, p.width, "     ") {
+		if j > 0 && !p.options.Verbose && j > 1 {
+			break
+		}
+		out = append(out, textLine{l, rank})
+	}
+	for j, l := range commands {
+		if j == 2 && !p.options.Verbose {
+			out = append(out, textLine{
+				fmt.Sprintf("       and %s (--verbose)", plural(len(commands)-j, "more line")), rank,
+			})
+			break
+		}
+		out = append(out, textLine{"       " + l, rank})
+	}
+	return out
+}
+
+// objects names the objects of a cause: three, and how many more.
+func (p *textPrinter) objects(c *analyzer.Cause) string {
+	most := 3
+	if p.options.Verbose {
+		most = 50
+	}
+	var names []string
+	for _, i := range c.Findings {
+		f := &p.report.Findings[i]
+		if f.Object != "" && !slices.Contains(names, f.Object) {
+			if names = append(names, f.Object); len(names) == most {
+				break
+			}
+		}
+	}
+	for i := range names {
+		names[i] = mdsafe.Visible(names[i])
+	}
+	return counted(names, c.Objects-len(names), p.width-30)
+}
+
+// counted joins names as far as they fit, and counts the others.
+func counted(names []string, more, width int) string {
+	s := ""
+	for i, n := range names {
+		if i > 0 && length(s)+length(n) > width {
+			more += len(names) - i
+			break
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += n
+	}
+	if more > 0 {
+		s += fmt.Sprintf(" +%d", more)
+	}
+	return s
+}
+
+// rows is the table of evidence.
+func (p *textPrinter) rows(c *analyzer.Cause) []string {
+	most := 3
+	if p.options.Verbose {
+		most = len(c.Evidence)
+	}
+	if len(c.Evidence) == 0 {
+		return nil
+	}
+	onlyLibraries := !slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool {
+		return e.Version != "" || len(e.Symbols) > 0
+	})
+	if onlyLibraries {
+		var names []string
+		for _, e := range c.Evidence {
+			if e.Library != "" {
+				names = append(names, mdsafe.Visible(e.Library))
+			}
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		return []string{counted(names, 0, p.width-12)}
+	}
+	shown := c.Evidence[:min(len(c.Evidence), most)]
+	if len(c.Evidence) > most {
+		shown = shown[:most-1]
+	}
+	versions, libraries := 0, 0
+	for _, e := range shown {
+		versions = max(versions, length(e.Version))
+		libraries = max(libraries, length(e.Library))
+	}
+	libraries = min(libraries, 32)
+	var out []string
+	for _, e := range shown {
+		s := ""
+		if versions > 0 {
+			s += fmt.Sprintf("%-*s  ", versions, mdsafe.Visible(e.Version))
+		}
+		if libraries > 0 {
+			s += fmt.Sprintf("%-*s  ", libraries, clip(mdsafe.Visible(e.Library), libraries))
+		}
+		names := make([]string, len(e.Symbols))
+		for i, n := range e.Symbols {
+			names[i] = mdsafe.Visible(n)
+		}
+		s += counted(names, e.MoreSymbols, p.width-length(s)-12)
+		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
+	}
+	if n := len(c.Evidence) - len(shown); n > 0 {
+		out = append(out, fmt.Sprintf("and %s (--verbose)", plural(n, "more row")))
+	}
+	return out
+}
+
+// notes are what is printed besides causes: files that could not be read or were skipped, accepted
+// findings, and notes.
+func (p *textPrinter) notes() []string {
+	r := p.report
+	var out []string
+	add := func(label, text string) {
+		lines := wrap(label+": "+text, p.width, "  ")
+		if len(lines) > 2 {
+			lines = lines[:2]
+			lines[1] = clip(lines[1], p.width-1) + "…"
+		}
+		out = append(out, lines...)
+	}
+	for i, u := range r.Unread {
+		if i > 0 || p.options.Verbose || r.Verdict != analyzer.Unchecked {
+			add("could not read", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
+		}
+	}
+	for _, a := range r.Accepted {
+		add("accepted", mdsafe.Visible(subject(&a.Finding))+" in "+
+			mdsafe.Visible(a.Finding.Object)+", because "+mdsafe.Visible(a.Because)+until(a))
+	}
+	nothing := len(r.Causes) == 0 && r.Verdict != analyzer.Compatible
+	for i, u := range r.Skipped {
+		if p.options.Verbose || nothing && i < 2 {
+			add("not checked", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
+		}
+	}
+	for _, n := range r.Notes {
+		add("note", mdsafe.Visible(n))
+	}
+	return out
+}
+
+// findings are all findings of a verbose report, one on a line.
+func (p *textPrinter) findings() []string {
+	var out []string
+	for i := range p.report.Findings {
+		f := &p.report.Findings[i]
+		if i == 0 {
+			out = append(out, "", "findings:")
+		}
+		out = append(out, "  "+p.severity(f.Severity)+" "+mdsafe.Visible(f.Rule)+": "+
+			mdsafe.Visible(f.Message))
+		if len(f.Chain) > 1 {
+			var chain []string
+			for _, c := range f.Chain {
+				chain = append(chain, mdsafe.Visible(c))
+			}
+			out = append(out, "      load path: "+strings.Join(chain, " -> "))
+		}
+	}
+	return out
+}
+
+// last counts causes, imports and objects.
+func (p *textPrinter) last() string {
+	r := p.report
+	type place struct{ artifact, object string }
+	type symbol struct {
+		place
+		name, version string
+	}
+	imports, concerned := map[symbol]bool{}, map[place]bool{}
+	for _, c := range r.Causes {
+		for _, i := range c.Findings {
+			f := &r.Findings[i]
+			at := place{f.Artifact, f.Object}
+			if f.Object != "" {
+				concerned[at] = true
+			}
+			if f.Symbol != "" {
+				imports[symbol{at, f.Symbol, f.Version}] = true
+			}
+		}
+	}
+	total := 0
+	for _, a := range r.Artifacts {
+		total += a.Imports
+	}
+	if len(r.Causes) == 0 {
+		return fmt.Sprintf("no causes, %s, %s", number(total, "import"), number(objects(r), "object"))
+	}
+	return fmt.Sprintf("%s, %s of %s, %s of %s", number(len(r.Causes), "cause"),
+		grouped(len(imports)), number(total, "import"),
+		grouped(len(concerned)), number(max(objects(r), len(concerned)), "object"))
+}
+
+// number is a count with its noun and thousands separated: "3,412 imports".
+func number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Colours of ECMA-48, SGR.
+const (
+	red, yellow, green, blue = "31;1", "33;1", "32;1", "36"
+)
+
+func (p *textPrinter) paint(s, colour string) string {
+	if !p.options.Color {
 		return s
 	}
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
-func (o TextOptions) severity(s analyzer.Severity) string {
-	return o.paint(
-		string(s),
-		map[analyzer.Severity]string{analyzer.Error: red, analyzer.Warning: yellow, analyzer.Note: blue}[s],
-	)
+func (p *textPrinter) severity(s analyzer.Severity) string {
+	return p.paint(string(s), map[analyzer.Severity]string{
+		analyzer.Error: red, analyzer.Warning: yellow, analyzer.Note: blue,
+	}[s])
 }
 
-const (
-	shown       = 12 // symbols that a cause names without --verbose
-	shownUnread = 20 // files that could not be read; more mostly have one reason
-)
+// length is the number of columns of a text without escapes.
+func length(s string) int { return utf8.RuneCountInString(s) }
 
-func textGroup(b *bytes.Buffer, g *group, o TextOptions) {
-	verbose := o.Verbose
-	fmt.Fprintf(
-		b,
-		"%s %s: %s\n",
-		o.severity(g.Severity),
-		o.paint(g.Rule, bold),
-		mdsafe.Visible(g.Message),
-	)
-	field := func(name string, values ...string) {
-		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
-		for i := range values {
-			values[i] = mdsafe.Visible(values[i])
+func clip(s string, width int) string {
+	if length(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+// wrap breaks a text at spaces into lines of at most width columns; lines after the first begin with
+// indent. A word that is longer than a line stays whole.
+func wrap(s string, width int, indent string) []string {
+	lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	var out []string
+	line := lead
+	empty := true
+	for word := range strings.FieldsSeq(s) {
+		if !empty && visible(line)+1+visible(word) > width {
+			out = append(out, line)
+			line, empty = indent, true
 		}
-		if len(values) > 0 {
-			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(values, ", "))
+		if !empty {
+			line += " "
 		}
+		line += word
+		empty = false
 	}
-	where := list(append([]string{g.Object}, g.others...), 3, verbose)
-	if g.Object != g.artifacts[0] || len(g.artifacts) > 1 {
-		where += " in " + list(g.artifacts, 3, verbose)
-	}
-	field("where", where)
-	if len(g.symbols) > 0 {
-		n := len(g.symbols)
-		if !verbose {
-			n = min(n, shown)
-		}
-		field("symbols", g.symbols[:n]...)
-		if n < len(g.symbols) {
-			fmt.Fprintf(b, "  %-9s and %d more (--verbose names them)\n", "", len(g.symbols)-n)
-		}
-	}
-	if g.Demangled != "" && g.Demangled != g.Symbol {
-		field("that is", g.Demangled)
-	}
-	field("version", g.Version)
-	field("library", g.Library)
-	field("target", list(g.targets, 4, verbose))
-	if g.ProvidedBy != nil {
-		field("has it", *g.ProvidedBy)
-	}
-	if verbose && len(g.Chain) > 1 {
-		field("chain", strings.Join(g.Chain, " -> "))
-	}
-	for _, x := range g.fixes {
-		mark := "not verified"
-		if x.Verified {
-			mark = "verified"
-		}
-		field("fix", fmt.Sprintf("%s (%s)", x.Title, mark))
-		if x.Command != "" && x.Command != x.Title {
-			for l := range strings.SplitSeq(mdsafe.Lines(x.Command), "\n") {
-				fmt.Fprintf(b, "  %-9s   %s\n", "", l)
+	return append(out, line)
+}
+
+// visible is the number of columns of a text, escapes not counted.
+func visible(s string) int {
+	n := 0
+	for i := 0; i < len(s); {
+		if s[i] == '\x1b' {
+			end := strings.IndexByte(s[i:], 'm')
+			if end < 0 {
+				break
 			}
+			i += end + 1
+			continue
 		}
-		for _, c := range x.Cost {
-			field("", "  costs: "+c)
-		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+		n++
 	}
-	b.WriteByte('\n')
-}
-
-func list(ss []string, n int, all bool) string {
-	if all || len(ss) <= n {
-		return strings.Join(ss, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ss[:n], ", "), len(ss)-n)
+	return n
 }
 
 func until(a analyzer.Accepted) string {
@@ -189,38 +698,22 @@ func until(a analyzer.Accepted) string {
 	return s
 }
 
-// Summary is the report in a line: "incompatible: 2 errors, 1 warning in 3 objects on
-// manylinux_2_17_x86_64".
-func Summary(r *analyzer.Report) string {
-	var parts []string
-	fresh, existing := groups(r)
-	parts = append(parts, counts(fresh)...)
-	if n := findings(existing); n > 0 {
-		parts = append(parts, plural(n, "existing finding"))
+// spaced joins names of platforms.
+func spaced(names []string) string {
+	const shown = 5
+	return list(names, shown)
+}
+
+func list(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
 	}
-	if n := len(r.Accepted); n > 0 {
-		parts = append(parts, plural(n, "accepted finding"))
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
 	}
-	if n := analyzer.Files(r.Unread); n > 0 {
-		parts = append(parts, plural(n, "file")+" not read")
-	}
-	if len(parts) == 0 {
-		parts = append(parts, "nothing found")
-	}
-	s := fmt.Sprintf(
-		"%s: %s in %s",
-		r.Verdict,
-		strings.Join(parts, ", "),
-		plural(objects(r), "object"),
-	)
-	var names []string
-	for _, t := range r.Targets {
-		if !slices.Contains(names, t.Name) {
-			names = append(names, t.Name)
-		}
-	}
-	if len(names) > 0 {
-		s += " on " + mdsafe.Visible(list(names, 3, false))
-	}
-	return s
+	return 0
 }

@@ -1,0 +1,45 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+)
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func objects(r *analyzer.Report) int {
+	n := 0
+	for _, a := range r.Artifacts {
+		n += a.Objects
+	}
+	return n
+}
+
+// platformNames are the targets of a report by the names people use, each once.
+func platformNames(r *analyzer.Report) []string {
+	var names []string
+	for _, t := range r.Targets {
+		if name := cause.PlatformName(t.Name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// subject is the one word that a finding is about.
+func subject(f *analyzer.Finding) string {
+	for _, s := range []string{f.Symbol, f.Library, f.Version} {
+		if s != "" {
+			return s
+		}
+	}
+	return f.Rule
+}
