@@ -1,0 +1,208 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+const (
+	// smallWheel is fetched whole: one request costs less than one for each member.
+	smallWheel = 8 << 20
+	// maxMember is the size in bytes, packed, of a file other than a shared object that a wheel is
+	// opened with.
+	maxMember = 64 << 10
+	keptWheel = 32 << 20 // bytes of an opened wheel that the cache keeps
+)
+
+// Wheel is a wheel of the index, opened for the analyzer. Of a large one only the metadata and the
+// shared objects are there, in a zip of their own, and each is fetched when it is first read.
+type Wheel struct {
+	io.ReaderAt
+	File   string // "numpy-1.26.4-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+	SHA256 string // of the whole wheel, as the index lists it; "" where it lists none
+	Size   int64  // of what ReaderAt gives, in bytes
+	// Pure: the name of the wheel promises that nothing in it is for one platform. It is not opened.
+	Pure  bool
+	close func() error
+}
+
+// Close frees the temporary files.
+func (w *Wheel) Close() error {
+	if w.close == nil {
+		return nil
+	}
+	return w.close()
+}
+
+// TooLargeError says that the shared objects of a wheel are larger than the limit of Open.
+type TooLargeError struct {
+	File   string
+	Packed int64 // bytes of the shared objects in the wheel
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the shared objects of %s have %d MB", e.File, e.Packed>>20)
+}
+
+// NoWheelError says that a version has wheels, but none that an installer would take there. It wraps
+// packages.ErrUnknown.
+type NoWheelError struct {
+	Name, Version string
+	Platforms     []string // platform tags of the wheels that exist
+}
+
+func (e *NoWheelError) Error() string {
+	return fmt.Sprintf(
+		"%s==%s has no wheel for this platform; there are wheels for %s",
+		e.Name,
+		e.Version,
+		strings.Join(e.Platforms, ", "),
+	)
+}
+
+func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
+
+// Open opens the wheel that pip would install of a version. The shared objects in it may have limit
+// bytes, packed. Errors are a *TooLargeError or a *NoWheelError, or wrap packages.ErrUnknown or
+// packages.ErrUnavailable.
+func (i *Index) Open(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+	limit int64,
+) (*Wheel, error) {
+	best, fits, all, err := i.choose(ctx, name, version, on)
+	switch {
+	case err != nil:
+		return nil, err
+	case !fits:
+		return nil, &NoWheelError{best.project, normal(version), platforms(all)}
+	}
+	w := &Wheel{File: best.name, SHA256: best.sha256}
+	w.Pure = !slices.ContainsFunc(
+		best.tags,
+		func(t pkgmeta.Tag) bool { return t.Platform != "any" },
+	)
+	if w.Pure {
+		return w, nil
+	}
+	c, err := i.openFor(ctx, *best, limit)
+	var large *TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return nil, err
+	case err != nil:
+		return nil, i.failed(ctx, *best, err)
+	}
+	w.ReaderAt, w.Size, w.close = c, c.size, c.close
+	return w, nil
+}
+
+// openFor is the wheel's content, from the cache where it is known.
+func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, error) {
+	key, keep := factsKey(f)
+	key += "/opened"
+	known, err := i.cache.Get(ctx, key)
+	if err != nil {
+		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
+	}
+	if known != nil {
+		i.meter.cached.Add(1)
+		w := inBytes(0, known)
+		return &content{ReaderAt: w, size: w.size, close: w.close}, nil
+	}
+	c, err := i.partly(ctx, f, limit)
+	if err != nil || c.size > keptWheel {
+		return c, err
+	}
+	defer c.Close()
+	data := make([]byte, c.size)
+	if _, err := c.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, c.cause(err)
+	}
+	if err := i.cache.Put(ctx, key, data, keep); err != nil {
+		i.log.WarnContext(ctx, "caching a wheel", "err", err)
+	}
+	w := inBytes(0, data)
+	return &content{ReaderAt: w, size: w.size, close: w.close}, nil
+}
+
+// partly opens a small wheel whole, and of another one the members that the analyzer reads.
+func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, error) {
+	if f.size > 0 && f.size <= smallWheel {
+		return i.download(ctx, f)
+	}
+	w, err := i.openWheel(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	members, err := unpack.Directory(w, w.size, maxMembers)
+	if err != nil {
+		return nil, errors.Join(w.cause(err), w.Close())
+	}
+	var wanted []unpack.Member
+	packed := int64(0)
+	for _, m := range members {
+		object := objectName.MatchString(m.Path)
+		if object {
+			packed += m.Packed
+		}
+		if object || strings.Contains(m.Path, ".dist-info/") && m.Packed <= maxMember {
+			wanted = append(wanted, m)
+		}
+	}
+	switch {
+	case packed > limit:
+		return nil, errors.Join(&TooLargeError{f.name, packed}, w.Close())
+	case w.tail == nil: // it came whole
+		return w, nil
+	case packed > w.size/2 && w.size <= i.whole || len(wanted) > maxRanges:
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		return i.download(ctx, f)
+	}
+	s, err := i.sparse(ctx, f, w.size, wanted, w.tail)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return s, nil
+}
+
+// platforms are the platform tags of files, sorted.
+func platforms(files []file) []string {
+	var out []string
+	for _, f := range files {
+		for _, t := range f.tags {
+			out = append(out, t.Platform)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Open is that of the first index that has a wheel of the version.
+func (s Several) Open(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+	limit int64,
+) (*Wheel, error) {
+	var unknown error
+	for _, i := range s {
+		w, err := i.Open(ctx, name, version, on, limit)
+		if err == nil || !errors.Is(err, packages.ErrUnknown) {
+			return w, err
+		}
+		unknown = joined(unknown, err)
+	}
+	return nil, unknown
+}
