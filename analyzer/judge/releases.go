@@ -30,7 +30,7 @@ func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	return &Releases{
 		ctx:    ctx,
 		source: s.judge.source,
-		on:     interpreter(c.Artifact, c.Target.Platform.Arch),
+		on:     s.judge.options.on(c.Artifact, c.Target.Platform.Arch),
 		cache:  s.releases,
 	}
 }

@@ -80,7 +80,7 @@ func (r *resolver) atEnd(
 	end packages.End,
 	lean *packages.Lean,
 ) (*packages.Set, error) {
-	on := interpreter(f, arch)
+	on := r.judge.options.on(f, arch)
 	key := []string{arch, on.Python, string(end)}
 	for _, q := range with {
 		key = append(key, "with "+q.Raw)
@@ -160,8 +160,12 @@ func equal(a, b *packages.Set) bool {
 	)
 }
 
-// interpreter is the Python that a wheel is for; a current one where its tags leave that open.
-func interpreter(f *facts.Artifact, arch string) packages.On {
+// on is the interpreter and machine of an artifact: those of the options, else what a wheel's tags
+// name, else a current Python.
+func (o *Options) on(f *facts.Artifact, arch string) packages.On {
+	if o.Python != "" {
+		return packages.On{Python: o.Python, Arch: arch}
+	}
 	python := "3.12"
 	if f.Wheel != nil {
 		for _, t := range f.Wheel.Tags {

@@ -18,6 +18,9 @@ type Rule struct {
 	// Windows and MacOS check an artifact on a platform with these systems; nil: the rule does not
 	// apply there.
 	Windows, MacOS func(*Pass)
+	// Packaging: it is about how an artifact is built and published, and is of no interest to those
+	// who install it.
+	Packaging bool
 	// Quick: it needs no bindings, so it runs before other rules while a fix is tried.
 	Quick bool
 }

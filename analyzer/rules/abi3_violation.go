@@ -13,9 +13,10 @@ import (
 )
 
 var abi3Violation = &analyzer.Rule{
-	ID:       "abi3-violation",
-	Title:    "An abi3 module imports a function outside the stable ABI of its tag",
-	Severity: analyzer.Error,
+	ID:        "abi3-violation",
+	Title:     "An abi3 module imports a function outside the stable ABI of its tag",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `A wheel tagged cp38-abi3 is installed on Python 3.8 and on every later release, so its
 modules may only use the limited API of 3.8. A module of this wheel imports a function that joined
 the stable ABI later, and the import fails on the older Python: "undefined symbol:

@@ -11,9 +11,10 @@ import (
 )
 
 var exportedRuntime = &analyzer.Rule{
-	ID:       "exported-runtime",
-	Title:    "A library exports symbols of a C++ runtime that is linked into it",
-	Severity: analyzer.Note,
+	ID:        "exported-runtime",
+	Title:     "A library exports symbols of a C++ runtime that is linked into it",
+	Severity:  analyzer.Note,
+	Packaging: true,
 	Doc: `A library contains a static libstdc++, libc++abi or libgcc (-static-libstdc++,
 -static-libgcc) and exports its functions (__cxa_throw, _Unwind_RaiseException, std::cout). Other
 objects of the same load, or of the whole process if the library was opened with RTLD_GLOBAL, may

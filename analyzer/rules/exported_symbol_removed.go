@@ -11,9 +11,10 @@ import (
 )
 
 var exportedSymbolRemoved = &analyzer.Rule{
-	ID:       "exported-symbol-removed",
-	Title:    "A library no longer exports a symbol, but keeps its SONAME",
-	Severity: analyzer.Warning,
+	ID:        "exported-symbol-removed",
+	Title:     "A library no longer exports a symbol, but keeps its SONAME",
+	Severity:  analyzer.Warning,
+	Packaging: true,
 	Doc: `In the base, a shared library exports a symbol. In the head, the library has the same
 SONAME, but does not export it. Programs and libraries that were linked against the old version
 load the new one, and fail: "undefined symbol". An unchanged SONAME means that this does not

@@ -13,9 +13,10 @@ import (
 )
 
 var extensionSuffix = &analyzer.Rule{
-	ID:       "extension-suffix",
-	Title:    "No Python of the wheel's tags imports a module with this file name",
-	Severity: analyzer.Error,
+	ID:        "extension-suffix",
+	Title:     "No Python of the wheel's tags imports a module with this file name",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `Python finds a module by its file name. CPython 3.12 imports
 x.cpython-312-x86_64-linux-gnu.so, x.abi3.so and x.so, and nothing else. A free-threaded 3.13
 imports x.cpython-313t-x86_64-linux-gnu.so. The suffix of this module is for another version or

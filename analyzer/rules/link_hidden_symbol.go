@@ -9,9 +9,10 @@ import (
 )
 
 var linkHiddenSymbol = &analyzer.Rule{
-	ID:       "link-hidden-symbol",
-	Title:    "Linking fails: the library refers to a hidden symbol of a static library",
-	Severity: analyzer.Error,
+	ID:        "link-hidden-symbol",
+	Title:     "Linking fails: the library refers to a hidden symbol of a static library",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `Some functions are in no shared library. Each program and each library gets its own
 hidden copy from libc_nonshared.a (atexit, at_quick_exit, pthread_atfork; stat and similar
 functions before glibc 2.33) or from libgcc.a (__udivti3 and other arithmetic). A library that was

@@ -9,9 +9,10 @@ import (
 )
 
 var linkLibraryNotFound = &analyzer.Rule{
-	ID:       "link-library-not-found",
-	Title:    "Linking fails: a library that the library needs is not found",
-	Severity: analyzer.Error,
+	ID:        "link-library-not-found",
+	Title:     "Linking fails: a library that the library needs is not found",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `GNU ld also reads the DT_NEEDED entries of the shared libraries that it links. It
 searches for them in -rpath-link and -rpath, in the library's RUNPATH or RPATH, and in the
 system's folders, but not in -L: "warning: libdep.so.1, needed by libfoo.so, not found (try using

@@ -9,9 +9,10 @@ import (
 )
 
 var linkTLSMismatch = &analyzer.Rule{
-	ID:       "link-tls-mismatch",
-	Title:    "Linking fails: one library has a thread-local variable where the other has none",
-	Severity: analyzer.Error,
+	ID:        "link-tls-mismatch",
+	Title:     "Linking fails: one library has a thread-local variable where the other has none",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `A library refers to a variable as thread-local (extern __thread), but the library that
 defines it has an ordinary variable or a function. No program can be linked against the first:
 "TLS reference in libfoo.so mismatches non-TLS definition in libbar.so". The cause is two headers,

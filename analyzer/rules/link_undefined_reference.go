@@ -9,9 +9,10 @@ import (
 )
 
 var linkUndefinedReference = &analyzer.Rule{
-	ID:       "link-undefined-reference",
-	Title:    "Linking a program against the library fails with an undefined reference",
-	Severity: analyzer.Error,
+	ID:        "link-undefined-reference",
+	Title:     "Linking a program against the library fails with an undefined reference",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `When GNU ld links a program, every strong undefined symbol of a shared library has to be
 defined by the DT_NEEDED closure of that library or by the rest of the link line: "libcufile.so:
 undefined reference to ` + "`dlopen'" + `". A library that imports dlopen and does not list

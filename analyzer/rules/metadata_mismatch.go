@@ -11,9 +11,10 @@ import (
 )
 
 var metadataMismatch = &analyzer.Rule{
-	ID:       "metadata-mismatch",
-	Title:    "The metadata of the wheel do not match its file name",
-	Severity: analyzer.Error,
+	ID:        "metadata-mismatch",
+	Title:     "The metadata of the wheel do not match its file name",
+	Severity:  analyzer.Error,
+	Packaging: true,
 	Doc: `The file name of a wheel contains its project, version and tags. METADATA, WHEEL and the
 name of the dist-info folder contain them as well. If they differ, pip does not install the wheel:
 "has inconsistent name", "has inconsistent version", "dist-info directory does not start with",

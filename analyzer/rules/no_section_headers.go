@@ -8,9 +8,10 @@ import (
 )
 
 var noSectionHeaders = &analyzer.Rule{
-	ID:       "no-section-headers",
-	Title:    "An object has no section headers, so most tools cannot read it",
-	Severity: analyzer.Note,
+	ID:        "no-section-headers",
+	Title:     "An object has no section headers, so most tools cannot read it",
+	Severity:  analyzer.Note,
+	Packaging: true,
 	Doc: `The object has no section headers (strip --strip-section-headers, sstrip, some packers).
 The loader does not need them, and compat reads the object by its program headers. But auditwheel,
 scripts around readelf, debuggers and Go's debug/elf read section headers. For them the object

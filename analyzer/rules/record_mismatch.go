@@ -9,9 +9,10 @@ import (
 )
 
 var recordMismatch = &analyzer.Rule{
-	ID:       "record-mismatch",
-	Title:    "The RECORD of the wheel does not match its files",
-	Severity: analyzer.Warning,
+	ID:        "record-mismatch",
+	Title:     "The RECORD of the wheel does not match its files",
+	Severity:  analyzer.Warning,
+	Packaging: true,
 	Doc: `RECORD lists every file of a wheel with its size and digest. In this wheel it is missing,
 lists a file that does not exist, omits a shared object, or has another size or digest than an
 object has.

@@ -9,9 +9,10 @@ import (
 )
 
 var tagTooHigh = &analyzer.Rule{
-	ID:       "tag-too-high",
-	Title:    "The wheel also qualifies for an older platform tag",
-	Severity: analyzer.Note,
+	ID:        "tag-too-high",
+	Title:     "The wheel also qualifies for an older platform tag",
+	Severity:  analyzer.Note,
+	Packaging: true,
 	Doc: `The wheel is tagged for newer systems than its contents need. By its symbol versions,
 libraries and instruction sets, as auditwheel checks them, it also qualifies for an older tag, and
 pip would install it on more systems.
