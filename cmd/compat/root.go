@@ -94,6 +94,7 @@ To see examples:   compat demo`,
 	})
 	root.AddCommand(
 		newCheckCommand(env),
+		newEnvCommand(env),
 		newLddCommand(env),
 		newFactsCommand(env),
 		newRulesCommand(env),

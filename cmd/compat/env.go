@@ -1,0 +1,219 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/config"
+	pinned "github.com/compat-app/compat/internal/environment"
+	"github.com/spf13/cobra"
+)
+
+// envFlags are the settings of `compat env`; of checkFlags those that it shares with `compat check`.
+type envFlags struct {
+	checkFlags
+	requirements []string // files
+	before       []string // files of the base
+	python       string
+	venv         string
+}
+
+func newEnvCommand(env environment) *cobra.Command {
+	var f envFlags
+	c := &cobra.Command{
+		Use:   "env [flags]",
+		Short: "Check whether pinned packages work together, from a lock file alone",
+		Long: `Check whether the native code of pinned packages loads together. The wheels that pip would
+install are looked up in the package index; of each only the parts that a loader reads are fetched.
+Nothing is installed and nothing is run.
+
+Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong usage.`,
+		Example: `  compat env --lock uv.lock
+  compat env --requirement requirements.txt --python 3.12 --platform debian12
+  compat env --base old.txt --requirement requirements.txt
+  compat env --venv .venv`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return checkEnvironment(c.Context(), env, f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.lock, "lock", nil,
+		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
+	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
+		"a requirements file whose lines pin versions; may be repeated")
+	flags.StringArrayVar(&f.before, "base", nil,
+		"a lock or requirements file to compare with: only new findings count; may be repeated")
+	flags.StringVar(&f.venv, "venv", "",
+		"check what is installed in a virtual environment, instead of what a file pins")
+	flags.StringVar(&f.python, "python", "",
+		"version of the interpreter (default: that of --venv, else 3.12)")
+	flags.StringArrayVar(&f.platforms, "platform", nil,
+		"the system that the packages run on (debian12, manylinux_2_28; default manylinux_2_28)")
+	flags.StringArrayVar(&f.first, "first", nil,
+		"a package that is imported first, so that its libraries are loaded; may be repeated")
+	flags.StringVar(&f.config, "config", "",
+		"configuration file (default: "+config.Path+" where there is one)")
+	flags.StringVar(&f.index, "index-url", "",
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf)")
+	flags.StringVar(&f.failOn, "fail-on", "",
+		"lowest severity that gives exit code 1: error, warning or never (default error)")
+	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
+	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
+	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
+	return c
+}
+
+func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
+	write, ok := writers(env, f.checkFlags)[f.format]
+	if !ok {
+		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
+	}
+	files := append(slices.Clone(f.lock), f.requirements...)
+	switch {
+	case len(files) == 0 && f.venv == "":
+		return errors.New("nothing to check; give --lock, --requirement or --venv")
+	case len(files) > 0 && f.venv != "":
+		return errors.New("--venv is an environment of its own; leave out --lock and --requirement")
+	}
+	if len(f.platforms) == 0 {
+		f.platforms = []string{"manylinux_2_28"}
+	}
+	f.lock = nil // they are what is checked, and not what is installed with it
+	o, failOn, broken, err := checkOptions(env, f.checkFlags)
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
+	}
+	from, err := openPackages(env, f.index, false)
+	if err != nil {
+		return err
+	}
+	if len(from.names) == 0 && (len(files) > 0 || len(f.before) > 0) {
+		return errors.New(
+			"wheels are looked up in a package index, and none is configured; " +
+				"name one with --index-url or PIP_INDEX_URL")
+	}
+	o.Source = from.Source
+	defer collect()()
+	shown := startProgress(env, f.quiet)
+	o.Progress = shown.set
+	head, err := reviewEnvironment(ctx, from, o, f, files)
+	shown.stop()
+	if err != nil {
+		return err
+	}
+	if err := write(env.Out, head); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if f.verbose {
+		fmt.Fprintln(env.Err, from.cost())
+	}
+	switch {
+	case head.Fails(failOn):
+		return exit{code: exitIncompatible}
+	case head.Verdict == analyzer.Unchecked || len(head.Unread) > 0:
+		return exit{code: exitUsage}
+	}
+	return nil
+}
+
+// reviewEnvironment checks the environment that some files describe, compared with that of the base.
+func reviewEnvironment(
+	ctx context.Context,
+	from *packageSource,
+	o analyzer.Options,
+	f envFlags,
+	files []string,
+) (*analyzer.Report, error) {
+	var head *pinned.Wheels
+	var err error
+	if f.venv != "" {
+		if head, o.Conda, err = openVenv(f.venv); err == nil && f.python == "" {
+			f.python = head.Python
+		}
+	} else {
+		head, err = openPinned(ctx, from, f, files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer head.Close()
+	var before *analyzer.Environment
+	if len(f.before) > 0 {
+		base, err := openPinned(ctx, from, f, f.before)
+		if err != nil {
+			return nil, err
+		}
+		defer base.Close()
+		before = &base.Environment
+	}
+	return analyzer.New(rules.All()).CheckEnvironment(ctx, &head.Environment, before, o)
+}
+
+// openPinned opens the wheels that some files pin.
+func openPinned(
+	ctx context.Context,
+	from *packageSource,
+	f envFlags,
+	files []string,
+) (*pinned.Wheels, error) {
+	e := pinned.Pinned{On: packages.On{Python: cmp.Or(f.python, "3.12"), Arch: "x86_64"}}
+	if p, err := platform.Lookup(f.platforms[0], ""); err == nil && p.Arch != "" {
+		e.On.Arch = p.Arch
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("%w; give the path of a lock file", err)
+		}
+		pins, err := lockfile.Pins(file, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, p := range pins {
+			e.Pins = append(e.Pins, pinned.Pin{Pin: p, File: file})
+		}
+	}
+	return e.Open(ctx, from.indexes)
+}
+
+// openVenv opens the distributions of a virtual environment. As packages they are described by their
+// files, as those of a conda environment are.
+func openVenv(dir string) (*pinned.Wheels, *analyzer.Conda, error) {
+	in, err := pinned.OpenInstalled(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--venv: %w", err)
+	}
+	root, err := openRoot("/")
+	if err != nil {
+		return nil, nil, errors.Join(err, in.Wheels.Close())
+	}
+	b := folders{root, true}
+	at, err := b.folder(dir)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("--venv: %w", err), in.Wheels.Close())
+	}
+	return &in.Wheels, &analyzer.Conda{
+		Path:     at,
+		Site:     in.Site,
+		Open:     func(p string) *elfobj.Object { return dynlink.ReadObject(root, path.Join(at, p)) },
+		DistInfo: in.DistInfo,
+		Text:     func(p string) []byte { return b.text(path.Join(at, p)) },
+		Owner:    func(string) string { return "" },
+	}, nil
+}

@@ -1,0 +1,176 @@
+// Package environment opens the wheels of an environment that lock files or requirements describe,
+// so that the analyzer can check whether they load together.
+//
+//	p := environment.Pinned{Pins: pins, On: packages.On{Python: "3.11", Arch: "x86_64"}}
+//	w, err := p.Open(ctx, indexes)
+//	defer w.Close()
+//	report, err := a.CheckEnvironment(ctx, &w.Environment, nil, options)
+//
+// Each pin is one wheel, the one that pip would install for the interpreter and the machine. Only
+// the parts of a wheel that a loader sees are fetched. Nothing is installed and nothing is run.
+package environment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/index"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	atOnce = 6 // wheels opened at the same time: pip opens about as many connections
+	// maxObjects bounds the shared objects of one wheel, in packed bytes. Those of the large GPU
+	// frameworks are above it; what they export is in the embedded history.
+	maxObjects = 192 << 20
+)
+
+// Pinned is one version of each package, for one interpreter and machine.
+type Pinned struct {
+	Pins []Pin
+	On   packages.On
+}
+
+// Pin is a pinned version and where it is written.
+type Pin struct {
+	lockfile.Pin
+	File string // as the user named it
+}
+
+// Opener opens the wheel that pip would install; internal/index implements it. See index.Open for
+// its errors.
+type Opener interface {
+	Open(
+		ctx context.Context,
+		name, version string,
+		on packages.On,
+		limit int64,
+	) (*index.Wheel, error)
+}
+
+// Wheels are the opened wheels of an environment. Those with native code are in the order of the
+// pins.
+type Wheels struct {
+	analyzer.Environment
+	opened []io.Closer
+}
+
+// Close frees what the wheels hold.
+func (w *Wheels) Close() error {
+	var err error
+	for _, o := range w.opened {
+		err = errors.Join(err, o.Close())
+	}
+	return err
+}
+
+// Open opens every wheel. A pin whose marker excludes the environment is left out. The error is that
+// of ctx; whatever else goes wrong with a pin is in Unread.
+func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
+	type result struct {
+		place int
+		wheel *index.Wheel
+		id    string
+		err   error
+	}
+	var (
+		mu      sync.Mutex
+		results []result
+	)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for n, p := range e.Pins {
+		q, version, err := e.applies(p)
+		if q == nil && err == nil {
+			continue
+		}
+		g.Go(func() error {
+			r := result{place: n, id: p.Requirement, err: err}
+			if err == nil {
+				r.id = q.Name + "==" + version
+				r.wheel, r.err = from.Open(gctx, q.Name, version, e.On, maxObjects)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			results = append(results, r)
+			return gctx.Err()
+		})
+	}
+	err := g.Wait()
+	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.place, b.place) })
+	w := &Wheels{}
+	w.Python, w.Origins = e.On.Python, map[string]analyzer.Origin{}
+	for _, r := range results {
+		p := e.Pins[r.place]
+		w.With = append(w.With, p.Requirement)
+		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
+		w.add(p, r.id, r.wheel, r.err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// applies gives the requirement of a pin and its version; nil when its marker excludes the
+// environment.
+func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
+	q, err := pkgmeta.ParseRequirement(p.Requirement)
+	if err != nil {
+		return nil, "", err
+	}
+	ok, err := q.Applies(pkgmeta.DefaultMarkerEnv(e.On.Python, e.On.Arch))
+	if err != nil || !ok {
+		return nil, "", err
+	}
+	version, pinned := strings.CutPrefix(q.Spec, "==")
+	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); !pinned ||
+		strings.ContainsAny(version, "*,") {
+		return nil, "", fmt.Errorf("%s pins no version; write NAME==VERSION", q.Raw)
+	}
+	return &q, version, nil
+}
+
+// add puts a pin's wheel where it belongs.
+func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
+	var large *index.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		w.Listed = append(w.Listed, listed(large.File, ""))
+		w.Notes = append(w.Notes, fmt.Sprintf(
+			"%s was not checked itself, because its shared objects have %d MB; the other packages "+
+				"were checked against what is known of it", id, large.Packed>>20))
+	case err != nil:
+		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})
+	case opened.Pure:
+		w.Listed = append(w.Listed, listed(opened.File, opened.SHA256))
+	default:
+		w.opened = append(w.opened, opened)
+		w.Wheels = append(w.Wheels, analyzer.Input{
+			Name: opened.File, Content: opened, Size: opened.Size, SHA256: opened.SHA256,
+		})
+	}
+}
+
+func listed(file, sha256 string) analyzer.Artifact {
+	a := analyzer.Artifact{Path: file, SHA256: sha256, Kind: analyzer.KindWheel}
+	if n, err := pkgmeta.ParseWheelName(file); err == nil {
+		a.Wheel = &analyzer.Wheel{Name: n.Name, Version: n.Version}
+	}
+	return a
+}
+
+// at is FILE:LINE of a pin.
+func at(p Pin) string {
+	return analyzer.Origin{File: p.File, Line: p.Line}.String()
+}

@@ -1,0 +1,144 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/internal/index"
+)
+
+// opener is an index with four packages.
+type opener struct{}
+
+func (opener) Open(
+	_ context.Context,
+	name, version string,
+	_ packages.On,
+	_ int64,
+) (*index.Wheel, error) {
+	file := name + "-" + version + "-cp311-cp311-manylinux_2_17_x86_64.whl"
+	switch name {
+	case "native":
+		content := strings.NewReader("PK")
+		return &index.Wheel{ReaderAt: content, File: file, SHA256: "ab", Size: 2}, nil
+	case "pure":
+		return &index.Wheel{File: "pure-1-py3-none-any.whl", SHA256: "cd", Pure: true}, nil
+	case "large":
+		return nil, &index.TooLargeError{File: file, Packed: 900 << 20}
+	}
+	return nil, packages.ErrUnknown
+}
+
+func TestOpen(t *testing.T) {
+	p := Pinned{On: packages.On{Python: "3.11", Arch: "x86_64"}}
+	for i, r := range []string{
+		"native==1.0", "pure==1", "large==2", "absent==3", "range>=4", "any==1.*",
+		"elsewhere==1; sys_platform == 'win32'",
+	} {
+		p.Pins = append(p.Pins, Pin{lockfile.Pin{Requirement: r, Line: i + 1}, "requirements.txt"})
+	}
+	w, err := p.Open(t.Context(), opener{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if len(w.Wheels) != 1 || w.Wheels[0].SHA256 != "ab" {
+		t.Errorf("opened %+v", w.Wheels)
+	}
+	var listed, unread []string
+	for _, a := range w.Listed {
+		listed = append(listed, a.Path)
+	}
+	want := "pure-1-py3-none-any.whl large-2-cp311-cp311-manylinux_2_17_x86_64.whl"
+	if got := strings.Join(listed, " "); got != want {
+		t.Errorf("listed %s", got)
+	}
+	for _, u := range w.Unread {
+		unread = append(unread, u.Path+" "+u.Reason[:len("requirements.txt:4")])
+	}
+	want = "absent==3 requirements.txt:4, range>=4 requirements.txt:5, any==1.* requirements.txt:6"
+	if got := strings.Join(unread, ", "); got != want {
+		t.Errorf("unread %s", got)
+	}
+	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "large==2") {
+		t.Errorf("notes %q", w.Notes)
+	}
+	if strings.Contains(strings.Join(w.With, " "), "elsewhere") {
+		t.Errorf("with %q", w.With)
+	}
+}
+
+func TestOpenEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := Pinned{Pins: []Pin{{lockfile.Pin{Requirement: "native==1.0"}, "r"}}}
+	if _, err := p.Open(ctx, opener{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOpenInstalled(t *testing.T) {
+	dir := t.TempDir()
+	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
+	for name, content := range map[string]string{
+		"native-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: native\nVersion: 1.0\n",
+		"native-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_17_x86_64\n" +
+			"Tag: cp311-cp311-manylinux2014_x86_64\n",
+		"native-1.0.dist-info/RECORD": "native/_a.so,,\n../../../bin/native.so,,\n" +
+			"native/__init__.py,,\n",
+		"native/_a.so":                "ELF or not",
+		"pure-2.dist-info/METADATA":   "Metadata-Version: 2.1\nName: pure\nVersion: 2\n",
+		"pure-2.dist-info/RECORD":     "pure.py,,\n",
+		"broken-3.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 3\n",
+	} {
+		file := filepath.Join(site, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := OpenInstalled(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Wheels.Close()
+	w := &in.Wheels
+	const name = "native-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+	if len(w.Wheels) != 1 || w.Wheels[0].Name != name {
+		t.Fatalf("opened %+v", w.Wheels)
+	}
+	data := make([]byte, w.Wheels[0].Size)
+	if n, err := w.Wheels[0].Content.ReadAt(data, 0); n != len(data) ||
+		err != nil && !errors.Is(err, io.EOF) {
+		t.Fatalf("read %d of %d bytes: %v", n, len(data), err)
+	}
+	if !strings.Contains(string(data), "ELF or not") ||
+		strings.Contains(string(data), "bin/native.so") {
+		t.Errorf("the wheel is %q", data)
+	}
+	if len(w.Listed) != 1 || w.Listed[0].Wheel.Name != "pure" {
+		t.Errorf("listed %+v", w.Listed)
+	}
+	if len(w.Unread) != 1 || !strings.Contains(w.Unread[0].Path, "broken-3.dist-info") {
+		t.Errorf("unread %+v", w.Unread)
+	}
+	if w.Python != "3.11" {
+		t.Errorf("python %q", w.Python)
+	}
+}
+
+func TestOpenInstalledElsewhere(t *testing.T) {
+	if _, err := OpenInstalled(t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "give the folder of a virtual environment") {
+		t.Errorf("error %v", err)
+	}
+}
