@@ -94,3 +94,82 @@ func (r *run) tableSize(m *elfobj.Mapping) uint16 {
 	}
 	return top + 1
 }
+
+// versionTable is the loader's table of versions of one object (l_versions) in its memory.
+type versionTable struct {
+	l       *loaded // nil: the vdso
+	at      int     // address, in bytes from the first table
+	entries []elfobj.IndexedVersion
+}
+
+// Layout of struct r_found_version with 64-bit addresses: name, hash, hidden, filename. The
+// loader's own malloc puts tables one after the other.
+const (
+	versionSize, versionHash = 24, 8
+	mallocAlign              = 16
+)
+
+// overreads fills in what the loader reads for versions that are beyond its table: it sizes the
+// table without the needs of libraries that were not found (glibc 2.31 to 2.41,
+// _dl_check_map_versions), and finds there the tables of the objects that follow. A symbol whose
+// version happens to read as none binds to any definition, so this decides which symbols ldd -r
+// reports.
+func (r *run) overreads() {
+	var tables []versionTable
+	end := 0
+	put := func(l *loaded, entries []elfobj.IndexedVersion) {
+		if len(entries) > 1 {
+			tables = append(tables, versionTable{l, end, entries})
+			end = (end + versionSize*len(entries) + mallocAlign - 1) &^ (mallocAlign - 1)
+		}
+	}
+	for _, l := range r.all {
+		if l.object == nil || l.fake {
+			continue
+		}
+		n := len(l.object.m.Versions)
+		if l.cut > 0 {
+			n = min(n, int(l.cut))
+		}
+		put(l, l.object.m.Versions[:n])
+		if l == r.main {
+			put(nil, []elfobj.IndexedVersion{{}, {}, {Name: "LINUX_2.6", Hash: 0x3ae75f6}})
+		}
+	}
+	for _, t := range tables {
+		if t.l == nil || t.l.cut == 0 {
+			continue
+		}
+		t.l.beyond = map[uint16]elfobj.IndexedVersion{}
+		for i := int(t.l.cut); i < len(t.l.object.m.Versions); i++ {
+			t.l.beyond[uint16(i)] = readVersion(tables, t.at+versionSize*i)
+		}
+	}
+}
+
+// readVersion is the struct that begins at an address.
+func readVersion(tables []versionTable, at int) elfobj.IndexedVersion {
+	for _, t := range tables {
+		in := at + versionHash - t.at
+		if in < 0 || in >= versionSize*len(t.entries) {
+			continue
+		}
+		v := t.entries[in/versionSize]
+		switch in % versionSize {
+		case versionHash:
+			return v
+		case 0: // the address of the name, read as a hash
+			if v.Hash != 0 {
+				return noVersionHasIt
+			}
+		default: // the address of the library's name
+			if v.Library != "" {
+				return noVersionHasIt
+			}
+		}
+	}
+	return elfobj.IndexedVersion{}
+}
+
+// noVersionHasIt is an address taken for a hash: only a definition without a version serves.
+var noVersionHasIt = elfobj.IndexedVersion{Name: "\x00", Hash: 1}
