@@ -18,5 +18,5 @@ func gpuPackage(soname, symbol string) (name, requirement string) {
 		name = "nvidia-nvjitlink-cu" + release[1]
 		return name, name + ">=" + release[1] + "." + release[2]
 	}
-	return gpu.Package(soname), ""
+	return gpu.Package(soname, ""), ""
 }

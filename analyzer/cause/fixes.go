@@ -183,7 +183,7 @@ func join(commands []string) string {
 	return strings.Join(lines, "\n")
 }
 
-var platformTag = lazyregexp.New(`--platform-tag[ =](?:many|musl)linux_(\d+)_(\d+)`)
+var platformTag = lazyregexp.New(`(?:--platform-tag[ =]|Tag: [\w.]+-[\w.]+-)(?:many|musl)linux_(\d+)_(\d+)`)
 
 // newerTag reports whether the second command tags for a newer platform than the first.
 func newerTag(old, other string) bool {

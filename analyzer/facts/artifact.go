@@ -38,6 +38,8 @@ type Artifact struct {
 	Policy *wheelpolicy.Policy
 	ABI3   *abi3.Result // abi3audit's verdict; nil for a wheel without an abi3 tag
 	Inside *Inside      // what a wheel declares about its members; nil for other artifacts
+	// Headers: it contains headers of C or C++, so programs may be compiled against it.
+	Headers bool
 
 	audit *audit // while it is read
 	conda bool   // it has an index of a conda package

@@ -52,6 +52,9 @@ var libraryName = lazyregexp.New(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
 // sharedName matches what a library is called on Linux and not on systems whose files are skipped.
 var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
 
+// headerName matches headers of C, C++ and CUDA.
+var headerName = lazyregexp.New(`\.(h|hh|hpp|hxx|cuh)$`)
+
 // want selects what is read: objects by content or by name, and the metadata of packages.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	return isBinary(head) || libraryName.MatchString(p) ||
@@ -94,8 +97,10 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			return byPackage[p]
 		}
 		list := func(p *unpack.Package, path string) {
-			if a := of(p).audit; a != nil {
-				a.Members = append(a.Members, path)
+			a := of(p)
+			a.Headers = a.Headers || headerName.MatchString(path)
+			if a.audit != nil {
+				a.audit.Members = append(a.audit.Members, path)
 			}
 		}
 		walk := unpack.Options{

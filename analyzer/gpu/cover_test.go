@@ -33,11 +33,16 @@ func TestCover(t *testing.T) {
 func TestPackages(t *testing.T) {
 	for soname, want := range map[string][2]string{
 		"libcublasLt.so.12": {"nvidia-cublas-cu12", "12"}, "libcudart.so.11.0": {"nvidia-cuda-runtime-cu11", "11"}, "libcufft.so.11": {"nvidia-cufft-cu12", ""},
-		"libcudnn_cnn.so.9": {"nvidia-cudnn-cu12", ""}, "libnvJitLink.so.13": {"", "13"}, "libz.so.1": {"", ""}, "nonsense": {"", ""},
+		"libcudnn_cnn.so.9": {"nvidia-cudnn-cu12", ""}, "libz.so.1": {"", ""}, "nonsense": {"", ""},
+		"libnvJitLink.so.13": {"nvidia-nvjitlink", "13"}, "libcusolver.so.12": {"nvidia-cusolver", ""},
+		"libcublas.so.99": {"", "99"},
 	} {
-		if p, m := Package(soname), Major(soname); p != want[0] || m != want[1] {
+		if p, m := Package(soname, ""), Major(soname); p != want[0] || m != want[1] {
 			t.Errorf("%s: package %q, major %q, want %q", soname, p, m, want)
 		}
+	}
+	if got := Package("libcudnn.so.9", "13"); got != "nvidia-cudnn-cu13" {
+		t.Errorf("libcudnn.so.9 of CUDA 13: %q", got)
 	}
 	for name, want := range map[string]string{"nvidia-cublas-cu12": "12", "nvidia-cusparselt-cu11": "11", "nvidia-cufile": "", "mypackage-cu12": "", "nvidia-x-cuda": ""} {
 		if got := MajorOfPackage(name); got != want {

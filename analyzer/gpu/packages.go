@@ -2,57 +2,76 @@ package gpu
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib"; "-cuN"
-// follows, N the CUDA release.
+// nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib".
 var nvidiaPackages = map[string]string{
-	"cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft", "cufftw": "cufft", "curand": "curand", "cusolver": "cusolver", "cusolverMg": "cusolver",
-	"cusparse": "cusparse", "cusparseLt": "cusparselt", "nvJitLink": "nvjitlink", "nvrtc": "cuda-nvrtc", "nvrtc-builtins": "cuda-nvrtc", "cupti": "cuda-cupti", "nvToolsExt": "nvtx",
-	"nccl": "nccl", "cudnn": "cudnn", "cufile": "cufile", "nvshmem_host": "nvshmem", "nvjpeg": "nvjpeg",
+	"cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft",
+	"cufftw": "cufft", "curand": "curand", "cusolver": "cusolver", "cusolverMg": "cusolver",
+	"cusparse": "cusparse", "cusparseLt": "cusparselt", "nvJitLink": "nvjitlink",
+	"nvrtc": "cuda-nvrtc", "nvrtc-builtins": "cuda-nvrtc", "cupti": "cuda-cupti",
+	"nvToolsExt": "nvtx", "nccl": "nccl", "cudnn": "cudnn", "cufile": "cufile",
+	"nvshmem_host": "nvshmem", "nvjpeg": "nvjpeg",
 }
+
+// ownMajors are the CUDA releases of the libraries that do not count them in their SONAME: "12" for
+// libcufft.so.11. A library that several releases have under one name has them all.
+var ownMajors = map[string][]string{
+	"cufft10": {"11"}, "cufft11": {"12"}, "cufft12": {"13"},
+	"cufftw10": {"11"}, "cufftw11": {"12"}, "cufftw12": {"13"},
+	"cusolver11": {"12", "11"}, "cusolver12": {"13"},
+	"cusolverMg11": {"12", "11"}, "cusolverMg12": {"13"},
+	"cusparse11": {"11"}, "cusparse12": {"12", "13"},
+	"curand10":    {"12", "13", "11"},
+	"cusparseLt0": {"12", "13"}, "nvToolsExt1": {"12", "11"}, "cufile0": {"12", "13"},
+	"nccl2": {"12", "13", "11"}, "cudnn8": {"12", "11"}, "cudnn9": {"12", "13", "11"},
+	"nvshmem_host3": {"12", "13"},
+}
+
+// suffixed are the packages whose name has the CUDA release also for CUDA 13 and later.
+var suffixed = []string{"cudnn", "nccl", "cusparselt", "nvshmem"}
 
 var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
 
-// Package is NVIDIA's package for Python that has a CUDA library, given by its SONAME:
-// "nvidia-cublas-cu12" for libcublasLt.so.12. "" where none is known.
-func Package(soname string) string {
+// Package returns NVIDIA's package for Python that contains a CUDA library, given by its SONAME:
+// "nvidia-cublas-cu12" for libcublasLt.so.12, "nvidia-cublas" for libcublasLt.so.13. cuda is the CUDA
+// release of the environment, for libraries that several releases have under one name; "" if it is
+// not known. Package returns "" for other libraries.
+func Package(soname, cuda string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
 		return ""
 	}
 	stem, major := m[1], m[2]
 	if strings.HasPrefix(stem, "cudnn") {
-		stem, major = "cudnn", "12"
-	}
-	if stem == "nccl" {
-		major = "12"
-	}
-	// These count their own majors: those of CUDA 12 are 11 (cuFFT, cuSOLVER) and 10 (cuRAND).
-	switch stem + major {
-	case "cufft11",
-		"cufftw11",
-		"cusolver11",
-		"cusolverMg11",
-		"curand10",
-		"cusparseLt0",
-		"nvToolsExt1",
-		"cufile0",
-		"nvshmem_host3":
-		major = "12"
+		stem = "cudnn"
 	}
 	short, ok := nvidiaPackages[stem]
-	if !ok || major != "11" && major != "12" {
+	if !ok {
 		return ""
 	}
-	return "nvidia-" + short + "-cu" + major
+	release := major
+	if own := ownMajors[stem+major]; own != nil {
+		release = own[0]
+		if slices.Contains(own, cuda) {
+			release = cuda
+		}
+	}
+	switch {
+	case release == "11", release == "12", release == "13" && slices.Contains(suffixed, short):
+		return "nvidia-" + short + "-cu" + release
+	case release == "13":
+		return "nvidia-" + short
+	}
+	return ""
 }
 
-// Major is the CUDA release that a library belongs to, "12" of libcublas.so.12; "" for libraries
-// that count otherwise, and for others.
+// Major returns the CUDA release of a library, "12" for libcublas.so.12. It is "" for libraries that
+// do not count releases in their SONAME, and for others.
 func Major(soname string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
@@ -65,8 +84,7 @@ func Major(soname string) string {
 	return ""
 }
 
-// MajorOfPackage is the CUDA release in a package's name, "12" of nvidia-cublas-cu12; "" where it
-// has none.
+// MajorOfPackage returns the CUDA release in a package's name, "12" for nvidia-cublas-cu12, or "".
 func MajorOfPackage(name string) string {
 	i := strings.LastIndex(name, "-cu")
 	if i < 0 || !strings.HasPrefix(name, "nvidia-") {
@@ -83,5 +101,6 @@ func MajorOfPackage(name string) string {
 // notes, table "CUDA Toolkit and Minimum Required Driver Version").
 var drivers = map[string]string{"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
-// Driver is the oldest driver that runs programs of a CUDA release, "" where it is not known.
+// Driver returns the oldest driver that runs programs of a CUDA release. It is "" for unknown
+// releases.
 func Driver(major string) string { return drivers[major] }

@@ -162,7 +162,7 @@ func (s *Session) wants(a *packageSet, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
-				brings := gpu.Package(m.Name) == name
+				brings := gpu.Package(m.Name, gpu.MajorOfPackage(name)) == name
 				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().
 						Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })

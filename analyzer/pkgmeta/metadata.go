@@ -59,11 +59,12 @@ func ParseMetadata(data []byte) (*Metadata, error) {
 
 // Wheel is a WHEEL file (PEP 427).
 type Wheel struct {
-	Version   string // of the format, "1.0"; "" unsaid
-	Generator string // "bdist_wheel (0.37.1)"; "" unsaid
-	Purelib   bool   // Root-Is-Purelib
-	Build     string // "" none
-	Tags      []Tag
+	Version    string // of the format, "1.0"; "" unsaid
+	Generator  string // "bdist_wheel (0.37.1)"; "" unsaid
+	Purelib    bool   // Root-Is-Purelib
+	Build      string // "" none
+	Tags       []Tag
+	Compressed bool // a Tag line has several tags, as in "py2.py3-none-any"
 }
 
 // ParseWheel reads a WHEEL file. The function returns an error unless it has at most 4 MiB and its
@@ -84,6 +85,7 @@ func ParseWheel(data []byte) (*Wheel, error) {
 		if err != nil {
 			return nil, fmt.Errorf("WHEEL: %w", err)
 		}
+		w.Compressed = w.Compressed || len(tags) > 1
 		if w.Tags = append(w.Tags, tags...); len(w.Tags) > maxTags {
 			return nil, fmt.Errorf("WHEEL: has more than %d tags", maxTags)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -121,13 +122,9 @@ func limitedAPI(minor int) fix.Candidate {
 func raiseABI3(p *analyzer.Pass, added int) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{
-			Kind:  fix.KindPlatformTag,
-			Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
-			Command: fmt.Sprintf(
-				"wheel tags --remove --python-tag cp3%d %s",
-				added,
-				quoted(p.Facts.Path),
-			),
+			Kind:    fix.KindPlatformTag,
+			Title:   fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
+			Command: retag(p, pkgmeta.Tag{Python: fmt.Sprintf("cp3%d", added)}),
 			Cost: []string{
 				"pip no longer installs it on Python before " + abi3.Version(added),
 			},

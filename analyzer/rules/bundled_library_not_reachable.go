@@ -71,7 +71,7 @@ func checkReachable(p *analyzer.Pass) {
 				f.Severity = analyzer.Note
 			}
 			var fixes []fix.Candidate
-			if to := runPath(v, path.Dir(l.Path)); to != "" {
+			if to := runPath(p, v, path.Dir(l.Path)); to != "" {
 				fixes = append(
 					fixes,
 					fix.Candidate{

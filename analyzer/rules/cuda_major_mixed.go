@@ -67,13 +67,9 @@ func checkCUDAMajor(p *analyzer.Pass) {
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:  fix.KindRebuild,
-					Title: fmt.Sprintf("Build with the CUDA %s toolkit", installed),
-					Command: fmt.Sprintf(
-						"pip install --no-build-isolation --no-binary %s %s",
-						quoted(name),
-						quoted(name),
-					),
+					Kind:    fix.KindRebuild,
+					Title:   fmt.Sprintf("Build with the CUDA %s toolkit", installed),
+					Command: fromSource(p),
 				},
 			},
 		)

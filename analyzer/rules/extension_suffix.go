@@ -237,12 +237,7 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 					Kind: fix.KindPlatformTag,
 					Title: "Tag the wheel for the Python that built the module: " +
 						"cp" + m.cpython + "-" + abi,
-					Command: fmt.Sprintf(
-						"wheel tags --remove --python-tag cp%s --abi-tag %s %s",
-						m.cpython,
-						abi,
-						quoted(p.Facts.Path),
-					),
+					Command: retag(p, pkgmeta.Tag{Python: "cp" + m.cpython, ABI: abi}),
 				},
 			},
 		)

@@ -120,19 +120,5 @@ func forMusl(p *analyzer.Pass, symbol string) []fix.Candidate {
 	) {
 		return nil
 	}
-	return []fix.Candidate{
-		{
-			Fix: fix.Fix{
-				Kind:    fix.KindRebuild,
-				Title:   "Build for musl, which does not have " + symbol + " of glibc",
-				Command: "quay.io/pypa/musllinux_1_2_" + p.Platform.Arch,
-			},
-		},
-		{
-			Fix: fix.Fix{
-				Kind:  fix.KindImage,
-				Title: "Run on a system with glibc, such as the Debian slim image",
-			},
-		},
-	}
+	return otherLibc(p)
 }

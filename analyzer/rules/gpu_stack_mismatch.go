@@ -7,7 +7,9 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -214,8 +216,8 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 		fixes = append(fixes, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:        fix.KindEnvironment,
-				Title:       "Install the CUDA build of torch instead",
-				Command:     "pip install " + want,
+				Title:       "Install the CUDA build of torch instead, from an index that has it",
+				Command:     "pip install --force-reinstall --no-deps " + want,
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},
 			},
@@ -228,20 +230,20 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 // rebuildFor is the command that builds the artifact for a GPU stack.
 func rebuildFor(p *analyzer.Pass, has gpuStack) string {
 	name := projectName(p)
-	arch, backend := "PYTORCH_ROCM_ARCH", "-DCOMPUTE_BACKEND=hip "+
-		"-DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100'"
-	if has.name == cuda.name {
-		arch, backend = "TORCH_CUDA_ARCH_LIST", "-DCOMPUTE_BACKEND=cuda"
+	if command := gpu.BuildCommand(pkgmeta.Normalize(name), has.name); command != "" {
+		return command
 	}
-	if strings.HasPrefix(name, "bitsandbytes") {
-		return "cmake " + backend + " -S . && make && pip install ."
+	return fromSource(p)
+}
+
+// fromSource is the command that builds the project against the installed packages.
+func fromSource(p *analyzer.Pass) string {
+	if p.Facts.Wheel == nil {
+		return ""
 	}
-	return fmt.Sprintf(
-		"%s=… pip install --no-build-isolation --no-binary %s %s",
-		arch,
-		quoted(name),
-		quoted(name),
-	)
+	name := quoted(projectName(p))
+	return "pip install --no-deps --no-build-isolation --no-binary " + name + " " +
+		quoted(projectName(p)+"=="+p.Facts.Wheel.Version)
 }
 
 // projectName is the name of the artifact's project, or of its file if it is not a wheel.

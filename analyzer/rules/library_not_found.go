@@ -8,7 +8,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -56,98 +55,94 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if certain {
 				continue // a package that it depends on provides it
 			}
-			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
-			where := fmt.Sprintf(
-				"%s needs %s, which is not in the artifact or on %s",
-				v.Path,
-				needed,
-				p.Platform.Name,
-			)
-			fixes := []fix.Candidate{}
-			provider, known := platform.Known(needed)
-			unknown := notLookedUp(p)
-			switch {
-			case known:
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
-					"%s. %s provides it",
-					where,
-					provider,
-				)
-			case ofInterpreter(p, needed):
-				f.Message = where + ". Only a Python built with --enable-shared has it; most do not"
-				// PEP 513: a wheel with such a tag has to work with a static Python
-				if p.Platform.Kind != platform.Policy {
-					f.Severity = analyzer.Warning
-				}
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind: fix.KindRebuild,
-							Title: "Link the module without libpython; the interpreter " +
-								"provides its symbols",
-							Command: "python3-config --ldflags",
-						},
-					},
-				)
-			case v.Alternative && !everyAlternativeLacks(p, v, needed):
-				f.Severity, f.Message = analyzer.Warning, where+". This file is one of several "+
-					"variants, and only one is loaded"
-			case otherVersion(p, needed) != nil:
-				r := otherVersion(p, needed)
-				f.Message = fmt.Sprintf(
-					"%s. %s==%s has another version of that library",
-					where,
-					r.Name,
-					r.Version,
-				)
-			case unknown != "":
-				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
-					"%s. It may come from %s, which could not be looked up",
-					where,
-					unknown,
-				)
-			case grafted(needed) != "":
-				f.Message = where + ". auditwheel gave it this name, but the copy is missing " +
-					"in the wheel"
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindRebuild,
-							Title:   "Repair the original wheel again",
-							Command: "auditwheel repair " + quoted(p.Facts.Path),
-						},
-					},
-				)
-			case perhaps:
-				f.Severity, f.Message = analyzer.Warning, where+". One of its dependencies may "+
-					"provide it under another name"
-			default:
-				f.Message = fmt.Sprintf(
-					"%s needs %s, which is not in the artifact, in its dependencies or on %s",
-					v.Path,
-					needed,
-					p.Platform.Name,
-				)
-			}
-			fixes = append(append(fixes, siblingWith(p, needed)...), cudaPackage(p, needed)...)
-			if !known && !ofInterpreter(p, needed) && grafted(needed) == "" &&
-				p.Facts.Kind == analyzer.KindWheel {
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindPatchelf,
-							Title:   "Bundle " + needed + " into the wheel",
-							Command: "auditwheel repair " + quoted(p.Facts.Path),
-						},
-					},
-				)
-			}
-			p.Report(f, fixes...)
+			reportMissing(p, v, needed, perhaps)
 		}
 	}
+}
+
+// reportMissing reports a library that is not found. The declared packages come before what is known
+// of libraries in general: a package that is installed and lacks the library is an error, even if a
+// system may provide it.
+func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bool) {
+	f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
+	f.Message = fmt.Sprintf(
+		"%s needs %s, which is not in the artifact or on %s",
+		v.Path,
+		needed,
+		p.Platform.Name,
+	)
+	add := func(severity analyzer.Severity, format string, args ...any) {
+		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
+	}
+	s := supplyOf(p, v, needed)
+	unknown := notLookedUp(p)
+	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
+	libc := platform.LibcOf(needed)
+	switch r := otherVersion(p, needed); {
+	case libc != "" && libc != p.Platform.Libc:
+		f.Message = fmt.Sprintf(
+			"%s needs %s of %s, but %s uses %s",
+			v.Path,
+			needed,
+			libc,
+			p.Platform.Name,
+			p.Platform.Libc,
+		)
+		p.Report(f, otherLibc(p)...)
+		return
+	case ofInterpreter(p, needed):
+		severity := analyzer.Error // PEP 513: with such a tag it has to work with a static Python
+		if p.Platform.Kind != platform.Policy {
+			severity = analyzer.Warning
+		}
+		add(severity, "Only a Python built with --enable-shared has it; most do not")
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind:    fix.KindRebuild,
+			Title:   "Link the module without libpython; the interpreter provides its symbols",
+			Command: "python3-config --ldflags",
+		}})
+		return
+	case r != nil && !variant:
+		add(analyzer.Error, "%s==%s has another version of that library", r.Name, r.Version)
+	case s.lacks != nil && !variant:
+		add(analyzer.Error, "%s==%s does not contain it", s.lacks.Name, s.lacks.Version)
+	case s.python != "" && slices.Contains(strings.Split(unknown, ", "), s.python):
+		add(analyzer.Warning, "It may come from %s, which could not be looked up", s.python)
+	case s.system(p):
+		add(analyzer.Warning, "Provided by %s", s.String())
+	case variant:
+		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
+	case s.extra != nil:
+		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
+			s.extra.extra, s.extra.Name)
+	case s.python != "":
+		add(analyzer.Error, "Provided by %s, which the artifact does not declare", s.String())
+	case s.known && p.Platform.Kind == platform.Policy:
+		add(analyzer.Error, "It is part of %s, which the wheel does not bundle", s.String())
+	case s.known:
+		add(analyzer.Error, "It is part of %s, which %s does not have", s.String(), p.Platform.Name)
+	case unknown != "":
+		add(analyzer.Warning, "It may come from %s, which could not be looked up", unknown)
+	case grafted(needed) != "":
+		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing in the wheel")
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind:    fix.KindRebuild,
+			Title:   "Repair the original wheel again",
+			Command: "auditwheel repair " + quoted(p.Facts.Path),
+		}})
+		return
+	case perhaps:
+		add(analyzer.Warning, "One of its dependencies may provide it under another name")
+	default:
+		f.Message = fmt.Sprintf(
+			"%s needs %s, which is not in the artifact, in its dependencies or on %s",
+			v.Path,
+			needed,
+			p.Platform.Name,
+		)
+		add(analyzer.Error, "No known package provides it")
+	}
+	p.Report(f, append(siblingWith(p, needed), s.fixes(p, needed)...)...)
 }
 
 // checkUndeclared checks one of several variants. The package whose library it needs decides which
@@ -189,7 +184,6 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 				Fix: fix.Fix{
 					Kind:        fix.KindDependency,
 					Title:       "Declare the dependency " + name,
-					Command:     name,
 					Requirement: name,
 				},
 				Change: fix.Pin{Requirement: name, Direct: true},
@@ -209,25 +203,6 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 			p.Facts.Wheel.Tags,
 			func(t pkgmeta.Tag) bool { return t.Python == "cp"+m[1]+m[2] },
 		)
-}
-
-// cudaPackage returns the package of a CUDA library, if no installed package has a version of it.
-func cudaPackage(p *analyzer.Pass, needed string) []fix.Candidate {
-	name := gpu.Package(needed)
-	if name == "" || otherVersion(p, needed) != nil || p.Facts.Kind != analyzer.KindWheel {
-		return nil
-	}
-	return []fix.Candidate{
-		{
-			Fix: fix.Fix{
-				Kind:        fix.KindDependency,
-				Title:       "Declare the dependency " + name + ", which has the library",
-				Command:     name,
-				Requirement: name,
-			},
-			Change: fix.Pin{Requirement: name, Direct: true},
-		},
-	}
 }
 
 // checkNeededBySibling checks the dependencies of the libraries of other packages that the artifact
@@ -258,7 +233,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			provider, known := platform.Known(m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
-				f.Severity, f.Message = analyzer.Warning, f.Message+". "+provider+" provides it"
+				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+provider
 				p.Report(f)
 			case notLookedUp(p) != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(

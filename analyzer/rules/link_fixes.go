@@ -72,7 +72,7 @@ func (l *linkPlan) add(x staticlink.Problem, binds bool) {
 		if there := l.p.LinkSystem().Elsewhere(x.Missing); there != nil {
 			dir := path.Dir(there.Path)
 			l.with.RPathLink = withName(l.with.RPathLink, dir)
-			l.runPath = runPath(l.view, dir)
+			l.runPath = runPath(l.p, l.view, dir)
 			l.editing = l.editing && x.By == l.p.Linkable(l.view) && len(l.with.RPathLink) == 1 &&
 				l.runPath != ""
 		}
@@ -251,9 +251,10 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 	return nil
 }
 
-// runPath adds a folder to an object's search path, relative to the object. It is "" if the path
-// cannot be written.
-func runPath(v *analyzer.View, dir string) string {
+// runPath adds a folder to an object's search path, relative to the object. Absolute folders are
+// kept only in packages of a distribution; elsewhere they are of the build machine. It is "" if the
+// path cannot be written.
+func runPath(p *analyzer.Pass, v *analyzer.View, dir string) string {
 	rel, err := filepath.Rel(path.Dir(v.Path), dir)
 	if err != nil || strings.ContainsAny(v.RunPath+v.RPath+rel, "'\n") {
 		return ""
@@ -262,12 +263,17 @@ func runPath(v *analyzer.View, dir string) string {
 	if rel = filepath.ToSlash(rel); rel != "." {
 		to += "/" + rel
 	}
-	for _, old := range []string{v.RunPath, v.RPath} {
-		if old != "" {
-			return old + ":" + to
+	old := v.RunPath
+	if old == "" {
+		old = v.RPath
+	}
+	var kept []string
+	for _, folder := range strings.Split(old, ":") {
+		if folder != "" && folder != to && (p.Facts.Packaged() || strings.HasPrefix(folder, "$")) {
+			kept = append(kept, folder)
 		}
 	}
-	return to
+	return strings.Join(append(kept, to), ":")
 }
 
 // escaped escapes the characters that a shell interprets in double quotes, so that a name cannot

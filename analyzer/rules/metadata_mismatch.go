@@ -137,12 +137,21 @@ func checkWheelFile(
 	}
 	inside, outside := tagSet(w.Tags), tagSet(p.Facts.Wheel.Tags)
 	if len(inside) > 0 && !slices.Equal(inside, outside) {
-		report(
-			analyzer.Warning,
-			at,
-			"WHEEL has the tags %s, but the file name has %s. pip uses the file name",
-			names(inside),
-			names(outside),
+		p.Report(
+			analyzer.Finding{
+				Object:   at,
+				Severity: analyzer.Warning,
+				Message: fmt.Sprintf(
+					"WHEEL has the tags %s, but the file name has %s. pip uses the file name",
+					names(inside),
+					names(outside),
+				),
+			},
+			fix.Candidate{Fix: fix.Fix{
+				Kind:    fix.KindRebuild,
+				Title:   "Write the tags of the file name into WHEEL",
+				Command: retag(p, pkgmeta.Tag{}),
+			}},
 		)
 	}
 	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) {

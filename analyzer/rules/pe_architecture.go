@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -48,10 +49,9 @@ func checkMachine(p *analyzer.Pass) {
 		if other := platform.ForWindows(o.Machine); other != nil && !any {
 			fixes = append(fixes, fix.Candidate{
 				Fix: fix.Fix{
-					Kind:  fix.KindPlatformTag,
-					Title: "Tag the wheel " + other.Name,
-					Command: "wheel tags --remove --platform-tag " + other.Name + " " +
-						quoted(p.Facts.Path),
+					Kind:    fix.KindPlatformTag,
+					Title:   "Tag the wheel " + other.Name,
+					Command: retag(p, pkgmeta.Tag{Platform: other.Name}),
 				},
 				Change: fix.Retag{Platform: other.Name + "/" + other.Arch},
 			})

@@ -98,14 +98,9 @@ func reportPythonDLL(
 			abi += "t"
 		}
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-			Kind:  fix.KindPlatformTag,
-			Title: "Tag the wheel for the Python that built the module: " + version + "-" + abi,
-			Command: fmt.Sprintf(
-				"wheel tags --remove --python-tag %s --abi-tag %s %s",
-				version,
-				abi,
-				quoted(p.Facts.Path),
-			),
+			Kind:    fix.KindPlatformTag,
+			Title:   "Tag the wheel for the Python that built the module: " + version + "-" + abi,
+			Command: retag(p, pkgmeta.Tag{Python: version, ABI: abi}),
 		}})
 	}
 	p.Report(f, fixes...)

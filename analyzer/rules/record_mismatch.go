@@ -45,7 +45,7 @@ func checkRecord(p *analyzer.Pass) {
 		Fix: fix.Fix{
 			Kind:    fix.KindRebuild,
 			Title:   "Regenerate RECORD",
-			Command: "wheel unpack " + quoted(p.Facts.Path) + " && wheel pack " + folderOf(p),
+			Command: extract(p) + " && " + pack(p),
 		},
 	}
 	report := func(object, format string, args ...any) {
@@ -102,12 +102,4 @@ func them(list []string) string {
 		return "it"
 	}
 	return "them"
-}
-
-// folderOf is the folder that wheel unpack creates.
-func folderOf(p *analyzer.Pass) string {
-	if p.Facts.Wheel == nil {
-		return "FOLDER"
-	}
-	return quoted(p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -199,11 +200,9 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		}
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
-				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel " + q.Name,
-				Command: "wheel tags --remove --platform-tag " + q.Name + " " + quoted(
-					p.Facts.Path,
-				),
+				Kind:    fix.KindPlatformTag,
+				Title:   "Tag the wheel " + q.Name,
+				Command: retag(p, pkgmeta.Tag{Platform: q.Name}),
 				Cost: []string{
 					fmt.Sprintf(
 						"pip no longer installs it where glibc is older than %s",
@@ -222,7 +221,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				Fix: fix.Fix{
 					Kind:    fix.KindImage,
 					Title:   "Build in the " + image + " container",
-					Command: "quay.io/pypa/" + image + "_" + p.Platform.Arch,
+					Command: "CIBW_MANYLINUX_" + strings.ToUpper(p.Platform.Arch) + "_IMAGE=" + image,
 				},
 			},
 		)

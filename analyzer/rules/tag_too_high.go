@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -56,11 +57,9 @@ func checkTagTooHigh(p *analyzer.Pass) {
 		},
 		fix.Candidate{
 			Fix: fix.Fix{
-				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel " + lower.Name,
-				Command: "wheel tags --remove --platform-tag " + lower.Name + " " + quoted(
-					p.Facts.Path,
-				),
+				Kind:    fix.KindPlatformTag,
+				Title:   "Tag the wheel " + lower.Name,
+				Command: retag(p, pkgmeta.Tag{Platform: lower.Name}),
 			},
 			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch},
 		},

@@ -306,7 +306,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 		},
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 	}
-	if to := runPath(v, path.Dir(l.Path)); p.Facts.Kind == analyzer.KindWheel && to != "" &&
+	if to := runPath(p, v, path.Dir(l.Path)); p.Facts.Kind == analyzer.KindWheel && to != "" &&
 		!leadsTo(
 			v.Library,
 			ownPaths(v.Library),

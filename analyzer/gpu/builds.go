@@ -1,0 +1,15 @@
+package gpu
+
+// builds are the commands that build a project from its source for a GPU stack, where pip alone does
+// not do it (the projects' installation guides).
+var builds = map[string]map[string]string{
+	"bitsandbytes": {
+		"ROCm": "cmake -DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100' -S . && " +
+			"make && pip install .",
+		"CUDA": "cmake -DCOMPUTE_BACKEND=cuda -S . && make && pip install .",
+	},
+}
+
+// BuildCommand returns the command that builds a project from its source for a GPU stack, "CUDA" or
+// "ROCm". It is "" for projects that pip builds.
+func BuildCommand(project, stack string) string { return builds[project][stack] }

@@ -1,0 +1,251 @@
+package platform
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// ProviderKind is what kind of software provides a library.
+type ProviderKind string
+
+// Kinds of providers.
+const (
+	DriverProvider  ProviderKind = "driver"  // comes with hardware; never bundled
+	SystemProvider  ProviderKind = "system"  // part of the operating system; not to be bundled
+	LibraryProvider ProviderKind = "library" // a system library that a wheel may bundle
+	BundleProvider  ProviderKind = "bundle"  // a system library that a wheel has to bundle
+	ToolkitProvider ProviderKind = "toolkit" // CUDA, ROCm and their like
+	RuntimeProvider ProviderKind = "runtime" // a Python package or an installation of oneAPI
+	PackageProvider ProviderKind = "package" // a Python package alone
+)
+
+// Provider is a project that provides a library which no wheel policy promises.
+type Provider struct {
+	Project  string // "FFmpeg 6", "the NVIDIA driver"
+	Kind     ProviderKind
+	After    string            // the release that replaced it: "OpenSSL 3"; "" for current ones
+	packages map[string]string // by ecosystem
+}
+
+// Ecosystems of packages, for Provider.Packages.
+const (
+	Debian   = "debian"   // Debian 12 and before, Ubuntu
+	Debian13 = "debian13" // Debian 13, Ubuntu 24.04
+	Fedora   = "fedora"   // also RHEL and its like
+	Alpine   = "alpine"
+	Conda    = "conda" // conda-forge
+	PyPI     = "pypi"
+)
+
+// Packages returns the packages of an ecosystem that contain the library. It is nil if there are none,
+// or their names depend on the release.
+func (p Provider) Packages(ecosystem string) []string {
+	list := p.of(ecosystem)
+	if list == "" || list == varies || list == none {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// Available reports whether a system with the packages of an ecosystem can install the library. It is
+// true for drivers and toolkits, which do not come from the system.
+func (p Provider) Available(ecosystem string) bool {
+	switch p.Kind {
+	case DriverProvider, ToolkitProvider, RuntimeProvider:
+		return true
+	case PackageProvider:
+		return false
+	}
+	list := p.of(ecosystem)
+	for _, e := range []string{Debian, Fedora, Alpine} {
+		if list == "" && p.packages[e] != none {
+			list = p.packages[e]
+		}
+	}
+	return list != "" && list != none
+}
+
+// Values of a column that are not names.
+const (
+	varies = "?" // the names depend on the release
+	none   = "-"
+)
+
+// of returns a column. Debian 13 has the packages of Debian 12 unless it renamed them.
+func (p Provider) of(ecosystem string) string {
+	if list := p.packages[ecosystem]; list != "" || ecosystem != Debian13 {
+		return list
+	}
+	return p.packages[Debian]
+}
+
+// String is the project with its packages, as messages name it: "ALSA (Debian: libasound2,
+// libasound2t64 from Debian 13)".
+func (p Provider) String() string {
+	var parts []string
+	if list := p.Packages(PyPI); list != nil {
+		parts = append(parts, "package "+list[0])
+	}
+	if list := p.Packages(Debian); list != nil {
+		text := "Debian: " + strings.Join(list, ", ")
+		if newer := p.packages[Debian13]; newer != "" && newer != none {
+			text += ", " + newer + " from Debian 13"
+		}
+		parts = append(parts, text)
+	}
+	if list := p.Packages(Conda); len(parts) == 0 && list != nil {
+		parts = append(parts, "conda-forge: "+list[0])
+	}
+	if len(parts) == 0 {
+		return p.Project
+	}
+	return p.Project + " (" + strings.Join(parts, "; ") + ")"
+}
+
+//go:embed data/providers.txt
+var providersText string
+
+// providerTable is data/providers.txt by library.
+type providerTable struct {
+	full  map[string]*Provider // by SONAME
+	names map[string]*Provider // by the name before ".so"
+	other map[string]*Provider // the same for libraries of full, for other versions
+	wild  []wildProvider
+}
+
+type wildProvider struct {
+	prefix string
+	*Provider
+}
+
+var providers = sync.OnceValue(func() *providerTable {
+	t := &providerTable{full: map[string]*Provider{}, names: map[string]*Provider{},
+		other: map[string]*Provider{}}
+	for line := range strings.Lines(providersText) {
+		columns := strings.Split(strings.TrimSpace(line), "|")
+		if len(columns) != 4 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		p := &Provider{
+			Project:  columns[2],
+			Kind:     ProviderKind(columns[1]),
+			packages: map[string]string{},
+		}
+		for _, word := range strings.Fields(columns[3]) {
+			ecosystem, list, _ := strings.Cut(word, "=")
+			if ecosystem == "after" {
+				p.After = strings.ReplaceAll(list, "_", " ")
+				continue
+			}
+			p.packages[ecosystem] = list
+		}
+		for _, pattern := range strings.Fields(columns[0]) {
+			prefix, wild := strings.CutSuffix(pattern, "*")
+			switch {
+			case wild:
+				t.wild = append(t.wild, wildProvider{prefix, p})
+			case strings.Contains(pattern, ".so"):
+				t.full[pattern] = p
+				if name, _, _ := strings.Cut(pattern, ".so"); t.other[name] == nil {
+					t.other[name] = &Provider{Project: p.Project, Kind: p.Kind}
+				}
+			default:
+				t.names[pattern] = p
+			}
+		}
+	}
+	return t
+})
+
+// ProviderOf returns the project that provides a library by its SONAME. ok is false for a library
+// that is not in the table.
+func ProviderOf(soname string) (p Provider, ok bool) {
+	t := providers()
+	if found := t.full[soname]; found != nil {
+		return *found, true
+	}
+	m := sonameParts.FindStringSubmatch(soname)
+	if m == nil {
+		return Provider{}, false
+	}
+	name, version := m[1], m[2]
+	found := t.names[name]
+	if found == nil {
+		i := slices.IndexFunc(t.wild, func(w wildProvider) bool {
+			return strings.HasPrefix(name, w.prefix)
+		})
+		if i >= 0 {
+			found = t.wild[i].Provider
+		} else if found = t.other[name]; found == nil {
+			return Provider{}, false
+		}
+	}
+	p = *found
+	switch release := ffmpegReleases[name+"."+version]; {
+	case release != "":
+		p.Project += " " + release
+		if !strings.Contains(release, " ") {
+			p.packages = map[string]string{Debian: varies, Conda: "ffmpeg=" + release}
+		}
+	case rocmMajor[name] && version != "":
+		p.Project += " " + version
+	}
+	return p, true
+}
+
+// Known describes the project that provides a system library which no policy promises:
+// Known("libcuda.so.1") is "the NVIDIA driver". ok is false for libraries that are not known, that a
+// wheel has to bundle, or that only a Python package provides.
+func Known(soname string) (provider string, ok bool) {
+	p, ok := ProviderOf(soname)
+	if !ok || p.Kind == BundleProvider || !p.Available(Debian) {
+		return "", false
+	}
+	return p.String(), true
+}
+
+// ffmpegReleases maps a library of FFmpeg and its SONAME version to the release of FFmpeg (the library
+// versions of ffmpeg.org/download).
+var ffmpegReleases = map[string]string{
+	"libavcodec.57": "3", "libavformat.57": "3", "libavutil.55": "3", "libavdevice.57": "3",
+	"libavfilter.6": "3", "libswscale.4": "3", "libswresample.2": "3", "libpostproc.54": "3",
+	"libavcodec.58": "4", "libavformat.58": "4", "libavutil.56": "4", "libavdevice.58": "4",
+	"libavfilter.7": "4", "libswscale.5": "4", "libswresample.3": "4", "libpostproc.55": "4",
+	"libavcodec.59": "5", "libavformat.59": "5", "libavutil.57": "5", "libavdevice.59": "5",
+	"libavfilter.8": "5", "libswscale.6": "5", "libswresample.4": "5 or 6", "libpostproc.56": "5",
+	"libavcodec.60": "6", "libavformat.60": "6", "libavutil.58": "6", "libavdevice.60": "6",
+	"libavfilter.9": "6", "libswscale.7": "6", "libpostproc.57": "6", "libavcodec.61": "7",
+	"libavformat.61": "7", "libavutil.59": "7", "libavdevice.61": "7", "libavfilter.10": "7",
+	"libswscale.8": "7", "libswresample.5": "7", "libpostproc.58": "7", "libavcodec.62": "8",
+	"libavformat.62": "8", "libavutil.60": "8", "libavdevice.62": "8", "libavfilter.11": "8",
+	"libswscale.9": "8", "libswresample.6": "8",
+}
+
+// rocmMajor are the libraries of ROCm whose SONAME version is ROCm's own.
+var rocmMajor = map[string]bool{"libamdhip64": true, "libhiprtc": true, "libhiprtc-builtins": true}
+
+var sonameParts = lazyregexp.New(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9a-z]*)$`)
+
+var (
+	glibcLibrary = lazyregexp.New(
+		`^(?:ld-linux[^/]*|ld64\.so\.\d|lib(?:c|m|mvec)\.so\.6|lib(?:dl|util|resolv)\.so\.2|` +
+			`libutil\.so\.1|lib(?:pthread|thread_db)\.so\.\d|librt\.so\.1)$`,
+	)
+	muslLibrary = lazyregexp.New(`^(?:libc\.musl-|ld-musl-)`)
+)
+
+// LibcOf returns the C library that a library belongs to, by its SONAME: "glibc", "musl", or "" for
+// other libraries.
+func LibcOf(soname string) string {
+	switch {
+	case glibcLibrary.MatchString(soname):
+		return "glibc"
+	case muslLibrary.MatchString(soname):
+		return "musl"
+	}
+	return ""
+}

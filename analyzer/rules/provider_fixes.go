@@ -1,0 +1,227 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// supply is what is known about who provides a missing library.
+type supply struct {
+	platform.Provider
+	known  bool              // Provider is set
+	python string            // the Python package that contains it, normalised; "" for none
+	lacks  *packages.Release // that package in the environment, without the library
+	extra  *requirementExtra // an extra of the wheel that requires such a package
+}
+
+// requirementExtra is a requirement that a wheel has only with one of its extras.
+type requirementExtra struct {
+	pkgmeta.Requirement
+	extra string
+}
+
+// supplyOf looks for the provider of a library: in the extras of the wheel, among the Python packages
+// and among the system packages.
+func supplyOf(p *analyzer.Pass, v *analyzer.View, needed string) supply {
+	var s supply
+	s.Provider, s.known = platform.ProviderOf(needed)
+	if list := s.Packages(platform.PyPI); len(list) > 0 {
+		s.python = pkgmeta.Normalize(list[0])
+	}
+	if name := gpu.Package(needed, cudaOf(p, v)); name != "" {
+		s.python = name
+	}
+	s.extra = extraWith(p, s.python, needed)
+	if own := p.Facts.Metadata; own != nil && pkgmeta.Normalize(own.Name) == s.python {
+		s.python = ""
+	}
+	if s.python != "" {
+		if r := p.Packages.Release(s.python); r != nil && r.Known && !provides(r, needed) {
+			s.lacks = r
+		}
+	}
+	return s
+}
+
+// system reports whether the platform's packages, a driver or a toolkit provide the library. Wheels
+// have to bundle ordinary libraries.
+func (s *supply) system(p *analyzer.Pass) bool {
+	ordinary := s.Kind == platform.BundleProvider && p.Platform.Kind == platform.Policy
+	return s.known && !ordinary && s.Available(ecosystemOf(p.Platform))
+}
+
+// bundled reports whether a wheel may bundle the library: one of the system, or the project's own.
+func (s *supply) bundled(p *analyzer.Pass, needed string) bool {
+	if p.Facts.Kind != analyzer.KindWheel {
+		return false
+	}
+	if s.known {
+		return s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(needed, "lib"), ".so")
+	return s.extra == nil && pkgmeta.Normalize(name) == pkgmeta.Normalize(projectName(p))
+}
+
+// cudaOf returns the CUDA release of an object, by what else it needs, or of the environment.
+func cudaOf(p *analyzer.Pass, v *analyzer.View) string {
+	for _, n := range v.Needed {
+		if m := gpu.Major(n); m != "" {
+			return m
+		}
+	}
+	installed, _ := installedCUDA(p)
+	return installed
+}
+
+// extraWith returns the requirement of an extra for a package, or for one that is named like the
+// library: mlx-cpu for libmlx.so.
+func extraWith(p *analyzer.Pass, python, needed string) *requirementExtra {
+	if p.Facts.Metadata == nil {
+		return nil
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(needed, "lib"), ".so")
+	stem := pkgmeta.Normalize(name)
+	for _, q := range p.Facts.Metadata.Requires {
+		extra := extraOf(q.Marker)
+		if extra != "" && (q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
+			return &requirementExtra{q, extra}
+		}
+	}
+	return nil
+}
+
+// extraOf returns the extra of a marker: "cpu" of `extra == "cpu"`.
+func extraOf(marker string) string {
+	_, rest, ok := strings.Cut(marker, "extra")
+	if !ok {
+		return ""
+	}
+	rest = strings.TrimLeft(rest, " =")
+	if rest == "" || rest[0] != '"' && rest[0] != '\'' {
+		return ""
+	}
+	extra, _, _ := strings.Cut(rest[1:], rest[:1])
+	return extra
+}
+
+// fixes returns the ways to get the library, the most usual first.
+func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
+	var out []fix.Candidate
+	if s.extra != nil {
+		requirement := s.extra.Name + s.extra.Spec
+		out = append(out, fix.Candidate{
+			Fix: fix.Fix{
+				Kind:        fix.KindDependency,
+				Title:       "Install the extra " + s.extra.extra + ", which requires " + requirement,
+				Command:     "pip install " + shellword.Quote(projectName(p)+"["+s.extra.extra+"]"),
+				Requirement: requirement,
+			},
+			Change: fix.Pin{Requirement: requirement, Direct: true},
+		})
+	} else if s.python != "" && s.lacks == nil && otherVersion(p, needed) == nil &&
+		p.Facts.Kind == analyzer.KindWheel {
+		out = append(out, fix.Candidate{
+			Fix: fix.Fix{
+				Kind:        fix.KindDependency,
+				Title:       "Declare the dependency " + s.python + ", which has the library",
+				Requirement: s.python,
+			},
+			Change: fix.Pin{Requirement: s.python, Direct: true},
+		})
+	}
+	if s.known && s.After != "" {
+		out = append(out, fix.Candidate{
+			Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against " + s.After},
+		})
+	}
+	if s.known {
+		out = append(out, s.installing(p)...)
+	}
+	if s.bundled(p, needed) {
+		out = append(out, fix.Candidate{Fix: fix.Fix{
+			Kind:    fix.KindPatchelf,
+			Title:   "Bundle " + needed + " into the wheel",
+			Command: "auditwheel repair " + quoted(p.Facts.Path),
+		}})
+	}
+	return out
+}
+
+// installers are the commands that install system packages.
+var installers = map[string]string{
+	platform.Debian:   "apt-get install ",
+	platform.Debian13: "apt-get install ",
+	platform.Fedora:   "dnf install ",
+	platform.Alpine:   "apk add ",
+	platform.Conda:    "conda install -c conda-forge ",
+}
+
+// installing returns the command that installs the library on the platform: with the packages of
+// Debian for a policy, and with those of conda-forge where the system has none.
+func (s *supply) installing(p *analyzer.Pass) []fix.Candidate {
+	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
+		list := s.Packages(ecosystem)
+		if len(list) == 0 {
+			continue
+		}
+		for i, name := range list {
+			list[i] = shellword.Quote(name)
+		}
+		return []fix.Candidate{{Fix: fix.Fix{
+			Kind:    fix.KindEnvironment,
+			Title:   "Install " + s.String(),
+			Command: installers[ecosystem] + strings.Join(list, " "),
+		}}}
+	}
+	if s.Kind == platform.DriverProvider || s.Kind == platform.ToolkitProvider && s.python == "" {
+		return []fix.Candidate{
+			{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: "Install " + s.String()}},
+		}
+	}
+	return nil
+}
+
+// ecosystemOf returns the packages that a platform installs.
+func ecosystemOf(q *platform.Platform) string {
+	if q.Libc == "musl" {
+		return platform.Alpine
+	}
+	family := strings.TrimRight(q.Name, "0123456789.")
+	switch {
+	case (family == "debian" || family == "ubuntu") && !analyzer.OlderRelease(q.LibcVersion, "2.39"):
+		return platform.Debian13
+	case slices.Contains([]string{"rhel", "centos", "fedora", "amazonlinux", "almalinux"}, family):
+		return platform.Fedora
+	}
+	return platform.Debian
+}
+
+// otherLibc returns the fix for a wheel or object of one C library on a platform with the other.
+func otherLibc(p *analyzer.Pass) []fix.Candidate {
+	policy, variable := "manylinux_2_28", "CIBW_MANYLINUX_%s_IMAGE=%s"
+	if p.Platform.Libc == "musl" {
+		policy, variable = "musllinux_1_2", "CIBW_MUSLLINUX_%s_IMAGE=%s"
+	}
+	if p.Facts.Kind != analyzer.KindWheel {
+		return []fix.Candidate{{Fix: fix.Fix{
+			Kind:  fix.KindRebuild,
+			Title: "Build for " + p.Platform.Libc,
+			Command: "docker run --rm -it -v \"$PWD:/src\" -w /src quay.io/pypa/" + policy + "_" +
+				p.Platform.Arch,
+		}}}
+	}
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind:    fix.KindRebuild,
+		Title:   fmt.Sprintf("Build a wheel for %s (%s_%s)", p.Platform.Libc, policy, p.Platform.Arch),
+		Command: fmt.Sprintf(variable, strings.ToUpper(p.Platform.Arch), policy),
+	}}}
+}

@@ -1,0 +1,79 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// retag returns the command that changes the tags of the wheel; fields of to that are "" are kept.
+// "wheel tags" rejects a wheel whose WHEEL file has other tags than its file name, or several in one
+// line. Such a wheel is extracted, WHEEL is edited, and the wheel is packed again.
+func retag(p *analyzer.Pass, to pkgmeta.Tag) string {
+	if tagsAgree(p) {
+		command := "wheel tags --remove"
+		for _, x := range []struct{ option, value string }{
+			{" --python-tag ", to.Python},
+			{" --abi-tag ", to.ABI},
+			{" --platform-tag ", to.Platform},
+		} {
+			if x.value != "" {
+				command += x.option + x.value
+			}
+		}
+		return command + " " + quoted(p.Facts.Path)
+	}
+	edit := "sed -i -e '/^Tag:/d'"
+	var tags []string
+	for _, t := range p.Facts.Wheel.Tags {
+		line := strings.Join([]string{
+			or(to.Python, t.Python), or(to.ABI, t.ABI), or(to.Platform, t.Platform),
+		}, "-")
+		if !slices.Contains(tags, line) {
+			tags = append(tags, line)
+		}
+	}
+	for _, t := range tags {
+		edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+t)
+	}
+	return extract(p) + " && " + edit + " " + distInfoOf(p) + "/WHEEL && " + pack(p)
+}
+
+// tagsAgree reports whether "wheel tags" accepts the wheel.
+func tagsAgree(p *analyzer.Pass) bool {
+	in := p.Facts.Inside
+	return in == nil || in.WheelFile == nil ||
+		!in.WheelFile.Compressed && slices.Equal(tagSet(in.WheelFile.Tags), tagSet(p.Facts.Wheel.Tags))
+}
+
+// extract returns the command that extracts the wheel, even if its RECORD is wrong.
+func extract(p *analyzer.Pass) string {
+	return "python -m zipfile -e " + quoted(p.Facts.Path) + " " + folderOf(p)
+}
+
+// pack returns the command that packs the extracted wheel and writes its RECORD.
+func pack(p *analyzer.Pass) string { return "wheel pack " + folderOf(p) }
+
+// folderOf is the folder for the extracted wheel.
+func folderOf(p *analyzer.Pass) string {
+	return shellword.Quote(p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version)
+}
+
+// distInfoOf is the dist-info folder of the extracted wheel.
+func distInfoOf(p *analyzer.Pass) string {
+	name := p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version + ".dist-info"
+	if in := p.Facts.Inside; in != nil && len(in.DistInfo) == 1 {
+		name = in.DistInfo[0]
+	}
+	return folderOf(p) + "/" + shellword.Quote(name)
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
