@@ -108,34 +108,6 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 	}
 }
 
-// field is a member with those of unnamed structures and unions inside it resolved.
-type field struct {
-	Member
-	bits    uint64 // its size
-	unnamed bool
-}
-
-// fields lists the members of a type by offset, with the members of unnamed structures and unions
-// in their place.
-func (l *Library) fields(t *Type, base uint64, depth int, out []field) []field {
-	for _, m := range t.Members {
-		in := &l.Types[m.Type]
-		m.Offset += base
-		switch {
-		case m.Name == "" && in.composite() && depth < 16:
-			out = l.fields(in, m.Offset, depth+1, out)
-		case m.Name == "" || strings.HasPrefix(m.Name, "_vptr"):
-		default:
-			f := field{Member: m, bits: uint64(m.Bits)}
-			if f.bits == 0 {
-				f.bits = 8 * l.size(m.Type)
-			}
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // reserved tells the names of members that only keep room.
 var reserved = regexp.MustCompile(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
@@ -154,7 +126,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		own.fail("it was aligned to %s and is aligned to %d now", counted(int(a), "byte"), b)
 	}
 	grown := t.bases(p, x, y, d, &own)
-	before, after := t.old.fields(x, 0, 0, nil), t.new.fields(y, 0, 0, nil)
+	before, after := t.old.fields(x), t.new.fields(y)
 	byName, byOffset := map[string]*field{}, map[uint64]*field{}
 	for i := range after {
 		byName[after[i].Name] = &after[i]
@@ -308,7 +280,7 @@ func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool
 	if len(x.Virtuals) == 0 && len(y.Virtuals) == 0 {
 		return false
 	}
-	before, after := t.old.slots(x, 0), t.new.slots(y, 0)
+	before, after := t.old.slots(x), t.new.slots(y)
 	inherited := min(before, after)
 	now := map[string]int64{}
 	for _, v := range y.Virtuals {
@@ -352,69 +324,4 @@ func virtualKey(name string) string {
 		return "~"
 	}
 	return name
-}
-
-// slots is how many slots of the virtual table a class takes over from its first base classes.
-func (l *Library) slots(t *Type, depth int) int64 {
-	n := int64(0)
-	if depth > 32 {
-		return 0
-	}
-	for _, b := range t.Bases {
-		base := &l.Types[b.Type]
-		if b.Virtual && len(t.Bases) > 1 || b.Offset != 0 {
-			continue
-		}
-		n = max(n, l.slots(base, depth+1))
-		for _, v := range base.Virtuals {
-			size := int64(1)
-			if virtualKey(v.Name) == "~" {
-				size = 2
-			}
-			n = max(n, v.Slot+size)
-		}
-	}
-	return n
-}
-
-// size is how many bytes a type has; 0 where that is open.
-func (l *Library) size(id TypeID) uint64 {
-	n := uint64(1)
-	for range maxTypeDepth {
-		t := &l.Types[id]
-		if t.Kind != Array {
-			return n * t.Size
-		}
-		if t.Size != 0 {
-			return n * t.Size
-		}
-		for _, c := range t.Counts {
-			n *= uint64(max(c, 0))
-		}
-		id = t.Elem
-	}
-	return 0
-}
-
-// alignment is what a type is aligned to.
-func (l *Library) alignment(t *Type) uint64 { return l.aligned(t, 0) }
-
-func (l *Library) aligned(t *Type, depth int) uint64 {
-	n := max(uint64(t.Align), 1)
-	if depth > 32 {
-		return n
-	}
-	switch t.Kind {
-	case Base, Pointer, Reference, MemberPointer, Enum:
-		return max(n, min(t.Size, 16))
-	case Array:
-		return max(n, l.aligned(&l.Types[t.Elem], depth+1))
-	}
-	for i := range t.Members {
-		n = max(n, l.aligned(&l.Types[t.Members[i].Type], depth+1))
-	}
-	for i := range t.Bases {
-		n = max(n, l.aligned(&l.Types[t.Bases[i].Type], depth+1))
-	}
-	return n
 }

@@ -13,12 +13,14 @@ import (
 // them needs no deep recursion.
 type typeComparison struct {
 	*comparison
-	pairs    map[[2]TypeID]*pair
-	work     []*pair
-	reported map[string]bool  // names of types with a change
-	changes  []*typeChange    // of types, to be completed with what they affect
-	reach    [][]TypeID       // which types use a type of old; made when there is a change
-	users    map[TypeID][]int // exports of old by their type
+	pairs      map[[2]TypeID]*pair
+	functions  map[[2]TypeID]string // how two types of functions differ
+	incomplete bool
+	work       []*pair
+	reported   map[string]bool  // names of types with a change
+	changes    []*typeChange    // of types, to be completed with what they affect
+	reach      [][]TypeID       // which types use a type of old; made when there is a change
+	users      map[TypeID][]int // exports of old by their type
 }
 
 // pair is two types that should be the same, and how they were reached.
@@ -38,9 +40,9 @@ type typeChange struct {
 func (c *comparison) compareTypes() {
 	t := &typeComparison{
 		comparison: c,
-		pairs:      map[[2]TypeID]*pair{},
-		reported:   map[string]bool{},
-		users:      map[TypeID][]int{},
+		pairs:      map[[2]TypeID]*pair{}, functions: map[[2]TypeID]string{},
+		reported: map[string]bool{},
+		users:    map[TypeID][]int{},
 	}
 	c.types = t
 	for i := range c.old.Symbols {
@@ -154,6 +156,18 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	return out
 }
 
+// function is signature for the types of functions that are used inside other types.
+func (t *typeComparison) function(p *pair, a, b TypeID, depth int) string {
+	key := [2]TypeID{a, b}
+	if d, ok := t.functions[key]; ok {
+		return d
+	}
+	t.functions[key] = "" // while it is compared: it may take itself
+	d := strings.Join(t.signature(p, &t.old.Types[a], &t.new.Types[b], depth+1), ", ")
+	t.functions[key] = d
+	return d
+}
+
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -189,10 +203,9 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 				return was()
 			}
 		}
-		f, g := &t.old.Types[x.Elem], &t.new.Types[y.Elem]
-		if f.Kind == Function && g.Kind == Function {
-			if d := t.signature(p, f, g, depth+1); len(d) > 0 {
-				return "is a function whose type changed: " + strings.Join(d, ", ")
+		if t.old.Types[x.Elem].Kind == Function && t.new.Types[y.Elem].Kind == Function {
+			if d := t.function(p, x.Elem, y.Elem, depth); d != "" {
+				return "is a function whose type changed: " + d
 			}
 			return ""
 		}
@@ -213,7 +226,7 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 		}
 		return ""
 	case x.Kind == Function && y.Kind == Function:
-		return strings.Join(t.signature(p, x, y, depth+1), ", ")
+		return t.function(p, a, b, depth)
 	}
 	if x.Kind == Array && !value {
 		return t.ref(p, x.Elem, b, false, depth+1, step)
@@ -282,6 +295,16 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	if t.pairs[key] != nil {
 		return ""
 	}
+	if len(t.pairs) == maxPairs {
+		if !t.incomplete {
+			t.incomplete = true
+			t.result.Problems = append(
+				t.result.Problems,
+				fmt.Sprintf("more than %d pairs of types; the rest was not compared", maxPairs),
+			)
+		}
+		return ""
+	}
 	n := &pair{a: a, b: b, from: p, symbol: p.symbol, step: step}
 	t.pairs[key] = n
 	t.work = append(t.work, n)
@@ -297,7 +320,7 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 		t.reported[x.Name+" passing"] {
 		return
 	}
-	was, is := t.old.byReference(x, 0), t.new.byReference(y, 0)
+	was, is := t.old.byReference(x), t.new.byReference(y)
 	if was == is {
 		return
 	}
@@ -322,34 +345,6 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 			Fix:    "Keep the class trivially copyable, or pass it by reference.",
 		},
 	)
-}
-
-// byReference tells a class whose values are passed by the address of a copy: one with a
-// destructor, copy or move constructor that does something (Itanium C++ ABI, 3.1.2.3).
-func (l *Library) byReference(t *Type, depth int) bool {
-	switch {
-	case t.Passing == passByReference:
-		return true
-	case t.Passing == passByValue || depth > maxSteps:
-		return false
-	case len(t.Virtuals) > 0:
-		return true
-	}
-	for i := range t.Bases {
-		if t.Bases[i].Virtual || l.byReference(&l.Types[t.Bases[i].Type], depth+1) {
-			return true
-		}
-	}
-	for i := range t.Members {
-		m := &l.Types[t.Members[i].Type]
-		for m.Kind == Array && depth < maxSteps {
-			m, depth = &l.Types[m.Elem], depth+1
-		}
-		if m.composite() && l.byReference(m, depth+1) {
-			return true
-		}
-	}
-	return false
 }
 
 // alike tells whether types of different names have the same shape: one was renamed.
@@ -386,6 +381,11 @@ func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 	t.changes = append(t.changes, &typeChange{x, id})
 }
 
+const (
+	maxPairs     = 1 << 20 // of types; libstdc++ has some thousand
+	maxExplained = 2000    // changed types for which the affected interfaces are listed
+)
+
 // finish adds the changes of types with the exports that reach them.
 func (t *typeComparison) finish() {
 	if len(t.changes) == 0 {
@@ -397,6 +397,19 @@ func (t *typeComparison) finish() {
 	}
 	seen := make([]int, len(t.old.Types))
 	for n, x := range t.changes {
+		if n == maxExplained {
+			t.result.Problems = append(
+				t.result.Problems,
+				fmt.Sprintf(
+					"more than %d types changed; what the rest affects was not looked up",
+					maxExplained,
+				),
+			)
+		}
+		if n >= maxExplained {
+			t.add(x.Change)
+			continue
+		}
 		var affected []int
 		work := []TypeID{x.id}
 		seen[x.id] = n + 1

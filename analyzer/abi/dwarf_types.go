@@ -21,16 +21,17 @@ var errTooManyTypes = errors.New("its debug information has more types than comp
 // builder turns entries into types. Each unit has its own entries for the types of the headers that
 // it includes; those with the same name, size and line become one type.
 type builder struct {
-	s       *scan
-	l       *Library
-	byRef   map[dwarf.Ref]TypeID
-	byKey   map[typeKey]TypeID
-	elems   map[elemKey]TypeID
-	opaque  map[string]TypeID // declared types by name
-	missing TypeID            // unknown
-	work    []pending
-	scopes  map[dwarf.Ref][]scope
-	text    map[string]string
+	s         *scan
+	l         *Library
+	byRef     map[dwarf.Ref]TypeID
+	byKey     map[typeKey]TypeID
+	elems     map[elemKey]TypeID
+	opaque    map[string]TypeID // declared types by name
+	missing   TypeID            // unknown
+	work      []pending
+	scopes    map[dwarf.Ref][]scope
+	functions map[dwarf.Ref]TypeID // types of functions by entry: aliases share one
+	text      map[string]string
 }
 
 type pending struct {
@@ -59,8 +60,8 @@ func newBuilder(s *scan) *builder {
 		byKey:  map[typeKey]TypeID{},
 		elems:  map[elemKey]TypeID{},
 		opaque: map[string]TypeID{},
-		scopes: map[dwarf.Ref][]scope{},
-		text:   map[string]string{},
+		scopes: map[dwarf.Ref][]scope{}, functions: map[dwarf.Ref]TypeID{},
+		text: map[string]string{},
 	}
 	b.l.Types = append(b.l.Types, Type{Kind: Void})
 	return b
@@ -108,6 +109,10 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		return nil
 	}
 	s.Inline = s.Weak && b.s.inline()
+	if id, ok := b.functions[ref]; ok {
+		s.Type = id
+		return nil
+	}
 	f := Type{Kind: Function}
 	for i := range chain {
 		if chain[i].Has(dwarf.Type) {
@@ -145,6 +150,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		f.Variadic = false
 	}
 	s.Type = b.add(f)
+	b.functions[ref] = s.Type
 	return nil
 }
 
@@ -432,7 +438,7 @@ func (b *builder) finish() error {
 	}
 	b.connect()
 	b.s.chain = nil
-	return nil
+	return b.s.d.Err()
 }
 
 // connect makes types that some units only declare those that others define. Where there are

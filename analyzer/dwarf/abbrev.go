@@ -236,8 +236,13 @@ func (f *file) table(k tableKey) (*table, error) {
 	}
 	f.specs = specs
 	t.specs, t.dense = slices.Clone(specs), slices.Clip(t.dense)
-	if f.decoded += len(specs); f.decoded > maxRepeated*len(f.abbrev)+minRoom {
-		return nil, fmt.Errorf("%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge)
+	if f.decoded += len(specs) + len(t.dense) + len(t.sparse); f.decoded > maxRepeated*len(
+		f.abbrev,
+	)+minRoom {
+		return nil, fmt.Errorf(
+			"%w: units whose abbreviations overlap in .debug_abbrev",
+			ErrTooLarge,
+		)
 	}
 	f.tables[k] = t
 	return t, nil

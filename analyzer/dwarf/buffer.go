@@ -1,6 +1,9 @@
 package dwarf
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // buffer decodes a section. A read beyond its end sets bad and gives 0.
 type buffer struct {
@@ -96,14 +99,13 @@ func (b *buffer) sleb() int64 {
 
 // cstring gives the bytes up to a NUL.
 func (b *buffer) cstring() []byte {
-	from := b.at
-	for b.at < uint64(len(b.data)) {
-		if b.data[b.at] == 0 {
-			b.at++
-			return b.data[from : b.at-1]
+	if b.at < uint64(len(b.data)) {
+		if n := bytes.IndexByte(b.data[b.at:], 0); n >= 0 {
+			out := b.data[b.at : b.at+uint64(n)]
+			b.at += uint64(n) + 1
+			return out
 		}
-		b.at++
 	}
-	b.bad = true
+	b.at, b.bad = uint64(len(b.data)), true
 	return nil
 }

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sort"
 )
 
@@ -134,6 +135,16 @@ func (u *Unit) connect(skeleton *Unit, alt *file) error {
 	}
 	if u.compDir == "" {
 		u.compDir = skeleton.compDir
+	}
+	return nil
+}
+
+// Err is an error if names could not be read because their strings overlap too much.
+func (d *Data) Err() error {
+	for _, f := range d.files {
+		if f.text < 0 {
+			return fmt.Errorf("%w: strings that overlap", ErrTooLarge)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package dwarf
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Entry is one decoded entry. The strings are read when they are asked for.
 type Entry struct {
@@ -108,7 +111,11 @@ func (e *Entry) Bytes(a Attribute) []byte {
 		}
 	}
 	b.at = at
-	return b.cstring()
+	text := b.cstring()
+	if u.file.text -= len(text); u.file.text < 0 {
+		return nil
+	}
+	return text
 }
 
 // String is Bytes as a string of its own.
@@ -201,6 +208,9 @@ func (e *Entry) BigEndian() bool { return e.Unit.file.order.Uint16([]byte{1, 0})
 
 // decode reads the entry at an offset of the unit's section. Tag is 0 at the end of a list.
 func (u *Unit) decode(off uint64, e *Entry) error {
+	if u.file.steps--; u.file.steps < 0 {
+		return fmt.Errorf("%w: lists of entries that overlap", ErrTooLarge)
+	}
 	if u.table == nil {
 		if err := u.prepare(); err != nil {
 			return err

@@ -147,7 +147,8 @@ func (e *Entry) FileName() string {
 	return u.files.name(u, e.v[DeclFile])
 }
 
-// fileTable is the source files of a unit. The whole names are put together when they are asked for.
+// fileTable is the source files of a unit. The whole names are put together when they are asked
+// for.
 type fileTable struct {
 	dirs, files []lineEntry
 	names       map[uint64]string

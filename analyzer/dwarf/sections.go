@@ -20,6 +20,13 @@ const (
 	maxRatio   = 64 // of a compressed section; zlib reaches 8 on real debug information
 	minRoom    = 1 << 20
 
+	// Strings and lists of entries may overlap, so that a small file describes a huge amount of
+	// them. What is read in all is bounded by the sizes of the sections. Real files need a tenth.
+	perByte   = 8
+	textFree  = 128 << 20
+	stepsFree = 4 << 20
+	maxUnits  = 1 << 18 // compilation and type units of a section
+
 	maxInMemory = 4 << 20 // bytes of a compressed section that is read in one piece
 )
 
@@ -52,6 +59,8 @@ type file struct {
 	tables     map[tableKey]*table
 	specs      []spec     // room for decoding a table
 	decoded    int        // specs of all tables
+	text       int        // bytes of strings that may still be read
+	steps      int        // entries that may still be decoded
 	units      [2][]*Unit // of info and types, by offset
 	number     int        // in Data.files
 }
@@ -92,6 +101,8 @@ func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, err
 		}
 		*s.to = b
 	}
+	f.text = perByte*(len(f.str)+len(f.lineStr)) + textFree
+	f.steps = perByte*(len(f.info)+len(f.types)) + stepsFree
 	if sec, ok := in.find("debug_line"+suffix, order); ok {
 		f.lines = lines{in: in, section: sec, order: order}
 	}
@@ -154,7 +165,8 @@ func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error
 	switch method {
 	case 1:
 		var from io.Reader = rest
-		if rest.Size() <= maxInMemory { // inflating from memory is faster than from a buffered reader
+		// inflating from memory is faster than from a buffered reader
+		if rest.Size() <= maxInMemory {
 			b := make([]byte, rest.Size())
 			if _, err := io.ReadFull(rest, b); err != nil {
 				return nil, 0, fmt.Errorf("read %s: %w", s.Name, err)

@@ -1,5 +1,7 @@
 package dwarf
 
+import "fmt"
+
 // Unit is a compilation, partial or type unit.
 type Unit struct {
 	Version   int
@@ -114,6 +116,9 @@ func (f *file) readUnits(types bool) error {
 		u.first = b.at
 		u.key = tableKey{abbrevs, u.addrSize, u.wide, u.Version == 2}
 		u.addrs = f.addr
+		if len(f.units[i]) == maxUnits {
+			return fmt.Errorf("%w: %s has more than %d units", ErrTooLarge, name, maxUnits)
+		}
 		f.units[i] = append(f.units[i], u)
 		b.at = u.end
 	}
