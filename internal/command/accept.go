@@ -43,11 +43,16 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 	if err != nil {
 		return reaction{}, err
 	}
+	last, err := r.Store.Standing(ctx, r.key())
+	if err != nil {
+		return reaction{}, err
+	}
 	a := store.Accepted{
 		What:    what,
 		Because: strings.TrimSpace(m[2]),
 		Until:   m[3],
 		By:      r.author,
+		Base:    last.Base,
 		On:      r.attempt.Job.Received.UTC().Format(time.DateOnly),
 	}
 	for _, f := range store.Findings(report) {

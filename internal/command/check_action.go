@@ -107,6 +107,7 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 					What:    f.Rule,
 					Because: fmt.Sprintf("the action on the check run of %.12s", sha),
 					By:      r.author,
+					Base:    last.Base,
 					On:      r.attempt.Job.Received.UTC().Format("2006-01-02"),
 				}
 				byRule[f.Rule] = a

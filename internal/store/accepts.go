@@ -14,11 +14,14 @@ import (
 // Accepted is what a maintainer accepted by a command or an action, for one pull request: findings
 // of the report that there was, and no others. It stays when the head moves, as these findings do.
 type Accepted struct {
-	What     string    `json:"what"` // a symbol or a rule, as it was written
-	Because  string    `json:"because"`
-	Until    string    `json:"until,omitempty"` // YYYY-MM-DD
-	By       string    `json:"by"`              // login
-	On       string    `json:"on"`              // YYYY-MM-DD
+	What    string `json:"what"` // a symbol or a rule, as it was written
+	Because string `json:"because"`
+	Until   string `json:"until,omitempty"` // YYYY-MM-DD
+	By      string `json:"by"`              // login
+	On      string `json:"on"`              // YYYY-MM-DD
+	// Base is the base branch for which it was accepted; "": an earlier release did not keep it, and
+	// it counts for every base.
+	Base     string    `json:"base,omitempty"`
 	Findings []Finding `json:"findings"`
 }
 
@@ -116,24 +119,32 @@ func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error)
 	return as, nil
 }
 
-// AcceptsInForce is Accepts without what has expired.
-func (s *Store) AcceptsInForce(ctx context.Context, subject string) ([]Accepted, error) {
+// AcceptsInForce is Accepts without what has expired, and what was accepted for another base branch.
+func (s *Store) AcceptsInForce(ctx context.Context, subject, base string) ([]Accepted, error) {
 	as, err := s.Accepts(ctx, subject)
 	today := s.Today()
-	return slices.DeleteFunc(as, func(a Accepted) bool { return a.Until != "" && today > a.Until }), err
+	return slices.DeleteFunc(as, func(a Accepted) bool {
+		return a.Until != "" && today > a.Until || a.Base != "" && a.Base != base
+	}), err
 }
 
-// Accept adds to what is accepted in a pull request. A finding is in the list once, with the newest
-// reason.
+// Accept adds to what is accepted in a pull request. A finding is in the list once for each base,
+// with the newest reason.
 func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) error {
 	return s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
-		replaced := map[Finding]bool{}
+		type entry struct {
+			Finding
+			base string
+		}
+		replaced := map[entry]bool{}
 		for _, a := range more {
 			for _, f := range a.Findings {
-				replaced[f] = true
+				replaced[entry{f, a.Base}] = true
 			}
 		}
-		as = append(without(as, func(f Finding) bool { return replaced[f] }), more...)
+		as = append(without(as, func(a *Accepted, f Finding) bool {
+			return replaced[entry{f, a.Base}]
+		}), more...)
 		findings := 0
 		for _, a := range as {
 			findings += len(a.Findings)
@@ -153,7 +164,7 @@ func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) er
 // none is accepted.
 func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, err error) {
 	err = s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
-		return without(as, func(f Finding) bool {
+		return without(as, func(_ *Accepted, f Finding) bool {
 			is := f.Matches(word)
 			found = found || is
 			return is
@@ -163,9 +174,12 @@ func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, e
 }
 
 // without removes findings, and what accepts none any more.
-func without(as []Accepted, drop func(Finding) bool) (out []Accepted) {
+func without(as []Accepted, drop func(*Accepted, Finding) bool) (out []Accepted) {
 	for _, a := range as {
-		a.Findings = slices.DeleteFunc(slices.Clone(a.Findings), drop)
+		a.Findings = slices.DeleteFunc(
+			slices.Clone(a.Findings),
+			func(f Finding) bool { return drop(&a, f) },
+		)
 		if len(a.Findings) > 0 {
 			out = append(out, a)
 		}

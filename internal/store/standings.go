@@ -19,6 +19,7 @@ import (
 type Standing struct {
 	SHA        string `json:"sha"`
 	Name       string `json:"name,omitempty"`       // for people: "#12", "release v1.2"
+	Base       string `json:"base,omitempty"`       // the branch that it was compared with
 	Conclusion string `json:"conclusion,omitempty"` // "": none yet
 	Title      string `json:"title,omitempty"`
 	Page       string `json:"page,omitempty"`

@@ -51,8 +51,9 @@ type subject struct {
 	find func(ctx context.Context, conf *config.Repository) (*artifact.Found, error)
 	// what the base has; nil: everything is new
 	compare comparison
-	// false: there is a newer head; nil: there never is
-	current func(ctx context.Context) (bool, error)
+	// false: there is a newer head or another base; nil: there never is. passes: the verdict that is
+	// to be written lets the head be merged
+	current func(ctx context.Context, passes bool) (bool, error)
 	// its head is in another repository
 	fork bool
 	// id of that repository; 0 where it is gone
@@ -203,7 +204,8 @@ func (c *check) external(sha string, inputs ...string) string {
 	if c.state.Turn > 0 {
 		inputs = append(inputs, strconv.Itoa(c.state.Turn))
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append(inputs, c.state.ForceID), "\x00")))
+	inputs = append(inputs, c.state.ForceID, c.state.Base.Ref)
+	sum := sha256.Sum256([]byte(strings.Join(inputs, "\x00")))
 	return job.External(c.attempt.Job.Key, sha, hex.EncodeToString(sum[:12]))
 }
 

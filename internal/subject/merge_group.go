@@ -72,7 +72,7 @@ func (s *Service) mergeGroup(
 			if st.Base.Pull == 0 {
 				return nil, nil
 			}
-			return s.Store.AcceptsInForce(ctx, r.Pull(st.Base.Pull).Key())
+			return s.Store.AcceptsInForce(ctx, r.Pull(st.Base.Pull).Key(), st.Base.Ref)
 		},
 	})
 }

@@ -15,7 +15,8 @@ func (c *check) gather(ctx context.Context, sha string, open bool) (err error) {
 	if c.own, err = c.Store.Standing(ctx, c.attempt.Job.Key); err != nil {
 		return err
 	}
-	moved := c.own.SHA != sha && c.own.Conclusion != ""
+	moved := c.own.Conclusion != "" &&
+		(c.own.SHA != sha || c.own.Base != "" && c.own.Base != c.state.Base.Ref)
 	if moved {
 		c.own = store.Standing{SHA: c.own.SHA}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// justRead is how long an answer of GitHub for a pull request is used: a newer head comes with an
-// event.
+// justRead is how long an answer of GitHub for a pull request is used before a verdict that does not
+// pass: a newer head or another base comes with an event. A verdict that passes is never written for
+// a head or a base that GitHub no longer shows.
 const justRead = 5 * time.Second
 
 // pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
@@ -47,7 +48,8 @@ func (s *Service) pull(
 	sha := pr.GetHead().GetSHA()
 	st.Silent = st.Silent || st.Head == "" && a.Job.Trigger == "pull_request.opened"
 	st.see(sha)
-	st.Base.Ref, st.Updated = pr.GetBase().GetRef(), pr.GetUpdatedAt().Time
+	st.rebase(pr.GetBase().GetRef())
+	st.Updated = pr.GetUpdatedAt().Time
 	open := pr.GetState() == "open"
 	if err := c.cancelOthers(ctx, sha, open); err != nil {
 		return worker.Done, err
@@ -84,15 +86,16 @@ func (s *Service) pull(
 				like,
 				conf.Artifacts...)
 		},
-		current: func(ctx context.Context) (bool, error) {
-			if s.now().Sub(read) < justRead {
+		current: func(ctx context.Context, passes bool) (bool, error) {
+			if !passes && s.now().Sub(read) < justRead {
 				return true, nil
 			}
 			now, _, err := r.Client.PullRequests.Get(ctx, r.Owner, r.Name, number)
-			return now.GetHead().GetSHA() == sha && now.GetState() == "open", err
+			return now.GetHead().GetSHA() == sha && now.GetState() == "open" &&
+				now.GetBase().GetRef() == st.Base.Ref, err
 		},
 		accept: func(ctx context.Context) ([]store.Accepted, error) {
-			return s.Store.AcceptsInForce(ctx, a.Job.Key)
+			return s.Store.AcceptsInForce(ctx, a.Job.Key, st.Base.Ref)
 		},
 	})
 	if fromEvent && repository.Refused(err) {

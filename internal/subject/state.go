@@ -100,6 +100,16 @@ func (s *state) see(sha string) {
 	}
 }
 
+// rebase makes ref the base branch of the head. A verdict on another base no longer counts: the check
+// run is opened again at once, before anything else is looked at.
+func (s *state) rebase(ref string) {
+	if s.Base.Ref != "" && s.Base.Ref != ref {
+		s.Pending, s.Intent, s.Talk, s.Deadline, s.Gap = true, "", "", time.Time{}, time.Time{}
+		s.Turn++
+	}
+	s.Base.Ref = ref
+}
+
 // force notes that a person wants the head checked again, once for each force id.
 func (c *check) force(ctx context.Context, id string) error {
 	s := c.state

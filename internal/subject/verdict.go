@@ -51,7 +51,7 @@ func (c *check) verdict(
 		return worker.Done, err
 	}
 	if s.current != nil {
-		if ok, err := s.current(ctx); err != nil || !ok {
+		if ok, err := s.current(ctx, false); err != nil || !ok {
 			return worker.Later(time.Second, "a newer head has come while this one was checked"), err
 		}
 	}
@@ -102,6 +102,11 @@ func (c *check) verdict(
 		"took",
 		j.took.Round(time.Millisecond).String(),
 	)
+	if s.current != nil && !store.Blocks(v.check.Conclusion) {
+		if ok, err := s.current(ctx, true); err != nil || !ok {
+			return worker.Later(time.Second, "the head or the base has changed"), err
+		}
+	}
 	return worker.Done, c.conclude(ctx, s, v)
 }
 
@@ -167,6 +172,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	now := store.Standing{
 		SHA:        s.sha,
 		Name:       s.name,
+		Base:       s.base.Ref,
 		Conclusion: own.Conclusion,
 		Title:      own.Title,
 		Page:       v.page,

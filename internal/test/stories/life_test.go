@@ -232,7 +232,7 @@ func TestOneGrepTellsADelivery(t *testing.T) {
 			trace = append(trace, line)
 		}
 	}
-	for _, want := range []string{`"msg":"delivery","delivery":`, `"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`, s.repo.ID, p.Number), `"msg":"judged"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
+	for _, want := range []string{`"msg":"delivery","delivery":`, `"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`, s.repo.ID, p.Number), `"msg":"checked"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
 		at := slices.IndexFunc(
 			trace,
 			func(line string) bool { return strings.Contains(line, want) },
