@@ -50,57 +50,66 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // they are not shown
-		if base, before, err = run(ctx, j, o.Base, nil, withoutFixes); err != nil {
+		checked, err := run(ctx, j, o.Base, nil, withoutFixes)
+		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
+		base, before = checked.report, checked.artifacts
 	}
-	head, _, err := run(ctx, j, inputs, before, o)
+	head, err := run(ctx, j, inputs, before, o)
 	if err != nil {
 		return nil, err
 	}
 	if base != nil {
-		head.MarkExisting(base.Identities())
+		head.report.MarkExisting(base.Identities())
 	}
-	conclude(head, a.rules, o)
-	return head, nil
+	return head.conclude(a.rules, o)
 }
 
-// run checks one list of inputs, and also returns what was read from them.
+// checked is a list of inputs with what was found.
+type checked struct {
+	report    *Report
+	artifacts []*facts.Artifact
+	verifiers []*trial.Verifier // of the targets on which something was found first
+}
+
+// run checks one list of inputs.
 func run(
 	ctx context.Context,
 	j *judge.Judge,
 	inputs []Input,
 	base []*facts.Artifact,
 	o Options,
-) (*Report, []*facts.Artifact, error) {
+) (*checked, error) {
 	names := elfobj.NewNames()
 	set, err := facts.Read(ctx, inputs, o.reading(), names)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	report := result.New(o.Version)
 	report.Unread, report.Skipped = set.Unread, set.Skipped
 	session := j.Session(set.Artifacts, base, names)
+	out := &checked{report: report, artifacts: set.Artifacts}
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
 		if f.Binaries() == 0 {
 			continue
 		}
-		if err := artifact(ctx, session, f, report, o); err != nil {
-			return nil, nil, err
+		if err := out.artifact(ctx, session, f, o); err != nil {
+			return nil, err
 		}
 	}
-	return report, set.Artifacts, nil
+	return out, nil
 }
 
 // artifact checks one artifact on each of its targets.
-func artifact(
+func (k *checked) artifact(
 	ctx context.Context,
 	s *judge.Session,
 	f *facts.Artifact,
-	report *Report,
 	o Options,
 ) error {
+	report := k.report
 	targets, skipped, err := judge.Targets(f, o.platforms())
 	if err != nil {
 		return err
@@ -147,10 +156,12 @@ func artifact(
 			))
 			targets = kept
 		}
-		if !o.NoFixes {
-			if err := trial.Verify(ctx, s, c, outcome, fresh); err != nil {
+		if !o.NoFixes && len(fresh) > 0 {
+			v := trial.New(ctx, s, c, outcome)
+			if err := v.Fixes(fresh, outcome.Sets); err != nil {
 				return err
 			}
+			k.verifiers = append(k.verifiers, v)
 		}
 	}
 	report.Findings = slices.Grow(report.Findings, len(order))

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/trial"
 )
 
 // addTarget adds a platform with its packages to the report, or more packages to one that is there.
@@ -43,6 +44,18 @@ func alsoOn(names []string) string {
 		len(names)-shown,
 		names[len(names)-1],
 	)
+}
+
+// conclude completes the report: findings, verdicts, causes and plan.
+func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
+	conclude(k.report, rules, o)
+	if o.NoFixes {
+		return k.report, nil
+	}
+	if err := trial.Plan(k.verifiers, k.report, o.Rules); err != nil {
+		return nil, err
+	}
+	return k.report, nil
 }
 
 // conclude applies configured severities and acceptances, sorts the findings, and sets the verdicts.

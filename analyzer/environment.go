@@ -41,21 +41,20 @@ func (a *Analyzer) CheckEnvironment(
 	if base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // they are not shown
-		r, err := a.environment(ctx, base, withoutFixes)
+		checked, err := a.environment(ctx, base, withoutFixes)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		before = r.Identities()
+		before = checked.report.Identities()
 	}
-	r, err := a.environment(ctx, head, o)
+	checked, err := a.environment(ctx, head, o)
 	if err != nil {
 		return nil, err
 	}
 	if base != nil {
-		r.MarkExisting(before)
+		checked.report.MarkExisting(before)
 	}
-	conclude(r, a.rules, o)
-	return r, nil
+	return checked.conclude(a.rules, o)
 }
 
 // environment checks each wheel with the other packages.
@@ -63,7 +62,7 @@ func (a *Analyzer) environment(
 	ctx context.Context,
 	e *Environment,
 	o Options,
-) (*Report, error) {
+) (*checked, error) {
 	names := elfobj.NewNames()
 	set, err := facts.Read(ctx, e.Wheels, o.reading(), names)
 	if err != nil {
@@ -77,6 +76,7 @@ func (a *Analyzer) environment(
 	report.Unread, report.Skipped = append(e.Unread, set.Unread...), set.Skipped
 	report.Notes = slices.Clone(e.Notes)
 	o.Origins = e.Origins
+	out := &checked{report: report, artifacts: set.Artifacts}
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil {
@@ -90,13 +90,13 @@ func (a *Analyzer) environment(
 			return nil, err
 		}
 		session := j.Session([]*facts.Artifact{f}, nil, names)
-		if err := artifact(ctx, session, f, report, o); err != nil {
+		if err := out.artifact(ctx, session, f, o); err != nil {
 			return nil, err
 		}
 	}
 	report.Artifacts = append(report.Artifacts, e.Listed...)
 	leaveToSystem(report)
-	return report, nil
+	return out, nil
 }
 
 // without returns the requirements on other packages.

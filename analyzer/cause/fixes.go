@@ -28,6 +28,7 @@ type merged struct {
 	// whose names the titles differ in
 	libraries set[string]
 	open      bool // merged from different requirements: not tried as a whole
+	changes   fix.Merger
 }
 
 // fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of one
@@ -48,6 +49,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			} else {
 				m.merge(x)
 			}
+			m.changes.Add(x.Change)
 			if m.last != f {
 				m.last = f
 				m.clears++
@@ -84,6 +86,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		}
 		x.Cost = append([]string{}, m.costs.list[:min(len(m.costs.list), maxCosts)]...)
 		x.Verified = x.Verified && !m.open
+		x.Change = m.change()
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
 	}
 	return out, len(out) > 1 && out[0].Clears < len(g.all)
@@ -125,7 +128,7 @@ func (m *merged) merge(x fix.Fix) {
 	m.Verified = m.Verified && x.Verified
 	switch {
 	case m.Kind == fix.KindPlatformTag && newerTag(m.Command, x.Command):
-		m.Title, m.Command = x.Title, x.Command
+		m.Title, m.Command, m.Change = x.Title, x.Command, x.Change
 	case x.Requirement != "" && x.Requirement != m.Requirement:
 		both, ok := Intersect(m.Requirement, x.Requirement)
 		if !ok {
@@ -144,6 +147,18 @@ func (m *merged) merge(x fix.Fix) {
 		m.Title = "Bind these symbols to their older versions, in a header that every source file " +
 			"includes"
 	}
+}
+
+// change is the edit of the merged fix; nil where the model can't apply it.
+func (m *merged) change() fix.Change {
+	pin, ok := m.Change.(fix.Pin)
+	switch {
+	case m.Kind == fix.KindPlatformTag:
+		return m.Change // of the newest tag
+	case ok && m.Requirement != "":
+		return fix.Pin{Requirement: m.Requirement, Direct: pin.Direct}
+	}
+	return m.changes.Change()
 }
 
 // none marks requirements without a common version: they contradict each other.

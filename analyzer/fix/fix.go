@@ -31,6 +31,9 @@ type Fix struct {
 	Requirement string   `json:"requirement"` // PEP 508, for pins and dependencies; "" for others
 	Verified    bool     `json:"verified"`
 	Cost        []string `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
+	// Change is the edit that was tried, so that it can be tried with others; nil where the model
+	// can't apply the fix.
+	Change Change `json:"-"`
 }
 
 // Candidate is a fix before it was tried. A nil Change can't be applied in the model (change the

@@ -9,12 +9,14 @@ import (
 
 // cost lists what a changed scenario gives up: requirements that are no longer met, and libraries that
 // the system has to provide now.
-func (t *verifier) cost(w *trial) []string {
+func (t *Verifier) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {
-		if text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package); asksSystem(f.Finding) &&
-			!t.before[f.Identity()] &&
-			!slices.Contains(out, text) {
+		if !asksSystem(f.Finding) || t.before[f.Identity()] {
+			continue
+		}
+		text := fmt.Sprintf("%s of the system, which %s needs", f.Library, f.Package)
+		if !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}

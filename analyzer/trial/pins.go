@@ -12,10 +12,10 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// otherVersion finds the smallest change of a package's version that removes a finding, tries it, and
-// writes the fixes: the change alone and, where it breaks another package's requirement, one that
-// changes the other packages too.
-func (t *verifier) otherVersion(x judge.Found, q *fix.Search) ([]fix.Fix, error) {
+// otherVersion finds the smallest change of a package's version that removes all of some findings,
+// tries it, and writes the fixes: the change alone and, where it breaks another package's
+// requirement, one that changes the other packages too.
+func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, error) {
 	l, ok := t.search(q.Package, q.From, q.Good)
 	if !ok {
 		return nil, nil
@@ -35,24 +35,27 @@ func (t *verifier) otherVersion(x judge.Found, q *fix.Search) ([]fix.Fix, error)
 				Title:       "Pin " + want,
 				Command:     want,
 				Requirement: want,
+				Change:      change,
 			}
-			alone := t.fixes(w, x)
+			alone := t.fixes(w, xs...)
 			if alone {
-				offer.Verified, offer.Cost = true, t.cost(w)
+				offer.Verified, offer.Cost = true, w.cost
 				if len(newConflicts(conflicts(w.sets), t.conflicts)) == 0 {
 					return []fix.Fix{offer}, nil
 				}
 			}
-			if next := t.uncovered(w, x); uncovers == nil && next != "" {
-				offer.Cost = append(t.cost(w), next)
+			if next := t.uncovered(w, xs[0]); uncovers == nil && next != "" {
+				offer.Cost = append(slices.Clone(w.cost), next)
 				uncovers = &offer
 			}
-			together, err := t.together(x, q.Package, want, changed, w)
+			together, err := t.together(xs, change, q.Package, w)
 			switch {
 			case err != nil:
 				return nil, err
 			case alone && together == nil:
-				x.Message += deadlock(w, t.conflicts, q.Package, spec)
+				for _, x := range xs {
+					x.Message += deadlock(w, t.conflicts, q.Package, spec)
+				}
 				return []fix.Fix{offer}, nil
 			case alone:
 				return []fix.Fix{offer, *together}, nil
@@ -67,10 +70,64 @@ func (t *verifier) otherVersion(x judge.Found, q *fix.Search) ([]fix.Fix, error)
 	return nil, nil
 }
 
+// searchKey names the package and the version at fault of a search.
+type searchKey struct{ name, from string }
+
+func keyOf(q *fix.Search) searchKey { return searchKey{q.Package, q.From} }
+
+// jointSearches looks for versions of a package that remove all findings for which another version is
+// searched, so that these get the same fix and not several that contradict each other. A key without
+// fixes was not found, or has one finding only.
+func (t *Verifier) jointSearches(fresh []judge.Found) (map[searchKey][]fix.Fix, error) {
+	type group struct {
+		findings []judge.Found
+		good     []func(version string) bool
+	}
+	groups := map[searchKey]*group{}
+	var order []searchKey
+	for _, x := range fresh {
+		for _, candidate := range x.Candidates {
+			if candidate.Search == nil {
+				continue
+			}
+			k := keyOf(candidate.Search)
+			if groups[k] == nil {
+				groups[k] = &group{}
+				order = append(order, k)
+			}
+			g := groups[k]
+			g.findings = append(g.findings, x)
+			g.good = append(g.good, candidate.Search.Good)
+		}
+	}
+	out := map[searchKey][]fix.Fix{}
+	for _, k := range order {
+		g := groups[k]
+		if len(g.findings) < 2 {
+			continue
+		}
+		all := func(version string) bool {
+			return !slices.ContainsFunc(
+				g.good,
+				func(good func(string) bool) bool { return !good(version) },
+			)
+		}
+		q := &fix.Search{Package: k.name, From: k.from, Good: all}
+		offers, err := t.otherVersion(g.findings, q)
+		if err != nil {
+			return nil, err
+		}
+		if len(offers) > 0 && offers[0].Verified {
+			out[k] = offers
+		}
+	}
+	return out, nil
+}
+
 // uncovered describes what a changed scenario shows that could not be seen before, because the object
 // lacked a whole library: the change is right, but not enough. "" where the finding is still there,
 // or the change breaks something else.
-func (t *verifier) uncovered(w *trial, x judge.Found) string {
+func (t *Verifier) uncovered(w *trial, x judge.Found) string {
 	if w.left[x.Identity()] {
 		return ""
 	}
@@ -97,14 +154,14 @@ const maxTogether = 6
 // those whose requirement excludes it (to the nearest version without that), and those in which the
 // changed scenario finds something broken. A requirement is used as it is written, or else at its
 // lowest version, for which the requiring package was built. nil where neither removes the finding.
-func (t *verifier) together(
-	x judge.Found,
-	name, want string,
-	changed fix.Scenario,
+func (t *Verifier) together(
+	xs []judge.Found,
+	first fix.Pin,
+	name string,
 	w *trial,
 ) (*fix.Fix, error) {
 	for _, lowest := range []bool{false, true} {
-		offer, err := t.moving(x, name, want, changed, w, lowest)
+		offer, err := t.moving(xs, first, name, w, lowest)
 		if offer != nil || err != nil {
 			return offer, err
 		}
@@ -112,14 +169,15 @@ func (t *verifier) together(
 	return nil, nil
 }
 
-func (t *verifier) moving(
-	x judge.Found,
-	name, want string,
-	changed fix.Scenario,
+func (t *Verifier) moving(
+	xs []judge.Found,
+	first fix.Pin,
+	name string,
 	w *trial,
 	lowest bool,
 ) (*fix.Fix, error) {
-	moved := []string{want}
+	moved := []string{first.Requirement}
+	change := fix.All{first}
 	names := map[string]bool{name: true}
 	for w != nil && len(moved) < maxTogether {
 		next, more := t.follow(w, names)
@@ -131,13 +189,13 @@ func (t *verifier) moving(
 		}
 		names[next] = true
 		moved = append(moved, more)
-		changed = fix.Pin{Requirement: more}.Apply(changed)
+		change = append(change, fix.Pin{Requirement: more})
 		var err error
-		if w, err = t.run(changed); err != nil {
+		if w, err = t.run(change.Apply(t.base.Scenario)); err != nil {
 			return nil, err
 		}
 	}
-	if w == nil || len(moved) == 1 || !t.fixes(w, x) ||
+	if w == nil || len(moved) == 1 || !t.fixes(w, xs...) ||
 		len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
 		return nil, nil
 	}
@@ -149,15 +207,16 @@ func (t *verifier) moving(
 		Kind:        fix.KindEnvironment,
 		Title:       "Change together: " + strings.Join(moved, ", "),
 		Command:     command,
-		Requirement: want,
+		Requirement: first.Requirement,
 		Verified:    true,
-		Cost:        t.cost(w),
+		Cost:        w.cost,
+		Change:      change,
 	}, nil
 }
 
 // lowest narrows a requirement to the lowest version that it admits; the requirement itself where
 // none is known.
-func (t *verifier) lowest(name, requirement string) string {
+func (t *Verifier) lowest(name, requirement string) string {
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
 		return requirement
@@ -177,7 +236,7 @@ func (t *verifier) lowest(name, requirement string) string {
 
 // follow returns the next package that has to change in a changed scenario, and the requirement on it;
 // "" where nothing more can be done.
-func (t *verifier) follow(w *trial, moved map[string]bool) (name, requirement string) {
+func (t *Verifier) follow(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
 			by := c.Release.Name

@@ -14,7 +14,7 @@ import (
 
 // importOrder finds the findings that occur only because a package is imported before the artifact,
 // and offers the other order.
-func (t *verifier) importOrder(fresh []judge.Found) error {
+func (t *Verifier) importOrder(fresh []judge.Found) error {
 	for _, name := range t.session.First() {
 		name = pkgmeta.Normalize(name)
 		if !slices.ContainsFunc(fresh, func(x judge.Found) bool { return x.Severity != result.Note }) {
@@ -53,7 +53,7 @@ func (t *verifier) importOrder(fresh []judge.Found) error {
 
 // libraryPath finds the findings that occur only because a folder is in LD_LIBRARY_PATH, and offers to
 // remove it.
-func (t *verifier) libraryPath(fresh []judge.Found) error {
+func (t *Verifier) libraryPath(fresh []judge.Found) error {
 	for _, f := range t.session.Folders() {
 		if !slices.ContainsFunc(fresh, func(x judge.Found) bool { return x.Severity != result.Note }) {
 			return nil
@@ -77,7 +77,7 @@ func (t *verifier) libraryPath(fresh []judge.Found) error {
 				Title:    "Take " + f.Path + " out of LD_LIBRARY_PATH",
 				Command:  "unset LD_LIBRARY_PATH",
 				Verified: true,
-				Cost:     t.cost(w),
+				Cost:     w.cost,
 			}
 			if left := t.session.LibraryPath(change.Apply(t.base.Scenario)); len(left) > 0 {
 				offer.Command = "export LD_LIBRARY_PATH=" + shellword.Quote(strings.Join(left, ":"))

@@ -20,7 +20,7 @@ const (
 
 // ranges finds for each finding that occurs at one end of the declared ranges only which package
 // decides that, and at which version.
-func (t *verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
+func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 	if len(sets) < 2 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (t *verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 }
 
 // rangeOf returns nil where no single package decides, or where enough was tried.
-func (t *verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Range, error) {
+func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Range, error) {
 	bad, good, fails := high, low, packages.Highest
 	if x.At[0] {
 		bad, good, fails = low, high, packages.Lowest
@@ -82,7 +82,7 @@ func (t *verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 
 // shows reports whether a finding occurs with one version of a package. known is false where that
 // can't be determined, or enough was tried.
-func (t *verifier) shows(x judge.Found, name, version string) (left, known bool, err error) {
+func (t *Verifier) shows(x judge.Found, name, version string) (left, known bool, err error) {
 	w, err := t.run(
 		fix.Pin{
 			Requirement: name + "==" + version,
@@ -102,7 +102,7 @@ func (t *verifier) shows(x judge.Found, name, version string) (left, known bool,
 	return w.left[x.Identity()], true, nil
 }
 
-func (t *verifier) bisect(x judge.Found, name, lowest, highest string, fails packages.End) (*result.Range, error) {
+func (t *Verifier) bisect(x judge.Found, name, lowest, highest string, fails packages.End) (*result.Range, error) {
 	listed, err := t.releases.Versions(name)
 	if err != nil {
 		// what the source does not know is no error of the check
@@ -147,7 +147,7 @@ func (t *verifier) bisect(x judge.Found, name, lowest, highest string, fails pac
 
 // declared is the requirement of the user or the artifact on a package; its name and a range
 // without bounds where there is none.
-func (t *verifier) declared(name string) (requirement string, spec pkgmeta.Spec) {
+func (t *Verifier) declared(name string) (requirement string, spec pkgmeta.Spec) {
 	for _, q := range t.session.Requirements(t.base.Artifact) {
 		if s, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {
 			return q.Name + q.Spec, s

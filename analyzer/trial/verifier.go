@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -13,15 +12,18 @@ import (
 )
 
 // An artifact is checked in at most maxTrials changed scenarios, and in fewer where it has many
-// objects: maxWork bounds the objects of all trials together (about ten seconds). Fixes that are not
-// tried are offered as not verified.
+// objects or findings: maxWork bounds the objects of all trials together (about ten seconds), and
+// findingsPerObject findings cost as much as an object. Fixes that are not tried are offered as not
+// verified.
 const (
-	maxTrials = 64
-	maxWork   = 1500
+	maxTrials         = 64
+	maxPlanTrials     = 24 // beyond those
+	maxWork           = 1500
+	findingsPerObject = 20
 )
 
-// verifier tries fixes for one artifact on one target.
-type verifier struct {
+// Verifier tries fixes for one artifact on one target.
+type Verifier struct {
 	ctx      context.Context
 	session  *judge.Session
 	base     judge.Case // without a fix
@@ -42,24 +44,28 @@ type trial struct {
 	left   map[string]bool // their identities
 	sets   []*packages.Set
 	failed bool // it breaks something else, and was not checked to the end
+	breaks bool // a finding rules it out as a fix; see verifier.breaks
+	fresh  bool // a finding is new and is more than a note
+	cost   []string
 }
 
-// Verify tries the candidates of fresh, findings of outcome that no earlier target had, and gives the
-// findings those fixes that work. A fix that the model can't apply is offered as not verified, and
-// one that fails is not offered. It also finds where in a range of versions a finding begins, and
-// whether it depends on the order of imports or on LD_LIBRARY_PATH. The error is that of ctx or of
-// the source.
-func Verify(
-	ctx context.Context,
-	s *judge.Session,
-	c judge.Case,
-	outcome *judge.Outcome,
-	fresh []judge.Found,
-) error {
-	t := newVerifier(ctx, s, c, outcome)
+// Fixes tries the candidates of fresh, findings that no earlier target had, and gives the findings
+// those fixes that work. A fix that the model can't apply is offered as not verified, and one that
+// fails is not offered. It also finds where in a range of versions a finding begins, and whether it
+// depends on the order of imports or on LD_LIBRARY_PATH. sets are the packages of the environment.
+// The error is that of the context or of the source.
+func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) error {
+	joint, err := t.jointSearches(fresh)
+	if err != nil {
+		return err
+	}
 	for _, x := range fresh {
 		x.Fixes = []fix.Fix{}
 		for _, candidate := range x.Candidates {
+			if q := candidate.Search; q != nil && len(joint[keyOf(q)]) > 0 {
+				x.Fixes = append(x.Fixes, joint[keyOf(q)]...)
+				continue
+			}
 			offers, err := t.offer(x, candidate)
 			if err != nil {
 				return err
@@ -67,7 +73,7 @@ func Verify(
 			x.Fixes = append(x.Fixes, offers...)
 		}
 	}
-	if err := t.ranges(outcome.Sets, fresh); err != nil {
+	if err := t.ranges(sets, fresh); err != nil {
 		return err
 	}
 	if err := t.importOrder(fresh); err != nil {
@@ -76,13 +82,14 @@ func Verify(
 	return t.libraryPath(fresh)
 }
 
-func newVerifier(
+// New returns a verifier for a case, of which outcome is the one without a fix.
+func New(
 	ctx context.Context,
 	s *judge.Session,
 	c judge.Case,
 	outcome *judge.Outcome,
-) *verifier {
-	t := &verifier{
+) *Verifier {
+	t := &Verifier{
 		ctx:       ctx,
 		session:   s,
 		base:      c,
@@ -103,11 +110,12 @@ func newVerifier(
 }
 
 // offer tries a candidate for a finding, and returns the fixes to show.
-func (t *verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, error) {
+func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, error) {
 	if candidate.Search != nil {
-		return t.otherVersion(x, candidate.Search)
+		return t.otherVersion([]judge.Found{x}, candidate.Search)
 	}
 	offer := candidate.Fix
+	offer.Change = candidate.Change
 	if offer.Cost == nil {
 		offer.Cost = []string{}
 	}
@@ -122,14 +130,14 @@ func (t *verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, err
 		return []fix.Fix{offer}, nil
 	case t.fixes(w, x):
 		offer.Verified = true
-		offer.Cost = append(offer.Cost, t.cost(w)...)
+		offer.Cost = append(offer.Cost, w.cost...)
 		return []fix.Fix{offer}, nil
 	}
 	return nil, nil
 }
 
 // run checks the artifact in a changed scenario to the end; nil when enough scenarios were tried.
-func (t *verifier) run(s fix.Scenario) (*trial, error) {
+func (t *Verifier) run(s fix.Scenario) (*trial, error) {
 	w, err := t.try(s, nil)
 	if err == nil && w != nil && w.failed {
 		delete(t.known, s.Key())
@@ -139,15 +147,15 @@ func (t *verifier) run(s fix.Scenario) (*trial, error) {
 }
 
 // tryFix is run, but stops as soon as the change is known to break something.
-func (t *verifier) tryFix(s fix.Scenario) (*trial, error) { return t.try(s, t.breaks) }
+func (t *Verifier) tryFix(s fix.Scenario) (*trial, error) { return t.try(s, t.breaks) }
 
-func (t *verifier) try(
+func (t *Verifier) try(
 	s fix.Scenario,
 	hopeless func(*result.Finding) bool,
 ) (*trial, error) {
 	w := t.known[s.Key()]
-	if w != nil || len(t.known) >= t.most ||
-		len(t.known)*len(t.base.Artifact.Objects) >= maxWork {
+	weight := len(t.base.Artifact.Objects) + len(t.before)/findingsPerObject
+	if w != nil || len(t.known) >= t.most || len(t.known)*weight >= maxWork {
 		return w, nil
 	}
 	c := t.base
@@ -169,28 +177,40 @@ func (t *verifier) try(
 	}
 	for _, x := range w.found {
 		w.left[x.Identity()] = true
+		w.fresh = w.fresh || t.fresh(x.Finding)
+		w.breaks = w.breaks || t.breaks(x.Finding)
 	}
+	w.cost = t.cost(w)
 	t.known[s.Key()] = w
 	return w, nil
 }
 
-// fixes reports whether a changed scenario is without the finding, and without any error or warning
+// fixes reports whether a changed scenario is without some findings, and without any error or warning
 // that was not there before. What only the libraries of other packages need of the system is no
 // finding of the artifact but a cost. A symbol that a linker already did not find is not new when it
 // is missing for another reason.
-func (t *verifier) fixes(w *trial, x judge.Found) bool {
-	return !w.failed && !w.left[x.Identity()] && !slices.ContainsFunc(w.found, func(f judge.Found) bool {
-		return t.breaks(f.Finding) || linkedSymbol(x.Finding) != "" && t.fresh(f.Finding)
-	})
+func (t *Verifier) fixes(w *trial, xs ...judge.Found) bool {
+	if w.failed || w.breaks {
+		return false
+	}
+	for _, x := range xs {
+		if w.left[x.Identity()] {
+			return false
+		}
+		if w.fresh && linkedSymbol(x.Finding) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // fresh reports whether a finding of a changed scenario is new and is more than a note.
-func (t *verifier) fresh(f *result.Finding) bool {
+func (t *Verifier) fresh(f *result.Finding) bool {
 	return f.Severity != result.Note && !t.before[f.Identity()] && !asksSystem(f)
 }
 
 // breaks reports whether a finding of a changed scenario rules the change out as a fix.
-func (t *verifier) breaks(f *result.Finding) bool {
+func (t *Verifier) breaks(f *result.Finding) bool {
 	return t.fresh(f) && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
 }
 

@@ -158,7 +158,7 @@ func samePrefix(a, b pkgmeta.Version, n int) bool {
 }
 
 // search looks for other versions of a package. ok is false where the source does not know them.
-func (t *verifier) search(
+func (t *Verifier) search(
 	name, from string,
 	good func(version string) bool,
 ) (l *versionSearch, ok bool) {
@@ -170,7 +170,7 @@ func (t *verifier) search(
 }
 
 // nearest is a requirement on the versions of a package around the nearest one that good accepts.
-func (t *verifier) nearest(
+func (t *Verifier) nearest(
 	name, version string,
 	good func(*packages.Release) bool,
 ) (spec string, ok bool) {

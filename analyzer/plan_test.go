@@ -1,0 +1,80 @@
+package analyzer_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// TestPlan holds that the plan has a fix for each cause, tried together, and names the causes
+// without one; and that a fix that breaks something is not offered.
+func TestPlan(t *testing.T) {
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// rule reports an error as long as a scenario is not fixed
+	rule := func(id string, change fix.Change, fixed func(fix.Scenario) bool) *analyzer.Rule {
+		return &analyzer.Rule{ID: id, Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+			if fixed(p.Scenario) {
+				return
+			}
+			var fixes []fix.Candidate
+			if change != nil {
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Title: "Fix " + id}, Change: change})
+			}
+			p.Report(analyzer.Finding{Object: "libx.so.1", Message: id}, fixes...)
+		}}
+	}
+	newer := rule("newer", fix.Retag{Platform: "debian12/x86_64"},
+		func(s fix.Scenario) bool { return s.Platform == "debian12/x86_64" })
+	needs := rule("needs", fix.AddNeeded{Object: "libx.so.1", Libraries: []string{"libdl.so.2"}},
+		func(s fix.Scenario) bool { return len(s.Needed) > 0 })
+	covered := rule("covered", fix.SetRunPath{Object: "libx.so.1", RunPath: "$ORIGIN"},
+		func(s fix.Scenario) bool { return len(s.RunPath)+len(s.Needed) > 0 })
+	broken := rule("broken", nil, func(fix.Scenario) bool { return false })
+	fragile := rule("fragile", nil, func(s fix.Scenario) bool { return len(s.Needed) == 0 })
+	for _, c := range []struct {
+		rules    []*analyzer.Rule
+		want     []string // titles of the plan
+		leaves   int
+		verified bool
+	}{
+		{[]*analyzer.Rule{newer}, []string{"Fix newer"}, 0, true},
+		{[]*analyzer.Rule{newer, needs}, []string{"Fix needs", "Fix newer"}, 0, true},
+		{[]*analyzer.Rule{newer, broken}, []string{"Fix newer"}, 1, true},
+		{[]*analyzer.Rule{broken}, nil, 1, false},
+		{[]*analyzer.Rule{needs, fragile}, nil, 1, false},
+		{[]*analyzer.Rule{needs, covered}, []string{"Fix covered", "Fix needs"}, 0, true},
+	} {
+		r, err := analyzer.New(c.rules).Check(
+			t.Context(),
+			[]analyzer.Input{
+				{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
+			},
+			analyzer.Options{Platforms: []string{"debian11"}},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, x := range r.Plan.Fixes {
+			got = append(got, x.Title)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) || len(r.Plan.Leaves) != c.leaves ||
+			r.Plan.Verified != c.verified {
+			t.Errorf("%s: plan %+v, want %q, %d left, verified %t",
+				fmt.Sprint(c.rules[0].ID, len(c.rules)), r.Plan, c.want, c.leaves, c.verified)
+		}
+	}
+}

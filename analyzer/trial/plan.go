@@ -1,0 +1,259 @@
+package trial
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// step is a fix that is applied to some artifacts.
+type step struct {
+	fix.Fix
+	artifacts map[string]bool // by path
+}
+
+// planner verifies the fixes of causes, and of all causes together.
+type planner struct {
+	verifiers []*Verifier
+	report    *result.Report
+	severity  map[string]result.Severity // that the configuration gives a rule
+	accepted  map[string]bool            // identities of accepted findings
+	reported  map[string]result.Severity // of the report's findings, by identity
+}
+
+// Plan verifies the fixes of the report's causes, and makes the report's plan. A fix of a cause is
+// counted by what is gone when the artifact is checked with it; one that clears nothing or breaks
+// something else is dropped. The plan has for each cause of severity error the first fix with which
+// its errors are gone, all fixes before it applied too. severity is what the configuration gives a
+// rule; verifiers are those of all targets on which something was found. The error is that of the
+// context or of a source.
+func Plan(
+	verifiers []*Verifier,
+	r *result.Report,
+	severity map[string]result.Severity,
+) error {
+	p := &planner{
+		verifiers: verifiers,
+		report:    r,
+		severity:  severity,
+		accepted:  map[string]bool{},
+		reported:  map[string]result.Severity{},
+	}
+	for _, v := range verifiers {
+		v.most = len(v.known) + maxPlanTrials
+	}
+	for i := range r.Accepted {
+		p.accepted[r.Accepted[i].Finding.Identity()] = true
+	}
+	for i := range r.Findings {
+		p.reported[r.Findings[i].Identity()] = r.Findings[i].Severity
+	}
+	for i := range r.Causes {
+		if err := p.verify(&r.Causes[i]); err != nil {
+			return err
+		}
+	}
+	return p.plan()
+}
+
+// verify counts what each fix of a cause clears, and puts the one that clears most first.
+func (p *planner) verify(c *result.Cause) error {
+	kept := []result.CauseFix{}
+	for _, x := range c.Fixes {
+		if x.Change == nil {
+			kept = append(kept, x)
+			continue
+		}
+		o, err := p.apply([]step{{x.Fix, p.artifacts(c)}})
+		if err != nil {
+			return err
+		}
+		if o == nil { // not tried
+			kept = append(kept, x)
+			continue
+		}
+		clears := len(c.Findings) - p.left(o, c, result.Note)
+		if clears == 0 || o.breaks {
+			continue
+		}
+		x.Clears, x.Verified = clears, true
+		kept = append(kept, x)
+	}
+	all := func(x result.CauseFix) int { return min(x.Clears/max(len(c.Findings), 1), 1) }
+	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
+		return cmp.Or(all(b)-all(a), truth(b.Verified)-truth(a.Verified))
+	})
+	c.Fixes = kept
+	c.Together = len(kept) > 1 && all(kept[0]) == 0
+	return nil
+}
+
+// plan chooses a fix for each cause of severity error.
+func (p *planner) plan() error {
+	out := result.Plan{Fixes: []result.PlannedFix{}, Leaves: []string{}}
+	var steps []step
+	verified := true
+	for i := range p.report.Causes {
+		c := &p.report.Causes[i]
+		if c.Severity != result.Error {
+			continue
+		}
+		if len(c.Fixes) == 0 {
+			out.Leaves = append(out.Leaves, c.ID)
+			continue
+		}
+		next, chosen, err := p.choose(steps, c)
+		if err != nil {
+			return err
+		}
+		if chosen == nil {
+			chosen, verified = &c.Fixes[0].Fix, false
+			chosen.Verified = false
+		} else {
+			steps = next
+		}
+		out.Fixes = append(out.Fixes, result.PlannedFix{Cause: c.ID, Fix: *chosen})
+	}
+	// a later tag takes the place of an earlier one
+	for i := range out.Fixes {
+		for _, s := range steps {
+			if s.Kind == fix.KindPlatformTag && out.Fixes[i].Kind == fix.KindPlatformTag &&
+				out.Fixes[i].Verified {
+				out.Fixes[i].Fix = s.Fix
+			}
+		}
+	}
+	if verified && len(steps) > 0 {
+		o, err := p.apply(steps)
+		if err != nil {
+			return err
+		}
+		out.Verified = o != nil && !p.errorsLeft(o, out.Leaves)
+	}
+	p.report.Plan = out
+	return nil
+}
+
+// choose returns the steps with a fix of a cause added, and the fix; nil where none is verified. The
+// steps stay as they are where they clear the cause already.
+func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error) {
+	artifacts := p.artifacts(c)
+	for i := len(steps) - 1; i >= 0; i-- {
+		o, err := p.apply(steps[:i+1])
+		if err != nil {
+			return nil, nil, err
+		}
+		if o == nil || p.left(o, c, result.Error) > 0 {
+			if i == len(steps)-1 {
+				break
+			}
+			return steps, &steps[i+1].Fix, nil
+		}
+		if i == 0 {
+			return steps, &steps[0].Fix, nil
+		}
+	}
+	for _, x := range c.Fixes {
+		if x.Change == nil {
+			continue
+		}
+		next := slices.Clone(steps)
+		if x.Kind == fix.KindPlatformTag {
+			next = slices.DeleteFunc(next, func(s step) bool { return s.Kind == x.Kind })
+		}
+		next = append(next, step{x.Fix, artifacts})
+		o, err := p.apply(next)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o != nil && !o.breaks && p.left(o, c, result.Error) == 0 {
+			return next, &next[len(next)-1].Fix, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// outcome is what is left on every target with some fixes applied.
+type outcome struct {
+	trials []*trial // by verifier
+	breaks bool
+}
+
+// apply checks every artifact with fixes applied; nil where enough scenarios were tried.
+func (p *planner) apply(steps []step) (*outcome, error) {
+	out := &outcome{}
+	for _, v := range p.verifiers {
+		s := v.base.Scenario
+		for _, x := range steps {
+			if x.artifacts[v.base.Artifact.Path] {
+				s = x.Change.Apply(s)
+			}
+		}
+		w, err := v.run(s)
+		if w == nil || err != nil {
+			return nil, err
+		}
+		out.trials = append(out.trials, w)
+		out.breaks = out.breaks || w.breaks
+	}
+	return out, nil
+}
+
+// left counts the findings of a cause, of at least a severity, that an outcome still has.
+func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) int {
+	n := 0
+	for _, i := range c.Findings {
+		f := &p.report.Findings[i]
+		if f.Severity.Rank() < least.Rank() {
+			continue
+		}
+		id := f.Identity()
+		for k, v := range p.verifiers {
+			if v.base.Artifact.Path == f.Artifact && v.before[id] && o.trials[k].left[id] {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// errorsLeft reports whether an outcome has errors other than those of some causes.
+func (p *planner) errorsLeft(o *outcome, causes []string) bool {
+	expected := map[string]bool{}
+	for i := range p.report.Causes {
+		if c := &p.report.Causes[i]; slices.Contains(causes, c.ID) {
+			for _, f := range c.Findings {
+				expected[p.report.Findings[f].Identity()] = true
+			}
+		}
+	}
+	for _, w := range o.trials {
+		for _, x := range w.found {
+			id := x.Identity()
+			severity := cmp.Or(p.reported[id], p.severity[x.Rule], x.Severity)
+			if severity == result.Error && !expected[id] && !p.accepted[id] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// artifacts are the paths of the artifacts that a cause concerns.
+func (p *planner) artifacts(c *result.Cause) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range c.Findings {
+		out[p.report.Findings[i].Artifact] = true
+	}
+	return out
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
