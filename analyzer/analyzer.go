@@ -135,6 +135,15 @@ func (k *checked) artifact(
 			return err
 		}
 		addTarget(report, t.Platform, outcome.Sets)
+		if outcome.Unchecked > 0 {
+			report.AddUnread(Unread{
+				Path: f.Path,
+				Reason: fmt.Sprintf(
+					"its DLLs load each other so often that %d files were not checked",
+					outcome.Unchecked,
+				),
+			})
+		}
 		if t.Platform.OS == platform.Linux {
 			s.AddGaps(ctx, report, c, outcome.Found)
 		}

@@ -32,6 +32,7 @@ type Artifact struct {
 	Objects  []*Object          // ELF files, sorted by path
 	MachO    []*MachObject      // Mach-O files, sorted by path
 	PE       []*PEObject        // PE files, sorted by path
+	UnreadPE []string           // paths of PE files that could not be read
 	// Startup is what Python sources do about the search for DLLs; nil where none was read.
 	Startup *winload.Startup
 	// Policy is auditwheel's verdict; nil for what is no wheel or not named like one.

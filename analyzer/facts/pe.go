@@ -89,6 +89,7 @@ func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 	}
 	if p.peErr != nil {
 		r.Unread = append(r.Unread, Unread{at, p.peErr.Error()})
+		a.UnreadPE = append(a.UnreadPE, f.Path)
 		return
 	}
 	a.PE = append(a.PE, &PEObject{Path: f.Path, Installed: installed(f.Path), Object: p.pe})

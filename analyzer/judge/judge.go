@@ -109,6 +109,8 @@ type Case struct {
 type Outcome struct {
 	Found []Found
 	Sets  []*packages.Set // the packages of the environment, at both ends of the declared ranges
+	// Unchecked is the number of files whose load was not followed, because there are too many.
+	Unchecked int
 }
 
 // Found is a finding with the fixes to try.
@@ -166,6 +168,11 @@ func (s *Session) judgeOnce(
 		return nil, err
 	}
 	out := &Outcome{Sets: state.sets}
+	for _, set := range state.packages {
+		if set.windows != nil {
+			out.Unchecked += set.windows.Unchecked
+		}
+	}
 	at := map[string]int{} // of an identity in out.Found
 	for n, set := range state.packages {
 		found, err := s.runRules(ctx, c, trial, set, hopeless)

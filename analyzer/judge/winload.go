@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -13,6 +15,11 @@ import (
 type WindowsLoad struct {
 	Machine string // of the platform: "amd64"
 	Objects []*WindowsObject
+	// Unchecked is the number of files that were not loaded, because the artifact has too many.
+	Unchecked int
+
+	byFile map[*winload.File]*WindowsObject
+	found  int // DLLs of all loads
 }
 
 // WindowsObject is a PE file with its load.
@@ -29,11 +36,7 @@ type WindowsObject struct {
 
 // Of finds the object of a file; nil where it is not of the artifact.
 func (w *WindowsLoad) Of(f *winload.File) *WindowsObject {
-	i := slices.IndexFunc(w.Objects, func(o *WindowsObject) bool { return o.File == f })
-	if i < 0 {
-		return nil
-	}
-	return w.Objects[i]
+	return w.byFile[f]
 }
 
 // loadOther loads an artifact on a platform that is not Linux. It has one set of packages, which is
@@ -62,14 +65,15 @@ func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
 // loadWindows loads every module and program of the machine, and then the DLLs that none of them
 // brings in: those are opened by ctypes or by another program.
 func (s *Session) loadWindows(c Case) *WindowsLoad {
-	w := &WindowsLoad{Machine: c.Target.Platform.Arch}
+	w := &WindowsLoad{
+		Machine: c.Target.Platform.Arch, byFile: map[*winload.File]*WindowsObject{},
+	}
 	var files []*winload.File
 	for _, o := range c.Artifact.PE {
 		f := &winload.File{Path: o.Installed, Object: o.Object}
 		files = append(files, f)
-		w.Objects = append(w.Objects, &WindowsObject{
-			PEObject: o, File: f, Python: pythonOf(c.Artifact, o),
-		})
+		w.byFile[f] = &WindowsObject{PEObject: o, File: f, Python: pythonOf(c.Artifact, o)}
+		w.Objects = append(w.Objects, w.byFile[f])
 	}
 	for _, sibling := range s.artifacts {
 		if sibling == c.Artifact {
@@ -85,10 +89,14 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 		if e == nil {
 			e = winload.New(o.Python, w.Machine, files, c.Artifact.Startup)
 			e.Folders = slices.Concat(condaFolders(c.Artifact), c.Scenario.DLLFolders)
-			e.Bundled = c.Scenario.Bundled
+			e.Bundled = slices.Clone(c.Scenario.Bundled)
+			for _, p := range c.Artifact.UnreadPE { // it may be the one
+				e.Bundled = append(e.Bundled, strings.ToLower(path.Base(p)))
+			}
 			environments[o.Python] = e
 		}
 		o.Load = e.Load(o.File)
+		w.found += len(o.Load.Found)
 		for _, x := range o.Load.Found[1:] {
 			if user := w.Of(x.File); x.File != nil && user != nil {
 				user.Users = append(user.Users, o)
@@ -98,13 +106,22 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 	for _, imported := range []bool{true, false} {
 		for _, o := range w.Objects {
 			first := o.Extension() || !o.DLL
-			if first == imported && o.Load == nil && len(o.Users) == 0 && o.RunsOn(w.Machine) {
-				load(o)
+			if first != imported || !imported && len(o.Users) > 0 || !o.RunsOn(w.Machine) {
+				continue
 			}
+			if w.found > maxFound {
+				w.Unchecked++
+				continue
+			}
+			load(o)
 		}
 	}
 	return w
 }
+
+// maxFound bounds the DLLs of all loads of an artifact together; the largest of 60 popular wheels
+// has 8,000.
+const maxFound = 500_000
 
 // condaFolders are the folders that the python of a conda environment gives to the loader, from
 // site-packages.

@@ -57,9 +57,12 @@ type Environment struct {
 	files   []*File
 	startup *Startup
 	byName  map[string][]*File // in the order of files
+	known   map[string]windows.Library
+	bound   map[pair]bool // imports that a file binds completely, without forwarders
 
-	root   *File // of the last load
-	before effects
+	root     *File // of the last load
+	before   effects
+	preloads map[string]*File // what ctypes has loaded before it, by name
 }
 
 // New makes an environment of the files of an artifact. startup is what its Python sources do; nil:
@@ -71,6 +74,7 @@ func New(python Python, machine string, files []*File, startup *Startup) *Enviro
 		files:   files,
 		startup: startup,
 		byName:  map[string][]*File{},
+		known:   map[string]windows.Library{}, bound: map[pair]bool{},
 	}
 	if startup == nil {
 		e.startup = &Startup{}
@@ -101,7 +105,7 @@ const (
 // find looks for a DLL. file is nil for what Windows and Python have.
 func (e *Environment) find(name string, root *File) (file *File, how How, ok bool) {
 	name = fileName(name)
-	lib := windows.Lookup(name, e.Machine)
+	lib := e.lookup(name)
 	if lib.Kind == windows.APISet {
 		return nil, ByWindows, lib.Presence == windows.Present
 	}
@@ -117,10 +121,8 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 		return nil, ByWindows, true
 	}
 	scope := e.scope(root)
-	for _, d := range scope.preloaded {
-		if f := e.in(name, d); f != nil {
-			return f, ByPreload, true
-		}
+	if f := e.preloads[name]; f != nil {
+		return f, ByPreload, true
 	}
 	if f := e.in(name, path.Dir(root.Path)); f != nil {
 		return f, ByModule, true
@@ -153,12 +155,46 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 	return nil, "", false
 }
 
+// lookup is what is known of a DLL by its file name.
+func (e *Environment) lookup(name string) windows.Library {
+	l, ok := e.known[name]
+	if !ok {
+		l = windows.Lookup(name, e.Machine)
+		e.known[name] = l
+	}
+	return l
+}
+
 // scope is what counts for a load.
 func (e *Environment) scope(root *File) effects {
 	if e.root != root {
-		e.root, e.before = root, e.startup.of(root.Path)
+		e.root, e.before, e.preloads = root, e.startup.of(root.Path), map[string]*File{}
+		for _, p := range e.before.preloaded {
+			e.preload(path.Dir(p), strings.ToLower(path.Base(p)))
+		}
 	}
 	return e.before
+}
+
+// preload adds a DLL that ctypes loads with those of its folder that it imports; the name "*" stands
+// for all of a folder.
+func (e *Environment) preload(folder, name string) {
+	if name == "*" {
+		for _, f := range e.files {
+			if strings.EqualFold(path.Dir(f.Path), folder) {
+				e.preload(folder, f.Name())
+			}
+		}
+		return
+	}
+	f := e.in(name, folder)
+	if f == nil || e.preloads[name] != nil {
+		return
+	}
+	e.preloads[name] = f
+	for _, d := range f.Object.Imports {
+		e.preload(folder, fileName(d.Name))
+	}
 }
 
 // in finds a file of a folder, one for the machine first.

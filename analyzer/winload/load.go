@@ -55,6 +55,12 @@ func (e *Environment) Load(root *File) *Load {
 	return l
 }
 
+// pair is a file with one of the DLLs that it imports.
+type pair struct {
+	by, file *File
+	library  string
+}
+
 // imports looks for what a file imports, and binds it.
 func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 	for _, d := range f.Object.Imports {
@@ -73,15 +79,21 @@ func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 		if file != nil && !file.Object.RunsOn(e.Machine) {
 			continue // it can't be loaded, whatever it exports
 		}
-		for _, s := range d.Symbols {
-			e.bind(l, f, file, d.Name, s, loaded)
+		p := pair{f, file, fileName(d.Name)}
+		if e.bound[p] {
+			continue
 		}
+		plain := true
+		for _, s := range d.Symbols {
+			plain = e.bind(l, f, file, d.Name, s, loaded) && plain
+		}
+		e.bound[p] = plain
 	}
 }
 
 func (e *Environment) missing(name string, by *File, delay bool, forwards string) Missing {
 	return Missing{
-		Name: name, NeededBy: by, Library: windows.Lookup(fileName(name), e.Machine),
+		Name: name, NeededBy: by, Library: e.lookup(fileName(name)),
 		Delay: delay, Forwards: forwards, Elsewhere: e.elsewhere(name),
 	}
 }
@@ -90,42 +102,43 @@ func (e *Environment) missing(name string, by *File, delay bool, forwards string
 const maxForwarders = 16
 
 // bind looks a symbol up in a DLL, and in those that its forwarders name. file is nil for a DLL of
-// Windows or Python.
+// Windows or Python. plain: it was found without a forwarder.
 func (e *Environment) bind(
 	l *Load,
 	by, file *File,
 	library string,
 	s peobj.Symbol,
 	loaded map[string]bool,
-) {
+) (plain bool) {
 	u := Unresolved{Symbol: s, Library: library, NeededBy: by}
 	for range maxForwarders {
 		if file == nil {
 			if e.lacks(library, s) {
 				l.Unresolved = append(l.Unresolved, u)
+				return false
 			}
-			return
+			return len(u.Through) == 0
 		}
 		x := file.export(s)
 		if x == nil {
 			u.Provider = file
 			l.Unresolved = append(l.Unresolved, u)
-			return
+			return false
 		}
 		if x.Forward == "" {
-			return
+			return len(u.Through) == 0
 		}
 		dll, target, ok := x.Target()
 		if !ok {
 			u.Provider = file
 			l.Unresolved = append(l.Unresolved, u)
-			return
+			return false
 		}
 		u.Through = append(u.Through, x.Forward)
 		next, how, ok := e.find(dll, l.Root)
 		if !ok {
 			l.Missing = append(l.Missing, e.missing(dll, file, false, s.String()))
-			return
+			return false
 		}
 		if name := fileName(dll); !loaded[name] {
 			loaded[name] = true
@@ -134,11 +147,12 @@ func (e *Environment) bind(
 		file, library, s = next, dll, target
 	}
 	l.Unresolved = append(l.Unresolved, u)
+	return false
 }
 
 // lacks reports whether a DLL of Windows or Python is known not to have a symbol.
 func (e *Environment) lacks(library string, s peobj.Symbol) bool {
-	lib := windows.Lookup(fileName(library), e.Machine)
+	lib := e.lookup(fileName(library))
 	if s.Name == "" {
 		return false
 	}

@@ -108,15 +108,17 @@ func (s *source) preload(at int) {
 	if end < len(s.tokens) && len(v) == 0 && s.tokens[at].text == "c_wchar_p" {
 		v, _ = s.expression(at + 2)
 	}
-	known := false
 	for _, p := range v {
-		if strings.Contains(p, "/") {
-			if f, ok := s.fromSite(path.Dir(p)); ok {
-				s.out.preloaded, known = append(s.out.preloaded, f), true
-			}
+		f, ok := s.fromSite(p)
+		switch {
+		case !ok || !strings.Contains(p, "/"):
+		case strings.ContainsAny(path.Base(f), "*?["):
+			s.out.preloaded = append(s.out.preloaded, path.Dir(f)+"/*")
+		default:
+			s.out.preloaded = append(s.out.preloaded, f)
 		}
 	}
-	if known || len(v) > 0 {
+	if len(v) > 0 {
 		return
 	}
 	for _, values := range s.values {
@@ -128,7 +130,7 @@ func (s *source) preload(at int) {
 			if strings.ContainsAny(path.Base(p), "*.") && path.Ext(p) != ".libs" {
 				f = path.Dir(f)
 			}
-			s.out.preloaded = append(s.out.preloaded, f)
+			s.out.preloaded = append(s.out.preloaded, f+"/*")
 		}
 	}
 	slices.Sort(s.out.preloaded)

@@ -20,7 +20,7 @@ type effects struct {
 	file string // from site-packages
 
 	directories []string // given to os.add_dll_directory
-	preloaded   []string // folders whose DLLs are loaded by ctypes
+	preloaded   []string // files that ctypes loads, and "folder/*" where it loads all of one
 	path        []string // put on PATH
 	unknown     []string // its text, where it adds folders that could not be worked out
 }
