@@ -1,21 +1,23 @@
-// Package sandbox judges artifacts in a process of its own, so that what an artifact costs or
-// breaks is the loss of that one analysis and not of the service.
+// Package sandbox analyses artifacts in a confined process, so that an artifact can neither exhaust
+// the service nor reach its secrets.
 //
-// The threat is an artifact made to cost much: its reader is bounded (analyzer/unpack,
-// analyzer/elfobj), but half a million names, or two hundred megabytes of symbols, are allowed and
-// multiply. In one process two of those end every job under way, and the webhook with them.
+// Two threats. An artifact that is made to be expensive: the readers are bounded (analyzer/unpack,
+// analyzer/elfobj), but half a million names or two hundred megabytes of symbols are allowed. And an
+// artifact that exploits an error in a reader: the service holds the private key of the App, tokens,
+// and the jobs of all installations.
 //
-// The process is this program again, with a hidden command. It gets the artifacts as open files,
-// its questions to the package index are answered by the parent through a pipe, and it gets nothing
-// else: no environment, no secret, no socket, no path. It is the leader of a process group, dies
-// with its parent, and is the first that a system short of memory ends. What it may use is bounded
-// twice: by limits that it sets on itself before it reads the first byte, and by its parent, who
-// looks at its memory and its time and kills it.
+// The process is this program with a hidden command. It gets the artifacts as open files and the
+// answers of the package index through a pipe, and an empty folder for temporary files. Before it
+// reads anything it gives up all other rights (see Layers): on Linux it has an empty environment,
+// no_new_privs, a seccomp allow list without sockets, exec, fork and ptrace, Landlock rules for its
+// folder alone, and where the kernel allows them its own user, network and process namespaces. Its
+// memory and time are limited twice: by limits that it sets on itself, and by the parent, which
+// watches both and kills it.
 //
-//	runner := &analysis.Runner{Command: []string{os.Args[0], "analyze"}, Scratch: dir}
+//	runner := &sandbox.Runner{Command: []string{os.Args[0], "analyze"}, Scratch: dir}
 //	report, _, err := runner.Check(ctx, inputs, options, nil, nil)
 //
-// In the child: analysis.Serve(ctx, os.Stdin, os.Stdout, analyzer.New(rules.All())).
+// In the child: sandbox.Serve(ctx, os.Stdin, os.Stdout, analyzer.New(rules.All())).
 package sandbox
 
 import (
@@ -39,48 +41,52 @@ import (
 )
 
 const (
-	// defaultTime is ten times what the largest artifacts that are allowed take.
+	// defaultTime is ten times the time of the largest allowed artifacts.
 	defaultTime = 10 * time.Minute
 
-	// look is how often a child's memory is looked at: at most some hundred megabytes come in
-	// between, and a look costs 20 us.
+	// look is the interval between two checks of a child's memory. It can grow by some hundred
+	// megabytes in between; a check takes 20 us.
 	look = 50 * time.Millisecond
 
-	// heavy is what ordinary artifacts stay far below; from there on the job is at risk.
+	// heavy is the memory from which on a job counts as risky; ordinary artifacts need far less.
 	heavy = 512 << 20
 
-	maxReply  = 256 << 20 // bytes that a child may say: its questions and a report
-	maxStderr = 8 << 10   // bytes of its last words that are kept
-	questions = 16        // of one child that are answered at a time
+	maxReply  = 256 << 20 // bytes of a child's output: its questions and a report
+	maxStderr = 8 << 10   // bytes of its error output that are kept
+	questions = 16        // answered at once for one child
 )
 
 // Runner starts a process for each analysis. It is safe for concurrent use.
 type Runner struct {
 	// arguments of this program that make it call Serve; the first is its name
 	Command []string
-	Scratch string // folder for inflated content; "" the system's
+	// folder for temporary files, below which each analysis gets a folder of its own; "" the system's
+	Scratch string
 	// bytes that one analysis may hold; 0: a third of what this machine or container has, 512 MiB
 	// to 4 GiB
 	Memory int64
-	Time   time.Duration // that one may take; 0: 10 minutes
+	Time   time.Duration // limit of one analysis; 0: 10 minutes
+
+	// set when a start with namespaces was refused: later starts do not try again
+	noNamespaces atomic.Bool
 }
 
 // Failure says why an analysis ended without a report.
 type Failure struct {
-	Reason string // a clause that a user can read, without a period
-	Limit  bool   // it went over a limit, and would again
-	Detail string // last words of the process, for the log
+	Reason string // a clause for users, without a period
+	Limit  bool   // a limit was exceeded, and would be again
+	Detail string // error output of the process, for the log
 }
 
-func (f *Failure) Error() string { return "analysis: " + f.Reason }
+func (f *Failure) Error() string { return "sandbox: " + f.Reason }
 
-// failure is one of this machine's.
+// failure is a failure of this machine.
 func failure(err error) *Failure {
-	return &Failure{Reason: "no process could be started to judge it", Detail: err.Error()}
+	return &Failure{Reason: "no process could be started to check it", Detail: err.Error()}
 }
 
-// Judge has artifacts judged, and holds what logs say against what is seen of them: the diagnoses
-// come back with their Analysis, in the order given.
+// Judge checks artifacts and compares the diagnoses of logs with them. It returns the diagnoses in
+// the given order, with their Analysis.
 func Judge(
 	ctx context.Context,
 	a *analyzer.Analyzer,
@@ -101,16 +107,27 @@ func Judge(
 	return report, witness.Judge(report), nil
 }
 
-// Check is Judge in another process. Every input's Content must be an *os.File; Scratch and Base of
-// the options are not used. risky, where it is not nil, is called once when the analysis begins to
-// take much memory. Errors are *Failure, what the analyzer says of unusable options, or those of
-// ctx.
+// Check is Judge in a confined process. Every input's Content must be an *os.File; Scratch and Base
+// of the options are not used. risky, if it is not nil, is called once when the analysis takes much
+// memory. Errors are *Failure, those of the analyzer about invalid options, or those of ctx.
 func (r *Runner) Check(
 	ctx context.Context,
 	inputs []analyzer.Input,
 	o analyzer.Options,
 	diagnoses []buildlog.Diagnosis,
 	risky func(),
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	return r.check(ctx, inputs, o, diagnoses, risky, false)
+}
+
+// check is Check; with probe the process only reports its layers, as a *probed error.
+func (r *Runner) check(
+	ctx context.Context,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+	risky func(),
+	probe bool,
 ) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	memory := r.Memory
 	if memory == 0 {
@@ -120,30 +137,22 @@ func (r *Runner) Check(
 	if limit == 0 {
 		limit = defaultTime
 	}
-	first, files, err := newRequest(inputs, o, r.Scratch, memory, limit)
+	first, files, err := newRequest(inputs, o, memory, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	first.Diagnoses = diagnoses
+	first.Diagnoses, first.Probe = diagnoses, probe
+	dir, err := os.MkdirTemp(r.Scratch, Folder+"*")
+	if err != nil {
+		return nil, nil, failure(err)
+	}
+	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
 
 	c := &child{last: &stderr{}, risky: risky}
-	c.cmd = exec.Command(self(), r.Command[1:]...)
-	c.cmd.Args[0] = r.Command[0]
-	c.cmd.Env = []string{"GOTRACEBACK=single", fmt.Sprintf("GOMEMLIMIT=%d", memory/10*8)}
-	c.cmd.ExtraFiles, c.cmd.Stderr = files, c.last
-	c.cmd.SysProcAttr = apart()
-	c.cmd.WaitDelay = 5 * time.Second // a grandchild could hold stderr, but there is none
-	to, err := c.cmd.StdinPipe()
+	to, from, err := r.start(c, dir, files)
 	if err != nil {
-		return nil, nil, failure(err)
-	}
-	from, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, failure(err)
-	}
-	if err := c.cmd.Start(); err != nil {
 		return nil, nil, failure(err)
 	}
 	watched := make(chan struct{})
@@ -158,22 +167,24 @@ func (r *Runner) Check(
 	c.noting.Wait()
 	to.Close()
 	if talkErr != nil {
-		c.kill() // it said what it shouldn't, or nothing more
+		c.kill() // its output is invalid or has ended
 	}
 	waitErr := c.cmd.Wait()
 	switch {
+	case answer != nil && answer.Layers != nil && probe:
+		return nil, nil, &probed{*answer.Layers}
 	case answer != nil && answer.Report != nil && len(answer.Diagnoses) == len(diagnoses):
 		return answer.Report, answer.Diagnoses, nil
 	case answer != nil && answer.Unusable != "":
 		return nil, nil, errors.New(answer.Unusable)
 	case c.over.Load():
 		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("judging it takes more than %s of memory", size(memory)),
+			Reason: fmt.Sprintf("checking it takes more than %s of memory", size(memory)),
 			Limit:  true,
 		}
 	case errors.Is(context.Cause(ctx), errTime):
 		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("judging it takes longer than %s", limit),
+			Reason: fmt.Sprintf("checking it takes longer than %s", limit),
 			Limit:  true,
 		}
 	case ctx.Err() != nil:
@@ -184,17 +195,58 @@ func (r *Runner) Check(
 
 var errTime = errors.New("the analysis takes too long")
 
-// child is a process that analyses.
+// Folder begins the names of the folders of analyses in Runner.Scratch. A folder that a crash left
+// there can be removed when no service runs.
+const Folder = "analysis-"
+
+// start starts the process with dir as its working directory, in namespaces of its own if the kernel
+// allows that.
+func (r *Runner) start(
+	c *child,
+	dir string,
+	files []*os.File,
+) (to io.WriteCloser, from io.ReadCloser, err error) {
+	if err := closeOnExec(); err != nil {
+		return nil, nil, err
+	}
+	for _, namespaces := range []bool{true, false} {
+		if namespaces && r.noNamespaces.Load() {
+			continue
+		}
+		c.cmd = exec.Command(self(), r.Command[1:]...)
+		c.cmd.Args[0] = r.Command[0]
+		c.cmd.Env, c.cmd.Dir = []string{}, dir
+		c.cmd.ExtraFiles, c.cmd.Stderr = files, c.last
+		c.cmd.SysProcAttr = apart(namespaces)
+		c.cmd.WaitDelay = 5 * time.Second // another process could hold stderr, but there is none
+		if to, err = c.cmd.StdinPipe(); err != nil {
+			return nil, nil, err
+		}
+		if from, err = c.cmd.StdoutPipe(); err != nil {
+			return nil, nil, err
+		}
+		if err = c.cmd.Start(); err == nil {
+			return to, from, nil
+		}
+		if !namespaces || !noNamespaces(err) {
+			break
+		}
+		r.noNamespaces.Store(true)
+	}
+	return nil, nil, err
+}
+
+// child is the process of an analysis.
 type child struct {
 	cmd   *exec.Cmd
 	last  *stderr
 	risky func()
-	over  atomic.Bool // killed, as it held too much memory
+	over  atomic.Bool // killed because of its memory
 
 	noting sync.WaitGroup // risky
 }
 
-// watch kills the child when ctx ends or it holds too much memory.
+// watch kills the child when ctx ends or when it has too much memory.
 func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -211,7 +263,7 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 		if held > heavy && c.risky != nil {
 			c.noting.Go(
 				c.risky,
-			) // it may take a while, and the memory has to be looked at meanwhile
+			) // in the background: the memory must be watched meanwhile
 			c.risky = nil
 		}
 		if held > memory {
@@ -222,11 +274,11 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 	}
 }
 
-// died explains the end of a process that nobody here has killed.
+// died explains the end of a process that watch did not kill.
 func (c *child) died(waitErr, talkErr error, memory int64) error {
 	words := c.last.String()
 	f := &Failure{
-		Reason: "the process that judged it ended before it was done",
+		Reason: "the process that checked it ended unexpectedly",
 		Detail: fmt.Sprintf("%v, %v: %s", waitErr, talkErr, words),
 	}
 	switch {
@@ -234,18 +286,18 @@ func (c *child) died(waitErr, talkErr error, memory int64) error {
 		strings.Contains(words, "cannot allocate memory"),
 		strings.Contains(words, "failed to allocate"):
 		f.Reason, f.Limit = fmt.Sprintf(
-			"judging it takes more than %s of memory",
+			"checking it takes more than %s of memory",
 			size(memory),
 		), true
 	case strings.Contains(words, "stack exceeds"):
-		f.Reason, f.Limit = "it is nested too deeply to be judged", true
+		f.Reason, f.Limit = "it is nested too deeply to be checked", true
 	case killed(waitErr):
-		f.Reason = "the system ended the process that judged it, most likely for want of memory"
+		f.Reason = "the system ended the process that checked it, probably because memory was short"
 	}
 	return f
 }
 
-// talk sends the request, answers the child's questions, and returns its last word.
+// talk sends the request, answers the child's questions, and returns its last reply.
 func talk(
 	ctx context.Context,
 	to io.Writer,
@@ -278,7 +330,7 @@ func talk(
 			a := answer(ctx, source, r.Question)
 			writing.Lock()
 			defer writing.Unlock()
-			_ = out.Encode(a) // when it is gone, the reading says so
+			_ = out.Encode(a) // if the child has ended, reading fails
 		})
 	}
 }
@@ -293,7 +345,7 @@ func (t *stderr) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(p)
-	// What a crash says first is why; what comes last is where.
+	// The reason of a crash comes first.
 	if room := maxStderr - t.b.Len(); room < len(p) {
 		p = p[:max(room, 0)]
 	}
@@ -307,8 +359,7 @@ func (t *stderr) String() string {
 	return strings.ToValidUTF8(t.b.String(), "")
 }
 
-// share is what one analysis may hold of what there is: two run at once, and the service has its
-// part too.
+// share returns the memory limit of one analysis: two run at once, and the service needs some.
 func share(available int64) int64 { return min(max(available/3, 512<<20), 4<<30) }
 
 func size(n int64) string {
@@ -318,13 +369,13 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// contents are the files behind inputs.
+// contents returns the files of inputs.
 func contents(inputs []analyzer.Input) ([]*os.File, error) {
 	var files []*os.File
 	for _, i := range inputs {
 		f, ok := i.Content.(*os.File)
 		if !ok {
-			return nil, fmt.Errorf("analysis: %q is no open file", i.Name)
+			return nil, fmt.Errorf("sandbox: %q is not an open file", i.Name)
 		}
 		files = append(files, f)
 	}

@@ -5,23 +5,40 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
-	"time"
 )
 
-// self is this program, also when its file was replaced meanwhile.
+// self returns the path of this program, also after its file was replaced.
 func self() string { return "/proc/self/exe" }
 
-// apart makes the process the leader of a group, which ends with its parent.
-func apart() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// apart returns the attributes of a child process: it leads a group, ends with its parent, and
+// with namespaces it has no network and no user of the system.
+func apart(namespaces bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if namespaces {
+		// Without a mapping of users the process has no user of the system, and no capability after
+		// exec.
+		a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC
+	}
+	return a
 }
 
-// it may be gone already
+// noNamespaces reports whether an error of a start means that the kernel or the container refuses
+// namespaces.
+func noNamespaces(err error) bool {
+	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// kill ends the process and its group. It may have ended already.
 func (c *child) kill() { _ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
 
+// killed reports whether a process was ended by SIGKILL.
 func killed(err error) bool {
 	var e *exec.ExitError
 	if !errors.As(err, &e) {
@@ -31,7 +48,7 @@ func killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// resident is how many bytes of memory a process holds; 0 when it is gone.
+// resident returns the memory of a process in bytes; 0 if it has ended.
 func resident(pid int) int64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -48,7 +65,7 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// available is the memory of this machine, or what its container may have of it; 0 unknown.
+// available returns the memory of this machine or container in bytes; 0 if it is unknown.
 func available() int64 {
 	var least int64
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
@@ -67,7 +84,7 @@ func available() int64 {
 	return least
 }
 
-// status is a value in kB of a file of lines "Name:   123 kB", in bytes; 0 when it isn't there.
+// status returns a value of a file with lines "Name:   123 kB", in bytes; 0 if it is missing.
 func status(file, name string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -82,21 +99,5 @@ func status(file, name string) int64 {
 	return 0
 }
 
-// confine limits this process. The parent looks at its memory too; what grows faster than it looks
-// meets the limit here. It counts what is written to, not what the runtime merely reserves.
-func confine(memory int64, limit time.Duration) error {
-	data := uint64(status("/proc/self/status", "VmData:") + memory/4*5)
-	seconds := uint64(limit.Seconds()+60) * uint64(runtime.NumCPU())
-	for resource, most := range map[int]uint64{syscall.RLIMIT_DATA: data, syscall.RLIMIT_CPU: seconds, syscall.RLIMIT_CORE: 0} {
-		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-			return err
-		}
-	}
-	// When the system runs out of memory, it shall take this process and not its parent.
-	_ = os.WriteFile(
-		"/proc/self/oom_score_adj",
-		[]byte("1000"),
-		0,
-	) // without /proc the limits hold all the same
-	return nil
-}
+// dataSize returns the written memory of this process in bytes, which RLIMIT_DATA counts.
+func dataSize() int64 { return status("/proc/self/status", "VmData:") }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Elsewhere an analysis has a process of its own, but only its time is bounded.
+// On other systems than Linux an analysis has a process of its own, but only its time is limited.
 
 func self() string {
 	path, err := os.Executable()
@@ -18,7 +18,9 @@ func self() string {
 	return path
 }
 
-func apart() *syscall.SysProcAttr { return nil }
+func apart(bool) *syscall.SysProcAttr { return nil }
+
+func noNamespaces(error) bool { return true }
 
 func (c *child) kill() { _ = c.cmd.Process.Kill() } // it may be gone already
 
@@ -28,4 +30,13 @@ func resident(int) int64 { return 0 }
 
 func available() int64 { return 0 }
 
-func confine(int64, time.Duration) error { return nil }
+func dataSize() int64 { return 0 }
+
+// Hide has no effect on this system.
+func Hide() error { return nil }
+
+func closeOnExec() error { return nil }
+
+func confine() Layers { return Layers{} }
+
+func limit(int64, time.Duration, int64) error { return nil }

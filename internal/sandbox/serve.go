@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -15,16 +16,17 @@ import (
 	"github.com/compat-app/compat/internal/spool"
 )
 
-// Serve is the child's side: it reads a request, analyses the files that were left open for it, and
-// writes the report. It returns an error when the parent is gone or says what can't be read.
+// Serve is the child's side: it gives up the rights that an analysis does not need, reads a request,
+// analyses the files that were left open for it, and writes the report. It returns an error if the
+// parent has ended or sends a request that cannot be read.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyzer) error {
 	from := json.NewDecoder(in)
-	var r request
-	if err := from.Decode(&r); err != nil {
-		return fmt.Errorf("analysis: read the request: %w", err)
+	r, layers, err := begin(from)
+	if err != nil {
+		return err
 	}
-	if err := confine(r.Memory, r.Time); err != nil {
-		return fmt.Errorf("analysis: set limits: %w", err)
+	if r.Probe {
+		return json.NewEncoder(out).Encode(&reply{Layers: &layers})
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -33,11 +35,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 		waiting: map[int]chan *solution{},
 		known:   map[subject]func() (*solution, error){},
 	}
-	go func() { // ends with the parent, or with this process
+	go func() { // ends with the parent or this process
 		for {
 			s := &solution{}
 			if err := from.Decode(s); err != nil {
-				cancel(fmt.Errorf("analysis: the parent is gone: %w", err))
+				cancel(fmt.Errorf("sandbox: the parent has ended: %w", err))
 				return
 			}
 			p.solve(s)
@@ -48,13 +50,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 	for i, f := range r.Inputs {
 		file := os.NewFile(uintptr(firstFile+i), "artifact")
 		if file == nil {
-			return errors.New("analysis: an artifact is not open")
+			return errors.New("sandbox: an artifact is not open")
 		}
 		defer file.Close()
 		inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
 	}
 	o := r.Options
-	o.Scratch = spool.In(r.Scratch)
+	o.Scratch = spool.In(".")
 	switch {
 	case r.Reads:
 		o.Source = reader{p}
@@ -71,13 +73,29 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 	return p.say(&reply{Report: report, Diagnoses: judged})
 }
 
+// begin confines this process, reads the request, and sets its limits.
+func begin(from *json.Decoder) (*request, Layers, error) {
+	base := dataSize()
+	layers := confine()
+	var r request
+	if err := from.Decode(&r); err != nil {
+		return nil, layers, fmt.Errorf("sandbox: read the request: %w", err)
+	}
+	debug.SetMemoryLimit(r.Memory / 10 * 8)
+	if err := limit(r.Memory, r.Time, base); err != nil {
+		return nil, layers, fmt.Errorf("sandbox: set limits: %w", err)
+	}
+	layers.Rlimits = true
+	return &r, layers, nil
+}
+
 // parent is the package index as the child sees it.
 type parent struct {
 	mu      sync.Mutex
 	out     *json.Encoder
 	last    int                    // number of the last question
-	waiting map[int]chan *solution // who waits for which answer
-	// each question is asked once, so that a release is one value
+	waiting map[int]chan *solution // receivers of the answers, by question
+	// each question is sent once, so that a release is one value
 	known map[subject]func() (*solution, error)
 }
 
@@ -169,7 +187,7 @@ func (p *parent) ask(ctx context.Context, about subject) (*solution, error) {
 	return known()
 }
 
-// put asks the parent and waits for its answer.
+// put sends a question to the parent and waits for the answer.
 func (p *parent) put(ctx context.Context, q question) (*solution, error) {
 	answered := make(chan *solution, 1)
 	p.mu.Lock()
@@ -179,7 +197,7 @@ func (p *parent) put(ctx context.Context, q question) (*solution, error) {
 	err := p.out.Encode(&reply{Question: &q})
 	p.mu.Unlock()
 	if err != nil {
-		return nil, fmt.Errorf("the parent is gone: %w", packages.ErrUnavailable)
+		return nil, fmt.Errorf("the service has ended: %w", packages.ErrUnavailable)
 	}
 	select {
 	case s := <-answered:

@@ -12,18 +12,18 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// request is the first line that a child reads; those after it are answers. The files lie open from
-// firstFile on, in the order of Inputs.
+// request is the first line that a child reads; the others are answers. The artifacts are open files
+// from descriptor firstFile on, in the order of Inputs.
 type request struct {
-	Diagnoses []buildlog.Diagnosis // of logs, to be held against what is seen
+	Diagnoses []buildlog.Diagnosis // of logs, to be compared with the artifacts
 	Inputs    []input
-	Options   analyzer.Options // what is plain data of them
-	// questions about packages go to the parent; false: the embedded history answers
-	Source  bool
-	Reads   bool // the source is a packages.Reader
-	Scratch string
-	Memory  int64         // bytes
-	Time    time.Duration // of the clock
+	Options   analyzer.Options // the fields that are plain data
+	// the child sends questions about packages to the parent; false: it uses the built-in history
+	Source bool
+	Reads  bool          // the source is a packages.Reader
+	Probe  bool          // report the layers and end
+	Memory int64         // bytes
+	Time   time.Duration // wall clock time
 }
 
 // firstFile follows standard input, output and error.
@@ -34,24 +34,24 @@ type input struct {
 	Size int64
 }
 
-// reply is a line that a child writes: questions, and at last a report or what is wrong with the
-// options.
+// reply is a line that a child writes: questions, and last a report or an error in the options.
 type reply struct {
 	Diagnoses []buildlog.Diagnosis `json:",omitempty"`
 	Question  *question            `json:",omitempty"`
 	Report    *analyzer.Report     `json:",omitempty"`
 	Unusable  string               `json:",omitempty"`
+	Layers    *Layers              `json:",omitempty"` // answer to Probe
 }
 
-// question asks for the versions of a package, with a Version for that release, and with Worth for
-// that release with some of its libraries read.
+// question requests the versions of a package; with a Version that release; with Worth that release
+// with some of its libraries read.
 type question struct {
 	ID int
 	subject
-	Worth map[string]int64 `json:",omitempty"` // by path, what reading an unread library is worth in bytes
+	Worth map[string]int64 `json:",omitempty"` // by path: how many bytes may be read for a library
 }
 
-// subject is what a question is about.
+// subject is the package of a question.
 type subject struct {
 	Name    string
 	Version string
@@ -67,13 +67,12 @@ type solution struct {
 	Unknown  bool              `json:",omitempty"` // the error wraps packages.ErrUnknown; else packages.ErrUnavailable
 }
 
-// answerer is what a question is put to.
+// answerer answers questions.
 type answerer = packages.Source
 
 func newRequest(
 	inputs []analyzer.Input,
 	o analyzer.Options,
-	scratch string,
 	memory int64,
 	limit time.Duration,
 ) (*request, []*os.File, error) {
@@ -86,7 +85,6 @@ func newRequest(
 		Options: o,
 		Source:  o.Source != nil,
 		Reads:   reads,
-		Scratch: scratch,
 		Memory:  memory,
 		Time:    limit,
 	}
@@ -96,16 +94,16 @@ func newRequest(
 	return r, files, nil
 }
 
-// answer puts a child's question to the source.
+// answer asks the source the question of a child.
 func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 	s = &solution{ID: q.ID}
 	defer func() {
-		// what an index sends is anybody's: it takes down nothing but its own answer
+		// A panic over the data of an index only fails this question.
 		if r := recover(); r != nil {
 			s = &solution{
 				ID: q.ID,
 				Error: fmt.Sprintf(
-					"compat itself failed while it read what the index has of %s: %v",
+					"compat failed while it read %s from the index: %v",
 					q.Name,
 					r,
 				),
@@ -136,22 +134,22 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 	return s
 }
 
-// err is the error of a solution as the source had it; nil: there was none.
+// err returns the error of the source; nil if there was none.
 func (s *solution) err() error {
 	switch {
 	case s.Error == "":
 		return nil
 	case s.Unknown:
-		return &told{s.Error, packages.ErrUnknown}
+		return &sourceError{s.Error, packages.ErrUnknown}
 	}
-	return &told{s.Error, packages.ErrUnavailable}
+	return &sourceError{s.Error, packages.ErrUnavailable}
 }
 
-// told is an error of the parent's: its text, and which of the two kinds it was.
-type told struct {
+// sourceError is an error of the source: its text and one of two kinds.
+type sourceError struct {
 	text string
 	kind error
 }
 
-func (t *told) Error() string { return t.text }
-func (t *told) Unwrap() error { return t.kind }
+func (t *sourceError) Error() string { return t.text }
+func (t *sourceError) Unwrap() error { return t.kind }

@@ -1,0 +1,321 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/compat-app/compat/analyzer"
+)
+
+// escapes are attempts of an artifact that controls the process of its analysis. Each returns nil if
+// it succeeded. target is what the parent protects.
+var escapes = []struct {
+	name string
+	try  func(target target) error
+}{
+	{"read the key file", func(x target) error { _, err := os.ReadFile(x.Key); return err }},
+	{"list the service's folder", func(x target) error { _, err := os.ReadDir(filepath.Dir(x.Key)); return err }},
+	{"write next to the key", func(x target) error { return os.WriteFile(x.Key+".new", nil, 0o600) }},
+	{"write to the system's folder for temporary files", func(target) error {
+		return os.WriteFile(filepath.Join("/tmp", "compat-escape"), nil, 0o600)
+	}},
+	{"make a folder in its own", func(target) error { return os.Mkdir("folder", 0o700) }},
+	{"make a link in its own folder", func(x target) error { return os.Symlink(x.Key, "link") }},
+	{"read the environment of the service", func(x target) error {
+		_, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", x.PID))
+		return err
+	}},
+	{"read the memory of the service", func(x target) error {
+		_, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", x.PID), os.O_RDONLY, 0)
+		return err
+	}},
+	{"read the memory of the service with process_vm_readv", func(x target) error {
+		b := make([]byte, 8)
+		local := []unix.Iovec{{Base: &b[0], Len: 8}}
+		_, err := unix.ProcessVMReadv(x.PID, local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
+		return err
+	}},
+	{"trace the service", func(x target) error { return syscall.PtraceAttach(x.PID) }},
+	{"take a descriptor of the service", func(x target) error {
+		_, err := unix.PidfdOpen(x.PID, 0)
+		return err
+	}},
+	{"signal the service", func(x target) error { return syscall.Kill(x.PID, 0) }},
+	{"signal a thread of the service", func(x target) error { return unix.Tgkill(x.PID, x.PID, 0) }},
+	{"change the limits of the service", func(x target) error {
+		return unix.Prlimit(x.PID, unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})
+	}},
+	{"connect to Redis", func(x target) error { _, err := net.Dial("tcp", x.Redis); return err }},
+	{"open a TCP socket", func(target) error { return open(unix.AF_INET, unix.SOCK_STREAM) }},
+	{"open a UDP socket", func(target) error { return open(unix.AF_INET6, unix.SOCK_DGRAM) }},
+	{"open a Unix socket", func(target) error { return open(unix.AF_UNIX, unix.SOCK_STREAM) }},
+	{"open a netlink socket", func(target) error { return open(unix.AF_NETLINK, unix.SOCK_RAW) }},
+	{"open a raw packet socket", func(target) error { return open(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{"make a socket pair", func(target) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return err
+	}},
+	{"fork", func(target) error {
+		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		if pid == 0 {
+			syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+		}
+		return nil
+	}},
+	{"fork with clone3", func(target) error {
+		_, _, errno := syscall.RawSyscall(unix.SYS_CLONE3, 0, 0, 0)
+		if errno == unix.ENOSYS {
+			return errno
+		}
+		return nil
+	}},
+	{"run a program", func(target) error { return syscall.Exec("/proc/self/exe", []string{"x", "die"}, nil) }},
+	{"start a program", func(target) error {
+		_, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+		return err
+	}},
+	{"map executable memory", func(target) error {
+		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_ANON|unix.MAP_PRIVATE)
+		return err
+	}},
+	{"make memory executable", func(target) error {
+		b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return nil
+		}
+		return unix.Mprotect(b, unix.PROT_READ|unix.PROT_EXEC)
+	}},
+	{"become dumpable again", func(target) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
+	{"make namespaces", func(target) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+	{"mount", func(target) error { return unix.Mount("none", ".", "tmpfs", 0, "") }},
+	{"use io_uring", func(target) error {
+		_, _, errno := syscall.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
+		return errnoErr(errno)
+	}},
+	{"load a BPF program", func(target) error {
+		_, _, errno := syscall.RawSyscall(unix.SYS_BPF, 0, 0, 0)
+		return errnoErr(errno)
+	}},
+	{"use the kernel's keys", func(target) error {
+		_, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
+		return err
+	}},
+	{"raise its limits", func(target) error {
+		return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30})
+	}},
+}
+
+// target is what the service protects, as its process of analysis would look for it.
+type target struct {
+	Key   string
+	PID   int
+	Redis string
+}
+
+func open(family, kind int) error {
+	fd, err := unix.Socket(family, kind, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func errnoErr(errno syscall.Errno) error {
+	if errno == 0 || errno != unix.EPERM { // another error comes from the call itself
+		return nil
+	}
+	return errno
+}
+
+// escape is the child of TestEscapes: it tries all of escapes, and returns those that succeeded, its
+// environment and its open files as the error of its options.
+func escape() {
+	in := json.NewDecoder(os.Stdin)
+	// Before the process is confined, as nothing can be read after it.
+	files, _ := os.ReadDir("/proc/self/fd")
+	var inherited []string
+	for _, f := range files {
+		to, err := os.Readlink("/proc/self/fd/" + f.Name())
+		if n, _ := strconv.Atoi(f.Name()); err == nil && n > 2 {
+			inherited = append(inherited, to)
+		}
+	}
+	r, _, err := begin(in)
+	if err != nil {
+		panic(err)
+	}
+	var x target
+	if err := json.Unmarshal([]byte(r.Options.Version), &x); err != nil {
+		panic(err)
+	}
+	var out []string
+	for _, e := range escapes {
+		if e.try(x) == nil {
+			out = append(out, e.name)
+		}
+	}
+	if len(os.Environ()) > 0 {
+		out = append(out, fmt.Sprintf("environment %q", os.Environ()))
+	}
+	for _, to := range inherited {
+		if !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "anon_inode:") &&
+			!strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			out = append(out, "open file "+to)
+		}
+	}
+	for _, use := range []func() error{ // what an analysis needs
+		func() error { return os.WriteFile("own", []byte("x"), 0o600) },
+		func() error { _, err := os.ReadFile("own"); return err },
+		func() error { return os.Remove("own") },
+	} {
+		if err := use(); err != nil {
+			out = append(out, "refused: "+err.Error())
+		}
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(&reply{Unusable: "done\n" + strings.Join(out, "\n")})
+}
+
+func TestEscapes(t *testing.T) {
+	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
+		t.Fatalf("this kernel has no Landlock, which the test needs: %v", err)
+	}
+	redis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer redis.Close()
+	key := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(key, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("WEBHOOK_SECRET", "hidden")
+	// A descriptor that the starter of the service left open.
+	leaked, err := unix.Open(key, unix.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(leaked)
+	want, err := json.Marshal(target{key, os.Getpid(), redis.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespaces := range []bool{true, false} {
+		r := runner(t, "escape")
+		r.noNamespaces.Store(!namespaces)
+		_, _, err = r.Check(t.Context(), nil, analyzer.Options{Version: string(want)}, nil, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "done\n") {
+			t.Fatalf("namespaces %v: the process ended: %v", namespaces, err)
+		}
+		for line := range strings.Lines(strings.TrimPrefix(err.Error(), "done\n")) {
+			t.Errorf("namespaces %v: not refused: %s", namespaces, line)
+		}
+	}
+}
+
+// TestThreads: a running analysis has no_new_privs and the filter on every thread.
+func TestThreads(t *testing.T) {
+	r := runner(t, "hang")
+	r.Time = time.Minute
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _, _ = r.Check(t.Context(), nil, analyzer.Options{}, nil, nil)
+	}()
+	pid := 0
+	wait(t, "the process", func() bool { pid = childOf(t, "hang"); return pid > 0 })
+	wait(t, "the filter on each thread", func() bool {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		if err != nil || len(tasks) < 2 {
+			return false
+		}
+		for _, file := range tasks {
+			status, err := os.ReadFile(file)
+			if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t1") ||
+				!strings.Contains(string(status), "Seccomp:\t2") {
+				return false
+			}
+		}
+		return true
+	})
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// childOf returns the child of this process with a last argument; 0 if there is none.
+func childOf(t *testing.T, argument string) int {
+	t.Helper()
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
+	for _, file := range files {
+		pids, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, f := range strings.Fields(string(pids)) {
+			line, err := os.ReadFile("/proc/" + f + "/cmdline")
+			if pid, convErr := strconv.Atoi(f); err == nil && convErr == nil &&
+				strings.HasSuffix(string(line), "\x00"+argument+"\x00") {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+func TestLayers(t *testing.T) {
+	l, err := runner(t, "analyze").Layers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := l.Missing(); len(missing) > 0 {
+		t.Errorf("missing on this machine: %v", missing)
+	}
+	if got := (Layers{Seccomp: true}).Missing(); len(got) != 4 {
+		t.Errorf("missing: %v", got)
+	}
+	if _, err := runner(t, "die").Layers(t.Context()); !errors.As(err, new(*Failure)) {
+		t.Errorf("a process that dies: %v", err)
+	}
+	left, err := os.ReadDir(t.TempDir())
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestHide: the service is not dumpable, which the kernel checks before it opens /proc/PID/environ,
+// maps, mem and fd for another process of the user, or lets it be traced.
+func TestHide(t *testing.T) {
+	out, err := exec.Command("/proc/self/exe", "hidden").Output()
+	if err != nil || string(out) != "dumpable: 0\n" {
+		t.Errorf("%q %v", out, err)
+	}
+}
+
+// hidden is the child of TestHide.
+func hidden() {
+	if err := Hide(); err != nil {
+		panic(err)
+	}
+	n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("dumpable: %d\n", n)
+}
