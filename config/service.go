@@ -14,6 +14,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"runtime"
 	"strconv"
@@ -48,6 +49,11 @@ type Service struct {
 	LogLevel  slog.Level
 	IndexURL  Secret // package index, may hold a password; empty = none is asked
 	Addr      string // from PORT
+
+	// address of the operator's endpoints, HOST:PORT; empty = they are not served
+	AdminAddr string
+	// refuse to start if a layer of the sandbox is missing
+	SandboxRequired bool
 }
 
 // EnvError is a variable that can't be used. Its text is one line and never holds the value of a
@@ -90,7 +96,7 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // read makes a service of what these and the readers of everything but the App find.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port) {
+	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -298,6 +304,32 @@ func (env environment) port(s *Service) error {
 		return bad("PORT", "%s is not a port; set it to a number from 1 to 65535", quote(v))
 	}
 	s.Addr = ":" + strconv.Itoa(n)
+	return nil
+}
+
+func (env environment) admin(s *Service) error {
+	v := env("COMPAT_ADMIN_ADDR")
+	if v == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(v)
+	n, numErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || numErr != nil || n == 0 {
+		return bad("COMPAT_ADMIN_ADDR", "%s is not HOST:PORT; set it to an address that only operators "+
+			"can reach, as 127.0.0.1:9090", quote(v))
+	}
+	s.AdminAddr = v
+	return nil
+}
+
+func (env environment) sandbox(s *Service) error {
+	switch v := env("COMPAT_SANDBOX"); v {
+	case "", "auto":
+	case "required":
+		s.SandboxRequired = true
+	default:
+		return bad("COMPAT_SANDBOX", "%s is not known; set it to auto or required", quote(v))
+	}
 	return nil
 }
 

@@ -22,7 +22,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/queue"
@@ -47,15 +46,12 @@ type Options struct {
 	Secrets []config.Secret // each is accepted; with none every delivery is refused
 	Queue   Queue
 	Log     *slog.Logger
-	Metrics *prometheus.Registry // served at /metrics; nil = one with the webhook's own metrics
-	Report  http.Handler         // GET /reports/{id}; nil = 404
-
-	// Problems says what is wrong in a text of .github/compat.yml: PUT /validate; nil = 404.
-	Problems func(text []byte) []config.Problem
+	Metrics prometheus.Registerer // for the webhook's metrics; nil = none
+	Report  http.Handler          // GET /reports/{id}; nil = 404
 }
 
 // New gives the HTTP surface of the service: /webhook (and /api/github/webhooks, as Probot has it),
-// /healthz, /readyz, /metrics and /reports/{id}. Everything else is 404.
+// /healthz, /readyz and /reports/{id}. Everything else is 404.
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -73,12 +69,8 @@ func New(o Options) http.Handler {
 	r.POST("/api/github/webhooks", s.hook)
 	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 	r.GET("/readyz", s.ready)
-	r.GET("/metrics", gin.WrapH(promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{})))
 	if o.Report != nil {
 		r.GET("/reports/:id", gin.WrapH(o.Report))
-	}
-	if o.Problems != nil {
-		r.PUT("/validate", s.validate)
 	}
 	return r
 }

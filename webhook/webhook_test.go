@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/queue"
 )
@@ -224,15 +227,16 @@ func TestSurface(t *testing.T) {
 	page := http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) },
 	)
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page})
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/reports/abc": 200, "/webhook": 405, "/": 404, "/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
+	registry := prometheus.NewRegistry()
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page, Metrics: registry})
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404, "/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
 		if w := get(h, path); w.Code != want {
 			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
 		}
 	}
 	post(h, call{event: "ping", guid: "g", body: "{}", signature: sign("s", "{}")})
 	post(h, call{event: "invented", guid: "g", body: "{}", signature: sign("x", "{}")})
-	text := get(h, "/metrics").Body.Bytes()
+	text := get(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), "/").Body.Bytes()
 	if !bytes.Contains(
 		text,
 		[]byte(`compat_webhook_answers_total{code="200",event="ping",status="ignored"} 1`),

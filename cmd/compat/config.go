@@ -58,9 +58,17 @@ func checkConfigs(env environment, paths []string) error {
 	return nil
 }
 
-// configProblems returns the problems of a .github/compat.yml, for compat config check and PUT
-// /validate.
+// configProblems returns the problems of a .github/compat.yml.
 func configProblems(text []byte) []config.Problem {
 	_, problems := config.ParseRepository(text, rules.IDs())
 	return problems
+}
+
+// problemLines is configProblems for PUT /validate: a line for each problem.
+func problemLines(text []byte) []string {
+	var lines []string
+	for _, p := range configProblems(text) {
+		lines = append(lines, p.String())
+	}
+	return lines
 }

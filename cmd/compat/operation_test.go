@@ -25,6 +25,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/test/loopback"
 )
 
 // testKey is a private key as an operator has it.
@@ -61,6 +62,8 @@ func names(t *testing.T) []string {
 		"GITHUB_API_URL": gh.URL,
 		"COMPAT_DATA":    t.TempDir(),
 		"PIP_INDEX_URL":  gh.URL,
+
+		"COMPAT_ADMIN_ADDR": loopback.Addr(t),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
@@ -74,7 +77,10 @@ func names(t *testing.T) []string {
 		}
 	}()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		page := get(t, "http://"+listener.Addr().String()+"/metrics")
+		page := ""
+		if _, err := net.Dial("tcp", vars["COMPAT_ADMIN_ADDR"]); err == nil { // it listens
+			page = get(t, "http://"+vars["COMPAT_ADMIN_ADDR"]+"/metrics")
+		}
 		var found []string
 		for _, m := range regexp.MustCompile(`(?m)^# TYPE (compat_\S+)`).FindAllStringSubmatch(page, -1) {
 			found = append(found, m[1])

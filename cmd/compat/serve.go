@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -87,6 +86,14 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	addr = cmp.Or(addr, service.Addr)
 	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
 	queue.LogClient(log)
+	operators, err := listenAdmin(service)
+	if err != nil {
+		return err
+	}
+	checker, layers, err := newSandbox(ctx, service, log)
+	if err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(),
@@ -146,7 +153,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
 	}
-	work, err := newWork(jobs, app, fetcher, source, service, log, metrics)
+	work, err := newWork(jobs, app, fetcher, source, checker, service, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -156,13 +163,12 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	}
 	handler := webhook.New(
 		webhook.Options{
-			AppID:    service.AppID,
-			Secrets:  service.WebhookSecrets,
-			Queue:    ready,
-			Log:      log,
-			Metrics:  metrics,
-			Report:   reportpage.New(jobs, log),
-			Problems: configProblems,
+			AppID:   service.AppID,
+			Secrets: service.WebhookSecrets,
+			Queue:   ready,
+			Log:     log,
+			Metrics: metrics,
+			Report:  reportpage.New(jobs, log),
 		},
 	)
 	if listener == nil {
@@ -170,6 +176,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return fmt.Errorf("--addr or PORT: %w", err)
 		}
 	}
+	logLayers(log, layers)
+	defer serveAdmin(operators, metrics, layers, log)()
 	log.Info(
 		"listening",
 		"addr",
@@ -189,6 +197,7 @@ func newWork(
 	app *github.App,
 	fetcher *artifact.Fetcher,
 	source packages.Source,
+	checker *sandbox.Runner,
 	service *config.Service,
 	log *slog.Logger,
 	metrics *prometheus.Registry,
@@ -197,11 +206,7 @@ func newWork(
 	rules := analyzer.New(rules.All())
 	subjects, err := subject.New(subject.Options{
 		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source,
-		Checker: &sandbox.Runner{
-			Command: []string{os.Args[0], analyzeCommand},
-			Scratch: service.Data,
-		},
-		Scratch: spool.In(service.Data), Config: service, Version: version(), Metrics: metrics,
+		Checker: checker, Scratch: spool.In(service.Data), Config: service, Version: version(), Metrics: metrics,
 	})
 	if err != nil {
 		return nil, err

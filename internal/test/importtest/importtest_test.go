@@ -111,6 +111,7 @@ var layers = map[string][]string{
 	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
 
 	"config":               {},
+	"internal/admin":       {},
 	"internal/apt":         {},
 	"internal/github":      {},
 	"internal/job":         {"internal/queue"},
@@ -161,7 +162,7 @@ var banned = []ban{
 	{
 		"",
 		[]string{"debug/elf", "debug/macho", "debug/pe", "debug/dwarf"},
-		[]string{"analyzer/elfobj"},
+		[]string{"analyzer/elfobj", "analyzer/elfobj/elftest"},
 		"only the readers parse binaries",
 	},
 	{

@@ -146,6 +146,9 @@ func (a *app) terminate() int {
 
 func (a *app) url(path string) string { return "http://" + a.addr + path }
 
+// operator is the URL of an endpoint on COMPAT_ADMIN_ADDR.
+func (a *app) operator(path string) string { return "http://" + a.env["COMPAT_ADMIN_ADDR"] + path }
+
 // get asks without following redirects; 0 where nobody answers.
 func (a *app) get(path string) (code int, body string) {
 	url := path

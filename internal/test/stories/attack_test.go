@@ -197,7 +197,7 @@ func TestGarbage(t *testing.T) {
 		return n
 	}
 	series := func() int {
-		_, text := s.app.get("/metrics")
+		_, text := s.app.get(s.app.operator("/metrics"))
 		return strings.Count(text, "\n")
 	}
 	s.garbage(sized(1000, 10_000)) // what grows once has grown

@@ -144,7 +144,7 @@ func TestAnotherAppsCheckOfOurName(t *testing.T) {
 		}
 		return "no line of the log tells of the other App's check run"
 	})
-	if _, page := s.app.get("/metrics"); !strings.Contains(
+	if _, page := s.app.get(s.app.operator("/metrics")); !strings.Contains(
 		page,
 		"compat_webhook_namesakes_total 1\n",
 	) {

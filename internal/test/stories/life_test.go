@@ -104,6 +104,7 @@ func (s *story) replica() *app {
 	other := *s.app
 	other.addr, other.dir, other.env = loopback.Addr(s), s.TempDir(), maps.Clone(s.app.env)
 	other.env["COMPAT_DATA"] = other.dir
+	other.env["COMPAT_ADMIN_ADDR"] = loopback.Addr(s)
 	return &other
 }
 
@@ -366,7 +367,7 @@ func TestOneProcessSweeps(t *testing.T) {
 	swept := func(a *app) {
 		t.Helper()
 		eventually(s, func() string {
-			if _, metrics := a.get("/metrics"); !strings.Contains(
+			if _, metrics := a.get(a.operator("/metrics")); !strings.Contains(
 				metrics,
 				`compat_sweeps_total{for="deliveries",outcome="done"} 1`,
 			) {

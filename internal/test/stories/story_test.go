@@ -130,6 +130,8 @@ func tell(t *testing.T, w world) *story {
 		"COMPAT_PUBLIC_URL": s.app.url(
 			"",
 		),
+		"COMPAT_ADMIN_ADDR": loopback.Addr(t),
+
 		"COMPAT_LEASE": "2s",
 		"COMPAT_WAIT":  w.wait.String(),
 		"LOG_LEVEL":    "debug",
@@ -349,7 +351,7 @@ func (s *story) Again(sha string, before int) githubtest.Check {
 // free says whether nothing waits or runs in the queue; what sleeps until an event comes does not
 // count.
 func (s *story) free() bool {
-	_, page := s.app.get("/metrics")
+	_, page := s.app.get(s.app.operator("/metrics"))
 	return strings.Contains(page, `compat_queue_jobs{state="waiting"} 0`) &&
 		strings.Contains(page, `compat_queue_jobs{state="running"} 0`)
 }

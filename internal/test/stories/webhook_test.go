@@ -130,7 +130,7 @@ func TestTwoSecrets(t *testing.T) {
 	s.gh.Do(func() { s.gh.Secret = "the-new-secret" })
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
-	_, metrics := s.app.get("/metrics")
+	_, metrics := s.app.get(s.app.operator("/metrics"))
 	for _, which := range []string{"1", "2"} {
 		if !regexp.MustCompile(`(?m)^compat_webhook_secret_total\{secret="` + which + `"\} [1-9]`).
 			MatchString(metrics) {
@@ -152,7 +152,7 @@ func TestValidate(t *testing.T) {
 		{strings.Repeat("# 64 KiB are too much\n", 4000), "at most 65536 are read", 422},
 		{strings.Repeat("#", 1<<20+1), "larger than 1 MiB", 413},
 	} {
-		q, err := http.NewRequest(http.MethodPut, s.app.url("/validate"), strings.NewReader(c.text))
+		q, err := http.NewRequest(http.MethodPut, s.app.operator("/validate"), strings.NewReader(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,8 @@ func TestSurface(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		code int
-	}{{"/healthz", 200}, {"/readyz", 200}, {"/metrics", 200}, {"/reports/nothing", 404}, {"/nothing", 404}} {
+	}{{"/healthz", 200}, {"/readyz", 200}, {"/metrics", 404}, {"/debug/pprof/", 404}, {"/validate", 404}, {"/reports/nothing", 404},
+		{s.app.operator("/metrics"), 200}, {s.app.operator("/webhook"), 404}, {s.app.operator("/reports/nothing"), 404}, {"/nothing", 404}} {
 		if code, body := s.app.get(c.path); code != c.code {
 			s.Errorf("GET %s: %d %.200s, want %d", c.path, code, body, c.code)
 		}
@@ -209,6 +210,7 @@ func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value string }{
 		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"APP_ID", "-"}, {"APP_ID", "twelve"}, {"PRIVATE_KEY", "no key"}, {"COMPAT_WAIT", "banana"},
 		{"GITHUB_API_URL", "::no url"}, {"REDIS_URL", "http://not-redis"}, {"LOG_LEVEL", "shouting"},
+		{"COMPAT_ADMIN_ADDR", "nowhere"}, {"COMPAT_ADMIN_ADDR", "192.0.2.1:9"}, {"COMPAT_SANDBOX", "maybe"},
 	} {
 		cmd := s.app.command()
 		var env []string
