@@ -43,24 +43,7 @@ func Read(f File) (*Library, error) {
 			ErrNoLibrary,
 		)
 	}
-	l := &Library{
-		Name:     f.Name,
-		SONAME:   o.SONAME,
-		BuildID:  o.BuildID,
-		Machine:  o.Machine.String(),
-		Class:    o.Class,
-		Order:    o.ByteOrder,
-		EFlags:   o.EFlags,
-		Needed:   o.Needed,
-		Versym:   o.HasVersym,
-		Evidence: EvidenceSymbols,
-		Versions: []string{},
-	}
-	for _, v := range o.VersionDefs {
-		if !v.Base {
-			l.Versions = append(l.Versions, v.Name)
-		}
-	}
+	l := fromObject(f.Name, o)
 	places, err := contents.Places()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -77,6 +60,29 @@ func Read(f File) (*Library, error) {
 		}
 	}
 	return l, nil
+}
+
+// fromObject gives what an object says of itself, without symbols.
+func fromObject(name string, o *elfobj.Object) *Library {
+	l := &Library{
+		Name:     name,
+		SONAME:   o.SONAME,
+		BuildID:  o.BuildID,
+		Machine:  o.Machine.String(),
+		Class:    o.Class,
+		Order:    o.ByteOrder,
+		EFlags:   o.EFlags,
+		Needed:   o.Needed,
+		Versym:   o.HasVersym,
+		Evidence: EvidenceSymbols,
+		Versions: []string{},
+	}
+	for _, v := range o.VersionDefs {
+		if !v.Base {
+			l.Versions = append(l.Versions, v.Name)
+		}
+	}
+	return l
 }
 
 // linkerSymbols are exports that a linker makes; programs do not use those of a library.
@@ -107,13 +113,16 @@ var linkerSymbols = []string{
 func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 	var addrs []uint64
 	l.Symbols = make([]Symbol, 0, o.Exports.Len())
+	seen := make(map[[2]string]bool, o.Exports.Len()) // a damaged table may repeat one
 	for i, e := range o.Exports.All() {
 		p := places[i]
 		node := p.Absolute && e.Kind == elfobj.Data && e.Size == 0 &&
 			(e.Name == e.Version || e.Version == "" && slices.Contains(l.Versions, e.Name))
-		if node || slices.Contains(linkerSymbols, e.Name) {
+		key := [2]string{e.Name, e.Version}
+		if node || seen[key] || slices.Contains(linkerSymbols, e.Name) {
 			continue
 		}
+		seen[key] = true
 		s := Symbol{
 			Name:      e.Name,
 			Version:   e.Version,

@@ -41,6 +41,9 @@ func All() []*analyzer.Rule {
 		tagTooHigh,
 		cudaDriverMinimum,
 		exportedSymbolRemoved,
+		symbolVersionRemoved,
+		symbolVersionMoved,
+		dataObjectChanged,
 		openedByName,
 		noSectionHeaders,
 	}

@@ -1,0 +1,41 @@
+package rules
+
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi"
+)
+
+var symbolVersionMoved = &analyzer.Rule{
+	ID:       "symbol-version-moved",
+	Title:    "A symbol moved to another version, and its old version lacks it",
+	Severity: analyzer.Warning,
+	Doc: `In the base, a shared library exports a symbol with a version. In the head, the library
+still defines the version, but exports the symbol only with another one. A program that
+was linked against the old version asks for the symbol with its old version, and fails:
+"undefined symbol: draw, version LIBX_1.0".
+
+Fix: keep the symbol in its old version, and add the new definition with the new version as the
+default one (".symver new_draw,draw@@LIBX_1.1").
+
+Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
+needs a base and checks public libraries (lib*.so with a SONAME). A symbol that keeps its old
+version and gets a new default one is not reported, because old programs still bind to it.
+
+Not detected: a symbol that keeps its version and changes its meaning.`,
+	References: []string{
+		"glibc, elf/dl-lookup.c: check_match",
+		"U. Drepper, How To Write Shared Libraries, section 3",
+	},
+	Check: func(p *analyzer.Pass) {
+		for _, v := range p.Views {
+			moved := changesFromBase(p, v, abi.RuleVersionMoved)
+			if len(moved) == 0 {
+				continue
+			}
+			reportABI(
+				p, v, moved, sameSONAME(v, moved),
+				"Keep the symbol in its old version, and add the new one as a default version",
+			)
+		}
+	},
+}

@@ -1,0 +1,43 @@
+package rules
+
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi"
+)
+
+var symbolVersionRemoved = &analyzer.Rule{
+	ID:       "symbol-version-removed",
+	Title:    "A library no longer defines a symbol version, but keeps its SONAME",
+	Severity: analyzer.Warning,
+	Doc: `In the base, a shared library defines a symbol version, and exports symbols with it. In
+the head, the library has the same SONAME, but not the version; the symbols have another
+version or none. A program that was linked against the old version does not start:
+"version 'LIBX_1.0' not found". A library that drops all its versions is reported only
+if it has no DT_VERSYM at all: the loader of glibc then stops with an assertion.
+Otherwise the loader prints a warning and binds the symbols.
+
+Fix: keep the version node in the version script, with the symbols that it had, or change the
+SONAME.
+
+Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
+needs a base and checks public libraries (lib*.so with a SONAME). Versions whose name says that
+they are private (LIBX_PRIVATE) are not reported.
+
+Not detected: programs that use dlvsym with the version.`,
+	References: []string{
+		"glibc, elf/dl-version.c: _dl_check_map_versions",
+		"GNU ld manual, VERSION command",
+	},
+	Check: func(p *analyzer.Pass) {
+		for _, v := range p.Views {
+			lost := changesFromBase(p, v, abi.RuleVersionRemoved)
+			if len(lost) == 0 {
+				continue
+			}
+			reportABI(
+				p, v, lost, sameSONAME(v, lost),
+				"Keep the version in the version script, with the symbols that it had",
+			)
+		}
+	},
+}
