@@ -117,7 +117,7 @@ func (k *checked) artifact(
 	for _, why := range skipped {
 		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
 	}
-	if len(targets) == 0 {
+	if len(targets) == 0 && len(skipped) == 0 {
 		report.Unread = append(report.Unread, Unread{
 			Path:   f.Path,
 			Reason: "no built-in platform has its architecture; give one with --platform",

@@ -92,6 +92,9 @@ type (
 	GPU    = judge.GPU
 )
 
+// MachObject is one Mach-O file of an artifact.
+type MachObject = facts.MachObject
+
 // Host is the kind of program that loads an object.
 type Host = facts.Host
 

@@ -57,8 +57,8 @@ func (p *prepared) machO(f *unpack.File) {
 	}
 }
 
-// machO adds a Mach-O file to an artifact. Slices that could not be read are unread or skipped, the
-// others count.
+// machO adds a Mach-O file to an artifact. Slices that could not be read are unread or skipped,
+// the others count.
 func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 	if a.audit != nil {
 		a.audit.members.object(inside, p)
@@ -93,6 +93,5 @@ func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 	}
 	if loadable {
 		a.MachO = append(a.MachO, &MachObject{Path: inside, File: p.macho})
-		r.Skipped = append(r.Skipped, Unread{at, "Mach-O, not judged"})
 	}
 }

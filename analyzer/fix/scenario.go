@@ -24,6 +24,9 @@ type Scenario struct {
 	// folders of LD_LIBRARY_PATH that are not in it, though the user said so
 	Off []string
 
+	// Mach-O file -> path of a load command -> the path that replaces it
+	Paths map[string]map[string]string
+
 	LinkLast []string          // as Link, but behind the artifact's library
 	RunPath  map[string]string // object -> DT_RUNPATH it is given
 	// directories that the link line names with -rpath-link, in the terms of the objects' paths
@@ -94,6 +97,14 @@ type Before struct{ Package string }
 
 // TakeOut leaves a folder out of LD_LIBRARY_PATH.
 type TakeOut struct{ Folder string }
+
+// ChangePath replaces the path of a needed library in a Mach-O file.
+type ChangePath struct{ Object, From, To string }
+
+func (c ChangePath) Apply(s Scenario) Scenario {
+	s.Paths = with(s.Paths, c.Object, with(s.Paths[c.Object], c.From, c.To))
+	return s
+}
 
 // SetRunPath gives an object a DT_RUNPATH.
 type SetRunPath struct{ Object, RunPath string }
@@ -200,6 +211,11 @@ func (s Scenario) Key() string {
 	)
 	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
 		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])
+	}
+	for _, o := range slices.Sorted(maps.Keys(s.Paths)) {
+		for _, from := range slices.Sorted(maps.Keys(s.Paths[o])) {
+			fmt.Fprintf(&b, "|%s:%s>%s", o, from, s.Paths[o][from])
+		}
 	}
 	for _, o := range slices.Sorted(maps.Keys(s.Needed)) {
 		fmt.Fprintf(&b, "|%s+%s", o, strings.Join(s.Needed[o], ","))

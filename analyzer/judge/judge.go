@@ -226,6 +226,7 @@ func (s *Session) runRules(
 				Packages:  set.Set,
 				Views:     set.views,
 				Windows:   set.windows,
+				MacOS:     set.macOS,
 				Scenario:  c.Scenario,
 				Requested: c.Target.Requested,
 				Trial:     trial,

@@ -30,6 +30,7 @@ type packageSet struct {
 	platform *platform.Platform
 	views    []*View
 	windows  *WindowsLoad // of a platform with Windows, which has no views
+	macOS    *MacOSLoad   // of a macOS platform; else nil
 	of       map[*facts.Object]*View
 	first    []*dynlink.Library           // loaded before the artifact
 	local    map[*dynlink.Library]bool    // of first, those that are not in the global scope

@@ -19,6 +19,7 @@ type Pass struct {
 	Packages  *packages.Set
 	Views     []*View
 	Windows   *WindowsLoad // of a platform with Windows, else nil
+	MacOS     *MacOSLoad   // of a macOS platform, which has no Views; else nil
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
 	// Trial: a fix is applied, to see what is left. Fixes without Search need not be reported.
@@ -95,7 +96,11 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 		f.Severity = p.rule.Severity
 	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
-	if f.Demangled = result.Demangle(f.Symbol); f.Demangled != "" {
+	mangled := f.Symbol
+	if p.Platform.OS == platform.MacOS { // there every name of a symbol begins with _
+		mangled = strings.TrimPrefix(mangled, "_")
+	}
+	if f.Demangled = result.Demangle(mangled); f.Demangled != "" {
 		f.Message = strings.ReplaceAll(f.Message, f.Symbol, f.Demangled)
 	}
 	if f.Package == "" && p.Facts.Metadata != nil {

@@ -78,7 +78,8 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 		}
 	}
 	out = append(out, windowsTargets(f, o)...)
-	return out, skipped, nil
+	onMacOS, other := macOSTargets(f, o)
+	return append(out, onMacOS...), append(skipped, other...), nil
 }
 
 // defaultTargets picks the platforms of one architecture that the artifact claims by itself.

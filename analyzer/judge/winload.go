@@ -49,8 +49,11 @@ func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
 	set.linker = &linker{
 		session: s, facts: c.Artifact, platform: p, set: set, scenario: c.Scenario,
 	}
-	if p.OS == platform.Windows {
+	switch p.OS {
+	case platform.Windows:
 		set.windows = s.loadWindows(c)
+	case platform.MacOS:
+		set.macOS = s.loadMacOS(c)
 	}
 	state := &loadState{
 		artifact: c.Artifact, platform: p, key: key, sets: []*packages.Set{set.Set},

@@ -139,6 +139,9 @@ var spoken = strings.NewReplacer(
 // An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names
 // nearest to the one given.
 func Lookup(name, arch string) (*Platform, error) {
+	if p := macOS(name, arch); p != nil {
+		return p, nil
+	}
 	base, own := name, ""
 	if b, _, _ := strings.Cut(name, "/"); windowsTag(b) != nil {
 		return windowsTag(b), nil

@@ -48,6 +48,7 @@ const (
 type Platform struct {
 	Name        string // "manylinux_2_17_x86_64", "debian11", "alpine3.20"
 	Arch        string // as in platform tags: "x86_64", "aarch64", "i686", "armv7l", …
+	System      string // Linux or MacOS
 	Libc        string // "glibc" or "musl"
 	LibcVersion string // "2.17"; of a musllinux tag the lowest that it stands for, "1.1"
 	Kind        string // Policy, Distribution or System
@@ -142,6 +143,9 @@ func WithVersions(arch string, versions ...string) []*Platform {
 // build makes the libraries: of a distribution what was read from its packages, of a policy what it
 // promises.
 func (p *Platform) build() {
+	if p.OS != Linux {
+		return
+	}
 	if p.find != nil {
 		p.unpack()
 		return

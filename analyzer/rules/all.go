@@ -46,6 +46,10 @@ func All() []*analyzer.Rule {
 		dataObjectChanged,
 		openedByName,
 		noSectionHeaders,
+		minimumOSTooNew,
+		unsignedCode,
+		compatibilityVersionTooLow,
+		pythonLibraryMismatch,
 	}
 }
 

@@ -36,6 +36,7 @@ Not detected: what a package does before it imports the module.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
 	Windows:    checkReachableDLLs,
+	MacOS:      checkReachableMacOS,
 }
 
 func checkReachable(p *analyzer.Pass) {

@@ -36,6 +36,7 @@ provides libssl.so.3) or capability; the packages themselves are not read.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
 	Windows:    checkMissingDLLs,
+	MacOS:      checkLibraryNotFoundMacOS,
 	Quick:      true,
 }
 

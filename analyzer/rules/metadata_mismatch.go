@@ -37,6 +37,7 @@ Not detected: fields that pip does not compare.`,
 	},
 	Check:   checkMetadata,
 	Windows: checkMetadata,
+	MacOS:   checkMetadata,
 }
 
 func checkMetadata(p *analyzer.Pass) {

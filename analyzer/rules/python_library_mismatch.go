@@ -24,7 +24,12 @@ installed as well, "Module use of python38.dll conflicts with this version of Py
 A module of a wheel with an abi3 tag has to be linked with python3.dll. One that is linked with
 python312.dll works on CPython 3.12 only.
 
-Fix: build the module with the Python of the tag, or tag the wheel for the Python that it was built
+On macOS a module needs no library of Python at all. One that is linked with the framework or the
+libpython of another release than its tag's fails with "Library not loaded", or brings a second
+Python into the process.
+
+Fix: build the module with the Python of the tag, on macOS without its library
+(` + "`-undefined dynamic_lookup`" + `), or tag the wheel for the Python that it was built
 with.
 
 Not detected: files that a program other than Python loads.`,
@@ -33,6 +38,7 @@ Not detected: files that a program other than Python loads.`,
 		"PEP 384, PEP 703",
 	},
 	Windows: checkPythonDLL,
+	MacOS:   checkPythonLibraryMacOS,
 }
 
 // onePythonDLL matches modules that only one version of Python imports on Windows.

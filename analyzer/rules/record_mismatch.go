@@ -31,6 +31,7 @@ ELF objects.`,
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
 	Windows:    checkRecord,
+	MacOS:      checkRecord,
 }
 
 // shown is the maximum number of names in a message.

@@ -40,6 +40,7 @@ dependency needs.`,
 		"PEP 600",
 	},
 	Check: checkSymbolVersion,
+	MacOS: checkVersionTooNewMacOS,
 }
 
 func checkSymbolVersion(p *analyzer.Pass) {

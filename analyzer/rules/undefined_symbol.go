@@ -43,6 +43,7 @@ and symbols of an object that misses a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
 	Windows:    checkUndefinedImports,
+	MacOS:      checkUndefinedSymbolMacOS,
 }
 
 func checkUndefinedSymbol(p *analyzer.Pass) {

@@ -20,6 +20,7 @@ contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,
 	Windows:    checkMachine,
+	MacOS:      checkArchitectureMacOS,
 }
 
 func checkArchitecture(p *analyzer.Pass) {

@@ -154,7 +154,7 @@ func (t *Verifier) try(
 	hopeless func(*result.Finding) bool,
 ) (*trial, error) {
 	w := t.known[s.Key()]
-	weight := len(t.base.Artifact.Objects) + len(t.before)/findingsPerObject
+	weight := t.base.Artifact.Binaries() + len(t.before)/findingsPerObject
 	if w != nil || len(t.known) >= t.most || len(t.known)*weight >= maxWork {
 		return w, nil
 	}

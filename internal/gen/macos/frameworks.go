@@ -16,7 +16,7 @@ import (
 // required matches a requirement of pyobjc on its package for a framework: the name, and the
 // release of Darwin from which on it is installed.
 var required = regexp.MustCompile(
-	`(?m)^Requires-Dist: pyobjc-framework-(\w+)==[^;]*; platform_release >= "(\d+)\.(\d+)"\s*$`)
+	`(?m)^Requires-Dist: pyobjc-framework-(\w+)==[^;\n]*; platform_release >= "(\d+)\.(\d+)"\s*$`)
 
 // fewestFrameworks are in the smallest list that makes sense.
 const fewestFrameworks = 80

@@ -7,7 +7,7 @@
 //
 // Its files are
 //
-//	in/WHEEL.whl/PATH          a member of a wheel: an object in elfobj's text form; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
+//	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
 //	                           all three are made up where they are not given, and left out where their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …")
@@ -37,6 +37,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -218,6 +219,14 @@ func (t *tree) add(name string, data []byte) error {
 			return err
 		}
 		if data, err = elftest.Write(o); err != nil {
+			return err
+		}
+	} else if strings.HasPrefix(string(data), "macho ") {
+		objects, err := machoobj.Parse(string(data))
+		if err != nil {
+			return err
+		}
+		if data, err = machoobj.Write(objects...); err != nil {
 			return err
 		}
 	}

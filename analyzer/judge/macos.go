@@ -1,0 +1,231 @@
+package judge
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// MacOSLoad is how the Mach-O files of an artifact load on one architecture of macOS.
+type MacOSLoad struct {
+	*dyld.Environment
+	Loads []*dyld.Loading
+	// Primary are the images whose failure is a failure of the artifact: modules that Python
+	// imports and programs with everything that they load; in an artifact without modules every
+	// image.
+	Primary map[*dyld.Image]bool
+
+	bindings map[*dyld.Image][]dyld.Binding
+}
+
+// Failed lists the imports of an image that are not bound.
+func (m *MacOSLoad) Failed(i *dyld.Image) []dyld.Binding {
+	out, ok := m.bindings[i]
+	if !ok {
+		for b := range m.Bind(i) {
+			if b.Outcome != dynlink.Bound {
+				out = append(out, b)
+			}
+		}
+		m.bindings[i] = out
+	}
+	return out
+}
+
+// Folders of an environment in which wheels are installed.
+const (
+	macPrefix = "/prefix"
+	macSite   = macPrefix + "/lib/python/site-packages"
+)
+
+// dataFolder matches the folders of a wheel that are not installed as they are (PEP 427).
+var dataFolder = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|scripts|data)/`)
+
+// installed is where a member of an artifact is when it is used.
+func installed(f *facts.Artifact, member string) string {
+	if f.Kind != facts.KindWheel {
+		return path.Join(macPrefix, member)
+	}
+	m := dataFolder.FindStringSubmatch(member)
+	if m == nil {
+		return path.Join(macSite, member)
+	}
+	rest := member[len(m[0]):]
+	switch m[1] {
+	case "scripts":
+		return path.Join(macPrefix, "bin", rest)
+	case "data":
+		return path.Join(macPrefix, rest)
+	}
+	return path.Join(macSite, rest)
+}
+
+// loadMacOS loads the Mach-O files of an artifact, and of those given with it, as a scenario
+// edits them.
+func (s *Session) loadMacOS(c Case) *MacOSLoad {
+	os, err := machoobj.ParseVersion(c.Target.Platform.LibcVersion)
+	if err != nil {
+		os = 0 // a platform without a version has everything; Lookup makes none
+	}
+	var files []dyld.File
+	for _, f := range slices.Concat([]*facts.Artifact{c.Artifact}, s.artifacts) {
+		if f == c.Artifact && len(files) > 0 {
+			continue
+		}
+		for _, m := range f.MachO {
+			file := dyld.File{Path: installed(f, m.Path), Name: m.Path, Slices: m.Slices,
+				Kind: dynlink.FromArtifact}
+			if f != c.Artifact {
+				file.Kind, file.Origin = dynlink.FromPackage, f.Path
+			} else {
+				file.Slices = edited(m, c.Scenario)
+			}
+			files = append(files, file)
+		}
+	}
+	m := &MacOSLoad{Environment: dyld.NewEnvironment(c.Target.Platform.Arch, os, files),
+		Primary: map[*dyld.Image]bool{}, bindings: map[*dyld.Image][]dyld.Binding{}}
+	m.Python = macOSPython(c.Artifact)
+	m.Loads = slices.DeleteFunc(slices.Clone(m.LoadAll()), func(l *dyld.Loading) bool {
+		return l.Root.Kind != dynlink.FromArtifact
+	})
+	modules := slices.ContainsFunc(m.Loads, func(l *dyld.Loading) bool { return l.Root.Module() })
+	for _, l := range m.Loads {
+		if !modules || l.Root.Module() {
+			for _, f := range l.Found {
+				m.Primary[f.Image] = true
+			}
+		}
+	}
+	return m
+}
+
+// edited is the slices of a file with what a scenario changes in its load commands.
+func edited(m *facts.MachObject, s fix.Scenario) []machoobj.Slice {
+	more, changed := s.RunPath[m.Path], s.Paths[m.Path]
+	if more == "" && changed == nil {
+		return m.Slices
+	}
+	out := slices.Clone(m.Slices)
+	for n := range out {
+		if out[n].Object == nil {
+			continue
+		}
+		o := *out[n].Object
+		if more != "" {
+			o.RunPaths = append(slices.Clone(o.RunPaths), more)
+		}
+		o.Needed = slices.Clone(o.Needed)
+		for k := range o.Needed {
+			if to, ok := changed[o.Needed[k].Path]; ok {
+				o.Needed[k].Path = to
+			}
+		}
+		out[n].Object = &o
+	}
+	return out
+}
+
+// macOSPython is the one release of CPython that loads the modules of an artifact, "" where there
+// are several or none is named.
+func macOSPython(f *facts.Artifact) string {
+	releases := map[string]bool{}
+	if f.Wheel != nil {
+		for _, t := range f.Wheel.Tags {
+			v, ok := strings.CutPrefix(t.Python, "cp3")
+			if !ok || v == "" || t.ABI == "abi3" || t.ABI == "none" ||
+				strings.HasSuffix(t.ABI, "t") {
+				return ""
+			}
+			releases["3."+v] = true
+		}
+	} else {
+		for _, m := range f.MachO {
+			if v := machModule.FindStringSubmatch(m.Path); v != nil {
+				releases["3."+v[1]] = true
+			}
+		}
+	}
+	if len(releases) != 1 {
+		return ""
+	}
+	for r := range releases {
+		return r
+	}
+	return ""
+}
+
+// machModule matches a module for one release of CPython without variants.
+var machModule = lazyregexp.New(`\.cpython-3(\d+)-darwin\.so$`)
+
+// macOSTargets picks the versions of macOS that an artifact is checked on, one for each architecture:
+// those that the user named, else those of its own tags, else the newest that one of its files was
+// built for. skipped explains why there is none.
+func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []string) {
+	if len(f.MachO) == 0 {
+		return nil, nil
+	}
+	own := builtFor(f)
+	for _, name := range slices.Concat(o.Instead, o.Also) {
+		for _, t := range own {
+			p, err := platform.Lookup(name, t.Arch)
+			if err == nil && p.OS == platform.MacOS {
+				out = append(out, Target{Platform: p, Requested: true})
+			}
+		}
+	}
+	if len(o.Instead) > 0 || o.Root != nil {
+		if out == nil {
+			skipped = append(skipped, fmt.Sprintf("its %d Mach-O files, because no version of "+
+				"macOS was named", len(f.MachO)))
+		}
+		return out, skipped
+	}
+	var tagged []macos.Target
+	others := false
+	if f.Wheel != nil {
+		for _, t := range f.Wheel.Tags {
+			promised := macos.Targets(t.Platform)
+			tagged = append(tagged, promised...)
+			others = others || promised == nil && t.Platform != "any"
+		}
+	}
+	switch {
+	case tagged != nil:
+		own = macos.Merge(tagged)
+	case others:
+		return out, append(skipped, fmt.Sprintf("its %d Mach-O files, because its tags are for "+
+			"other systems", len(f.MachO)))
+	}
+	for _, t := range own {
+		out = append(out, Target{Platform: platform.OfMacOS(t.Oldest.String(), t.Arch)})
+	}
+	return out, skipped
+}
+
+// builtFor is the newest macOS that the files of each architecture name.
+func builtFor(f *facts.Artifact) []macos.Target {
+	newest := map[string]machoobj.Version{}
+	for _, m := range f.MachO {
+		for _, s := range m.Slices {
+			if s.Object != nil && s.Object.Type.Loadable() {
+				newest[s.Arch] = max(newest[s.Arch], s.Object.MinOS)
+			}
+		}
+	}
+	var out []macos.Target
+	for arch, os := range newest {
+		out = append(out, macos.Target{Arch: arch, Oldest: os})
+	}
+	return macos.Merge(out)
+}

@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// checkLibraryNotFoundMacOS reports libraries that dyld does not find and that are not in the
+// artifact either; bundled-library-not-reachable reports those that are.
+func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
+	eachMissing(p, func(m dyld.Missing) {
+		if m.Lacks != nil || len(p.MacOS.Named(path.Base(m.Needed.Path))) > 0 {
+			return
+		}
+		needed, by := m.Needed.Path, m.NeededBy
+		f := analyzer.Finding{
+			Object:   by.Name,
+			Library:  needed,
+			Chain:    imageChain(m.Chain, needed),
+			Severity: macOSSeverity(p, by, analyzer.Error),
+		}
+		where := by.Name + inSlice(p, by.Name) + " needs " + needed
+		release, python := dyld.PythonLibrary(needed)
+		since := macos.Library(needed)
+		provider := dependencyFor(p, needed)
+		var fixes []fix.Candidate
+		switch {
+		case python && p.MacOS.Python != "" && release != p.MacOS.Python:
+			return // python-library-mismatch reports it
+		case python:
+			f.Severity = analyzer.Warning
+			f.Message = where + ", the library of one Python installation. Other installations " +
+				"(Homebrew, conda, uv) have it at another path"
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
+				Title:   "Link the module without the library of Python",
+				Command: "-undefined dynamic_lookup"}})
+		case macos.Aborts(needed):
+			f.Message = where + ", and macOS 10.15 and later stop a process that loads it"
+			fixes = append(fixes, delocate(p, "Link with an OpenSSL of your own and bundle it"))
+		case since.After(p.MacOS.OS):
+			f.Message = fmt.Sprintf("%s, which is in macOS from %v on, not in %v", where,
+				since.Since, p.MacOS.OS)
+			f.Version = since.Since.String()
+			fixes = append(fixes, retagMacOS(p, since.Since)...)
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
+				Title:   "Link the framework so that it may be absent",
+				Command: "-weak_framework " + path.Base(needed)}})
+		case macos.System(needed):
+			f.Severity = analyzer.Warning
+			f.Message = where + ", which no known release of macOS has"
+			fixes = append(fixes, delocate(p, "Link with the library's own build and bundle it"))
+		case provider != "":
+			f.Severity = analyzer.Warning
+			f.Package = provider
+			f.Message = fmt.Sprintf("%s, which is not in the wheel. %s, which it requires, may "+
+				"provide it: compat does not know what packages contain on macOS", where, provider)
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource,
+				Title: "Import " + provider + " before the module"}})
+		default:
+			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(needed)
+			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"),
+				fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
+					Title: "Link the static library instead of " + path.Base(needed)}})
+		}
+		p.Report(f, fixes...)
+	})
+}
+
+// eachMissing visits each need that no load of the artifact answers, once.
+func eachMissing(p *analyzer.Pass, visit func(dyld.Missing)) {
+	seen := map[[2]string]bool{}
+	for _, l := range p.MacOS.Loads {
+		for _, m := range l.Missing {
+			key := [2]string{m.NeededBy.Name, m.Needed.Path}
+			if !seen[key] && macOSFile(p, m.NeededBy.Name) != nil {
+				seen[key] = true
+				visit(m)
+			}
+		}
+	}
+}
+
+func kindName(p *analyzer.Pass) string {
+	if p.Facts.Kind == analyzer.KindWheel {
+		return "wheel"
+	}
+	return "artifact"
+}
+
+var (
+	homebrew = lazyregexp.New(`^/(?:opt/homebrew|usr/local)/(?:opt|Cellar)/([^/]+)/`)
+	macPorts = lazyregexp.New(`^/opt/local/`)
+)
+
+// builtAt says what is known of a path on the machine that built a file.
+func builtAt(library string) string {
+	switch m := homebrew.FindStringSubmatch(library); {
+	case m != nil:
+		return ". It is Homebrew's " + m[1] + " on the machine that built it"
+	case macPorts.MatchString(library):
+		return ". It is a library of MacPorts on the machine that built it"
+	case strings.HasPrefix(library, "/"):
+		return ". The path is of the machine that built it"
+	case strings.HasPrefix(library, "@executable_path/"):
+		return ". @executable_path is the folder of python"
+	}
+	return ""
+}
+
+// sharedBy maps libraries of packages that other packages load from there to the package.
+var sharedBy = map[string]string{"libc10": "torch", "libtorch": "torch", "libarrow": "pyarrow",
+	"libparquet": "pyarrow", "libtensorflow": "tensorflow", "libshiboken6": "shiboken6",
+	"libpyside6": "pyside6", "libshiboken2": "shiboken2", "libpyside2": "pyside2"}
+
+// dependencyFor is a declared requirement whose package may provide a library: the path leads
+// into its folder, or the library is named after it. "" where there is none.
+func dependencyFor(p *analyzer.Pass, library string) string {
+	if p.Facts.Metadata == nil {
+		return ""
+	}
+	stem, _, _ := strings.Cut(path.Base(library), ".")
+	folders := strings.Split(path.Dir(library), "/")
+	for _, q := range p.Facts.Metadata.Requires {
+		name := pkgmeta.Normalize(q.Name)
+		module := strings.ReplaceAll(name, "-", "_")
+		switch lib := strings.ToLower(stem); {
+		case slices.Contains(folders, module), slices.Contains(folders, q.Name):
+			return name
+		case strings.HasPrefix(lib, "lib"+module):
+			return name
+		}
+		for prefix, of := range sharedBy {
+			if of == name && strings.HasPrefix(stem, prefix) {
+				return name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// macOSName is what messages call the platform of a pass: "macOS 11.0".
+func macOSName(p *analyzer.Pass) string { return "macOS " + p.Platform.LibcVersion }
+
+// macOSFile is a Mach-O file of the artifact by its path; nil where there is none.
+func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
+	i := slices.IndexFunc(p.Facts.MachO, func(m *analyzer.MachObject) bool { return m.Path == name })
+	if i < 0 {
+		return nil
+	}
+	return p.Facts.MachO[i]
+}
+
+// inSlice names the architecture of a file that has several: " (x86_64 slice)".
+func inSlice(p *analyzer.Pass, name string) string {
+	if m := macOSFile(p, name); m != nil && len(m.Slices) > 1 {
+		return " (" + p.Platform.Arch + " slice)"
+	}
+	return ""
+}
+
+// ownImages lists the images of the artifact itself, in the order of their paths.
+func ownImages(p *analyzer.Pass) []*dyld.Image {
+	var out []*dyld.Image
+	for _, i := range p.MacOS.Images() {
+		if i.Kind == dynlink.FromArtifact {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// imageChain lists the paths of images for a finding.
+func imageChain(images []*dyld.Image, more ...string) []string {
+	var out []string
+	for _, i := range images {
+		out = append(out, i.Name)
+	}
+	return append(out, more...)
+}
+
+// chainTo is how an image is loaded: by the first load that has it.
+func chainTo(p *analyzer.Pass, i *dyld.Image) []string {
+	for _, l := range p.MacOS.Loads {
+		if c := l.Chain(i); c != nil {
+			return imageChain(c)
+		}
+	}
+	return []string{i.Name}
+}
+
+// macOSSeverity lowers an error about a file that no module of the artifact loads: a plug-in or
+// a program that may never be used.
+func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyzer.Severity {
+	if s == analyzer.Error && !p.MacOS.Primary[i] {
+		return analyzer.Warning
+	}
+	return s
+}
+
+// delocate offers to bundle what a wheel needs.
+func delocate(p *analyzer.Pass, title string) fix.Candidate {
+	command := ""
+	if p.Facts.Kind == analyzer.KindWheel {
+		command = "delocate-wheel -v " + quoted(p.Facts.Path)
+	}
+	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title, Command: command}}
+}
+
+// deploymentTarget offers to build for the macOS of the platform.
+func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
+	v := p.Platform.LibcVersion
+	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
+		Title:   "Rebuild " + what + " for macOS " + v,
+		Command: "export MACOSX_DEPLOYMENT_TARGET=" + v}}
+}
+
+// retagMacOS offers the tag of a newer macOS. Nothing is offered for an artifact without tags.
+func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
+	if p.Facts.Wheel == nil || p.Requested {
+		return nil
+	}
+	major, minor := since>>16, since>>8&0xff
+	arch := p.Platform.Arch
+	for _, t := range p.Facts.Wheel.Tags {
+		if strings.HasPrefix(t.Platform, "macosx_") && strings.HasSuffix(t.Platform, "universal2") {
+			arch = "universal2"
+		}
+	}
+	const bigSur, sequoia, tahoe = 11, 15, 26
+	if major >= bigSur && minor > 0 { // tags of macOS 11 and later have no minor version
+		major, minor = major+1, 0
+	}
+	if major > sequoia && major < tahoe { // macOS 26 followed 15
+		major = tahoe
+	}
+	tag := fmt.Sprintf("macosx_%d_%d_%s", major, minor, arch)
+	return []fix.Candidate{{
+		Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel " + tag,
+			Command: "wheel tags --remove --platform-tag " + tag + " " + quoted(p.Facts.Path),
+			Cost: []string{fmt.Sprintf("pip no longer installs it on macOS before %d.%d",
+				major, minor)}},
+		Change: fix.Retag{Platform: fmt.Sprintf("macosx_%d_%d_%s/%s", major, minor,
+			p.Platform.Arch, p.Platform.Arch)},
+	}}
+}
+
+// sign is the command after each edit of a file for arm64, whose signature the edit breaks.
+func sign(name string) string { return "codesign -f -s - " + quoted(name) }
+
+// loaderPath writes the way from one file of the artifact to the folder of another.
+func loaderPath(from, to string) string {
+	rel := relativeFolder(path.Dir(from), path.Dir(to))
+	if rel == "." {
+		return "@loader_path"
+	}
+	return "@loader_path/" + rel
+}
+
+// relativeFolder is the way from one folder of the artifact to another.
+func relativeFolder(from, to string) string {
+	a, b := parts(from), parts(to)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	rel := strings.Repeat("../", len(a)) + strings.Join(b, "/")
+	if rel == "" {
+		return "."
+	}
+	return strings.TrimSuffix(rel, "/")
+}
+
+func parts(dir string) []string {
+	if dir == "." {
+		return nil
+	}
+	return strings.Split(dir, "/")
+}
+
+// changePath offers to write another path into a load command of a finished file.
+func changePath(object, from, to string) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Change the path of the library to " + to,
+			Command: "install_name_tool -change " + shellword.Quote(from) + " " +
+				shellword.Quote(to) + " " + quoted(object) + " && " + sign(object)},
+		Change: fix.ChangePath{Object: object, From: from, To: to},
+	}
+}
+
+// addRunPath offers to give a finished file another run path.
+func addRunPath(object, to string) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the run path " + to,
+			Command: "install_name_tool -add_rpath " + shellword.Quote(to) + " " +
+				quoted(object) + " && " + sign(object)},
+		Change: fix.SetRunPath{Object: object, RunPath: to},
+	}
+}
+
+// declared lists the packages that the artifact requires, which may provide a library or symbol;
+// "" for none. What packages contain on macOS is not known.
+func declared(p *analyzer.Pass) string {
+	if p.Facts.Metadata == nil {
+		return ""
+	}
+	var names []string
+	for _, q := range p.Facts.Metadata.Requires {
+		if !strings.Contains(q.Raw, "extra ") && !strings.Contains(q.Raw, "extra=") &&
+			!slices.Contains(names, q.Name) {
+			names = append(names, q.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,65 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/machoobj"
+)
+
+var minimumOSTooNew = &analyzer.Rule{
+	ID:       "minimum-os-too-new",
+	Title:    "A file is built for a newer macOS than the wheel's tag",
+	Severity: analyzer.Warning,
+	Doc: `Every Mach-O file names the oldest macOS that it was built for (LC_BUILD_VERSION or
+LC_VERSION_MIN_MACOSX). Here it is newer than the one of the wheel's tag, and pip installs the wheel
+on that older macOS. dyld loads the file all the same. It fails if the file uses a function that
+the older macOS does not have; dyld then adds "built for macOS 14.0 which is newer than running OS"
+to its message.
+
+The file is often a library of Homebrew, which is built for the macOS of the machine.
+
+Fix: build the library with MACOSX_DEPLOYMENT_TARGET set to the macOS of the tag, or tag the wheel
+for the newer macOS, as delocate does.
+
+Severity: always a warning. symbol-version-too-new reports the functions that are missing, where
+they are known.
+
+Tags of macOS 11 and later have no minor version, and no tag has a patch version. Differences in
+those are not reported.`,
+	References: []string{
+		"mach-o/loader.h, LC_BUILD_VERSION",
+		"dyld: dyld/Loader.cpp",
+		"PyPA: Platform compatibility tags",
+	},
+	MacOS: checkMinimumOS,
+}
+
+func checkMinimumOS(p *analyzer.Pass) {
+	if p.Facts.Wheel == nil && !p.Requested {
+		return
+	}
+	for _, i := range ownImages(p) {
+		built := i.Object.MinOS
+		if tagPart(built) <= tagPart(p.MacOS.OS) {
+			continue
+		}
+		p.Report(analyzer.Finding{
+			Object:  i.Name,
+			Version: built.String(),
+			Chain:   chainTo(p, i),
+			Message: fmt.Sprintf("%s%s is built for macOS %v, but the wheel's tag is for %s",
+				i.Name, inSlice(p, i.Name), built, macOSName(p)),
+		}, append(retagMacOS(p, built), deploymentTarget(p, path.Base(i.Name)))...)
+	}
+}
+
+// tagPart is what a tag can say of a version: major and minor, from macOS 11 on the major one.
+func tagPart(v machoobj.Version) machoobj.Version {
+	const bigSur = 11
+	if v>>16 >= bigSur {
+		return v >> 16 << 16
+	}
+	return v >> 8 << 8
+}

@@ -1,0 +1,33 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dyld"
+)
+
+// checkVersionTooNewMacOS reports symbols of system libraries that the macOS of the tag does not
+// have yet. Symbols on macOS have no versions; the first release that exports one takes their
+// place.
+func checkVersionTooNewMacOS(p *analyzer.Pass) {
+	for _, i := range ownImages(p) {
+		for _, b := range p.MacOS.Failed(i) {
+			if b.Outcome != dyld.TooNew {
+				continue
+			}
+			p.Report(analyzer.Finding{
+				Object:   i.Name,
+				Symbol:   b.Import.Name,
+				Version:  b.Since.String(),
+				Library:  b.Library,
+				Chain:    append(chainTo(p, i), b.Library),
+				Severity: macOSSeverity(p, i, analyzer.Error),
+				Message: fmt.Sprintf("%s%s imports %s from %s, which has it from macOS %v on. The "+
+					"wheel claims to run on %s", i.Name, inSlice(p, i.Name), b.Import.Name,
+					path.Base(b.Library), b.Since, macOSName(p)),
+			}, append(retagMacOS(p, b.Since), deploymentTarget(p, path.Base(i.Name)))...)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// checkUndefinedSymbolMacOS reports imports that the library which they name does not export,
+// and flat imports that nothing in the load exports.
+func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
+	for _, i := range ownImages(p) {
+		for _, b := range p.MacOS.Failed(i) {
+			if b.Outcome != dynlink.NoSymbol {
+				continue
+			}
+			f := analyzer.Finding{
+				Object:   i.Name,
+				Symbol:   b.Import.Name,
+				Library:  b.Library,
+				Chain:    chainTo(p, i),
+				Severity: macOSSeverity(p, i, analyzer.Error),
+			}
+			imports := i.Name + inSlice(p, i.Name) + " imports " + b.Import.Name
+			var fixes []fix.Candidate
+			switch {
+			case b.Python:
+				fixes = ofPythonMacOS(p, &f, imports)
+			case b.Library != "":
+				f.Message = fmt.Sprintf("%s from %s, which does not export it", imports, b.Library)
+				if b.Found != nil && b.Found.Object == nil {
+					f.Message = fmt.Sprintf("%s from %s, and no known release of macOS exports it",
+						imports, b.Library)
+					fixes = append(fixes, deploymentTarget(p, path.Base(i.Name)))
+					break
+				}
+				fixes = append(fixes, delocate(p, "Bundle the "+path.Base(b.Library)+
+					" that "+path.Base(i.Name)+" was linked with"))
+			default:
+				fixes = flatMacOS(p, &f, i, imports)
+			}
+			p.Report(f, fixes...)
+		}
+	}
+}
+
+// ofPythonMacOS describes a symbol that Python does not export.
+func ofPythonMacOS(p *analyzer.Pass, f *analyzer.Finding, imports string) []fix.Candidate {
+	name := strings.TrimPrefix(f.Symbol, "_")
+	f.Message = fmt.Sprintf("%s, which Python %s does not export", imports, p.MacOS.Python)
+	if releases := cpython.Releases(name); len(releases) > 0 {
+		f.Message += ". It is in Python " + strings.Join(releases, ", ")
+	}
+	if strings.HasPrefix(name, "_Py") && f.Severity == analyzer.Error {
+		f.Severity = analyzer.Warning
+		f.Message += ". It is private, and a patch release may have it"
+	}
+	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild,
+		Title: "Build the module with Python " + p.MacOS.Python}}}
+}
+
+// flatMacOS describes an import that names no library.
+func flatMacOS(
+	p *analyzer.Pass, f *analyzer.Finding, i *dyld.Image, imports string,
+) []fix.Candidate {
+	f.Message = imports + " from no library in particular (flat namespace), and nothing that it " +
+		"loads exports it"
+	link := fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
+		Title:   "Link the library that has it, without -undefined dynamic_lookup",
+		Command: "-Wl,-undefined,error"}}
+	for _, other := range ownImages(p) {
+		if _, ok := other.Object.Export(f.Symbol); ok && other != i {
+			f.Severity = macOSSeverity(p, i, analyzer.Warning)
+			f.Message += fmt.Sprintf(". %s has it, so it works only if that is loaded before",
+				other.Name)
+			link.Fix.Title = "Link " + path.Base(other.Name)
+			return []fix.Candidate{link}
+		}
+	}
+	if names := declared(p); names != "" {
+		f.Severity = analyzer.Warning
+		f.Message += ". " + names + ", which the wheel requires, may have loaded it before: compat " +
+			"does not know what packages contain on macOS"
+	}
+	return []fix.Candidate{link, delocate(p, "Bundle the library that has it")}
+}

@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the
+// platform, where the wheel's tag promises that architecture.
+func checkArchitectureMacOS(p *analyzer.Pass) {
+	if p.Facts.Kind != analyzer.KindWheel {
+		return
+	}
+	needed := map[string]bool{}
+	eachMissing(p, func(m dyld.Missing) {
+		if m.Lacks != nil {
+			for _, o := range p.Facts.MachO {
+				needed[o.Path] = needed[o.Path] || path.Base(o.Path) == path.Base(m.Needed.Path)
+			}
+		}
+	})
+	modules := slices.ContainsFunc(p.Facts.MachO, (*analyzer.MachObject).Extension)
+	for _, o := range p.Facts.MachO {
+		archs := machOArchs(o)
+		if slices.Contains(archs, p.Platform.Arch) || hasTwin(p, o) {
+			continue
+		}
+		f := analyzer.Finding{Object: o.Path, Chain: []string{o.Path}, Severity: analyzer.Warning}
+		if o.Extension() || needed[o.Path] || !modules {
+			f.Severity = analyzer.Error
+		}
+		f.Message = fmt.Sprintf("%s is built for %s, but the wheel's tag is for %s", o.Path,
+			strings.Join(archs, " and "), p.Platform.Arch)
+		p.Report(f,
+			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
+				Title: "Build for " + p.Platform.Arch + " as well and join the slices",
+				Command: "lipo -create -output " + quoted(o.Path) + " " + quoted(o.Path) + "." +
+					archs[0] + " " + quoted(o.Path) + "." + p.Platform.Arch}},
+			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag,
+				Title: "Tag the wheel for " + strings.Join(archs, " and ") + " only",
+				Command: "wheel tags --remove --platform-tag " + tagFor(p, archs) + " " +
+					quoted(p.Facts.Path)}})
+	}
+}
+
+// machOArchs lists the architectures of a file's slices that can be loaded.
+func machOArchs(o *analyzer.MachObject) []string {
+	var out []string
+	for _, s := range o.Slices {
+		out = append(out, s.Arch)
+	}
+	return out
+}
+
+// hasTwin reports whether another file of the same name has a slice for the platform: the
+// program picks one of them.
+func hasTwin(p *analyzer.Pass, o *analyzer.MachObject) bool {
+	return slices.ContainsFunc(p.Facts.MachO, func(x *analyzer.MachObject) bool {
+		return x != o && path.Base(x.Path) == path.Base(o.Path) &&
+			slices.Contains(machOArchs(x), p.Platform.Arch)
+	})
+}
+
+// tagFor is the wheel's platform tag with other architectures.
+func tagFor(p *analyzer.Pass, archs []string) string {
+	arch := archs[0]
+	if len(archs) > 1 {
+		arch = "universal2"
+	}
+	version := strings.TrimSuffix(strings.TrimPrefix(p.Platform.Name, "macosx_"), p.Platform.Arch)
+	return "macosx_" + version + arch
+}
