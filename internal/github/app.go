@@ -31,6 +31,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
@@ -60,8 +61,8 @@ type App struct {
 
 	mu       sync.Mutex
 	clients  map[int64]*Client
-	narrow   map[scope]*Client  // with tokens for one repository, or for one purpose
-	limiters map[int64]*limiter // kept by Forget: GitHub still enforces the limit
+	narrow   map[scope]*tokenAuth // tokens for one repository, or for one purpose
+	limiters map[int64]*limiter   // kept by Forget: GitHub still enforces the limit
 	slug     string
 }
 
@@ -113,7 +114,7 @@ func New(o Options) (*App, error) {
 		key:      key,
 		api:      x,
 		clients:  map[int64]*Client{},
-		narrow:   map[scope]*Client{},
+		narrow:   map[scope]*tokenAuth{},
 		limiters: map[int64]*limiter{},
 	}
 	signed, err := ghinstallation.NewAppsTransportWithOptions(
@@ -124,7 +125,7 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
-	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed}})
+	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed}, closed: new(atomic.Bool)})
 	return a, nil
 }
 
@@ -147,27 +148,19 @@ func (a *App) Installation(id int64) (*Client, error) {
 	if a.limiters[id] == nil {
 		a.limiters[id] = newLimiter(id)
 	}
-	c, err := a.newInstallationClient(id, nil, &repositoryCache{})
+	auth, err := newTokenAuth(a, id, nil)
 	if err != nil {
 		return nil, err
+	}
+	tr := &transport{api: a.api, limiter: a.limiters[id], auth: auth, closed: new(atomic.Bool)}
+	c := &Client{
+		Client:       a.api.newClient(tr),
+		api:          a.api,
+		tr:           tr,
+		repositories: &repositoryCache{},
 	}
 	a.clients[id] = c
 	return c, nil
-}
-
-// newInstallationClient makes a client whose tokens may do what options say; nil: all that the
-// installation grants. The caller holds the lock.
-func (a *App) newInstallationClient(
-	id int64,
-	options *gh.InstallationTokenOptions,
-	k *repositoryCache,
-) (*Client, error) {
-	auth, err := newTokenAuth(a, id, options)
-	if err != nil {
-		return nil, err
-	}
-	tr := &transport{api: a.api, limiter: a.limiters[id], auth: auth}
-	return &Client{Client: a.api.newClient(tr), api: a.api, tr: tr, repositories: k}, nil
 }
 
 // Forget drops the client of an installation that was suspended or deleted. Clients handed out
@@ -179,9 +172,8 @@ func (a *App) Forget(id int64) {
 		c.tr.closed.Store(true)
 		delete(a.clients, id)
 	}
-	for s, c := range a.narrow {
+	for s := range a.narrow {
 		if s.installation == id {
-			c.tr.closed.Store(true)
 			delete(a.narrow, s)
 		}
 	}

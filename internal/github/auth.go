@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
@@ -75,45 +77,11 @@ func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
 	t.mu.Unlock()
 	token, err := tr.Token(r.Context())
 	if err != nil {
-		err = t.tokenError(err)
-		if e := (*TokenError)(nil); errors.As(err, &e) &&
-			e.Status == http.StatusUnprocessableEntity &&
-			t.widen(tr, e) {
-			return t.send(r)
-		}
-		return nil, tr, err
+		return nil, tr, t.tokenError(err)
 	}
 	r.Header.Set("Authorization", "token "+token)
 	resp, err := t.app.api.plain().RoundTrip(r)
 	return resp, tr, err
-}
-
-// widen goes on with tokens for all that the installation grants: it has not granted what was asked
-// for (an App that asks for more than it did when it was installed), or the repository is no longer
-// part of it, which its own answers tell best.
-func (t *tokenAuth) widen(used *ghinstallation.Transport, e *TokenError) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.now != used {
-		return true
-	}
-	if t.options == nil {
-		return false
-	}
-	t.app.api.log.Warn(
-		"GitHub gives no narrow token; one for the whole installation is used",
-		"installation",
-		t.id,
-		"message",
-		e.Message,
-	)
-	t.options = nil
-	tr, err := t.fresh()
-	if err != nil {
-		return false
-	}
-	t.now = tr
-	return true
 }
 
 // renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together
@@ -129,6 +97,40 @@ func (t *tokenAuth) renew(used any) bool {
 		t.now = tr
 	}
 	return true
+}
+
+// jobAuth is an installation with narrow tokens, for one job. Where GitHub refuses a narrow token
+// (422: the installation has not granted what the App requests now, or the repository is no longer
+// part of it), this job alone goes on with tokens for all that the installation grants.
+type jobAuth struct {
+	narrow, all auth
+	log         *slog.Logger
+
+	widened atomic.Bool
+}
+
+func (j *jobAuth) send(r *http.Request) (*http.Response, any, error) {
+	if j.widened.Load() {
+		return j.all.send(r)
+	}
+	resp, used, err := j.narrow.send(r)
+	e := (*TokenError)(nil)
+	if !errors.As(err, &e) || e.Status != http.StatusUnprocessableEntity {
+		return resp, used, err
+	}
+	j.log.Warn(
+		"GitHub refuses a narrow token; this job uses one for the whole installation",
+		"installation", e.Installation, "message", e.Message,
+	)
+	j.widened.Store(true)
+	return j.all.send(r)
+}
+
+func (j *jobAuth) renew(used any) bool {
+	if j.widened.Load() {
+		return j.all.renew(used)
+	}
+	return j.narrow.renew(used)
 }
 
 // tokenError turns ghinstallation's error, which holds an open body, into one of ours.
@@ -224,8 +226,9 @@ type scope struct {
 }
 
 // Narrow is Installation with tokens that are good for one repository (0: all of the installation)
-// and one purpose: who gets hold of one while a job of a repository runs can do nothing elsewhere.
-// Limits, and what is known of repositories, are shared with the installation's other clients.
+// and one purpose, for one job: who gets hold of a token while a job of a repository runs can do
+// nothing elsewhere. Tokens, limits, and what is known of repositories, are shared with the
+// installation's other clients.
 func (a *App) Narrow(installation, repository int64, purpose Purpose) (*Client, error) {
 	wide, err := a.Installation(installation)
 	if err != nil {
@@ -237,17 +240,27 @@ func (a *App) Narrow(installation, repository int64, purpose Purpose) (*Client, 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := scope{installation, repository, purpose}
-	if c := a.narrow[s]; c != nil {
-		return c, nil
+	narrow := a.narrow[s]
+	if narrow == nil {
+		options := &gh.InstallationTokenOptions{Permissions: purpose.permissions()}
+		if repository != 0 {
+			options.RepositoryIDs = []int64{repository}
+		}
+		if narrow, err = newTokenAuth(a, installation, options); err != nil {
+			return nil, err
+		}
+		a.narrow[s] = narrow
 	}
-	options := &gh.InstallationTokenOptions{Permissions: purpose.permissions()}
-	if repository != 0 {
-		options.RepositoryIDs = []int64{repository}
+	tr := &transport{
+		api:     a.api,
+		limiter: wide.tr.limiter,
+		auth:    &jobAuth{narrow: narrow, all: wide.tr.auth, log: a.api.log},
+		closed:  wide.tr.closed,
 	}
-	c, err := a.newInstallationClient(installation, options, wide.repositories)
-	if err != nil {
-		return nil, err
-	}
-	a.narrow[s] = c
-	return c, nil
+	return &Client{
+		Client:       a.api.newClient(tr),
+		api:          a.api,
+		tr:           tr,
+		repositories: wide.repositories,
+	}, nil
 }

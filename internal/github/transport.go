@@ -17,7 +17,7 @@ type transport struct {
 	api     *api
 	limiter *limiter
 	auth    auth
-	closed  atomic.Bool
+	closed  *atomic.Bool // shared by the clients of an installation
 }
 
 // RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // MaxBlob is the most bytes that Put takes: the largest report there is has a few thousand findings
@@ -20,20 +24,8 @@ const blobPrefix = "compat:blob:"
 // Put stores a value (a report, the facts of an object) for ttl, which must be positive. Embedded,
 // it is kept on disk only. ErrTooLarge over MaxBlob.
 func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	if err := checkName(key); err != nil {
-		return fmt.Errorf("queue: put: key %w", err)
-	}
-	if len(value) > MaxBlob {
-		return fmt.Errorf(
-			"queue: put %s: a value of %d bytes is %w, which takes %d",
-			key,
-			len(value),
-			ErrTooLarge,
-			MaxBlob,
-		)
-	}
-	if ttl <= 0 {
-		return fmt.Errorf("queue: put %s: a time to live of %s; it must be positive", key, ttl)
+	if err := checkPut(key, value, ttl); err != nil {
+		return err
 	}
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: put %s: %w", key, ErrClosed)
@@ -51,6 +43,25 @@ func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	}
 	if err != nil {
 		return fmt.Errorf("queue: put %s: %w", key, err)
+	}
+	return nil
+}
+
+func checkPut(key string, value []byte, ttl time.Duration) error {
+	if err := checkName(key); err != nil {
+		return fmt.Errorf("queue: put: key %w", err)
+	}
+	if len(value) > MaxBlob {
+		return fmt.Errorf(
+			"queue: put %s: a value of %d bytes is %w, which takes %d",
+			key,
+			len(value),
+			ErrTooLarge,
+			MaxBlob,
+		)
+	}
+	if ttl <= 0 {
+		return fmt.Errorf("queue: put %s: a time to live of %s; it must be positive", key, ttl)
 	}
 	return nil
 }
@@ -80,4 +91,103 @@ func (q *Queue) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("queue: get %s: %w", key, err)
 	}
 	return value, nil
+}
+
+// Update replaces a value by what change makes of it (nil: there is none), for ttl, without losing
+// what another process writes meanwhile: change is called again with the newer value. It changes
+// nothing when change returns an error, which it returns as it is; a nil value leaves the key as it
+// was.
+func (q *Queue) Update(
+	ctx context.Context,
+	key string,
+	ttl time.Duration,
+	change func(old []byte) ([]byte, error),
+) error {
+	// The jobs of one process take turns, so that only those of other processes can interfere.
+	unlock := q.updates.lock(key)
+	defer unlock()
+	for try := 0; ; try++ {
+		old, err := q.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		value, err := change(old)
+		if err != nil || value == nil {
+			return err
+		}
+		if q.journal != nil {
+			return q.Put(ctx, key, value, ttl)
+		}
+		swapped, err := q.swap(ctx, key, old, value, ttl)
+		if err != nil || swapped {
+			return err
+		}
+		if err := sleep.For(ctx, rand.N(time.Duration(min(try+1, 10))*10*time.Millisecond)); err != nil {
+			return fmt.Errorf("queue: update %s: %w", key, err)
+		}
+	}
+}
+
+// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds if its value is ARGV[1] ("": there is
+// none). Answers 1, or 0 when it has another value.
+var swapScript = redis.NewScript(`
+local now = redis.call('GET', KEYS[1])
+if (now or '') ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+`)
+
+func (q *Queue) swap(
+	ctx context.Context,
+	key string,
+	old, value []byte,
+	ttl time.Duration,
+) (bool, error) {
+	if err := checkPut(key, value, ttl); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	keys := []string{blobPrefix + key}
+	n, err := swapScript.Run(ctx, q.rdb, keys, old, value, ttl.Milliseconds()).Int()
+	if err != nil {
+		return false, fmt.Errorf("queue: update %s: %w", key, err)
+	}
+	return n == 1, nil
+}
+
+// keyLocks are mutexes by key.
+type keyLocks struct {
+	mu   sync.Mutex
+	held map[string]*keyLock
+}
+
+type keyLock struct {
+	sync.Mutex
+	users int // who holds it or waits for it
+}
+
+func (l *keyLocks) lock(key string) (unlock func()) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*keyLock{}
+	}
+	k := l.held[key]
+	if k == nil {
+		k = &keyLock{}
+		l.held[key] = k
+	}
+	k.users++
+	l.mu.Unlock()
+	k.Lock()
+	return func() {
+		k.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if k.users--; k.users == 0 {
+			delete(l.held, key)
+		}
+	}
 }

@@ -70,6 +70,7 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"dropped", Options{}, testDrop},
 		{"list and stats", Options{}, testList},
 		{"blobs", Options{}, testBlobs},
+		{"updates", Options{}, testUpdates},
 		{"waiting workers are woken", Options{}, testWake},
 		{"many workers", Options{}, testMany},
 		{"cancelled and closed", Options{}, testClosed},
@@ -540,6 +541,37 @@ func testList(t *testing.T, q *Queue) {
 	if s.Oldest[Waiting] < s.Oldest[Running] {
 		t.Errorf("ages %v", s.Oldest)
 	}
+}
+
+func testUpdates(t *testing.T, q *Queue) {
+	add := func(q *Queue, mark byte) error {
+		return q.Update(t.Context(), "list", time.Hour, func(old []byte) ([]byte, error) {
+			return append(bytes.Clone(old), mark), nil
+		})
+	}
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			if err := add(q, byte(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	got, err := q.Get(t.Context(), "list")
+	if slices.Sort(got); err != nil || len(got) != 200 || len(slices.Compact(got)) != 200 {
+		t.Errorf("%d of 200 updates are there: %v", len(got), err)
+	}
+	no := errors.New("no")
+	err = q.Update(t.Context(), "list", time.Hour, func([]byte) ([]byte, error) { return nil, no })
+	wantErr(t, "a change that refuses", err, no)
+	must(t, q.Update(t.Context(), "list", time.Hour, func([]byte) ([]byte, error) { return nil, nil }))
+	if left, _ := q.Get(t.Context(), "list"); len(left) != 200 {
+		t.Errorf("an update that changes nothing left %d bytes", len(left))
+	}
+	big := make([]byte, MaxBlob+1)
+	err = q.Update(t.Context(), "list", time.Hour, func([]byte) ([]byte, error) { return big, nil })
+	wantErr(t, "a large value", err, ErrTooLarge)
 }
 
 func testBlobs(t *testing.T, q *Queue) {

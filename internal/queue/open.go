@@ -58,6 +58,8 @@ const (
 
 // Queue is an open queue; its methods may be called from any goroutine.
 type Queue struct {
+	updates keyLocks // of Update
+
 	rdb     redis.UniversalClient
 	scripts map[string]*redis.Script
 	o       Options

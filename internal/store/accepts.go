@@ -131,7 +131,7 @@ func (s *Store) AcceptsInForce(ctx context.Context, subject, base string) ([]Acc
 // Accept adds to what is accepted in a pull request. A finding is in the list once for each base,
 // with the newest reason.
 func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) error {
-	return s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
+	change := func(as []Accepted) ([]Accepted, bool, error) {
 		type entry struct {
 			Finding
 			base string
@@ -150,26 +150,30 @@ func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) er
 			findings += len(a.Findings)
 		}
 		if len(as) > maxAccepts || findings > maxFindings {
-			return nil, worker.Permanent(fmt.Sprintf(
+			return nil, false, worker.Permanent(fmt.Sprintf(
 				"%d findings in %d acceptances are more than one pull request may have; "+
 					"accept them in .github/compat.yml.",
 				findings, len(as),
 			))
 		}
-		return as, nil
-	})
+		return as, true, nil
+	}
+	return update(ctx, s, acceptKey(subject), acceptTTL, change)
 }
 
 // Revoke removes the findings that a word matches from what is accepted in a pull request. false:
 // none is accepted.
 func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, err error) {
-	err = s.changeAccepts(ctx, subject, func(as []Accepted) ([]Accepted, error) {
-		return without(as, func(_ *Accepted, f Finding) bool {
+	change := func(as []Accepted) ([]Accepted, bool, error) {
+		found = false
+		as = without(as, func(_ *Accepted, f Finding) bool {
 			is := f.Matches(word)
 			found = found || is
 			return is
-		}), nil
-	})
+		})
+		return as, found, nil
+	}
+	err = update(ctx, s, acceptKey(subject), acceptTTL, change)
 	return found, err
 }
 
@@ -185,21 +189,4 @@ func without(as []Accepted, drop func(*Accepted, Finding) bool) (out []Accepted)
 		}
 	}
 	return out
-}
-
-func (s *Store) changeAccepts(
-	ctx context.Context,
-	subject string,
-	change func([]Accepted) ([]Accepted, error),
-) error {
-	s.accepts.Lock()
-	defer s.accepts.Unlock()
-	as, err := s.Accepts(ctx, subject)
-	if err != nil {
-		return err
-	}
-	if as, err = change(as); err != nil {
-		return err
-	}
-	return s.Put(ctx, acceptKey(subject), as, acceptTTL)
 }

@@ -14,18 +14,13 @@ func (s *Store) CountFork(
 	repository, fork int64,
 	share int,
 	window time.Duration,
-) (bool, error) {
-	s.heads.Lock()
-	defer s.heads.Unlock()
+) (within bool, _ error) {
 	key := fmt.Sprintf("crowd/%d/%d", repository, fork) // the name is that of earlier releases
-	var times []time.Time
-	if err := s.Get(ctx, key, &times); err != nil {
-		return false, err
-	}
-	now := s.Now()
-	times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= window })
-	if len(times) >= share {
-		return false, nil
-	}
-	return true, s.Put(ctx, key, append(times, now.UTC()), window)
+	err := update(ctx, s, key, window, func(times []time.Time) ([]time.Time, bool, error) {
+		now := s.Now()
+		times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= window })
+		within = len(times) < share
+		return append(times, now.UTC()), within, nil
+	})
+	return within, err
 }

@@ -66,13 +66,10 @@ func (s *Store) Peers(
 
 // Join notes that a subject has a commit of a repository as its head.
 func (s *Store) Join(ctx context.Context, repository int64, sha, subject string) error {
-	s.heads.Lock()
-	defer s.heads.Unlock()
-	keys, err := s.subjects(ctx, repository, sha)
-	if err != nil || slices.Contains(keys, subject) {
-		return err
+	change := func(keys []string) ([]string, bool, error) {
+		return append(keys, subject), !slices.Contains(keys, subject), nil
 	}
-	return s.Put(ctx, headsKey(repository, sha), append(keys, subject), TTL)
+	return update(ctx, s, headsKey(repository, sha), TTL, change)
 }
 
 func (s *Store) subjects(ctx context.Context, repository int64, sha string) ([]string, error) {

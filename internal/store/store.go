@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/compat-app/compat/internal/queue"
@@ -27,9 +26,6 @@ type Store struct {
 	Log    *slog.Logger
 	Now    func() time.Time
 	Public *url.URL // of the service; nil: report pages have no address
-
-	accepts sync.Mutex // around reading and writing what people accepted
-	heads   sync.Mutex // around reading and writing which subjects share a commit
 }
 
 // Get decodes the value of a key into to. Where there is none, or one that can't be decoded, to
@@ -53,6 +49,38 @@ func (s *Store) Put(ctx context.Context, key string, value any, ttl time.Duratio
 	}
 	if err != nil {
 		return worker.Internal(fmt.Errorf("store: write %s: %w", key, err))
+	}
+	return nil
+}
+
+// update replaces the value of a key by what change makes of it, without losing what other jobs and
+// processes write. change gets the zero value where there is none or one that can't be decoded, and
+// may be called several times; false leaves the value as it is.
+func update[T any](
+	ctx context.Context,
+	s *Store,
+	key string,
+	ttl time.Duration,
+	change func(T) (T, bool, error),
+) error {
+	var refused error // of change, which is passed on as it is
+	err := s.Queue.Update(ctx, key, ttl, func(old []byte) ([]byte, error) {
+		var value T
+		if len(old) > 0 && json.Unmarshal(old, &value) != nil {
+			s.Log.Warn("a stored value is damaged", "key", key)
+			value = *new(T)
+		}
+		value, changed, err := change(value)
+		if refused = err; err != nil || !changed {
+			return nil, err
+		}
+		return json.Marshal(value)
+	})
+	if refused != nil {
+		return refused
+	}
+	if err != nil {
+		return worker.Internal(fmt.Errorf("store: update %s: %w", key, err))
 	}
 	return nil
 }

@@ -87,3 +87,24 @@ func TestNarrowTokensAreRefused(t *testing.T) {
 		t.Errorf("tokens for %v", s.asked())
 	}
 }
+
+// GitHub refuses one narrow token: the job that met it goes on, and the next one has narrow tokens
+// again.
+func TestOneRefusalWidensOneJob(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.Fault("apps/create-installation-access-token", 1, githubtest.Fault{Status: 422})
+	p := s.open("feature")
+	s.idle()
+	s.finish(p, bad("1.1.0"))
+	s.judged(p.HeadSHA, "failure")
+	narrow := fmt.Sprintf("[%d] map[actions:read checks:write", s.repo.ID)
+	requests := 0 // the one that was refused, and that of the next job
+	for asked, n := range s.asked() {
+		if strings.HasPrefix(asked, narrow) {
+			requests += n
+		}
+	}
+	if s.asked()["[] map[]"] != 1 || requests != 2 {
+		t.Errorf("tokens for %v", s.asked())
+	}
+}
