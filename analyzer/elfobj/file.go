@@ -1,10 +1,12 @@
 package elfobj
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // file is the bytes of an object with what is needed to decode them. No method trusts an offset or
@@ -113,4 +115,238 @@ func (c *cursor) word() uint64 {
 		return c.f.order.Uint64(c.take(8))
 	}
 	return uint64(c.u32())
+}
+
+// What Read can say of a file. Every error wraps exactly one of them, or the error of the
+// io.ReaderAt.
+var (
+	ErrNotELF    = errors.New("not an ELF file") // no magic number; also for an empty file
+	ErrTruncated = errors.New(
+		"truncated ELF file",
+	) // a header, segment or table lies beyond the end of the file
+	ErrDamaged = errors.New(
+		"damaged ELF file",
+	) // a field contradicts another, or names a place where nothing is
+	ErrTooLarge = errors.New("ELF file over the limit") // a table is larger than compat reads
+)
+
+// Limits that the size of the file alone does not give. Each is far above the largest of 3,200
+// objects of Debian 12, and together they keep one object below 300 MB of memory however large its
+// file is.
+const (
+	maxTags = 64 << 10 // entries of PT_DYNAMIC; the largest seen has 45
+	// dynamic symbols; node has 75 thousand, the largest libraries of machine learning ten times
+	// that
+	maxSymbols = 2 << 20
+	maxStrings = 128 << 20 // bytes of DT_STRTAB
+	maxName    = 64 << 10  // bytes of one string
+	// Verneed, Vernaux, Verdef and Verdaux records in all; the largest seen has 163
+	maxRecords  = 64 << 10
+	maxSections = 64 << 10 // section headers; a linked object has some 40
+	maxSecNames = 16 << 20 // bytes of the section name table
+	// bytes of PT_INTERP: PATH_MAX, the kernel's own limit (fs/binfmt_elf.c)
+	maxInterp  = 4096
+	maxNotes   = 1 << 20  // bytes of all PT_NOTE together
+	maxComment = 64 << 10 // bytes of .comment
+)
+
+// Names may share bytes (a linker merges "bar" into the tail of "foobar"), so a small string table
+// can spell a huge amount of text. All strings together may be textFactor times as long as the
+// table, plus textFree for objects whose few version names are used by every symbol. Of 3,200
+// objects of Debian 12 the most is 3.7 times (libncursesw).
+const (
+	textFactor = 16
+	textFree   = 1 << 20
+)
+
+func damaged(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, a...))
+}
+
+// of says what an error is about.
+func of(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
+
+func truncated(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrTruncated, fmt.Sprintf(format, a...))
+}
+
+func tooLarge(what string, n, limit uint64) error {
+	return fmt.Errorf(
+		"%w: %s is %d, more than the %d that compat reads",
+		ErrTooLarge,
+		what,
+		n,
+		limit,
+	)
+}
+
+// image is the object as the loader maps it: address ranges that are backed by bytes of the file.
+type image struct {
+	*file
+	loads []progHeader // PT_LOAD in table order
+}
+
+// mapSegments checks every PT_LOAD. The kernel maps a segment that runs beyond the end of the file
+// and the process dies of SIGBUS at its first use, so such a file counts as truncated.
+func mapSegments(f *file, ps []progHeader) (*image, error) {
+	m := &image{file: f}
+	for i, p := range ps {
+		if p.typ != elf.PT_LOAD {
+			continue
+		}
+		if p.filesz > 0 && !f.has(p.off, p.filesz) {
+			return nil, truncated(
+				"segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d",
+				i,
+				p.filesz,
+				p.off,
+				f.size,
+			)
+		}
+		if end := p.vaddr + max(p.memsz, p.filesz); end < p.vaddr || (!f.wide && end > 1<<32) {
+			return nil, damaged(
+				"segment %d (PT_LOAD) at address %#x with %d bytes wraps around the address space",
+				i,
+				p.vaddr,
+				max(p.memsz, p.filesz),
+			)
+		}
+		m.loads = append(m.loads, p)
+	}
+	return m, nil
+}
+
+// mapUnit is the smallest size in which any loader maps (getpagesize(2); AArch64 and POWER also
+// know larger ones).
+const mapUnit = 4096
+
+// mapped is where the bytes of the file that a segment maps begin, in memory and in the file, and
+// how many there are. Segments are mapped by whole pages, so the file's bytes beside one in its
+// first and last page are there too: patchelf puts tables just behind a segment's end. Where the
+// segment is longer in memory than in the file, the kernel clears what follows its own bytes.
+func (m *image) mapped(p progHeader) (addr, off, n uint64) {
+	if p.filesz == 0 || p.off%mapUnit != p.vaddr%mapUnit {
+		return p.vaddr, p.off, p.filesz
+	}
+	lead := p.vaddr % mapUnit
+	addr, off, n = p.vaddr-lead, p.off-lead, lead+p.filesz
+	if p.memsz <= p.filesz {
+		n = min((n+mapUnit-1)/mapUnit*mapUnit, m.size-off)
+	}
+	return addr, off, n
+}
+
+// at gives the file offset of an address and how many bytes follow there. ok is false where no
+// PT_LOAD has bytes at it. Where segments overlap the later one counts, as with mmap; what only
+// shares a page with a segment comes last.
+func (m *image) at(addr uint64) (off, n uint64, ok bool) {
+	for _, own := range []bool{true, false} {
+		for i := len(m.loads) - 1; i >= 0; i-- {
+			p := m.loads[i]
+			if own && (addr < p.vaddr || addr-p.vaddr >= p.filesz) {
+				continue
+			}
+			if start, from, length := m.mapped(p); addr >= start && addr-start < length {
+				d := addr - start
+				return from + d, length - d, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// table gives the offset of n bytes at an address that a dynamic tag names.
+func (m *image) table(addr, n uint64, what string) (uint64, error) {
+	off, have, ok := m.at(addr)
+	if !ok {
+		return 0, damaged("%s at address %#x lies in no segment", what, addr)
+	}
+	if n > have {
+		return 0, damaged(
+			"%s of %d bytes at offset %d leaves its segment, which has %d bytes there",
+			what,
+			n,
+			off,
+			have,
+		)
+	}
+	return off, nil
+}
+
+// names is the dynamic string table. Every string of an object is cut from it, under one budget.
+type names struct {
+	text   string
+	budget uint64
+}
+
+// readNames reads DT_STRTAB. An object without one has no names, and any use of one is an error.
+func readNames(m *image, d *dynamic) (*names, error) {
+	if !d.has(elf.DT_STRTAB) {
+		return &names{}, nil
+	}
+	n := d.value(elf.DT_STRSZ)
+	off, err := m.table(d.value(elf.DT_STRTAB), n, "the string table (DT_STRTAB, DT_STRSZ)")
+	if err != nil {
+		return nil, err
+	}
+	if n > maxStrings {
+		return nil, tooLarge("DT_STRSZ", n, maxStrings)
+	}
+	// The strings are cut from one Go string; a Builder saves the second copy that a conversion
+	// would make.
+	var b strings.Builder
+	b.Grow(int(n))
+	const what = "the string table"
+	if err := m.each(off, n&^(chunkSize-1), chunkSize, what, func(_ uint64, c []byte) (bool, error) { b.Write(c); return true, nil }); err != nil {
+		return nil, err
+	}
+	rest, err := m.bytes(off+n&^(chunkSize-1), n&(chunkSize-1), what)
+	if err != nil {
+		return nil, err
+	}
+	b.Write(rest)
+	return &names{b.String(), textFree + textFactor*n}, nil
+}
+
+// get is a copy of the string at off, so that the table can go. The caller says in its error whose
+// name it was.
+func (t *names) get(off uint64) (string, error) {
+	s, err := t.cut(off)
+	return strings.Clone(s), err
+}
+
+// cut is the string at off, a part of the table.
+func (t *names) cut(off uint64) (string, error) {
+	if off >= uint64(len(t.text)) {
+		return "", damaged("a name at byte %d of the string table, which has %d", off, len(t.text))
+	}
+	s := t.text[off:min(off+maxName+1, uint64(len(t.text)))]
+	i := strings.IndexByte(s, 0)
+	if i < 0 && len(s) > maxName {
+		return "", damaged(
+			"a name at byte %d of the string table that is longer than %d bytes",
+			off,
+			maxName,
+		)
+	}
+	if i < 0 {
+		return "", damaged("a name at byte %d of the string table that does not end", off)
+	}
+	if err := t.charge(uint64(i)); err != nil {
+		return "", err
+	}
+	return s[:i], nil
+}
+
+// charge takes n bytes of text from the budget.
+func (t *names) charge(n uint64) error {
+	if n > t.budget {
+		return damaged(
+			"strings that overlap: a string table of %d bytes spells more than %d bytes of names",
+			len(t.text),
+			textFree+textFactor*len(t.text),
+		)
+	}
+	t.budget -= n
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"io"
+	"iter"
 )
 
 // Mapping is a shared object or program as a loader has it in memory: the tables behind PT_DYNAMIC
@@ -281,4 +282,219 @@ func (m *Mapping) Size() int {
 	) + 16*len(
 		m.References,
 	) + 40*(len(m.Versions)+len(m.Defs)) + 512
+}
+
+// IndexedVersion is what a version index stands for (glibc: struct r_found_version). Hash 0:
+// nothing.
+type IndexedVersion struct {
+	Name    string
+	Library string // vn_file of a needed version; "" of one that the object defines
+	Hash    uint32
+	Hidden  bool // bit 15 of vna_other
+}
+
+// MappedNeed is a Verneed record.
+type MappedNeed struct {
+	Library  string
+	Record   uint16 // vn_version; a loader accepts 1
+	Versions []MappedVersion
+}
+
+// MappedVersion is a Vernaux record.
+type MappedVersion struct {
+	Name string
+	Hash uint32 // vna_hash: compared together with the name
+	Weak bool
+}
+
+// MappedDef is a Verdef record.
+type MappedDef struct {
+	Name   string
+	Hash   uint32 // vd_hash
+	Record uint16 // vd_version
+	Base   bool
+}
+
+// versionTables reads DT_VERNEED and DT_VERDEF, and the table of indexes that they make together.
+func (m *Mapping) versionTables(im *image, t *dynTags) error {
+	left := maxRecords
+	budget := textFree + textFactor*len(m.dynstr)
+	name := func(off uint32) string {
+		s := m.name(uint64(off))
+		budget -= len(s)
+		if budget < 0 {
+			return ""
+		}
+		return string(s)
+	}
+	set := func(i uint16, v IndexedVersion) {
+		if int(i) >= len(m.Versions) {
+			m.Versions = append(m.Versions, make([]IndexedVersion, int(i)+1-len(m.Versions))...)
+		}
+		m.Versions[i] = v
+	}
+	open := func(addr uint64, tag elf.DynTag) (*records, error) {
+		what := "the version table (" + tag.String() + ")"
+		off, n, ok := im.at(addr)
+		if !ok {
+			return nil, damaged("%s at address %#x lies in no segment", what, addr)
+		}
+		return &records{m: im, what: what, off: off, size: n, left: &left, fit: n / 8}, nil
+	}
+	if t.verneed != 0 {
+		r, err := open(t.verneed, elf.DT_VERNEED)
+		if err != nil {
+			return err
+		}
+		for pos := uint64(0); ; {
+			c, err := r.at(pos, 16)
+			if err != nil {
+				return err
+			}
+			n := MappedNeed{Record: c.u16()}
+			c.u16() // vn_cnt
+			file, aux, link := c.u32(), c.u32(), c.u32()
+			n.Library = name(file)
+			for p := pos + uint64(aux); ; {
+				c, err := r.at(p, 16)
+				if err != nil {
+					return err
+				}
+				hash, flags, other, off, link := c.u32(), c.u16(), c.u16(), c.u32(), c.u32()
+				v := MappedVersion{
+					name(off),
+					hash,
+					elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0,
+				}
+				n.Versions = append(n.Versions, v)
+				set(
+					other&^versionHidden,
+					IndexedVersion{v.Name, n.Library, hash, other&versionHidden != 0},
+				)
+				if link == 0 {
+					break
+				}
+				p += uint64(link)
+			}
+			m.Needs = append(m.Needs, n)
+			if link == 0 {
+				break
+			}
+			pos += uint64(link)
+		}
+	}
+	if t.verdef != 0 {
+		r, err := open(t.verdef, elf.DT_VERDEF)
+		if err != nil {
+			return err
+		}
+		for pos := uint64(0); ; {
+			c, err := r.at(pos, 20)
+			if err != nil {
+				return err
+			}
+			d := MappedDef{Record: c.u16()}
+			flags, index := elf.DynamicVersionFlag(c.u16()), c.u16()
+			c.u16() // vd_cnt
+			d.Hash, d.Base = c.u32(), flags&elf.VER_FLG_BASE != 0
+			aux, link := c.u32(), c.u32()
+			if c, err = r.at(pos+uint64(aux), 8); err != nil {
+				return err
+			}
+			d.Name = name(c.u32())
+			m.Defs = append(m.Defs, d)
+			if !d.Base {
+				set(index&^versionHidden, IndexedVersion{Name: d.Name, Hash: d.Hash})
+			}
+			if link == 0 {
+				break
+			}
+			pos += uint64(link)
+		}
+	}
+	if budget < 0 {
+		return damaged(
+			"version names that overlap: a string table of %d bytes spells more than %d bytes",
+			len(m.dynstr),
+			textFree+textFactor*len(m.dynstr),
+		)
+	}
+	return nil
+}
+
+// Match is what the loader makes of one definition of a name.
+type Match uint8
+
+const (
+	Refused Match = iota
+	Accepted
+	// a default version, asked for without one: it serves where the object has no second one
+	OnlyOne
+)
+
+// Offer is a definition as the loader sees it, with how its version relates to the one asked for.
+type Offer struct {
+	Same bool // under the version that is asked for
+	Bare bool // under no version
+	// under the object's first version (index 2), to which references without a version were bound
+	// once
+	Oldest    bool
+	Hidden    bool // name@VERSION and not name@@VERSION
+	Versioned bool // the reference asks for a version
+	// bit 15 of the reference's version index: no definition without a version will do
+	Strict bool
+}
+
+// Match is the version part of glibc's check_match (elf/dl-lookup.c), for files of a root and for
+// what is known of packages and platforms alike. A version asked for is served by the same version,
+// or by a definition without one; no version by one without, by the oldest, or by the default.
+func (o Offer) Match() Match {
+	switch {
+	case o.Versioned && (o.Same || o.Bare && !o.Hidden && !o.Strict):
+		return Accepted
+	case o.Versioned:
+		return Refused
+	case o.Bare || o.Oldest:
+		return Accepted
+	case o.Hidden:
+		return Refused
+	}
+	return OnlyOne
+}
+
+// Serves tells whether a reference binds to one of an object's definitions of its name.
+func Serves(offers iter.Seq[Offer]) bool {
+	defaults := 0
+	for o := range offers {
+		switch o.Match() {
+		case Accepted:
+			return true
+		case OnlyOne:
+			defaults++
+		}
+	}
+	return defaults == 1
+}
+
+// Offer is an export, by its place in the list, for a reference; version "" is one without, oldest
+// the object's OldestVersion.
+func (l *Exports) Offer(n int, version, oldest string) Offer {
+	own := l.Version(n)
+	return Offer{
+		Same:      own == version,
+		Bare:      own == "",
+		Oldest:    own == oldest,
+		Hidden:    l.rows[n].hidden,
+		Versioned: version != "",
+	}
+}
+
+// OldestVersion is the first version node after the object's own name, "" where it has none.
+func (o *Object) OldestVersion() string {
+	for _, d := range o.VersionDefs {
+		if !d.Base {
+			return d.Name
+		}
+	}
+	return ""
 }

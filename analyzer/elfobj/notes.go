@@ -3,10 +3,146 @@ package elfobj
 import (
 	"debug/elf"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// Guards is a set of protections of control flow. A bit is set when all code of the object was made
+// for it (the linker drops it as soon as one input lacks it).
+type Guards uint8
+
+// The protections. Which of them can be set depends on the machine.
+const (
+	GuardIBT     Guards = 1 << iota // x86: indirect branch tracking
+	GuardSHSTK                      // x86: shadow stack
+	GuardBTI                        // aarch64: branch target identification
+	GuardPAC                        // aarch64: signed return addresses
+	GuardGCS                        // aarch64: guarded control stack
+	GuardZicfilp                    // riscv: landing pads
+	GuardZicfiss                    // riscv: shadow stack
+)
+
+var guardNames = []string{"ibt", "shstk", "bti", "pac", "gcs", "zicfilp", "zicfiss"}
+
+// feature is a machine's GNU_PROPERTY_*_FEATURE_1_AND and what its bits mean (binutils,
+// include/elf/common.h).
+type feature struct {
+	property uint32
+	bits     []Guards // of bit 0, 1, 2 …
+}
+
+var features = map[elf.Machine]feature{
+	elf.EM_X86_64:  {0xc0000002, []Guards{GuardIBT, GuardSHSTK}},
+	elf.EM_386:     {0xc0000002, []Guards{GuardIBT, GuardSHSTK}},
+	elf.EM_AARCH64: {0xc0000000, []Guards{GuardBTI, GuardPAC, GuardGCS}},
+	elf.EM_RISCV:   {0xc0000000, []Guards{GuardZicfilp, GuardZicfiss}},
+}
+
+// Properties of x86 (x86-64 psABI, Linux extensions: program properties).
+const (
+	propertyISANeeded = 0xc0008002 // GNU_PROPERTY_X86_ISA_1_NEEDED
+	propertyISAUsed   = 0xc0010002 // GNU_PROPERTY_X86_ISA_1_USED
+)
+
+// Has tells whether a protection is in the set.
+func (g Guards) Has(one Guards) bool { return g&one != 0 }
+
+func (g Guards) names() []string {
+	out := []string{}
+	for i, n := range guardNames {
+		if g.Has(1 << i) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// String gives the names separated by spaces.
+func (g Guards) String() string { return strings.Join(g.names(), " ") }
+
+// MarshalJSON makes a list of names.
+func (g Guards) MarshalJSON() ([]byte, error) { return json.Marshal(g.names()) }
+
+// UnmarshalJSON takes what MarshalJSON makes.
+func (g *Guards) UnmarshalJSON(b []byte) error {
+	var names []string
+	if err := json.Unmarshal(b, &names); err != nil {
+		return err
+	}
+	*g = 0
+	for _, n := range names {
+		if err := g.Add(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// JSONSchema describes what MarshalJSON makes.
+func (Guards) JSONSchema() map[string]any { return listOf(guardNames) }
+
+// Add adds a protection by name. It returns an error for an unknown name.
+func (g *Guards) Add(name string) error {
+	for i, n := range guardNames {
+		if n == name {
+			*g |= 1 << i
+			return nil
+		}
+	}
+	return fmt.Errorf("%.80q is none of %s;", name, strings.Join(guardNames, ", "))
+}
+
+// Property returns the type and the value of the machine's program property for the set. ok is false
+// if the property has no bit for one of the protections.
+func (g Guards) Property(m Machine) (property, bits uint32, ok bool) {
+	f := features[elf.Machine(m)]
+	for i, one := range f.bits {
+		if g.Has(one) {
+			bits |= 1 << i
+			g &^= one
+		}
+	}
+	return f.property, bits, g == 0
+}
+
+// properties reads an array of program properties: type, size, and data that is padded to a word.
+func (o *Object) properties(f *file, b []byte) {
+	align := uint64(4)
+	if f.wide {
+		align = 8
+	}
+	for len(b) >= 8 {
+		c := f.cursor(b)
+		typ, size := c.u32(), uint64(c.u32())
+		if size > uint64(len(b)-8) {
+			return
+		}
+		if size == 4 {
+			o.property(typ, c.u32())
+		}
+		b = b[min(8+up(size, align), uint64(len(b))):]
+	}
+}
+
+func (o *Object) property(typ, value uint32) {
+	if o.Machine == Machine(elf.EM_X86_64) {
+		switch typ {
+		case propertyISANeeded:
+			o.ISA = value
+		case propertyISAUsed:
+			o.ISAUsed = value
+		}
+	}
+	if f := features[elf.Machine(o.Machine)]; f.property == typ {
+		for i, one := range f.bits {
+			if value&(1<<i) != 0 {
+				o.Guards |= one
+			}
+		}
+	}
+}
 
 // Types of notes whose owner is "GNU" (glibc, elf/elf.h).
 const (

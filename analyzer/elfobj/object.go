@@ -1,4 +1,23 @@
+// Package elfobj reads an ELF file into plain data: what it needs, and what it imports and exports
+// with which versions.
+//
+//	o, err := elfobj.Read(r, size)
+//
+// Read sees what the dynamic linker sees: program headers, PT_DYNAMIC and the tables that it names.
+// Section headers are used for hints only (.comment, GPU code), so an object without them gives the
+// same result. The package never runs anything and knows nothing about platforms. Package elftest
+// writes ELF files for tests, from a text form.
+//
+// The input is untrusted. A 64 KB file with overlapping Verneed records makes debug/elf allocate
+// 917 MB, and for a file without section headers its ImportedLibraries returns no libraries and no
+// error. Here every count, offset and length is checked against the file before it is used, records
+// and text are charged against budgets (limits.go), and a contradiction is an error that names the
+// table. An object that cannot be read is never reported as an object that needs nothing.
 package elfobj
+
+import (
+	"debug/elf"
+)
 
 // Object is one ELF file as the dynamic linker sees it: everything here was read through the
 // program headers (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK) and not through section headers,
@@ -104,3 +123,63 @@ type Section struct {
 
 // Machine is e_machine. String gives the name that platform tags use.
 type Machine uint16
+
+// Facts is an object with what follows from it, as compat facts prints it.
+type Facts struct {
+	*Object
+	Arch       string    `json:"arch"`         // Object.Arch
+	FlagNames  []string  `json:"flag_names"`   // of Flags, as the text form names them; bits without a name as one number
+	Flag1Names []string  `json:"flag_1_names"` // of Flags1
+	ISALevel   string    `json:"isa_level"`    // ISALevel of what it needs, "" for the baseline or where it says nothing
+	Lazy       bool      `json:"lazy"`         // some calls are bound when they are first made, unless the loader is asked otherwise
+	Toolchain  Toolchain `json:"toolchain"`
+}
+
+// Facts derives what follows from o.
+func (o *Object) Facts() Facts {
+	return Facts{
+		Object:     o,
+		Arch:       o.Arch(),
+		FlagNames:  NamesOfFlags(o.Flags, FlagNames),
+		Flag1Names: NamesOfFlags(o.Flags1, Flag1Names),
+		ISALevel:   ISALevel(o.ISA),
+		Lazy:       o.Lazy(),
+		Toolchain:  o.Toolchain(),
+	}
+}
+
+// Lazy tells whether the object has calls that are bound when they are first made: it does not ask
+// to be bound at once, and has jump slots.
+func (o *Object) Lazy() bool {
+	if o.Flags&uint64(elf.DF_BIND_NOW) != 0 || o.Flags1&uint64(elf.DF_1_NOW) != 0 {
+		return false
+	}
+	for _, i := range o.Imports.All() {
+		if i.Relocs.Has(RelocJumpSlot) {
+			return true
+		}
+	}
+	for _, e := range o.Exports.All() {
+		if e.Relocs.Has(RelocJumpSlot) {
+			return true
+		}
+	}
+	return false
+}
+
+// ISALevel names the highest level in a set of GNU_PROPERTY_X86_ISA_1_*: "x86-64-v2", "x86-64-v3"
+// or "x86-64-v4". It is "" for the baseline, which every x86_64 machine has, and "x86-64-v5 or
+// later" for a bit that has no name yet.
+func ISALevel(bits uint32) string {
+	switch {
+	case bits>>4 != 0:
+		return "x86-64-v5 or later"
+	case bits&8 != 0:
+		return "x86-64-v4"
+	case bits&4 != 0:
+		return "x86-64-v3"
+	case bits&2 != 0:
+		return "x86-64-v2"
+	}
+	return ""
+}
