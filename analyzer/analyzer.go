@@ -217,6 +217,11 @@ func describe(f *facts.Artifact) Artifact {
 	for _, o := range f.Objects {
 		a.Imports += o.Imports.Len()
 	}
+	for _, o := range f.PE {
+		for _, d := range o.Imports {
+			a.Imports += len(d.Symbols)
+		}
+	}
 	if f.Wheel != nil {
 		a.Wheel = &Wheel{
 			Name:    f.Wheel.Name,

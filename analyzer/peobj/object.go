@@ -8,19 +8,24 @@ import (
 // Object is one PE file.
 type Object struct {
 	Machine string `json:"machine"` // Amd64, X86, ARM64, ARM, or "0x…" for another one
-	Hybrid  string `json:"hybrid"`  // "arm64ec" or "arm64x" for a file with code for two machines, else ""
-	Bits    int    `json:"bits"`    // 32 (PE32) or 64 (PE32+)
-	DLL     bool   `json:"dll"`     // IMAGE_FILE_DLL; false for a program
-	Managed bool   `json:"managed"` // a .NET file of intermediate code only, which runs on every machine
+	// Hybrid is "arm64ec" or "arm64x" for a file with code for two machines, else "".
+	Hybrid string `json:"hybrid"`
+	Bits   int    `json:"bits"` // 32 (PE32) or 64 (PE32+)
+	DLL    bool   `json:"dll"`  // IMAGE_FILE_DLL; false for a program
+	// Managed: a .NET file of intermediate code only, which runs on every machine.
+	Managed bool `json:"managed"`
 
-	Name       string   `json:"name"`       // of the DLL in its export directory; "" where it exports nothing
-	Imports    []DLL    `json:"imports"`    // in the order of the file, delay-loaded ones last
-	Exports    []Export `json:"exports"`    // in the order of their names, those without a name last
-	Assemblies []string `json:"assemblies"` // side-by-side assemblies that the manifest depends on
+	// Name is that of the DLL in its export directory; "" where it exports nothing.
+	Name    string   `json:"name"`
+	Imports []DLL    `json:"imports"` // in the order of the file, delay-loaded ones last
+	Exports []Export `json:"exports"` // in the order of their names, those without a name last
+	// Assemblies are the side-by-side assemblies that the manifest depends on.
+	Assemblies []string `json:"assemblies"`
 
-	Subsystem       string `json:"subsystem_version"` // oldest Windows that loads the file by its header: "6.0"
-	OperatingSystem string `json:"os_version"`        // as the linker wrote it; the loader ignores it
-	Linker          string `json:"linker_version"`    // "14.38"
+	// Subsystem is the oldest Windows that loads the file, as its header has it: "6.0".
+	Subsystem       string `json:"subsystem_version"`
+	OperatingSystem string `json:"os_version"`     // as the linker wrote it; the loader ignores it
+	Linker          string `json:"linker_version"` // "14.38"
 }
 
 // Machines of Object.Machine, in the words of wheel tags.
@@ -33,15 +38,16 @@ const (
 
 // DLL is one imported library with what is imported from it.
 type DLL struct {
-	Name    string   `json:"name"`    // as the file has it; Windows ignores case
-	Delay   bool     `json:"delay"`   // loaded at the first call, so that a missing one doesn't fail the load
+	Name string `json:"name"` // as the file has it; Windows ignores case
+	// Delay: it is loaded at the first call, so that a missing one doesn't fail the load.
+	Delay   bool     `json:"delay"`
 	Symbols []Symbol `json:"symbols"` // never nil
 }
 
 // Symbol is an imported name or ordinal.
 type Symbol struct {
-	Name    string `json:"name"`    // "" for an import by ordinal
-	Ordinal uint16 `json:"ordinal"` // meaningful where Name is ""
+	Name    string `json:"name,omitempty"`    // "" for an import by ordinal
+	Ordinal uint16 `json:"ordinal,omitempty"` // meaningful where Name is ""
 }
 
 // String is the name, or the ordinal as "#9".

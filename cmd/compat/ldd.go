@@ -100,7 +100,11 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		var a *dynlink.Answer
 		var opened []opening
 		why := linker.Why
-		if len(o.open) == 0 {
+		if isPE(filepath.Join(o.root, filepath.FromSlash(path))) {
+			if a, err = lddWindows(o.root, path); err != nil {
+				return err
+			}
+		} else if len(o.open) == 0 {
 			a = linker.Resolve(path, settings)
 		} else {
 			var p *dynlink.Process

@@ -78,6 +78,9 @@ func writeOpened(w io.Writer, opened []opening) {
 
 // found returns the line that ldd prints for a loaded library.
 func found(l dynlink.LoadedObject) string {
+	if l.Path == "" { // Windows and Python have it
+		return shown(l.Name) + " (" + shown(l.FoundBy) + ")"
+	}
 	if l.Name == l.Path {
 		return shown(l.Path)
 	}

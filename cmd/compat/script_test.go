@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
-	"github.com/compat-app/compat/internal/gen/docs"
+	"github.com/compat-app/compat/analyzer/peobj"
+	docgen "github.com/compat-app/compat/internal/gen/docs"
 	"github.com/compat-app/compat/internal/gen/docs/golden"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -43,9 +45,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// elf FILE... turns objects in text form into ELF files, in place.
+// elf FILE... turns objects in text form into ELF files, and those in peobj's into PE files, in place.
 func elf(ts *testscript.TestScript, _ bool, files []string) {
 	for _, f := range files {
+		if text := ts.ReadFile(f); strings.HasPrefix(text, "pe ") {
+			o, err := peobj.Parse(text)
+			ts.Check(err)
+			b, err := peobj.Write(o)
+			ts.Check(err)
+			ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
+			continue
+		}
 		o, err := elftest.Parse(ts.ReadFile(f))
 		ts.Check(err)
 		b, err := elftest.Write(o)

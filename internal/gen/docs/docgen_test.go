@@ -10,6 +10,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/gen/docs"
@@ -58,6 +59,11 @@ func TestSchemas(t *testing.T) {
 		t,
 		filepath.Join(docs, "facts.schema.json"),
 		docgen.Schema("compat facts", elfobj.Facts{}),
+	)
+	golden.File(
+		t,
+		filepath.Join(docs, "facts-pe.schema.json"),
+		docgen.Schema("compat facts of a PE file", peobj.Object{}),
 	)
 }
 

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/winload"
+)
+
+// isPE reports whether a file begins like a PE file.
+func isPE(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	_, err = f.Read(head)
+	return err == nil && string(head) == "MZ"
+}
+
+// maxRootFiles bounds the files of a root that are read.
+const maxRootFiles = 20_000
+
+// lddWindows answers for a PE file as the loader of Windows does when Python imports it, or opens it
+// with ctypes. root is the folder that stands for site-packages; "/": the folder of the file.
+func lddWindows(root, file string) (*dynlink.Answer, error) {
+	full := filepath.Join(root, filepath.FromSlash(file))
+	if root == "/" {
+		root = filepath.Dir(full)
+	}
+	at, err := filepath.Rel(root, full)
+	if err != nil {
+		return nil, err
+	}
+	o, err := readPE(full)
+	if err != nil {
+		return nil, err
+	}
+	self := &winload.File{Path: filepath.ToSlash(at), Object: o}
+	files, startup, err := windowsRoot(root, self)
+	if err != nil {
+		return nil, err
+	}
+	python := winload.Python{Interpreter: windows.Interpreter{Minor: 13}, AnyRelease: true}
+	load := winload.New(python, o.Machine, files, startup).Load(self)
+	a := &dynlink.Answer{
+		Objects: []dynlink.LoadedObject{}, NotFound: []dynlink.NotFound{},
+		MissingVersions: []dynlink.MissingVersion{}, Undefined: []dynlink.Undefined{},
+	}
+	for _, x := range load.Found[1:] {
+		where := "" // of Windows or Python
+		if x.File != nil {
+			where = x.File.Path
+		}
+		a.Objects = append(a.Objects, dynlink.LoadedObject{
+			Name: x.Name, Path: where, NeededBy: x.NeededBy.Path, FoundBy: string(x.How),
+		})
+	}
+	for _, m := range load.Missing {
+		if !m.Delay {
+			a.NotFound = append(a.NotFound, dynlink.NotFound{
+				Name: m.Name, NeededBy: m.NeededBy.Path, Searched: []string{path.Dir(self.Path)},
+			})
+		}
+	}
+	for _, u := range load.Unresolved {
+		a.Undefined = append(a.Undefined, dynlink.Undefined{
+			Symbol: u.Symbol.String(), Object: u.NeededBy.Path,
+		})
+	}
+	return a, nil
+}
+
+func readPE(file string) (*peobj.Object, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	o, err := peobj.Read(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return o, nil
+}
+
+// windowsRoot reads the DLLs and the Python sources below a folder. What can't be read is left out.
+func windowsRoot(root string, self *winload.File) ([]*winload.File, *winload.Startup, error) {
+	files, startup := []*winload.File{self}, &winload.Startup{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		at, err := filepath.Rel(root, file)
+		if at = filepath.ToSlash(at); err != nil || at == self.Path {
+			return err
+		}
+		switch ext := strings.ToLower(path.Ext(at)); {
+		case len(files) > maxRootFiles:
+			return fs.SkipAll
+		case slices.Contains([]string{".dll", ".pyd"}, ext):
+			if o, err := readPE(file); err == nil {
+				files = append(files, &winload.File{Path: at, Object: o})
+			}
+		case ext == ".py" || ext == ".pth":
+			if b, err := os.ReadFile(file); err == nil && winload.Relevant(b) {
+				startup.Add(at, b)
+			}
+		}
+		return nil
+	})
+	return files, startup, err
+}
