@@ -109,10 +109,17 @@ func inOrder(files map[string]string, kinds []fileKind) []string {
 		return cmp.Or(
 			slices.Index(kinds, kindOf(a))-slices.Index(kinds, kindOf(b)),
 			strings.Count(a, "/")-strings.Count(b, "/"),
-			later(path.Base(a) != "pyproject.toml")-later(path.Base(b) != "pyproject.toml"),
+			boolRank(path.Base(b) == "pyproject.toml")-boolRank(path.Base(a) == "pyproject.toml"),
 			strings.Compare(a, b))
 	})
 	return ps
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // lines splits as an editor counts: a line feed at the end starts no further line.

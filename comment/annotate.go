@@ -2,77 +2,86 @@ package comment
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// annotations hang the new errors and warnings on the lines that cause them: one for each rule,
-// object and line.
-func annotations(in Input, groups []*group) []Annotation {
-	type place struct {
-		rule, object, path string
-		line               int
-	}
-	byPlace := map[place][]*group{}
-	var order []place
-	for _, g := range groups {
-		if g.Severity == analyzer.Note {
-			continue
-		}
-		p, line, ok := Anchor(g.Finding, in.Files)
-		if !ok {
-			continue
-		}
-		at := place{g.Rule, g.Object, p, line}
-		if byPlace[at] == nil {
-			order = append(order, at)
-		}
-		byPlace[at] = append(byPlace[at], g)
-	}
+// annotations are one for each new cause, on the line that causes it.
+func annotations(in Input, v view) []Annotation {
 	var out []Annotation
-	for _, at := range order[:min(len(order), maxAnnotations)] {
-		out = append(out, annotation(at.path, at.line, byPlace[at]))
+	for _, i := range v.fresh {
+		if p, line, ok := Anchor(v.finding(i), in.Files); ok && len(out) < maxAnnotations {
+			out = append(out, annotation(v, i, p, line))
+		}
 	}
 	return out
 }
 
-func annotation(file string, line int, groups []*group) Annotation {
-	first := groups[0]
+// annotation is a cause as plain text: GitHub shows no Markdown there.
+func annotation(v view, i int, file string, line int) Annotation {
+	c := v.cause(i)
 	a := Annotation{Path: file, StartLine: line, EndLine: line, Level: LevelWarning}
-	if first.Severity == analyzer.Error {
+	if c.Severity == analyzer.Error {
 		a.Level = LevelFailure
 	}
-	a.Title = mdsafe.Cut(first.Rule+": "+mdsafe.Plain(path.Base(first.where()), 120), MaxTitle)
-	var lines, raw []string
-	for i, g := range groups {
-		if i == 10 {
-			lines = append(lines, fmt.Sprintf("and %d more of this kind", len(groups)-i))
-			break
-		}
-		lines = append(lines, oneLine(g, 30))
-		raw = append(
-			raw,
-			strings.Join(distinct(append([]string{g.Version, g.Library}, g.symbols...)), " "),
-		)
+	a.Title = mdsafe.Cut(v.headline(i), MaxTitle)
+	lines := []string{plain(c.Action)}
+	if len(c.Fails) > 0 {
+		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}
-	for i, x := range first.fixes {
-		if i == 3 {
+	var raw []string
+	for j, x := range c.Fixes {
+		if j == 2 {
 			break
 		}
-		lines = append(
-			lines,
-			"Fix: "+mdsafe.Prose(x.Title, append(names(first.Finding), x.Requirement)...),
-		)
+		label := "Fix"
+		if j > 0 {
+			label = "Or"
+		}
+		text := fmt.Sprintf("%s (%s): %s", label, causetext.FixState(c, x),
+			plain(mdsafe.Cut(x.Title, maxShown)))
+		if inlineCommand(x) != "" && len(x.Command) <= maxShown {
+			text += ": " + mdsafe.Visible(x.Command)
+		}
+		lines = append(lines, text)
 		if x.Command != "" {
 			raw = append(raw, x.Command)
 		}
 	}
+	for _, e := range c.Evidence {
+		raw = append(raw, strings.TrimSpace(strings.Join(causetext.NonEmpty(
+			append([]string{e.Version, e.Library}, e.Symbols...)...), " ")+
+			more(e.MoreSymbols)))
+	}
 	a.Message = bounded(strings.Join(lines, "\n"), maxRaw)
 	a.RawDetails = bounded(mdsafe.Lines(strings.Join(raw, "\n")), maxRaw)
 	return a
+}
+
+// comparison is an operator of a version range: "<" or ">" before a digit opens no tag.
+var comparison = lazyregexp.New(`(?:[<>]=?|!=)\s?\d`)
+
+// plain is text without anything that mentions, links or opens a tag; comparisons of versions stay.
+func plain(s string) string {
+	var b strings.Builder
+	s = mdsafe.Visible(s)
+	last := 0
+	for _, at := range comparison.FindAllStringIndex(s, -1) {
+		b.WriteString(mdsafe.Plain(s[last:at[0]], 0) + s[at[0]:at[1]])
+		last = at[1]
+	}
+	return b.String() + mdsafe.Plain(s[last:], 0)
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" +%d", n)
 }
 
 // bounded cuts plain text to limit bytes at a whole character.

@@ -76,7 +76,7 @@ func Candidates(paths []string) []string {
 	if len(out) == 0 && len(paths) > 0 {
 		rest := slices.Clone(paths)
 		slices.SortFunc(rest, func(a, b string) int {
-			if d := later(!textual(a)) - later(!textual(b)); d != 0 {
+			if d := boolRank(textual(b)) - boolRank(textual(a)); d != 0 {
 				return d
 			}
 			if d := strings.Count(a, "/") - strings.Count(b, "/"); d != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 var judge = hostiletest.Judge{
-	Tags:  []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4"},
+	Tags:  []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4", "table", "thead", "tbody", "tr", "th", "td"},
 	Links: []string{url, "https://github.test/"},
 	Marks: []string{"compat:report", "compat:thread"},
 	Lang:  []string{"suggestion"},
@@ -80,7 +80,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		within(t, c)
 		out["the title of "+name], out["the summary of "+name], out["the text of "+name], out["the comment of "+name] = c.Title, c.Summary, c.Text, c.Sticky
 		for i, a := range c.Annotations {
-			out[fmt.Sprintf("annotation %d of %s", i, name)] = a.Message
+			out[fmt.Sprintf("the details of annotation message %d of %s", i, name)] = a.Message
 			out[fmt.Sprintf("the details of annotation %d of %s", i, name)] = a.RawDetails
 			out[fmt.Sprintf("the title of annotation %d of %s", i, name)] = a.Title
 		}

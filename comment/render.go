@@ -2,10 +2,10 @@ package comment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -20,31 +20,31 @@ func Render(in Input) Check {
 	if in.Report == nil {
 		return problem(in)
 	}
-	s := sortOut(in.Report, in.Partial)
-	groups := worstFirst(grouped(s.fresh))
+	s := newView(in.Report, in.Partial)
+	in.Report = s.report
 	c := Check{
 		Title:      title(in, s),
 		Conclusion: conclude(in, s),
 		Actions:    recheck(),
 		Clean:      len(s.fresh) == 0 && !unchecked(in, s),
 	}
-	c.Summary = summary(in, s, groups)
-	c.Text = details(in, s, groups)
-	c.Annotations = annotations(in, groups)
-	c.Review = review(in, groups)
-	c.Sticky = sticky(in, s, groups)
+	c.Summary = summary(in, s)
+	c.Text = details(in, s)
+	c.Annotations = annotations(in, s)
+	c.Review = review(in, s)
+	c.Sticky = sticky(in, s)
 	c.Create = len(s.fresh) > 0
 	if in.Converse && len(s.fresh) > 0 {
 		c.Actions = append(
 			c.Actions,
 			Action{
 				Label:       "Accept",
-				Description: "Take what is new on yourselves",
+				Description: "Accept all new findings",
 				Identifier:  AcceptAll,
 			},
 			Action{
 				Label:       "Explain",
-				Description: "Tell what, where and why in a comment",
+				Description: "Explain the findings in a comment",
 				Identifier:  ExplainAll,
 			},
 		)
@@ -95,22 +95,18 @@ func problem(in Input) Check {
 
 func recheck() []Action {
 	return []Action{
-		{Label: "Re-check", Description: "Judge this commit again", Identifier: Recheck},
+		{Label: "Re-check", Description: "Check this commit again", Identifier: Recheck},
 	}
 }
 
-func conclude(in Input, s sorted) string {
+func conclude(in Input, v view) string {
 	never := in.FailOn == "never"
-	for _, f := range s.fresh {
-		if !never &&
-			(f.Severity == analyzer.Error || f.Severity == analyzer.Warning && in.FailOn == "warning") {
-			return "failure"
-		}
-	}
 	switch {
-	case unchecked(in, s):
+	case !never && v.fails(in.FailOn):
+		return "failure"
+	case unchecked(in, v):
 		return "action_required"
-	case never && len(s.fresh) > 0:
+	case never && len(v.fresh) > 0:
 		return "neutral"
 	case in.Release && objects(in.Report) == 0:
 		return "neutral"
@@ -118,104 +114,53 @@ func conclude(in Input, s sorted) string {
 	return "success"
 }
 
-// unchecked says that something which should have been judged was not.
-func unchecked(in Input, s sorted) bool {
-	return len(s.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
+// unchecked reports whether something that should have been checked was not.
+func unchecked(in Input, v view) bool {
+	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
 }
 
-// worstFirst brings the groups of the worst finding's rule to the front of their severity: their
-// symbols are the ones that must be named whatever the space.
-func worstFirst(groups []*group) []*group {
-	if len(groups) == 0 {
-		return groups
-	}
-	rule := groups[0].Rule
-	slices.SortStableFunc(groups, func(a, b *group) int {
-		if d := rank(a.Severity) - rank(b.Severity); d != 0 {
-			return d
-		}
-		return later(a.Rule != rule) - later(b.Rule != rule)
-	})
-	return groups
-}
-
-func later(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// summary is the overview: the verdict, one line for each group, and everything that is no finding.
-func summary(in Input, s sorted, groups []*group) string {
-	head := lead(in, s) + "\n" + gapList(in.Gaps)
+// summary is the overview: the verdict, one line for each cause, and the lists after them.
+func summary(in Input, v view) string {
+	head := lead(in, v) + "\n" + gapList(in.Gaps)
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}
-	if t := targets(in.Report); t != "" {
-		head += t
-	}
-	tail := unreadList(
-		s.unread,
-	) + noteList(
-		in.Report.Notes,
-	) + acceptedList(
-		s.accepted,
-	) + skippedList(
-		in.Report.Skipped,
-	) + link(
-		in,
-		"\n",
-		"The full report",
-	)
 	var lines []string
-	for i, g := range groups {
-		l := fmt.Sprintf("- **%s** %s\n", g.Severity, oneLine(g, 20))
-		if i == 0 {
-			l = "\n### New\n\n" + l
+	for n, i := range v.fresh {
+		l := fmt.Sprintf("%d. %s\n", n+1, v.line(i))
+		if n == 0 {
+			l = "\n" + l
 		}
 		lines = append(lines, l)
 	}
-	body := mdsafe.Join(
-		lines,
-		maxOutput*2/5,
-		func(left int) string { return leftOut(in, groups, left) },
-	)
-	old := existingList(in, s, maxOutput/8)
+	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
+	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
+		skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report")
+	old := existingList(in, v, maxOutput/8)
 	return mdsafe.Join([]string{head, body, old, tail, logSection(in.Logs)}, maxOutput, nil)
 }
 
-// details tells each new group whole: what, where, why, and each fix.
-func details(in Input, s sorted, groups []*group) string {
-	if len(groups) == 0 {
+// details shows each new cause in full: the evidence as a table, the platforms and every fix.
+func details(in Input, v view) string {
+	if len(v.fresh) == 0 {
 		return ""
 	}
-	blocks := make([]string, len(groups))
-	said := map[string]bool{}
-	for i, g := range groups {
-		blocks[i] = block(in, g, symbolBytes, said)
+	var blocks []string
+	for _, i := range v.fresh {
+		blocks = append(blocks, causetext.Section(v.report, i, "####")+"\n")
 	}
-	legend := "\nA fix is verified when compat applied it, judged again, and the finding was gone and no new one had come.\n"
-	return mdsafe.Join(
-		blocks,
-		maxOutput-len(legend),
-		func(left int) string { return leftOut(in, groups, left) },
-	) + legend
+	legend := "\nA fix was tried when compat applied it, ran the analysis again, and the finding " +
+		"disappeared with no new ones.\n"
+	return mdsafe.Join(blocks, maxOutput-len(legend),
+		func(left int) string { return leftOut(in, left) }) + legend
 }
 
-// symbolBytes bounds the list of symbols in one paragraph, so that the paragraphs behind it have
-// room too.
-const symbolBytes = 12 << 10
-
-func leftOut(in Input, groups []*group, left int) string {
+// leftOut says how many causes are not shown.
+func leftOut(in Input, left int) string {
 	if left <= 0 {
 		return ""
 	}
-	n := 0
-	for _, g := range groups[len(groups)-left:] {
-		n += max(len(g.symbols), 1)
-	}
-	return fmt.Sprintf("\nand %s more%s.\n", count(n, "finding"), where(in))
+	return fmt.Sprintf("\nand %s%s.\n", count(left, "more cause"), where(in))
 }
 
 // where says in which place the rest is.
@@ -233,58 +178,42 @@ func link(in Input, before, what string) string {
 	return before + "[" + what + "](" + in.DetailsURL + ")\n"
 }
 
-// lead is the verdict in a sentence.
-func lead(in Input, s sorted) string {
+// lead is the verdict in a sentence or two.
+func lead(in Input, v view) string {
 	var parts []string
 	switch {
-	case len(s.fresh) > 0 && in.FailOn == "never":
-		parts = append(
-			parts,
-			fmt.Sprintf(
-				"**%s**, shown only: the configuration says `fail_on: never`.",
-				counts(s.fresh),
-			),
-		)
-	case len(s.fresh) > 0:
-		parts = append(parts, fmt.Sprintf("**%s**%s.", counts(s.fresh), newer(in, s)))
-	case unchecked(in, s):
+	case len(v.fresh) > 0 && in.FailOn == "never":
+		parts = append(parts, fmt.Sprintf("**%s** (informational: `fail_on` is `never`).",
+			v.count(v.fresh)))
+	case len(v.fresh) > 0:
+		parts = append(parts, fmt.Sprintf("**%s**%s.", v.count(v.fresh), newer(in)))
+	case unchecked(in, v):
 	case objects(in.Report) == 0 && len(in.Report.Skipped) > 0:
-		parts = append(
-			parts,
-			"**Nothing to judge.** Only files of kinds that compat does not judge were found; they are listed below.",
-		)
+		parts = append(parts,
+			"**Nothing to check.** The artifacts contain only files of kinds that compat does not "+
+				"read; they are listed below.")
 	case objects(in.Report) == 0:
-		parts = append(
-			parts,
-			"**Nothing to judge.** There is no shared library in what was looked at.",
-		)
-	case len(s.existing) > 0:
+		parts = append(parts,
+			"**Nothing to check.** The artifacts contain no shared libraries.")
+	case len(v.existing) > 0:
 		parts = append(parts, "**Nothing new.**")
 	default:
-		parts = append(
-			parts,
-			fmt.Sprintf(
-				"**Compatible.** %s in %s judged.",
-				count(objects(in.Report), "object"),
-				count(len(in.Report.Artifacts), "artifact"),
-			),
-		)
+		parts = append(parts, fmt.Sprintf("**Compatible.** %s in %s checked.",
+			count(objects(in.Report), "object"), count(len(in.Report.Artifacts), "artifact")))
 	}
-	if unchecked(in, s) {
+	if plan := causetext.PlanSentence(in.Report); plan != "" && len(v.fresh) > 1 &&
+		len(v.existing) == 0 {
+		parts = append(parts, mdsafe.Prose(plan))
+	}
+	if unchecked(in, v) {
 		parts = append(parts, "**Not everything could be checked**, so this does not pass.")
 	}
-	if len(s.existing) > 0 {
-		parts = append(
-			parts,
-			fmt.Sprintf(
-				"%s already on %s; that does not fail the check.",
-				counts(s.existing),
-				mdsafe.Code(base(in), 60),
-			),
-		)
+	if len(v.existing) > 0 {
+		parts = append(parts, fmt.Sprintf("%s already on %s; that does not fail the check.",
+			v.count(v.existing), mdsafe.Code(base(in), 60)))
 	}
-	if len(s.accepted) > 0 {
-		parts = append(parts, count(len(s.accepted), "accepted finding")+".")
+	if len(v.accepted) > 0 {
+		parts = append(parts, count(len(v.accepted), "accepted finding")+".")
 	}
 	return strings.Join(parts, " ")
 }
@@ -296,7 +225,8 @@ func gapList(gaps []Gap) string {
 	}
 	var b strings.Builder
 	b.WriteString(
-		"\n**A partial set**: these workflows keep artifacts on the base branch or are named in the configuration, and nothing of them was judged here.\n\n",
+		"\n**Incomplete**: these workflows usually upload artifacts, but produced none for this " +
+			"commit:\n\n",
 	)
 	for _, g := range gaps[:min(len(gaps), maxGaps)] {
 		fmt.Fprintf(&b, "- %s %s\n", mdsafe.Code(g.Workflow, 100), mdsafe.Prose(g.Why))
@@ -310,7 +240,7 @@ func gapList(gaps []Gap) string {
 // maxGaps is far more than a repository has workflows that build.
 const maxGaps = 20
 
-func newer(in Input, s sorted) string {
+func newer(in Input) string {
 	if in.BaseName == "" {
 		return ""
 	}

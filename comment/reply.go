@@ -2,9 +2,11 @@ package comment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -13,19 +15,22 @@ import (
 
 // Help lists the commands.
 func Help() string {
-	return "Commands, each alone on its line in a comment of a pull request:\n\n" +
-		"- `/compat recheck` judges the head again, with platforms behind it (`/compat recheck debian12 manylinux_2_34`) on these as well; for people with write access\n" +
-		"- `/compat explain SYMBOL` (or a rule) tells what, where and why, and the fixes; alone it tells what the log of a failed build says\n" +
-		"- `/compat accept SYMBOL because TEXT` (or a rule) takes a finding on yourselves, with `until YYYY-MM-DD` behind it for a while only; it holds for the findings that there are, not for others that come. `ignore` is another word for it. For people with write access\n" +
-		"- `/compat unaccept SYMBOL` (or a rule) takes that back; for people with write access\n" +
-		"- `/compat status` tells the verdict, what is under way, and what was accepted\n" +
-		"- `/compat help` is this list\n"
+	return "Commands, each alone on a line of a comment in a pull request:\n\n" +
+		"- `/compat recheck` re-runs the check; add platforms to check those too " +
+		"(`/compat recheck debian12 manylinux_2_34`). Requires write access\n" +
+		"- `/compat explain SYMBOL` (or a rule) explains a finding and its fixes; without an " +
+		"argument it explains the log of the failed build\n" +
+		"- `/compat accept SYMBOL because TEXT` (or a rule) accepts the current findings of that " +
+		"symbol or rule; add `until YYYY-MM-DD` to limit it. Alias: `ignore`. Requires write access\n" +
+		"- `/compat unaccept SYMBOL` (or a rule) revokes an acceptance. Requires write access\n" +
+		"- `/compat status` shows the verdict, what is in progress, and what was accepted\n" +
+		"- `/compat help` shows this list\n"
 }
 
-// NothingToExplain answers an explain without a word behind it where no build has failed.
+// NothingToExplain answers an explain without an argument where no build has failed.
 func NothingToExplain() string {
 	return fmt.Sprintf(
-		"No workflow run of this head has failed. Say what to explain: %s or %s.\n",
+		"No workflow run of this commit has failed. Name what to explain: %s or %s.\n",
 		mdsafe.Code("/compat explain SYMBOL", 0),
 		mdsafe.Code("/compat explain RULE", 0),
 	)
@@ -34,7 +39,7 @@ func NothingToExplain() string {
 // Unknown answers a command that does not exist. meant is the one that was probably meant; "" when
 // none is near.
 func Unknown(command, meant string) string {
-	said := fmt.Sprintf("There is no command %s.", mdsafe.Code(command, 60))
+	said := fmt.Sprintf("Unknown command %s.", mdsafe.Code(command, 60))
 	if meant != "" {
 		said += fmt.Sprintf(" Did you mean %s?", mdsafe.Code("/compat "+meant, 60))
 	}
@@ -44,7 +49,7 @@ func Unknown(command, meant string) string {
 // NotPermitted answers a command of somebody who may not give it.
 func NotPermitted(command string) string {
 	return fmt.Sprintf(
-		"%s is for people with write access to this repository.\n",
+		"%s requires write access to this repository.\n",
 		mdsafe.Code("/compat "+command, 60),
 	)
 }
@@ -56,7 +61,7 @@ func NeedsReason(what string) string {
 		what = "SYMBOL"
 	}
 	return fmt.Sprintf(
-		"Nothing was accepted: a reason is missing. Write %s, with %s behind it where it is not for ever.\n",
+		"Nothing was accepted: a reason is missing. Write %s, optionally followed by %s.\n",
 		mdsafe.Code(
 			"/compat accept "+what+" because TEXT",
 			200,
@@ -70,14 +75,14 @@ type RuleText struct {
 	ID, Title, Doc string
 }
 
-// maxExplained is how many groups one explanation tells.
+// maxExplained is how many causes one explanation shows, and how many findings of each.
 const maxExplained = 5
 
-// NoPlatform answers a recheck that names a platform which there is not. meant is the one that was
+// NoPlatform answers a recheck of an unknown platform. meant is the one that was
 // probably meant; "" when none is near.
 func NoPlatform(name, meant string) string {
 	return fmt.Sprintf(
-		"There is no platform %s.%s Nothing was judged again.\n",
+		"Unknown platform %s.%s Nothing was checked again.\n",
 		mdsafe.Code(name, 60),
 		didYouMean(meant),
 	)
@@ -87,19 +92,19 @@ func NoPlatform(name, meant string) string {
 // meant is what was probably meant.
 func NothingToAccept(what, meant string, reported bool) string {
 	if !reported {
-		return "There is no report on this pull request yet. What is accepted has to be in one: wait for the verdict.\n"
+		return "There is no report on this pull request yet. Wait for the check to finish, then accept.\n"
 	}
 	return fmt.Sprintf(
-		"No finding of the last report is about %s, so nothing was accepted.%s\n",
+		"No finding of the last report matches %s, so nothing was accepted.%s\n",
 		mdsafe.Code(what, 200),
 		didYouMean(meant),
 	)
 }
 
-// Outdated answers a button of a check run that is not the newest head's.
+// Outdated answers a button of a check run of an older commit.
 func Outdated(sha string) string {
 	return fmt.Sprintf(
-		"The button was that of %s, and there is a newer verdict by now. Nothing was accepted.\n",
+		"This button belongs to an older check (%s). Nothing was accepted.\n",
 		mdsafe.Code(sha[:min(len(sha), 12)], 0),
 	)
 }
@@ -111,28 +116,56 @@ func didYouMean(what string) string {
 	return " Did you mean " + mdsafe.Code(what, 200) + "?"
 }
 
-// ExplainNew tells all new findings of a report, the worst first.
+// ExplainNew shows all new causes of a report, the worst first.
 func ExplainNew(r *analyzer.Report, detailsURL string) string {
-	in := Input{Report: r, DetailsURL: detailsURL}
-	groups := worstFirst(grouped(sortOut(r, nil).fresh))
-	if len(groups) == 0 {
+	v := newView(r, nil)
+	in := Input{Report: v.report, DetailsURL: detailsURL}
+	if len(v.fresh) == 0 {
 		return "The last report has nothing new to explain.\n" + link(in, "\n", "The full report")
 	}
 	return mdsafe.Join(
-		append(told(in, groups), link(in, "\n", "The full report")),
+		append(explained(in, v, v.fresh, nil), link(in, "\n", "The full report")),
 		maxBody/2,
 		func(int) string { return "\nThe rest is in the report.\n" },
 	)
 }
 
-// told are the blocks of the first groups, and how many there are more.
-func told(in Input, groups []*group) (blocks []string) {
-	said := map[string]bool{}
-	most := min(len(groups), maxExplained)
-	for _, g := range groups[:most] {
-		blocks = append(blocks, block(in, g, 3000, said))
+// explained are the sections of the first causes, and how many more there are. about selects the
+// findings that are quoted; nil quotes none.
+func explained(
+	in Input,
+	v view,
+	causes []int,
+	about func(*analyzer.Finding) bool,
+) (blocks []string) {
+	most := min(len(causes), maxExplained)
+	for _, i := range causes[:most] {
+		blocks = append(blocks, "\n"+causetext.Section(v.report, i, "####"))
+		if about != nil {
+			blocks = append(blocks, quoted(v, i, about))
+		}
 	}
-	return append(blocks, leftOut(in, groups, len(groups)-most))
+	return append(blocks, leftOut(in, len(causes)-most))
+}
+
+// quoted are the messages of the findings of a cause that somebody asked for.
+func quoted(v view, i int, about func(*analyzer.Finding) bool) string {
+	var lines []string
+	c := v.cause(i)
+	for _, n := range c.Findings {
+		f := &v.report.Findings[n]
+		if !about(f) {
+			continue
+		}
+		if len(lines) == maxExplained {
+			lines = append(lines, "- and more\n")
+			break
+		}
+		known := append(causetext.Names(v.report, c), causetext.NonEmpty(f.Object, f.Symbol,
+			f.Demangled, f.Version, f.Library, f.Artifact, f.Target, f.Package)...)
+		lines = append(lines, "- "+mdsafe.Prose(mdsafe.Cut(f.Message, 1500), known...)+"\n")
+	}
+	return "\n" + strings.Join(lines, "")
 }
 
 // Explain tells the findings about a symbol, library, object or rule: what, where, why, and each
@@ -158,28 +191,35 @@ func Explain(
 			),
 		)
 	}
-	var groups []*group
+	var v view
+	var causes []int
 	if r != nil {
-		var of []*analyzer.Finding
-		for i := range r.Findings {
-			if f := &r.Findings[i]; about(f, what) {
-				of = append(of, f)
+		v = newView(r, nil)
+		for i := range v.report.Causes {
+			if slices.ContainsFunc(v.cause(i).Findings, func(n int) bool {
+				return about(&v.report.Findings[n], what)
+			}) {
+				causes = append(causes, i)
 			}
 		}
-		groups = grouped(of)
 	}
+	notes := noteMessages(v, what)
 	hint := didYouMean(meant)
 	if rule != nil {
 		hint = ""
 	}
 	switch {
-	case len(groups) > 0:
-		blocks = append(blocks, told(in, groups)...)
+	case len(causes) > 0:
+		blocks = append(blocks, explained(in, v, causes, func(f *analyzer.Finding) bool {
+			return about(f, what)
+		})...)
+	case notes != "":
+		blocks = append(blocks, notes)
 	case r == nil:
 		blocks = append(
 			blocks,
 			fmt.Sprintf(
-				"\nThere is no report on this head yet, so nothing can be said of %s in it.%s\n",
+				"\nThere is no report on this commit yet, so %s cannot be explained.%s\n",
 				mdsafe.Code(what, 200),
 				hint,
 			),
@@ -187,7 +227,7 @@ func Explain(
 	default:
 		blocks = append(
 			blocks,
-			fmt.Sprintf("\nNo finding of this head is about %s.%s\n", mdsafe.Code(what, 200), hint),
+			fmt.Sprintf("\nNo finding matches %s.%s\n", mdsafe.Code(what, 200), hint),
 		)
 	}
 	blocks = append(blocks, link(in, "\n", "The full report"))
@@ -196,10 +236,27 @@ func Explain(
 		maxBody/2,
 		func(int) string { return "\nThe rest is in the report.\n" },
 	)
-	return text, rule != nil || len(groups) > 0
+	return text, rule != nil || len(causes) > 0 || notes != ""
 }
 
-// about says whether a finding is what a person means by a word: its symbol with or without
+// noteMessages are the messages of the notes about a word: notes belong to no cause.
+func noteMessages(v view, what string) string {
+	if v.report == nil {
+		return ""
+	}
+	var lines []string
+	for i := range v.report.Findings {
+		if f := &v.report.Findings[i]; f.Severity == analyzer.Note && about(f, what) &&
+			len(lines) < maxExplained {
+			known := causetext.NonEmpty(f.Object, f.Symbol, f.Demangled, f.Version, f.Library,
+				f.Artifact, f.Target, f.Package)
+			lines = append(lines, "- "+mdsafe.Prose(mdsafe.Cut(f.Message, 1500), known...)+"\n")
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// about reports whether a finding is what a person means by a word: its symbol with or without
 // version, its rule, library or object.
 func about(f *analyzer.Finding, what string) bool {
 	if what == "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -11,8 +12,8 @@ import (
 // wrote.
 const Marker = "<!-- compat:report -->"
 
-// stickyGroups is how many groups the summary comment tells whole; the check run has the others.
-const stickyGroups = 8
+// stickyCauses is how many causes the summary comment shows; the check run has the others.
+const stickyCauses = 8
 
 const nothingFound = "nothing found"
 
@@ -26,58 +27,65 @@ func stickyHead(in Input, heading string) string {
 	return s
 }
 
-// sticky is the body of the summary comment, as it should now be.
-func sticky(in Input, s sorted, groups []*group) string {
+// sticky is the body of the summary comment: the verdict, and a table of the new causes.
+func sticky(in Input, v view) string {
 	heading := nothingFound
 	switch {
-	case len(s.fresh) > 0:
-		heading = counts(s.fresh)
-	case unchecked(in, s):
+	case len(v.fresh) > 0:
+		heading = v.count(v.fresh)
+	case unchecked(in, v):
 		heading = "not everything could be checked"
-	case len(s.existing) > 0:
+	case len(v.existing) > 0:
 		heading = "nothing new"
 	}
 	head := stickyHead(in, heading)
-	if len(groups) == 0 && !unchecked(in, s) {
-		head += "\nThe findings that were reported here are fixed.\n"
+	if len(v.fresh) == 0 && !unchecked(in, v) {
+		head += "\n" + noCauses(v) + "\n"
 	}
-	var blocks []string
-	said := map[string]bool{}
-	for _, g := range groups[:min(len(groups), stickyGroups)] {
-		blocks = append(blocks, block(in, g, 1500, said))
-	}
-	rest := len(groups) - len(blocks)
-	body := mdsafe.Join(
-		blocks,
-		maxBody/2,
-		func(left int) string { return leftOut(in, groups, left+rest) },
-	)
-	if len(blocks) > 0 && rest > 0 && !strings.Contains(body[max(0, len(body)-200):], "more") {
-		body += leftOut(in, groups, rest)
-	}
-	tail := unreadList(
-		s.unread,
-	) + existingList(
-		in,
-		s,
-		maxBody/16,
-	) + acceptedList(
-		s.accepted,
-	) + noteList(
-		in.Report.Notes,
-	)
+	body := causeTable(in, v)
+	tail := unreadList(v.unread) + existingList(in, v, maxBody/16) + acceptedList(v.accepted) +
+		noteList(in.Report.Notes)
 	if heading == nothingFound { // the check has the link, and this text stays as it is
 		in.DetailsURL = ""
 	}
-	foot := link(
-		in,
-		"\n",
-		"The full report",
-	) + fmt.Sprintf(
+	foot := link(in, "\n", "The full report") + fmt.Sprintf(
 		"\nCommands: %s, %s, %s.\n",
 		mdsafe.Code("/compat recheck", 0),
 		mdsafe.Code("/compat explain SYMBOL", 0),
 		mdsafe.Code("/compat help", 0),
 	)
 	return mdsafe.Join([]string{head + body, tail, foot}, maxBody, nil)
+}
+
+// noCauses is the sentence of a report without new causes.
+func noCauses(v view) string {
+	if n := len(v.accepted); n > 0 {
+		return "No open findings; " + count(n, "finding") + " accepted."
+	}
+	return "No open findings."
+}
+
+// causeTable is a row for each new cause: what is wrong, who has to act, and the first fix.
+func causeTable(in Input, v view) string {
+	if len(v.fresh) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n| | what is wrong | fix |\n|---|---|---|\n")
+	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	shown := min(len(v.fresh), stickyCauses)
+	for _, i := range v.fresh[:shown] {
+		c := v.cause(i)
+		known := causetext.Names(v.report, c)
+		fixed := "none known"
+		if len(c.Fixes) > 0 {
+			x := c.Fixes[0]
+			fixed = mdsafe.Prose(x.Title, known...) + inlineCommand(x) +
+				" (" + causetext.FixState(c, x) + ")"
+		}
+		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,
+			cell(mdsafe.Prose(c.Title, known...)), cell(mdsafe.Prose(c.Action, known...)),
+			cell(fixed))
+	}
+	return b.String() + leftOut(in, len(v.fresh)-shown)
 }

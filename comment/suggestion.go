@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -20,16 +20,16 @@ const maxLine = 1000
 
 // review are the suggestions: one for each line of the diff that causes a new finding and that a
 // fix can rewrite.
-func review(in Input, groups []*group) []ReviewComment {
+func review(in Input, v view) []ReviewComment {
 	type place struct {
 		path string
 		line int
 	}
-	byPlace := map[place][]*group{}
+	byPlace := map[place][]int{}
 	var order []place
-	for _, g := range groups {
-		p, line, ok := Anchor(g.Finding, in.Files)
-		if g.Severity == analyzer.Note || !ok || !in.Diff.Has(p, line) {
+	for _, g := range v.fresh {
+		p, line, ok := Anchor(v.finding(g), in.Files)
+		if !ok || !in.Diff.Has(p, line) {
 			continue
 		}
 		at := place{p, line}
@@ -44,7 +44,7 @@ func review(in Input, groups []*group) []ReviewComment {
 			break
 		}
 		old := strings.TrimSuffix(lines(in.Files[at.path])[at.line-1], "\r")
-		if c, ok := suggestion(at.path, old, byPlace[at]); ok {
+		if c, ok := suggestion(v, at.path, old, byPlace[at]); ok {
 			c.Path, c.Line = at.path, at.line
 			out = append(out, c)
 		}
@@ -52,48 +52,42 @@ func review(in Input, groups []*group) []ReviewComment {
 	return out
 }
 
-// suggestion takes the first fix of the groups that is an edit of this line.
-func suggestion(path, old string, groups []*group) (ReviewComment, bool) {
+// suggestion takes the first fix of some causes that is an edit of this line.
+func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 	if len(old) > maxLine || mdsafe.Lines(old) != old {
 		return ReviewComment{}, false
 	}
-	for _, g := range groups {
-		for _, x := range g.fixes {
-			line, ok := Edit(path, old, x)
+	for _, i := range causes {
+		c := v.cause(i)
+		for _, x := range c.Fixes {
+			line, ok := Edit(path, old, x.Fix)
 			if !ok {
 				continue
 			}
 			sum := sha256.Sum256([]byte(path + "\x00" + strings.TrimSpace(line)))
-			c := ReviewComment{Fingerprint: hex.EncodeToString(sum[:12])}
+			r := ReviewComment{Fingerprint: hex.EncodeToString(sum[:12])}
 			var b strings.Builder
-			fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", c.Fingerprint)
-			for i, h := range groups {
-				if i == 3 {
-					fmt.Fprintf(&b, "and %s more.\n\n", count(len(groups)-i, "finding"))
+			fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", r.Fingerprint)
+			for n, j := range causes {
+				if n == 3 {
+					fmt.Fprintf(&b, "and %s.\n\n", count(len(causes)-n, "more cause"))
 					break
 				}
-				fmt.Fprintf(&b, "**%s** %s\n\n", h.Severity, oneLine(h, 10))
+				of := v.cause(j)
+				fmt.Fprintf(&b, "**%s** %s.\n\n", of.Severity,
+					mdsafe.Prose(of.Title, causetext.Names(v.report, of)...))
 			}
-			mark := "not verified"
-			if x.Verified {
-				mark = "verified"
-			}
-			known := append(names(g.Finding), x.Requirement)
-			fmt.Fprintf(
-				&b,
-				"%s (%s).",
-				mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...),
-				mark,
-			)
-			for i, cost := range x.Cost {
-				if i == 3 {
-					break
-				}
-				fmt.Fprintf(&b, " It %s.", mdsafe.Prose(strings.TrimSuffix(cost, "."), known...))
+			known := append(causetext.Names(v.report, c), x.Requirement)
+			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...),
+				causetext.FixState(c, x))
+			if len(x.Cost) > 0 {
+				fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(
+					strings.TrimSuffix(strings.Join(x.Cost[:min(len(x.Cost), 3)], "; "), "."),
+					known...))
 			}
 			b.WriteString("\n\n" + mdsafe.Fence("suggestion", line))
-			c.Body = b.String()
-			return c, len(c.Body) <= maxBody
+			r.Body = b.String()
+			return r, len(r.Body) <= maxBody
 		}
 	}
 	return ReviewComment{}, false

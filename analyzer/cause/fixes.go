@@ -214,8 +214,8 @@ func compareNumbers(a, b string) int {
 // effort orders kinds of fixes by what they cost the author, the least first.
 func effort(kind string) int {
 	return slices.Index([]string{
-		fix.KindPlatformTag, fix.KindDependency, fix.KindPin, fix.KindEnvironment,
-		fix.KindLinkFlag, fix.KindPatchelf, fix.KindImage, fix.KindSymver, fix.KindRebuild,
+		fix.KindPlatformTag, fix.KindDependency, fix.KindPin, fix.KindLinkFlag,
+		fix.KindPatchelf, fix.KindEnvironment, fix.KindImage, fix.KindSymver, fix.KindRebuild,
 		fix.KindSource,
 	}, kind)
 }

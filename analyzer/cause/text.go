@@ -165,40 +165,50 @@ func (t text) builtFor() string {
 
 func (t text) packageTitle() string {
 	f := t.all[0]
-	name := t.release()
+	name, many := t.release()
 	if f.Rule == "numpy-abi-mismatch" {
 		return "built against NumPy 1, which fails with " + name
 	}
+	lacks := plural(boolRank(many)+1, "lacks", "lack")
+	what := t.symbols()
 	if f.Symbol == "" {
-		return fmt.Sprintf("%s does not contain %s, which %s", name, t.libraries(), t.neededBy())
+		lacks, what = plural(boolRank(many)+1, "does not contain", "do not contain"), t.libraries()
 	}
-	return fmt.Sprintf("%s lacks %s, which %s", name, t.symbols(), t.neededBy())
+	title := name + " " + lacks + " " + what
+	if full := title + ", which " + t.neededBy(); len(full) <= maxTitle {
+		return full
+	}
+	return title
 }
 
-// release names the package with the version that was checked, or with the versions that fail.
-func (t text) release() string {
+// release names the package with the version that was checked, or with the versions that fail; many
+// is set for several.
+func (t text) release() (name string, many bool) {
 	for _, f := range t.all {
 		if r := f.Range; r != nil && r.Package == t.subject {
 			if r.Fails == "highest" {
-				return r.Package + " " + r.First + " and later"
+				return r.Package + " " + r.First + " and later", true
 			}
-			return r.Package + " " + r.Before + " and earlier"
+			return r.Package + " " + r.Before + " and earlier", true
 		}
 	}
-	versions := map[string]bool{}
-	last := ""
+	if versions := t.versions(t.subject); len(versions) == 1 {
+		return t.subject + " " + versions[0], false
+	}
+	return t.subject, false
+}
+
+// versions are those of a package that the artifacts were checked with.
+func (t text) versions(pkg string) []string {
+	var versions set[string]
 	for _, target := range t.report.Targets {
 		for _, with := range target.With {
-			if name, version, ok := strings.Cut(with, "=="); ok && name == t.subject {
-				versions[version] = true
-				last = version
+			if name, version, ok := strings.Cut(with, "=="); ok && name == pkg {
+				versions.add(version)
 			}
 		}
 	}
-	if len(versions) == 1 {
-		return t.subject + " " + last
-	}
-	return t.subject
+	return versions.list
 }
 
 func (t text) ruleTitle() string {
@@ -208,8 +218,7 @@ func (t text) ruleTitle() string {
 		return fmt.Sprintf("uses %s, which %s not in the stable ABI of %s",
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
-		return fmt.Sprintf("needs %s: built for another GPU stack than the installed packages",
-			t.libraries())
+		return t.gpuTitle()
 	}
 	title := ""
 	if t.options.RuleTitle != nil {
@@ -222,6 +231,30 @@ func (t text) ruleTitle() string {
 		return title
 	}
 	return t.objects() + ": " + title
+}
+
+// gpuTitle names what the artifact was built for, and the package that was built for something else.
+func (t text) gpuTitle() string {
+	built := "ROCm"
+	for _, name := range t.libraryNames() {
+		for _, word := range []string{"cuda", "libcu", "libnv", "nccl"} {
+			if strings.Contains(name, word) {
+				built = "CUDA"
+			}
+		}
+	}
+	other, local := "CUDA", "+cu"
+	if built == "CUDA" {
+		other, local = "ROCm", "+rocm"
+	}
+	for _, target := range t.report.Targets {
+		for _, with := range target.With {
+			if name, version, _ := strings.Cut(with, "=="); strings.Contains(version, local) {
+				return fmt.Sprintf("built for %s, but %s %s is a %s build", built, name, version, other)
+			}
+		}
+	}
+	return fmt.Sprintf("built for %s, but the installed packages are not", built)
 }
 
 // abi3 is the stable ABI that the wheel's tag names.

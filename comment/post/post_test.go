@@ -426,7 +426,7 @@ func TestRenderedChecksArePosted(t *testing.T) {
 	s.ok(err)
 	s.ok(s.Conversation(s.pull.Number, false).Sticky(ctx, c.Sticky, c.Create))
 	s.ok(s.Conversation(s.pull.Number, false).Review(ctx, s.pull.HeadSHA, c.Review))
-	s.want("completed/failure k 70 1")
+	s.want("completed/failure k 1 1")
 }
 
 // A run that its caller knows to be alone is written on without a look; where the answer to its creation was lost, it is not known to be alone.

@@ -105,7 +105,8 @@ func Plain(s string, max int) string {
 		case strings.ContainsRune("`<>[]!#*|&", r),
 			r == '@' && !wordRune(prev),
 			r == ':' && strings.HasPrefix(s[i:], "://"),
-			r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+			r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"),
+			r == '-' && i >= 2 && strings.EqualFold(s[i-2:i], "gh"):
 			r = '?'
 		}
 		b.WriteRune(r)

@@ -1,19 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 )
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 func objects(r *analyzer.Report) int {
 	n := 0

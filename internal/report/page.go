@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -171,7 +172,7 @@ func unread(
 func artifact(a analyzer.Artifact) g.Node {
 	return g.Group{
 		code(a.Path),
-		g.Text(": " + a.Kind + ", " + plural(a.Objects, "object")),
+		g.Text(": " + a.Kind + ", " + causetext.Plural(a.Objects, "object")),
 		h.Br(),
 		h.Small(g.Text("sha256 "), code(a.SHA256)),
 	}
@@ -235,13 +236,13 @@ func evidence(c *analyzer.Cause) g.Node {
 	var rows []g.Node
 	for _, e := range c.Evidence[:min(len(c.Evidence), shown)] {
 		rows = append(rows, h.Tr(
-			h.Td(codes(nonEmpty(e.Version, e.Library), " ")),
+			h.Td(codes(causetext.NonEmpty(e.Version, e.Library), " ")),
 			h.Td(codes(e.Symbols, " "), plus(e.MoreSymbols)),
 			h.Td(codes(e.Objects, " "), plus(e.MoreObjects)),
 		))
 	}
 	if n := len(c.Evidence) - shown; n > 0 {
-		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+plural(n, "more row")))))
+		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+causetext.Plural(n, "more row")))))
 	}
 	return h.Table(Rows(
 		h.THead(h.Tr(h.Th(g.Text("needs")), h.Th(g.Text("symbols")), h.Th(g.Text("in")))),
@@ -270,7 +271,7 @@ func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
 			g.Text(" "),
 			whole(x.Title),
 			g.Text(" "),
-			h.Span(h.Class("mark"), g.Text(FixState(c, x))),
+			h.Span(h.Class("mark"), g.Text(causetext.FixState(c, x))),
 		),
 	}
 	if x.Command != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -119,7 +120,7 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 		res.Baseline = "new"
 	}
 	for _, x := range c.Fixes {
-		t := "\nFix (" + FixState(c, x) + "): " + mdsafe.Visible(x.Title)
+		t := "\nFix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
 		if x.Command != "" && !strings.Contains(x.Title, x.Command) {
 			t += ": " + mdsafe.Lines(x.Command)
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -136,7 +137,7 @@ func (p *textPrinter) lines() []string {
 		out = append(out, block...)
 	}
 	if n := len(r.Causes) - shown; n > 0 {
-		out = append(out, fmt.Sprintf("%s not shown (--verbose)", plural(n, "more cause")))
+		out = append(out, fmt.Sprintf("%s not shown (--verbose)", causetext.Plural(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
 }
@@ -176,7 +177,7 @@ func (p *textPrinter) first() string {
 	case n == 1:
 		name = mdsafe.Visible(r.Artifacts[0].Path)
 	case n > 1:
-		name = plural(n, "artifact")
+		name = causetext.Plural(n, "artifact")
 	case len(r.Unread) > 0:
 		name = mdsafe.Visible(r.Unread[0].Path)
 	case len(r.Skipped) > 0:
@@ -246,7 +247,7 @@ func (p *textPrinter) overview() string {
 	case 1:
 		return p.besides() + mdsafe.Visible(r.Causes[0].Action)
 	}
-	return p.besides() + strings.TrimSpace(causeCounts(r)+" "+planSentence(r))
+	return p.besides() + strings.TrimSpace(causetext.Counts(r)+" "+causetext.PlanSentence(r))
 }
 
 // besides is the title of the first cause where the first line has another reason.
@@ -255,59 +256,6 @@ func (p *textPrinter) besides() string {
 		return "Also: " + mdsafe.Visible(r.Causes[0].Title) + ". "
 	}
 	return ""
-}
-
-// causeCounts is "2 errors and 1 warning.".
-func causeCounts(r *analyzer.Report) string {
-	n := map[analyzer.Severity]int{}
-	for _, c := range r.Causes {
-		n[c.Severity]++
-	}
-	var parts []string
-	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
-		if n[s] > 0 {
-			parts = append(parts, plural(n[s], string(s)))
-		}
-	}
-	return strings.Join(parts, " and ") + "."
-}
-
-// planSentence says what is left when the plan is followed, "" where nothing is known of that.
-func planSentence(r *analyzer.Report) string {
-	numbers := map[string]int{}
-	for i, c := range r.Causes {
-		numbers[c.ID] = i + 1
-	}
-	var fixed []string
-	for _, x := range r.Plan.Fixes {
-		fixed = append(fixed, fmt.Sprint(numbers[x.Cause]))
-	}
-	var left []string
-	for _, id := range r.Plan.Leaves {
-		left = append(left, fmt.Sprint(numbers[id]))
-	}
-	var out []string
-	switch {
-	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
-			" were tried together: "+leftError(left))
-	case len(fixed) > 1:
-		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
-			" belong together; that was not tried.")
-	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The first fix of "+fixed[0]+" was tried: "+leftError(left))
-	}
-	if len(left) > 0 {
-		out = append(out, "No fix is known for "+strings.Join(left, ", ")+".")
-	}
-	return strings.Join(out, " ")
-}
-
-func leftError(left []string) string {
-	if len(left) > 0 {
-		return "no other error is left."
-	}
-	return "no error is left."
 }
 
 // block is what is printed of a cause.
@@ -410,7 +358,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	for j, l := range commands {
 		if j == 2 && !p.options.Verbose {
 			out = append(out, textLine{
-				fmt.Sprintf("       and %s (--verbose)", plural(len(commands)-j, "more line")), rank,
+				fmt.Sprintf("       and %s (--verbose)", causetext.Plural(len(commands)-j, "more line")), rank,
 			})
 			break
 		}
@@ -510,7 +458,7 @@ func (p *textPrinter) rows(c *analyzer.Cause) []string {
 		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
 	}
 	if n := len(c.Evidence) - len(shown); n > 0 {
-		out = append(out, fmt.Sprintf("and %s (--verbose)", plural(n, "more row")))
+		out = append(out, fmt.Sprintf("and %s (--verbose)", causetext.Plural(n, "more row")))
 	}
 	return out
 }

@@ -47,7 +47,7 @@ var (
 	// work is what turns a job into a verdict.
 	work = []string{
 		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
-		"internal/index", "internal/job", "internal/mdsafe", "internal/options", "internal/queue",
+		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options", "internal/queue",
 		"internal/report", "internal/sandbox", "internal/spool",
 	}
 
@@ -125,11 +125,12 @@ var layers = map[string][]string{
 	"internal/options":     {"analyzer", "analyzer/packages/lockfile", "config"},
 	"internal/index":       {"analyzer/..."},
 	"internal/environment": {"analyzer/...", "internal/index"},
-	"internal/report":      {"analyzer/...", "internal/mdsafe"},
+	"internal/causetext":   {"analyzer/...", "internal/mdsafe"},
+	"internal/report":      {"analyzer/...", "internal/causetext", "internal/mdsafe"},
 	"internal/sandbox":     {"analyzer/...", "internal/spool"},
 	"internal/setup":       {"config", "internal/github", "internal/report"},
 	"webhook":              {"config", "internal/job", "internal/queue"},
-	"comment":              {"analyzer/...", "internal/mdsafe"},
+	"comment":              {"analyzer/...", "internal/causetext", "internal/mdsafe"},
 	"comment/post":         {"comment", "internal/github", "internal/mdsafe"},
 
 	"internal/worker": {"internal/job", "internal/queue"},

@@ -1,0 +1,132 @@
+package comment
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/internal/causetext"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// view is a report as it is shown: its causes, the new ones apart from those that the base has.
+type view struct {
+	report          *analyzer.Report
+	fresh, existing []int // indexes into report.Causes
+	accepted        []analyzer.Accepted
+	unread          []analyzer.Unread
+}
+
+// newView makes the view of a report. partial are artifacts that could not be fetched. A report of an
+// older release has no causes; they are computed.
+func newView(r *analyzer.Report, partial []analyzer.Unread) view {
+	if len(r.Causes) == 0 && len(r.Findings) > 0 {
+		with := *r
+		cause.Of(&with, cause.Options{})
+		r = &with
+	}
+	v := view{report: r, unread: append(slices.Clone(r.Unread), partial...)}
+	for i := range r.Causes {
+		if r.Causes[i].New {
+			v.fresh = append(v.fresh, i)
+		} else {
+			v.existing = append(v.existing, i)
+		}
+	}
+	seen := map[string]bool{}
+	for _, a := range r.Accepted {
+		if id := a.Finding.Identity(); !seen[id] {
+			seen[id] = true
+			v.accepted = append(v.accepted, a)
+		}
+	}
+	return v
+}
+
+// cause is a cause by its index.
+func (v view) cause(i int) *analyzer.Cause { return &v.report.Causes[i] }
+
+// finding is the first finding of a cause, with the fixes of the cause.
+func (v view) finding(i int) *analyzer.Finding {
+	c := v.cause(i)
+	f := v.report.Findings[c.Findings[0]]
+	f.Fixes = nil
+	for _, x := range c.Fixes {
+		f.Fixes = append(f.Fixes, x.Fix)
+	}
+	return &f
+}
+
+// fails reports whether a new cause is at or above the severity that fails.
+func (v view) fails(on string) bool {
+	for _, i := range v.fresh {
+		if s := v.cause(i).Severity; s == analyzer.Error || s == analyzer.Warning && on == "warning" {
+			return true
+		}
+	}
+	return false
+}
+
+// count is "2 errors and 1 warning" of some causes.
+func (v view) count(indexes []int) string {
+	n := map[analyzer.Severity]int{}
+	for _, i := range indexes {
+		n[v.cause(i).Severity]++
+	}
+	var parts []string
+	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
+		if n[s] > 0 {
+			parts = append(parts, count(n[s], string(s)))
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// headline is a cause with the artifact that it is about: "warp-lang 1.6.2: tagged manylinux2014, but
+// needs manylinux_2_31". It is plain text.
+func (v view) headline(i int) string {
+	c := v.cause(i)
+	name := path.Base(c.Artifact)
+	for _, a := range v.report.Artifacts {
+		if a.Path == c.Artifact && a.Wheel != nil && a.Wheel.Name != "" {
+			name = a.Wheel.Name + " " + a.Wheel.Version
+		}
+	}
+	return mdsafe.Plain(name, 80) + ": " + mdsafe.Plain(c.Title, 0)
+}
+
+// line is a cause in one line of Markdown: what, who has to act, and the first fix.
+func (v view) line(i int) string {
+	c := v.cause(i)
+	known := causetext.Names(v.report, c)
+	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
+		mdsafe.Prose(c.Action, known...)
+	if len(c.Fixes) == 0 {
+		return s + " No fix is known."
+	}
+	x := c.Fixes[0]
+	return s + " **Fix** (" + causetext.FixState(c, x) + "): " + mdsafe.Prose(x.Title, known...) +
+		inlineCommand(x)
+}
+
+// inlineCommand is the command of a fix after its title, "" where the title contains it or it has
+// several lines.
+func inlineCommand(x analyzer.CauseFix) string {
+	if x.Command == "" || strings.Contains(x.Title, x.Command) ||
+		strings.Contains(x.Command, "\n") {
+		return ""
+	}
+	return ": " + mdsafe.Code(x.Command, maxShown)
+}
+
+// distinct drops "" and what was there before, keeping the order.
+func distinct(ss []string) []string {
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(ss, func(s string) bool {
+		old := seen[s]
+		seen[s] = true
+		return old
+	})
+}

@@ -1,0 +1,220 @@
+// Package causetext writes the causes of a report as sentences and Markdown, for the pages and
+// comments of packages report and comment. It writes no file and knows no limit of GitHub.
+//
+// Every name comes from an artifact and is shown in a code span (internal/mdsafe).
+package causetext
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// maxShown bounds one name, in characters.
+const maxShown = 300
+
+// Section is the section of a cause under a heading of some level ("###"): its title, who has
+// to act, the evidence as a table, the platforms and the fixes.
+func Section(r *analyzer.Report, i int, heading string) string {
+	c := &r.Causes[i]
+	known := Names(r, c)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d. %s: %s\n\n", heading, i+1, c.Severity, mdsafe.Prose(c.Title, known...))
+	b.WriteString(mdsafe.Prose(c.Action, known...))
+	if !c.New {
+		b.WriteString(" It is already in the base.")
+	}
+	b.WriteString("\n\n" + evidenceTable(c))
+	if len(c.Fails) > 0 {
+		fmt.Fprintf(&b, "\nFails on %s.", strings.Join(c.Fails, ", "))
+		if len(c.Works) > 0 {
+			fmt.Fprintf(&b, " Works on %s.", strings.Join(c.Works, ", "))
+		}
+		b.WriteString("\n")
+	}
+	for j, x := range c.Fixes {
+		b.WriteString("\n" + markdownFix(c, j, x, known))
+	}
+	if len(c.Fixes) == 0 {
+		b.WriteString("\nNo fix is known.\n")
+	}
+	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", mdsafe.Codes(c.Rules, 0, 100),
+		Plural(len(c.Findings), "finding"), Plural(c.Objects, "object"))
+	return b.String()
+}
+
+// evidenceTable is the evidence of a cause; what every row leaves empty has no column.
+func evidenceTable(c *analyzer.Cause) string {
+	if len(c.Evidence) == 0 {
+		return ""
+	}
+	columns := []struct {
+		title string
+		cell  func(e analyzer.Evidence) string
+		used  bool
+	}{
+		{title: "needs", cell: func(e analyzer.Evidence) string {
+			return mdsafe.Codes(NonEmpty(e.Version), 0, maxShown)
+		}},
+		{title: "library", cell: func(e analyzer.Evidence) string {
+			return mdsafe.Codes(NonEmpty(e.Library), 0, maxShown)
+		}},
+		{title: "symbols", cell: func(e analyzer.Evidence) string {
+			return more(mdsafe.Codes(e.Symbols, 0, maxShown), e.MoreSymbols)
+		}},
+		{title: "in", cell: func(e analyzer.Evidence) string {
+			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects)
+		}},
+	}
+	const shown = 12
+	rows := c.Evidence[:min(len(c.Evidence), shown)]
+	for i := range columns {
+		for _, e := range rows {
+			columns[i].used = columns[i].used || columns[i].cell(e) != ""
+		}
+	}
+	var b strings.Builder
+	line := func(cell func(i int) string) {
+		for i, column := range columns {
+			if column.used {
+				b.WriteString("| " + strings.ReplaceAll(cell(i), "|", `\|`) + " ")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	line(func(i int) string { return columns[i].title })
+	line(func(int) string { return "---" })
+	for _, e := range rows {
+		line(func(i int) string { return columns[i].cell(e) })
+	}
+	if n := len(c.Evidence) - len(rows); n > 0 {
+		fmt.Fprintf(&b, "\nand %s.\n", Plural(n, "more row"))
+	}
+	return b.String()
+}
+
+func more(s string, n int) string {
+	if n == 0 {
+		return s
+	}
+	return fmt.Sprintf("%s +%d", s, n)
+}
+
+// NonEmpty is what of some strings is not empty.
+func NonEmpty(ss ...string) (out []string) {
+	for _, s := range ss {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) string {
+	label := "Fix"
+	switch {
+	case i > 0 && c.Together:
+		label = "And"
+	case i > 0:
+		label = "Or"
+	}
+	b := fmt.Sprintf("**%s** (%s): %s\n", label, FixState(c, x), mdsafe.Prose(x.Title, known...))
+	if x.Command != "" {
+		b += "\n" + mdsafe.Fence("", mdsafe.Cut(x.Command, 2000))
+	}
+	if len(x.Cost) > 0 {
+		b += "\nCosts: " + mdsafe.Prose(strings.Join(x.Cost, "; "), known...) + "\n"
+	}
+	return b
+}
+
+// FixState says whether a fix was tried, and what it clears where that is not all.
+func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
+	s := "not tried"
+	if x.Verified {
+		s = "tried"
+	}
+	if x.Clears < len(c.Findings) {
+		return fmt.Sprintf("%s, clears %d of %s", s, x.Clears, Plural(len(c.Findings), "finding"))
+	}
+	if x.Verified {
+		s += ", clears all of it"
+	}
+	return s
+}
+
+// Names are the names from outside that the sentences of a cause contain.
+func Names(r *analyzer.Report, c *analyzer.Cause) []string {
+	f := &r.Findings[c.Findings[0]]
+	ns := NonEmpty(f.Object, f.Symbol, f.Demangled, f.Version, f.Library, f.Package, f.Target)
+	for _, e := range c.Evidence {
+		ns = append(append(ns, NonEmpty(e.Version, e.Library)...), e.Symbols...)
+	}
+	for _, x := range c.Fixes {
+		ns = append(ns, NonEmpty(x.Requirement)...)
+	}
+	return ns
+}
+
+// Counts is how many causes of each severity there are: "2 errors and 1 warning.".
+func Counts(r *analyzer.Report) string {
+	n := map[analyzer.Severity]int{}
+	for _, c := range r.Causes {
+		n[c.Severity]++
+	}
+	var parts []string
+	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
+		if n[s] > 0 {
+			parts = append(parts, Plural(n[s], string(s)))
+		}
+	}
+	return strings.Join(parts, " and ") + "."
+}
+
+// PlanSentence says what is left when the plan is followed, "" where nothing is known of that.
+func PlanSentence(r *analyzer.Report) string {
+	numbers := map[string]int{}
+	for i, c := range r.Causes {
+		numbers[c.ID] = i + 1
+	}
+	var fixed []string
+	for _, x := range r.Plan.Fixes {
+		fixed = append(fixed, fmt.Sprint(numbers[x.Cause]))
+	}
+	var left []string
+	for _, id := range r.Plan.Leaves {
+		left = append(left, fmt.Sprint(numbers[id]))
+	}
+	var out []string
+	switch {
+	case len(fixed) > 1 && r.Plan.Verified:
+		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
+			" were tried together: "+leftError(left))
+	case len(fixed) > 1:
+		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
+			" belong together; that was not tried.")
+	case len(fixed) == 1 && r.Plan.Verified:
+		out = append(out, "The first fix of "+fixed[0]+" was tried: "+leftError(left))
+	}
+	if len(left) > 0 {
+		out = append(out, "No fix is known for "+strings.Join(left, ", ")+".")
+	}
+	return strings.Join(out, " ")
+}
+
+func leftError(left []string) string {
+	if len(left) > 0 {
+		return "no other error is left."
+	}
+	return "no error is left."
+}
+
+// Plural is a count with its noun: "1 object", "3 objects".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
