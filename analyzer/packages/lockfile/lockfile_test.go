@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Each file of testdata/pins.txtar is a lock file; the file NAME.want behind it holds its pins, or
-// "error: " and a part of what is said.
+// Each file of testdata/pins.txtar is a lock file; the next file, NAME.want, contains its pins, or
+// "error: " and a part of the error.
 func TestPins(t *testing.T) {
 	a, err := txtar.ParseFile(filepath.Join("testdata", "pins.txtar"))
 	if err != nil {
@@ -23,7 +23,7 @@ func TestPins(t *testing.T) {
 		lock, want := a.Files[i], a.Files[i+1]
 		t.Run(lock.Name, func(t *testing.T) {
 			if want.Name != lock.Name+".want" {
-				t.Fatalf("behind %s stands %s", lock.Name, want.Name)
+				t.Fatalf("%s follows %s", want.Name, lock.Name)
 			}
 			pins, err := lockfile.Pins(lock.Name, lock.Data)
 			var lines []string
@@ -67,10 +67,10 @@ func FuzzPins(f *testing.F) {
 		for _, p := range pins {
 			if q, err := pkgmeta.ParseRequirement(p.Requirement); err != nil ||
 				!strings.HasPrefix(q.Spec, "==") {
-				t.Fatalf("%q of %s is no pin: %v", p.Requirement, name, err)
+				t.Fatalf("%q of %s is not a pin: %v", p.Requirement, name, err)
 			}
 			if lines := bytes.Count(data, []byte("\n")) + 1; p.Line < 0 || p.Line > lines {
-				t.Fatalf("%q stands in line %d of %d of %s", p.Requirement, p.Line, lines, name)
+				t.Fatalf("%q is in line %d of %d of %s", p.Requirement, p.Line, lines, name)
 			}
 		}
 	})

@@ -1,0 +1,105 @@
+package lockfile
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Bounds of a lock file. It may come from the head of a pull request, so it is untrusted: a file of
+// 54 KB can make a TOML or YAML decoder use gigabytes by nesting, by aliases, or by keys that each
+// decoder compares with all others. The readers here take time and memory in proportion to the size,
+// and what they recurse into or keep is bounded before.
+const (
+	maxSize        = 16 << 20 // bytes; the largest applications have some 5 MB with their hashes
+	maxNesting     = 64       // of arrays and tables; lock files have 4
+	maxValues      = 200_000  // of one TOML statement, or of a YAML or JSON file
+	maxPins        = 20_000   // packages
+	maxRequirement = 4 << 10  // bytes of one requirement with its marker
+)
+
+// tooLarge returns an error if a file exceeds maxSize.
+func tooLarge(data []byte) error {
+	if len(data) > maxSize {
+		return fmt.Errorf("it has more than %d MiB; no lock file is that large", maxSize>>20)
+	}
+	return nil
+}
+
+// boundTOML returns an error if a TOML file is nested deeper than maxNesting or has a statement with
+// more than maxValues values. It knows strings and comments, and nothing else of the syntax: what it
+// takes for something else than the parser does is a syntax error, at which the parser ends.
+func boundTOML(data []byte) error {
+	depth, values, line := 0, 0, 1
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; c {
+		case '\n':
+			line++
+			if depth == 0 {
+				values = 0
+			}
+		case '#':
+			end := bytes.IndexByte(data[i:], '\n')
+			if end < 0 {
+				return nil
+			}
+			i += end - 1
+		case '"', '\'':
+			n := tomlString(data[i:])
+			line += bytes.Count(data[i:i+n], []byte("\n"))
+			i += n - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		case ',', '.', '=':
+			values++
+		}
+		if depth > maxNesting {
+			return fmt.Errorf("line %d: it is nested deeper than %d levels", line, maxNesting)
+		}
+		if values > maxValues {
+			return fmt.Errorf("line %d: a statement has more than %d values", line, maxValues)
+		}
+	}
+	return nil
+}
+
+// tomlString returns the length of the string at the beginning of data, with its quotes. A string of
+// one line ends with the line, where it is a syntax error.
+func tomlString(data []byte) int {
+	quote := data[0]
+	long := bytes.HasPrefix(data, []byte{quote, quote, quote})
+	i := 1
+	if long {
+		i = 3
+	}
+	for ; i < len(data); i++ {
+		switch {
+		case data[i] == '\\' && quote == '"':
+			i++
+		case data[i] == '\n' && !long:
+			return i
+		case data[i] == quote && !long:
+			return i + 1
+		case data[i] == quote && bytes.HasPrefix(data[i:], []byte{quote, quote, quote}):
+			return i + 3
+		}
+	}
+	return len(data)
+}
+
+// boundValues returns an error if a YAML or JSON file has more than maxValues values: every value
+// ends with one of the separators.
+func boundValues(data []byte, separators string) error {
+	n := 0
+	for _, c := range data {
+		if strings.IndexByte(separators, c) >= 0 {
+			n++
+		}
+	}
+	if n > maxValues {
+		return fmt.Errorf("it has more than %d values", maxValues)
+	}
+	return nil
+}
