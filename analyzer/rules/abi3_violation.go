@@ -41,6 +41,7 @@ looked up with dlsym.`,
 	},
 	Check:   checkABI3,
 	Windows: checkStableImports,
+	MacOS:   checkABI3MacOS,
 }
 
 // ofOnePython matches modules that only one version of Python loads.

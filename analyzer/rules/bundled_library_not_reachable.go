@@ -32,6 +32,12 @@ Severity: a note where no module of the wheel loads the object, and for one of s
 There is no finding where an object of the wheel loads both libraries and finds the needed one by
 its own path.
 
+On macOS a path begins with @loader_path/ (the folder of the file with the load command), or with
+@rpath/ for each LC_RPATH of the file and of the files that load it. @executable_path/ is the folder
+of python and never right in a wheel. The load fails with "Library not loaded", so it is an error,
+and a warning where another module of the wheel loads the library under the same name. Fix: a run
+path, or ` + "`install_name_tool -change`" + `, and a new signature after the edit.
+
 Not detected: what a package does before it imports the module.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,

@@ -40,6 +40,7 @@ suffixes of interpreters other than CPython and PyPy.`,
 	},
 	Check:   checkExtensionSuffix,
 	Windows: checkModuleNames,
+	MacOS:   checkSuffixesMacOS,
 }
 
 // moduleName splits the file name of a module: its name, the interpreter with its version

@@ -31,6 +31,14 @@ libpython3.11.so.1.0, which exists only where Python was built as a shared libra
 manylinux tag it is an error, since such a wheel has to work without it. For a deb or conda
 package it is a warning where its dependencies are not named after the library.
 
+On macOS the load fails with "Library not loaded: @rpath/libfoo.dylib". Libraries of the system are
+in a shared cache and not on disk; compat knows their names, and since when macOS has a framework.
+A name below /usr/lib that is in no list is a warning, and so is the library of one Python
+installation (Python.framework), and a library that a declared package may have. Files that were
+built with an SDK before 14 also find libraries of /usr/lib by their file name. Fix: bundle the
+library (` + "`delocate-wheel`" + `). Libraries that may be absent (LC_LOAD_WEAK_DYLIB) are not
+reported.
+
 Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
 provides libssl.so.3) or capability; the packages themselves are not read.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},

@@ -32,6 +32,12 @@ use that one with ` + "`.symver`" + `.
 Severity: a warning for a tag older than manylinux2014 (manylinux1, manylinux2010) if the wheel
 works on every system that is still supported.
 
+On macOS symbols have no versions. The finding is about a symbol of libSystem or of the C++ library
+that the macOS of the tag does not have yet, and the version is the first macOS that has it. The
+load fails with "Symbol not found: _f", "built for macOS 14.0 which is newer than running OS". Fix:
+set MACOSX_DEPLOYMENT_TARGET to the macOS of the tag and rebuild, or tag the wheel for the newer
+one. Symbols whose age is not known, and weak imports, are not reported.
+
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,
 	References: []string{

@@ -36,6 +36,13 @@ libraries that it opens with RTLD_GLOBAL are visible to all others, as far as th
 The exports of CPython are known by release (2.7, 3.6 to 3.14). The file name of the module or the
 wheel's tag decides which release loads it.
 
+On macOS an import names the library that has to export the symbol, and it does not help that
+another library has it: "Symbol not found: _f … Expected in: libY.dylib". An import without a
+library (flat namespace, -undefined dynamic_lookup) may be exported by anything that is loaded, and
+the linker does not notice that a library was forgotten. It is a warning where another file of the
+wheel or a declared package may have the symbol, and not reported where a system library is loaded
+whose exports are not known.
+
 Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
 of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
 load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods),

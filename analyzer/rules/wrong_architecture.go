@@ -15,6 +15,11 @@ with "cannot open shared object file" or "wrong ELF class".
 
 Fix: build the object for the architecture of the tag, or remove it from the wheel.
 
+On macOS a file may have slices for several architectures, and each architecture of the tag needs
+one: universal2 promises x86_64 and arm64. Fix: build each slice and join them (` + "`lipo`" + `,
+` + "`delocate-merge`" + `), or tag the wheel for one architecture. It is also an error for a
+library that a module loads.
+
 Severity: an error for a module that Python imports, and a warning otherwise: some packages
 contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},

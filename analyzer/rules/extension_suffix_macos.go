@@ -1,0 +1,17 @@
+package rules
+
+import "github.com/compat-app/compat/analyzer"
+
+// checkSuffixesMacOS looks at the file names of modules like checkExtensionSuffix.
+func checkSuffixesMacOS(p *analyzer.Pass) {
+	if p.Facts.Wheel == nil || p.Requested {
+		return
+	}
+	var files []string
+	for _, m := range p.Facts.MachO {
+		if m.Extension() {
+			files = append(files, m.Path)
+		}
+	}
+	checkSuffixes(p, files, parseModule)
+}
