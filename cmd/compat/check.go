@@ -267,7 +267,11 @@ func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer
 			return report.Text(
 				w,
 				r,
-				report.TextOptions{Verbose: f.verbose, Color: coloured(env, env.Out)},
+				report.TextOptions{
+					Verbose: f.verbose,
+					Color:   coloured(env, env.Out),
+					Width:   columns(env.Out),
+				},
 			)
 		},
 		"json":     report.JSON,

@@ -71,6 +71,7 @@ func cachedResult(
 			f.format,
 			f.verbose,
 			coloured(env, env.Out),
+			columns(env.Out),
 		},
 	)
 	return result{cache, string(key)}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/mattn/go-isatty"
+	"golang.org/x/sys/unix"
 )
 
 // terminal reports whether a stream is a terminal.
@@ -17,12 +18,37 @@ func terminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// coloured reports whether text on a stream may have colours: on a terminal, unless NO_COLOR is set
-// (no-color.org) or TERM is dumb.
+// coloured reports whether text on a stream may have colours. In this order: NO_COLOR turns them off
+// (no-color.org), FORCE_COLOR and CLICOLOR_FORCE turn them on, CLICOLOR=0 and TERM=dumb turn them off,
+// and otherwise a terminal has them.
 func coloured(env environment, w io.Writer) bool {
-	no, _ := env.Getenv("NO_COLOR")
-	term, _ := env.Getenv("TERM")
-	return no == "" && term != "dumb" && terminal(w)
+	get := func(name string) string {
+		value, _ := env.Getenv(name)
+		return value
+	}
+	on := func(name string) bool { return get(name) != "" && get(name) != "0" }
+	switch {
+	case get("NO_COLOR") != "":
+		return false
+	case on("FORCE_COLOR"), on("CLICOLOR_FORCE"):
+		return true
+	case get("CLICOLOR") == "0", get("TERM") == "dumb":
+		return false
+	}
+	return terminal(w)
+}
+
+// columns is the width of the terminal that a stream is, 0 for others and where it is not known.
+func columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }
 
 const (
@@ -44,7 +70,7 @@ type progress struct {
 // startProgress shows progress on a terminal, but not with --quiet and not in CI.
 func startProgress(env environment, quiet bool) *progress {
 	ci, _ := env.Getenv("CI")
-	if quiet || ci != "" || !coloured(env, env.Err) {
+	if quiet || ci != "" || !terminal(env.Err) || !coloured(env, env.Err) {
 		return &progress{}
 	}
 	p := &progress{out: env.Err, done: make(chan struct{})}

@@ -22,6 +22,29 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
+// What the environment says of colours, where the stream is no terminal.
+func TestColourRules(t *testing.T) {
+	for _, c := range []struct {
+		set  map[string]string
+		want bool
+	}{
+		{nil, false},
+		{map[string]string{"FORCE_COLOR": "1"}, true},
+		{map[string]string{"FORCE_COLOR": "0"}, false},
+		{map[string]string{"CLICOLOR_FORCE": "1", "TERM": "dumb"}, true},
+		{map[string]string{"FORCE_COLOR": "1", "NO_COLOR": "1"}, false},
+		{map[string]string{"CLICOLOR": "1"}, false},
+	} {
+		env := environment{Getenv: func(name string) (string, bool) {
+			value, ok := c.set[name]
+			return value, ok
+		}}
+		if got := coloured(env, &bytes.Buffer{}); got != c.want {
+			t.Errorf("%v: %v", c.set, got)
+		}
+	}
+}
+
 func TestLineOfATerminal(t *testing.T) {
 	long := "reading " + strings.Repeat("d/", 60) + "evil\x1b[2J.so"
 	if got := line(long); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
