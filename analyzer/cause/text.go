@@ -44,6 +44,9 @@ func (t text) title() string {
 			needs, t.libraries(), t.target())
 	case missing:
 		which := plural(t.libraryCount(), "which is", "which are")
+		if strings.HasPrefix(t.subject, "libpython") {
+			return fmt.Sprintf("linked against %s, which most interpreters do not have", t.libraries())
+		}
 		if t.artifact.wheel() {
 			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.libraries(), which)
 		}
@@ -378,6 +381,9 @@ func (t text) task() (result.Actor, string) {
 		return result.Installer, "add what provides " + plural(t.libraryCount(), "it", "them") +
 			" to the system"
 	case missing:
+		if strings.HasPrefix(t.subject, "libpython") {
+			return result.Builder, "link without libpython: the interpreter provides its symbols"
+		}
 		return result.Builder, "bundle what it needs or declare the package that provides it"
 	case unreachable:
 		return result.Builder, "give these objects a RUNPATH to the libraries"
