@@ -27,6 +27,14 @@ const (
 	Compatible   = result.Compatible
 	Incompatible = result.Incompatible
 	Unchecked    = result.Unchecked
+	NotJudged    = result.NotJudged
+)
+
+// Outcomes of a report; see package result.
+const (
+	OutcomePass  = result.Pass
+	OutcomeFail  = result.Fail
+	OutcomeError = result.Failed
 )
 
 // Severities of findings; see package result.

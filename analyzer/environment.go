@@ -54,7 +54,11 @@ func (a *Analyzer) CheckEnvironment(
 	if base != nil {
 		checked.report.MarkExisting(before)
 	}
-	return checked.conclude(a.rules, o)
+	r, err := checked.conclude(a.rules, o)
+	if err == nil && r.Verdict == result.NotJudged {
+		r.Verdict = result.Compatible // packages without native code always load together
+	}
+	return r, err
 }
 
 // environment checks each wheel with the other packages.

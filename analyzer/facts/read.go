@@ -138,8 +138,8 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 	return r, nil
 }
 
-// packages completes the artifacts that Walk found. An archive without objects of its own is only a
-// wrapper and no artifact.
+// packages completes the artifacts that Walk found. An archive without binaries of its own is no
+// artifact, unless it was given itself and contains no other.
 func (r *Set) packages(
 	packages []*unpack.Package,
 	byPackage map[*unpack.Package]*Artifact,
@@ -148,7 +148,7 @@ func (r *Set) packages(
 	for _, p := range packages {
 		f := byPackage[p]
 		if f == nil {
-			if p.Kind != KindWheel {
+			if p.Kind == KindArchive && len(packages) > 1 {
 				continue
 			}
 			f = newArtifact(p)
@@ -172,7 +172,7 @@ func (r *Set) packages(
 				)
 			}
 			f.finish(problems)
-		} else if f.Binaries() == 0 {
+		} else if f.Binaries() == 0 && p.Kind == KindArchive && len(packages) > 1 {
 			continue
 		}
 		slices.SortFunc(

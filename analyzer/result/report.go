@@ -18,6 +18,7 @@ const (
 	Compatible   Verdict = "compatible"   // nothing at or above the failing severity, nothing unread
 	Incompatible Verdict = "incompatible" // a finding of severity error
 	Unchecked    Verdict = "unchecked"    // something that should have been checked could not be
+	NotJudged    Verdict = "not judged"   // nothing in the artifacts is of a kind that compat checks
 )
 
 // Report is what one analysis found. It marshals to the stable JSON of docs/report.schema.json.
@@ -137,8 +138,22 @@ func (r *Report) verdict() Verdict {
 		return Incompatible
 	case len(r.Unread) > 0:
 		return Unchecked
+	case !slices.ContainsFunc(r.Artifacts, func(a Artifact) bool { return a.Objects > 0 }):
+		return NotJudged
 	}
 	return Compatible
+}
+
+// Decide sets the outcome from the verdict and the severity that fails; see Fails.
+func (r *Report) Decide(failOn Severity) {
+	switch {
+	case r.Fails(failOn):
+		r.Outcome = Fail
+	case r.Verdict == Unchecked || r.Verdict == NotJudged || len(r.Unread) > 0:
+		r.Outcome = Failed
+	default:
+		r.Outcome = Pass
+	}
 }
 
 // Fails reports whether a new finding is at or above a severity; "" counts as Error, and nothing

@@ -109,8 +109,9 @@ func (p *planner) plan() error {
 			return err
 		}
 		if chosen == nil {
-			chosen, verified = &c.Fixes[0].Fix, false
-			chosen.Verified = false
+			untried := c.Fixes[0].Fix
+			untried.Verified = false
+			chosen, verified = &untried, false
 		} else {
 			steps = next
 		}

@@ -21,7 +21,8 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 			return nil
 		}
 		t.most = len(t.known) + 1
-		w, err := t.run(fix.Before{Package: name}.Apply(t.base.Scenario))
+		change := fix.Before{Package: name}
+		w, err := t.run(change.Apply(t.base.Scenario))
 		if err != nil || w == nil {
 			return err
 		}
@@ -34,8 +35,9 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 				name,
 			)
 			offer := fix.Fix{
-				Kind:  fix.KindEnvironment,
-				Title: "Import it before " + name,
+				Kind:   fix.KindEnvironment,
+				Title:  "Import it before " + name,
+				Change: change,
 				Cost: []string{
 					fmt.Sprintf(
 						"what %s loads under the same names is then served by what the artifact loads",
@@ -78,6 +80,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 				Command:  "unset LD_LIBRARY_PATH",
 				Verified: true,
 				Cost:     w.cost,
+				Change:   change,
 			}
 			if left := t.session.LibraryPath(change.Apply(t.base.Scenario)); len(left) > 0 {
 				offer.Command = "export LD_LIBRARY_PATH=" + shellword.Quote(strings.Join(left, ":"))

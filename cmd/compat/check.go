@@ -228,6 +228,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if err != nil {
 		return err
 	}
+	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -236,12 +237,12 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		fmt.Fprintln(env.Err, from.cost())
 	}
 	switch {
-	case r.Fails(failOn):
+	case r.Outcome == analyzer.OutcomeFail:
 		cached.store(ctx, printed.Bytes(), exitIncompatible)
 		return exit{code: exitIncompatible}
-	case r.Verdict == analyzer.Unchecked || len(r.Unread) > 0:
+	case r.Outcome == analyzer.OutcomeError && len(r.Artifacts)+len(r.Skipped) > 0:
 		return exit{code: exitUsage}
-	case len(r.Artifacts) == 0 && len(r.Skipped) == 0:
+	case len(r.Artifacts)+len(r.Skipped) == 0:
 		return exit{
 			code: exitUsage,
 			err: errors.New(

@@ -117,16 +117,17 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	if err != nil {
 		return err
 	}
+	head.Decide(failOn)
 	if err := write(env.Out, head); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
 	}
-	switch {
-	case head.Fails(failOn):
+	switch head.Outcome {
+	case analyzer.OutcomeFail:
 		return exit{code: exitIncompatible}
-	case head.Verdict == analyzer.Unchecked || len(head.Unread) > 0:
+	case analyzer.OutcomeError:
 		return exit{code: exitUsage}
 	}
 	return nil

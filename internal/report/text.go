@@ -224,7 +224,7 @@ func (p *textPrinter) verdict() string {
 	}
 	switch {
 	case r.Outcome == "pass" && r.Verdict == analyzer.Incompatible:
-		word, colour = "pass (incompatible, as the base is)", green
+		word, colour = "pass (incompatible)", green
 	case r.Outcome == "fail" && r.Verdict == analyzer.Compatible:
 		word, colour = "fail (compatible, with warnings)", red
 	}
