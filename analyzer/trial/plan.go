@@ -85,9 +85,19 @@ func (p *planner) verify(c *result.Cause) error {
 	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
 		return cmp.Or(all(b)-all(a), truth(b.Verified)-truth(a.Verified))
 	})
-	c.Fixes = kept
-	c.Together = len(kept) > 1 && all(kept[0]) == 0
+	c.Fixes = distinct(kept)
+	c.Together = len(c.Fixes) > 1 && all(c.Fixes[0]) == 0
 	return nil
+}
+
+// distinct drops fixes with the command of an earlier one.
+func distinct(fixes []result.CauseFix) []result.CauseFix {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(fixes, func(x result.CauseFix) bool {
+		again := x.Command != "" && seen[x.Command]
+		seen[x.Command] = true
+		return again
+	})
 }
 
 // plan chooses a fix for each cause of severity error.
