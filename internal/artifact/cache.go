@@ -15,28 +15,41 @@ import (
 	"time"
 )
 
-// cache keeps files by the SHA-256 of their content. What is in use is never removed; of the rest
-// the least recently used goes first.
+// cache keeps the files of artifacts and assets, each for the one that it was fetched for. A digest
+// that GitHub names is a claim of whoever uploaded the artifact: it is compared with the bytes and
+// never stands for them, so nobody gets the bytes of another's artifact by naming their digest. A
+// file's name is the artifact's (nameOf) and the SHA-256 of the bytes that were read. What is in use
+// is never removed; of the rest the least recently used goes first.
 type cache struct {
 	dir, part string
 	max       int64 // bytes
 
 	mu   sync.Mutex
-	used map[string]int // digest -> how many Sets hold it
-	// digests whose file this process wrote or has read: a file from before a crash may be damaged
+	used map[string]int // file name -> how many Sets hold it
+	// names of files that this process wrote or has read: one from before a crash may be damaged
 	known map[string]bool
-	busy  map[string]*turn // one download of a digest at a time
+	busy  map[string]*turn // one download of an artifact at a time
 }
 
-func (c *cache) path(sum string) string { return filepath.Join(c.dir, sum) }
+func (c *cache) path(file string) string { return filepath.Join(c.dir, file) }
 
-// lock makes sure that one worker fetches a digest while others wait for it.
-func (c *cache) lock(ctx context.Context, sum string) (unlock func(), err error) {
+// nameOf is the name of an artifact or asset in the cache: a digest of its address, which has the
+// repository, and its id.
+func nameOf(i Item) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t %d %s", i.Asset, i.ID, i.url))
+	return hex.EncodeToString(sum[:16])
+}
+
+// fileOf is the file of an artifact whose bytes have a digest.
+func fileOf(name, sum string) string { return name + "-" + sum }
+
+// lock makes sure that one worker fetches an artifact while others wait for it.
+func (c *cache) lock(ctx context.Context, name string) (unlock func(), err error) {
 	c.mu.Lock()
-	t := c.busy[sum]
+	t := c.busy[name]
 	if t == nil {
 		t = &turn{c: make(chan struct{}, 1)}
-		c.busy[sum] = t
+		c.busy[name] = t
 	}
 	t.n++
 	c.mu.Unlock()
@@ -44,7 +57,7 @@ func (c *cache) lock(ctx context.Context, sum string) (unlock func(), err error)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if t.n--; t.n == 0 {
-			delete(c.busy, sum)
+			delete(c.busy, name)
 		}
 	}
 	select {
@@ -62,47 +75,48 @@ type turn struct {
 }
 
 // take returns the size of a kept file and holds it; ok is false when it isn't there.
-func (c *cache) take(sum string) (size int64, ok bool) {
+func (c *cache) take(name, sum string) (size int64, ok bool) {
+	file := fileOf(name, sum)
 	c.mu.Lock()
-	c.used[sum]++
-	known := c.known[sum]
+	c.used[file]++
+	known := c.known[file]
 	c.mu.Unlock()
-	info, err := os.Stat(c.path(sum))
+	info, err := os.Stat(c.path(file))
 	if err == nil && !known {
-		if err = verify(c.path(sum), sum); err != nil {
-			os.Remove(c.path(sum))
+		if err = verify(c.path(file), sum); err != nil {
+			os.Remove(c.path(file))
 		}
 	}
 	if err != nil {
-		c.drop(sum)
+		c.drop(file)
 		return 0, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(c.path(sum), now, now) // only its place in the order of removal depends on it
+	_ = os.Chtimes(c.path(file), now, now) // only its place in the order of removal depends on it
 	c.mu.Lock()
-	c.known[sum] = true
+	c.known[file] = true
 	c.mu.Unlock()
 	return info.Size(), true
 }
 
 // put moves a finished download to its place and holds it.
-func (c *cache) put(from, sum string) error {
+func (c *cache) put(from, file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := os.Rename(from, c.path(sum)); err != nil {
+	if err := os.Rename(from, c.path(file)); err != nil {
 		return fmt.Errorf("artifact: keep a download: %w", err)
 	}
-	c.used[sum]++
-	c.known[sum] = true
+	c.used[file]++
+	c.known[file] = true
 	return nil
 }
 
 // drop ends one hold.
-func (c *cache) drop(sum string) {
+func (c *cache) drop(file string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.used[sum]--; c.used[sum] <= 0 {
-		delete(c.used, sum)
+	if c.used[file]--; c.used[file] <= 0 {
+		delete(c.used, file)
 	}
 }
 

@@ -22,7 +22,7 @@ type Set struct {
 	Kept     int       // how many of Files were here already and not fetched
 
 	cache *cache
-	held  []string
+	held  []string // files of the cache
 	once  sync.Once
 }
 
@@ -44,8 +44,8 @@ func (s *Set) Close() error {
 	}
 	var err error
 	s.once.Do(func() {
-		for _, sum := range s.held {
-			s.cache.drop(sum)
+		for _, file := range s.held {
+			s.cache.drop(file)
 		}
 		err = s.cache.trim()
 	})
@@ -120,10 +120,11 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			if o.kept {
 				set.Kept++
 			}
-			set.held = append(set.held, o.sum)
+			file := fileOf(nameOf(found.Items[i]), o.sum)
+			set.held = append(set.held, file)
 			set.Files = append(
 				set.Files,
-				File{Name: names[i], Path: f.cache.path(o.sum), Size: o.size, SHA256: o.sum},
+				File{Name: names[i], Path: f.cache.path(file), Size: o.size, SHA256: o.sum},
 			)
 		}
 	}
@@ -146,12 +147,12 @@ func (f *Fetcher) fetch(
 	known := sha256Digest.MatchString(digest)
 	if known {
 		sum = strings.TrimPrefix(digest, "sha256:")
-		unlock, err := f.cache.lock(ctx, sum)
+		unlock, err := f.cache.lock(ctx, nameOf(item))
 		if err != nil {
 			return "", 0, false, err
 		}
 		defer unlock()
-		if size, ok := f.cache.take(sum); ok {
+		if size, ok := f.cache.take(nameOf(item), sum); ok {
 			return sum, size, true, nil
 		}
 	}
@@ -183,7 +184,7 @@ func (f *Fetcher) fetch(
 	if err := part.Close(); err != nil {
 		return "", 0, false, fmt.Errorf("finish a file: %w", err)
 	}
-	return sum, size, false, f.cache.put(part.Name(), sum)
+	return sum, size, false, f.cache.put(part.Name(), fileOf(nameOf(item), sum))
 }
 
 const expired = "expired: GitHub no longer keeps it; run the workflow again"

@@ -3,6 +3,8 @@ package artifact
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -52,7 +54,7 @@ func TestDownload(t *testing.T) {
 	for i, file := range set.Files {
 		if file.Name != want[i] || filepath.Dir(file.Path) != f.cache.dir ||
 			int64(len(read(t, file.Path))) != file.Size ||
-			filepath.Base(file.Path) != file.SHA256 {
+			!strings.HasSuffix(file.Path, "-"+file.SHA256) {
 			t.Errorf("%+v, want name %s", file, want[i])
 		}
 	}
@@ -78,6 +80,29 @@ func TestDownload(t *testing.T) {
 	}
 	if err := (*Set)(nil).Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Bytes are used again only for the artifact that they were fetched for: one that names the digest of
+// another's bytes is fetched, and refused if its own are others, also after a restart.
+func TestDigestIsAClaim(t *testing.T) {
+	h := newHub(t)
+	first := blob(11, "good")
+	sum := sha256.Sum256(first.data)
+	claims := "sha256:" + hex.EncodeToString(sum[:])
+	dir := t.TempDir()
+	for i, arts := range [][]art{{first}, {{id: 12, name: "other", data: []byte("other"), digest: claims}}} {
+		h.runs = []run{done(int64(i+1), "wheels.yml", "push", arts...)}
+		f, c := fetcher(t, Options{Dir: dir}), h.client()
+		set, err := f.Download(t.Context(), c, head(t, f, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 && (len(set.Files) > 0 || len(set.Problems) != 1 ||
+			!strings.Contains(set.Problems[0].Reason, "digest") || h.fetch[12] == 0) {
+			t.Errorf("files %v, problems %v, downloads %v", set.Files, set.Problems, h.fetch)
+		}
+		set.Close()
 	}
 }
 
