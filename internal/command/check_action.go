@@ -70,6 +70,9 @@ func (s *Service) checkAction(
 	if !isPull || reply == "" {
 		return worker.Done, nil
 	}
+	if reply, err = r.bounded(ctx, []string{reply}); err != nil || reply == "" {
+		return worker.Done, err
+	}
 	err = r.repo.Poster.Reply(ctx, post.ReplyTo{Number: number, Press: r.attempt.Job.Delivery}, reply)
 	if repository.Refused(err) {
 		r.repo.Log.Warn("the conversation is locked or gone", "error", err)

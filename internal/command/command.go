@@ -110,17 +110,74 @@ func (s *Service) comment(
 			return worker.Done, err
 		}
 	}
-	if len(replies) > 0 {
-		if err := r.repo.Poster.Reply(ctx, at, mdsafe.Join(replies, maxReply, nil)); err != nil &&
-			!repository.Refused(err) {
-			return worker.Done, err
-		}
+	reply, err := r.bounded(ctx, replies)
+	if err != nil || reply == "" {
+		return worker.Done, err
+	}
+	err = repo.Poster.Reply(ctx, at, reply)
+	if err != nil && !repository.Refused(err) {
+		return worker.Done, err
 	}
 	return worker.Done, nil
 }
 
+// bounded is one reply made of several. A person without write access gets one short reply an hour;
+// "": none now.
+func (r *request) bounded(ctx context.Context, replies []string) (string, error) {
+	if len(replies) == 0 {
+		return "", nil
+	}
+	writer, err := r.mayWrite(ctx)
+	if err != nil {
+		return "", err
+	}
+	if writer {
+		return mdsafe.Join(replies, maxReply, nil), nil
+	}
+	allowed, err := r.Store.AllowReply(ctx, r.key(), r.author, r.attempt.Job.Key)
+	if err != nil || !allowed {
+		return "", err
+	}
+	var blocks []string
+	for _, reply := range replies {
+		blocks = append(blocks, paragraphs(reply)...)
+	}
+	return mdsafe.Join(blocks, maxStrangerReply, func(left int) string {
+		if left == 0 {
+			return ""
+		}
+		return "The check run and its report have the rest.\n"
+	}), nil
+}
+
+// paragraphs splits a reply at its blank lines, except inside of code blocks and of <details>.
+func paragraphs(reply string) (blocks []string) {
+	block, open := "", 0
+	for line := range strings.Lines(reply) {
+		block += line
+		switch text := strings.TrimSpace(line); {
+		case strings.HasPrefix(text, "```"):
+			open ^= 1
+		case strings.HasPrefix(text, "<details"):
+			open += 2
+		case strings.HasPrefix(text, "</details"):
+			open -= 2
+		case text == "" && open == 0:
+			blocks, block = append(blocks, block), ""
+		}
+	}
+	if block != "" {
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
 // maxReply is well below GitHub's 65,536 characters for a comment.
 const maxReply = 60000
+
+// maxStrangerReply is how long a reply to a person without write access may be: with its marker it
+// stays below 2,000 bytes.
+const maxStrangerReply = 1800
 
 // maxPlatforms is how many platforms a recheck may name.
 const maxPlatforms = 20

@@ -15,11 +15,19 @@ import (
 	"github.com/compat-app/compat/internal/store"
 )
 
-// explain tells what the last report of the pull request says of a symbol, library or rule, what
-// the rule's documentation says, and what the logs of its failed jobs say; without a word behind
-// it, these logs alone.
+// explain answers with what the last report of the pull request has about a symbol, library or rule,
+// with the rule's documentation, and with what the logs of its failed jobs show; without an
+// argument, with the logs alone.
 func (r *request) explain(ctx context.Context, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))
+	// Logs are downloaded for people with write access only: a comment costs a stranger nothing.
+	writer, err := r.mayWrite(ctx)
+	if err != nil {
+		return reaction{}, err
+	}
+	if what == "" && !writer {
+		return r.explainStored(ctx)
+	}
 	if what == "" {
 		logs, err := r.headLogs(ctx)
 		if text, found := comment.ExplainLogs("", logs); err != nil || found {
@@ -41,6 +49,9 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 	if found {
 		return reaction{emoji: thumbsUp, reply: text}, nil
 	}
+	if !writer {
+		return reaction{emoji: confused, reply: text}, nil
+	}
 	logs, err := r.headLogs(ctx)
 	if said, found := comment.ExplainLogs(what, logs); err != nil || found {
 		return reaction{emoji: thumbsUp, reply: said}, err
@@ -48,7 +59,13 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 	return reaction{emoji: confused, reply: text}, nil
 }
 
-// maxWords bounds the words of a report that a mistyped one is held against.
+// explainStored explains what is new in the last report.
+func (r *request) explainStored(ctx context.Context) (reaction, error) {
+	text, err := r.explainNew(ctx, r.key())
+	return reaction{emoji: thumbsUp, reply: text}, err
+}
+
+// maxWords bounds the words of a report that a mistyped one is compared with.
 const maxWords = 2000
 
 // meant is the rule, or the symbol, library or object of a report, that was probably meant; "" when
@@ -78,7 +95,7 @@ func (r *request) headLogs(ctx context.Context) (*comment.Logs, error) {
 		return nil, fmt.Errorf("read #%d: %w", r.number, err)
 	}
 	set, problems, err := r.repo.Configuration(ctx, pr.GetBase().GetRef())
-	if err != nil || len(problems) > 0 { // the check run tells what is wrong in the configuration
+	if err != nil || len(problems) > 0 { // the check run reports them
 		return nil, err
 	}
 	found, err := r.Fetcher.Head(

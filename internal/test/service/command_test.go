@@ -158,8 +158,8 @@ func TestButtons(t *testing.T) {
 		}
 		return "<!-- compat:reply " + guid + " -->"
 	}
-	for _, action := range ids {
-		s.told(p, press(k, action, "outsider"), "/compat "+action, "write access")
+	for i, action := range ids {
+		s.told(p, press(k, action, fmt.Sprint("outsider", i)), "/compat "+action, "write access")
 	}
 	if n := s.verdicts(p.HeadSHA); n != 1 {
 		t.Errorf("%d verdicts after an outsider pressed the buttons", n)
@@ -268,5 +268,31 @@ func TestCommandsInAReview(t *testing.T) {
 	s.idle()
 	if n := len(s.gh.Calls()) - before; n != 0 {
 		t.Errorf("an edited comment costs %d calls", n)
+	}
+}
+
+// A person without write access gets one short reply an hour, whatever the command; with write
+// access every command is answered.
+func TestStrangersGetOneReply(t *testing.T) {
+	s := start(t, time.Minute)
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.judged(p.HeadSHA, "failure")
+	s.answered(p, s.say(p, "outsider", "/compat explain pow"), "pow")
+	for _, body := range []string{"/compat explain", "/compat help", "/compat frobnicate", "/compat status"} {
+		s.say(p, "outsider", body)
+	}
+	s.answered(p, s.say(p, "someone", "/compat help"), "/compat explain")
+	s.answered(p, s.say(p, "maintainer", "/compat help"), "/compat explain")
+	s.answered(p, s.say(p, "maintainer", "/compat explain pow"), "pow")
+	s.idle()
+	replies := 0
+	for _, c := range s.bot(p) {
+		if strings.HasPrefix(c.Body, "<!-- compat:reply") {
+			replies++
+		}
+	}
+	if replies != 4 {
+		t.Errorf("%d replies, want 4", replies)
 	}
 }

@@ -125,7 +125,7 @@ var acts = []func(*replay) []event{
 	},
 	func(r *replay) (log []event) {
 		for _, c := range []struct{ by, body string }{
-			{"maintainer", "/compat help"}, {"someone", "/compat explain pow"}, {"outsider", "/compat recheck"}, {"someone", "/compat frobnicate"}, {"maintainer", "say `/compat recheck`"},
+			{"maintainer", "/compat help"}, {"someone", "/compat explain pow"}, {"outsider", "/compat recheck"}, {"maintainer", "/compat frobnicate"}, {"maintainer", "say `/compat recheck`"},
 		} {
 			k := r.gh.AddComment(r.repo, r.fork.Number, r.gh.User(c.by), c.body)
 			log = append(
