@@ -161,6 +161,10 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY: %w", err)
 	}
+	pages, err := reportpage.New(jobs, service.Data, log)
+	if err != nil {
+		return fmt.Errorf("COMPAT_DATA: %w", err)
+	}
 	handler := webhook.New(
 		webhook.Options{
 			AppID:   service.AppID,
@@ -168,7 +172,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			Queue:   ready,
 			Log:     log,
 			Metrics: metrics,
-			Report:  reportpage.New(jobs, log),
+			Report:  pages,
 		},
 	)
 	if listener == nil {

@@ -220,6 +220,10 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	pages, err := reportpage.New(q, s.dir, log)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.mu.Lock()
 	s.back = webhook.New(
 		webhook.Options{
@@ -227,7 +231,7 @@ func (s *service) up() {
 			Secrets: c.WebhookSecrets,
 			Queue:   q,
 			Log:     log,
-			Report:  reportpage.New(q, log),
+			Report:  pages,
 		},
 	)
 	s.mu.Unlock()
