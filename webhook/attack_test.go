@@ -7,8 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/compat-app/compat/config"
 )
@@ -60,58 +63,63 @@ func TestSignatureTimeByConstruction(t *testing.T) {
 	}
 }
 
-// Strangers who send large bodies hold no more memory than largeBodies of them: the next is told to
-// come again, and small deliveries go on.
-func TestLargeBodiesAreBounded(t *testing.T) {
+// Strangers whose bodies never end hold no more memory than maxUnverified, and keep no delivery of
+// GitHub's waiting, however large.
+func TestUnverifiedBodiesAreBounded(t *testing.T) {
 	q := &shelf{}
 	server := httptest.NewServer(
 		New(Options{Secrets: []config.Secret{config.Secret("s3cret")}, Queue: q}),
 	)
 	defer server.Close()
-	const large = 20 << 20
+	const strangers, sent = 60, 2 << 20 // more than maxUnverified together
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var all sync.WaitGroup
 	var ends []*io.PipeWriter
-	answers := make(chan int, largeBodies+1)
-	send := func() {
+	for range strangers {
 		r, w := io.Pipe()
 		ends = append(ends, w)
-		go func() {
+		all.Go(func() {
 			req, err := http.NewRequest(http.MethodPost, server.URL+"/webhook", r)
 			if err != nil {
-				answers <- 0
+				t.Error(err)
 				return
 			}
-			req.ContentLength = large
+			req.ContentLength = 20 << 20
 			req.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64))
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				answers <- 0
-				return
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				res.Body.Close()
 			}
-			res.Body.Close()
-			answers <- res.StatusCode
-		}()
-		_, _ = w.Write(make([]byte, 2*usualBody)) // of the one that is refused, less may be taken
+		})
+		_, _ = w.Write(make([]byte, sent))
 	}
-	for range largeBodies {
-		send()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*maxUnverified {
+		t.Errorf("%d bodies of %d MiB take %d MiB", strangers, sent>>20, grown>>20)
 	}
-	send()
-	// the others have not sent all of it
-	if code := <-answers; code != http.StatusServiceUnavailable {
-		t.Errorf("one more large body is answered %d, want 503", code)
-	}
-	if code, a, _ := post(server.Config.Handler, call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s3cret", opened)}); code != http.StatusAccepted {
-		t.Errorf("a small delivery beside them is answered %d %v", code, a)
+	large := `{"x":"` + strings.Repeat("x", 20<<20) + `",` + opened[1:]
+	for guid, body := range map[string]string{"g-1": opened, "g-2": large} {
+		req, err := http.NewRequest(
+			http.MethodPost, server.URL+"/webhook", strings.NewReader(body),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-GitHub-Event", "pull_request")
+		req.Header.Set("X-GitHub-Delivery", guid)
+		req.Header.Set("X-Hub-Signature-256", sign("s3cret", body))
+		start := time.Now()
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if took := time.Since(start); res.StatusCode != http.StatusAccepted {
+			t.Errorf("a delivery of %d bytes is answered %d after %s", len(body), res.StatusCode, took)
+		}
 	}
 	for _, w := range ends {
 		w.CloseWithError(io.ErrUnexpectedEOF)
 	}
-	for range largeBodies {
-		<-answers
-	}
-	body := `{"x":"` + strings.Repeat("x", 3<<20) + `",` + opened[1:]
-	if code, a, _ := post(server.Config.Handler, call{event: "pull_request", guid: "g-2", body: body, signature: sign("s3cret", body)}); code != http.StatusAccepted ||
-		len(q.jobs) != 2 {
-		t.Errorf("a large delivery later is answered %d %v", code, a)
-	}
+	all.Wait()
 }

@@ -2,7 +2,8 @@ package webhook
 
 import (
 	"bytes"
-	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
@@ -14,68 +15,148 @@ const (
 	// maxBody is GitHub's limit for a payload (docs: webhook-events-and-payloads, payload cap).
 	maxBody = 25 << 20
 
-	// usualBody is more than nearly all payloads have.
-	usualBody = 64 << 10
+	// bodyChunk is more than nearly all payloads have. Larger ones are kept in chunks of it, made as
+	// the bytes arrive: a length that is only announced costs nothing.
+	bodyChunk = 64 << 10
 
-	// largeBodies is how many bodies over usualBody are read at once. Who sends one is known only
-	// when all of it is here, so this times maxBody is what strangers can make the service hold;
-	// GitHub sends a larger one once in a while.
-	largeBodies = 4
+	// maxUnverified bounds the bytes of all bodies that are not verified yet. Beyond it the body that
+	// began first is given up: GitHub's arrive within a fraction of a second, so that one is a
+	// stranger's, or GitHub delivers it again.
+	maxUnverified = 96 << 20
 
-	// largeWait is how long one more waits for its turn; then GitHub is told to come again, and the
-	// sweeper asks for it.
-	largeWait = 4 * time.Second
+	// bodyTime is how long a body may take; GitHub waits ten seconds for the answer.
+	bodyTime = 8 * time.Second
 )
 
 var errBusy = errors.New("too many large bodies arrive at once")
 
-// bodies reads requests' bodies.
+// bodies reads the bodies of requests that are not verified yet.
 type bodies struct {
-	usual sync.Pool     // of *bytes.Buffer, up to usualBody
-	large chan struct{} // holds one for each larger body that is being read
+	chunks sync.Pool // of *[]byte, bodyChunk long
+
+	mu      sync.Mutex
+	held    int64   // bytes
+	reading []*body // the one that began first is the first
 }
 
 func newBodies() *bodies {
-	return &bodies{
-		usual: sync.Pool{New: func() any { return &bytes.Buffer{} }},
-		large: make(chan struct{}, largeBodies),
-	}
+	return &bodies{chunks: sync.Pool{New: func() any {
+		chunk := make([]byte, bodyChunk)
+		return &chunk
+	}}}
 }
 
-// read returns a body of up to maxBody, which is good until done is called; nothing may refer to it
-// afterwards. Errors: errBusy, *http.MaxBytesError, and those of the connection.
-func (b *bodies) read(
-	w http.ResponseWriter,
-	r *http.Request,
-) (body []byte, done func(), err error) {
+// body is what has arrived of a request's body.
+type body struct {
+	all    *bodies
+	chunks []*[]byte
+	size   int
+	stop   func()
+	given  bool // up, for others
+}
+
+// read reads a body of up to maxBody, which is good until close is called. Errors: errBusy,
+// *http.MaxBytesError, and those of the connection.
+func (b *bodies) read(w http.ResponseWriter, r *http.Request) (*body, error) {
+	// A recorder of a test has no deadlines.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
 	in := http.MaxBytesReader(w, r.Body, maxBody)
-	buffer, _ := b.usual.Get().(*bytes.Buffer)
-	put := func() {
-		buffer.Reset()
-		b.usual.Put(buffer)
+	one := &body{all: b, stop: func() { _ = control.SetReadDeadline(time.Now()) }}
+	b.mu.Lock()
+	b.reading = append(b.reading, one)
+	b.mu.Unlock()
+	for {
+		if one.size == len(one.chunks)*bodyChunk && !b.grow(one) {
+			return one, errBusy
+		}
+		n, err := in.Read((*one.chunks[len(one.chunks)-1])[one.size%bodyChunk:])
+		one.size += n
+		switch {
+		case errors.Is(err, io.EOF):
+			return one, nil
+		case err != nil && b.gaveUp(one):
+			return one, errBusy
+		case err != nil:
+			return one, err
+		}
 	}
-	n, err := buffer.ReadFrom(io.LimitReader(in, usualBody-bytes.MinRead))
-	if err != nil || n < usualBody-bytes.MinRead {
-		return buffer.Bytes(), put, err
-	}
-	defer put()
-	if err := b.enter(r.Context()); err != nil {
-		return nil, func() {}, err
-	}
-	whole := &bytes.Buffer{}
-	whole.Grow(int(max(r.ContentLength, 2*usualBody)) + bytes.MinRead)
-	whole.Write(buffer.Bytes())
-	_, err = whole.ReadFrom(in)
-	return whole.Bytes(), func() { <-b.large }, err
 }
 
-func (b *bodies) enter(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, largeWait)
-	defer cancel()
-	select {
-	case b.large <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return errBusy
+// grow gives a body another chunk, at the cost of the one that began first where there are too many.
+func (b *bodies) grow(one *body) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one.given {
+		return false
 	}
+	b.held += bodyChunk
+	for _, other := range b.reading {
+		if b.held <= maxUnverified {
+			break
+		}
+		if other != one && !other.given && len(other.chunks) > 1 {
+			b.held -= int64(len(other.chunks)) * bodyChunk
+			other.given = true
+			other.stop()
+		}
+	}
+	chunk, _ := b.chunks.Get().(*[]byte)
+	one.chunks = append(one.chunks, chunk)
+	return true
+}
+
+func (b *bodies) gaveUp(one *body) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return one.given
+}
+
+// close gives the memory of a body back.
+func (one *body) close() {
+	b := one.all
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, other := range b.reading {
+		if other == one {
+			b.reading = append(b.reading[:i], b.reading[i+1:]...)
+			break
+		}
+	}
+	if !one.given {
+		b.held -= int64(len(one.chunks)) * bodyChunk
+	}
+	for _, chunk := range one.chunks {
+		b.chunks.Put(chunk)
+	}
+	one.chunks = nil
+}
+
+// parts are the bytes of a body, chunk by chunk.
+func (one *body) parts() (parts [][]byte) {
+	left := one.size
+	for _, chunk := range one.chunks {
+		n := min(left, bodyChunk)
+		parts = append(parts, (*chunk)[:n])
+		left -= n
+	}
+	return parts
+}
+
+// bytes is the whole body, which is copied where it has several chunks.
+func (one *body) bytes() []byte {
+	parts := one.parts()
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return bytes.Join(parts, nil)
+}
+
+// mac is the HMAC-SHA256 of a body.
+func (one *body) mac(secret []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	for _, part := range one.parts() {
+		h.Write(part)
+	}
+	return h.Sum(nil)
 }

@@ -131,8 +131,8 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if err != nil {
 		return refused(http.StatusUnauthorized, err.Error())
 	}
-	body, done, err := s.bodies.read(c.Writer, c.Request)
-	defer done()
+	received, err := s.bodies.read(c.Writer, c.Request)
+	defer received.close()
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &tooLarge):
 		return refused(http.StatusRequestEntityTooLarge, "the body is larger than 25 MiB")
@@ -141,7 +141,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	case err != nil:
 		return refused(http.StatusBadRequest, "the body could not be read")
 	}
-	secret := signed(body, mac, s.Secrets)
+	secret := signed(received, mac, s.Secrets)
 	if secret == 0 {
 		return refused(http.StatusUnauthorized, "the signature fits none of the secrets")
 	}
@@ -152,7 +152,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if !name(guid) {
 		return refused(http.StatusBadRequest, "the header X-GitHub-Delivery is missing")
 	}
-	d, err := decide(event, guid, body, s.AppID)
+	d, err := decide(event, guid, received.bytes(), s.AppID)
 	if err != nil {
 		return refused(http.StatusBadRequest, err.Error())
 	}
