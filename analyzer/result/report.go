@@ -93,12 +93,17 @@ func (r *Report) AddNote(text string) {
 	}
 }
 
-// MarkExisting clears New on the findings whose identity is among these, the base's.
+// MarkExisting clears New on the findings whose identity is among these, the base's, and on the causes
+// that have no other findings.
 func (r *Report) MarkExisting(identities []string) {
 	sorted := slices.Sorted(slices.Values(identities))
 	for i := range r.Findings {
 		_, had := slices.BinarySearch(sorted, r.Findings[i].Identity())
 		r.Findings[i].New = !had
+	}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		c.New = slices.ContainsFunc(c.Findings, func(n int) bool { return r.Findings[n].New })
 	}
 }
 

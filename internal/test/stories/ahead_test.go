@@ -140,7 +140,7 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
-	s.says(shown(k), "A partial set", "arm.yml has not run for this commit")
+	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
 
 	// One that fails keeps nothing: that is no reason to wait.
 	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
@@ -149,7 +149,7 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.gh.PullRun(p, wheels(cases.Clean("1.1.1")))
 	s.arm(p, "failure")
 	k = s.Concluded(sha)
-	s.says(shown(k), "A partial set", "arm.yml ended as failure and kept no artifact")
+	s.says(shown(k), "Incomplete", "arm.yml ended as failure and kept no artifact")
 }
 
 // What never runs for a pull request, or keeps nothing, is not missed.
@@ -185,7 +185,7 @@ func TestConfiguredWorkflowIsWaitedFor(t *testing.T) {
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
-	s.says(shown(k), "A partial set", "arm.yml has not run for this commit")
+	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
 	before := s.Verdicts(p.HeadSHA)
 	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.1.0"))))
 	s.want(s.Again(p.HeadSHA, before), "failure") // it came late, and counts

@@ -235,7 +235,10 @@ func TestNamesAreHarmless(t *testing.T) {
 		texts[fmt.Sprintf("comment %d", i)] = c.Body
 	}
 	judge := hostiletest.Judge{
-		Tags:  []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4"},
+		Tags: []string{
+			"p", "li", "ul", "ol", "strong", "em", "h3", "h4",
+			"table", "thead", "tbody", "tr", "th", "td",
+		},
 		Links: []string{s.app.url("/reports/")},
 		Marks: []string{"compat:report", "compat:reply"},
 	}

@@ -57,7 +57,7 @@ func TestStatusAndUnaccept(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
 	s.Summary(p)
-	s.says(s.status(p, "failure"), p.HeadSHA[:12], "GLIBC")
+	s.says(s.status(p, "failure"), p.HeadSHA[:12], "needs manylinux_2_31")
 
 	verdicts := s.Verdicts(p.HeadSHA)
 	s.Say(

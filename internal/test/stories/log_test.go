@@ -129,7 +129,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 	if strings.Contains(one, "dlopen") {
 		t.Errorf("asked for dlsym: %s", one)
 	}
-	s.says(s.answer(p, "/compat explain nothing_of_it"), "There is no report on this head yet")
+	s.says(s.answer(p, "/compat explain nothing_of_it"), "There is no report on this commit yet")
 	if s.downloads(&passed.Blob) > 0 {
 		t.Error("the log of a job that passed was read")
 	}
@@ -192,7 +192,7 @@ func TestNothingFailedToExplain(t *testing.T) {
 	p := s.Open()
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	s.want(s.Concluded(p.HeadSHA), "success")
-	s.says(s.answer(p, "/compat explain"), "No workflow run of this head has failed")
+	s.says(s.answer(p, "/compat explain"), "No workflow run of this commit has failed")
 }
 
 // TestHugeLog: the connection breaks once, and the log is read anew; it is not kept in memory.

@@ -86,7 +86,7 @@ func (s *story) setUp(o *offered, way http.RoundTripper) map[string]string {
 	}
 	s.says(
 		string(rest),
-		"our compat is there, id 4711",
+		"Created the App our compat (id 4711)",
 		"/installations/new",
 		"with this App (id 4711) as its source",
 	)
