@@ -44,8 +44,12 @@ func (t *typeComparison) named(p *pair) {
 		Effect:   effect,
 		Fix:      fix,
 	}
-	if len(d.errors) == 0 {
+	switch {
+	case len(d.errors) == 0:
 		c.Severity, c.Effect, c.Fix = Note, "", ""
+	case !d.public && x.Size == y.Size:
+		c.Severity, c.Fix = Warning, ""
+		c.Effect = "None, as long as only the library and its inline functions use names that start with two underscores."
 	}
 	if name == "" { // an unnamed type has the name of what it is in
 		for q := p.from; q != nil && c.Type == ""; q = q.from {
@@ -56,7 +60,11 @@ func (t *typeComparison) named(p *pair) {
 	if len(all) > maxDetails {
 		all = append(all[:maxDetails], fmt.Sprintf("and %d more differences", len(all)-maxDetails))
 	}
-	c.Detail = spelled(x.Kind, name) + ": " + strings.Join(all, "; ") + "."
+	what := spelled(x.Kind, name)
+	if name == "" && strings.HasPrefix(p.step, "member ") {
+		what += " (" + p.step + ")"
+	}
+	c.Detail = what + ": " + strings.Join(all, "; ") + "."
 	if c.Type == "" {
 		c.Symbol = t.old.Symbols[p.symbol].ID()
 	}
@@ -70,11 +78,21 @@ const maxDetails = 8
 type layoutDifference struct {
 	errors, notes []string
 	layout        bool // sizes, offsets or bases: not only virtual functions
+	public        bool // an error is about more than names that are reserved to the implementation
 }
 
 func (d *layoutDifference) fail(format string, a ...any) {
 	d.errors = append(d.errors, fmt.Sprintf(format, a...))
 	d.layout = true
+	d.public = true
+}
+
+// failMember is fail for a member or enumerator. Names that start with two underscores are for the
+// implementation; programs do not use them.
+func (d *layoutDifference) failMember(name, format string, a ...any) {
+	public := d.public || !strings.HasPrefix(name, "__")
+	d.fail(format, a...)
+	d.public = public
 }
 
 // enumeration compares enumerators. An enumerator that has another name now keeps its value for old
@@ -89,16 +107,19 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 		values[e.Value] = true
 	}
 	had := map[string]bool{}
-	for _, e := range x.Enumerators {
+	for i, e := range x.Enumerators {
 		had[e.Name] = true
 		now, ok := byName[e.Name]
+		if i < len(y.Enumerators) && y.Enumerators[i].Name == e.Name {
+			now = y.Enumerators[i].Value
+		}
 		switch {
 		case ok && now != e.Value && x.Size == y.Size:
-			d.fail("%s was %d and is %d now", e.Name, e.Value, now)
+			d.failMember(e.Name, "%s was %d and is %d now", e.Name, e.Value, now)
 		case !ok && values[e.Value]:
 			d.notes = append(d.notes, fmt.Sprintf("%s (%d) has another name now", e.Name, e.Value))
 		case !ok:
-			d.fail("%s (%d) is gone", e.Name, e.Value)
+			d.failMember(e.Name, "%s (%d) is gone", e.Name, e.Value)
 		}
 	}
 	for _, e := range y.Enumerators {
@@ -142,6 +163,9 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	for i := range before {
 		m := &before[i]
 		n := byName[m.Name]
+		if i < len(after) && after[i].Name == m.Name {
+			n = &after[i]
+		}
 		if reserved.MatchString(m.Name) {
 			continue
 		}
@@ -154,24 +178,23 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 					fmt.Sprintf("the member %s is called %s now", m.Name, n.Name),
 				)
 			} else {
-				d.fail("the member %s at %s is gone", m.Name, offset(m.Offset))
+				d.failMember(m.Name, "the member %s at %s is gone", m.Name, offset(m.Offset))
 				continue
 			}
 		}
 		if m.Offset != n.Offset {
-			own.fail(
-				"the member %s moved from %s to %s",
+			own.failMember(m.Name, "the member %s moved from %s to %s",
 				m.Name,
 				offset(m.Offset),
 				offset(n.Offset),
 			)
 		}
 		if m.Bits != n.Bits {
-			d.fail("the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
+			d.failMember(m.Name, "the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
 		}
 		local := t.ref(p, m.Type, n.Type, true, 0, "member "+m.Name+" of "+spelled(x.Kind, x.Name))
 		if local != "" {
-			d.fail("the member %s %s", m.Name, local)
+			d.failMember(m.Name, "the member %s %s", m.Name, local)
 		}
 		grown = grown || m.bits != n.bits
 	}
@@ -199,6 +222,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	}
 	if !grown || len(d.errors) > 0 {
 		d.errors = append(own.errors, d.errors...)
+		d.public = d.public || own.public
 		d.layout = d.layout || own.layout
 	}
 }
@@ -207,7 +231,10 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 // data may come or go where no offset changes.
 func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (grown bool) {
 	name := func(l *Library, b *BaseClass) string { return l.Types[b.Type].Name }
-	find := func(l *Library, in *Type, wanted string) *BaseClass {
+	find := func(l *Library, in *Type, k int, wanted string) *BaseClass {
+		if k < len(in.Bases) && name(l, &in.Bases[k]) == wanted {
+			return &in.Bases[k]
+		}
 		for i := range in.Bases {
 			if name(l, &in.Bases[i]) == wanted {
 				return &in.Bases[i]
@@ -217,7 +244,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 	}
 	for k := range x.Bases {
 		a := &x.Bases[k]
-		b := find(t.new, y, name(t.old, a))
+		b := find(t.new, y, k, name(t.old, a))
 		switch {
 		case b == nil && x.Size == y.Size && t.old.empty(a):
 			d.notes = append(d.notes, fmt.Sprintf("the base class %s is gone", t.old.spell(a.Type)))
@@ -247,7 +274,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 	for k := range y.Bases {
 		b := &y.Bases[k]
 		switch {
-		case find(t.old, x, name(t.new, b)) != nil:
+		case find(t.old, x, k, name(t.new, b)) != nil:
 		case x.Size == y.Size && t.new.empty(b):
 			d.notes = append(
 				d.notes,
@@ -290,12 +317,15 @@ func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool
 	found := false
 	fail := func(format string, a ...any) {
 		d.errors = append(d.errors, fmt.Sprintf(format, a...))
-		found = true
+		found, d.public = true, true
 	}
-	for _, v := range x.Virtuals {
+	for i, v := range x.Virtuals {
 		k := virtualKey(v.Name)
 		had[k] = true
 		slot, ok := now[k]
+		if i < len(y.Virtuals) && virtualKey(y.Virtuals[i].Name) == k {
+			slot = y.Virtuals[i].Slot
+		}
 		switch {
 		case v.Slot < inherited && !ok:
 		case !ok:

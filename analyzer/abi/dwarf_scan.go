@@ -47,7 +47,7 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	cursors := make([]dwarf.Cursor, maxScopes)
 	var root dwarf.Entry
 	for _, u := range d.Units() {
-		if u.TypeUnit {
+		if u.TypeUnit || u.Assembler() { // an assembler says nothing of types
 			continue
 		}
 		if err := d.Entry(u.Root(), &root); err != nil {

@@ -309,6 +309,12 @@ func (b *builder) base(e *dwarf.Entry) TypeID {
 	if t.Size == 0 && e.Has(dwarf.BitSize) {
 		t.Size = (e.Value(dwarf.BitSize) + 7) / 8
 	}
+	if e.Tag == dwarf.TagUnspecified {
+		if t.Name != "decltype(nullptr)" {
+			return b.unknown()
+		}
+		t.Size = uint64(b.l.Class / 8)
+	}
 	k := typeKey{Base, t.Name, t.Size, uint32(t.Encoding)}
 	if id, ok := b.byKey[k]; ok {
 		return id

@@ -1,6 +1,10 @@
 package abi
 
-import "github.com/compat-app/compat/analyzer/elfobj"
+import (
+	"path"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
 
 // Evidence is the richest source that a library's ABI was read from.
 type Evidence string
@@ -158,4 +162,15 @@ type Enumerator struct {
 type Param struct {
 	Name string `json:"name,omitempty"`
 	Type TypeID `json:"type"`
+}
+
+// SetHeaders makes types private that are defined in other files than these headers: programs that
+// include the headers cannot know them. The names are base names; types of the system stay as they
+// are.
+func (l *Library) SetHeaders(names map[string]bool) {
+	for i := range l.Types {
+		if t := &l.Types[i]; t.File != "" && !t.System {
+			t.Private = !names[path.Base(t.File)]
+		}
+	}
 }

@@ -140,6 +140,9 @@ func (u *Unit) C() bool {
 	return false
 }
 
+// Assembler tells a unit of assembly source (DW_LANG_Mips_Assembler, DW_LANG_Assembly).
+func (u *Unit) Assembler() bool { return u.language == 0x8001 || u.language == 0x31 }
+
 // prepare reads what the unit's entries depend on.
 func (u *Unit) prepare() error {
 	if u.table != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/compat-app/compat/analyzer/abi"
@@ -17,6 +19,7 @@ type diffFlags struct {
 	format    string
 	verbose   bool
 	debugDirs []string
+	headers   []string
 }
 
 // diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector starts only
@@ -57,6 +60,12 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 	flags.BoolVar(&f.verbose, "verbose", false, "list every change, also added symbols")
 	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
 		"folder with separate debug files, as /usr/lib/debug; may be repeated")
+	flags.StringArrayVar(
+		&f.headers,
+		"headers",
+		nil,
+		"public header or folder of public headers; types defined elsewhere are private; may be repeated",
+	)
 	return c
 }
 
@@ -75,6 +84,15 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if err != nil {
 		return err
 	}
+	if len(f.headers) > 0 {
+		names, err := headerNames(f.headers)
+		if err != nil {
+			return err
+		}
+		for _, l := range append(old.libraries, new.libraries...) {
+			l.SetHeaders(names)
+		}
+	}
 	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)
 	whole.Problems = append(whole.Problems, append(old.problems, new.problems...)...)
 	if len(each) == 0 && len(whole.Changes) == 0 {
@@ -89,6 +107,23 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		err = exit{code: exitIncompatible}
 	}
 	return err
+}
+
+// headerNames lists the base names of headers and of the files in folders.
+func headerNames(paths []string) (map[string]bool, error) {
+	names := map[string]bool{}
+	for _, root := range paths {
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				names[d.Name()] = true
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("--headers: %w", err)
+		}
+	}
+	return names, nil
 }
 
 // diffDocument is the JSON of a comparison. Libraries is set if several pairs were compared.
