@@ -243,6 +243,7 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 // DW_ATE_ values.
 const (
 	encodingBool       = 2
+	encodingFloat      = 4
 	encodingSigned     = 5
 	encodingSignedChar = 6
 	encodingUnsigned   = 7

@@ -292,6 +292,3 @@ func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
 	}
 	return nil
 }
-
-// readBTF reads types from .BTF where there is no DWARF.
-func (l *Library) readBTF(File, *elfobj.Object) error { return nil }

@@ -148,7 +148,7 @@ var layers = map[string][]string{
 
 // planned are entries of layers whose packages are still being written.
 var planned = []string{
-	"analyzer/btf", "analyzer/elfobj/elftest",
+	"analyzer/elfobj/elftest",
 }
 
 // A ban keeps packages out of a tree.

@@ -1,0 +1,180 @@
+package abi
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/compat-app/compat/analyzer/btf"
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// maxBTF bounds the section. That of a Linux kernel has 6 MB.
+const maxBTF = 128 << 20
+
+// readBTF reads types from .BTF, for a library without DWARF. BTF does not name source files, so no
+// type is private.
+func (l *Library) readBTF(f File, o *elfobj.Object) error {
+	var order binary.ByteOrder = binary.LittleEndian
+	if o.ByteOrder == "big" {
+		order = binary.BigEndian
+	}
+	for _, s := range o.Sections {
+		if s.Name != ".BTF" || s.Size > maxBTF {
+			continue
+		}
+		b := make([]byte, s.Size)
+		if _, err := io.ReadFull(io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size)), b); err != nil {
+			return err
+		}
+		units, err := btf.Parse(b, order)
+		if err != nil {
+			return err
+		}
+		l.Evidence = EvidenceBTF
+		l.Types = []Type{{Kind: Void}}
+		symbols := map[string]int{}
+		for i := range l.Symbols {
+			symbols[l.Symbols[i].Name] = i
+		}
+		for _, u := range units {
+			t := btfTypes{l: l, u: u, ids: make([]TypeID, len(u.Types))}
+			t.read(symbols)
+		}
+	}
+	return nil
+}
+
+// btfTypes turns the types of one source file into types of a library.
+type btfTypes struct {
+	l   *Library
+	u   btf.Unit
+	ids []TypeID // by number in u; 0: not turned yet
+}
+
+// read gives functions and variables their types. What they reach is turned by number, from a list
+// that grows.
+func (t *btfTypes) read(symbols map[string]int) {
+	for n := range t.u.Types {
+		x := &t.u.Types[n]
+		i, ok := symbols[x.Name]
+		if !ok || x.Kind != btf.Func && x.Kind != btf.Variable || t.l.Symbols[i].Type != 0 {
+			continue
+		}
+		first := len(t.l.Types)
+		id := t.intern(x.Type, "")
+		t.l.Symbols[i].Type = id
+		for ; first < len(t.l.Types); first++ { // intern appends what a body refers to
+			t.body(TypeID(first))
+		}
+	}
+}
+
+// intern gives the type of a number, without qualifiers and typedefs. Its members are read later.
+func (t *btfTypes) intern(n uint32, typedef string) TypeID {
+	for range maxSteps {
+		x := &t.u.Types[n]
+		switch x.Kind {
+		case btf.Typedef:
+			typedef = x.Name
+			n = x.Type
+			continue
+		case btf.Const, btf.Volatile, btf.Restrict, btf.TypeTag, btf.Func:
+			n = x.Type
+			continue
+		}
+		break
+	}
+	if n == 0 || t.ids[n] != 0 {
+		return t.ids[n]
+	}
+	x := &t.u.Types[n]
+	name := x.Name
+	if name == "" {
+		name = typedef
+	}
+	id := TypeID(len(t.l.Types))
+	t.ids[n] = id
+	t.l.Types = append(
+		t.l.Types,
+		Type{
+			Kind:     kindOfBTF(x),
+			Name:     name,
+			Size:     uint64(x.Size),
+			Declared: x.Kind == btf.Forward,
+			Line:     n,
+		},
+	)
+	return id
+}
+
+func kindOfBTF(x *btf.Type) Kind {
+	switch x.Kind {
+	case btf.Int, btf.Float:
+		return Base
+	case btf.Pointer:
+		return Pointer
+	case btf.Array:
+		return Array
+	case btf.Struct:
+		return Struct
+	case btf.Union:
+		return Union
+	case btf.Forward:
+		if x.Flag {
+			return Union
+		}
+		return Struct
+	case btf.Enum, btf.Enum64:
+		return Enum
+	case btf.Prototype:
+		return Function
+	}
+	return Unknown
+}
+
+// body reads what a type consists of. Line holds its number in the unit until then.
+func (t *btfTypes) body(id TypeID) {
+	out := t.l.Types[id]
+	x := &t.u.Types[out.Line]
+	out.Line = 0
+	switch x.Kind {
+	case btf.Int:
+		out.Encoding = map[uint8]uint8{0: encodingUnsigned, 1: encodingSigned, 2: encodingUnsigChar, 3: encodingSignedChar, 4: encodingBool}[x.Encoding]
+	case btf.Float:
+		out.Encoding = encodingFloat
+	case btf.Pointer:
+		out.Elem, out.Size = t.intern(x.Type, ""), uint64(t.l.Class/8)
+	case btf.Array:
+		out.Elem, out.Counts = t.intern(x.Type, ""), []int64{int64(x.Count)}
+	case btf.Struct, btf.Union:
+		for _, m := range x.Members {
+			offset, bits := uint64(m.Offset), m.Bits
+			if in := &t.u.Types[m.Type]; !x.Flag && in.Kind == btf.Int &&
+				uint32(in.Bits) != 8*in.Size {
+				bits = uint32(in.Bits)
+			}
+			out.Members = append(
+				out.Members,
+				Member{Name: m.Name, Offset: offset, Bits: bits, Type: t.intern(m.Type, "")},
+			)
+		}
+	case btf.Enum, btf.Enum64:
+		for _, m := range x.Members {
+			v := uint64(m.Value)
+			if x.Size > 0 && x.Size < 8 {
+				v &= 1<<(8*x.Size) - 1
+			}
+			out.Enumerators = append(out.Enumerators, Enumerator{m.Name, int64(v)})
+		}
+	case btf.Prototype:
+		out.Elem = t.intern(x.Type, "")
+		for i, m := range x.Members {
+			if i == len(x.Members)-1 && m.Type == 0 && m.Name == "" {
+				out.Variadic = true
+				break
+			}
+			out.Params = append(out.Params, Param{m.Name, t.intern(m.Type, "")})
+		}
+	}
+	t.l.Types[id] = out
+}

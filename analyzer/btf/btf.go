@@ -1,0 +1,226 @@
+// Package btf reads BTF, the compact type information of the Linux kernel that gcc and clang also
+// write for C programs (section .BTF).
+//
+//	units, err := btf.Parse(section, binary.LittleEndian)
+//
+// Unit is the types of one source file: a linker puts the sections of several files one after the
+// other. The package knows the format and nothing of symbols.
+//
+// The bytes come from a stranger's pull request: every offset and count is checked against the
+// section, and types refer to each other by number, which Parse checks, so that the result can be
+// followed without further checks. Types may contain each other in circles.
+//
+// Source of the format: Linux, Documentation/bpf/btf.rst and include/uapi/linux/btf.h.
+package btf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrDamaged is wrapped by every error.
+var ErrDamaged = errors.New("damaged BTF")
+
+// Kind is BTF_KIND_.
+type Kind uint8
+
+// The kinds.
+const (
+	Int Kind = 1 + iota
+	Pointer
+	Array
+	Struct
+	Union
+	Enum
+	Forward
+	Typedef
+	Volatile
+	Const
+	Restrict
+	Func
+	Prototype
+	Variable
+	DataSection
+	Float
+	DeclTag
+	TypeTag
+	Enum64
+)
+
+// Unit is the types of one source file. Types[0] is void.
+type Unit struct{ Types []Type }
+
+// Type is one type. What a field means depends on the kind.
+type Type struct {
+	Kind     Kind
+	Name     string
+	Size     uint32 // of Int, Struct, Union, Enum, Float
+	Type     uint32 // what it refers to, what a function returns, an element
+	Count    uint32 // of Array
+	Encoding uint8  // of Int: bit 0 signed, bit 1 character, bit 2 boolean
+	Bits     uint8  // of Int
+	Flag     bool   // of Forward: a union; of Enum: signed
+	Members  []Member
+}
+
+// Member is a member of a structure or union, a parameter, or an enumerator.
+type Member struct {
+	Name   string
+	Type   uint32
+	Offset uint32 // in bits
+	Bits   uint32 // of a bit-field, else 0
+	Value  int64  // of an enumerator
+}
+
+const (
+	magic      = 0xeb9f
+	headerSize = 24
+)
+
+// Parse reads a section .BTF.
+func Parse(section []byte, order binary.ByteOrder) ([]Unit, error) {
+	var units []Unit
+	for len(section) >= headerSize {
+		if order.Uint16(section) != magic {
+			if len(units) > 0 && len(bytes.Trim(section, "\x00")) == 0 {
+				break // padding
+			}
+			return nil, fmt.Errorf("%w: no magic number", ErrDamaged)
+		}
+		word := func(i int) uint64 { return uint64(order.Uint32(section[4+4*i:])) }
+		head, size := word(0), uint64(len(section))
+		types, strings := head+word(1), head+word(3)
+		typesEnd, stringsEnd := types+word(2), strings+word(4)
+		if section[2] != 1 || head < headerSize || typesEnd > size || stringsEnd > size {
+			return nil, fmt.Errorf("%w: its header names bytes after its end", ErrDamaged)
+		}
+		p := parser{
+			order:   order,
+			types:   section[types:typesEnd],
+			strings: section[strings:stringsEnd],
+		}
+		u, err := p.unit()
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, u)
+		section = section[max(typesEnd, stringsEnd):]
+	}
+	return units, nil
+}
+
+type parser struct {
+	order   binary.ByteOrder
+	types   []byte
+	strings []byte
+	bad     bool
+	spelled int // bytes of names
+}
+
+// maxSpelled bounds names that share bytes: all together may be so many times as long as the table.
+const maxSpelled = 64
+
+func (p *parser) u32() uint32 {
+	if len(p.types) < 4 {
+		p.bad = true
+		return 0
+	}
+	v := p.order.Uint32(p.types)
+	p.types = p.types[4:]
+	return v
+}
+
+func (p *parser) name() string {
+	at := uint64(p.u32())
+	if at >= uint64(len(p.strings)) {
+		p.bad = p.bad || at > 0
+		return ""
+	}
+	text, _, ok := bytes.Cut(p.strings[at:], []byte{0})
+	p.spelled += len(text)
+	p.bad = p.bad || !ok || p.spelled > maxSpelled*len(p.strings)
+	return string(text)
+}
+
+// unit reads all types and checks what they refer to.
+func (p *parser) unit() (Unit, error) {
+	u := Unit{Types: make([]Type, 1)}
+	for len(p.types) > 0 && !p.bad {
+		u.Types = append(u.Types, p.read())
+	}
+	if p.bad {
+		return u, fmt.Errorf("%w: type %d leaves the section", ErrDamaged, len(u.Types)-1)
+	}
+	n := uint32(len(u.Types))
+	for i, t := range u.Types {
+		bad := t.Type >= n
+		for _, m := range t.Members {
+			bad = bad || m.Type >= n
+		}
+		if bad {
+			return u, fmt.Errorf("%w: type %d refers to a type that does not exist", ErrDamaged, i)
+		}
+	}
+	return u, nil
+}
+
+// read reads one type.
+func (p *parser) read() Type {
+	t := Type{Name: p.name()}
+	info := p.u32()
+	count := info & 0xffff
+	t.Kind, t.Flag = Kind(info>>24&0x1f), info>>31 != 0
+	last := p.u32()
+	switch t.Kind {
+	case Int, Struct, Union, Enum, DataSection, Float, Enum64:
+		t.Size = last
+	case Forward: // not used; gcc leaves any value there
+	default:
+		t.Type = last
+	}
+	switch t.Kind {
+	case Int:
+		v := p.u32()
+		t.Encoding, t.Bits = uint8(v>>24&0xf), uint8(v)
+	case Array:
+		t.Type = p.u32()
+		p.u32() // the type of the index
+		t.Count = p.u32()
+	case Struct, Union:
+		for ; count > 0 && !p.bad; count-- {
+			m := Member{Name: p.name(), Type: p.u32(), Offset: p.u32()}
+			if t.Flag {
+				m.Bits, m.Offset = m.Offset>>24, m.Offset&0xffffff
+			}
+			t.Members = append(t.Members, m)
+		}
+	case Enum:
+		for ; count > 0 && !p.bad; count-- {
+			t.Members = append(t.Members, Member{Name: p.name(), Value: int64(int32(p.u32()))})
+		}
+	case Enum64:
+		for ; count > 0 && !p.bad; count-- {
+			m := Member{Name: p.name()}
+			m.Value = int64(uint64(p.u32()) | uint64(p.u32())<<32)
+			t.Members = append(t.Members, m)
+		}
+	case Prototype:
+		for ; count > 0 && !p.bad; count-- {
+			t.Members = append(t.Members, Member{Name: p.name(), Type: p.u32()})
+		}
+	case Variable, DeclTag:
+		p.u32()
+	case DataSection:
+		for ; count > 0 && !p.bad; count-- {
+			p.u32()
+			p.u32()
+			p.u32()
+		}
+	case Pointer, Forward, Typedef, Volatile, Const, Restrict, Func, Float, TypeTag:
+	default:
+		p.bad = true // its length is not known
+	}
+	return t
+}
