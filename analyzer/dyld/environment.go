@@ -35,7 +35,12 @@ type Environment struct {
 	OS     machoobj.Version // the oldest macOS that has to do
 	Python string           // the release that loads extension modules, as "3.12"; "" if unknown
 
-	images []*Image // in the order given
+	// Open returns the slices of a file that is not among those given, by its absolute path; nil where
+	// there is none. A nil Open knows no such files.
+	Open func(path string) []machoobj.Slice
+
+	opened map[string]bool // paths that Open was called with
+	images []*Image        // in the order given
 	byPath map[string]*Image
 	other  map[string][]string // of a path without a slice for Arch: its architectures
 	system map[string]*Image
@@ -47,27 +52,44 @@ type Environment struct {
 // NewEnvironment takes files in the order in which reports list them. Slices that are not
 // loadable or could not be read are left out.
 func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment {
-	e := &Environment{Arch: arch, OS: os, byPath: map[string]*Image{}, other: map[string][]string{},
+	e := &Environment{Arch: arch, OS: os, opened: map[string]bool{}, byPath: map[string]*Image{}, other: map[string][]string{},
 		system: map[string]*Image{}, loads: map[*Image]*Loading{}, users: map[*Image][]*Loading{}}
 	for _, f := range files {
-		at := slices.IndexFunc(f.Slices, func(s machoobj.Slice) bool { return s.Arch == arch })
-		if at < 0 {
-			for _, s := range f.Slices {
-				e.other[f.Path] = append(e.other[f.Path], s.Arch)
-			}
-			continue
-		}
-		o := f.Slices[at].Object
-		if o == nil || !o.Type.Loadable() {
-			continue
-		}
-		i := &Image{Path: f.Path, Name: f.Name, Object: o, Kind: f.Kind, Origin: f.Origin}
-		e.images = append(e.images, i)
-		if e.byPath[f.Path] == nil {
-			e.byPath[f.Path] = i
-		}
+		e.add(f)
 	}
 	return e
+}
+
+// add makes an image of the slice of a file for the environment's architecture.
+func (e *Environment) add(f File) {
+	at := slices.IndexFunc(f.Slices, func(s machoobj.Slice) bool { return s.Arch == e.Arch })
+	if at < 0 {
+		for _, s := range f.Slices {
+			e.other[f.Path] = append(e.other[f.Path], s.Arch)
+		}
+		return
+	}
+	o := f.Slices[at].Object
+	if o == nil || !o.Type.Loadable() {
+		return
+	}
+	i := &Image{Path: f.Path, Name: f.Name, Object: o, Kind: f.Kind, Origin: f.Origin}
+	e.images = append(e.images, i)
+	if e.byPath[f.Path] == nil {
+		e.byPath[f.Path] = i
+	}
+}
+
+// at is the image at an absolute path; nil where there is none.
+func (e *Environment) at(path string) *Image {
+	if i := e.byPath[path]; i != nil || e.Open == nil || e.opened[path] {
+		return i
+	}
+	e.opened[path] = true
+	if found := e.Open(path); found != nil {
+		e.add(File{Path: path, Name: path, Slices: found, Kind: dynlink.FromFolder})
+	}
+	return e.byPath[path]
 }
 
 // Images are those given, for the architecture of the environment.

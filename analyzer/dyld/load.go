@@ -243,7 +243,7 @@ func (s *search) expand(p string, of *Image) (string, bool) {
 
 // at gives the image at an absolute path.
 func (s *search) at(p string) (*Image, dynlink.FoundBy) {
-	if i := s.env.byPath[p]; i != nil {
+	if i := s.env.at(p); i != nil {
 		return i, ByPath
 	}
 	if macos.System(p) && !macos.Aborts(p) && macos.Library(p).Known && !macos.Library(p).After(s.env.OS) {

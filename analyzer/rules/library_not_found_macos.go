@@ -65,6 +65,11 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				"provide it: compat does not know what packages contain on macOS", where, provider)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource,
 				Title: "Import " + provider + " before the module"}})
+		case optionalModule(p, m):
+			f.Severity = analyzer.Warning
+			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS. The module " +
+				"is named after the library, and others next to it load without it"
+			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"))
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(needed)
 			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"),
@@ -145,4 +150,19 @@ func dependencyFor(p *analyzer.Pass, library string) string {
 		}
 	}
 	return ""
+}
+
+// optionalModule reports whether a module is one of several backends, for the library that is missing:
+// it is named after the library, and other modules of its folder load (numba's omppool and tbbpool).
+func optionalModule(p *analyzer.Pass, m dyld.Missing) bool {
+	const shortest = 3
+	library, _, _ := strings.Cut(strings.TrimPrefix(path.Base(m.Needed.Path), "lib"), ".")
+	if len(library) < shortest || !m.NeededBy.Module() ||
+		!strings.Contains(path.Base(m.NeededBy.Name), library) {
+		return false
+	}
+	return slices.ContainsFunc(p.MacOS.Loads, func(l *dyld.Loading) bool {
+		return l.Root != m.NeededBy && l.Root.Module() && len(l.Missing) == 0 &&
+			path.Dir(l.Root.Name) == path.Dir(m.NeededBy.Name)
+	})
 }

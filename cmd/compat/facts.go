@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/spf13/cobra"
 )
@@ -14,7 +15,7 @@ import (
 func newFactsCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "facts FILE",
-		Short: "Print the contents of one ELF or PE file as JSON (docs/facts*.schema.json)",
+		Short: "Print the contents of one ELF, Mach-O or PE file as JSON (docs/facts*.schema.json)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
@@ -36,6 +37,9 @@ func newFactsCommand(env environment) *cobra.Command {
 				}
 				return printFacts(env.Out, o)
 			}
+			if isMachO(args[0]) {
+				return writeMachOFacts(env.Out, args[0])
+			}
 			o, err := elfobj.Read(f, info.Size())
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
@@ -50,4 +54,32 @@ func printFacts(w io.Writer, facts any) error {
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	return out.Encode(facts)
+}
+
+// machOFacts is a Mach-O file as JSON.
+type machOFacts struct {
+	Fat    bool         `json:"fat"`
+	Slices []machOSlice `json:"slices"`
+}
+
+// machOSlice is a slice, or the reason why it could not be read.
+type machOSlice struct {
+	machoobj.Slice
+	Error string `json:"error,omitempty"`
+}
+
+func writeMachOFacts(w io.Writer, path string) error {
+	f, err := readMachO(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	facts := machOFacts{Fat: f.Fat}
+	for _, s := range f.Slices {
+		x := machOSlice{Slice: s}
+		if s.Err != nil {
+			x.Error = s.Err.Error()
+		}
+		facts.Slices = append(facts.Slices, x)
+	}
+	return printFacts(w, facts)
 }

@@ -97,6 +97,12 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		if err != nil {
 			return err
 		}
+		if isMachO(filepath.Join(o.root, filepath.FromSlash(path))) {
+			if err := writeMachO(w, enc, o, path, i); err != nil {
+				return err
+			}
+			continue
+		}
 		var a *dynlink.Answer
 		var opened []opening
 		why := linker.Why
