@@ -38,7 +38,14 @@ of python and never right in a wheel. The load fails with "Library not loaded", 
 and a warning where another module of the wheel loads the library under the same name. Fix: a run
 path, or ` + "`install_name_tool -change`" + `, and a new signature after the edit.
 
-Not detected: what a package does before it imports the module.`,
+On Windows from Python 3.8 on, the DLLs of a module are searched in the folder of the module, in
+the folders that os.add_dll_directory added, in the folder of python.exe and in System32. PATH
+does not count. The package's Python sources are read for calls of os.add_dll_directory and for
+DLLs that ctypes loads before. It is an error there, and a warning where another module of the
+package loads the DLL.
+
+Not detected: on Linux what a package does before it imports the module, on Windows folders that
+it computes in another way than from its own path.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
 	Windows:    checkReachableDLLs,

@@ -25,6 +25,9 @@ build than every tag of the wheel. pip installs the wheel, and the import fails:
 
 Fix: build the wheel with the Python of its tag, or change the tag to the Python that built it.
 
+On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
+x.pyd.
+
 Severity: an error where no module of the wheel fits a tag, and a warning where others do: the
 module may be left over from another build. Where a module has several copies and one of them
 fits, nothing is reported. It is also a warning where a wheel for the stable ABI (cp38-abi3) has a

@@ -39,6 +39,15 @@ built with an SDK before 14 also find libraries of /usr/lib by their file name. 
 library (` + "`delocate-wheel`" + `). Libraries that may be absent (LC_LOAD_WEAK_DYLIB) are not
 reported.
 
+On Windows a module or DLL imports from a DLL that is neither in the artifact nor part of Windows
+nor installed with Python. The import fails: "DLL load failed while importing x: The specified
+module could not be found" (error 126), which does not name the DLL. Fix: bundle it (` +
+		"`delvewheel repair`" + `) or link it statically. It is a warning for the Visual C++ 2015-2022
+runtime, of which Python installs vcruntime140.dll only, and which many machines have; for DLLs of
+drivers and of other Microsoft products; for an API set that no known Windows has; for a DLL of a
+package on the index that the wheel does not declare; and for plug-ins. Delay-loaded DLLs are not
+reported.
+
 Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
 provides libssl.so.3) or capability; the packages themselves are not read.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},

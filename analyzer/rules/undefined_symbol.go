@@ -43,6 +43,11 @@ the linker does not notice that a library was forgotten. It is a warning where a
 wheel or a declared package may have the symbol, and not reported where a system library is loaded
 whose exports are not known.
 
+On Windows each import names a DLL, and that DLL, or the one that it forwards the export to, does
+not have the name or ordinal. The import fails: "The specified procedure could not be found"
+(error 127). Of Windows the exports of kernel32.dll, ntdll.dll, advapi32.dll, user32.dll,
+gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
+
 Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
 of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
 load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods),

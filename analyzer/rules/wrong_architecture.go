@@ -20,6 +20,10 @@ one: universal2 promises x86_64 and arm64. Fix: build each slice and join them (
 ` + "`delocate-merge`" + `), or tag the wheel for one architecture. It is also an error for a
 library that a module loads.
 
+On Windows a file for another machine fails with "%1 is not a valid Win32 application" (error
+193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
+programs and .NET files of intermediate code never are.
+
 Severity: an error for a module that Python imports, and a warning otherwise: some packages
 contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
