@@ -45,8 +45,8 @@ module could not be found" (error 126), which does not name the DLL. Fix: bundle
 		"`delvewheel repair`" + `) or link it statically. It is a warning for the Visual C++ 2015-2022
 runtime, of which Python installs vcruntime140.dll only, and which many machines have; for DLLs of
 drivers and of other Microsoft products; for an API set that no known Windows has; for a DLL of a
-package on the index that the wheel does not declare; and for plug-ins. Delay-loaded DLLs are not
-reported.
+package on the index that the wheel does not declare; for plug-ins; and for DLLs that no module of
+the wheel imports, where it has modules. Delay-loaded DLLs are not reported.
 
 Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
 provides libssl.so.3) or capability; the packages themselves are not read.`,

@@ -118,6 +118,9 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		case plugin(m.root):
 			f.Severity = analyzer.Warning
 			f.Message += ". Only this plug-in needs it, and is not loaded without it"
+		case besideModules(p, m.root):
+			f.Severity = analyzer.Warning
+			f.Message += ". No module of the wheel imports " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
@@ -151,7 +154,11 @@ func runtimeMissing(
 			m.Name,
 		), append(append(bundle, static), declaring(p, "msvc-runtime")...)
 	}
-	return analyzer.Error, fmt.Sprintf(
+	severity := analyzer.Error
+	if besideModules(p, m.root) {
+		severity = analyzer.Warning
+	}
+	return severity, fmt.Sprintf(
 		"%s needs %s of the Visual C++ %s runtime, which neither Windows nor Python has",
 		m.user.Path, m.Name, v.Product,
 	), append(bundle, relink("Build with Visual C++ 2015 or later"))
@@ -245,6 +252,15 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 		}
 	}
 	return ""
+}
+
+// besideModules reports whether a file is a DLL or program that no module of the wheel imports, while
+// the wheel has modules: it may be left over, or loaded only where something else is installed.
+func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
+	return !root.Extension() && slices.ContainsFunc(
+		p.Windows.Objects,
+		func(o *analyzer.WindowsObject) bool { return o.Extension() && o.Load != nil },
+	)
 }
 
 // plugin reports whether a DLL is in a folder of plug-ins, which a program tries and does without.

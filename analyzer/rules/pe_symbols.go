@@ -58,7 +58,7 @@ func reportUndefinedImport(
 			user.Path, what, u.Library, u.Through[len(u.Through)-1],
 		)
 	}
-	if plugin(root) {
+	if plugin(root) || besideModules(p, root) {
 		f.Severity = analyzer.Warning
 	}
 	p.Report(f, importFixes(p, user, u)...)
