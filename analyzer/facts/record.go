@@ -98,6 +98,9 @@ func (a *audit) inside() *Inside {
 	}
 	listed := map[string]bool{} // of the binaries
 	err := pkgmeta.ParseRecord(a.Record, func(r pkgmeta.RecordRow) bool {
+		if !have[r.Path] { // some build backends on Windows write its separator, which pip accepts
+			r.Path = strings.ReplaceAll(r.Path, `\`, "/")
+		}
 		p := path.Clean(r.Path)
 		if !have[p] {
 			if in.Lacks++; len(in.Missing) < maxNames {

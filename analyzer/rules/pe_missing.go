@@ -47,8 +47,11 @@ func missingDLLs(p *analyzer.Pass) []missingDLL {
 // checkMissingDLLs is library-not-found on Windows.
 func checkMissingDLLs(p *analyzer.Pass) {
 	for _, m := range missingDLLs(p) {
-		if m.Library.Kind == windows.Python || len(m.Elsewhere) > 0 && loadsByItself(m.root) {
+		if m.Library.Kind == windows.Python || unreachable(m) {
 			continue // python-library-mismatch, bundled-library-not-reachable
+		}
+		if len(m.Elsewhere) > 0 && plugin(m.root) {
+			continue // the program that loads the plug-in has loaded the DLL
 		}
 		name := strings.ToLower(m.Name)
 		certain, perhaps := p.Facts.Promise(strings.TrimSuffix(name, ".dll"))
@@ -102,6 +105,9 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				},
 				Change: fix.Bundle{DLL: m.Name},
 			}}
+		case plugin(m.root):
+			f.Severity = analyzer.Warning
+			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case source != "":
 			f.Severity = analyzer.Warning
 			f.Message += ". " + source
@@ -115,12 +121,9 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		case perhaps:
 			f.Severity = analyzer.Warning
 			f.Message += ". One of the packages that it depends on may provide it"
-		case plugin(m.root):
-			f.Severity = analyzer.Warning
-			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case besideModules(p, m.root):
 			f.Severity = analyzer.Warning
-			f.Message += ". No module of the wheel imports " + path.Base(m.root.Path)
+			f.Message += ". Nothing in the wheel is seen to load " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
@@ -189,8 +192,12 @@ func loadPath(root, to *analyzer.WindowsObject) []string {
 	return out
 }
 
-// loadsByItself reports whether Python imports a file by its path, so that its folder is known.
-func loadsByItself(o *analyzer.WindowsObject) bool { return o.Extension() }
+// unreachable reports whether the wheel has the DLL of a module where the search does not lead. Of a
+// Visual C++ runtime many machines have another copy.
+func unreachable(m missingDLL) bool {
+	runtime := m.Library.Runtime != nil && m.Library.Runtime.Modern
+	return len(m.Elsewhere) > 0 && m.root.Extension() && !runtime
+}
 
 // noun is what an artifact is called in messages.
 func noun(p *analyzer.Pass) string {
@@ -254,13 +261,25 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 	return ""
 }
 
-// besideModules reports whether a file is a DLL or program that no module of the wheel imports, while
-// the wheel has modules: it may be left over, or loaded only where something else is installed.
+// besideModules reports whether a file is a DLL or program that the wheel works without, as far as
+// that shows: no module of the wheel imports it, while the wheel has modules; or no Python source
+// names it, while other DLLs load. It may be left over, or loaded only where something else is
+// installed.
 func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
-	return !root.Extension() && slices.ContainsFunc(
-		p.Windows.Objects,
-		func(o *analyzer.WindowsObject) bool { return o.Extension() && o.Load != nil },
-	)
+	if root.Extension() {
+		return false
+	}
+	named := p.Facts.Startup.Names(root.Path)
+	return slices.ContainsFunc(p.Windows.Objects, func(o *analyzer.WindowsObject) bool {
+		return o.Load != nil && (o.Extension() || !named && loads(o))
+	})
+}
+
+// loads reports whether everything that a load needs is there; a Visual C++ runtime counts as found.
+func loads(o *analyzer.WindowsObject) bool {
+	return !slices.ContainsFunc(o.Load.Missing, func(m winload.Missing) bool {
+		return !m.Delay && (m.Library.Runtime == nil || !m.Library.Runtime.Modern)
+	})
 }
 
 // plugin reports whether a DLL is in a folder of plug-ins, which a program tries and does without.

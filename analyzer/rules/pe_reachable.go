@@ -13,7 +13,7 @@ import (
 // checkReachableDLLs is bundled-library-not-reachable on Windows.
 func checkReachableDLLs(p *analyzer.Pass) {
 	for _, m := range missingDLLs(p) {
-		if len(m.Elsewhere) == 0 || !loadsByItself(m.root) || m.Library.Kind == windows.Python {
+		if !unreachable(m) || m.Library.Kind == windows.Python {
 			continue
 		}
 		at := m.Elsewhere[0]

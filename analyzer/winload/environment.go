@@ -187,14 +187,44 @@ func (e *Environment) preload(folder, name string) {
 		}
 		return
 	}
+	name = fileName(name)
 	f := e.in(name, folder)
-	if f == nil || e.preloads[name] != nil {
+	if f == nil || e.preloads[name] != nil || !e.complete(f, map[*File]bool{}) {
 		return
 	}
 	e.preloads[name] = f
 	for _, d := range f.Object.Imports {
 		e.preload(folder, fileName(d.Name))
 	}
+}
+
+// complete reports whether ctypes can load a DLL by its path: everything that it imports is found in
+// its own folder, in the folders that were added, or is part of Windows or Python. A Visual C++
+// runtime counts as found.
+func (e *Environment) complete(f *File, seen map[*File]bool) bool {
+	if seen[f] {
+		return true
+	}
+	seen[f] = true
+	for _, d := range f.Object.Imports {
+		name := fileName(d.Name)
+		lib := e.lookup(name)
+		if d.Delay || e.preloads[name] != nil || lib.Presence == windows.Present ||
+			lib.Kind == windows.Runtime || lib.Kind == windows.Python ||
+			e.Python.Installs(name, e.Machine) == windows.Present {
+			continue
+		}
+		found := e.in(name, path.Dir(f.Path))
+		for _, folder := range e.before.directories {
+			if found == nil {
+				found = e.in(name, folder)
+			}
+		}
+		if found == nil || !e.complete(found, seen) {
+			return false
+		}
+	}
+	return true
 }
 
 // in finds a file of a folder, one for the machine first.

@@ -12,6 +12,7 @@ import (
 // some conditions only. The zero value is that of an artifact without such sources.
 type Startup struct {
 	sources []effects
+	texts   []string // of the sources, in lower case
 	early   []string // modules that a .pth file imports: "pywin32_bootstrap"
 }
 
@@ -93,4 +94,15 @@ func (s *Startup) Add(file string, source []byte) {
 	x := effects{file: file}
 	readSource(&x, file, string(source))
 	s.sources = append(s.sources, x)
+	s.texts = append(s.texts, strings.ToLower(string(source)))
+}
+
+// Names reports whether a source has the name of a DLL in its text, with or without its ending. A nil
+// Startup has no sources.
+func (s *Startup) Names(dll string) bool {
+	if s == nil {
+		return false
+	}
+	stem := strings.TrimSuffix(strings.ToLower(path.Base(dll)), ".dll")
+	return slices.ContainsFunc(s.texts, func(text string) bool { return strings.Contains(text, stem) })
 }

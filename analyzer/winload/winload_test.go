@@ -84,6 +84,15 @@ func TestLoad(t *testing.T) {
 			"-- pkg/__init__.py --\nfrom pathlib import Path\nimport ctypes\n" +
 			"ctypes.WinDLL(str(Path(__file__).parent / 'bin' / 'libh.dll'))\n",
 			"libh.dll pkg/bin/libh.dll by loaded before"},
+		{
+			"loaded by ctypes in the first folder where that works",
+			extension + "-- pkg/libh.dll --\npe amd64\nimport gone.dll g\nexport helper 1\nexport - 2\n" +
+				"-- libs/libh.dll --\n" + library +
+				"-- pkg/__init__.py --\nhere = os.path.dirname(__file__)\n" +
+				"for f in [here + '/libh', os.path.join(os.path.dirname(here), 'libs', 'libh')]:\n" +
+				"    try:\n        ctypes.CDLL(f)\n    except OSError:\n        pass\n",
+			"libh.dll libs/libh.dll by loaded before",
+		},
 		{"a .pth file", extension + "-- lib/x/libh.dll --\n" + library +
 			"-- boot.pth --\nimport start\n-- lib/start.py --\nfor f in look_for('lib/x'):\n  os.add_dll_directory(f)\n",
 			"libh.dll lib/x/libh.dll by add_dll_directory"},

@@ -18,6 +18,18 @@ var providers = []struct {
 	{lazyregexp.New(`^(pywintypes|pythoncom)\d+\.dll$`), []string{"pywin32"}},
 	{lazyregexp.New(`^(pyside[26]|shiboken[26])(qml)?(\..*)?\.dll$`),
 		[]string{"shiboken6", "pyside6", "pyside6-essentials", "shiboken2", "pyside2"}},
+	{
+		lazyregexp.New(`^qt63d.*\.dll$`),
+		[]string{"pyqt6-3d-qt6", "pyqt6-3d", "pyside6-addons", "pyside6"},
+	},
+	{
+		lazyregexp.New(`^qt6(webengine|webchannel).*\.dll$`),
+		[]string{"pyqt6-webengine-qt6", "pyqt6-webengine", "pyside6-addons", "pyside6"},
+	},
+	{
+		lazyregexp.New(`^qt6(charts|datavis|networkauth).*\.dll$`),
+		[]string{"pyqt6-charts-qt6", "pyqt6-charts", "pyside6-addons", "pyside6"},
+	},
 	{lazyregexp.New(`^qt6.*\.dll$`),
 		[]string{"pyqt6-qt6", "pyside6-essentials", "pyqt6", "pyside6", "pyside6-addons"}},
 	{lazyregexp.New(`^qt5.*\.dll$`), []string{"pyqt5-qt5", "pyqt5", "pyside2"}},
