@@ -4,52 +4,53 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// class is what a diagnosis says, as a sentence, and where to look first. The list is closed:
-// programs count on it.
+// class is the sentence of a diagnosis, and where to fix it. The list is closed: programs rely on it.
 type class struct {
-	name, says, cause string
+	name, text, cause string
 }
 
-// Classes of diagnoses. A cause of unknown means that the same words come from an artifact built
-// too new and from an environment that is too old or has another copy in the way.
+// Classes of diagnoses. An unknown cause means that the same text is printed for an artifact that
+// was built too new, and for an environment that is too old or finds another copy first.
 var classes = []class{
 	{
 		"glibc-too-old",
-		"the glibc that was found is older than the one this was built on",
+		"glibc is older than the one that it was built on",
 		CauseUnknown,
 	},
 	{
 		"libstdcxx-too-old",
-		"the C++ runtime that was found is older than the one this was built with, or an older copy is in the way",
+		"libstdc++ is too old",
 		CauseUnknown,
 	},
 	{
 		"version-missing",
-		"the copy of the library that was found is not of the version this was built with",
+		"the library that was found has another version than at build time",
 		CauseEnvironment,
 	},
 	{
 		"dt-relr",
-		"this was linked with packed relative relocations, which glibc before 2.36 can't read",
+		"it has packed relative relocations, which glibc before 2.36 does not support",
 		CauseArtifact,
 	},
-	{"glibc-mixed", "parts of two builds of glibc are in one process", CauseEnvironment},
+	{"glibc-mixed", "two builds of glibc are mixed in one process", CauseEnvironment},
 	{"undefined-symbol", "no loaded library has the symbol", CauseUnknown},
 	{
 		"underlinked",
-		"the object uses a symbol of a library that it does not list as DT_NEEDED",
+		"it uses a symbol of a library that it does not list in DT_NEEDED",
 		CauseArtifact,
 	},
 	{
 		"framework-abi",
-		"this was built against another version (or C++ string ABI) of the framework than the one installed",
+		"it was built against another version (or C++ string ABI) of the framework",
 		CauseUnknown,
 	},
 	{
 		"gpu-library-skew",
-		"the GPU library that was found is of another version than the one this was built with",
+		"the GPU library that was found has another version than at build time",
 		CauseEnvironment,
 	},
 	{
@@ -59,43 +60,43 @@ var classes = []class{
 	},
 	{
 		"gpu-vendor-mismatch",
-		"this was built for the torch of another GPU vendor than the one installed",
+		"it was built for a torch with another GPU stack",
 		CauseUnknown,
 	},
 	{"library-not-found", "the library was not found", CauseUnknown},
-	{"link-undefined-symbol", "nothing on the link line has the symbol", CauseBuild},
+	{"link-undefined-symbol", "no library on the link line has the symbol", CauseBuild},
 	{
 		"link-dso-missing",
-		"a shared library that is only needed indirectly has the symbol; it must be named on the link line",
+		"only an indirect dependency has the symbol; link with that library",
 		CauseBuild,
 	},
 	{
 		"link-needed-not-found",
-		"the linker could not find a library that another one needs",
+		"the linker does not find a library that another one needs",
 		CauseBuild,
 	},
-	{"link-not-pic", "the object was not compiled as position independent code", CauseBuild},
-	{"wrong-platform", "the file is for another machine or another loader", CauseUnknown},
-	{"invalid-elf", "the file is no ELF file, or damaged", CauseUnknown},
-	{"segment-alignment", "the file's segments are aligned for another page size", CauseArtifact},
+	{"link-not-pic", "the object was not compiled with -fPIC", CauseBuild},
+	{"wrong-platform", "the file is for another architecture or another loader", CauseUnknown},
+	{"invalid-elf", "the file is not an ELF file, or is damaged", CauseUnknown},
+	{"segment-alignment", "the segments are aligned for another page size", CauseArtifact},
 	{
 		"static-tls",
-		"the space for static thread-local storage is used up when the library is loaded late",
+		"no static TLS is left when the library is loaded",
 		CauseEnvironment,
 	},
 	{
 		"executable-stack",
-		"the object asks for an executable stack, which newer systems refuse",
+		"it requires an executable stack, which newer systems do not allow",
 		CauseArtifact,
 	},
 	{"hardware-not-supported", "the binary has no code for this processor or GPU", CauseUnknown},
-	{"musl-glibc-mix", "this was built for glibc and runs on musl (or the reverse)", CauseUnknown},
+	{"musl-glibc-mix", "it was built for another C library (glibc or musl)", CauseUnknown},
 	{
 		"host-abi",
 		"the extension was built for another version of the program that loads it",
 		CauseUnknown,
 	},
-	{"platform-tag", "the platform tag promises something else than the file needs", CauseArtifact},
+	{"platform-tag", "the platform tag does not match what the file needs", CauseArtifact},
 }
 
 // Classes are the names that Diagnosis.Class can have.
@@ -111,7 +112,7 @@ func classOf(name string) class {
 	return classes[slices.IndexFunc(classes, func(c class) bool { return c.name == name })]
 }
 
-// cause is the class's, unless the text tells more.
+// cause is the cause of the class, unless the text of the log is more precise.
 func cause(d *Diagnosis) string {
 	switch {
 	case d.Rule == "pip-wheel-not-supported":
@@ -130,7 +131,7 @@ func cause(d *Diagnosis) string {
 	return classOf(d.Class).cause
 }
 
-// shadowed: the library is not where the system keeps it.
+// shadowed reports whether a library is outside the folders of the system.
 func shadowed(path string) bool {
 	if !strings.Contains(path, "/") {
 		return false
@@ -143,19 +144,22 @@ func shadowed(path string) bool {
 	return true
 }
 
-// message is one sentence: what, of whom, and what it means.
+// message is one sentence: the object, what is wrong, and the names involved.
 func message(d *Diagnosis) string {
 	var b strings.Builder
 	if d.Object != "" {
 		fmt.Fprintf(&b, "%s: ", base(d.Object))
 	}
-	b.WriteString(classOf(d.Class).says)
+	b.WriteString(classOf(d.Class).text)
 	var named []string
 	if d.Symbol != "" {
 		named = append(named, "symbol "+short(d.Symbol))
 	}
 	if d.Version != "" {
 		named = append(named, "version "+short(d.Version))
+	}
+	if release := platform.GCCRelease(d.Version); release != "" {
+		named = append(named, "GCC "+release)
 	}
 	if d.Library != "" {
 		named = append(named, "library "+base(d.Library))
@@ -166,7 +170,7 @@ func message(d *Diagnosis) string {
 	return b.String()
 }
 
-// short cuts a mangled name of a template to what fits into a sentence.
+// short shortens a long name for a sentence.
 func short(s string) string {
 	if len(s) <= 120 {
 		return s

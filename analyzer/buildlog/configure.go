@@ -8,8 +8,9 @@ var buildPatterns = []pattern{
 		id: "make-no-rule-for-library", stage: linking,
 		needles: []string{"No rule to make target ", "missing and no known rule to make it"},
 		expr:    "No rule to make target [`'‘](?P<lib>[^`'’]+\\.(?:so|a)(?:\\.[\\d.]+)?)['’](?:, needed by [`'‘](?P<obj>[^`'’]+)['’])?|'(?P<libs>[^']+\\.(?:so|a)(?:\\.[\\d.]+)?)', needed by '(?P<ver>[^']+)', missing and no known rule",
-		example: "make[2]: *** No rule to make target '/usr/lib/x86_64-linux-gnu/libz.so', needed by 'app'.  Stop.",
-		near:    "make: *** No rule to make target 'install'.  Stop.",
+		example: "make[2]: *** No rule to make target '/usr/lib/x86_64-linux-gnu/libz.so', " +
+			"needed by 'app'.  Stop.",
+		near: "make: *** No rule to make target 'install'.  Stop.",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.lib, m.obj, m.libs, m.ver = m.libs, m.ver, "", ""

@@ -127,7 +127,8 @@ func (s *reader) one(n int, raw []byte) bool {
 			continue
 		}
 		if s.work += len(text); s.work > maxWork {
-			s.limit = "too many lines look like messages; the log was read up to line " + strconv.Itoa(
+			s.limit = "too many lines look like messages; the log was read up to line " +
+				"" + strconv.Itoa(
 				n,
 			)
 			return false

@@ -5,15 +5,14 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// plain is what may enter a command that somebody copies: no character of it means anything to a
-// shell.
+// plain matches what may be part of a command that people copy: no character is special in a shell.
 var plain = lazyregexp.New(`^[A-Za-z0-9_./+@=-]{1,200}$`)
 
-// command writes a command when every part of it from the log is a plain name; "" otherwise, and
-// the title must do.
+// command returns a command if every part that comes from the log is a plain name, and "" otherwise.
 func command(format string, parts ...string) string {
 	args := make([]any, len(parts))
 	for i, p := range parts {
@@ -29,9 +28,8 @@ func one(kind, title, command string) fix.Fix {
 	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
 }
 
-// fixes are the ways out of a diagnosis, the likeliest first, at most three: what was done about it
-// in practice. owners are the libraries, by their -l names, that the diagnosis' object lacks in
-// all.
+// fixes returns at most three fixes of a diagnosis, the most likely first, as they are used in
+// practice. owners are all libraries, by their -l names, that the object of the diagnosis lacks.
 func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	switch d.Class {
 	case "glibc-too-old":
@@ -42,37 +40,34 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindEnvironment,
-				"Use the copy of "+or(
-					base(d.Library),
-					"the library",
-				)+" that it was built with: look for another one on LD_LIBRARY_PATH, in conda or beside the program",
+				"Use the "+or(base(d.Library), "library")+" that it was built with. Another copy "+
+					"is found first: check LD_LIBRARY_PATH, conda and the program's folder",
 				command("LD_DEBUG=libs ldd -v %s", d.Object),
 			),
 			one(
 				fix.KindPin,
-				"Ask for a version of the package that provides "+or(
-					d.Version,
-					"that version node",
-				),
+				"Require a version of the package that has "+or(d.Version, "this version node"),
 				"",
 			),
-			one(fix.KindRebuild, "Rebuild against the copy that is installed", ""),
+			one(fix.KindRebuild, "Rebuild against the installed library", ""),
 		}
 	case "dt-relr":
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Link without packed relative relocations (lld and mold: -Wl,--pack-dyn-relocs=none)",
+				"Link without packed relative relocations (lld and mold: "+
+					"-Wl,--pack-dyn-relocs=none)",
 				`LDFLAGS="-Wl,-z,nopack-relative-relocs"`,
 			),
 			one(
 				fix.KindImage,
-				"Run it on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in an older image",
+				"Run on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in "+
+					"an older image",
 				"",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild where the linker does not pack relocations by default",
+				"Rebuild with a linker that does not pack relocations by default",
 				"",
 			),
 		}
@@ -80,12 +75,15 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindEnvironment,
-				"Take the glibc of another system off LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, libm, libpthread and ld.so must be of one build",
+				"Remove the other glibc from LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, "+
+					"libm, "+
+					"libpthread and ld.so must be of one build",
 				"env -u LD_LIBRARY_PATH -u LD_PRELOAD",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 and ld-linux",
+				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 "+
+					"and ld-linux",
 				"",
 			),
 		}
@@ -97,17 +95,13 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(fix.KindPin, "Use the version of the library that it was built against", ""),
 			one(
 				fix.KindRebuild,
-				"Rebuild "+or(
-					base(d.Object),
-					"it",
-				)+" against the libraries that are installed, with -Wl,-z,defs so that the linker says what is missing",
+				"Rebuild "+or(base(d.Object), "it")+" against the installed libraries, with "+
+					"-Wl,-z,defs, which reports undefined symbols at link time",
 				"",
 			),
 			one(
 				fix.KindSource,
-				"Add the source or library that defines "+short(
-					d.Symbol,
-				)+" to the build; c++filt shows a mangled name",
+				"Add the source or library that defines "+short(d.Symbol)+" to the build",
 				command("c++filt %s", d.Symbol),
 			),
 		}
@@ -115,35 +109,45 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindPin,
-				"Pin the framework to the version that the extension was built against, or install the extension's build for the version that is installed",
+				"Pin "+frameworkName(d)+" to the version that the extension was built against, "+
+					"or install "+
+					"the extension's build for the installed version",
 				"",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild the extension against the installed framework",
-				"pip install --no-build-isolation --no-binary :all: --force-reinstall PACKAGE",
+				"Rebuild the extension from source against the installed "+frameworkName(d)+
+					" (pip install --no-build-isolation --no-binary with its name)",
+				"",
 			),
 			one(
 				fix.KindDependency,
-				"Declare the framework's version as a requirement of the extension",
+				"Declare the version of "+frameworkName(d)+" as a requirement of the extension",
 				"",
 			),
 		}
 	case "hardware-not-supported":
 		return hardwareFixes(d)
 	case "musl-glibc-mix":
+		if platform.LibcOf(base(d.Library)) == "musl" || strings.Contains(base(d.Object), "musl") {
+			return []fix.Fix{
+				one(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image", manylinux),
+				one(fix.KindImage, "Run in an image with musl (Alpine)", ""),
+				one(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
+			}
+		}
 		return []fix.Fix{
 			one(
 				fix.KindImage,
-				"Run it in an image with glibc (python:3-slim instead of python:3-alpine)",
+				"Run in an image with glibc (python:3-slim instead of python:3-alpine)",
 				"",
 			),
 			one(
 				fix.KindRebuild,
-				"Build it for musl, in the musllinux_1_2 image",
-				"quay.io/pypa/musllinux_1_2_x86_64",
+				"Build for musl, in the musllinux_1_2 image",
+				`docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/musllinux_1_2_x86_64`,
 			),
-			one(fix.KindPlatformTag, "Publish a musllinux wheel beside the manylinux one", ""),
+			one(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
 		}
 	case "host-abi":
 		return hostFixes(d)
@@ -152,12 +156,14 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			return []fix.Fix{
 				one(
 					fix.KindSource,
-					"Leave the calls out that are not of the stable ABI, and define Py_LIMITED_API so that the compiler says so",
+					"Remove the calls outside the stable ABI; with Py_LIMITED_API the compiler "+
+						"reports them",
 					`CFLAGS="-DPy_LIMITED_API=0x030a0000"`,
 				),
 				one(
 					fix.KindPlatformTag,
-					"Tag it for the oldest Python that has all it calls, or for one version instead of abi3",
+					"Tag the wheel for the oldest Python that has all functions, or for one "+
+						"version",
 					"",
 				),
 				one(fix.KindRebuild, "Build one wheel for each version of Python", ""),
@@ -167,16 +173,16 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(
 				fix.KindImage,
 				"Build in the image of the platform that the tag names",
-				"quay.io/pypa/manylinux_2_28_x86_64",
+				manylinux,
 			),
 			one(
 				fix.KindPlatformTag,
-				"Tag it for the platform that it needs; auditwheel show names it",
+				"Tag the wheel for the platform that it needs, as auditwheel show reports it",
 				"auditwheel show dist/*.whl",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild for the interpreter, machine and libc that it is to be installed on",
+				"Rebuild for the interpreter, architecture and libc of the target system",
 				"",
 			),
 		}
@@ -184,13 +190,14 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindRebuild,
-				"Build it for the machine that it runs on",
+				"Build it for the architecture that it runs on",
 				command("file %s", d.Object),
 			),
 			one(fix.KindImage, "Run it in an image of its own platform", ""),
 			one(
 				fix.KindEnvironment,
-				"Install the build of this machine, and take the other one off the library path",
+				"Install the build for this architecture, and remove the other one from the "+
+					"library path",
 				"",
 			),
 		}
@@ -198,15 +205,16 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindRebuild,
-				"Build or download "+or(
-					base(d.Object),
-					"the file",
-				)+" again for this system; it may be a Git LFS pointer, a linker script, or another system's binary",
+				"Build or download "+or(base(d.Object), "the file")+" again for this system; "+
+					"it may "+
+					"be a Git LFS pointer, a linker script, or a binary of another system",
 				command("file %s", d.Object),
 			),
 			one(
 				fix.KindImage,
-				"Install dependencies inside the image that runs them; a node_modules or site-packages folder copied from another system has that system's binaries",
+				"Install dependencies inside the image that runs them; do not copy "+
+					"node_modules or "+
+					"site-packages from another system",
 				"",
 			),
 		}
@@ -219,7 +227,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild it; a tool that edited the finished file (strip, an old patchelf) may have moved its segments",
+				"Rebuild it; strip or an old patchelf may have moved its segments",
 				command("readelf -lW %s", d.Object),
 			),
 		}
@@ -227,12 +235,12 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindEnvironment,
-				"Load "+or(base(d.Object), "the library")+" first, or leave more room for it",
+				"Load "+or(base(d.Object), "the library")+" first, or reserve more static TLS",
 				preload(d),
 			),
 			one(
 				fix.KindLinkFlag,
-				"Build it without the initial-exec model",
+				"Build it without the initial-exec TLS model",
 				`CFLAGS="-ftls-model=global-dynamic"`,
 			),
 			one(
@@ -245,17 +253,19 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Link without an executable stack; assembler sources need a .note.GNU-stack section",
+				"Link without an executable stack; assembler sources need a .note.GNU-stack "+
+					"section",
 				`LDFLAGS="-Wl,-z,noexecstack"`,
 			),
 			one(
 				fix.KindPatchelf,
-				"Clear the mark in the finished file",
+				"Clear the flag in the finished file",
 				command("patchelf --clear-execstack %s", d.Object),
 			),
 			one(
 				fix.KindEnvironment,
-				"Until it is mended, allow executable stacks for this program (glibc 2.41 and later)",
+				"Until it is fixed, allow executable stacks for this program (glibc 2.41 and "+
+					"later)",
 				"GLIBC_TUNABLES=glibc.rtld.execstack=2",
 			),
 		}
@@ -266,7 +276,8 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				"Compile "+or(
 					base(d.Object),
 					"the object",
-				)+" with -fPIC (CMake: POSITION_INDEPENDENT_CODE ON; for Python's own library: configure --enable-shared)",
+				)+" with -fPIC (CMake: POSITION_INDEPENDENT_CODE ON; for Python's own library: "+
+					"configure --enable-shared)",
 				`CFLAGS="-fPIC" CXXFLAGS="-fPIC"`,
 			),
 			one(fix.KindLinkFlag, "Link against the shared library instead of the archive", ""),
@@ -276,6 +287,23 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	default:
 		return libraryFixes(d)
 	}
+}
+
+// manylinux starts a shell in the build image for most Linux systems.
+const manylinux = `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/manylinux_2_28_x86_64`
+
+// frameworkName is the Python package whose ABI a diagnosis is about, or "the framework".
+func frameworkName(d *Diagnosis) string {
+	for _, x := range []struct{ part, name string }{
+		{"5torch", "torch"}, {"3c10", "torch"}, {"2at", "torch"}, {"torch::", "torch"},
+		{"c10::", "torch"}, {"at::", "torch"}, {"10tensorflow", "tensorflow"},
+		{"tensorflow::", "tensorflow"}, {"5arrow", "pyarrow"}, {"arrow::", "pyarrow"},
+	} {
+		if strings.Contains(d.Symbol, x.part) {
+			return x.name
+		}
+	}
+	return "the framework"
 }
 
 func preload(d *Diagnosis) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// owners are the libraries of the toolchain and the system that have a symbol, by the -l name.
-// First match counts.
+// owners are the libraries of the toolchain and the system that have a symbol, by the -l name. The
+// first match wins.
 var owners = []struct {
 	symbol *lazyregexp.Regexp
 	name   string
@@ -58,7 +58,7 @@ var simpleOwner = lazyregexp.New(
 	`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`,
 )
 
-// owner is the -l name of the library that has a symbol, "" when that is not known.
+// owner returns the -l name of the library that has a symbol, or "".
 func owner(symbol string) string {
 	for _, o := range owners {
 		if o.symbol.MatchString(symbol) {
@@ -74,8 +74,8 @@ func owner(symbol string) string {
 // inLibc are the libraries whose symbols are in libc.so.6 since glibc 2.34.
 var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
 
-// linkFixes: a flag that names the owner, the object mended for good, and a newer system where that
-// ends the need.
+// linkFixes returns the link flag, the change of the library, and a newer system where no flag is
+// needed.
 func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	name := owner(d.Symbol)
 	if lib := linkName(d.Library); name == "" ||
@@ -87,43 +87,43 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Tell the linker where "+base(d.Library)+" is, which "+base(d.Object)+" needs",
-				`LDFLAGS="-Wl,-rpath-link,DIR"`,
+				"Add the folder of "+base(d.Library)+", which "+base(d.Object)+" needs, with "+
+					"-Wl,-rpath-link",
+				"",
 			),
 			one(
 				fix.KindEnvironment,
-				"Install "+base(
-					d.Library,
-				)+", or link with the compiler that came with the other libraries (conda: gxx_linux-64)",
+				"Install "+base(d.Library)+", or link with the compiler of the other libraries "+
+					"(conda: gxx_linux-64)",
 				"",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild "+base(d.Object)+" with a RUNPATH that leads to it",
+				"Rebuild "+base(d.Object)+" with a RUNPATH to its folder",
 				`LDFLAGS="-Wl,-rpath,'$ORIGIN'"`,
 			),
 		}
 	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] || glibcMinor(d.Version) >= 0 && name == "":
 		out := []fix.Fix{
-			one(fix.KindImage, "Link where glibc has "+d.Version+": "+glibcSince(d.Version), ""),
+			one(fix.KindImage, "Link on a system with "+d.Version+": "+glibcSince(d.Version), ""),
 			one(
 				fix.KindRebuild,
-				or(
-					base(d.Object),
-					"The library",
-				)+" was built on a newer glibc than this one: use its build for this system, or rebuild it here",
+				or(base(d.Object), "The library")+" was built on a newer glibc: use its build for "+
+					"this system, or rebuild it here",
 				"",
 			),
 			one(
 				fix.KindLinkFlag,
-				"Where the program never calls it, let the linker accept it; it fails when it is run on this system",
+				"Allow undefined symbols at link time; the program then fails here if it calls "+
+					"the "+
+					"function",
 				`LDFLAGS="-Wl,--allow-shlib-undefined"`,
 			),
 		}
 		if name != "" && !inLibc[name] {
 			out[2] = one(
 				fix.KindLinkFlag,
-				"Where glibc has it, link with -l"+name,
+				"On a system whose glibc has it, link with -l"+name,
 				`LDFLAGS="-Wl,--no-as-needed -l`+name+`"`,
 			)
 		}
@@ -132,18 +132,17 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Link and search in the folder of one release: the copy of "+d.Version+" that was found is older than what "+or(
-					base(d.Object),
-					"the library",
-				)+" needs",
+				"Link with the folder of one release; the "+
+					""+d.Version+" that was found is older than "+
+					or(base(d.Object), "the library")+" needs",
 				`LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`,
 			),
 			one(
 				fix.KindEnvironment,
-				"Take other releases of it off LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders",
+				"Remove other releases from LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders",
 				"",
 			),
-			one(fix.KindRebuild, "Rebuild it against the release that is installed", ""),
+			one(fix.KindRebuild, "Rebuild it against the installed release", ""),
 		}
 	case d.Symbol == "main":
 		return []fix.Fix{
@@ -168,7 +167,8 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Link with g++ (or clang++), not with gcc, and with the compiler that built the C++ libraries",
+				"Link with g++ (or clang++), not with gcc, and with the compiler that built "+
+					"the C++ libraries",
 				`LDFLAGS="-Wl,--no-as-needed -lstdc++"`,
 			),
 			one(
@@ -178,7 +178,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 			one(
 				fix.KindEnvironment,
-				"Let conda's linker alone: use conda's compilers or the system's throughout",
+				"Use only conda's compilers, or only the system's",
 				"conda install gxx_linux-64",
 			),
 		}
@@ -186,18 +186,14 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindLinkFlag,
-				"Name the library that has "+or(
-					short(d.Symbol),
-					"it",
-				)+" on the link line, after the objects that use it",
-				`LDFLAGS="-Wl,--no-as-needed -lNAME"`,
+				"Link with the library that has "+or(short(d.Symbol), "it")+", after the objects "+
+					"that use it",
+				"",
 			),
 			one(
 				fix.KindRebuild,
-				"Rebuild "+or(
-					base(d.Object),
-					"the object",
-				)+" against the version of the library that is linked; the symbol may have been renamed or removed in it",
+				"Rebuild "+or(base(d.Object), "the object")+" against the version of the library "+
+					"that is linked; that version may have renamed or removed the symbol",
 				"",
 			),
 			one(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
@@ -207,9 +203,10 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		all = []string{name}
 	}
 	flags := "-l" + strings.Join(all, " -l")
-	title := "Link with " + flags + "; --no-as-needed keeps the linker from dropping it, as it does with a library that nothing on the link line before it uses"
+	title := "Link with " + flags + "; --no-as-needed is required because the linker otherwise " +
+		"drops it"
 	if inLibc[name] {
-		title += ". glibc 2.34 and later have " + d.Symbol + " in libc and need no flag for it"
+		title += ". glibc 2.34 and later need no flag"
 	}
 	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+flags+`"`)}
 	object := or(base(d.Object), "the object")
@@ -218,8 +215,8 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			out,
 			one(
 				fix.KindPatchelf,
-				"Add the DT_NEEDED entry to "+object+", so that its users need no flag",
-				addNeeded(all, or(d.Object, "LIBRARY")),
+				"Add the DT_NEEDED entry to "+object+"; its users then need no flag",
+				addNeeded(all, d.Object),
 			),
 		)
 	}
@@ -227,7 +224,8 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		out,
 		one(
 			fix.KindRebuild,
-			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs makes the linker say what is missing)",
+			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is "+
+				"missing)",
 			"",
 		),
 	)

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// glibcReleases are the systems that first had a glibc, for the versions that the manylinux images
-// and the long-term releases draw lines at.
+// glibcReleases are the first systems with a glibc, for the versions of the manylinux images and of
+// the long-term releases.
 var glibcReleases = []struct {
 	minor   int
 	systems string
@@ -19,7 +20,7 @@ var glibcReleases = []struct {
 	}, {28, "Debian 10, RHEL 8"}, {31, "Debian 11, Ubuntu 20.04"}, {34, "RHEL 9"}, {35, "Ubuntu 22.04"}, {36, "Debian 12"}, {39, "Ubuntu 24.04, RHEL 10"}, {41, "Debian 13"},
 }
 
-// glibcSince names systems with a GLIBC_2.x node.
+// glibcSince names the first systems with a GLIBC_2.x node.
 func glibcSince(version string) string {
 	minor := glibcMinor(version)
 	for _, r := range glibcReleases {
@@ -49,19 +50,19 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 	out := []fix.Fix{
 		one(
 			fix.KindRebuild,
-			"Build it on the oldest system that it is to run on; the manylinux images are made for that",
-			"quay.io/pypa/manylinux_2_28_x86_64",
+			"Build it on the oldest system that it has to run on, such as a manylinux image",
+			manylinux,
 		),
-		one(fix.KindImage, "Run it where glibc is new enough: "+glibcSince(d.Version), ""),
+		one(fix.KindImage, "Run it on a newer glibc: "+glibcSince(d.Version), ""),
 	}
 	if d.Symbol != "" && !strings.HasPrefix(d.Symbol, "__isoc23_") && d.Version != "" {
 		return append(
 			out,
 			one(
 				fix.KindSymver,
-				"Where an older version of "+short(
-					d.Symbol,
-				)+" exists, bind to that one in a header that every source includes",
+				"Use an older version of "+short(d.Symbol)+" if there is one, in a header that "+
+					"every "+
+					"source file includes",
 				command(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
 			),
 		)
@@ -70,7 +71,7 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 		out,
 		one(
 			fix.KindPlatformTag,
-			"Claim the platform that it needs, so that installers choose another file on older systems",
+			"Tag the wheel for the platform that it needs; pip then skips it on older systems",
 			platformTag(d.Version),
 		),
 	)
@@ -85,32 +86,41 @@ func platformTag(version string) string {
 }
 
 func cxxFixes(d *Diagnosis) []fix.Fix {
-	title := "Use a newer libstdc++: the distribution's, or conda's"
+	release := platform.GCCRelease(d.Version)
+	newer := "a newer GCC"
+	pin := "conda install -c conda-forge libstdcxx"
+	if release != "" {
+		newer = "GCC " + release + " or later"
+		pin = "conda install -c conda-forge 'libstdcxx>=" + release + "'"
+	}
+	title := "Use the libstdc++ of " + newer
 	if shadowed(d.Library) {
-		title = "Update " + d.Library + ", or take it out of the way of the system's copy (LD_LIBRARY_PATH, conda's lib folder)"
+		title = "Update " + d.Library + " to that of " + newer +
+			", or remove it from LD_LIBRARY_PATH so that the system's copy is found"
+	}
+	systems := "Run it on a distribution with " + newer
+	if first := platform.First("x86_64", "libstdc++.so.6", d.Version); first != nil {
+		systems += " (" + strings.Join(first, ", ") + ")"
 	}
 	return []fix.Fix{
-		one(fix.KindEnvironment, title, "conda install -c conda-forge 'libstdcxx>=12'"),
+		one(fix.KindEnvironment, title, pin),
 		one(
 			fix.KindRebuild,
-			"Build it in a manylinux image, whose compiler links newer parts of the C++ runtime statically",
-			"quay.io/pypa/manylinux_2_28_x86_64",
+			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ "+
+				"statically",
+			manylinux,
 		),
-		one(
-			fix.KindImage,
-			"Run it on a distribution whose GCC is at least the one that built it",
-			"",
-		),
+		one(fix.KindImage, systems, ""),
 	}
 }
 
 func hardwareFixes(d *Diagnosis) []fix.Fix {
 	if d.Rule == "nvcc-unsupported-architecture" {
 		return []fix.Fix{
-			one(fix.KindImage, "Build with a CUDA toolkit that knows this architecture", ""),
+			one(fix.KindImage, "Build with a CUDA toolkit that supports this architecture", ""),
 			one(
 				fix.KindRebuild,
-				"Leave it out of the list of architectures; PTX of an older one is compiled by the driver",
+				"Remove it from the list of architectures; the driver compiles PTX of an older one",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"`,
 			),
 		}
@@ -119,17 +129,17 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindRebuild,
-				"Build for the GPU at hand, or with PTX that the driver can compile",
+				"Build for this GPU, or with PTX that the driver can compile",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CMAKE_CUDA_ARCHITECTURES=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`,
 			),
 			one(
 				fix.KindPin,
-				"Install a version, or a variant, of the package that has code for this GPU",
+				"Install a version or variant of the package with code for this GPU",
 				"",
 			),
 			one(
 				fix.KindEnvironment,
-				"For ROCm, a near relative's code may run",
+				"On ROCm, code for a similar GPU may run",
 				"HSA_OVERRIDE_GFX_VERSION=10.3.0",
 			),
 		}
@@ -137,17 +147,19 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 	return []fix.Fix{
 		one(
 			fix.KindRebuild,
-			"Build for the baseline processor: without -march=native, -march=x86-64-v3 and -Wl,-z,x86-64-v3",
+			"Build for the baseline processor: without -march=native, -march=x86-64-v3 and "+
+				"-Wl,-z,x86-64-v3",
 			`CFLAGS="-march=x86-64"`,
 		),
 		one(
 			fix.KindImage,
-			"Use an image built for this processor (RHEL 9 and its images need x86-64-v2, RHEL 10 x86-64-v3)",
+			"Use an image built for this processor (RHEL 9 and its images need x86-64-v2, RHEL "+
+				"10 x86-64-v3)",
 			"",
 		),
 		one(
 			fix.KindEnvironment,
-			"Let the virtual machine pass the host's processor on",
+			"Expose the host's processor in the virtual machine",
 			"-cpu host",
 		),
 	}
@@ -159,17 +171,17 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			{
 				Kind:        fix.KindPin,
-				Title:       "Until the extension is rebuilt, use the numpy that it was built for",
+				Title:       "Use NumPy 1 until the extension is rebuilt",
 				Command:     "pip install 'numpy<2'",
 				Requirement: "numpy<2",
 				Cost:        []string{},
 			},
 			one(
 				fix.KindRebuild,
-				"Build the extension with numpy 2, whose extensions run on numpy 1 as well",
-				"pip install --no-build-isolation --force-reinstall --no-binary :all: PACKAGE",
+				"Build the extension against NumPy 2; the result also runs on NumPy 1",
+				"",
 			),
-			one(fix.KindDependency, "Declare the range of numpy that the build supports", ""),
+			one(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
 		}
 	case strings.HasPrefix(d.Rule, "node-"),
 		strings.HasPrefix(d.Symbol, "napi_"),
@@ -179,11 +191,12 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindRebuild,
-				"Build the addon for the Node that runs it; an addon on Node-API needs that only once",
+				"Build the addon for the Node.js that runs it, or use Node-API, which is stable",
 				"npm rebuild",
 			),
-			one(fix.KindPin, "Use the version of Node that the addon was built for", ""),
-			one(fix.KindEnvironment, "Install dependencies with the same Node that runs them", ""),
+			one(fix.KindPin, "Use the version of Node.js that the addon was built for", ""),
+			one(fix.KindEnvironment, "Install dependencies with the same Node.js that runs "+
+				"them", ""),
 		}
 	}
 	return []fix.Fix{
@@ -194,14 +207,15 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		),
 		one(
 			fix.KindPin,
-			"Use the version of the program (or of the extension) that fits the other",
+			"Use matching versions of the program and the extension",
 			"",
 		),
 		one(fix.KindEnvironment, "Install it with the same program that loads it", ""),
 	}
 }
 
-// libraryFixes are of what is missing by name, and of GPU libraries of another version.
+// libraryFixes returns the fixes of libraries that are not found, and of GPU libraries of another
+// version.
 func libraryFixes(d *Diagnosis) []fix.Fix {
 	lib := or(base(d.Library), "the library")
 	switch d.Class {
@@ -225,27 +239,32 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			pin,
 			one(
 				fix.KindEnvironment,
-				"Take other copies off LD_LIBRARY_PATH (a CUDA or ROCm toolkit, conda): they are found before the one that was installed with it",
+				"Remove other copies from LD_LIBRARY_PATH (a CUDA or ROCm toolkit, conda), "+
+					"which are "+
+					"found first",
 				"env -u LD_LIBRARY_PATH",
 			),
-			one(fix.KindRebuild, "Build it against the release that is installed", ""),
+			one(fix.KindRebuild, "Build it against the installed release", ""),
 		}
 	case "gpu-library-missing":
 		if strings.HasPrefix(lib, "libcuda.so") || strings.HasPrefix(lib, "libnvidia-") {
 			return []fix.Fix{
 				one(
 					fix.KindEnvironment,
-					"It comes with the NVIDIA driver: run on a machine that has one, and pass it into the container",
+					"It is part of the NVIDIA driver: run on a machine with the driver, and "+
+						"give the "+
+						"container access to it",
 					"docker run --gpus all",
 				),
 				one(
 					fix.KindDependency,
-					"For a build without a GPU, link against the toolkit's stub; never ship the stub",
+					"For a build without a GPU, link against the stub of the toolkit; do not "+
+						"ship the stub",
 					`LDFLAGS="-L$CUDA_HOME/lib64/stubs -lcuda"`,
 				),
 				one(
 					fix.KindSource,
-					"Open it with dlopen, so that the rest works without a driver",
+					"Open it with dlopen, so that the program also works without a driver",
 					"",
 				),
 			}
@@ -264,12 +283,12 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			dependency,
 			one(
 				fix.KindEnvironment,
-				"Put the folder of "+lib+" on the search path, in the major version that the name ends in",
+				"Add the folder of "+lib+" to the search path, in the same major version",
 				"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
 			),
 			one(
 				fix.KindPin,
-				"Install the variant that was built for the CUDA or ROCm version at hand",
+				"Install the variant for the installed CUDA or ROCm version",
 				"",
 			),
 		}
@@ -277,11 +296,11 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindRebuild,
-				"Rebuild against the torch that is installed ("+vendor(lib)+")",
-				"pip install --no-build-isolation --no-binary :all: --force-reinstall PACKAGE",
+				"Rebuild against the installed torch, without build isolation ("+vendor(lib)+")",
+				"",
 			),
-			one(fix.KindEnvironment, "Install the torch that it was built for", ""),
-			one(fix.KindPin, "Install the extension's own build for this torch", ""),
+			one(fix.KindEnvironment, "Install the build of torch that it was built for", ""),
+			one(fix.KindPin, "Install the build of the extension for this torch", ""),
 		}
 	}
 	if cause(d) == CauseBuild {
@@ -293,8 +312,8 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			),
 			one(
 				fix.KindLinkFlag,
-				"Where it is installed, tell the linker the folder",
-				`LDFLAGS="-LDIR"`,
+				"If it is installed, add its folder with -L",
+				"",
 			),
 			one(fix.KindImage, "Build in an image that has it", ""),
 		}
@@ -303,8 +322,8 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			one(
 				fix.KindPatchelf,
-				"It belongs into the package: let the object find it there",
-				command("patchelf --set-rpath '$ORIGIN/../pkg.libs' %s", or(d.Object, "OBJECT")),
+				"The wheel should contain it: set a RUNPATH to the .libs folder of the wheel",
+				"",
 			),
 			one(
 				fix.KindRebuild,
@@ -313,34 +332,83 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			),
 		}
 	}
-	return []fix.Fix{
-		one(
-			fix.KindDependency,
-			"Install what has "+lib+", or declare it as a dependency",
-			command("apt-file search %s", lib),
-		),
-		one(
-			fix.KindPatchelf,
-			"Bundle it, or add its folder to the RUNPATH",
-			"auditwheel repair dist/*.whl",
-		),
-		one(
-			fix.KindRebuild,
-			"Rebuild on the system that it runs on; the number after .so changes from one release of a distribution to the next",
-			"",
-		),
-	}
+	return missingFixes(lib)
 }
 
-// vendor says whose torch has what the missing library belongs to.
+// missingFixes returns the fixes of a library that the loader does not find.
+func missingFixes(lib string) []fix.Fix {
+	rebuild := one(
+		fix.KindRebuild,
+		"Rebuild on the system that it runs on; the number after .so changes between releases",
+		"",
+	)
+	p, known := platform.ProviderOf(lib)
+	if !known {
+		return []fix.Fix{
+			one(
+				fix.KindDependency,
+				"Install the package that contains "+lib,
+				command("apt-file search %s", lib),
+			),
+			one(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
+			rebuild,
+		}
+	}
+	var out []fix.Fix
+	if list := p.Packages(platform.PyPI); list != nil {
+		out = append(out, one(
+			fix.KindDependency,
+			"Install "+p.Project+", which contains the library",
+			"pip install "+list[0],
+		))
+	}
+	if p.After != "" {
+		out = append(out, one(fix.KindRebuild, "Rebuild against "+p.After+"; current "+
+			"distributions do not have "+p.Project, ""))
+	}
+	if install := installation(p); install.Title != "" {
+		out = append(out, install)
+	}
+	return append(out, rebuild)[:min(len(out)+1, 3)]
+}
+
+// installation is the fix that installs the packages of a system, by the names of each distribution.
+func installation(p platform.Provider) fix.Fix {
+	var names []string
+	for _, x := range []struct{ ecosystem, name string }{
+		{platform.Debian, "Debian, Ubuntu"},
+		{platform.Fedora, "Fedora, RHEL"},
+		{platform.Alpine, "Alpine"},
+		{platform.Conda, "conda-forge"},
+	} {
+		if list := p.Packages(x.ecosystem); list != nil {
+			names = append(names, x.name+": "+strings.Join(list, " "))
+		}
+	}
+	title := "Install " + p.Project
+	if len(names) > 0 {
+		title += " (" + strings.Join(names, "; ") + ")"
+	}
+	var install string
+	if list := p.Packages(platform.Debian); list != nil {
+		install = "apt-get install " + strings.Join(list, " ")
+	} else if list := p.Packages(platform.Conda); list != nil {
+		install = "conda install -c conda-forge '" + list[0] + "'"
+	} else if p.Kind != platform.DriverProvider && p.Kind != platform.ToolkitProvider {
+		return fix.Fix{}
+	}
+	return one(fix.KindDependency, title, install)
+}
+
+// vendor describes the torch that a missing library belongs to.
 func vendor(lib string) string {
 	if strings.Contains(lib, "hip") {
-		return "it was built for ROCm, which the installed one is not"
+		return "it was built for ROCm, the installed torch is not"
 	}
-	return "it was built for CUDA; the installed one is for ROCm or for the processor alone"
+	return "it was built for CUDA; the installed torch is for ROCm or CPU"
 }
 
-// hashed is the mark that auditwheel leaves in the names of the libraries it bundles.
+// hashed matches the names that auditwheel gives to bundled libraries.
 var hashed = lazyregexp.New(`-[0-9a-f]{8}\.so`)
 
 func ownCopy(library string) bool { return hashed.MatchString(base(library)) }

@@ -12,9 +12,10 @@ var gpuPatterns = []pattern{
 			"hipErrorNoBinaryForGpu",
 			"is not compatible with the current PyTorch installation",
 		},
-		expr:    `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
-		example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
-		near:    "the kernel image is available in /boot",
+		expr: `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
+		example: "RuntimeError: CUDA error: no kernel image is available for execution on the " +
+			"device",
+		near: "the kernel image is available in /boot",
 	},
 	{
 		id: "gpu-versions-differ", class: "gpu-library-skew",
@@ -26,9 +27,10 @@ var gpuPatterns = []pattern{
 			"driver version is insufficient",
 			"The detected CUDA version",
 		},
-		expr:    `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
-		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)",
-		near:    "HTTP_VERSION_MISMATCH",
+		expr: `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
+		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against " +
+			"(9, 1, 0) but found runtime version (8, 9, 2)",
+		near: "HTTP_VERSION_MISMATCH",
 	},
 	{
 		id:      "nvrtc-builtins",
@@ -47,9 +49,10 @@ var gpuPatterns = []pattern{
 			"ailed to load dynamic library ",
 			"ailed to load library ",
 		},
-		expr:    `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load (?:dynamic )?library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
-		example: "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, libcudnn_cnn.so.9, libcudnn_cnn.so}",
-		near:    "Unable to load any of {config.yml, config.json}",
+		expr: `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load (?:dynamic )?library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
+		example: "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, " +
+			"libcudnn_cnn.so.9, libcudnn_cnn.so}",
+		near: "Unable to load any of {config.yml, config.json}",
 		fill: func(m *match) bool {
 			if m.obj != "" {
 				if inner := m.prefix + m.rest; strings.Contains(

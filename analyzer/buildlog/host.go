@@ -10,9 +10,10 @@ var hostPatterns = []pattern{
 			"size changed, may indicate binary incompatibility",
 			"numpy.core.multiarray failed to import",
 		},
-		expr:    `module compiled against (?:API|ABI) version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
-		example: "RuntimeError: module compiled against API version 0x11 but this version of numpy is 0xf",
-		near:    "module compiled against numpy 2.0",
+		expr: `module compiled against (?:API|ABI) version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
+		example: "RuntimeError: module compiled against API version 0x11 but this version of " +
+			"numpy is 0xf",
+		near: "module compiled against numpy 2.0",
 	},
 	{
 		id: "python-version-mismatch", class: "host-abi",

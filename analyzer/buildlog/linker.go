@@ -41,13 +41,15 @@ var linkerPatterns = []pattern{
 		id: "ld-needed-not-found", class: "link-needed-not-found", stage: linking,
 		needles: []string{", needed by "},
 		expr:    `warning: (?P<lib>[^\s,]+), needed by (?P<obj>[^,]+), not found`,
-		example: "/usr/bin/ld: warning: libbar.so.3, needed by /opt/x/lib/libfoo.so, not found (try using -rpath or -rpath-link)",
-		near:    "libbar.so.3, needed by /opt/x/lib/libfoo.so, found in /opt/x/lib",
+		example: "/usr/bin/ld: warning: libbar.so.3, needed by /opt/x/lib/libfoo.so, not found " +
+			"(try using -rpath or -rpath-link)",
+		near: "libbar.so.3, needed by /opt/x/lib/libfoo.so, found in /opt/x/lib",
 	},
 	{
 		id: "ld-not-pic", class: "link-not-pic", stage: linking,
 		needles: []string{"recompile with -fPI"},
-		expr:    "(?:(?:[Rr]elocation|requires dynamic) (?P<ver>R_\\w+)|(?P<lib>R_\\w+) relocation)?.*recompile with -fPI[CE]",
+		expr: "(?:(?:[Rr]elocation|requires dynamic) (?P<ver>R_\\w+)|(?P<lib>R_\\w+) " +
+			"relocation)?.*recompile with -fPI[CE]",
 		example: "/usr/bin/ld: libz.a(gzlib.o): relocation R_X86_64_PC32 against symbol `stdout@@GLIBC_2.2.5' can not be used when making a shared object; recompile with -fPIC",
 		near:    "note: position independent code is the default; -fPIC changes nothing",
 		before:  aLinkObject,
@@ -135,8 +137,9 @@ var linkerPatterns = []pattern{
 		id: "lld-non-exported-symbol", class: "link-undefined-symbol", stage: linking,
 		needles: []string{"non-exported symbol "},
 		expr:    `error: non-exported symbol '(?P<sym>[^']+)' in '(?P<obj>[^']+)' is referenced by DSO`,
-		example: "ld.lld: error: non-exported symbol 'stat' in '/usr/lib/libc_nonshared.a(stat.oS)' is referenced by DSO './libx.so'",
-		near:    "note: non-exported symbol 'stat'",
+		example: "ld.lld: error: non-exported symbol 'stat' in " +
+			"'/usr/lib/libc_nonshared.a(stat.oS)' is referenced by DSO './libx.so'",
+		near: "note: non-exported symbol 'stat'",
 	},
 	{
 		id: "ld-undefined-reference-translated", stage: linking, // binutils, po/

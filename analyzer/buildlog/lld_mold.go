@@ -9,8 +9,9 @@ var lldPatterns = []pattern{
 		needles: []string{"--no-allow-shlib-undefined"},
 		expr:    `undefined reference to (?P<sym>.+?) \[--no-allow-shlib-undefined\]|undefined reference due to --no-allow-shlib-undefined: (?P<syms>.+)$|--no-allow-shlib-undefined: undefined symbol: (?P<libs>.+)$`,
 		before:  aLinkObject,
-		example: "ld.lld: error: ./libcufile.so: undefined reference to dlopen [--no-allow-shlib-undefined]",
-		near:    "cc -Wl,--no-allow-shlib-undefined -o prog main.o",
+		example: "ld.lld: error: ./libcufile.so: undefined reference to dlopen " +
+			"[--no-allow-shlib-undefined]",
+		near: "cc -Wl,--no-allow-shlib-undefined -o prog main.o",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.syms, m.libs = m.libs, ""

@@ -80,8 +80,9 @@ var loaderPatterns = []pattern{
 		needles: []string{"cannot enable executable stack"},
 		expr:    `cannot enable executable stack as shared object requires`,
 		before:  anObject,
-		example: "./hx.so: cannot enable executable stack as shared object requires: Invalid argument",
-		near:    "hardening: executable stack disabled",
+		example: "./hx.so: cannot enable executable stack as shared object requires: Invalid " +
+			"argument",
+		near: "hardening: executable stack disabled",
 	},
 	{
 		id: "segment-alignment", class: "segment-alignment",
@@ -162,8 +163,10 @@ var loaderPatterns = []pattern{
 		id:      "loader-library-not-found",
 		needles: []string{"cannot open shared object file"},
 		expr:    `(?:(?P<obj>[^\s:]+): error while loading shared libraries: )?(?P<lib>[^\s:'"(]+|[^:'"]*\.so[^:'"]*): cannot open shared object file`,
-		example: "./prog: error while loading shared libraries: libssl.so.1.1: cannot open shared object file: No such file or directory",
-		near:    "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or directory)",
+		example: "./prog: error while loading shared libraries: libssl.so.1.1: cannot open " +
+			"shared object file: No such file or directory",
+		near: "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or " +
+			"directory)",
 		fill: func(m *match) bool {
 			m.lib = word(m.lib)
 			if m.obj == "" {
@@ -190,9 +193,10 @@ var loaderPatterns = []pattern{
 			"общий объектный файл",
 			"oggetto condiviso",
 		},
-		expr:    `(?:(?P<obj>[^\s:]+): [^:]+: )?(?P<lib>[^\s:'"(]*\.so[^\s:'"]*)\s?: (?:[Kk]ann die Shared-Object-Datei nicht öffnen|(?:[Nn]e peut|[Ii]mpossible d')\s?ouvrir le fichier d'objet partagé|no se puede abrir el (?:archivo|fichero) del objeto compartido|não (?:é possível|foi possível|pode) abrir (?:o )?arquivo (?:de|do) objeto compartilhado|[无無]法打[开開]共享(?:对象|目标)文件|共有オブジェクトファイルを開けません|(?:невозможно|не удалось|не удаётся) открыть общий объектный файл|impossibile aprire il file oggetto condiviso)`,
-		example: "./prog: error while loading shared libraries: libssl.so.1.1: Kann die Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
-		near:    "le fichier d'objet partagé libssl.so.1.1 est ouvert",
+		expr: `(?:(?P<obj>[^\s:]+): [^:]+: )?(?P<lib>[^\s:'"(]*\.so[^\s:'"]*)\s?: (?:[Kk]ann die Shared-Object-Datei nicht öffnen|(?:[Nn]e peut|[Ii]mpossible d')\s?ouvrir le fichier d'objet partagé|no se puede abrir el (?:archivo|fichero) del objeto compartido|não (?:é possível|foi possível|pode) abrir (?:o )?arquivo (?:de|do) objeto compartilhado|[无無]法打[开開]共享(?:对象|目标)文件|共有オブジェクトファイルを開けません|(?:невозможно|не удалось|не удаётся) открыть общий объектный файл|impossibile aprire il file oggetto condiviso)`,
+		example: "./prog: error while loading shared libraries: libssl.so.1.1: Kann die " +
+			"Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
+		near: "le fichier d'objet partagé libssl.so.1.1 est ouvert",
 	},
 	{
 		id:      "loader-library-named",

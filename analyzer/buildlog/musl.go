@@ -13,8 +13,9 @@ var muslPatterns = []pattern{
 		id: "musl-library-not-found", stage: musl,
 		needles: []string{"Error loading shared library "},
 		expr:    `Error loading shared library (?P<lib>[^\s:]+?):? (?:[^(]*)\((?:needed by )?(?P<obj>[^)]+)\)|Error loading shared library (?P<libs>[^\s:]+)`,
-		example: "Error loading shared library libffi.so.7: No such file or directory (needed by /usr/bin/prog)",
-		near:    "loaded library libffi.so.7",
+		example: "Error loading shared library libffi.so.7: No such file or directory (needed " +
+			"by /usr/bin/prog)",
+		near: "loaded library libffi.so.7",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.lib, m.libs = m.libs, ""
@@ -33,8 +34,9 @@ var muslPatterns = []pattern{
 		id: "musl-static-tls", class: "static-tls", stage: musl,
 		needles: []string{"initial-exec TLS resolves"},
 		expr:    `(?:Error relocating (?P<obj>[^:]+): (?P<sym>\S+): )?initial-exec TLS resolves to dynamic definition(?: in \S+)?`,
-		example: "Error relocating ./tls.so: big: initial-exec TLS resolves to dynamic definition in ./tls.so",
-		near:    "-ftls-model=initial-exec was given",
+		example: "Error relocating ./tls.so: big: initial-exec TLS resolves to dynamic " +
+			"definition in ./tls.so",
+		near: "-ftls-model=initial-exec was given",
 	},
 	{
 		id: "musl-symbol-not-found", stage: musl,

@@ -72,7 +72,8 @@ func TestWrappers(t *testing.T) {
 // TestEveryClassIsReached, by an example or by a symbol or library of its family.
 func TestEveryClassIsReached(t *testing.T) {
 	seen := map[string]bool{}
-	log := "x.so: undefined symbol: _ZN2at5zerosEv\nImportError: libc10_hip.so: cannot open shared object file\nx.so: undefined symbol: nope\n" +
+	log := "x.so: undefined symbol: _ZN2at5zerosEv\nImportError: libc10_hip.so: cannot open " +
+		"shared object file\nx.so: undefined symbol: nope\n" +
 		"x.so: undefined symbol: _dl_exception_create, version GLIBC_PRIVATE\nlibstdc++.so.6: version `CXXABI_1.3.9' not found (required by x.so)\nlibz.so.1: version `ZLIB_1.2.9' not found (required by x.so)\n"
 	for _, p := range patterns {
 		log += p.example + "\n"

@@ -33,10 +33,11 @@ var wheelPatterns = []pattern{
 			"not compatible with the current ",
 			"incompatible with the current platform",
 		},
-		expr:    `(?P<lib>[\w.+\-]+\.whl)?\S* ?is not a supported wheel on this platform|(?:wheel|dependency|distribution).* (?:is )?(?:not compatible|incompatible) with the current (?:platform|Python|system)`,
-		example: "ERROR: uccl-0.0.1.post4-cp38-abi3-manylinux_2_35_x86_64.whl is not a supported wheel on this platform.",
-		near:    "pip is a supported tool on this platform",
-		fill:    func(m *match) bool { m.obj, m.lib = m.lib, ""; return true },
+		expr: `(?P<lib>[\w.+\-]+\.whl)?\S* ?is not a supported wheel on this platform|(?:wheel|dependency|distribution).* (?:is )?(?:not compatible|incompatible) with the current (?:platform|Python|system)`,
+		example: "ERROR: uccl-0.0.1.post4-cp38-abi3-manylinux_2_35_x86_64.whl is not a " +
+			"supported wheel on this platform.",
+		near: "pip is a supported tool on this platform",
+		fill: func(m *match) bool { m.obj, m.lib = m.lib, ""; return true },
 	},
 	{
 		id: "abi3audit", class: "platform-tag",
@@ -46,8 +47,10 @@ var wheelPatterns = []pattern{
 			"ABI violations found",
 			"ABI version mismatches",
 		},
-		expr:    `(?:(?P<obj>\S+) )?has non-ABI3 symbols|uses the Python \d\.\d+ ABI, but is tagged for the Python \d\.\d+ ABI|[1-9]\d* ABI version mismatches|[1-9]\d* ABI violations found`,
-		example: "psutil-6.0.1-cp310-abi3-linux_x86_64.whl: _psutil_linux.abi3.so has non-ABI3 symbols: PyErr_SetFromOSErrnoWithSyscall",
-		near:    "demo.whl: 1 extensions scanned; 0 ABI version mismatches and 0 ABI violations found",
+		expr: `(?:(?P<obj>\S+) )?has non-ABI3 symbols|uses the Python \d\.\d+ ABI, but is tagged for the Python \d\.\d+ ABI|[1-9]\d* ABI version mismatches|[1-9]\d* ABI violations found`,
+		example: "psutil-6.0.1-cp310-abi3-linux_x86_64.whl: _psutil_linux.abi3.so has non-ABI3 " +
+			"symbols: PyErr_SetFromOSErrnoWithSyscall",
+		near: "demo.whl: 1 extensions scanned; 0 ABI version mismatches and 0 ABI " +
+			"violations found",
 	},
 }

@@ -66,3 +66,7 @@ func Describe(version string) string {
 	}
 	return ""
 }
+
+// GCCRelease returns the GCC release that added a version node of libstdc++: "13.2" for
+// GLIBCXX_3.4.32. It is "" for other nodes.
+func GCCRelease(version string) string { return gccOf[version] }
