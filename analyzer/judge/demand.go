@@ -29,6 +29,7 @@ type demand struct {
 	once      *once
 	direct    map[string]bool // stems; true: a driver or a system package may provide it
 	wanted    map[string]bool // stems; they only grow
+	declared  map[string]bool // packages that the artifacts require
 	first     []string
 	noHistory bool // the embedded history is not used
 }
@@ -44,6 +45,7 @@ func newDemand(source packages.Source, o Options) *demand {
 		once:      newOnce(r),
 		direct:    map[string]bool{},
 		wanted:    map[string]bool{},
+		declared:  map[string]bool{},
 		first:     o.First,
 		noHistory: o.NoHistory,
 	}
@@ -59,11 +61,15 @@ func stem(name string) string {
 // want adds what the objects of an artifact need.
 func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	own := ownNames(f)
+	if f.Metadata != nil {
+		for _, q := range f.Metadata.Requires {
+			d.declared[q.Name] = true
+		}
+	}
 	add := func(names []string) {
 		for _, n := range names {
 			if !own[n] && p.Library(n) == nil {
-				_, bySystem := platform.Known(n)
-				d.direct[stem(n)], d.wanted[stem(n)] = bySystem, true
+				d.direct[stem(n)], d.wanted[stem(n)] = d.bySystem(n), true
 			}
 		}
 	}
@@ -73,6 +79,22 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 			add(s.Needed[o.Path])
 		}
 	}
+}
+
+// bySystem reports whether a driver or a system package may provide a library, and no declared
+// package is known to.
+func (d *demand) bySystem(soname string) bool {
+	p, ok := platform.ProviderOf(soname)
+	if !ok {
+		return false
+	}
+	for _, name := range p.Packages(platform.PyPI) {
+		if d.declared[pkgmeta.Normalize(name)] {
+			return false
+		}
+	}
+	_, ok = platform.Known(soname)
+	return ok
 }
 
 // Release implements packages.Source.
@@ -195,7 +217,7 @@ func (d *demand) missing(
 	need := func(names []string) {
 		for _, n := range names {
 			if !own[n] && p.Library(n) == nil {
-				_, out[stem(n)] = platform.Known(n)
+				out[stem(n)] = d.bySystem(n)
 			}
 		}
 	}

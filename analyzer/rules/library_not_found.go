@@ -252,7 +252,8 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+provider
-				p.Report(f)
+				s := supplyOf(p, v, m.Name)
+				p.Report(f, s.installing(p)...)
 			case notLookedUp(p) != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
 					"%s. It may come from %s, which could not be looked up",

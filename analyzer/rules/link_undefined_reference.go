@@ -109,7 +109,7 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindSource,
-						Title: "Define " + q.Import.Name + " in the program, or make the reference weak",
+						Title: "Link " + q.By.Path + " with the library that defines the symbol",
 					},
 				},
 			)

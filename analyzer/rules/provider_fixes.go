@@ -17,10 +17,11 @@ import (
 // supply is what is known about who provides a missing library.
 type supply struct {
 	platform.Provider
-	known  bool              // Provider is set
-	python string            // the Python package that contains it, normalised; "" for none
-	lacks  *packages.Release // that package in the environment, without the library
-	extra  *requirementExtra // an extra of the wheel that requires such a package
+	known   bool              // Provider is set
+	variant bool              // the object is one of several variants
+	python  string            // the Python package that contains it, normalised; "" for none
+	lacks   *packages.Release // that package in the environment, without the library
+	extra   *requirementExtra // an extra of the wheel that requires such a package
 }
 
 // requirementExtra is a requirement that a wheel has only with one of its extras.
@@ -34,6 +35,12 @@ type requirementExtra struct {
 func supplyOf(p *analyzer.Pass, v *analyzer.View, needed string) supply {
 	var s supply
 	s.Provider, s.known = platform.ProviderOf(needed)
+	if s.variant = v.Alternative; s.variant { // one of the releases that there are variants for
+		name, _, _ := strings.Cut(needed, ".so")
+		if any, ok := platform.ProviderOf(name + ".so"); ok && any.Packages(platform.Conda) != nil {
+			s.Provider = any
+		}
+	}
 	if list := s.Packages(platform.PyPI); len(list) > 0 {
 		s.python = pkgmeta.Normalize(list[0])
 	}
@@ -61,7 +68,7 @@ func (s *supply) system(p *analyzer.Pass) bool {
 
 // bundled reports whether a wheel may bundle the library: one of the system, or the project's own.
 func (s *supply) bundled(p *analyzer.Pass, needed string) bool {
-	if p.Facts.Kind != analyzer.KindWheel {
+	if p.Facts.Kind != analyzer.KindWheel || s.variant {
 		return false
 	}
 	if s.known {
@@ -125,7 +132,6 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				Command:     "pip install " + shellword.Quote(projectName(p)+"["+s.extra.extra+"]"),
 				Requirement: requirement,
 			},
-			Change: fix.Pin{Requirement: requirement, Direct: true},
 		})
 	} else if s.python != "" && s.lacks == nil && otherVersion(p, needed) == nil &&
 		p.Facts.Kind == analyzer.KindWheel {
@@ -135,7 +141,7 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				Title:       "Declare the dependency " + s.python + ", which has the library",
 				Requirement: s.python,
 			},
-			Change: fix.Pin{Requirement: s.python, Direct: true},
+			Change: s.declaring(),
 		})
 	}
 	if s.known && s.After != "" {
@@ -154,6 +160,15 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		}})
 	}
 	return out
+}
+
+// declaring is the change that adds the Python package. It is nil for frameworks: their newest release
+// rarely has the symbols that the artifact was built against, so trying it proves nothing.
+func (s *supply) declaring() fix.Change {
+	if s.known && (s.Kind == platform.PackageProvider || len(s.Packages(platform.PyPI)) > 0) {
+		return nil
+	}
+	return fix.Pin{Requirement: s.python, Direct: true}
 }
 
 // installers are the commands that install system packages.
