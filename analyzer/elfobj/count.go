@@ -13,7 +13,7 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 	_, have, ok := m.at(symtab)
 	if !ok {
 		return 0, nil, damaged(
-			"the symbol table (DT_SYMTAB) at address %#x lies in no segment",
+			"the symbol table (DT_SYMTAB) at address %#x is not in a segment",
 			symtab,
 		)
 	}
@@ -148,7 +148,7 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	_, have, _ := m.at(addr)
 	if chain+4 > have {
 		return 0, damaged(
-			"%s at offset %d: the chain of symbol %d lies beyond its segment",
+			"%s at offset %d: the chain of symbol %d is outside its segment",
 			what,
 			off,
 			last,

@@ -63,7 +63,7 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	}
 	off, n, ok := m.at(p.vaddr)
 	if !ok {
-		return nil, damaged("PT_DYNAMIC at address %#x lies in no segment", p.vaddr)
+		return nil, damaged("PT_DYNAMIC at address %#x is not in a segment", p.vaddr)
 	}
 	d := &dynamic{tags: map[elf.DynTag]uint64{}}
 	done := m.zeroFilled(p.vaddr + n)

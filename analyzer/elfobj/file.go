@@ -259,7 +259,7 @@ func (m *image) at(addr uint64) (off, n uint64, ok bool) {
 func (m *image) table(addr, n uint64, what string) (uint64, error) {
 	off, have, ok := m.at(addr)
 	if !ok {
-		return 0, damaged("%s at address %#x lies in no segment", what, addr)
+		return 0, damaged("%s at address %#x is not in a segment", what, addr)
 	}
 	if n > have {
 		return 0, damaged(

@@ -116,7 +116,7 @@ func loadable(h *header) bool { return h.typ == elf.ET_DYN || h.typ == elf.ET_EX
 // readProgHeaders reads the program header table of a shared object or an executable.
 func readProgHeaders(f *file, h *header) ([]progHeader, error) {
 	if h.phnum == 0 {
-		return nil, damaged("no program headers, so there is nothing to load")
+		return nil, damaged("no program headers")
 	}
 	// PN_XNUM: the number stands elsewhere; the loader does not know this form
 	if h.phnum == 0xffff {

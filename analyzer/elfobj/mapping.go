@@ -71,7 +71,7 @@ type tagged struct {
 
 // Map reads what a loader would use. The segments are those of h.Segments. Errors: ErrTruncated
 // where a segment or table lies beyond the end of the file, where the process would die of SIGBUS;
-// ErrDamaged where a table lies in no segment, where it would die of SIGSEGV; ErrTooLarge. The
+// ErrDamaged where a table is not in a segment, where it would die of SIGSEGV; ErrTooLarge. The
 // caller has checked that there is a PT_DYNAMIC with bytes.
 func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, error) {
 	f := h.file(r, size)
@@ -133,7 +133,7 @@ func readTags(im *image, dyn *Segment) (*dynTags, error) {
 	w := im.wordSize()
 	off, n, ok := im.at(dyn.Addr)
 	if !ok {
-		return nil, damaged("PT_DYNAMIC at address %#x lies in no segment", dyn.Addr)
+		return nil, damaged("PT_DYNAMIC at address %#x is not in a segment", dyn.Addr)
 	}
 	n = min(n, 2*w*maxTags)
 	if dyn.FileSize < n { // normally all there is; the loader itself reads on until DT_NULL
@@ -207,7 +207,7 @@ func (t *dynTags) got(tag elf.DynTag) bool { return t.has&(1<<uint(tag)) != 0 }
 func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uint64, err error) {
 	off, n, ok := im.at(addr)
 	if !ok {
-		return 0, 0, damaged("%s at address %#x lies in no segment", what, addr)
+		return 0, 0, damaged("%s at address %#x is not in a segment", what, addr)
 	}
 	for _, a := range [...]uint64{t.low[elf.DT_STRTAB], t.low[elf.DT_SYMTAB], t.low[elf.DT_HASH], t.gnuHash, t.versym, t.verneed, t.verdef, t.low[elf.DT_RELA], t.low[elf.DT_REL], t.low[elf.DT_JMPREL]} {
 		if a > addr {
@@ -337,7 +337,7 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 		what := "the version table (" + tag.String() + ")"
 		off, n, ok := im.at(addr)
 		if !ok {
-			return nil, damaged("%s at address %#x lies in no segment", what, addr)
+			return nil, damaged("%s at address %#x is not in a segment", what, addr)
 		}
 		return &records{m: im, what: what, off: off, size: n, left: &left, fit: n / 8}, nil
 	}

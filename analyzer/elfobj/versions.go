@@ -28,7 +28,7 @@ func (m *image) records(d *dynamic, t *names, tag elf.DynTag, left *int) (*recor
 	what := "the version table (" + tag.String() + ")"
 	off, n, ok := m.at(d.value(tag))
 	if !ok {
-		return nil, damaged("%s at address %#x lies in no segment", what, d.value(tag))
+		return nil, damaged("%s at address %#x is not in a segment", what, d.value(tag))
 	}
 	return &records{m: m, names: t, what: what, off: off, size: n, left: left, fit: n / 8}, nil
 }
@@ -37,7 +37,7 @@ func (m *image) records(d *dynamic, t *names, tag elf.DynTag, left *int) (*recor
 func (r *records) at(pos, n uint64) (*cursor, error) {
 	if pos > r.size || n > r.size-pos {
 		return nil, damaged(
-			"%s: a record at offset %d lies beyond the end of its segment",
+			"%s: a record at offset %d is outside its segment",
 			r.what,
 			r.off+pos,
 		)

@@ -64,7 +64,7 @@ func New(diagnoses []buildlog.Diagnosis) *Witness {
 func (w *Witness) Rule() *analyzer.Rule {
 	return &analyzer.Rule{
 		ID:       "log",
-		Title:    "what a log says",
+		Title:    "Diagnosis of a log",
 		Severity: analyzer.Note,
 		Check:    w.check,
 	}

@@ -91,7 +91,7 @@ func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *
 	for _, u := range report.Unread {
 		if d.Class == "invalid-elf" && d.Object != "" && path.Base(u.Path) == path.Base(d.Object) {
 			out.Verdict, out.Object, out.Why = buildlog.Confirmed, u.Path, fmt.Sprintf(
-				"%s can't be read here either: %s",
+				"%s cannot be read here either: %s",
 				u.Path,
 				u.Reason,
 			)
@@ -104,23 +104,23 @@ func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *
 	}
 	switch {
 	case d.Object != "":
-		out.Why = path.Base(d.Object) + " is not among what was given"
+		out.Why = path.Base(d.Object) + " is not one of the given files"
 	case d.Symbol != "":
-		out.Why = "nothing that was given refers to " + analyzer.Versioned(d.Symbol, d.Version)
+		out.Why = "No given file imports " + analyzer.Versioned(d.Symbol, d.Version)
 	case d.Version != "":
-		out.Why = "nothing that was given asks for " + d.Version
+		out.Why = "No given file needs " + d.Version
 	case d.Library != "":
-		out.Why = "nothing that was given lists " + path.Base(
+		out.Why = "No given file lists " + path.Base(
 			d.Library,
-		) + ": it is opened by name when the program runs, or something else needs it"
+		) + " in DT_NEEDED: it is opened at run time, or another library needs it"
 	default:
-		out.Why = "this can't be seen in a file"
+		out.Why = "This cannot be checked in a file"
 	}
 }
 
 // tag: a wheel that does not keep what its tag promises has a finding that says so.
 func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
-	out.Why = "whether a wheel fits a machine depends on the machine's installer"
+	out.Why = "The installer decides whether a wheel fits the machine"
 	if d.Rule == "pip-wheel-not-supported" {
 		return
 	}
@@ -132,7 +132,7 @@ func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 			return
 		}
 	}
-	out.Why = "no finding says that what was given breaks the promise of its tag"
+	out.Why = "No given wheel has an error about its tag"
 }
 
 // adopt takes over what the findings about the same thing say: their fixes were tried.

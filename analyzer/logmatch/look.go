@@ -55,19 +55,19 @@ func (w *Witness) look(
 		return evidence{
 			state: open,
 			why: fmt.Sprintf(
-				"%s was given, and whether one of its references is %s can't be told from the name",
+				"%s was given, but the printed name %s does not identify one of its symbols",
 				v.Path,
 				d.Symbol,
 			),
 		}, true
 	case d.Symbol != "" && named && v.Library.Defines(d.Symbol, ""):
 		return evidence{
-			why: fmt.Sprintf("%s, as it was given, defines %s itself", v.Path, d.Symbol),
+			why: fmt.Sprintf("%s defines %s itself", v.Path, d.Symbol),
 		}, true
 	case d.Symbol != "" && named:
 		return evidence{
 			why: fmt.Sprintf(
-				"%s, as it was given, does not refer to %s",
+				"%s does not import %s",
 				v.Path,
 				analyzer.Versioned(d.Symbol, d.Version),
 			),
@@ -95,14 +95,14 @@ func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 			always:  true,
 			library: v.Library.Names()[0],
 			why: fmt.Sprintf(
-				"%s defines %s, and only a program that names it on the link line is bound to it",
+				"%s defines %s, but only programs that link with it use it",
 				v.Path,
 				d.Symbol,
 			),
 		}, true
 	}
 	return evidence{
-		why: fmt.Sprintf("%s, as it was given, does not define %s", v.Path, d.Symbol),
+		why: fmt.Sprintf("%s does not define %s", v.Path, d.Symbol),
 	}, true
 }
 
@@ -114,7 +114,7 @@ func shouldHave(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 			state:   fine,
 			library: v.Library.Names()[0],
 			why: fmt.Sprintf(
-				"%s, as it was given, defines %s",
+				"%s defines %s",
 				v.Path,
 				analyzer.Versioned(d.Symbol, d.Version),
 			),
@@ -141,7 +141,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		switch {
 		case b.Import.Weak:
 			out.why = fmt.Sprintf(
-				"%s refers to %s weakly, and no linker complains of that",
+				"%s imports %s weakly, which is not a link error",
 				v.Path,
 				name,
 			)
@@ -150,7 +150,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				state:   bad,
 				library: b.Import.Library,
 				why: fmt.Sprintf(
-					"%s refers to %s, and GNU ld finds no definition",
+					"%s imports %s, and GNU ld finds no definition",
 					v.Path,
 					name,
 				),
@@ -159,7 +159,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 			return evidence{
 				state: open,
 				why: fmt.Sprintf(
-					"%s refers to %s, and of a library that may have it only the name is known",
+					"%s imports %s. The exports of a library that may have it are not known",
 					v.Path,
 					name,
 				),
@@ -170,7 +170,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				always:  true,
 				library: b.Import.Library,
 				why: fmt.Sprintf(
-					"%s refers to %s, and can be linked only where %s has that version",
+					"%s imports %s, and links only where %s has that version",
 					v.Path,
 					name,
 					b.Import.Library,
@@ -178,7 +178,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 			}
 		default:
 			out.why, out.library = fmt.Sprintf(
-				"%s refers to %s%s, and a program links against it",
+				"%s imports %s%s, and a program links against it",
 				v.Path,
 				name,
 				from(b),
@@ -203,7 +203,7 @@ func loaded(
 		switch {
 		case b.Outcome == dynlink.WeakUndefined:
 			out.why = fmt.Sprintf(
-				"%s refers to %s weakly, and the loader does not complain of that",
+				"%s imports %s weakly, which is not a load error",
 				v.Path,
 				name,
 			)
@@ -211,7 +211,7 @@ func loaded(
 			return evidence{
 				state: open,
 				why: fmt.Sprintf(
-					"%s refers to %s, which the program that loads it has to bring",
+					"%s imports %s, which the program that loads it must provide",
 					v.Path,
 					name,
 				),
@@ -220,7 +220,7 @@ func loaded(
 			return evidence{
 				state: open,
 				why: fmt.Sprintf(
-					"%s refers to %s, and of a library that may have it only the name is known",
+					"%s imports %s. The exports of a library that may have it are not known",
 					v.Path,
 					name,
 				),
@@ -230,7 +230,7 @@ func loaded(
 				state:   bad,
 				library: or(providedBy(b), b.Import.Library),
 				why: fmt.Sprintf(
-					"%s refers to %s, and nothing that it loads defines it",
+					"%s imports %s, but no library that it loads defines it",
 					v.Path,
 					name,
 				),
@@ -241,7 +241,7 @@ func loaded(
 				always:  true,
 				library: b.Import.Library,
 				why: fmt.Sprintf(
-					"%s refers to %s, and loads only where %s has that version",
+					"%s imports %s, and loads only where %s has that version",
 					v.Path,
 					name,
 					b.Import.Library,
@@ -249,7 +249,7 @@ func loaded(
 			}
 		default:
 			out.why, out.library = fmt.Sprintf(
-				"%s refers to %s%s",
+				"%s imports %s%s",
 				v.Path,
 				name,
 				from(b),
@@ -284,12 +284,12 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 	switch {
 	case !found && named:
 		return evidence{
-			why: fmt.Sprintf("%s, as it was given, does not ask for %s", v.Path, d.Version),
+			why: fmt.Sprintf("%s does not need %s", v.Path, d.Version),
 		}, true
 	case !found:
 		return evidence{}, false
 	}
-	out.state, out.why = open, fmt.Sprintf("%s asks for %s of %s", v.Path, d.Version, out.library)
+	out.state, out.why = open, fmt.Sprintf("%s needs %s of %s", v.Path, d.Version, out.library)
 	for b := range v.Bindings().All() {
 		if b.Import.Version != d.Version || b.Import.Library != out.library {
 			continue
@@ -297,7 +297,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 		switch {
 		case circular(p, b):
 			out.state, out.always, out.why = bad, true, fmt.Sprintf(
-				"%s asks for %s of %s for %s, and loads only where that has it",
+				"%s needs %s of %s for %s, and loads only where that has it",
 				v.Path,
 				d.Version,
 				out.library,
@@ -305,7 +305,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 			)
 		case b.Outcome == dynlink.NoVersion, b.Outcome == dynlink.NoSymbol:
 			out.state, out.why = bad, fmt.Sprintf(
-				"%s asks for %s of %s for %s, which that does not have",
+				"%s needs %s of %s for %s, which that does not have",
 				v.Path,
 				d.Version,
 				out.library,
@@ -313,7 +313,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 			)
 		case b.Outcome == dynlink.Bound:
 			out.state, out.why = fine, fmt.Sprintf(
-				"%s asks for %s of %s for %s, and that has it",
+				"%s needs %s of %s for %s, which that has",
 				v.Path,
 				d.Version,
 				out.library,
@@ -340,13 +340,13 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		)
 	case listed && slices.Contains(v.Missing, name):
 		out.state, out.why = bad, fmt.Sprintf(
-			"%s needs %s, and nothing that was given brings it",
+			"%s needs %s, which is not found in the given files",
 			v.Path,
 			name,
 		)
 	case !listed && slices.ContainsFunc(v.Loading.Missing, func(m dynlink.Missing) bool { return m.Name == name }) && named:
 		out.state, out.why = bad, fmt.Sprintf(
-			"%s needs, through another library, %s, and nothing that was given brings it",
+			"%s needs %s through another library, and it is not found in the given files",
 			v.Path,
 			name,
 		)
@@ -357,7 +357,7 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		out.state, out.why = fine, fmt.Sprintf("%s needs %s%s", v.Path, name, whoIs(v, name))
 	case named:
 		out.state, out.why = open, fmt.Sprintf(
-			"%s, as it was given, does not list %s: it is opened by name when the program runs, or another library needs it",
+			"%s does not list %s in DT_NEEDED: it is opened at run time, or another library needs it",
 			v.Path,
 			name,
 		)
@@ -397,7 +397,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 		return evidence{
 			state: open,
 			why: fmt.Sprintf(
-				"%s is for %s; on which machine the log was written it does not say",
+				"%s is for %s; the log does not name its architecture",
 				v.Path,
 				v.Machine,
 			),
@@ -429,7 +429,7 @@ func whoIs(v *analyzer.View, name string) string {
 			case f.Library.Kind == dynlink.FromPlatform:
 				return ", which the platform has"
 			case f.Library.Origin != "":
-				return ", which " + f.Library.Origin + " brings"
+				return " of " + f.Library.Origin
 			}
 			return ", and " + f.Library.Path + " was given with it"
 		}

@@ -19,8 +19,8 @@ import (
 // ErrUnknown: the source has no such package, or no such version of it.
 var ErrUnknown = errors.New("not known")
 
-// ErrUnavailable: the source could not be asked, so nothing may be concluded.
-var ErrUnavailable = errors.New("could not be asked")
+// ErrUnavailable: the source could not be reached, so nothing may be concluded.
+var ErrUnavailable = errors.New("could not be reached")
 
 // Source answers what analysis needs to know of packages that are not at hand. It must be safe for
 // concurrent use.

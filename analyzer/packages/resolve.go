@@ -436,7 +436,7 @@ func (s *Set) Release(name string) *Release {
 	return nil
 }
 
-// Unavailable returns the first package that could not be asked for at all, so that a gap may be
+// Unavailable returns the first package that could not be reached for at all, so that a gap may be
 // the source's and not the artifact's; nil when there is none.
 func (s *Set) Unavailable() *Unlooked {
 	for i := range s.Unlooked {

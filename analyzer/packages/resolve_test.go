@@ -101,7 +101,7 @@ func TestResolve(t *testing.T) {
 		{name: "markers and extras", requires: "torch==2.9.0", low: "torch==2.9.0 cuda==1.0 jit==12.9.41", high: "torch==2.9.0 cuda==1.0 jit==12.9.41"},
 		{name: "the other end has other requirements", requires: "torch>=2.6,<2.9", low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
 		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0", high: "loop==1.0 pool==1.0"},
-		{name: "unknown and unavailable packages are told", requires: "numpy down", unlooked: "numpy: not known; down: could not be asked"},
+		{name: "unknown and unavailable packages are told", requires: "numpy down", unlooked: "numpy: not known; down: could not be reached"},
 		{name: "an empty range is told", requires: "jit>=13", unlooked: "jit: not known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestResolve(t *testing.T) {
 				if got := strings.Join(unlooked, "; "); got != c.unlooked {
 					t.Errorf("%s: unlooked %q, want %q", end, got, c.unlooked)
 				}
-				if (set.Unavailable() != nil) != strings.Contains(c.unlooked, "asked") {
+				if (set.Unavailable() != nil) != strings.Contains(c.unlooked, "reached") {
 					t.Errorf("%s: unavailable is %v", end, set.Unavailable())
 				}
 			}

@@ -75,11 +75,11 @@ func ParseRequirement(s string) (Requirement, error) {
 		}
 		r.URL, rest = at[:end], strings.TrimLeft(at[end:], " \t")
 		if r.URL == "" {
-			return fail("has no URL behind @")
+			return fail("has no URL after @")
 		}
 		if rest != "" {
 			if marker, marked = strings.CutPrefix(rest, ";"); !marked {
-				return fail("has %s behind the URL", quote(rest))
+				return fail("has %s after the URL", quote(rest))
 			}
 		}
 	} else {

@@ -59,7 +59,7 @@ func parseClause(s string) (clause, error) {
 	c.text = strings.TrimSpace(s[len(c.op):])
 	if c.op == "===" {
 		if strings.ContainsAny(c.text, " \t\n\r\f\v;)") {
-			return clause{}, fmt.Errorf("has a space, semicolon or parenthesis behind ===")
+			return clause{}, fmt.Errorf("has a space, semicolon or parenthesis after ===")
 		}
 		c.version, _ = ParseVersion(c.text) // need not be one: === compares text
 		return c, nil
@@ -73,12 +73,12 @@ func parseClause(s string) (clause, error) {
 	c.version, c.prefix = v, prefix
 	switch {
 	case prefix && !equality:
-		return clause{}, fmt.Errorf("has .* behind %s, and only == and != take it", c.op)
+		return clause{}, fmt.Errorf("has .* after %s; only == and != allow it", c.op)
 	case prefix && (v.pre != "" || v.post >= 0 || v.dev >= 0 || v.local != nil):
-		return clause{}, fmt.Errorf("has .* behind more than a release number")
+		return clause{}, fmt.Errorf("has .* after more than a release number")
 	case v.local != nil && !equality:
 		return clause{}, fmt.Errorf(
-			"has a local version (+%s) behind %s, and only == and != take it",
+			"has a local version (+%s) after %s; only == and != allow it",
 			v.Local(),
 			c.op,
 		)

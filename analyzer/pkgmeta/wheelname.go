@@ -87,7 +87,7 @@ func ParseTags(s string) ([]Tag, error) {
 	// Each factor is bounded before they are multiplied.
 	if max(len(python), len(abi), len(platform)) > maxTags ||
 		len(python)*len(abi)*len(platform) > maxTags {
-		return nil, fmt.Errorf("tag %s: stands for more than %d tags", quote(s), maxTags)
+		return nil, fmt.Errorf("tag %s: expands to more than %d tags", quote(s), maxTags)
 	}
 	tags := make([]Tag, 0, len(python)*len(abi)*len(platform))
 	for _, py := range python {

@@ -18,7 +18,7 @@ const (
 func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 	fixed := make([]byte, cpioHeader)
 	broken := func(format string, args ...any) error {
-		w.problem(pkg.Path, "the file is cut off or damaged: its cpio "+format, args...)
+		w.problem(pkg.Path, "the file is truncated or damaged: its cpio "+format, args...)
 		return nil
 	}
 	for {

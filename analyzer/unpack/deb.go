@@ -55,10 +55,10 @@ func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		at += length + length%2
 	}
 	if !control {
-		w.problem(pkg.Path, "the file is cut off or damaged: it has no control.tar")
+		w.problem(pkg.Path, "the file is truncated or damaged: it has no control.tar")
 	}
 	if !data {
-		w.problem(pkg.Path, "the file is cut off or damaged: it has no data.tar")
+		w.problem(pkg.Path, "the file is truncated or damaged: it has no data.tar")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (w *walker) debVersion(pkg *Package, part *io.SectionReader) {
 func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why string) {
 	b := make([]byte, arHeader)
 	if n, _ := r.ReadAt(b, at); n < arHeader {
-		return "", 0, "the file is cut off or damaged: it ends inside of a header of its ar"
+		return "", 0, "the file is truncated or damaged: it ends inside of a header of its ar"
 	}
 	if string(b[58:]) != "`\n" {
 		return "", 0, "the file is damaged: a header of its ar does not end as one"
@@ -86,7 +86,7 @@ func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why
 	}
 	name = strings.TrimSuffix(strings.TrimRight(string(b[:16]), " "), "/")
 	if length > size-at-arHeader {
-		return name, length, "the file is cut off or damaged: " + Safe(
+		return name, length, "the file is truncated or damaged: " + Safe(
 			name,
 		) + " reaches beyond its end"
 	}

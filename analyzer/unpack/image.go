@@ -209,7 +209,7 @@ func (i *imageFile) decode(name string, into any) error {
 		)
 	}
 	if err := json.NewDecoder(io.NewSectionReader(i.r, s.at, s.size)).Decode(into); err != nil {
-		return fmt.Errorf("%s is no JSON of a manifest: %w", Safe(name), err)
+		return fmt.Errorf("%s is not a JSON manifest: %w", Safe(name), err)
 	}
 	return nil
 }

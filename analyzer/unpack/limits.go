@@ -116,7 +116,7 @@ func (m *meter) add(n int) error {
 func (l Limits) inAll() error {
 	return &limitError{
 		text: fmt.Sprintf(
-			"the limit of %s of inflated content in all is met; nothing behind this was read",
+			"the limit of %s of inflated content is reached; the rest was not read",
 			human(l.Bytes),
 		),
 		all: true,

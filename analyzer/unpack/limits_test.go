@@ -91,9 +91,9 @@ func TestLimits(t *testing.T) {
 	}{
 		"one file": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: elf}), Limits{FileBytes: 1 << 10}, "problem x.zip/a.so: it declares 64 KiB, more than the limit of 1 KiB for one file"},
 		"in all": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: big}, item{name: "c.so", data: big}), Limits{Bytes: 100 << 10},
-			"problem x.zip/b.so: the limit of 100 KiB of inflated content in all is met; nothing behind this was read"},
+			"problem x.zip/b.so: the limit of 100 KiB of inflated content is reached; the rest was not read"},
 		"entries": {zipOf(t, item{name: "a.so"}, item{name: "b.so"}, item{name: "c.so"}), Limits{Entries: 2}, "problem x.zip: with its entries there are more than the limit of 2 in all archives together, so it was not read"},
-		"depth":   {nest, Limits{}, "problem x.zip/n.zip/n.zip/n.zip/n.zip/n.zip: it lies deeper than the limit of 4 archives inside each other"},
+		"depth":   {nest, Limits{}, "problem x.zip/n.zip/n.zip/n.zip/n.zip/n.zip: it exceeds the limit of 4 nested archives"},
 		"entries of archives": {zipOf(t, item{name: "a.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}, item{name: "b.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}), Limits{Entries: 5},
 			"problem x.zip/b.whl: with its entries there are more than the limit of 5 in all archives together, so it was not read"},
 	} {

@@ -25,18 +25,18 @@ const (
 func (w *walker) rpm(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	_, end, err := readRPMHeader(r, size, rpmLead, false)
 	if err != nil {
-		w.problem(pkg.Path, "the file is cut off or damaged: its signature %v", err)
+		w.problem(pkg.Path, "the file is truncated or damaged: its signature %v", err)
 		return nil
 	}
 	end += -end & 7 // the signature alone is padded
 	header, end, err := readRPMHeader(r, size, end, true)
 	if err != nil {
-		w.problem(pkg.Path, "the file is cut off or damaged: its header %v", err)
+		w.problem(pkg.Path, "the file is truncated or damaged: its header %v", err)
 		return nil
 	}
 	pkg.Requires = header
 	if end >= size {
-		w.problem(pkg.Path, "the file is cut off or damaged: it has no payload")
+		w.problem(pkg.Path, "the file is truncated or damaged: it has no payload")
 		return nil
 	}
 	stream, done, err := w.decompress(io.NewSectionReader(r, end, size-end))

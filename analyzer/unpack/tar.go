@@ -84,7 +84,7 @@ func (w *walker) entry(pkg *Package) bool {
 	if w.budget.entries <= 0 {
 		w.problem(
 			pkg.Path,
-			"it takes the number of entries over the limit of %d; those behind it were not read",
+			"it exceeds the limit of %d entries; the rest was not read",
 			w.budget.limits.Entries,
 		)
 		return false

@@ -141,7 +141,7 @@ type File struct {
 // show.
 type Problem struct {
 	Path   string // package path, then "/" and the member's name where it is about one
-	Reason string // a sentence: "the file is cut off or damaged: …"
+	Reason string // a sentence: "the file is truncated or damaged: …"
 }
 
 // Walk reads the file called name (as the user gave it; shown, and its ending tells a wheel from

@@ -88,9 +88,9 @@ func TestGivenThemselves(t *testing.T) {
 		"build/libx.so":   {elf, "file build/libx.so : libx.so = \"\\x7fELF and so on\"\nobject build/libx.so"},
 		"cut.so":          {"\x7fEL", "file cut.so : cut.so = \"\\x7fEL\"\nobject cut.so"},
 		"tool":            {elf, "file tool : tool = \"\\x7fELF and so on\"\nobject tool"},
-		"notes.txt":       {"hello", "problem notes.txt: neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read"},
+		"notes.txt":       {"hello", "problem notes.txt: not a wheel, package, archive or binary that compat can read"},
 		"x.whl":           {"", "problem x.whl: the file is empty"},
-		"y.whl":           {"not a zip", "wheel y.whl\nproblem y.whl: the file is cut off or damaged: it has no end of central directory"},
+		"y.whl":           {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or damaged: it has no end of central directory"},
 		"z.zip":           {string(zipOf(t)), "archive z.zip\nproblem z.zip: the archive holds no files"},
 		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so on\"\nobject a\\x1b[2J\\xff.so"},
 		"t.tar":           {string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf})), "file t.tar : x.so = \"\\x7fELF and so on\"\narchive t.tar"},
@@ -179,8 +179,8 @@ func TestAnArchiveInsideAWheelIsData(t *testing.T) {
 archive x.zip
 archive x.zip/tests/broken.zip in x.zip
 archive x.zip/p.rpm in x.zip
-problem x.zip/tests/broken.zip: the file is cut off or damaged: it has no end of central directory
-problem x.zip/p.rpm: the file is cut off or damaged: its signature begins at 96 of 4 bytes
+problem x.zip/tests/broken.zip: the file is truncated or damaged: it has no end of central directory
+problem x.zip/p.rpm: the file is truncated or damaged: its signature begins at 96 of 4 bytes
 problem x.zip/q.tgz: named like an archive, and it is none
 `,
 	)
@@ -208,19 +208,19 @@ func TestDamage(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"cut":            {good[:len(good)/2], "problem x.whl: the file is cut off or damaged: it has no end of central directory"},
-		"crc":            {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the file is damaged: its CRC-32 is d2123cf2 and the directory says 00000000"},
-		"size":           {patch(good, sigHeader, 1, 24, "\x05"), "problem x.whl/a.so: the file is damaged: the directory says 5 bytes and it has 14"},
-		"size of 2 GiB":  {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the file is damaged: the directory says 2147483648 bytes and it has 14"},
+		"cut":            {good[:len(good)/2], "problem x.whl: the file is truncated or damaged: it has no end of central directory"},
+		"crc":            {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the file is damaged: its CRC-32 is d2123cf2, but the directory has 00000000"},
+		"size":           {patch(good, sigHeader, 1, 24, "\x05"), "problem x.whl/a.so: the file is damaged: the directory declares 5 bytes, but it has 14"},
+		"size of 2 GiB":  {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the file is damaged: the directory declares 2147483648 bytes, but it has 14"},
 		"no zip64":       {patch(good, sigHeader, 1, 24, "\xff\xff\xff\xff"), "problem x.whl/a.so: its zip64 sizes are missing"},
 		"encrypted":      {patch(good, sigHeader, 1, 8, "\x01\x00"), "problem x.whl/a.so: it is encrypted"},
-		"method":         {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is compressed with method 14, and compat reads stored (0) and deflated (8) files"},
+		"method":         {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is compressed with method 14, and compat supports stored (0) and deflated (8)"},
 		"method of .py":  {patch(good, sigHeader, 3, 10, "\x0e\x00"), ""},
 		"local name":     {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in the local header is not the one in the directory, so readers differ about it"},
 		"local header":   {patch(good, sigLocal, 1, 0, "??"), "problem x.whl/a.so: the file is damaged: no local header at 0"},
-		"far":            {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"), "problem x.whl/a.so: the file is cut off or damaged: it is said to begin at 2147483632 of "},
+		"far":            {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"), "problem x.whl/a.so: the file is truncated or damaged: its declared offset is 2147483632 of "},
 		"long":           {patch(good, sigHeader, 1, 20, "\xff\xff\xff\x0f"), "problem x.whl: 1 entries claim bytes that belong to other entries as well; they were not read"},
-		"more entries":   {patch(good, sigEOCD, 1, 10, "\x07\x00"), "problem x.whl: the central directory is damaged: it is said to have 7 entries and has 3"},
+		"more entries":   {patch(good, sigEOCD, 1, 10, "\x07\x00"), "problem x.whl: the central directory is damaged: it declares 7 entries and has 3"},
 		"directory size": {patch(good, sigEOCD, 1, 12, "\x50\x00"), "problem x.whl: the central directory is damaged: "},
 		"two ends":       {append(bytes.Clone(good), zipOf(t)...), "problem x.whl: the archive holds no files"},
 		"prefix":         {append([]byte("#!/bin/sh\nexit\n"), good...), ""},
@@ -239,7 +239,7 @@ func TestDamage(t *testing.T) {
 	compressed := gzipped(tarOf(t, &tar.Header{Name: "a.so", Uname: elf}))
 	if got := story(t, "x.tar.gz", compressed[:len(compressed)-4], Options{}); !strings.Contains(
 		got,
-		"problem x.tar.gz: the file is cut off or damaged: its data ends too early",
+		"problem x.tar.gz: the file is truncated or damaged: its data ends too early",
 	) {
 		t.Error(got)
 	}

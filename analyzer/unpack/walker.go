@@ -115,7 +115,7 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	):
 		w.problem(
 			path,
-			"neither a wheel, another package or archive nor an ELF object, so there is nothing in it that compat can read",
+			"not a wheel, package, archive or binary that compat can read",
 		)
 		return nil
 	case format == formatNone:
@@ -302,7 +302,7 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 	if depth >= w.budget.limits.Depth {
 		w.problem(
 			full,
-			"it lies deeper than the limit of %d archives inside each other",
+			"it exceeds the limit of %d nested archives",
 			w.budget.limits.Depth,
 		)
 		return nil
@@ -429,9 +429,9 @@ func reason(err error) string {
 	case errors.As(err, &limit):
 		return limit.text
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "the file is cut off or damaged: its data ends too early"
+		return "the file is truncated or damaged: its data ends too early"
 	}
-	return "the file is cut off or damaged: " + err.Error()
+	return "the file is truncated or damaged: " + err.Error()
 }
 
 // memberError is a reason that is a whole sentence already.

@@ -75,7 +75,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			case size != e.size:
 				return &memberError{
 					text: fmt.Sprintf(
-						"the file is damaged: the directory says %d bytes and it has %d",
+						"the file is damaged: the directory declares %d bytes, but it has %d",
 						e.size,
 						size,
 					),
@@ -83,7 +83,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			case crc != e.crc:
 				return &memberError{
 					text: fmt.Sprintf(
-						"the file is damaged: its CRC-32 is %08x and the directory says %08x",
+						"the file is damaged: its CRC-32 is %08x, but the directory has %08x",
 						crc,
 						e.crc,
 					),
@@ -106,7 +106,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	if e.method != methodStore && e.method != methodDeflate {
 		return nil, &memberError{
 			text: fmt.Sprintf(
-				"it is compressed with method %d, and compat reads stored (0) and deflated (8) files",
+				"it is compressed with method %d, and compat supports stored (0) and deflated (8)",
 				e.method,
 			),
 		}
@@ -115,7 +115,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	if e.offset > size-localSize {
 		return nil, &memberError{
 			text: fmt.Sprintf(
-				"the file is cut off or damaged: it is said to begin at %d of %d bytes",
+				"the file is truncated or damaged: its declared offset is %d of %d bytes",
 				e.offset,
 				size,
 			),
@@ -134,7 +134,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	if at > size || e.packed > size-at {
 		return nil, &memberError{
 			text: fmt.Sprintf(
-				"the file is cut off or damaged: its %d bytes at %d reach beyond the end at %d",
+				"the file is truncated or damaged: its %d bytes at %d end after the archive (%d)",
 				e.packed,
 				at,
 				size,

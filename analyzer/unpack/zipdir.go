@@ -82,7 +82,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 	}
 	if e.size > uint64(end) || e.offset > uint64(end) || e.size+e.offset > uint64(end) {
 		return nil, fmt.Errorf(
-			"its central directory (%d bytes at %d) does not lie inside of the file",
+			"its central directory (%d bytes at %d) is not inside the file",
 			e.size,
 			e.offset,
 		)
@@ -113,7 +113,7 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 				off,
 			), nil
 	}
-	return nil, 0, errors.New("its zip64 end of central directory is not where the locator says")
+	return nil, 0, errors.New("its zip64 end of central directory is not at the offset of the locator")
 }
 
 // errEntries: the directory has more entries than are left of the limit.
@@ -124,7 +124,7 @@ var errEntries = errors.New("too many entries")
 func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, err error) {
 	end, err := readEnd(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("the file is cut off or damaged: %w", err)
+		return nil, fmt.Errorf("the file is truncated or damaged: %w", err)
 	}
 	if end.size > maxDirectory {
 		return nil, fmt.Errorf(
@@ -139,11 +139,11 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 		if _, err := io.ReadFull(rd, fixed[:]); err == io.EOF {
 			break
 		} else if err != nil {
-			return entries, fmt.Errorf("the central directory is damaged: it ends inside of entry %d", len(entries)+1)
+			return entries, fmt.Errorf("the central directory is damaged: it ends inside entry %d", len(entries)+1)
 		}
 		if string(fixed[:4]) != sigHeader {
 			return entries, fmt.Errorf(
-				"the central directory is damaged: entry %d does not begin as one",
+				"the central directory is damaged: entry %d has no signature",
 				len(entries)+1,
 			)
 		}
@@ -153,7 +153,7 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 		e, err := readHeader(fixed[:], rd, end.base)
 		if err != nil {
 			return entries, fmt.Errorf(
-				"the central directory is damaged: it ends inside of entry %d",
+				"the central directory is damaged: it ends inside entry %d",
 				len(entries)+1,
 			)
 		}
@@ -163,7 +163,7 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 	if n := uint64(len(entries)); end.entries != n &&
 		(end.wide || end.entries != n&math.MaxUint16) {
 		return entries, fmt.Errorf(
-			"the central directory is damaged: it is said to have %d entries and has %d",
+			"the central directory is damaged: it declares %d entries and has %d",
 			end.entries,
 			n,
 		)

@@ -66,7 +66,7 @@ func (s *survey) resolve(
 	depth int,
 ) error {
 	if depth > maxDepth {
-		return crash("%s: its needs lie more than %d deep", t.path, maxDepth)
+		return crash("%s: its dependencies are nested more than %d deep", t.path, maxDepth)
 	}
 	rpath, runpath := s.searchPaths(at, o)
 	folders := slices.Concat(rootRPath, rpath, runpath, rootRunPath)

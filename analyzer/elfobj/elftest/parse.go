@@ -42,7 +42,7 @@ func Parse(text string) (*elfobj.Object, error) {
 	if !p.exact {
 		implyVersions(o)
 	} else if s := unrecorded(o); s != "" {
-		return nil, fmt.Errorf("the text says exact, and no verneed or verdef line names the version of %s", s)
+		return nil, fmt.Errorf("the text has exact, but no verneed or verdef line names the version of %s", s)
 	}
 	o.HasVersym = impliedVersym(o)
 	if p.versym != "" {
@@ -51,19 +51,19 @@ func Parse(text string) (*elfobj.Object, error) {
 	o.SetFlags(o.Flags)
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
 		return nil, errors.New(
-			"the object has no section headers, and comment and section stand only there",
+			"the object has no section headers, but comment and section need them",
 		)
 	}
 	if !o.Dynamic &&
 		(len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
 		return nil, errors.New(
-			"line 1: the object has no PT_DYNAMIC (static, rel or core), and other lines say what stands only there",
+			"line 1: the object has no PT_DYNAMIC (static, rel or core), but other lines need it",
 		)
 	}
 	if !loadable(o) &&
 		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
 		return nil, errors.New(
-			"line 1: the object has no program headers (rel or core), and interp, notes and execstack stand only there",
+			"line 1: the object has no program headers (rel or core), but interp, notes and execstack need them",
 		)
 	}
 	return o, nil

@@ -76,7 +76,7 @@ func (w *writer) check() error {
 	}
 	if len(o.Interp) >= maxInterp {
 		return fmt.Errorf(
-			"an interpreter of %d bytes; the kernel takes %d",
+			"an interpreter of %d bytes; the limit of the kernel is %d",
 			len(o.Interp),
 			maxInterp-1,
 		)
