@@ -47,10 +47,10 @@ type Set struct {
 	Skipped   []Unread // of a kind that compat does not check
 }
 
-var libraryName = lazyregexp.New(`\.(so(\.[0-9]+)*|dylib|pyd|dll|node)$`)
+var libraryName = lazyregexp.New(`\.(so(\.[0-9]+[a-z]?)*|dylib|pyd|dll|node)$`)
 
 // sharedName matches what a library is called on Linux and not on systems whose files are skipped.
-var sharedName = lazyregexp.New(`\.so(\.[0-9.]+)?$`)
+var sharedName = lazyregexp.New(`\.so(\.[0-9.]+[a-z]?)?$`)
 
 // headerName matches headers of C, C++ and CUDA.
 var headerName = lazyregexp.New(`\.(h|hh|hpp|hxx|cuh)$`)

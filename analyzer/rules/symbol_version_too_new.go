@@ -65,6 +65,9 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				continue
 			}
 			i := b.Import
+			if private(p, b) {
+				continue // undefined-symbol reports it
+			}
 			f := analyzer.Finding{
 				Object:  v.Path,
 				Symbol:  i.Name,

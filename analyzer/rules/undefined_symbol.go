@@ -96,6 +96,19 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				continue
 			}
 			switch other := elsewhere(p, v, i.Name); {
+			case private(p, b):
+				f.Message = fmt.Sprintf(
+					"%s imports %s, which is a private symbol of %s. No release of the library "+
+						"exports it",
+					v.Path,
+					analyzer.Versioned(i.Name, i.Version),
+					i.Library,
+				)
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+					Kind: fix.KindRebuild,
+					Title: "Link against the " + i.Library + " of the build image, which does not " +
+						"export private symbols",
+				}})
 			case v.Host == analyzer.HostPython && v.Host.Brings(i.Name):
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Changes(i.Name):
@@ -258,12 +271,28 @@ func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	for b := range v.Bindings().Failed() {
 		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
 		lost := b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) ||
-			b.Outcome == dynlink.NoVersion && own
+			b.Outcome == dynlink.NoVersion && own || private(p, b)
 		if lost && !ofHost(b.Import.Name) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// private reports whether an import is a private symbol of a library of the platform: the library has
+// the version node, and no known release of it exports the symbol (zcalloc of libz.so.1).
+func private(p *analyzer.Pass, b dynlink.Binding) bool {
+	i := b.Import
+	if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
+		return false
+	}
+	if l := p.Platform.Library(i.Library); l == nil || !l.Known || !l.HasVersion(i.Version) {
+		return false
+	}
+	return !slices.ContainsFunc(platform.All(p.Platform.Arch), func(q *platform.Platform) bool {
+		l := q.Library(i.Library)
+		return l != nil && l.Known && l.Has(i.Name, i.Version)
+	})
 }
 
 // minSimilar is the length of the common prefix with which a mangled name is taken for a symbol of

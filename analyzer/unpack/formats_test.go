@@ -220,7 +220,7 @@ func TestDamagedPackages(t *testing.T) {
 		"its name leads out of the archive":                                         rpmOf(cpioOf("./../../a.so", elf)),
 		"the file is truncated or damaged: xz: ":                                    append([]byte("\xfd7zXZ\x00"), "abcdefgh"...),
 		"x.deb: the file is truncated or damaged: xz: data is truncated or corrupt": xzed(oneTar(t))[:2000],
-		"it exceeds the limit of 1 entries; the rest ":      rpmOf(cpioOf("./a.so", elf, "./b.so", elf)),
+		"it exceeds the limit of 1 entries; the rest ":                              rpmOf(cpioOf("./a.so", elf, "./b.so", elf)),
 	} {
 		limits := Limits{}
 		if strings.Contains(want, "limit of 1;") {

@@ -102,7 +102,7 @@ func TestImage(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"its index points to indexes only":                layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
 		"blobs/sha256/none is not there":                  layout(`{"manifests":[{"digest":"sha256:none"}]}`),
-		"index.json is not a JSON manifest":             layout(`[`),
+		"index.json is not a JSON manifest":               layout(`[`),
 		"its layer blobs/sha256/zz is not there":          layout(`{"layers":[{"digest":"sha256:zz"}]}`),
 		"it has 1001 layers, more than the limit of 1000": layout(`{"layers":[` + strings.Repeat(`{"digest":"sha256:aa"},`, 1000) + `{}]}`),
 	} {

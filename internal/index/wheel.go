@@ -142,7 +142,7 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 }
 
 var (
-	objectName   = lazyregexp.New(`\.so(\.[0-9]+)*$`)
+	objectName   = lazyregexp.New(`\.so(\.[0-9]+[a-z]?)*$`)
 	metadataName = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
 )
 

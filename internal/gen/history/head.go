@@ -19,7 +19,7 @@ const (
 	headMost  = 32 << 20
 )
 
-var needable = regexp.MustCompile(`^(lib[^/]*\.so(\.[0-9]+)*|ld-linux[a-z0-9-]*\.so\.[0-9]+)$`)
+var needable = regexp.MustCompile(`^(lib[^/]*\.so(\.[0-9]+[a-z]?)*|ld-linux[a-z0-9-]*\.so\.[0-9]+)$`)
 
 // named describes a library by its name, what it needs and its search path, and by what it exports
 // where the beginning tells. The former are told by the strings in .dynstr: library names there are

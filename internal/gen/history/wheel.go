@@ -18,7 +18,7 @@ import (
 )
 
 // shared matches shared libraries and leaves out extension modules, which nothing links against.
-var shared = regexp.MustCompile(`^lib[^/]*\.so(\.[0-9]+)*$`)
+var shared = regexp.MustCompile(`^lib[^/]*\.so(\.[0-9]+[a-z]?)*$`)
 
 // read fetches one wheel as far as it is needed: a small one in one go, of others the directory,
 // METADATA, and each library by a range of its own. What is kept of an earlier run is not read

@@ -1,0 +1,90 @@
+package platform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each line has four columns, a known kind and known ecosystems, and no pattern is there twice.
+func TestProvidersText(t *testing.T) {
+	kinds := []ProviderKind{
+		DriverProvider, SystemProvider, LibraryProvider, BundleProvider, ToolkitProvider,
+		RuntimeProvider, PackageProvider,
+	}
+	columns := []string{Debian, Debian13, Fedora, Alpine, Conda, PyPI, "after"}
+	seen := map[string]bool{}
+	for line := range strings.Lines(providersText) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		c := strings.Split(line, "|")
+		if len(c) != 4 || c[2] == "" || !slices.Contains(kinds, ProviderKind(c[1])) {
+			t.Errorf("%q is not PATTERNS|KIND|PROJECT|PACKAGES", line)
+			continue
+		}
+		for _, p := range strings.Fields(c[0]) {
+			if seen[p] {
+				t.Errorf("%s is in two lines", p)
+			}
+			seen[p] = true
+		}
+		for _, w := range strings.Fields(c[3]) {
+			name, value, ok := strings.Cut(w, "=")
+			if !ok || value == "" || !slices.Contains(columns, name) {
+				t.Errorf("%s: %q is not ECOSYSTEM=PACKAGE", c[0], w)
+			}
+		}
+	}
+}
+
+// The packages of Debian are those that the tables of the platforms were read from.
+func TestProvidersAgreeWithPlatforms(t *testing.T) {
+	checked := 0
+	for name, ecosystem := range map[string]string{"debian12": Debian, "debian13": Debian13} {
+		p, err := Lookup(name, "x86_64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for soname, provider := range providers().full {
+			l, list := p.Library(soname), provider.Packages(ecosystem)
+			if l == nil || l.Package == "" || list == nil {
+				continue
+			}
+			checked++
+			// the tables name the package of the newest release
+			if !slices.Contains(append(list, provider.Packages(Debian13)...), l.Package) {
+				t.Errorf("%s of %s: %s, want %s", soname, name, list, l.Package)
+			}
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d libraries are in both tables", checked)
+	}
+}
+
+func TestProviderOf(t *testing.T) {
+	p, ok := ProviderOf("libasound.so.2")
+	if !ok || p.Kind != LibraryProvider || p.Packages(Debian)[0] != "libasound2" ||
+		p.Packages(Debian13)[0] != "libasound2t64" || p.Packages(PyPI) != nil {
+		t.Errorf("%+v", p)
+	}
+	if p, _ := ProviderOf("libX11.so.6"); p.Packages(Debian13)[0] != "libx11-6" {
+		t.Errorf("Debian 13 did not rename libx11-6: %+v", p)
+	}
+	if p, ok := ProviderOf("libtinfo.so.5"); !ok || !p.Available(Debian) || p.Available(Debian13) {
+		t.Errorf("%+v", p)
+	}
+	if _, ok := ProviderOf("libfoo.so.1"); ok {
+		t.Error("libfoo.so.1 is known")
+	}
+	for soname, want := range map[string]string{
+		"libc.so.6": "glibc", "ld-linux-x86-64.so.2": "glibc", "libc.musl-x86_64.so.1": "musl",
+		"libz.so.1": "",
+	} {
+		if got := LibcOf(soname); got != want {
+			t.Errorf("LibcOf(%q) = %q, want %q", soname, got, want)
+		}
+	}
+}
