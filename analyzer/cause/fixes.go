@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -76,7 +77,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			m.clears < len(g.all) {
 			break
 		}
-		if m.unusable() {
+		if m.unusable() || m.Kind == fix.KindPatchelf && g.fromSystem() {
 			continue
 		}
 		x := m.Fix
@@ -89,7 +90,54 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		x.Change = m.change()
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
 	}
+	if x := installation(g); x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
+		out = slices.Insert(out, 0, *x)
+	}
 	return out, len(out) > 1 && out[0].Clears < len(g.all)
+}
+
+// fromSystem reports whether a cause is about libraries that a system or another project provides.
+func (g *group) fromSystem() bool { return g.kind == system || g.kind == systemLibraries }
+
+// installation is the fix of libraries that a system or another project provides: one command for the
+// packages of all of them. nil where nobody is known to provide them. Where the name of a package
+// depends on the release it names the projects.
+func installation(g *group) *result.CauseFix {
+	if !g.fromSystem() && g.kind != missing {
+		return nil
+	}
+	var projects, debian, pypi set[string]
+	clears, unnamed := 0, false
+	for _, f := range g.all {
+		p, ok := platform.ProviderOf(f.Library)
+		if !ok || p.Kind == platform.BundleProvider {
+			continue
+		}
+		clears++
+		projects.add(release.ReplaceAllString(p.Project, ""))
+		for _, name := range p.Packages(platform.Debian) {
+			debian.add(name)
+		}
+		for _, name := range p.Packages(platform.PyPI) {
+			pypi.add(name)
+		}
+		unnamed = unnamed || len(p.Packages(platform.Debian)) == 0
+	}
+	x := result.CauseFix{Clears: clears}
+	x.Kind, x.Cost = fix.KindEnvironment, []string{}
+	switch {
+	case clears == 0:
+		return nil
+	case len(debian.list) > 0 && !unnamed:
+		x.Title = "Install what contains these libraries (Debian and Ubuntu)"
+		x.Command = "apt-get install " + strings.Join(debian.list, " ")
+	case len(pypi.list) > 0:
+		x.Kind = fix.KindDependency
+		x.Title = "Declare the dependency " + strings.Join(pypi.list, " and ")
+	default:
+		x.Title = "Install " + listed(projects.list, 3, 40)
+	}
+	return &x
 }
 
 // mergeKey is equal for fixes that are one edit.

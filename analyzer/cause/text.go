@@ -362,6 +362,11 @@ func (t text) action() (result.Actor, string) {
 
 // task is who has to act, and what.
 func (t text) task() (result.Actor, string) {
+	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
+		t.cause.Fixes[0].Kind == fix.KindDependency {
+		return result.Builder, "declare the package that provides " +
+			plural(t.libraryCount(), "it", "them")
+	}
 	switch t.kind {
 	case tooNew:
 		if t.artifact.wheel() && t.claimed() {

@@ -132,7 +132,7 @@ func TestExistingFindingPasses(t *testing.T) {
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
-	s.tells(p, k, "GLIBC_2.29", "already on main")
+	s.tells(p, k, "manylinux_2_31", "already on main")
 
 	q := s.OpenWith("second", requiring("packaging>=25"))
 	s.Finish(q, wheels(cases.CaseA("1.2.0"), cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
