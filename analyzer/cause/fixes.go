@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 const (
@@ -229,11 +230,12 @@ func join(commands []string) string {
 		switch prefix := install.FindString(c); {
 		case prefix != "":
 			i = len(prefix)
-		case strings.HasPrefix(c, "patchelf "):
-			i = max(strings.LastIndexByte(c, ' '), 0)
+		case strings.HasPrefix(c, "patchelf ") && !strings.Contains(c, " && "):
+			words := shellword.Words(c)
+			i = len(c) - len(words[len(words)-1]) - 1
 		}
 		prefixes.add(c[:i])
-		for word := range strings.FieldsSeq(c[i:]) {
+		for _, word := range shellword.Words(c[i:]) {
 			if !slices.Contains(files[c[:i]], word) {
 				files[c[:i]] = append(files[c[:i]], word)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var interpreterNotFound = &analyzer.Rule{
@@ -67,7 +68,7 @@ func checkInterpreter(p *analyzer.Pass) {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   "Set the standard dynamic linker",
-						Command: "patchelf --set-interpreter " + usual + " " + quoted(v.Path),
+						Command: "patchelf --set-interpreter " + shellword.Quote(usual) + " " + quoted(v.Path),
 					},
 				},
 			)

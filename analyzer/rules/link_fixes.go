@@ -178,7 +178,8 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	return "Users of the library must link with these flags"
 }
 
-// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile.
+// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile. It is "" if a name
+// has a character that one of them interprets: make passes the values to another shell.
 func (l *linkPlan) flags(with fix.LinkWith) string {
 	var first []string
 	named := ""
@@ -186,7 +187,7 @@ func (l *linkPlan) flags(with fix.LinkWith) string {
 		if there := l.p.LinkSystem().Elsewhere(s); there != nil && l.p.Platform.Library(s) == nil {
 			first = withName(first, "-L"+l.directory(path.Dir(there.Path)))
 		}
-		named += " " + escaped(l.p.LinkSystem().Flag(s))
+		named += " " + l.p.LinkSystem().Flag(s)
 	}
 	for _, dir := range with.RPathLink {
 		first = append(first, "-Wl,-rpath-link,"+l.directory(dir))
@@ -196,6 +197,11 @@ func (l *linkPlan) flags(with fix.LinkWith) string {
 	}
 	if with.AllowShlibUndefined {
 		first = append(first, "-Wl,--allow-shlib-undefined")
+	}
+	for word := range strings.FieldsSeq(strings.Join(first, " ") + named) {
+		if !shellword.Plain(word) {
+			return ""
+		}
 	}
 	var out []string
 	if len(first) > 0 {
@@ -212,7 +218,7 @@ func (l *linkPlan) directory(dir string) string {
 	if l.p.Facts.Kind != analyzer.KindObject {
 		dir = "DIR/" + dir
 	}
-	return escaped(dir)
+	return dir
 }
 
 // newerSystem returns the oldest release of the same distribution, of Debian for a policy, on which
@@ -276,12 +282,6 @@ func runPath(p *analyzer.Pass, v *analyzer.View, dir string) string {
 	return strings.Join(append(kept, to), ":")
 }
 
-// escaped escapes the characters that a shell interprets in double quotes, so that a name cannot
-// end the string or start a command.
-func escaped(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`", "\n", " ").Replace(s)
-}
-
 // withName adds a name to a list, unless it is "" or already in the list.
 func withName(list []string, name string) []string {
 	if name == "" || slices.Contains(list, name) {
@@ -294,8 +294,12 @@ func withName(list []string, name string) []string {
 func linkFlags(sonames []string) string {
 	flags := "-Wl,--no-as-needed"
 	for _, s := range sonames {
-		name, _, _ := strings.Cut(strings.TrimPrefix(s, "lib"), ".so")
-		flags += " -l" + name
+		name, ok := strings.CutPrefix(s, "lib")
+		name, _, found := strings.Cut(name, ".so")
+		if !ok || !found {
+			name = ":" + s // the linker takes it as a file name
+		}
+		flags += " " + shellword.Quote("-l"+name)
 	}
 	return flags
 }
@@ -304,7 +308,7 @@ func linkFlags(sonames []string) string {
 func addNeeded(sonames []string, object string) string {
 	cmd := "patchelf"
 	for _, s := range sonames {
-		cmd += " --add-needed " + quoted(s)
+		cmd += " --add-needed " + shellword.Quote(s)
 	}
 	return cmd + " " + quoted(object)
 }

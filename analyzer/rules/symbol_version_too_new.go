@@ -324,4 +324,6 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 }
 
 // quoted returns the base name of a file as a shell argument.
-func quoted(p string) string { return shellword.Quote(p[strings.LastIndex(p, "/")+1:]) }
+func quoted(p string) string {
+	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
+}

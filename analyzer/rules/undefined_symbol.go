@@ -146,7 +146,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
 							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: "patchelf --add-needed " + owner + " " + quoted(v.Path),
+							Command: addNeeded([]string{owner}, v.Path),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
 					},
@@ -191,7 +191,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
 							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: "patchelf --add-needed " + soname + " " + quoted(v.Path),
+							Command: addNeeded([]string{soname}, v.Path),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 					},
@@ -344,7 +344,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 		Fix: fix.Fix{
 			Kind:    fix.KindPatchelf,
 			Title:   "Add the DT_NEEDED entry",
-			Command: "patchelf --add-needed " + soname + " " + quoted(v.Path),
+			Command: addNeeded([]string{soname}, v.Path),
 		},
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 	}

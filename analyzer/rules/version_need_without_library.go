@@ -77,7 +77,7 @@ func checkVersionNeed(p *analyzer.Pass) {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   "Add the DT_NEEDED entry again",
-						Command: "patchelf --add-needed " + need.Library + " " + quoted(v.Path),
+						Command: addNeeded([]string{need.Library}, v.Path),
 					},
 					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
 				},

@@ -36,7 +36,7 @@ func FuzzQuote(f *testing.F) {
 		if strings.Contains(word, "\x00") || len(word) > 1<<10 {
 			return // no argument of a program has it
 		}
-		out, err := exec.Command("sh", "-c", "printf '%s.' "+shellword.Quote(word)).Output()
+		out, err := exec.Command("bash", "-c", "printf '%s.' "+shellword.Quote(word)).Output()
 		if err != nil || string(out) != word+"." {
 			t.Errorf("%q was read as %q, %v", word, out, err)
 		}

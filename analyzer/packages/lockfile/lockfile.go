@@ -100,6 +100,9 @@ func pipfile(data []byte) ([]Pin, error) {
 // requirements reads the NAME==VERSION lines of requirements and constraints files; lines that pin
 // nothing are left out.
 func requirements(text string) ([]Pin, error) {
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return nil, fmt.Errorf("line %d: it has a NUL byte", strings.Count(text[:i], "\n")+1)
+	}
 	var out []Pin
 	n := 0
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
