@@ -1,5 +1,6 @@
 # syntax=docker/dockerfile:1
-# One static binary on scratch, non-root. Reproducible: the same commit and the same Go give the same bytes.
+# One static binary on scratch, run as a user without rights. Reproducible: the same commit and the same Go
+# give the same bytes.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -16,5 +17,6 @@ USER 65532:65532
 ENV COMPAT_DATA=/data TMPDIR=/data/tmp
 VOLUME /data
 EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=10s CMD ["/compat", "serve", "--healthcheck"]
 ENTRYPOINT ["/compat"]
 CMD ["serve"]

@@ -86,6 +86,16 @@ func names(t *testing.T) []string {
 			found = append(found, m[1])
 		}
 		if slices.Contains(found, "compat_github_rate_limit_remaining") || time.Now().After(end) {
+			env := environment{
+				Getenv: func(string) (string, bool) { return "", false }, Out: io.Discard, Err: io.Discard,
+			}
+			at := []string{"serve", "--healthcheck", "--addr", listener.Addr().String()}
+			if code := run(t.Context(), at, env); code != exitOK {
+				t.Errorf("serve --healthcheck: exit code %d", code)
+			}
+			if code := run(t.Context(), append(at[:3], loopback.Addr(t)), env); code != exitUsage {
+				t.Errorf("serve --healthcheck of nothing: exit code %d", code)
+			}
 			if code := get(t, "http://"+listener.Addr().String()+"/readyz"); code != "ready\n" {
 				t.Errorf("/readyz says %q", code)
 			}

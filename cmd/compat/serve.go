@@ -42,6 +42,7 @@ const stopWithin = 5 * time.Second
 
 func newServeCommand(env environment) *cobra.Command {
 	var addr string
+	var check bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the GitHub App",
@@ -55,11 +56,47 @@ If neither APP_ID nor a private key is set and COMPAT_PUBLIC_URL is, the service
 /setup there, which creates the App as "compat setup" does. It prints the link, writes the secrets
 to COMPAT_DATA, and then exits.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, addr, nil) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if check {
+				port, _ := env.Getenv("PORT")
+				return healthy(c.Context(), cmp.Or(addr, ":"+cmp.Or(port, "8080")))
+			}
+			return serve(c.Context(), env, addr, nil)
+		},
 	}
 	c.Flags().
 		StringVar(&addr, "addr", "", "address to listen on (default: PORT, or :8080)")
+	c.Flags().BoolVar(
+		&check,
+		"healthcheck",
+		false,
+		"ask the service that runs on this machine whether it is healthy; exit code 0 or 2",
+	)
 	return c
+}
+
+// healthy asks a service on this machine for /healthz, for containers without another HTTP client.
+func healthy(ctx context.Context, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("--addr: %w; give it as :8080", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	url := "http://" + net.JoinHostPort("127.0.0.1", port) + "/healthz"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("the service does not answer: %w", err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service is not healthy: %s answers %s", url, res.Status)
+	}
+	return nil
 }
 
 // priorities are those of the job kinds: a release or a deployment is blocked until it is answered.
