@@ -24,6 +24,9 @@ var runtimeName = lazyregexp.New(
 
 // visualC reads the name of a runtime's DLL.
 func visualC(name string) (VisualC, bool) {
+	if name == "ucrtbased.dll" {
+		return VisualC{Product: "2015-2022", Debug: true}, true
+	}
 	m := runtimeName.FindStringSubmatch(name)
 	if m == nil {
 		return VisualC{}, false

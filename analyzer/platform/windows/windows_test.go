@@ -43,6 +43,7 @@ func TestVisualC(t *testing.T) {
 		"vcruntime140_1.dll":       {"2015-2022", false, true},
 		"mfc140ud.dll":             {"2015-2022", true, false},
 		"msvcr90.dll":              {"2008", false, false},
+		"ucrtbased.dll":            {"2015-2022", true, false},
 		"vcomp120.dll":             {"2013", false, false},
 	} {
 		if l := Lookup(name, "amd64"); l.Runtime == nil || *l.Runtime != want {
