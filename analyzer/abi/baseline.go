@@ -52,7 +52,8 @@ func lines(l *Library) ([]byte, error) {
 	if err := json.Unmarshal(b, &fields); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"name", "soname", "machine", "class", "byte_order", "e_flags", "needed", "versions", "versym", "evidence"} {
+	for _, name := range []string{"name", "soname", "machine", "class", "byte_order",
+		"e_flags", "needed", "versions", "versym", "evidence"} {
 		if v, ok := fields[name]; ok {
 			fmt.Fprintf(&out, "%q: %s,\n", name, v)
 		}
@@ -166,7 +167,8 @@ func ParseBaseline(b []byte) (*Library, error) {
 	}
 	if x.Schema != Schema {
 		return nil, fmt.Errorf(
-			"schema %q, and this version of compat reads %s; write the baseline again with compat abi FILE",
+			"schema %q, and this version of compat reads %s; write the baseline again with "+
+				"compat abi FILE",
 			x.Schema,
 			Schema,
 		)

@@ -23,7 +23,8 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 			continue
 		}
 		b := make([]byte, s.Size)
-		if _, err := io.ReadFull(io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size)), b); err != nil {
+		in := io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size))
+		if _, err := io.ReadFull(in, b); err != nil {
 			return err
 		}
 		units, err := btf.Parse(b, order)
@@ -139,7 +140,10 @@ func (t *btfTypes) body(id TypeID) {
 	out.Line = 0
 	switch x.Kind {
 	case btf.Int:
-		out.Encoding = map[uint8]uint8{0: encodingUnsigned, 1: encodingSigned, 2: encodingUnsigChar, 3: encodingSignedChar, 4: encodingBool}[x.Encoding]
+		out.Encoding = map[uint8]uint8{
+			0: encodingUnsigned, 1: encodingSigned, 2: encodingUnsigChar, 3: encodingSignedChar,
+			4: encodingBool,
+		}[x.Encoding]
 	case btf.Float:
 		out.Encoding = encodingFloat
 	case btf.Pointer:

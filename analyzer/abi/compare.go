@@ -142,7 +142,8 @@ func (c *comparison) renamed() {
 		}
 	}
 	detail := fmt.Sprintf(
-		"The SONAME changed from %s to %s. Programs that were built against %s keep loading the old library, and have to be rebuilt to use the new one.",
+		"The SONAME changed from %s to %s. Programs that were built against %s keep loading "+
+			"the old library, and have to be rebuilt to use the new one.",
 		c.old.SONAME,
 		c.new.SONAME,
 		c.old.SONAME,
@@ -188,7 +189,9 @@ func standard(l *Library, name string) bool {
 		rest = strings.TrimPrefix(rest, p)
 	}
 	rest = strings.TrimLeft(rest, "ZNKVRO")
-	for _, p := range []string{"St", "Ss", "Sa", "Sb", "Si", "So", "Sd", "9__gnu_cxx", "10__cxxabiv1"} {
+	for _, p := range []string{
+		"St", "Ss", "Sa", "Sb", "Si", "So", "Sd", "9__gnu_cxx", "10__cxxabiv1",
+	} {
 		if strings.HasPrefix(rest, p) {
 			return true
 		}

@@ -11,15 +11,19 @@ func (t *typeComparison) named(p *pair) {
 	x, y := &t.old.Types[p.a], &t.new.Types[p.b]
 	var d layoutDifference
 	rule := RuleLayout
-	effect := "A program has room for the old size, or reads and writes members at their old offsets."
-	fix := "Append members at the end of a structure that only the library allocates, use reserved members, or change the SONAME."
+	effect := "A program has room for the old size, or reads and writes members at their old " +
+		"offsets."
+	fix := "Append members at the end of a structure that only the library allocates, use " +
+		"reserved members, or change the SONAME."
 	switch {
 	case x.Kind == Enum:
-		rule, effect, fix = RuleEnumerator, "A program passes or expects the old values.", "Keep the values of existing enumerators, and append new ones."
+		rule, effect, fix = RuleEnumerator, "A program passes or expects the old values.",
+			"Keep the values of existing enumerators, and append new ones."
 		t.enumeration(p, x, y, &d)
 	default:
 		if t.virtuals(p, x, y, &d) {
-			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or its derived classes have a table of the old form.",
+			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or "+
+				"its derived classes have a table of the old form.",
 				"Add virtual functions only to new classes, keep their order, or change the SONAME."
 		}
 		t.layout(p, x, y, &d)
@@ -49,7 +53,8 @@ func (t *typeComparison) named(p *pair) {
 		c.Severity, c.Effect, c.Fix = Note, "", ""
 	case !d.public && x.Size == y.Size:
 		c.Severity, c.Fix = Warning, ""
-		c.Effect = "None, as long as only the library and its inline functions use names that start with two underscores."
+		c.Effect = "None, as long as only the library and its inline functions use names that " +
+			"start with two underscores."
 	}
 	if name == "" { // an unnamed type has the name of what it is in
 		for q := p.from; q != nil && c.Type == ""; q = q.from {
@@ -143,7 +148,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	var own layoutDifference
 	if x.Size != y.Size {
 		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
-	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && (x.Align != 0 || y.Align != 0) {
+	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && max(x.Align, y.Align) > 0 {
 		own.fail("it was aligned to %s and is aligned to %d now", counted(int(a), "byte"), b)
 	}
 	grown := t.bases(p, x, y, d, &own)

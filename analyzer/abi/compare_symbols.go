@@ -64,8 +64,10 @@ func (c *comparison) bind(s *Symbol) int {
 			return list[0]
 		}
 		return -1
-	case slices.Contains(c.new.Versions, s.Version): // a definition without a version serves every reference
-		if i := slices.IndexFunc(list, func(i int) bool { return c.new.Symbols[i].Version == "" && visible(i) }); i >= 0 {
+	case slices.Contains(c.new.Versions, s.Version):
+		// a definition without a version serves every reference
+		base := func(i int) bool { return c.new.Symbols[i].Version == "" && visible(i) }
+		if i := slices.IndexFunc(list, base); i >= 0 {
 			return list[i]
 		}
 	}
@@ -93,7 +95,8 @@ func (c *comparison) missing(i int, s *Symbol) {
 	x := Change{Rule: RuleRemoved, Severity: Error, Symbol: s.ID(), Old: place(s.File, s.Line)}
 	name := Readable(s.Name)
 	list := c.newest[s.Name]
-	x.Effect = "A program that uses it does not start, or fails at the first call: undefined symbol."
+	x.Effect = "A program that uses it does not start, or fails at the first call: undefined " +
+		"symbol."
 	x.Fix = fmt.Sprintf("Keep %s as an alias of its replacement, or change the SONAME.", name)
 	switch {
 	case len(list) > 0 && len(c.new.Versions) == 0:
@@ -102,7 +105,8 @@ func (c *comparison) missing(i int, s *Symbol) {
 			name,
 			s.Version,
 		)
-		x.Effect = "The loader of glibc stops with an assertion when a program asks for the version."
+		x.Effect = "The loader of glibc stops with an assertion when a program asks for the " +
+			"version."
 		x.Fix = "Link with the version script of the old release."
 	case len(list) > 0 && s.Version != "" && !slices.Contains(c.new.Versions, s.Version):
 		x.Rule, x.Detail = RuleVersionRemoved, fmt.Sprintf(
@@ -151,7 +155,8 @@ func (c *comparison) missing(i int, s *Symbol) {
 		x.Severity, x.Detail = Warning, x.Detail+" The version is one for private use."
 	case s.Weak && c.copied(s):
 		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
-		x.Detail += " It is a copy of an inline function, of a template or of data that the compiler makes."
+		x.Detail += " It is a copy of an inline function, of a template or of data that the " +
+			"compiler makes."
 	}
 	c.add(x, i)
 }
@@ -234,7 +239,8 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 		x.Fix = "Export the new one under another name."
 	case was == "data" && b.Protected && !a.Protected:
 		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
-		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a copy relocation) and the library use two different variables."
+		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a " +
+			"copy relocation) and the library use two different variables."
 		x.Fix = "Use default visibility for exported variables."
 	case was == "data" && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
 		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
@@ -312,7 +318,9 @@ func (c *comparison) additions() {
 				s.Version,
 			)
 			x.Effect = fmt.Sprintf(
-				"A program that is built against the new library loads with the old one and fails when it calls it; with a version of its own the loader would have said that %s is too old.",
+				"A program that is built against the new library loads with the old one, "+
+					"and fails when it calls the symbol. With a version of its own, the "+
+					"loader reports that %s is too old.",
 				c.result.Library,
 			)
 			x.Fix = "Add new symbols to a new version node."

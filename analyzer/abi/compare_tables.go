@@ -62,8 +62,10 @@ func (c *comparison) tables() {
 			continue
 		}
 		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
-			Effect: "A program calls the wrong virtual function, or its derived classes have a table of the old form.",
-			Fix:    "Add virtual functions only to new classes, keep their order and base classes, or change the SONAME."}, d.i)
+			Effect: "A program calls the wrong virtual function, or its derived classes have " +
+				"a table of the old form.",
+			Fix: "Add virtual functions only to new classes, keep their order and base " +
+				"classes, or change the SONAME."}, d.i)
 	}
 }
 
@@ -100,9 +102,10 @@ func vtableDifference(a, b *Table) string {
 		}
 		number := strings.HasPrefix(was, "#") || strings.HasPrefix(is, "#")
 		switch {
-		case number && was != "" && is != "" && (strings.HasPrefix(was, "#") == strings.HasPrefix(is, "#")):
+		case number && was != "" && is != "" && was[0] == is[0]:
 			return "The offset of a base class in it changed."
-		case number && (was == "#0" || is == "#0"): // a pure virtual function of an abstract class may be left zero
+		case number && (was == "#0" || is == "#0"):
+			// a pure virtual function of an abstract class may be left zero
 			continue
 		case number:
 			if was != "" && is != "" {

@@ -137,7 +137,8 @@ func TestTypesOfASource(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %d", f.Name, f.Offset/8, f.bits/8))
 	}
 	want := []string{
-		"name 0 10", "n 16 8", "c 24 4", "in 28 8", "t 40 48", "wide 96 16", "ok 112 1", "rest 116 0",
+		"name 0 10", "n 16 8", "c 24 4", "in 28 8", "t 40 48", "wide 96 16",
+		"ok 112 1", "rest 116 0",
 	}
 	if !slices.Equal(got, want) || big.Size != 128 {
 		t.Errorf("size %d, members %q", big.Size, got)

@@ -92,7 +92,8 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 		}
 		out = append(out, t.signature(p, x, y, 0)...)
 		change.Effect = "A program passes or expects the wrong values."
-		change.Fix = "Keep the function as it was, and export the new one under another name or version."
+		change.Fix = "Keep the function as it was, and export the new one under another name " +
+			"or version."
 	} else {
 		change.Rule = RuleData
 		if d := t.ref(p, a.Type, b.Type, true, 0, "the type of "+Readable(a.Name)); d != "" {
@@ -112,7 +113,8 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	var out []string
 	switch {
-	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown: // a result that old programs do not use
+	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown:
+		// a result that old programs do not use
 	case y.Elem == 0:
 		out = append(
 			out,
@@ -150,7 +152,10 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	if x.Variadic != y.Variadic {
 		out = append(
 			out,
-			map[bool]string{true: "it takes variable arguments now", false: "it no longer takes variable arguments"}[y.Variadic],
+			map[bool]string{
+				true:  "it takes variable arguments now",
+			false: "it no longer takes variable arguments",
+			}[y.Variadic],
 		)
 	}
 	return out
@@ -183,7 +188,9 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown || depth > maxTypeDepth {
 		return ""
 	}
-	was := func() string { return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b)) }
+	was := func() string {
+		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
+	}
 	switch {
 	case x.composite() && y.composite():
 		return t.composites(p, a, b, value, step)
@@ -337,7 +344,8 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 			Old:      place(x.File, x.Line),
 			New:      place(y.File, y.Line),
 			Detail: fmt.Sprintf(
-				"%s was passed %s and is passed %s now: it got or lost a destructor, copy constructor or move constructor.",
+				"%s was passed %s and is passed %s now: it got or lost a destructor, copy "+
+					"constructor or move constructor.",
 				x.Name,
 				how[was],
 				how[is],

@@ -253,7 +253,10 @@ func source(file string) bool {
 
 // system tells a header of the system or the compiler.
 func system(file string) bool {
-	for _, dir := range []string{"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/", "/opt/rh/"} {
+	for _, dir := range []string{
+		"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/",
+"/usr/lib/llvm", "/usr/lib/clang/", "/opt/rh/",
+	} {
 		if strings.HasPrefix(file, dir) {
 			return true
 		}

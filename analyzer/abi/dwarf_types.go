@@ -497,7 +497,9 @@ func (b *builder) body(p pending) error {
 	}
 	slices.SortFunc(
 		t.Virtuals,
-		func(a, c Virtual) int { return cmp.Or(cmp.Compare(a.Slot, c.Slot), cmp.Compare(a.Name, c.Name)) },
+		func(a, c Virtual) int {
+			return cmp.Or(cmp.Compare(a.Slot, c.Slot), cmp.Compare(a.Name, c.Name))
+		},
 	)
 	b.l.Types[p.id] = t
 	return c.Err()

@@ -72,9 +72,10 @@ func (s *Symbol) ID() string {
 
 // Table is a virtual table, a VTT or typeinfo, as words after relocation.
 type Table struct {
-	Symbol string   `json:"symbol"`          // _ZTV…, _ZTI… or _ZTT…
-	Size   uint64   `json:"size"`            // in bytes
-	Words  []string `json:"words,omitempty"` // a symbol, #N for a number, or "" for an address without an exported symbol
+	Symbol string `json:"symbol"` // _ZTV…, _ZTI… or _ZTT…
+	Size   uint64 `json:"size"`   // in bytes
+	// a symbol, #N for a number, or "" for an address without an exported symbol
+	Words []string `json:"words,omitempty"`
 }
 
 // TypeID is a place in Library.Types. 0 is void, or a type that is not known.
@@ -100,8 +101,9 @@ const (
 
 // Type is one type, without typedefs and qualifiers.
 type Type struct {
-	Kind     Kind   `json:"kind"`
-	Name     string `json:"name,omitempty"`     // with namespaces and classes; of an unnamed one that of its typedef, or ""
+	Kind Kind `json:"kind"`
+	// with namespaces and classes; of an unnamed one that of its typedef, or ""
+	Name     string `json:"name,omitempty"`
 	Size     uint64 `json:"size,omitempty"`     // in bytes
 	Encoding uint8  `json:"encoding,omitempty"` // DW_ATE_ of a base type
 	Align    uint32 `json:"align,omitempty"`    // where the source sets it

@@ -38,7 +38,8 @@ func Read(f File) (*Library, error) {
 	}
 	if !o.Dynamic {
 		return nil, fmt.Errorf(
-			"%s: %w: it has no dynamic section (a program, an object file or a file of debug information)",
+			"%s: %w: it has no dynamic section (a program, an object file or a file of debug "+
+				"information)",
 			f.Name,
 			ErrNoLibrary,
 		)

@@ -28,7 +28,8 @@ func open(b []byte) (*dwarf.Data, *elf.File, error) {
 			continue
 		}
 		in.Sections = append(in.Sections, dwarf.Section{
-			Name: s.Name, Offset: s.Offset, Size: s.FileSize, Compressed: s.Flags&elf.SHF_COMPRESSED != 0,
+			Name: s.Name, Offset: s.Offset, Size: s.FileSize,
+			Compressed: s.Flags&elf.SHF_COMPRESSED != 0,
 		})
 	}
 	d, err := dwarf.Open(in, binary.LittleEndian, dwarf.Sources{})
@@ -142,7 +143,9 @@ func standard(f *elf.File) ([]string, error) {
 }
 
 func TestFileNames(t *testing.T) {
-	for _, name := range []string{"c-5", "c-4", "c-2", "c-64", "c-clang", "c-zlib", "c-zdebug", "cxx-types4"} {
+	for _, name := range []string{
+		"c-5", "c-4", "c-2", "c-64", "c-clang", "c-zlib", "c-zdebug", "cxx-types4",
+	} {
 		b, err := os.ReadFile("testdata/" + name + ".so")
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +160,8 @@ func TestFileNames(t *testing.T) {
 			if err := d.Entry(u.Root(), &root); err != nil {
 				t.Fatal(err)
 			}
-			if err := walk(d, &root, 0, func(e *dwarf.Entry, _ int) { seen[e.FileName()] = true }); err != nil {
+			note := func(e *dwarf.Entry, _ int) { seen[e.FileName()] = true }
+			if err := walk(d, &root, 0, note); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -82,7 +82,10 @@ func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, err
 	for _, s := range []struct {
 		name string
 		to   *[]byte
-	}{{"info", &f.info}, {"types", &f.types}, {"abbrev", &f.abbrev}, {"str", &f.str}, {"line_str", &f.lineStr}, {"str_offsets", &f.strOffsets}, {"addr", &f.addr}} {
+	}{
+		{"info", &f.info}, {"types", &f.types}, {"abbrev", &f.abbrev}, {"str", &f.str},
+		{"line_str", &f.lineStr}, {"str_offsets", &f.strOffsets}, {"addr", &f.addr},
+	} {
 		sec, ok := in.find("debug_"+s.name+suffix, order)
 		if !ok {
 			continue

@@ -162,7 +162,7 @@ func (c *Contents) Words(spans []Span) ([][]Word, error) {
 		}
 		return &out[i][d/w]
 	}
-	if err := c.eachRelocation(func(addr, symbol uint64, way Relocs, addend uint64, explicit bool) error {
+	apply := func(addr, symbol uint64, way Relocs, addend uint64, explicit bool) error {
 		x := at(addr)
 		if x == nil {
 			return nil
@@ -181,7 +181,8 @@ func (c *Contents) Words(spans []Span) ([][]Word, error) {
 			x.Moved = true
 		}
 		return nil
-	}); err != nil {
+	}
+	if err := c.eachRelocation(apply); err != nil {
 		return nil, err
 	}
 	return out, c.eachRelr(func(addr uint64) {

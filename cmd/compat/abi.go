@@ -12,8 +12,9 @@ func newABICommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "abi [flags] FILE",
 		Short: "Write the ABI of a library as a baseline for compat diff",
-		Long: `Write the ABI of a shared library as JSON (schema compat/abi/v1). The output is sorted and has one
-symbol or type on a line, so that it can be committed and reviewed. 'compat diff' reads it as OLD.
+		Long: `Write the ABI of a shared library as JSON (schema compat/abi/v1). The output is sorted
+and has one symbol or type on a line, so that it can be committed and reviewed. 'compat diff' reads
+it as OLD.
 
 Types are included if the library has debug information, or a separate debug file next to it.`,
 		Example: `  compat abi build/libfoo.so.1 > abi/libfoo.json

@@ -31,9 +31,9 @@ func newDiffCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
 		Short: "Compare the ABI of two builds of a library",
-		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it runs with
-NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives, or
-folders. OLD can also be a baseline written by 'compat abi'. Libraries of packages are paired by
+		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it
+runs with NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives,
+or folders. OLD can also be a baseline written by 'compat abi'. Libraries of packages are paired by
 path, SONAME, name and build ID.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
@@ -64,7 +64,8 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 		&f.headers,
 		"headers",
 		nil,
-		"public header or folder of public headers; types defined elsewhere are private; may be repeated",
+		"public header or folder of public headers; types defined elsewhere are private; may "+
+			"be repeated",
 	)
 	return c
 }

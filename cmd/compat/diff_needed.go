@@ -11,7 +11,8 @@ import (
 
 // systemFolders are where the loader of this machine looks last.
 var systemFolders = []string{
-	"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+	"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
 	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 }
 
@@ -60,7 +61,8 @@ func (n *neededLibraries) load() {
 		path string
 	}
 	seen := map[string]bool{}
-	for work := []library{{first, n.start}}; len(work) > 0 && len(n.exports) < maxNeeded; work = work[1:] {
+	work := []library{{first, n.start}}
+	for ; len(work) > 0 && len(n.exports) < maxNeeded; work = work[1:] {
 		l := work[0]
 		for _, name := range l.o.Needed {
 			if seen[name] || strings.Contains(name, "/") {

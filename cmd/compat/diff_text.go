@@ -116,7 +116,8 @@ func evidence(r *abi.Result) string {
 	case r.Evidence.New != abi.EvidenceSymbols:
 		side = "the old library has"
 	}
-	return "Compared: symbols only, as " + side + " no debug information. Changes of structures and parameters cannot be seen."
+	return "Compared: symbols only, as " + side + " no debug information. Changes of " +
+		"structures and parameters cannot be seen."
 }
 
 // writeChanges lists the changes of one pair. Removed and added symbols without details of their
@@ -154,7 +155,8 @@ func groupOf(c *abi.Change) string {
 }
 
 var groupTitles = map[string]string{
-	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "exported now", abi.RuleMoved: "moved to a library that is needed",
+	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "exported now",
+	abi.RuleMoved:         "moved to a library that is needed",
 	abi.RuleAddedReleased: "added to a version that the old library already has",
 }
 
@@ -163,7 +165,8 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 	if c.Severity == abi.Note && c.Rule == abi.RuleRemoved {
 		fmt.Fprintln(
 			w,
-			"    They are copies of inline functions and templates, which programs have themselves.",
+			"    They are copies of inline functions and templates, which programs have "+
+				"themselves.",
 		)
 	}
 	for i, n := range names {
