@@ -154,7 +154,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 			out,
 			map[bool]string{
 				true:  "it takes variable arguments now",
-			false: "it no longer takes variable arguments",
+				false: "it no longer takes variable arguments",
 			}[y.Variadic],
 		)
 	}

@@ -255,7 +255,7 @@ func source(file string) bool {
 func system(file string) bool {
 	for _, dir := range []string{
 		"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/",
-"/usr/lib/llvm", "/usr/lib/clang/", "/opt/rh/",
+		"/usr/lib/llvm", "/usr/lib/clang/", "/opt/rh/",
 	} {
 		if strings.HasPrefix(file, dir) {
 			return true
