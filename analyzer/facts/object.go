@@ -63,8 +63,15 @@ func (o *Object) Host() Host { return o.host }
 // Stem is the path without versions and names of GPU stacks: equal for the variants of one object.
 func (o *Object) Stem() string { return o.stem }
 
-// Musl reports whether the object was linked with musl.
+// muslModule matches the file name of a module for a Python that was built on musl.
+var muslModule = lazyregexp.New(`-linux-musl[a-z0-9]*\.so$`)
+
+// Musl reports whether the object was linked with musl: by the libc that it needs or, where it names
+// none, by its file name.
 func (o *Object) Musl() bool {
+	if muslModule.MatchString(o.Path) && !slices.Contains(o.Needed, "libc.so.6") {
+		return true
+	}
 	return slices.ContainsFunc(
 		o.Needed,
 		func(n string) bool { return strings.HasPrefix(n, "libc.musl-") || n == "libc.so" },

@@ -42,7 +42,7 @@ func newDemand(source packages.Source, o Options) *demand {
 	}
 	return &demand{
 		Reader:    r,
-		once:      newOnce(r),
+		once:      newOnce(r, o.NoHistory),
 		direct:    map[string]bool{},
 		wanted:    map[string]bool{},
 		declared:  map[string]bool{},
@@ -95,6 +95,11 @@ func (d *demand) bySystem(soname string) bool {
 	}
 	_, ok = platform.Known(soname)
 	return ok
+}
+
+// Versions implements packages.Source.
+func (d *demand) Versions(ctx context.Context, name string) ([]string, error) {
+	return d.once.Versions(ctx, name)
 }
 
 // Release implements packages.Source.

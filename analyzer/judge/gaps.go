@@ -21,6 +21,9 @@ import (
 // not be reached, and for what the user gave: a pinned version that does not exist, or two that
 // contradict each other. A package that only the artifact requires and no source knows is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
+	if note := s.judge.once.note(); note != "" {
+		r.AddNote(note)
+	}
 	for _, a := range s.baseline.packages {
 		for _, rule := range a.full {
 			r.AddNote(fmt.Sprintf(

@@ -23,6 +23,7 @@ type Judge struct {
 	origins map[string]Origin     // of given, by their text
 
 	source packages.Source
+	once   *once
 	demand *demand      // wraps the source where each question costs a transfer; nil elsewhere
 	conda  *condaSource // the packages of the conda environment; nil: there is none
 }
@@ -39,9 +40,10 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 		source = j.conda
 	}
 	if j.demand = newDemand(source, o); j.demand != nil {
-		j.source = j.demand
+		j.source, j.once = j.demand, j.demand.once
 	} else {
-		j.source = newOnce(source)
+		j.once = newOnce(source, o.NoHistory)
+		j.source = j.once
 	}
 	for _, w := range o.With {
 		q, err := pkgmeta.ParseRequirement(w)

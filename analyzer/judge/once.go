@@ -2,15 +2,22 @@ package judge
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// once is a source that keeps each release for a check: a release of torch has 80,000 symbols. It is
-// for one goroutine.
+// once is a source that keeps each release for a check: a release of torch has 80,000 symbols. Where
+// its source can't be reached the embedded history answers for what it knows. It is for one
+// goroutine.
 type once struct {
 	packages.Source
-	releases map[releaseKey]*packages.Release
+	noHistory bool // the embedded history is not used
+	releases  map[releaseKey]*packages.Release
+	offline   map[string]bool // packages that the history answered for
 }
 
 type releaseKey struct {
@@ -18,8 +25,25 @@ type releaseKey struct {
 	on            packages.On
 }
 
-func newOnce(source packages.Source) *once {
-	return &once{source, map[releaseKey]*packages.Release{}}
+func newOnce(source packages.Source, noHistory bool) *once {
+	return &once{
+		Source:    source,
+		noHistory: noHistory,
+		releases:  map[releaseKey]*packages.Release{},
+		offline:   map[string]bool{},
+	}
+}
+
+// Versions implements packages.Source.
+func (o *once) Versions(ctx context.Context, name string) ([]string, error) {
+	versions, err := o.Source.Versions(ctx, name)
+	if !o.noHistory && errors.Is(err, packages.ErrUnavailable) {
+		if known, e := packages.History().Versions(ctx, name); e == nil {
+			o.offline[name] = true
+			return known, nil
+		}
+	}
+	return versions, err
 }
 
 // Release implements packages.Source.
@@ -33,8 +57,24 @@ func (o *once) Release(
 		return r, nil
 	}
 	r, err := o.Source.Release(ctx, name, version, on)
+	if !o.noHistory && errors.Is(err, packages.ErrUnavailable) {
+		if known, e := packages.History().Release(ctx, name, version, on); e == nil && known.Known {
+			o.offline[name] = true
+			r, err = known, nil
+		}
+	}
 	if err == nil {
 		o.releases[key] = r
 	}
 	return r, err
+}
+
+// note is a sentence about the packages that the history answered for; "" where there are none.
+func (o *once) note() string {
+	if len(o.offline) == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(o.offline))
+	return "the package index could not be reached; the built-in history was used for " +
+		strings.Join(names, ", ")
 }

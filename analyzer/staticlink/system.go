@@ -106,7 +106,15 @@ func (s *System) find(by, n int32, line Line) int32 {
 // alone finds a DT_NEEDED entry where the line does not help.
 func (s *System) alone(by *Library, name string) *Library {
 	for _, dir := range strings.Split(ownPath(by), ":") {
-		if l := s.byPath[path.Join(origin(dir, by), name)]; dir != "" && l != nil {
+		if dir == "" {
+			continue
+		}
+		at := path.Join(origin(dir, by), name)
+		if l := s.byPath[at]; l != nil {
+			return l
+		}
+		// a package of a distribution is unpacked into "/"
+		if l := s.byPath[strings.TrimPrefix(at, "/")]; l != nil {
 			return l
 		}
 	}

@@ -1,0 +1,47 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+)
+
+// down is a source that can't be reached.
+type down struct{}
+
+func (down) Versions(context.Context, string) ([]string, error) {
+	return nil, fmt.Errorf("index: %w", packages.ErrUnavailable)
+}
+
+func (down) Release(
+	context.Context, string, string, packages.On,
+) (*packages.Release, error) {
+	return nil, fmt.Errorf("index: %w", packages.ErrUnavailable)
+}
+
+// Where the source can't be reached the embedded history answers for what it knows, unless the user
+// turned it off.
+func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
+	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
+	on := packages.On{Python: "3.12", Arch: "x86_64"}
+	o := newOnce(down{}, false)
+	r, err := o.Release(t.Context(), name, version, on)
+	if err != nil || !r.Known || len(r.Libraries) == 0 {
+		t.Fatalf("release %+v, %v", r, err)
+	}
+	if versions, err := o.Versions(t.Context(), name); err != nil || len(versions) == 0 {
+		t.Errorf("versions %q, %v", versions, err)
+	}
+	if !strings.Contains(o.note(), name) {
+		t.Errorf("note %q", o.note())
+	}
+	if _, err := o.Release(t.Context(), "no-such-package", "1", on); err == nil {
+		t.Error("a package that the history does not know was found")
+	}
+	if _, err := newOnce(down{}, true).Release(t.Context(), name, version, on); err == nil {
+		t.Error("the history was used although it is turned off")
+	}
+}
