@@ -11,8 +11,8 @@ import (
 )
 
 // once is a source that keeps each release for a check: a release of torch has 80,000 symbols. Where
-// its source can't be reached the embedded history answers for what it knows. It is for one
-// goroutine.
+// its source can't be reached the embedded history answers for the releases that it knows, which are
+// those that the user pinned: other versions of a package may exist. It is for one goroutine.
 type once struct {
 	packages.Source
 	noHistory bool // the embedded history is not used
@@ -34,18 +34,6 @@ func newOnce(source packages.Source, noHistory bool) *once {
 	}
 }
 
-// Versions implements packages.Source.
-func (o *once) Versions(ctx context.Context, name string) ([]string, error) {
-	versions, err := o.Source.Versions(ctx, name)
-	if !o.noHistory && errors.Is(err, packages.ErrUnavailable) {
-		if known, e := packages.History().Versions(ctx, name); e == nil {
-			o.offline[name] = true
-			return known, nil
-		}
-	}
-	return versions, err
-}
-
 // Release implements packages.Source.
 func (o *once) Release(
 	ctx context.Context,
@@ -57,7 +45,7 @@ func (o *once) Release(
 		return r, nil
 	}
 	r, err := o.Source.Release(ctx, name, version, on)
-	if !o.noHistory && errors.Is(err, packages.ErrUnavailable) {
+	if !o.noHistory && errors.Is(err, packages.ErrUnreachable) {
 		if known, e := packages.History().Release(ctx, name, version, on); e == nil && known.Known {
 			o.offline[name] = true
 			r, err = known, nil

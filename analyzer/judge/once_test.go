@@ -13,13 +13,13 @@ import (
 type down struct{}
 
 func (down) Versions(context.Context, string) ([]string, error) {
-	return nil, fmt.Errorf("index: %w", packages.ErrUnavailable)
+	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 
 func (down) Release(
 	context.Context, string, string, packages.On,
 ) (*packages.Release, error) {
-	return nil, fmt.Errorf("index: %w", packages.ErrUnavailable)
+	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 
 // Where the source can't be reached the embedded history answers for what it knows, unless the user
@@ -31,9 +31,6 @@ func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 	r, err := o.Release(t.Context(), name, version, on)
 	if err != nil || !r.Known || len(r.Libraries) == 0 {
 		t.Fatalf("release %+v, %v", r, err)
-	}
-	if versions, err := o.Versions(t.Context(), name); err != nil || len(versions) == 0 {
-		t.Errorf("versions %q, %v", versions, err)
 	}
 	if !strings.Contains(o.note(), name) {
 		t.Errorf("note %q", o.note())

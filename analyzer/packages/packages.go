@@ -11,16 +11,21 @@ package packages
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// ErrUnknown: the source has no such package, or no such version of it.
+// ErrUnknown is the error for what does not exist: the source has no such package, or no such
+// version of it.
 var ErrUnknown = errors.New("not known")
 
-// ErrUnavailable: the source could not be reached, so nothing may be concluded.
+// ErrUnavailable is the error of a source that could not answer, so nothing may be concluded.
 var ErrUnavailable = errors.New("could not be reached")
+
+// ErrUnreachable is ErrUnavailable of a source that does not answer at all, as without a network.
+var ErrUnreachable = fmt.Errorf("%w", ErrUnavailable)
 
 // Source answers what analysis needs to know of packages that are not at hand. It must be safe for
 // concurrent use.
