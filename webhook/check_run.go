@@ -45,7 +45,9 @@ func checkRun(e envelope, p *checkRunPayload) (decision, error) {
 		if g, is := b.(*job.MergeGroup); is {
 			sha = g.SHA
 		}
-		return one(e.rerun(b, sha))
+		d, err := one(e.rerun(b, sha))
+		d.rerunBy = e.Sender.Login
+		return d, err
 	}
 	return e.rerunPulls(k.PullRequests, k.HeadSHA)
 }

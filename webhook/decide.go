@@ -16,7 +16,8 @@ type decision struct {
 	jobs     []queue.Job
 	drop     int64
 	ignored  string
-	namesake bool // ignored: another App has a check run of this App's name
+	namesake bool   // ignored: another App has a check run of this App's name
+	rerunBy  string // login of who had something checked again; "": nobody
 }
 
 func ignore(format string, a ...any) (decision, error) {
@@ -167,7 +168,7 @@ func (e envelope) rerunPulls(named []pull, sha string) (decision, error) {
 	if len(bodies) == 0 {
 		bodies = []job.Body{&job.Commit{Repository: e.Repository.ID, SHA: sha}}
 	}
-	var d decision
+	d := decision{rerunBy: e.Sender.Login}
 	for _, b := range bodies {
 		j, err := e.rerun(b, sha)
 		if err != nil {

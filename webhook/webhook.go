@@ -191,6 +191,9 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 		a.Status, a.Reason = "duplicate", "this delivery was taken before"
 		return http.StatusOK, a
 	}
+	if d.rerunBy != "" {
+		s.Log.Info("audit", "action", "rerun", "by", d.rerunBy, "delivery", guid, "jobs", res.IDs)
+	}
 	a.Status, a.Jobs = "queued", res.IDs
 	return http.StatusAccepted, a
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -258,4 +259,26 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w
+}
+
+// Who had something checked again is in the log, with the delivery.
+func TestRerunIsAudited(t *testing.T) {
+	var log bytes.Buffer
+	h := New(Options{
+		Secrets: []config.Secret{config.Secret("s3cret")},
+		Queue:   &shelf{},
+		Log:     slog.New(slog.NewJSONHandler(&log, nil)),
+	})
+	body := `{"action":"rerequested","installation":{"id":9},"repository":{"id":5},` +
+		`"sender":{"login":"ann","type":"User"},"check_suite":{` +
+		`"head_sha":"0123456789abcdef0123456789abcdef01234567","pull_requests":[{"number":3}]}}`
+	c := call{event: "check_suite", guid: "g-9", body: body, signature: sign("s3cret", body)}
+	if code, a, _ := post(h, c); code != http.StatusAccepted {
+		t.Fatalf("answered %d %v", code, a)
+	}
+	for _, want := range []string{`"msg":"audit"`, `"by":"ann"`, `"delivery":"g-9"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log.String())
+		}
+	}
 }

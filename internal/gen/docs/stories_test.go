@@ -16,7 +16,7 @@ import (
 
 // packages are where the tests named in docs/stories.md are, below the module's root.
 var packages = map[string]string{
-	"stories": "internal/test/stories", "chaos": "internal/test/chaos", "service": "internal/test/service", "subject": "internal/subject", "queue": "internal/queue", "github": "internal/github", "artifact": "internal/artifact", "analysis": "internal/sandbox",
+	"stories": "internal/test/stories", "chaos": "internal/test/chaos", "service": "internal/test/service", "subject": "internal/subject", "store": "internal/store", "reportpage": "internal/reportpage", "queue": "internal/queue", "github": "internal/github", "artifact": "internal/artifact", "analysis": "internal/sandbox",
 	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook", "config": "config", "compat": "cmd/compat", "setup": "internal/setup",
 }
 
