@@ -106,6 +106,9 @@ func (s *Service) release(
 					old++
 				}
 			}
+			for i := range report.Causes {
+				report.Causes[i].New = true
+			}
 			advice := comment.Release{
 				Tag:       release.Tag,
 				Draft:     release.Draft,

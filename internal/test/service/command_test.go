@@ -72,7 +72,7 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 
 	c := s.say(p, "maintainer", "/compat accept exp because of nothing")
 	s.reacts(c, "confused")
-	s.answered(p, c, "No finding of the last report is about `exp`")
+	s.answered(p, c, "No finding of the last report matches `exp`")
 	c = s.say(
 		p,
 		"maintainer",
@@ -184,7 +184,7 @@ func TestButtons(t *testing.T) {
 	sha := s.push(p, needing("1.2.0", "exp@GLIBC_2.29"))
 	s.judged(sha, "failure", "exp")
 	s.idle()
-	s.told(p, press(old, "accept", "maintainer"), "newer verdict")
+	s.told(p, press(old, "accept", "maintainer"), "older check")
 	s.judged(sha, "failure", "exp")
 	s.reacts(s.say(p, "maintainer", "/compat unaccept pow"), "+1")
 	s.oneSummary(p)
