@@ -99,7 +99,7 @@ var layers = map[string][]string{
 	"analyzer/dyld":           append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
 	"analyzer/winload":        append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/staticlink":     knowledge,
-	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu"},
+	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu", "analyzer/platform"},
 
 	"analyzer/facts":    parts,
 	"analyzer/result":   append([]string{"analyzer/facts"}, parts...),
