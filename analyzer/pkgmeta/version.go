@@ -143,7 +143,7 @@ func compareLocal(v, w []string) int {
 	})
 }
 
-// IsPreRelease: an alpha, beta, candidate or development release.
+// IsPreRelease reports whether it is an alpha, beta, candidate or development release.
 func (v Version) IsPreRelease() bool { return v.pre != "" || v.dev >= 0 }
 
 // Local is the part behind "+", normalised: "cu124"; "" where there is none.

@@ -223,7 +223,7 @@ func TestDamagedPackages(t *testing.T) {
 		"it exceeds the limit of 1 entries; the rest ":                              rpmOf(cpioOf("./a.so", elf, "./b.so", elf)),
 	} {
 		limits := Limits{}
-		if strings.Contains(want, "limit of 1;") {
+		if strings.Contains(want, "limit of 1 entries;") {
 			limits.Entries = 1
 		}
 		if got := story(t, "x.deb", c, Options{Want: elfOrSO, Limits: limits}); !strings.Contains(
