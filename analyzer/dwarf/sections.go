@@ -132,7 +132,8 @@ func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error
 		return raw, s.Size, nil
 	}
 	var head [24]byte
-	method, size, skip := uint32(1), uint64(0), 12
+	method, skip := uint32(1), 12
+	var size uint64
 	n, err := raw.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, 0, fmt.Errorf("read %s: %w", s.Name, err)

@@ -175,7 +175,7 @@ func (f *lddFile) Folder() bool { return f.stat.Mode&syscall.S_IFMT == syscall.S
 
 func (f *lddFile) ID() dynlink.FileID {
 	return dynlink.FileID{
-		Device: uint64(f.stat.Dev),
+		Device: f.stat.Dev,
 		Inode:  f.stat.Ino,
 	} //nolint:unconvert // its width differs between systems
 }

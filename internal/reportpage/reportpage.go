@@ -148,7 +148,6 @@ func (p *pages) open(ctx context.Context, id string) (*os.File, error) {
 	if data == nil || json.Unmarshal(data, &stored) != nil {
 		return nil, errMissing
 	}
-	data = nil // rendering takes memory enough
 	if err := p.write(path, &stored); err != nil {
 		os.Remove(path)
 		return nil, err

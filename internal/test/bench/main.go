@@ -219,7 +219,7 @@ func run(t tool, files []string) (cost, error) {
 	return cost{
 		c.ProcessState.UserTime() + c.ProcessState.SystemTime(),
 		time.Since(begin),
-		int64(usage.Maxrss),
+		usage.Maxrss,
 		ctx.Err() != nil,
 	}, nil //nolint:unconvert // of another width on other systems
 }

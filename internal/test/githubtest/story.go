@@ -46,6 +46,9 @@ func (k *Check) tell(b *strings.Builder) {
 		state = k.Conclusion
 	}
 	fmt.Fprintf(b, "\ncheck %s: %s: %s\n%s", k.Name, state, k.Title, indent(k.Summary))
+	if k.Text != "" {
+		fmt.Fprintf(b, "\n%s", indent(k.Text))
+	}
 	for _, a := range k.Annotations {
 		fmt.Fprintf(b, "  %s:%d: %s: %s\n%s", a.Path, a.Start, a.Level, a.Title, indent(a.Message))
 	}
