@@ -205,7 +205,7 @@ func TestRecheckOnPlatforms(t *testing.T) {
 
 	c := s.say(p, "maintainer", "/compat recheck debain11")
 	s.reacts(c, "confused")
-	s.answered(p, c, "no platform `debain11`", "Did you mean `debian11`?")
+	s.answered(p, c, "Unknown platform `debain11`", "Did you mean `debian11`?")
 	s.reacts(s.say(p, "outsider", "/compat recheck manylinux2014"), "-1")
 	if n := s.verdicts(p.HeadSHA); n != 1 {
 		t.Errorf("%d verdicts after commands that change nothing", n)
