@@ -31,7 +31,7 @@ func (s *story) status(p *githubtest.Pull, want string) string {
 	s.Helper()
 	status := ""
 	eventually(s, func() string {
-		if status = s.replied(p, s.Say(p.Number, "someone", "/compat status")); !strings.Contains(
+		if status = s.replied(p, s.Say(p.Number, "maintainer", "/compat status")); !strings.Contains(
 			status,
 			want,
 		) {

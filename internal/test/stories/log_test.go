@@ -138,7 +138,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 // answer gives a command and waits for the reply.
 func (s *story) answer(p *githubtest.Pull, command string) string {
 	s.Helper()
-	return s.replied(p, s.Say(p.Number, "someone", command))
+	return s.replied(p, s.Say(p.Number, "maintainer", command))
 }
 
 func TestFailedBuildBesideArtifacts(t *testing.T) {
@@ -156,15 +156,15 @@ func TestFailedBuildBesideArtifacts(t *testing.T) {
 	)
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
-	said := plain(k.Summary)
+	said := plain(k.Summary + k.Text)
 	s.says(
 		said,
 		"The failed build",
 		"confirmed",
 		"GNU ld finds no definition on debian11",
 		"contradicted",
-		"does not refer to of_another_build",
-		"verified",
+		"does not import of_another_build",
+		"tried",
 	)
 }
 

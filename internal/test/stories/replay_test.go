@@ -343,7 +343,7 @@ func plainly(t *testing.T) (after []string, calls int) {
 			r.Summary(r.fork)
 		case 1:
 			r.want(r.Concluded(r.pin.HeadSHA), "success")
-			for _, said := range []string{"/compat recheck", "Commands", "pow", "There is no command"} {
+			for _, said := range []string{"/compat recheck", "Commands", "pow", "Unknown command"} {
 				eventually(r, func() string {
 					if !strings.Contains(r.written(r.fork), said) {
 						return "no reply that says " + said
