@@ -13,6 +13,7 @@ type (
 	Report   = result.Report
 	Tool     = result.Tool
 	Verdict  = result.Verdict
+	Outcome  = result.Outcome
 	Target   = result.Target
 	Artifact = result.Artifact
 	Wheel    = result.Wheel

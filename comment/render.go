@@ -108,10 +108,21 @@ func conclude(in Input, v view) string {
 		return "action_required"
 	case never && len(v.fresh) > 0:
 		return "neutral"
-	case in.Release && objects(in.Report) == 0:
+	case in.Release && in.Report.Verdict == analyzer.NotJudged:
 		return "neutral"
 	}
 	return "success"
+}
+
+// Outcome is what the conclusion of Render means for the report, which is not nil.
+func Outcome(in Input) analyzer.Outcome {
+	switch conclude(in, newView(in.Report, in.Partial)) {
+	case "failure":
+		return analyzer.OutcomeFail
+	case "action_required":
+		return analyzer.OutcomeError
+	}
+	return analyzer.OutcomePass
 }
 
 // unchecked reports whether something that should have been checked was not.
@@ -188,11 +199,11 @@ func lead(in Input, v view) string {
 	case len(v.fresh) > 0:
 		parts = append(parts, fmt.Sprintf("**%s**%s.", v.count(v.fresh), newer(in)))
 	case unchecked(in, v):
-	case objects(in.Report) == 0 && len(in.Report.Skipped) > 0:
+	case in.Report.Verdict == analyzer.NotJudged && len(in.Report.Skipped) > 0:
 		parts = append(parts,
 			"**Nothing to check.** The artifacts contain only files of kinds that compat does not "+
 				"read; they are listed below.")
-	case objects(in.Report) == 0:
+	case in.Report.Verdict == analyzer.NotJudged:
 		parts = append(parts,
 			"**Nothing to check.** The artifacts contain no shared libraries.")
 	case len(v.existing) > 0:

@@ -156,6 +156,11 @@ func TestConclusion(t *testing.T) {
 	skipped.Artifacts[0].Objects, skipped.Skipped = 0, []analyzer.Unread{
 		{Path: "x.dll", Reason: "PE"},
 	}
+	skipped.Verdict = analyzer.NotJudged
+	outcomes := map[string]analyzer.Outcome{
+		"success": analyzer.OutcomePass, "neutral": analyzer.OutcomePass,
+		"failure": analyzer.OutcomeFail, "action_required": analyzer.OutcomeError,
+	}
 	for _, c := range []struct {
 		name   string
 		in     Input
@@ -186,6 +191,12 @@ func TestConclusion(t *testing.T) {
 	} {
 		got := Render(c.in)
 		within(t, got)
+		if c.in.Report != nil && Outcome(c.in) != outcomes[c.want] {
+			t.Errorf("%s: outcome %s of a check run with %s", c.name, Outcome(c.in), c.want)
+		}
+		if strings.Contains(c.name, "other systems") && !strings.HasPrefix(got.Title, "Nothing to check: ") {
+			t.Errorf("%s: title %q", c.name, got.Title)
+		}
 		if got.Conclusion != c.want || got.Clean != c.clean || got.Create != c.create {
 			t.Errorf(
 				"%s: %s, clean %v, create %v; want %s, %v, %v",

@@ -38,9 +38,9 @@ func title(in Input, v view) string {
 		}
 	case len(v.accepted) > 0:
 		t = "Compatible; " + count(len(v.accepted), "accepted finding")
-	case objects(r) == 0 && len(r.Skipped) > 0:
+	case r.Verdict == analyzer.NotJudged && len(r.Skipped) > 0:
 		t = "Nothing to check: " + count(len(r.Skipped), "file") + " of kinds that compat does not read"
-	case objects(r) == 0:
+	case r.Verdict == analyzer.NotJudged:
 		t = "Nothing to check: no shared library in " + count(len(r.Artifacts), "artifact")
 	default:
 		t = "Compatible: " + count(objects(r), "object") + " in " +

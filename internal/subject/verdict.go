@@ -77,6 +77,7 @@ func (c *check) verdict(
 	}
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
+		j.report.Outcome = comment.Outcome(in)
 		kept, err := c.Store.PutReport(ctx, st.Report, c.attempt.Job.Key, j.report)
 		if err != nil {
 			return worker.Done, err
@@ -209,7 +210,8 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 		return "", nil
 	}
 	r := analyzer.NewReport(c.Version)
-	r.Verdict, r.Notes = analyzer.Unchecked, []string{check.Title}
+	r.Verdict, r.Outcome = analyzer.Unchecked, analyzer.OutcomeError
+	r.Notes = []string{check.Title}
 	for line := range strings.Lines(check.Summary) {
 		if line = strings.TrimSpace(line); line != "" && len(r.Notes) < maxProblemLines {
 			r.Notes = append(r.Notes, line)
