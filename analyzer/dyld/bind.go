@@ -193,6 +193,14 @@ func (b *binder) flat(out *Binding) {
 			}
 			unknown = unknown || mayHave(f.Image, name)
 		}
+		for _, i := range l.preloaded { // seen where they were loaded with RTLD_GLOBAL
+			if i.Object == nil {
+				unknown = unknown || mayHave(i, name)
+			} else if _, ok := i.Object.Export(name); ok {
+				out.Found = i
+				return
+			}
+		}
 		unknown = unknown || len(l.Missing) > 0
 	}
 	if strings.HasPrefix(name, "_Py") || strings.HasPrefix(name, "__Py") {

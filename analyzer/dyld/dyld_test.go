@@ -208,3 +208,45 @@ func TestPythonLibrary(t *testing.T) {
 		}
 	}
 }
+
+func TestUnreadFile(t *testing.T) {
+	e := environment(t, "arm64", "11.0", map[string]string{ext: "macho arm64\n" +
+		"needed @loader_path/libh.dylib\nneeded @loader_path/libi.dylib\n" +
+		"import _helper @loader_path/libh.dylib\nimport _anything flat"})
+	e.add(File{Path: "/site/pkg/libh.dylib", Name: "pkg/libh.dylib", Unread: true})
+	e.add(File{Path: "/site/pkg/libi.dylib", Slices: []machoobj.Slice{
+		{Arch: "arm64", Err: machoobj.ErrTruncated}}})
+	want := ext + ": _helper undecided in @loader_path/libh.dylib\n" + ext + ": _anything undecided"
+	if got := story(e); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if !e.Unread("libh.dylib") || !e.Unread("libi.dylib") || e.Unread("ext.so") {
+		t.Error("the files that could not be read are not known")
+	}
+}
+
+func TestPreloaded(t *testing.T) {
+	files := map[string]string{
+		ext: "macho arm64\nneeded @rpath/libh.dylib\nimport _helper @rpath/libh.dylib\n" +
+			"import _other flat",
+		"lib/libh.dylib": "macho arm64\ninstall-name @rpath/libh.dylib\nexport _helper\n" +
+			"needed @loader_path/libo.dylib",
+		"lib/libo.dylib": "macho arm64\ninstall-name @rpath/libo.dylib\nexport _other",
+		"lib/libx.dylib": "macho arm64\ninstall-name @rpath/libx.dylib\nneeded @rpath/gone.dylib",
+	}
+	for preloaded, want := range map[string]string{
+		"/site/lib/libh.dylib": "lib/libx.dylib needs @rpath/gone.dylib without run paths",
+		"/site/lib/libx.dylib": "lib/libx.dylib needs @rpath/gone.dylib without run paths\n" +
+			ext + " needs @rpath/libh.dylib without run paths\n" +
+			ext + ": _helper undecided in @rpath/libh.dylib\n" + ext + ": _other undecided",
+		"/site/nowhere.dylib": "lib/libx.dylib needs @rpath/gone.dylib without run paths\n" +
+			ext + " needs @rpath/libh.dylib without run paths\n" +
+			ext + ": _helper undecided in @rpath/libh.dylib\n" + ext + ": _other undecided",
+	} {
+		e := environment(t, "arm64", "11.0", files)
+		e.Preloaded = func(*Image) []string { return []string{preloaded} }
+		if got := story(e); got != want {
+			t.Errorf("after %s: %s\nwant\n%s", preloaded, got, want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ type File struct {
 	Path   string // absolute, cleaned
 	Name   string // what reports call it: its path in the artifact
 	Slices []machoobj.Slice
+	Unread bool         // it could not be read, so nothing is known of its slices
 	Kind   dynlink.Kind // FromArtifact or FromPackage
 	Origin string       // of a package "NAME==VERSION"; "" for the artifact itself
 }
@@ -23,7 +24,7 @@ type File struct {
 type Image struct {
 	Path   string
 	Name   string
-	Object *machoobj.Object // nil for a library of the system
+	Object *machoobj.Object // nil for a library of the system, and for a file that could not be read
 	Kind   dynlink.Kind
 	Origin string
 }
@@ -39,8 +40,13 @@ type Environment struct {
 	// there is none. A nil Open knows no such files.
 	Open func(path string) []machoobj.Slice
 
+	// Preloaded lists paths of files that were loaded before an image, by ctypes in the Python
+	// sources of its package. A nil Preloaded lists none.
+	Preloaded func(root *Image) []string
+
 	opened map[string]bool // paths that Open was called with
 	images []*Image        // in the order given
+	unread []string        // paths of files that could not be read
 	byPath map[string]*Image
 	other  map[string][]string // of a path without a slice for Arch: its architectures
 	system map[string]*Image
@@ -50,7 +56,7 @@ type Environment struct {
 }
 
 // NewEnvironment takes files in the order in which reports list them. Slices that are not
-// loadable or could not be read are left out.
+// loadable are left out. One that could not be read is found, and nothing is missing in it.
 func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment {
 	e := &Environment{Arch: arch, OS: os, opened: map[string]bool{}, byPath: map[string]*Image{}, other: map[string][]string{},
 		system: map[string]*Image{}, loads: map[*Image]*Loading{}, users: map[*Image][]*Loading{}}
@@ -63,6 +69,13 @@ func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment
 // add makes an image of the slice of a file for the environment's architecture.
 func (e *Environment) add(f File) {
 	at := slices.IndexFunc(f.Slices, func(s machoobj.Slice) bool { return s.Arch == e.Arch })
+	if f.Unread || at >= 0 && f.Slices[at].Err != nil {
+		e.unread = append(e.unread, f.Path)
+		if e.byPath[f.Path] == nil {
+			e.byPath[f.Path] = &Image{Path: f.Path, Name: f.Name, Kind: f.Kind, Origin: f.Origin}
+		}
+		return
+	}
 	if at < 0 {
 		for _, s := range f.Slices {
 			e.other[f.Path] = append(e.other[f.Path], s.Arch)
@@ -104,6 +117,11 @@ func (e *Environment) Named(base string) []*Image {
 		}
 	}
 	return out
+}
+
+// Unread reports whether a file of a name could not be read.
+func (e *Environment) Unread(base string) bool {
+	return slices.ContainsFunc(e.unread, func(p string) bool { return path.Base(p) == base })
 }
 
 // Lacks lists the architectures of a file that is at a path but has no slice for the

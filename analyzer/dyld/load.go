@@ -42,7 +42,9 @@ type Loading struct {
 	Missing []Missing // libraries that may be absent (weak) are left out
 
 	main *Image // the main executable, where it is one of the environment's images
-	of   map[*Image][]*Image
+	// preloaded are images that Environment.Preloaded loads, with what they need.
+	preloaded []*Image
+	of        map[*Image][]*Image
 }
 
 // Dependent is the image that a load found for the n-th needed library of another; nil where it
@@ -122,9 +124,36 @@ func (e *Environment) Load(root *Image) *Loading {
 		l.main = root
 	}
 	l.Found = append(l.Found, Found{Image: root})
+	e.loads[root] = l // also for what is preloaded for its own libraries
+	e.preload(l)
 	e.dependents(l, []*Image{root})
-	e.loads[root] = l
 	return l
+}
+
+// preload takes in the images that are loaded before a root. One that lacks a library is not
+// loaded.
+func (e *Environment) preload(l *Loading) {
+	if e.Preloaded == nil {
+		return
+	}
+	for _, at := range e.Preloaded(l.Root) {
+		i := e.at(at)
+		if i == nil || i.Object == nil || i == l.Root || i.Module() {
+			continue
+		}
+		first := e.Load(i)
+		if len(first.Missing) > 0 {
+			continue
+		}
+		for _, f := range first.Found {
+			if f.Image != l.Root && !slices.Contains(l.preloaded, f.Image) {
+				l.preloaded = append(l.preloaded, f.Image)
+				if of := first.of[f.Image]; of != nil && l.of[f.Image] == nil {
+					l.of[f.Image] = of
+				}
+			}
+		}
+	}
 }
 
 // dependents loads what the last image of a chain needs, and then what each of these needs.
@@ -167,6 +196,11 @@ type search struct {
 	noPath bool
 }
 
+// is reports whether a path of a load command is that of a loaded image, or its install name.
+func (i *Image) is(library string) bool {
+	return i.Path == library || i.Object != nil && i.Object.InstallName == library && library != ""
+}
+
 const (
 	rpath      = "@rpath/"
 	loaderPath = "@loader_path/"
@@ -176,9 +210,13 @@ const (
 // find gives the image for a path of a load command, nil where dyld finds none.
 func (s *search) find(library string) (*Image, dynlink.FoundBy) {
 	for _, f := range s.loading.Found {
-		if f.Image.Path == library || f.Image.Object != nil && f.Image.Object.InstallName == library &&
-			library != "" {
+		if f.Image.is(library) {
 			return f.Image, ByLoaded
+		}
+	}
+	for _, i := range s.loading.preloaded {
+		if i.is(library) {
+			return i, ByLoaded
 		}
 	}
 	by := s.chain[len(s.chain)-1]

@@ -6,9 +6,9 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
-	"github.com/compat-app/compat/analyzer/winload"
 )
 
 // Kinds of artifacts.
@@ -33,8 +33,10 @@ type Artifact struct {
 	MachO    []*MachObject      // Mach-O files, sorted by path
 	PE       []*PEObject        // PE files, sorted by path
 	UnreadPE []string           // paths of PE files that could not be read
-	// Startup is what Python sources do about the search for DLLs; nil where none was read.
-	Startup *winload.Startup
+	// UnreadMachO are paths of Mach-O files of which no slice could be read.
+	UnreadMachO []string
+	// Startup is what Python sources do about the search for libraries; nil where none was read.
+	Startup *startup.Sources
 	// Policy is auditwheel's verdict; nil for what is no wheel or not named like one.
 	Policy *wheelpolicy.Policy
 	ABI3   *abi3.Result // abi3audit's verdict; nil for a wheel without an abi3 tag

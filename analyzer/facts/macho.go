@@ -68,9 +68,10 @@ func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 	}
 	if p.machErr {
 		r.Unread = append(r.Unread, Unread{at, p.err.Error()})
+		a.UnreadMachO = append(a.UnreadMachO, inside)
 		return
 	}
-	loadable := false
+	loadable, unread := false, false
 	for _, s := range p.macho.Slices {
 		name := at
 		if p.macho.Fat {
@@ -81,6 +82,7 @@ func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 			r.Skipped = append(r.Skipped, Unread{name, s.Err.Error()})
 		case s.Err != nil:
 			r.Unread = append(r.Unread, Unread{name, s.Err.Error()})
+			unread = true
 		case !s.Object.Type.Loadable():
 			r.Skipped = append(r.Skipped, Unread{name, "Mach-O of type " + string(s.Object.Type) +
 				", which is never loaded"})
@@ -91,7 +93,10 @@ func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 			loadable = true
 		}
 	}
-	if loadable {
+	switch {
+	case loadable:
 		a.MachO = append(a.MachO, &MachObject{Path: inside, File: p.macho})
+	case unread:
+		a.UnreadMachO = append(a.UnreadMachO, inside)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
-	"github.com/compat-app/compat/analyzer/winload"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -33,13 +33,18 @@ var (
 // maxSource bounds the Python sources that are read, in bytes. An __init__.py is far smaller.
 const maxSource = 1 << 20
 
-// wantsPE selects PE files, and the Python sources of wheels for Windows and of conda packages.
+// wantsPE selects PE files, and the Python sources that may change what is found: of wheels for
+// Windows and of conda packages all, of wheels for macOS those that are run when a package is
+// imported. On macOS nothing but loading a library first has an effect.
 func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if isPE(head) {
 		return pkg.Kind == KindObject || windowsFile.MatchString(p)
 	}
 	if !isSource(p) || size > maxSource {
 		return false
+	}
+	if pkg.Kind == KindWheel && strings.Contains(path.Base(pkg.Path), "macosx_") {
+		return path.Base(p) == "__init__.py" || strings.Count(p, "/") < 2
 	}
 	return pkg.Kind == KindWheel && windowsTag.MatchString(path.Base(pkg.Path)) ||
 		strings.HasPrefix(p, condaSite)
@@ -51,7 +56,7 @@ func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.Has
 func (p *prepared) readSource(f *unpack.File) {
 	p.source = []byte{}
 	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
-	if err == nil && (winload.Relevant(b) || strings.HasSuffix(f.Path, ".pth")) {
+	if err == nil && (startup.Relevant(b) || strings.HasSuffix(f.Path, ".pth")) {
 		p.source = b
 	}
 }
@@ -105,9 +110,9 @@ func (a *Artifact) forWindows() bool {
 	return false
 }
 
-func (a *Artifact) startup() *winload.Startup {
+func (a *Artifact) startup() *startup.Sources {
 	if a.Startup == nil {
-		a.Startup = &winload.Startup{}
+		a.Startup = &startup.Sources{}
 	}
 	return a.Startup
 }

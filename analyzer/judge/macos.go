@@ -92,10 +92,20 @@ func (s *Session) loadMacOS(c Case) *MacOSLoad {
 			}
 			files = append(files, file)
 		}
+		for _, p := range f.UnreadMachO {
+			files = append(files, dyld.File{Path: installed(f, p), Name: p, Unread: true,
+				Kind: dynlink.FromArtifact})
+		}
 	}
 	m := &MacOSLoad{Environment: dyld.NewEnvironment(c.Target.Platform.Arch, os, files),
 		Primary: map[*dyld.Image]bool{}, bindings: map[*dyld.Image][]dyld.Binding{}}
 	m.Python = macOSPython(c.Artifact)
+	m.Preloaded = func(root *dyld.Image) []string {
+		if root.Kind != dynlink.FromArtifact || !root.Module() {
+			return nil
+		}
+		return preloaded(c.Artifact, strings.TrimPrefix(root.Path, macSite+"/"))
+	}
 	m.Loads = slices.DeleteFunc(slices.Clone(m.LoadAll()), func(l *dyld.Loading) bool {
 		return l.Root.Kind != dynlink.FromArtifact
 	})
@@ -108,6 +118,25 @@ func (s *Session) loadMacOS(c Case) *MacOSLoad {
 		}
 	}
 	return m
+}
+
+// preloaded lists the files that the Python sources of an artifact load before one of its modules,
+// by the module's path from site-packages.
+func preloaded(f *facts.Artifact, module string) []string {
+	var out []string
+	for _, p := range f.Startup.Of(module).Preloaded {
+		at := path.Join(macSite, p)
+		if folder, all := strings.CutSuffix(at, "/*"); all {
+			for _, m := range f.MachO {
+				if to := installed(f, m.Path); path.Dir(to) == folder {
+					out = append(out, to)
+				}
+			}
+			continue
+		}
+		out = append(out, at)
+	}
+	return out
 }
 
 // edited is the slices of a file with what a scenario changes in its load commands.
@@ -192,20 +221,22 @@ func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []strin
 		return out, skipped
 	}
 	var tagged []macos.Target
-	others := false
+	var others []string // platforms of other systems
 	if f.Wheel != nil {
 		for _, t := range f.Wheel.Tags {
 			promised := macos.Targets(t.Platform)
 			tagged = append(tagged, promised...)
-			others = others || promised == nil && t.Platform != "any"
+			if promised == nil && t.Platform != "any" {
+				others = append(others, t.Platform)
+			}
 		}
 	}
 	switch {
 	case tagged != nil:
 		own = macos.Merge(tagged)
-	case others:
+	case others != nil:
 		return out, append(skipped, fmt.Sprintf("its %d Mach-O files, because its tags are for "+
-			"other systems", len(f.MachO)))
+			"other systems (%s)", len(f.MachO), strings.Join(others, ", ")))
 	}
 	for _, t := range own {
 		out = append(out, Target{Platform: platform.OfMacOS(t.Oldest.String(), t.Arch)})

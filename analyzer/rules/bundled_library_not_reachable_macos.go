@@ -24,6 +24,9 @@ func checkReachableMacOS(p *analyzer.Pass) {
 			return
 		}
 		bundled, by := p.MacOS.Named(base)[at], m.NeededBy
+		if inPluginFolder(by.Name) && !by.Module() && bundled.Object.InstallName == m.Needed.Path {
+			return // the program that loads the plug-in has loaded the library
+		}
 		f := analyzer.Finding{
 			Object:   by.Name,
 			Library:  m.Needed.Path,

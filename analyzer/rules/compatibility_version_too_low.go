@@ -36,7 +36,7 @@ func checkCompatibilityVersion(p *analyzer.Pass) {
 		for n, needed := range i.Object.Needed {
 			for _, l := range p.MacOS.Loads {
 				found := l.Dependent(i, n)
-				if found == nil || found.Kind != dynlink.FromArtifact ||
+				if found == nil || found.Kind != dynlink.FromArtifact || found.Object == nil ||
 					found.Object.Compatibility >= needed.Compatibility {
 					continue
 				}

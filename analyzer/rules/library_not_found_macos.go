@@ -18,7 +18,8 @@ import (
 // artifact either; bundled-library-not-reachable reports those that are.
 func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
-		if m.Lacks != nil || len(p.MacOS.Named(path.Base(m.Needed.Path))) > 0 {
+		base := path.Base(m.Needed.Path)
+		if m.Lacks != nil || len(p.MacOS.Named(base)) > 0 || p.MacOS.Unread(base) {
 			return
 		}
 		needed, by := m.Needed.Path, m.NeededBy

@@ -72,7 +72,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			)
 		}
 		fixes := bundling(p, m)
-		switch source := providerText(name); {
+		switch provider := providerOf(p, name); {
 		case m.Library.Kind == windows.APISet && m.Library.Presence == windows.Unknown:
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
@@ -108,10 +108,11 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		case plugin(m.root):
 			f.Severity = analyzer.Warning
 			f.Message += ". Only this plug-in needs it, and is not loaded without it"
-		case source != "":
+		case provider != "":
 			f.Severity = analyzer.Warning
-			f.Message += ". " + source
-			fixes = append(fixes, declaring(p, windows.Providers(name)[0])...)
+			f.Message += ". The package " + provider + " provides it, but the wheel does not " +
+				"declare it"
+			fixes = append(fixes, declaring(p, provider)...)
 		case similarRequirement(p, name) != "":
 			f.Severity = analyzer.Warning
 			f.Message += ". " + similarRequirement(
@@ -239,10 +240,24 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 	return false
 }
 
-// providerText says which packages have a DLL, "" where none is known.
-func providerText(dll string) string {
-	if names := windows.Providers(dll); len(names) > 0 && names[0] != "msvc-runtime" {
-		return "The package " + names[0] + " provides it, but the wheel does not declare it"
+// providerOf is a package that is known to have a DLL, "" for none: of several the one whose name
+// begins as that of the wheel does, such as pyside6-addons for pyside6-essentials.
+func providerOf(p *analyzer.Pass, dll string) string {
+	own := ""
+	if p.Facts.Wheel != nil {
+		own = pkgmeta.Normalize(p.Facts.Wheel.Name)
+	}
+	names := slices.DeleteFunc(slices.Clone(windows.Providers(dll)), func(name string) bool {
+		return name == own || name == "msvc-runtime"
+	})
+	family, _, _ := strings.Cut(own, "-")
+	for _, name := range names {
+		if first, _, _ := strings.Cut(name, "-"); first == family {
+			return name
+		}
+	}
+	if len(names) > 0 {
+		return names[0]
 	}
 	return ""
 }
@@ -284,5 +299,12 @@ func loads(o *analyzer.WindowsObject) bool {
 
 // plugin reports whether a DLL is in a folder of plug-ins, which a program tries and does without.
 func plugin(o *analyzer.WindowsObject) bool {
-	return o.DLL && !o.Extension() && strings.Contains("/"+strings.ToLower(o.Path), "/plugins/")
+	return o.DLL && !o.Extension() && inPluginFolder(o.Path)
+}
+
+// inPluginFolder reports whether a file is in a folder of plug-ins, as Qt and others name them. The
+// program that loads a plug-in has loaded the libraries that both use.
+func inPluginFolder(file string) bool {
+	file = "/" + strings.ToLower(path.Dir(file)) + "/"
+	return strings.Contains(file, "/plugins/") || strings.Contains(file, "/qml/")
 }

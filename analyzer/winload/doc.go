@@ -1,7 +1,7 @@
 // Package winload is the DLL loader of Windows as a function: which file is found for an imported
 // DLL when Python imports an extension module, and which imports no DLL of the load exports.
 //
-//	env := winload.New(winload.Python{Interpreter: i}, peobj.Amd64, files, startup)
+//	env := winload.New(winload.Python{Interpreter: i}, peobj.Amd64, files, sources)
 //	load := env.Load(root)
 //
 // A name alone decides, without a folder and whatever its case. In this order it is looked for
@@ -14,7 +14,7 @@
 //   - before, PATH in place of the latter.
 //
 // What a package's __init__.py does to that before the module is imported is read from the Python
-// source (ReadStartup). Every import of every DLL is bound at load time, through forwarders;
+// source (package startup). Every import of every DLL is bound at load time, through forwarders;
 // delay-loaded DLLs are not.
 //
 // It executes and opens nothing. What Windows exports is known from analyzer/platform/windows only;

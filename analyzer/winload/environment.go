@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/startup"
 )
 
 // File is one PE file of an artifact at the place where it is installed.
@@ -55,29 +56,26 @@ type Environment struct {
 	Bundled []string
 
 	files   []*File
-	startup *Startup
+	startup *startup.Sources
 	byName  map[string][]*File // in the order of files
 	known   map[string]windows.Library
 	bound   map[pair]bool // imports that a file binds completely, without forwarders
 
 	root     *File // of the last load
-	before   effects
+	before   startup.Effects
 	preloads map[string]*File // what ctypes has loaded before it, by name
 }
 
-// New makes an environment of the files of an artifact. startup is what its Python sources do; nil:
+// New makes an environment of the files of an artifact. sources is what its Python sources do; nil:
 // nothing.
-func New(python Python, machine string, files []*File, startup *Startup) *Environment {
+func New(python Python, machine string, files []*File, sources *startup.Sources) *Environment {
 	e := &Environment{
 		Python:  python,
 		Machine: machine,
 		files:   files,
-		startup: startup,
+		startup: sources,
 		byName:  map[string][]*File{},
 		known:   map[string]windows.Library{}, bound: map[pair]bool{},
-	}
-	if startup == nil {
-		e.startup = &Startup{}
 	}
 	for _, f := range files {
 		e.byName[f.Name()] = append(e.byName[f.Name()], f)
@@ -127,7 +125,7 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 	if f := e.in(name, path.Dir(root.Path)); f != nil {
 		return f, ByModule, true
 	}
-	for _, d := range scope.directories {
+	for _, d := range scope.Directories {
 		if f := e.in(name, d); f != nil {
 			return f, ByDirectory, true
 		}
@@ -136,7 +134,7 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 		return nil, ByWindows, true
 	}
 	if e.Python.searchesPath() {
-		for _, d := range scope.path {
+		for _, d := range scope.Path {
 			if f := e.in(name, d); f != nil {
 				return f, ByPath, true
 			}
@@ -148,7 +146,7 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 		}
 	}
 	for _, f := range e.byName[name] {
-		if scope.mentions(path.Dir(f.Path)) {
+		if scope.Mentions(path.Dir(f.Path)) {
 			return f, ByDirectory, true
 		}
 	}
@@ -166,10 +164,10 @@ func (e *Environment) lookup(name string) windows.Library {
 }
 
 // scope is what counts for a load.
-func (e *Environment) scope(root *File) effects {
+func (e *Environment) scope(root *File) startup.Effects {
 	if e.root != root {
-		e.root, e.before, e.preloads = root, e.startup.of(root.Path), map[string]*File{}
-		for _, p := range e.before.preloaded {
+		e.root, e.before, e.preloads = root, e.startup.Of(root.Path), map[string]*File{}
+		for _, p := range e.before.Preloaded {
 			e.preload(path.Dir(p), strings.ToLower(path.Base(p)))
 		}
 	}
@@ -215,7 +213,7 @@ func (e *Environment) complete(f *File, seen map[*File]bool) bool {
 			continue
 		}
 		found := e.in(name, path.Dir(f.Path))
-		for _, folder := range e.before.directories {
+		for _, folder := range e.before.Directories {
 			if found == nil {
 				found = e.in(name, folder)
 			}

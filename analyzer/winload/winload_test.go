@@ -2,7 +2,6 @@ package winload
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,16 +9,17 @@ import (
 
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/startup"
 )
 
 // environment makes one of the files of an archive: PE files in the text form, and Python sources.
 func environment(t *testing.T, python Python, archive string) *Environment {
 	t.Helper()
 	var files []*File
-	startup := &Startup{}
+	sources := &startup.Sources{}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		if strings.HasSuffix(f.Name, ".py") || strings.HasSuffix(f.Name, ".pth") {
-			startup.Add(f.Name, f.Data)
+			sources.Add(f.Name, f.Data)
 			continue
 		}
 		o, err := peobj.Parse(string(f.Data))
@@ -28,7 +28,7 @@ func environment(t *testing.T, python Python, archive string) *Environment {
 		}
 		files = append(files, &File{Path: f.Name, Object: o})
 	}
-	return New(python, peobj.Amd64, files, startup)
+	return New(python, peobj.Amd64, files, sources)
 }
 
 // text is a load as one line for each thing that was found or is missing.
@@ -135,56 +135,4 @@ func TestPath(t *testing.T) {
 	if got := text(env.Load(env.files[0])); got != "libh.dll pkg/bin/libh.dll by PATH" {
 		t.Error(got)
 	}
-}
-
-func TestExpressions(t *testing.T) {
-	for expression, want := range map[string]string{
-		`os.path.dirname(__file__)`: "pkg",
-		`os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))`: "pkg.libs",
-		`os.path.join(sys.prefix, "Library", "bin")`:                                      "../../Library/bin",
-		`Path(__file__).resolve().parents[1] / "x.libs"`:                                  "x.libs",
-		`str(pathlib.Path(__file__).parent.joinpath('a', "b"))`:                           "pkg/a/b",
-		`f"{base}/lib"`:  "pkg/lib",
-		`base + "\\lib"`: "pkg/lib",
-		`os.path.dirname(os.path.dirname(__file__))`: ".",
-		`[base + '/one', base + "/two"]`:             "pkg/one pkg/two",
-		`os.environ["SOMEWHERE"]`:                    "unknown",
-		`find_it()`:                                  "unknown",
-		`"C:/tools/bin"`:                             "unknown",
-	} {
-		var out effects
-		readSource(
-			&out,
-			"pkg/__init__.py",
-			"base = os.path.dirname(__file__)\nos.add_dll_directory("+expression+")\n",
-		)
-		got := strings.Join(out.directories, " ")
-		if len(out.unknown) > 0 {
-			got = "unknown"
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", expression, got, want)
-		}
-	}
-}
-
-// FuzzReadSource: no source makes the reader panic or run on, and what it finds is inside of the
-// installation.
-func FuzzReadSource(f *testing.F) {
-	f.Add(
-		"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), f'{x}', \"a\" 'b'))\n",
-	)
-	f.Add(
-		"os.environ['PATH'] = a + os.pathsep + os.environ['PATH']\nfor x in glob(p / '*.dll'):\n\tWinDLL(x)\n",
-	)
-	f.Add(strings.Repeat("((((x:=", 100) + strings.Repeat(")", 300))
-	f.Fuzz(func(t *testing.T, src string) {
-		var out effects
-		readSource(&out, "pkg/__init__.py", src)
-		for _, d := range slices.Concat(out.directories, out.preloaded, out.path) {
-			if strings.HasPrefix(d, "/") || strings.HasPrefix(d, "../../..") {
-				t.Errorf("%q gives %q", src, d)
-			}
-		}
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/winload"
 )
 
@@ -46,12 +47,12 @@ func lddWindows(root, file string) (*dynlink.Answer, error) {
 		return nil, err
 	}
 	self := &winload.File{Path: filepath.ToSlash(at), Object: o}
-	files, startup, err := windowsRoot(root, self)
+	files, sources, err := windowsRoot(root, self)
 	if err != nil {
 		return nil, err
 	}
 	python := winload.Python{Interpreter: windows.Interpreter{Minor: 13}, AnyRelease: true}
-	load := winload.New(python, o.Machine, files, startup).Load(self)
+	load := winload.New(python, o.Machine, files, sources).Load(self)
 	a := &dynlink.Answer{
 		Objects: []dynlink.LoadedObject{}, NotFound: []dynlink.NotFound{},
 		MissingVersions: []dynlink.MissingVersion{}, Undefined: []dynlink.Undefined{},
@@ -98,8 +99,8 @@ func readPE(file string) (*peobj.Object, error) {
 }
 
 // windowsRoot reads the DLLs and the Python sources below a folder. What can't be read is left out.
-func windowsRoot(root string, self *winload.File) ([]*winload.File, *winload.Startup, error) {
-	files, startup := []*winload.File{self}, &winload.Startup{}
+func windowsRoot(root string, self *winload.File) ([]*winload.File, *startup.Sources, error) {
+	files, sources := []*winload.File{self}, &startup.Sources{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
@@ -116,11 +117,11 @@ func windowsRoot(root string, self *winload.File) ([]*winload.File, *winload.Sta
 				files = append(files, &winload.File{Path: at, Object: o})
 			}
 		case ext == ".py" || ext == ".pth":
-			if b, err := os.ReadFile(file); err == nil && winload.Relevant(b) {
-				startup.Add(at, b)
+			if b, err := os.ReadFile(file); err == nil && startup.Relevant(b) {
+				sources.Add(at, b)
 			}
 		}
 		return nil
 	})
-	return files, startup, err
+	return files, sources, err
 }

@@ -29,7 +29,7 @@ var (
 	// readers parse bytes from outside and import nothing of the module.
 	readers = []string{
 		"analyzer/btf", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
-		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/unpack/...",
+		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
 	}
 
 	// knowledge is what is known of platforms and packages.
@@ -98,6 +98,7 @@ var layers = map[string][]string{
 	"analyzer/dynlink":        knowledge,
 	"analyzer/dyld":           append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
 	"analyzer/winload":        append([]string{"analyzer/cpython"}, knowledge...),
+	"analyzer/startup":        {},
 	"analyzer/staticlink":     knowledge,
 	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu", "analyzer/platform"},
 

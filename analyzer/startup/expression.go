@@ -1,7 +1,8 @@
-package winload
+package startup
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -24,11 +25,31 @@ func (s *source) expression(at int) (values []string, end int) {
 			}
 			right, next := s.operand(end + 1)
 			values, end = combine(values, right, func(a, b string) string { return a + b }), next
+		case "if": // "a if b else c" has either value
+			at := s.otherwise(end + 1)
+			if s.tokens[end].kind != 'n' || at == 0 {
+				return values, end
+			}
+			other, next := s.expression(at)
+			return append(slices.Clip(values), other...), next
 		default:
 			return values, end
 		}
 	}
 	return values, end
+}
+
+// otherwise is the token after the "else" of a conditional expression whose condition begins at a
+// token; 0 where the line has none.
+func (s *source) otherwise(at int) int {
+	const longest = 64 // tokens of a condition
+	for i := at; i < len(s.tokens) && i < at+longest && s.tokens[i].kind != 'l'; i++ {
+		s.work--
+		if s.tokens[i].kind == 'n' && s.tokens[i].text == "else" {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // pathSeparator reports whether os.pathsep is next, which ends a folder in PATH.
@@ -285,6 +306,16 @@ func (s *source) call(values []string, name string, args [][]string) []string {
 			}
 		}
 		return out
+	case "with_suffix", "with_name":
+		if len(args) == 0 {
+			return nil
+		}
+		return combine(values, args[0], func(a, b string) string {
+			if name == "with_name" {
+				return path.Join(path.Dir(a), b)
+			}
+			return strings.TrimSuffix(a, path.Ext(a)) + b
+		})
 	case "files":
 		return []string{path.Dir(s.file)}
 	case "get_path", "get_python_lib", "getsitepackages":

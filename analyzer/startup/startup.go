@@ -1,4 +1,4 @@
-package winload
+package startup
 
 import (
 	"path"
@@ -7,28 +7,27 @@ import (
 	"strings"
 )
 
-// Startup is what the Python sources of an artifact do about the search for DLLs before a module is
-// imported. It is read without running anything, so it may name folders that the code adds under
-// some conditions only. The zero value is that of an artifact without such sources.
-type Startup struct {
-	sources []effects
-	texts   []string // of the sources, in lower case
-	early   []string // modules that a .pth file imports: "pywin32_bootstrap"
+// Sources is what the Python sources of an artifact do about the search for libraries. The zero
+// value is that of an artifact without such sources.
+type Sources struct {
+	effects []Effects // of each source
+	texts   []string  // of the sources, in lower case
+	early   []string  // modules that a .pth file imports: "pywin32_bootstrap"
 }
 
-// effects is what one source does. Folders are from site-packages.
-type effects struct {
-	file string // from site-packages
+// Effects is what sources do. Folders and files are from site-packages.
+type Effects struct {
+	Directories []string // given to os.add_dll_directory
+	Preloaded   []string // files that ctypes loads, and "folder/*" where it loads all of one
+	Path        []string // folders that are put on PATH
 
-	directories []string // given to os.add_dll_directory
-	preloaded   []string // files that ctypes loads, and "folder/*" where it loads all of one
-	path        []string // put on PATH
-	unknown     []string // its text, where it adds folders that could not be worked out
+	file    string   // from site-packages; "" of several sources together
+	unknown []string // texts of sources that add folders which could not be worked out
 }
 
-// mentions reports whether a source that adds folders which could not be worked out has the name of
+// Mentions reports whether a source that adds folders which could not be worked out has the name of
 // a folder in its text.
-func (e effects) mentions(folder string) bool {
+func (e Effects) Mentions(folder string) bool {
 	name := path.Base(folder)
 	if name == "." || name == ".." || name == "/" {
 		return false
@@ -37,18 +36,22 @@ func (e effects) mentions(folder string) bool {
 	return slices.ContainsFunc(e.unknown, word.MatchString)
 }
 
-// of joins what counts for a module: the sources of its own top-level package, those outside of
+// Of joins what counts for a module: the sources of its own top-level package, those outside of
 // any, and what .pth files import. A module outside of any may be imported by every package.
-func (s *Startup) of(module string) effects {
+// A nil Sources does nothing.
+func (s *Sources) Of(module string) Effects {
+	if s == nil {
+		return Effects{}
+	}
 	own := top(module)
-	var out effects
-	for _, x := range s.sources {
+	var out Effects
+	for _, x := range s.effects {
 		name := top(x.file)
 		base := strings.TrimSuffix(path.Base(x.file), ".py")
 		if own == "" || name == "" || name == own || slices.Contains(s.early, base) {
-			out.directories = append(out.directories, x.directories...)
-			out.preloaded = append(out.preloaded, x.preloaded...)
-			out.path = append(out.path, x.path...)
+			out.Directories = append(out.Directories, x.Directories...)
+			out.Preloaded = append(out.Preloaded, x.Preloaded...)
+			out.Path = append(out.Path, x.Path...)
 			out.unknown = append(out.unknown, x.unknown...)
 		}
 	}
@@ -64,7 +67,7 @@ func top(p string) string {
 	return first
 }
 
-// Relevant reports whether a Python source or .pth file could do anything that ReadStartup looks
+// Relevant reports whether a Python source or .pth file could do anything that Sources.Add looks
 // for.
 func Relevant(source []byte) bool {
 	for _, word := range words {
@@ -83,7 +86,7 @@ var pthImport = regexp.MustCompile(`(?m)^\s*import\s+([\w.]+)`)
 
 // Add reads one Python source or .pth file, whose path is from site-packages. The order of calls
 // does not matter for what is found.
-func (s *Startup) Add(file string, source []byte) {
+func (s *Sources) Add(file string, source []byte) {
 	if path.Ext(file) == ".pth" {
 		for _, m := range pthImport.FindAllSubmatch(source, -1) {
 			parts := strings.Split(string(m[1]), ".")
@@ -91,15 +94,15 @@ func (s *Startup) Add(file string, source []byte) {
 		}
 		file = path.Base(file)
 	}
-	x := effects{file: file}
+	x := Effects{file: file}
 	readSource(&x, file, string(source))
-	s.sources = append(s.sources, x)
+	s.effects = append(s.effects, x)
 	s.texts = append(s.texts, strings.ToLower(string(source)))
 }
 
 // Names reports whether a source has the name of a DLL in its text, with or without its ending. A nil
-// Startup has no sources.
-func (s *Startup) Names(dll string) bool {
+// Sources has no names.
+func (s *Sources) Names(dll string) bool {
 	if s == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package winload
+package startup
 
 import (
 	"path"
@@ -17,14 +17,14 @@ type source struct {
 	file   string // absolute, below siteFolder
 	tokens []token
 	values map[string][]string // what is assigned to a name anywhere in the source
-	out    *effects
+	out    *Effects
 	text   string
 	work   int // steps left
 }
 
 // readSource works out what one source does. Control flow is ignored: every assignment and call
 // counts. Tests are not imported with the package.
-func readSource(out *effects, file, text string) {
+func readSource(out *Effects, file, text string) {
 	const steps = 200_000
 	s := &source{
 		file: siteFolder + "/" + file, tokens: tokens(text), values: map[string][]string{}, out: out,
@@ -93,7 +93,7 @@ func (s *source) directory(at int) {
 	known := false
 	for _, p := range v {
 		if f, ok := s.fromSite(p); ok {
-			s.out.directories, known = append(s.out.directories, f), true
+			s.out.Directories, known = append(s.out.Directories, f), true
 		}
 	}
 	if !known {
@@ -113,9 +113,9 @@ func (s *source) preload(at int) {
 		switch {
 		case !ok || !strings.Contains(p, "/"):
 		case strings.ContainsAny(path.Base(f), "*?["):
-			s.out.preloaded = append(s.out.preloaded, path.Dir(f)+"/*")
+			s.out.Preloaded = append(s.out.Preloaded, path.Dir(f)+"/*")
 		default:
-			s.out.preloaded = append(s.out.preloaded, f)
+			s.out.Preloaded = append(s.out.Preloaded, f)
 		}
 	}
 	if len(v) > 0 {
@@ -130,11 +130,11 @@ func (s *source) preload(at int) {
 			if strings.ContainsAny(path.Base(p), "*.") && path.Ext(p) != ".libs" {
 				f = path.Dir(f)
 			}
-			s.out.preloaded = append(s.out.preloaded, f+"/*")
+			s.out.Preloaded = append(s.out.Preloaded, f+"/*")
 		}
 	}
-	slices.Sort(s.out.preloaded)
-	s.out.preloaded = slices.Compact(s.out.preloaded)
+	slices.Sort(s.out.Preloaded)
+	s.out.Preloaded = slices.Compact(s.out.Preloaded)
 }
 
 // assignsPath reports whether `environ` is followed by an assignment to PATH.
@@ -151,7 +151,7 @@ func (s *source) search(at int) {
 		v, end := s.operand(at)
 		for _, p := range v {
 			if f, ok := s.fromSite(p); ok {
-				s.out.path = append(s.out.path, f)
+				s.out.Path = append(s.out.Path, f)
 			}
 		}
 		at = max(end, at+1)

@@ -1,4 +1,4 @@
-package winload
+package startup
 
 import "strings"
 
