@@ -117,6 +117,10 @@ func (k *checked) artifact(
 	for _, why := range skipped {
 		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
 	}
+	if len(targets) == 0 && len(skipped) > 0 { // nothing of it is checked
+		a := &report.Artifacts[len(report.Artifacts)-1]
+		a.Objects, a.Imports = 0, 0
+	}
 	if len(targets) == 0 && len(skipped) == 0 {
 		report.Unread = append(report.Unread, Unread{
 			Path:   f.Path,

@@ -26,7 +26,7 @@ build than every tag of the wheel. pip installs the wheel, and the import fails:
 Fix: build the wheel with the Python of its tag, or change the tag to the Python that built it.
 
 On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
-x.pyd.
+x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python does not import.
 
 Severity: an error where no module of the wheel fits a tag, and a warning where others do: the
 module may be left over from another build. Where a module has several copies and one of them
@@ -62,6 +62,7 @@ type module struct {
 	pypy         string // "pypy39_pp73"
 	abi3         bool
 	muslTriplet  bool
+	windows      string // "win_amd64", "" on other systems
 	interpreters string // for messages: "CPython 3.12"
 }
 
@@ -100,6 +101,8 @@ func dotted(version string) string { return version[:1] + "." + version[1:] }
 func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	switch {
 	case m.muslTriplet && libc == "glibc":
+		return false
+	case m.windows != "" && strings.HasPrefix(t.Platform, "win") && t.Platform != m.windows:
 		return false
 	case strings.HasPrefix(t.Python, "pp"):
 		return m.pypy == "" || !strings.HasPrefix(t.ABI, "pypy") || t.ABI == m.pypy
@@ -147,7 +150,7 @@ func checkModuleNames(p *analyzer.Pass) {
 }
 
 var pydName = lazyregexp.New(
-	`(?i)^(.+?)\.(?:cp([23][0-9]+)(t?)|(pypy[23][0-9]*)-(pp[0-9]+))-win[a-z0-9_]*\.pyd$`,
+	`(?i)^(.+?)\.(?:cp([23][0-9]+)(t?)|(pypy[23][0-9]*)-(pp[0-9]+))-(win[a-z0-9_]*)\.pyd$`,
 )
 
 // parsePYD is parseModule for Windows, where a module of the stable ABI is x.pyd.
@@ -158,6 +161,7 @@ func parsePYD(file string) (module, bool) {
 	}
 	out := module{
 		path: file, stem: path.Join(path.Dir(file), m[1]), cpython: m[2], flags: m[3],
+		windows: strings.ToLower(m[6]),
 	}
 	if out.cpython == "" {
 		out.pypy = m[4] + "_" + m[5]
@@ -212,6 +216,13 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 		checkStableCopies(p, copies)
 		return
 	}
+	other := "" // the platform of the module, where no tag names it
+	if m.windows != "" && !slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool {
+		return t.Platform == m.windows || t.Platform == "any"
+	}) {
+		other = m.windows
+		m.interpreters += " for " + m.windows
+	}
 	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 	f.Message = fmt.Sprintf(
 		"%s is imported only by %s, but the wheel's tag is %s. The import fails on that Python",
@@ -240,8 +251,10 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 				Fix: fix.Fix{
 					Kind: fix.KindPlatformTag,
 					Title: "Tag the wheel for the Python that built the module: " +
-						"cp" + m.cpython + "-" + abi,
-					Command: retag(p, pkgmeta.Tag{Python: "cp" + m.cpython, ABI: abi}),
+						strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+other, "-"),
+					Command: retag(p, pkgmeta.Tag{
+						Python: "cp" + m.cpython, ABI: abi, Platform: other,
+					}),
 				},
 			},
 		)

@@ -12,12 +12,16 @@ import (
 )
 
 // checkMachine is wrong-architecture on Windows. A DLL for another machine that no file of the
-// wheel needs may belong to a program that the package starts, and is no finding.
+// wheel needs may belong to a program that the package starts, and is no finding. A wheel whose tag
+// names no platform may have a module for each.
 func checkMachine(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
 	}
 	machine := p.Windows.Machine
+	promised := slices.ContainsFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool {
+		return t.Platform == p.Platform.Name
+	})
 	fits := func(o *analyzer.WindowsObject) bool { return o.RunsOn(machine) }
 	any := slices.ContainsFunc(p.Windows.Objects, func(o *analyzer.WindowsObject) bool {
 		return o.DLL && fits(o)
@@ -30,7 +34,7 @@ func checkMachine(p *analyzer.Pass) {
 		if len(o.Users) > 0 {
 			user = o.Users[0]
 		}
-		if !o.Extension() && any && user == nil {
+		if user == nil && (!promised || !o.Extension() && any) {
 			continue
 		}
 		f := analyzer.Finding{
@@ -44,6 +48,10 @@ func checkMachine(p *analyzer.Pass) {
 		}
 		if user != nil {
 			f.Chain = []string{user.Path, o.Path}
+		}
+		if !promised {
+			f.Message = fmt.Sprintf("%s is built for %s, but %s, which needs it, for %s", o.Path,
+				machineName(o), user.Path, machineNames[machine])
 		}
 		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
 		if other := platform.ForWindows(o.Machine); other != nil && !any {

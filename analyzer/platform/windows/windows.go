@@ -132,12 +132,17 @@ func Lookup(name, machine string) Library {
 			return l
 		}
 	}
-	if m := data().machines[l.Name]; m != nil || l.Name == "msvcrt.dll" {
+	if m := data().machines[l.Name]; m != nil || slices.Contains(unlisted, l.Name) {
 		l.Kind, l.Presence, l.machines = System, Present, m
 		return l
 	}
 	return l
 }
+
+// unlisted are DLLs of Windows 10 and 11 that mingw-w64 has no list of: the C runtime that it links
+// with by default, and ICU, which Windows has from version 1703 on (Microsoft's page "International
+// Components for Unicode").
+var unlisted = []string{"icu.dll", "icuin.dll", "icuuc.dll", "msvcrt.dll"}
 
 // knownDLLs are those that the loader takes from System32 whatever else it finds: the registry's
 // list KnownDLLs of Windows 10, and what these import.

@@ -9,6 +9,7 @@ func TestLookup(t *testing.T) {
 	}{
 		"KERNEL32.dll":                      {System, Present},
 		"msvcrt.dll":                        {System, Present},
+		"icuuc.dll":                         {System, Present},
 		"WINSPOOL.DRV":                      {System, Present},
 		"api-ms-win-core-synch-l1-2-0.dll":  {APISet, Present},
 		"API-MS-Win-Core-Synch-L1-1-0.dll":  {APISet, Present},
