@@ -10,7 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -23,10 +25,27 @@ type Environment struct {
 	With   []string // all packages, as NAME==VERSION
 	// Origins are the places where the requirements of With were written, by their text.
 	Origins map[string]Origin
-	Python  string   // the interpreter, "3.12"
-	Unread  []Unread // packages that could not be looked up
-	Notes   []string
+	On      packages.On // the interpreter and the libc
+	// Platform is the name of the system; "": those of Options.Platforms.
+	Platform string
+	NoWheel  []NoWheel
+	Unread   []Unread // packages that could not be looked up
+	Skipped  []Unread // packages that are not checked, as those that are published as source only
+	Notes    []string
 }
+
+// NoWheel is a pinned version without a wheel for the environment.
+type NoWheel struct {
+	Package, Version string
+	Reason           string // which wheels there are; a sentence without a period
+	At               Origin // of the pin
+	// Source: an installer builds it from the source archive.
+	Source bool
+	Newest string // the newest release with a wheel for the environment; "" none
+}
+
+// RuleNoWheel is the rule of the findings that NoWheel becomes.
+const RuleNoWheel = "no-wheel"
 
 // CheckEnvironment checks whether the packages of an environment load together: each wheel with the
 // other packages installed. base is the environment before a change; nil: everything is new. Rules
@@ -37,21 +56,35 @@ func (a *Analyzer) CheckEnvironment(
 	head, base *Environment,
 	o Options,
 ) (*Report, error) {
-	var before []string
+	var bases []*Environment
 	if base != nil {
+		bases = []*Environment{base}
+	}
+	return a.CheckEnvironments(ctx, []*Environment{head}, bases, o)
+}
+
+// CheckEnvironments is CheckEnvironment of several environments in one report, as those of the
+// platforms that a lock file is for. The bases are nil where everything is new.
+func (a *Analyzer) CheckEnvironments(
+	ctx context.Context,
+	heads, bases []*Environment,
+	o Options,
+) (*Report, error) {
+	var before []string
+	if bases != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // they are not shown
-		checked, err := a.environment(ctx, base, withoutFixes)
+		checked, err := a.environments(ctx, bases, withoutFixes)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
 		before = checked.report.Identities()
 	}
-	checked, err := a.environment(ctx, head, o)
+	checked, err := a.environments(ctx, heads, o)
 	if err != nil {
 		return nil, err
 	}
-	if base != nil {
+	if bases != nil {
 		checked.report.MarkExisting(before)
 	}
 	r, err := checked.conclude(a.rules, o)
@@ -61,46 +94,135 @@ func (a *Analyzer) CheckEnvironment(
 	return r, err
 }
 
-// environment checks each wheel with the other packages.
+func (a *Analyzer) environments(
+	ctx context.Context,
+	list []*Environment,
+	o Options,
+) (*checked, error) {
+	out := &checked{report: result.New(o.Version)}
+	for _, e := range list {
+		if err := a.environment(ctx, e, o, out); err != nil {
+			return nil, err
+		}
+	}
+	leaveToSystem(out.report)
+	return out, nil
+}
+
+// environment checks each wheel with the other packages, and adds to out.
 func (a *Analyzer) environment(
 	ctx context.Context,
 	e *Environment,
 	o Options,
-) (*checked, error) {
+	out *checked,
+) error {
 	names := elfobj.NewNames()
 	set, err := facts.Read(ctx, e.Wheels, o.reading(), names)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if e.Platform != "" {
+		o.Platforms = []string{e.Platform}
 	}
 	rules := slices.DeleteFunc(
 		slices.Clone(a.rules),
 		func(r *Rule) bool { return r.Packaging },
 	)
-	report := result.New(o.Version)
-	report.Unread, report.Skipped = append(e.Unread, set.Unread...), set.Skipped
-	report.Notes = slices.Clone(e.Notes)
+	report := out.report
+	for _, u := range slices.Concat(e.Unread, set.Unread) {
+		report.AddUnread(u)
+	}
+	for _, u := range slices.Concat(e.Skipped, set.Skipped) {
+		if !slices.Contains(report.Skipped, u) {
+			report.Skipped = append(report.Skipped, u)
+		}
+	}
+	for _, n := range e.Notes {
+		report.AddNote(n)
+	}
 	o.Origins = e.Origins
-	out := &checked{report: report, artifacts: set.Artifacts}
+	out.artifacts = append(out.artifacts, set.Artifacts...)
 	for _, f := range set.Artifacts {
-		report.Artifacts = append(report.Artifacts, describe(f))
+		addArtifact(report, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil {
 			continue
 		}
 		o.With = without(e.With, f.Wheel.Name)
 		environment := o.environment()
-		environment.Python = e.Python
+		environment.On = e.On
 		j, err := judge.New(rules, environment)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		session := j.Session([]*facts.Artifact{f}, nil, names)
 		if err := out.artifact(ctx, session, f, o); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	report.Artifacts = append(report.Artifacts, e.Listed...)
-	leaveToSystem(report)
-	return out, nil
+	for _, x := range e.Listed {
+		addArtifact(report, x)
+	}
+	return e.addNoWheel(report, o.Platforms)
+}
+
+// addArtifact lists an artifact, once: environments share wheels.
+func addArtifact(r *Report, a Artifact) {
+	if !slices.ContainsFunc(r.Artifacts, func(x Artifact) bool {
+		return x.Path == a.Path && x.SHA256 == a.SHA256
+	}) {
+		r.Artifacts = append(r.Artifacts, a)
+	}
+}
+
+// addNoWheel adds a finding for each pin without a wheel.
+func (e *Environment) addNoWheel(r *Report, platforms []string) error {
+	if len(e.NoWheel) == 0 {
+		return nil
+	}
+	var names []string
+	for _, name := range platforms {
+		p, err := platform.Lookup(name, e.On.Arch)
+		if err != nil {
+			return err
+		}
+		names = append(names, p.Name)
+		addTarget(r, p, nil)
+	}
+	for _, w := range e.NoWheel {
+		id := w.Package + "==" + w.Version
+		f := Finding{
+			Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
+			Package: w.Package, On: names,
+			Message: fmt.Sprintf("%s (%s)", w.Reason, w.At),
+			Fixes:   []fix.Fix{},
+		}
+		if w.Source {
+			f.Severity = Warning
+			f.Message = w.Reason + ", so it is built from source where it is installed (" +
+				w.At.String() + ")"
+		}
+		if len(names) > 0 {
+			f.Target = names[0]
+		}
+		if w.Newest != "" {
+			pin := w.Package + "==" + w.Newest
+			f.Fixes = append(f.Fixes, fix.Fix{
+				Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel there",
+				Requirement: pin, Cost: []string{},
+			})
+		}
+		if i := slices.IndexFunc(r.Findings, func(x Finding) bool {
+			return x.Identity() == f.Identity() && x.Artifact == f.Artifact
+		}); i >= 0 {
+			r.Findings[i].On = append(r.Findings[i].On, names...)
+			continue
+		}
+		r.Findings = append(r.Findings, f)
+		addArtifact(r, Artifact{
+			Path: id, Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
+		})
+	}
+	return nil
 }
 
 // without returns the requirements on other packages.

@@ -222,6 +222,8 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
+	case "no-wheel":
+		return fmt.Sprintf("%s has no wheel for %s", t.artifact.project, t.target())
 	}
 	title := ""
 	if t.options.RuleTitle != nil {
@@ -410,6 +412,7 @@ var tasks = map[string]struct {
 }{
 	"abi3-violation":     {result.Builder, "avoid the function or tag the wheel for a newer Python"},
 	"cuda-major-mixed":   {result.Installer, "choose packages of one CUDA major version"},
+	"no-wheel":           {result.Installer, "choose a version with a wheel for the platform"},
 	"executable-stack":   {result.Builder, "link it without an executable stack"},
 	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform"},
 	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows"},

@@ -10,8 +10,10 @@ import (
 // Options describe the environment of the artifacts, as far as the user gave it. The zero value is
 // the artifacts alone, with the packages that they declare.
 type Options struct {
-	Python string   // the interpreter, "3.12"; "": that of the wheel's tag
-	With   []string // requirements in the same environment, PEP 508; they win over declared ones
+	// On is the interpreter and the libc of the environment; the zero value: those of the wheel's
+	// tags. Arch is ignored.
+	On   packages.On
+	With []string // requirements in the same environment, PEP 508; they win over declared ones
 	// Origins are the places where requirements of With were written, by their text; a requirement
 	// that is not in it was given by itself, as with --with.
 	Origins map[string]Origin

@@ -163,8 +163,10 @@ func equal(a, b *packages.Set) bool {
 // on is the interpreter and machine of an artifact: those of the options, else what a wheel's tags
 // name, else a current Python.
 func (o *Options) on(f *facts.Artifact, arch string) packages.On {
-	if o.Python != "" {
-		return packages.On{Python: o.Python, Arch: arch}
+	if o.On.Python != "" {
+		on := o.On
+		on.Arch = arch
+		return on
 	}
 	python := "3.12"
 	if f.Wheel != nil {

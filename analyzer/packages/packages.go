@@ -52,6 +52,9 @@ type Reader interface {
 type On struct {
 	Python string
 	Arch   string
+	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". Both empty: a glibc that is
+	// new enough for every wheel.
+	Libc, LibcVersion string
 }
 
 // ID names one version of a package. The zero value names none.

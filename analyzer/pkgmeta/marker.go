@@ -7,7 +7,8 @@ import (
 )
 
 // MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from
-// Requirement.Applies. An absent one is "".
+// Requirement.Applies. An absent one is "". The sets of PEP 751, "extras" and "dependency_groups",
+// are normalised names separated by commas.
 type MarkerEnv map[string]string
 
 // DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters,
@@ -43,7 +44,11 @@ var (
 		"implementation_name",
 		"implementation_version",
 		"extra",
+		"extras",
+		"dependency_groups",
 	}
+	// Sets of names, for lock files (PEP 751).
+	setVariables = []string{"extras", "dependency_groups"}
 	// Compared as versions where the other side is one.
 	versionVariables = []string{
 		"python_version",
@@ -242,6 +247,13 @@ func (m marker) eval(env MarkerEnv, extra string) (bool, error) {
 		right = env.value(variable, extra)
 	} else {
 		left = env.value(variable, extra)
+	}
+	if slices.Contains(setVariables, variable) {
+		if !m.right.variable || m.op != "in" && m.op != "not in" {
+			return false, fmt.Errorf("%s is a set, which only \"in\" and \"not in\" can search", variable)
+		}
+		has := slices.Contains(strings.Split(right, ","), Normalize(left))
+		return has == (m.op == "in"), nil
 	}
 	if variable == "extra" {
 		left, right = Normalize(left), Normalize(right)

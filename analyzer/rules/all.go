@@ -10,6 +10,7 @@ import "github.com/compat-app/compat/analyzer"
 // All returns every rule, in the order in which they run.
 func All() []*analyzer.Rule {
 	return []*analyzer.Rule{
+		noWheel,
 		symbolVersionTooNew,
 		symbolMissingInPackage,
 		symbolMissingInFolder,

@@ -34,8 +34,8 @@ exists in both), and old modules that happen to work.`,
 
 func checkNumPy(p *analyzer.Pass) {
 	version, sure := numpy2(p)
-	if version == "" {
-		return
+	if version == "" || p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "numpy" {
+		return // NumPy's own modules run with the NumPy that they are part of
 	}
 	for _, v := range p.Views {
 		if v.NumPy != analyzer.NumPy1 {

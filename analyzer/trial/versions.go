@@ -23,6 +23,9 @@ type versionSearch struct {
 // bisection finds the nearest.
 var probes = []int{1, 2, 3, 4, 8, 16, 32}
 
+// nearby is the distance up to which every newer version is looked up.
+const nearby = 3
+
 // newVersionSearch sorts the final versions of a package, with the one at fault among them. ok is
 // false where that can't be parsed.
 func newVersionSearch(
@@ -46,8 +49,8 @@ func newVersionSearch(
 
 // spans finds the nearest row of good versions on each side, the nearer one first. It looks up few
 // versions, since each may be a download: the neighbours; then the newest one, and where that is good
-// the first good one by bisection, because symbols are rarely removed; then those further away, on
-// both sides in turn. A row ends at the newest version, or where its minor release ends.
+// the first good one by bisection, because symbols are rarely removed, or a nearby one; then those
+// further away, on both sides in turn. A row ends at the newest version, or where its minor release ends.
 func (l *versionSearch) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
@@ -75,6 +78,13 @@ func (l *versionSearch) spans() []span {
 			last-l.here-2,
 			func(i int) bool { return l.good(l.here + 2 + i) },
 		)
+		// A nearer version may be good where others between are not: a private symbol that only
+		// some builds have.
+		for d := 2; d <= nearby && d < above-l.here; d++ {
+			if l.good(l.here + d) {
+				above = l.here + d
+			}
+		}
 	}
 	for n := 1; n < len(probes) && below < 0 && (above < 0 || probes[n] < above-l.here); n++ {
 		look(n)

@@ -145,7 +145,7 @@ func reviewEnvironment(
 	var err error
 	if f.venv != "" {
 		if head, o.Conda, err = openVenv(f.venv); err == nil && f.python == "" {
-			f.python = head.Python
+			f.python = head.On.Python
 		}
 	} else {
 		head, err = openPinned(ctx, from, f, files)
@@ -174,8 +174,14 @@ func openPinned(
 	files []string,
 ) (*pinned.Wheels, error) {
 	e := pinned.Pinned{On: packages.On{Python: cmp.Or(f.python, "3.12"), Arch: "x86_64"}}
-	if p, err := platform.Lookup(f.platforms[0], ""); err == nil && p.Arch != "" {
-		e.On.Arch = p.Arch
+	p, err := platform.Lookup(f.platforms[0], e.On.Arch)
+	if err != nil {
+		return nil, err
+	}
+	e.On.Arch, e.On.Libc, e.On.LibcVersion = p.Arch, p.Libc, p.LibcVersion
+	e.Platform = p.Name
+	if p.Kind == platform.Distribution && p.Arch != "x86_64" {
+		e.Platform += "/" + p.Arch
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -39,6 +39,8 @@ const (
 type Pinned struct {
 	Pins []Pin
 	On   packages.On
+	// Platform is the name of the system, for the report; "" leaves it to analyzer.Options.
+	Platform string
 }
 
 // Pin is a pinned version and where it is written.
@@ -109,7 +111,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	err := g.Wait()
 	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.place, b.place) })
 	w := &Wheels{}
-	w.Python, w.Origins = e.On.Python, map[string]analyzer.Origin{}
+	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	for _, r := range results {
 		p := e.Pins[r.place]
 		w.With = append(w.With, p.Requirement)
@@ -144,7 +146,17 @@ func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 // add puts a pin's wheel where it belongs.
 func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	var large *index.TooLargeError
+	var none *index.NoWheelError
 	switch {
+	case errors.As(err, &none) && none.Tags == nil:
+		w.Skipped = append(w.Skipped, analyzer.Unread{Path: id, Reason: "published as source only; " +
+			"what it builds where it is installed is not checked"})
+	case errors.As(err, &none):
+		w.NoWheel = append(w.NoWheel, analyzer.NoWheel{
+			Package: none.Name, Version: none.Version, Reason: none.Error(),
+			At:     analyzer.Origin{File: p.File, Line: p.Line},
+			Source: none.Source && none.RequiresPython == "", Newest: none.Newest,
+		})
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))
 		w.Notes = append(w.Notes, fmt.Sprintf(

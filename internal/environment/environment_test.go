@@ -131,8 +131,8 @@ func TestOpenInstalled(t *testing.T) {
 	if len(w.Unread) != 1 || !strings.Contains(w.Unread[0].Path, "broken-3.dist-info") {
 		t.Errorf("unread %+v", w.Unread)
 	}
-	if w.Python != "3.11" {
-		t.Errorf("python %q", w.Python)
+	if w.On.Python != "3.11" {
+		t.Errorf("python %q", w.On.Python)
 	}
 }
 

@@ -54,7 +54,7 @@ func OpenInstalled(dir string) (*Installed, error) {
 		if in.Site != "" {
 			return nil, fmt.Errorf("%s has packages for more than one Python", dir)
 		}
-		in.Site, in.Wheels.Python = site, m[1]
+		in.Site, in.Wheels.On.Python = site, m[1]
 	}
 	if in.Site == "" {
 		return nil, fmt.Errorf("%s has no lib/python3.X/site-packages; give the folder of a "+

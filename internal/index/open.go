@@ -52,20 +52,32 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the shared objects of %s have %d MB", e.File, e.Packed>>20)
 }
 
-// NoWheelError says that a version has wheels, but none that an installer would take there. It wraps
+// NoWheelError says that a version has no wheel that an installer would take there. It wraps
 // packages.ErrUnknown.
 type NoWheelError struct {
 	Name, Version string
-	Platforms     []string // platform tags of the wheels that exist
+	Tags          []string // of the wheels that exist, as "cp312-win_amd64"; nil: no wheel at all
+	// RequiresPython is what the wheels for the platform require, where that is all that excludes
+	// them.
+	RequiresPython string
+	Source         bool   // there is a source archive, which an installer would build
+	Newest         string // the newest release that has a wheel there; "" none
 }
 
 func (e *NoWheelError) Error() string {
-	return fmt.Sprintf(
-		"%s==%s has no wheel for this platform; there are wheels for %s",
-		e.Name,
-		e.Version,
-		strings.Join(e.Platforms, ", "),
-	)
+	id := e.Name + "==" + e.Version
+	switch {
+	case e.Tags == nil:
+		return id + " is published as source only"
+	case e.RequiresPython != "":
+		return fmt.Sprintf("%s requires Python %s", id, e.RequiresPython)
+	}
+	const shown = 6
+	tags := strings.Join(e.Tags[:min(shown, len(e.Tags))], ", ")
+	if len(e.Tags) > shown {
+		tags += fmt.Sprintf(" and %d more", len(e.Tags)-shown)
+	}
+	return fmt.Sprintf("%s has no wheel for this platform; there are wheels for %s", id, tags)
 }
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
@@ -81,10 +93,10 @@ func (i *Index) Open(
 ) (*Wheel, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		return nil, err
-	case !fits:
-		return nil, &NoWheelError{best.project, normal(version), platforms(all)}
+	case err != nil || !fits:
+		return nil, i.noWheel(ctx, normal(version), all, on)
 	}
 	w := &Wheel{File: best.name, SHA256: best.sha256}
 	w.Pure = !slices.ContainsFunc(
@@ -177,16 +189,36 @@ func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, erro
 	return s, nil
 }
 
-// platforms are the platform tags of files, sorted.
-func platforms(files []file) []string {
-	var out []string
-	for _, f := range files {
+// noWheel describes the files of a version of which none fits.
+func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.On) error {
+	e := &NoWheelError{Name: all[0].project, Version: version}
+	for _, f := range all {
+		if f.tags == nil {
+			e.Source = true
+		}
 		for _, t := range f.tags {
-			out = append(out, t.Platform)
+			e.Tags = append(e.Tags, t.Python+"-"+t.Platform)
+			if _, ok := rate(t, on); ok && !f.takes(on.Python) {
+				e.RequiresPython = f.pythons
+			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
+	p, err := i.page(ctx, e.Name)
+	if err != nil {
+		return err
+	}
+	var newest pkgmeta.Version
+	for n, f := range p.files {
+		if f.yanked || f.version.IsPreRelease() || e.Newest != "" && f.version.Compare(newest) <= 0 {
+			continue
+		}
+		if _, fits := pick(p.files[n:n+1], on); fits {
+			newest, e.Newest = f.version, f.version.String()
+		}
+	}
+	return e
 }
 
 // Open is that of the first index that has a wheel of the version.

@@ -39,6 +39,7 @@ type file struct {
 	tags     []pkgmeta.Tag // nil for a source archive
 	build    string
 	yanked   bool
+	pythons  string // Requires-Python, "" any
 	metadata bool   // FILE.metadata is there (PEP 658)
 	metaSum  string // its SHA-256, "" unsaid
 }
@@ -111,6 +112,7 @@ type entry struct {
 	Hashes   map[string]string `json:"hashes"`
 	Size     int64             `json:"size"`
 	Yanked   flag              `json:"yanked"`
+	Pythons  string            `json:"requires-python"`
 	Core     flag              `json:"core-metadata"`
 	Old      flag              `json:"dist-info-metadata"` // PEP 658's first name for it
 	OldData  flag              `json:"data-dist-info-metadata"`
@@ -210,6 +212,7 @@ func anchor(href string, attrs map[string]string) entry {
 		}
 	}
 	_, e.Yanked.set = attrs["data-yanked"]
+	e.Pythons = attrs["data-requires-python"]
 	for _, key := range []string{"data-core-metadata", "data-dist-info-metadata"} {
 		if v, ok := attrs[key]; ok && v != "false" {
 			e.Core = flag{set: true, sha256: strings.TrimPrefix(v, "sha256=")}
@@ -233,6 +236,7 @@ func (e entry) file(project string, at *url.URL) (file, bool) {
 		url:      u,
 		size:     max(e.Size, 0),
 		yanked:   e.Yanked.set,
+		pythons:  e.Pythons,
 		metadata: e.Core.set || e.Old.set || e.OldData.set,
 	}
 	if f.name == "" || !strings.Contains(f.name, ".") {

@@ -19,9 +19,10 @@ func pick(files []file, on packages.On) (best *file, fits bool) {
 	var top rank
 	for n := range files {
 		f := &files[n]
+		takes := f.takes(on.Python)
 		for _, tag := range f.tags {
 			r, ok := rate(tag, on)
-			if !ok {
+			if !ok || !takes {
 				if best == nil {
 					best = f
 				}
@@ -45,9 +46,26 @@ func (r rank) compare(s rank) int {
 	return 0
 }
 
+// takes reports whether a file's Requires-Python admits an interpreter. "3.12" is its newest patch
+// release. What cannot be parsed admits all, as in pip.
+func (f *file) takes(python string) bool {
+	if f.pythons == "" || python == "" {
+		return true
+	}
+	spec, err := pkgmeta.ParseSpec(f.pythons)
+	if err != nil {
+		return true
+	}
+	if strings.Count(python, ".") == 1 {
+		python += ".99"
+	}
+	v, err := pkgmeta.ParseVersion(python)
+	return err != nil || spec.Admits(v)
+}
+
 // rate tells whether a tag fits and how well: the interpreter, then the platform.
 func rate(t pkgmeta.Tag, on packages.On) (rank, bool) {
-	libc, version, ok := ratePlatform(t.Platform, on.Arch)
+	libc, version, ok := ratePlatform(t.Platform, on)
 	if !ok {
 		return rank{}, false
 	}
@@ -103,31 +121,54 @@ func interpreter(digits string) int {
 	return major*1000 + minor
 }
 
-// ratePlatform: glibc before plain linux before any before musl; of several glibc the newest, as
-// pip on a current system.
-func ratePlatform(platform, arch string) (libc, version int, ok bool) {
-	if platform == "any" {
-		return 1, 0, true
+// ratePlatform: manylinux before plain linux before any, and of several the newest that the libc of
+// the system is new enough for (PEP 600, PEP 656). Where the libc is not given, musl comes last.
+func ratePlatform(platform string, on packages.On) (libc, version int, ok bool) {
+	libc, version, arch := platformOf(platform)
+	if arch == "" || arch != on.Arch && on.Arch != "" && libc != rankAny {
+		return 0, 0, false
 	}
-	fits := func(rest string) bool { return arch == "" && rest != "" || rest == arch }
+	if on.Libc == "" || libc != rankGlibc && libc != rankMusl {
+		return libc, version, true
+	}
+	major, rest, _ := strings.Cut(on.LibcVersion, ".")
+	have := leadingNumber(major)*1000 + leadingNumber(rest)
+	fits := (on.Libc == "musl") == (libc == rankMusl) && (on.LibcVersion == "" || version <= have)
+	return libc, version, fits
+}
+
+// Ranks of platform tags.
+const (
+	rankMusl = iota
+	rankAny
+	rankLinux
+	rankGlibc
+)
+
+// platformOf reads a platform tag: the kind, the version of its libc as major*1000+minor, and the
+// machine, "any" for every one; "" for a tag of another system.
+func platformOf(platform string) (libc, version int, arch string) {
+	if platform == "any" {
+		return rankAny, 0, "any"
+	}
 	if rest, ok := strings.CutPrefix(platform, "linux_"); ok {
-		return 2, 0, fits(rest)
+		return rankLinux, 0, rest
 	}
 	for old, version := range map[string]int{"manylinux1_": 2005, "manylinux2010_": 2012, "manylinux2014_": 2017} {
 		if rest, ok := strings.CutPrefix(platform, old); ok {
-			return 3, version, fits(rest)
+			return rankGlibc, version, rest
 		}
 	}
-	for family, libc := range map[string]int{"manylinux_": 3, "musllinux_": 0} {
+	for family, libc := range map[string]int{"manylinux_": rankGlibc, "musllinux_": rankMusl} {
 		if rest, ok := strings.CutPrefix(platform, family); ok {
 			parts := strings.SplitN(rest, "_", 3)
 			if len(parts) < 3 {
-				return 0, 0, false
+				return 0, 0, ""
 			}
-			return libc, leadingNumber(parts[0])*1000 + leadingNumber(parts[1]), fits(parts[2])
+			return libc, leadingNumber(parts[0])*1000 + leadingNumber(parts[1]), parts[2]
 		}
 	}
-	return 0, 0, false
+	return 0, 0, ""
 }
 
 func leadingNumber(s string) int {

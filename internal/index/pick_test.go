@@ -116,3 +116,47 @@ func FuzzNetrc(f *testing.F) {
 		}
 	})
 }
+
+func TestPickForLibc(t *testing.T) {
+	for _, c := range []struct{ libc, version, wheels, want string }{
+		{"glibc", "2.17", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_17_x86_64"},
+		{"glibc", "2.36", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_x86_64"},
+		{"glibc", "2.36", "cp312-cp312-manylinux_2_39_x86_64 cp312-cp312-musllinux_1_2_x86_64", ""},
+		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_2_x86_64"},
+		{"musl", "1.1.24", "cp312-cp312-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_1_x86_64"},
+		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64", ""},
+		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 py3-none-any", "py3-none-any"},
+		{"musl", "1.2.5", "cp312-cp312-linux_x86_64 py3-none-any", "cp312-cp312-linux_x86_64"},
+	} {
+		var files []file
+		for tags := range strings.FieldsSeq(c.wheels) {
+			w, err := pkgmeta.ParseWheelName("x-1-" + tags + ".whl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file{name: tags, tags: w.Tags})
+		}
+		on := packages.On{Python: "3.12", Arch: "x86_64", Libc: c.libc, LibcVersion: c.version}
+		best, fits := pick(files, on)
+		got := ""
+		if fits {
+			got = best.name
+		}
+		if got != c.want {
+			t.Errorf("%s %s of %s: %q, want %q", c.libc, c.version, c.wheels, got, c.want)
+		}
+	}
+}
+
+func TestPickForPython(t *testing.T) {
+	tags := []pkgmeta.Tag{{Python: "py3", ABI: "none", Platform: "any"}}
+	for pythons, want := range map[string]bool{
+		"": true, ">=3.9": true, ">=3.12.4": true, ">=3.13": false, "<3.12": false, "!=3.12.1": true,
+		"nonsense": true,
+	} {
+		files := []file{{name: "x", tags: tags, pythons: pythons}}
+		if _, fits := pick(files, packages.On{Python: "3.12"}); fits != want {
+			t.Errorf("%q: %t", pythons, fits)
+		}
+	}
+}

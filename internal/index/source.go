@@ -121,7 +121,8 @@ func normal(version string) string {
 	return v.String()
 }
 
-// choose finds the wheel of a version, and all files of that version.
+// choose finds the wheel of a version, and all files of that version, with the error too where they
+// are source only.
 func (i *Index) choose(
 	ctx context.Context,
 	name, version string,
@@ -145,7 +146,7 @@ func (i *Index) choose(
 	}
 	best, fits = pick(all, on)
 	if best == nil {
-		return nil, false, nil, i.errorf(
+		return nil, false, all, i.errorf(
 			packages.ErrUnknown,
 			"%s %s is there as source only, without a wheel",
 			p.name,
