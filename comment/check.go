@@ -13,6 +13,7 @@ type Check struct {
 	Title       string // plain text, at most 255 characters
 	Summary     string // Markdown, at most 65,535 bytes
 	Text        string // Markdown, at most 65,535 bytes; "" when there is nothing to add
+	Names       string // Markdown: the symbols or libraries of what is new; "" none
 	Annotations []Annotation
 	Actions     []Action
 	Review      []ReviewComment // only lines of the diff, only with a suggestion

@@ -12,6 +12,7 @@ type Peer struct {
 	Name       string // "#12", "release v1.2", "the merge group"
 	Conclusion string
 	Title      string // of its own check
+	Names      string // of its own check
 	DetailsURL string // "" when there is none
 }
 
@@ -32,6 +33,9 @@ func Overruled(c Check, by Peer) Check {
 		shown,
 		mdsafe.Prose(by.Title),
 	)
+	if by.Names != "" {
+		head += "\nIt is about " + by.Names + ".\n"
+	}
 	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "Its report")
 	own := fmt.Sprintf("\n### By itself: %s\n\n", mdsafe.Prose(c.Title))
 	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, MaxTitle)

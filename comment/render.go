@@ -30,6 +30,7 @@ func Render(in Input) Check {
 	}
 	c.Summary = summary(in, s)
 	c.Text = details(in, s)
+	c.Names = s.names(s.fresh)
 	c.Annotations = annotations(in, s)
 	c.Review = review(in, s)
 	c.Sticky = sticky(in, s)

@@ -109,6 +109,12 @@ func Outdated(sha string) string {
 	)
 }
 
+// BaseChanged answers an acceptance that was said before the base branch changed.
+func BaseChanged() string {
+	return "The base branch of this pull request has changed since then, or is not known. Nothing was " +
+		"accepted. Repeat it when the check is completed, if it holds for the present base.\n"
+}
+
 func didYouMean(what string) string {
 	if what == "" {
 		return ""

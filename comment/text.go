@@ -69,8 +69,12 @@ func existingList(in Input, v view, limit int) string {
 	var lines []string
 	for _, i := range v.existing {
 		c := v.cause(i)
-		lines = append(lines, fmt.Sprintf("- **%s** %s\n", c.Severity,
-			mdsafe.Prose(c.Title, causetext.Names(v.report, c)...)))
+		line := fmt.Sprintf("- **%s** %s", c.Severity,
+			mdsafe.Prose(c.Title, causetext.Names(v.report, c)...))
+		if names := v.names([]int{i}); names != "" {
+			line += " (" + names + ")"
+		}
+		lines = append(lines, line+"\n")
 	}
 	return fmt.Sprintf("\n### Already on %s\n\n", mdsafe.Code(base(in), 60)) +
 		mdsafe.Join(lines, limit, func(left int) string { return leftOut(in, left) })

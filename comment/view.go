@@ -1,6 +1,7 @@
 package comment
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -109,6 +110,36 @@ func (v view) line(i int) string {
 	x := c.Fixes[0]
 	return s + " **Fix** (" + causetext.FixState(c, x) + "): " + mdsafe.Prose(x.Title, known...) +
 		inlineCommand(x)
+}
+
+// maxNames bounds the symbols that one line names; the others are counted.
+const maxNames = 12
+
+// names lists the symbols of some causes, of a cause without symbols its libraries, as Markdown.
+func (v view) names(indexes []int) string {
+	var names []string
+	left := 0
+	for _, i := range indexes {
+		var libraries, symbols []string
+		for _, e := range v.cause(i).Evidence {
+			libraries = append(libraries, e.Library)
+			for _, s := range e.Symbols {
+				symbols = append(symbols, analyzer.Versioned(s, e.Version))
+			}
+			left += e.MoreSymbols
+		}
+		if len(symbols) == 0 {
+			symbols = libraries
+		}
+		names = append(names, symbols...)
+	}
+	names = distinct(names)
+	left += max(0, len(names)-maxNames)
+	s := mdsafe.Codes(names[:min(len(names), maxNames)], 0, maxShown)
+	if left > 0 {
+		s += fmt.Sprintf(" and %d more", left)
+	}
+	return s
 }
 
 // inlineCommand is the command of a fix after its title, "" where the title contains it or it has

@@ -39,13 +39,13 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
 	}
 	what := word(m[1])
-	report, _, err := r.Store.LastReport(ctx, r.key())
+	last, err := r.Store.LastReport(ctx, r.key())
 	if err != nil {
 		return reaction{}, err
 	}
-	last, err := r.Store.Standing(ctx, r.key())
-	if err != nil {
-		return reaction{}, err
+	report := last.Report
+	if r.earlier(last) {
+		return reaction{emoji: confused, reply: comment.BaseChanged()}, nil
 	}
 	a := store.Accepted{
 		What:    what,
@@ -70,6 +70,12 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		return reaction{}, err
 	}
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+}
+
+// earlier reports whether the request is older than the base branch that a report is about, or that
+// branch is not known: what was said then was not said about it.
+func (r *request) earlier(l store.Last) bool {
+	return l.Report != nil && (l.Base == "" || r.attempt.Job.Received.Before(l.Since))
 }
 
 // unaccept revokes an acceptance, and has the pull request checked again. Where it is revoked already

@@ -85,16 +85,20 @@ func (s *Service) checkAction(
 // says why not.
 func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 	key := r.key()
-	last, err := r.Store.Standing(ctx, key)
+	standing, err := r.Store.Standing(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	if last.SHA != sha {
+	if standing.SHA != sha {
 		return comment.Outdated(sha), nil
 	}
-	report, _, err := r.Store.LastReport(ctx, key)
+	last, err := r.Store.LastReport(ctx, key)
 	if err != nil {
 		return "", err
+	}
+	report := last.Report
+	if r.earlier(last) {
+		return comment.BaseChanged(), nil
 	}
 	byRule := map[string]*store.Accepted{}
 	var order []string
@@ -133,12 +137,12 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 }
 
 func (r *request) explainNew(ctx context.Context, key string) (string, error) {
-	report, id, err := r.Store.LastReport(ctx, key)
+	last, err := r.Store.LastReport(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	if report == nil {
+	if last.Report == nil {
 		return comment.NothingToExplain(), nil
 	}
-	return comment.ExplainNew(report, r.Store.PageURL(id)), nil
+	return comment.ExplainNew(last.Report, r.Store.PageURL(last.ID)), nil
 }

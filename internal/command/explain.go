@@ -35,17 +35,19 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 		}
 		return reaction{emoji: confused, reply: comment.NothingToExplain()}, nil
 	}
-	report, id, err := r.Store.LastReport(ctx, r.key())
+	last, err := r.Store.LastReport(ctx, r.key())
 	if err != nil {
 		return reaction{}, err
 	}
+	report := last.Report
 	var rule *comment.RuleText
 	for _, known := range r.Analyzer.Rules() {
 		if known.ID == what {
 			rule = &comment.RuleText{ID: known.ID, Title: known.Title, Doc: known.Doc}
 		}
 	}
-	text, found := comment.Explain(what, report, rule, r.meant(what, report), r.Store.PageURL(id))
+	page := r.Store.PageURL(last.ID)
+	text, found := comment.Explain(what, report, rule, r.meant(what, report), page)
 	if found {
 		return reaction{emoji: thumbsUp, reply: text}, nil
 	}

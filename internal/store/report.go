@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/queue"
@@ -24,14 +25,29 @@ func NewReportID() string {
 // analyzer.Report.
 func ReportKey(id string) string { return "report/" + id }
 
-// lastKey is where the id of a subject's last report is kept.
+// Last is the newest report of a subject.
+type Last struct {
+	ID string `json:"id"`
+	// Base is the branch that the report was compared with, and Since the time from which on the
+	// subject has had it: what people said before was about another base.
+	Base  string    `json:"base,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+
+	Report *analyzer.Report `json:"-"` // nil: there is none, or none any more
+}
+
+// lastKey is where the Last of a subject is kept.
 func lastKey(subject string) string { return "last/" + subject }
 
-// PutReport keeps a report, as the last one of a subject where that is not "". false: it is too
-// large to keep.
+// PutLast makes a report that is kept the last one of a subject.
+func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
+	return s.Put(ctx, lastKey(subject), l, TTL)
+}
+
+// PutReport keeps a report. false: it is too large to keep.
 func (s *Store) PutReport(
 	ctx context.Context,
-	id, subject string,
+	id string,
 	r *analyzer.Report,
 ) (kept bool, _ error) {
 	data, err := json.Marshal(r)
@@ -42,9 +58,6 @@ func (s *Store) PutReport(
 	if errors.Is(err, queue.ErrTooLarge) {
 		s.Log.Warn("the report is too large to keep", "bytes", len(data))
 		return false, nil
-	}
-	if err == nil && subject != "" {
-		err = s.Queue.Put(ctx, lastKey(subject), []byte(id), TTL)
 	}
 	if err != nil {
 		return false, worker.Internal(fmt.Errorf("store: write a report: %w", err))
@@ -60,28 +73,28 @@ func (s *Store) PageURL(id string) string {
 	return s.Public.JoinPath("reports", id).String()
 }
 
-// LastReport is the newest report of a subject and its id; nil when there is none (any more).
-func (s *Store) LastReport(
-	ctx context.Context,
-	subject string,
-) (r *analyzer.Report, id string, _ error) {
-	last, err := s.Queue.Get(ctx, lastKey(subject))
+// LastReport is the newest report of a subject.
+func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
+	var l Last
+	data, err := s.Queue.Get(ctx, lastKey(subject))
 	if err != nil {
-		return nil, "", worker.Internal(fmt.Errorf("store: read a report: %w", err))
-	}
-	if last == nil {
-		return nil, "", nil
-	}
-	data, err := s.Queue.Get(ctx, ReportKey(string(last)))
-	if err != nil {
-		return nil, "", worker.Internal(fmt.Errorf("store: read a report: %w", err))
+		return l, worker.Internal(fmt.Errorf("store: read a report: %w", err))
 	}
 	if data == nil {
-		return nil, "", nil
+		return l, nil
 	}
-	r = &analyzer.Report{}
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, "", fmt.Errorf("store: the stored report is damaged: %w", err)
+	if json.Unmarshal(data, &l) != nil { // an earlier release kept the id alone
+		l = Last{ID: string(data)}
 	}
-	return r, string(last), nil
+	if data, err = s.Queue.Get(ctx, ReportKey(l.ID)); err != nil {
+		return l, worker.Internal(fmt.Errorf("store: read a report: %w", err))
+	}
+	if data == nil {
+		return l, nil
+	}
+	l.Report = &analyzer.Report{}
+	if err := json.Unmarshal(data, l.Report); err != nil {
+		return l, fmt.Errorf("store: the stored report is damaged: %w", err)
+	}
+	return l, nil
 }

@@ -22,6 +22,7 @@ type Standing struct {
 	Base       string `json:"base,omitempty"`       // the branch that it was compared with
 	Conclusion string `json:"conclusion,omitempty"` // "": none yet
 	Title      string `json:"title,omitempty"`
+	Names      string `json:"names,omitempty"` // see comment.Check
 	Page       string `json:"page,omitempty"`
 	// Closed: the pull request is closed, or the release or group no longer exists. It does not
 	// count.
@@ -102,6 +103,7 @@ func (s *Store) Stricter(
 				Name:       st.Name,
 				Conclusion: st.Conclusion,
 				Title:      st.Title,
+				Names:      st.Names,
 				DetailsURL: st.Page,
 			}, nil
 		}

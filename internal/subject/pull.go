@@ -48,7 +48,11 @@ func (s *Service) pull(
 	sha := pr.GetHead().GetSHA()
 	st.Silent = st.Silent || st.Head == "" && a.Job.Trigger == "pull_request.opened"
 	st.see(sha)
-	st.rebase(pr.GetBase().GetRef())
+	seen := s.now()
+	if a.Job.Trigger == "pull_request.edited" {
+		seen = a.Job.Received
+	}
+	st.rebase(pr.GetBase().GetRef(), seen)
 	st.Updated = pr.GetUpdatedAt().Time
 	open := pr.GetState() == "open"
 	if err := c.cancelOthers(ctx, sha, open); err != nil {

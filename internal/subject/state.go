@@ -46,7 +46,8 @@ type state struct {
 	Concluded string    `json:"said,omitempty"`   // external id of the last verdict that was posted
 	Report    string    `json:"report,omitempty"` // id of the report page of Intent
 	Base      base      `json:"base,omitzero"`
-	Updated   time.Time `json:"updated,omitzero"` // of a pull request: its last change, as GitHub has it
+	BaseSince time.Time `json:"base_since,omitzero"` // when the base branch was changed; zero: never
+	Updated   time.Time `json:"updated,omitzero"`    // of a pull request: its last change, as GitHub has it
 
 	Job   string    `json:"job,omitempty"`   // the job that polls
 	Polls int       `json:"polls,omitempty"` // how often it has looked
@@ -95,15 +96,18 @@ func (s *state) see(sha string) {
 		Talk:    s.Talk,
 		Base:    s.Base,
 		Updated: s.Updated,
-		Job:     s.Job,
-		blank:   s.blank,
+
+		BaseSince: s.BaseSince,
+		Job:       s.Job,
+		blank:     s.blank,
 	}
 }
 
 // rebase makes ref the base branch of the head. A verdict on another base no longer counts: the check
-// run is opened again at once, before anything else is looked at.
-func (s *state) rebase(ref string) {
+// run is opened again at once, before anything else is looked at. at is when that became known.
+func (s *state) rebase(ref string, at time.Time) {
 	if s.Base.Ref != "" && s.Base.Ref != ref {
+		s.BaseSince = at
 		s.Pending, s.Intent, s.Talk, s.Deadline, s.Gap = true, "", "", time.Time{}, time.Time{}
 		s.Turn++
 	}

@@ -78,11 +78,15 @@ func (c *check) verdict(
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		j.report.Outcome = comment.Outcome(in)
-		kept, err := c.Store.PutReport(ctx, st.Report, c.attempt.Job.Key, j.report)
+		kept, err := c.Store.PutReport(ctx, st.Report, j.report)
 		if err != nil {
 			return worker.Done, err
 		}
 		if kept {
+			last := store.Last{ID: st.Report, Base: s.base.Ref, Since: st.BaseSince}
+			if err := c.Store.PutLast(ctx, c.attempt.Job.Key, last); err != nil {
+				return worker.Done, err
+			}
 			v.page = c.Store.PageURL(st.Report)
 		}
 		in.DetailsURL = v.page
@@ -176,6 +180,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 		Base:       s.base.Ref,
 		Conclusion: own.Conclusion,
 		Title:      own.Title,
+		Names:      own.Names,
 		Page:       v.page,
 	}
 	if now != c.own {
@@ -218,7 +223,7 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 		}
 	}
 	id := store.NewReportID()
-	kept, err := c.Store.PutReport(ctx, id, "", r)
+	kept, err := c.Store.PutReport(ctx, id, r)
 	if err != nil || !kept {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,8 @@ func (s *service) retarget(p *githubtest.Pull, base string) {
 	s.send("pull_request", event)
 }
 
-// A finding that one base has is existing there and new on another, and can be accepted there.
+// A finding that one base has is existing there and new on another, and what was accepted on one
+// base counts for that one only.
 func TestVerdictBelongsToABase(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Commit(s.repo, "stable", map[string]string{"README.md": "# stable\n"})
@@ -43,5 +45,12 @@ func TestVerdictBelongsToABase(t *testing.T) {
 	s.retarget(p, "stable")
 	s.judged(p.HeadSHA, "failure", "pow")
 	s.say(p, "maintainer", "/compat accept pow because stable is for AlmaLinux 9 only")
+	s.judged(p.HeadSHA, "success", "accepted `pow`")
+	s.retarget(p, "main")
+	s.judged(p.HeadSHA, "success", "already on main")
+	if k := s.concluded(p.HeadSHA); strings.Contains(k.Title+k.Summary, "accepted") {
+		t.Errorf("what was accepted on stable counts on main: %s", k.Summary)
+	}
+	s.retarget(p, "stable")
 	s.judged(p.HeadSHA, "success", "accepted `pow`")
 }

@@ -60,7 +60,7 @@ func TestWhatTheBaseHasDoesNotFail(t *testing.T) {
 	s.gh.BranchRun(s.repo, "main", bad("1.0.1"))
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
-	s.want(s.concluded(p.HeadSHA), "success", "already on", "manylinux_2_31")
+	s.want(s.concluded(p.HeadSHA), "success", "already on", "pow")
 }
 
 func TestNewHeadSupersedes(t *testing.T) {
