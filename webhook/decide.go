@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/queue"
@@ -42,14 +43,14 @@ type envelope struct {
 // event is what one of the events that the App subscribes to leads to.
 type event struct {
 	decide func(e envelope, body []byte) (decision, error)
-	fields fields // the members of the payload that decide reads
+	fields func() fields // the members of the payload that decide reads
 }
 
 // on makes an event whose payload is decoded into a P. The members of P, and those of the envelope,
 // are all that is read of a payload.
 func on[P any](decide func(e envelope, p *P) (decision, error)) event {
 	return event{
-		fields: fieldsOf[envelope]().with(fieldsOf[P]()),
+		fields: sync.OnceValue(func() fields { return fieldsOf[envelope]().with(fieldsOf[P]()) }),
 		decide: func(e envelope, body []byte) (decision, error) {
 			p := new(P)
 			if err := read(body, p); err != nil {
@@ -89,9 +90,9 @@ func decide(name, guid string, body []byte, app int64) (decision, error) {
 	}
 	ev, known := events[name]
 	if !known {
-		ev.fields = fieldsOf[envelope]()
+		ev.fields = fieldsOf[envelope]
 	}
-	body, err := ev.fields.keep(body)
+	body, err := ev.fields().keep(body)
 	if err != nil {
 		return decision{}, err
 	}

@@ -2,8 +2,9 @@ package abi
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // named compares two named types, or unnamed ones in the same place.
@@ -135,7 +136,7 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 }
 
 // reserved tells the names of members that only keep room.
-var reserved = regexp.MustCompile(
+var reserved = lazyregexp.New(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
 )
 

@@ -3,9 +3,10 @@ package abi
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Pairing is the libraries of two packages, paired. Old is nil for a library that only the new
@@ -14,15 +15,15 @@ type Pairing struct{ Old, New *Library }
 
 // auditwheel adds eight hexadecimal digits of a file's digest to its name:
 // libpng16-58efbb84.so.16.5.0.
-var hashed = regexp.MustCompile(`-[0-9a-f]{8}(\.so|\.[0-9])`)
+var hashed = lazyregexp.New(`-[0-9a-f]{8}(\.so|\.[0-9])`)
 
 // unhashed is a file name without the digest that auditwheel adds.
 func unhashed(name string) string { return hashed.ReplaceAllString(path.Base(name), "$1") }
 
 var (
-	afterSO      = regexp.MustCompile(`\.so(\.[0-9A-Za-z_]+)*$`)
-	beforeSO     = regexp.MustCompile(`[-.]?[0-9]+(\.[0-9]+)*$`)
-	extensionTag = regexp.MustCompile(
+	afterSO      = lazyregexp.New(`\.so(\.[0-9A-Za-z_]+)*$`)
+	beforeSO     = lazyregexp.New(`[-.]?[0-9]+(\.[0-9]+)*$`)
+	extensionTag = lazyregexp.New(
 		`\.(cpython-[0-9]+[a-z]*|cp[0-9]+|abi3|pypy[0-9]+-pp[0-9]+)(-[0-9A-Za-z_-]+)?$`,
 	)
 )

@@ -122,7 +122,7 @@ func (s *reader) one(n int, raw []byte) bool {
 	if quoted(text) {
 		return true
 	}
-	for i, p := range patterns {
+	for i, p := range patterns() {
 		if !hits.has(i) {
 			continue
 		}

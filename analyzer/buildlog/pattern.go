@@ -54,7 +54,9 @@ type match struct {
 }
 
 // patterns are tried in this order; a line belongs to the first that finds something in it.
-var patterns = compile(
+var patterns = sync.OnceValue(func() []*pattern { return compile(families...) })
+
+var families = [][]pattern{
 	lldPatterns,
 	linkerPatterns,
 	gpuPatterns,
@@ -67,10 +69,10 @@ var patterns = compile(
 	loaderPatterns,
 	buildPatterns,
 	loosePatterns,
-)
+}
 
 // triggers finds the lines that are worth a look.
-var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns)) })
+var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns())) })
 
 // Needles of what is no message of its own: see context.go.
 const (

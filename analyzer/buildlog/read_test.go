@@ -123,7 +123,7 @@ func BenchmarkRead(b *testing.B) {
 // FuzzRead: no panic; fields are bounded and printable; classes, causes and fix kinds are of the closed lists; the same bytes say the same; nothing but
 // plain names gets into a command; and lines before a log only move its line numbers.
 func FuzzRead(f *testing.F) {
-	for _, p := range patterns {
+	for _, p := range patterns() {
 		f.Add([]byte(p.example + "\n" + p.near))
 	}
 	f.Add(

@@ -2,13 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var pythonLibraryMismatch = &analyzer.Rule{
@@ -42,7 +42,7 @@ Not detected: files that a program other than Python loads.`,
 }
 
 // onePythonDLL matches modules that only one version of Python imports on Windows.
-var onePythonDLL = regexp.MustCompile(`(?i)\.(cp|pypy)[0-9]+t?[^/]*\.pyd$`)
+var onePythonDLL = lazyregexp.New(`(?i)\.(cp|pypy)[0-9]+t?[^/]*\.pyd$`)
 
 func ofOnePythonDLL(path string) bool { return onePythonDLL.MatchString(path) }
 

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Sources is what the Python sources of an artifact do about the search for libraries. The zero
@@ -82,14 +84,14 @@ var words = []string{
 	"add_dll_directory", "LoadLibrary", "WinDLL", "CDLL", "PyDLL", "OleDLL", "environ", "load_library",
 }
 
-var pthImport = regexp.MustCompile(`(?m)^\s*import\s+([\w.]+)`)
+var pthImport = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
 
 // Add reads one Python source or .pth file, whose path is from site-packages. The order of calls
 // does not matter for what is found.
 func (s *Sources) Add(file string, source []byte) {
 	if path.Ext(file) == ".pth" {
-		for _, m := range pthImport.FindAllSubmatch(source, -1) {
-			parts := strings.Split(string(m[1]), ".")
+		for _, m := range pthImport.FindAllStringSubmatch(string(source), -1) {
+			parts := strings.Split(m[1], ".")
 			s.early = append(s.early, parts[len(parts)-1])
 		}
 		file = path.Base(file)

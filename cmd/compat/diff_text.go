@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // shownRemoved is how many removed or added symbols the text lists, without --verbose.
@@ -77,7 +77,7 @@ func verdictLine(library string, r *abi.Result) string {
 	return prefix + "no change of the ABI"
 }
 
-var sonameVersion = regexp.MustCompile(`^(.*\.so\.)([0-9]+)$`)
+var sonameVersion = lazyregexp.New(`^(.*\.so\.)([0-9]+)$`)
 
 // nextSONAME is the SONAME with the next number; "" where it does not end in one.
 func nextSONAME(soname string) string {

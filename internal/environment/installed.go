@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // maxText bounds a file of a dist-info folder in bytes; the longest RECORDs have some megabytes.
@@ -32,7 +32,7 @@ type Installed struct {
 	Wheels   Wheels
 }
 
-var sitePackages = regexp.MustCompile(`^python(3\.[0-9]+)$`)
+var sitePackages = lazyregexp.New(`^python(3\.[0-9]+)$`)
 
 // OpenInstalled reads a virtual environment, or another folder with lib/python3.X/site-packages. It
 // returns an error if there is no such folder, or several.

@@ -1,16 +1,13 @@
-// Package lazyregexp is regexp for expressions that lie in package variables: each is compiled when
-// it is first used. All of them together take longer to compile than most commands take.
+// Package lazyregexp is regexp for expressions in package variables: each is compiled when it is
+// first used. Compiling all of them takes longer than most commands do.
 //
 //	var soName = lazyregexp.New(`^lib.+\.so`)
 //
-// In a test they are compiled at once, so that one that can't be compiled fails every test of its
-// package.
+// A test of this package compiles the expressions of the whole module, so that an invalid one fails.
 package lazyregexp
 
 import (
-	"os"
 	"regexp"
-	"strings"
 	"sync"
 )
 
@@ -22,17 +19,10 @@ type Regexp struct {
 	re      *regexp.Regexp
 }
 
-// inTest tells the program that go test makes.
-var inTest = len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test")
-
-// New makes an expression of what regexp.MustCompile takes.
-func New(text string) *Regexp {
-	r := &Regexp{text: text}
-	if inTest {
-		r.get()
-	}
-	return r
-}
+// New makes an expression of what regexp.MustCompile takes. It only stores the text: the compiler
+// then initializes package variables statically, and a package without other variables needs no
+// code at start.
+func New(text string) *Regexp { return &Regexp{text: text} }
 
 func (r *Regexp) get() *regexp.Regexp {
 	r.compile.Do(func() { r.re = regexp.MustCompile(r.text) })

@@ -1,11 +1,11 @@
 package macos
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Target is what a platform tag promises for one architecture.
@@ -14,7 +14,7 @@ type Target struct {
 	Oldest machoobj.Version // the oldest macOS
 }
 
-var tagForm = regexp.MustCompile(`^macosx_(\d+)_(\d+)_(\w+)$`)
+var tagForm = lazyregexp.New(`^macosx_(\d+)_(\d+)_(\w+)$`)
 
 // groups are names for several architectures (packaging.tags, _mac_binary_formats).
 var groups = map[string][]string{
