@@ -10,11 +10,15 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"net/http/pprof"
+	"runtime/pprof"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -43,11 +47,49 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, o.Health)
 	})
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		for _, p := range pprof.Profiles() {
+			fmt.Fprintln(w, p.Name(), p.Count())
+		}
+		fmt.Fprintln(w, "profile")
+	})
+	mux.HandleFunc("GET /debug/pprof/{name}", profile)
+	mux.HandleFunc("GET /debug/pprof/profile", processorTime)
 	return mux
+}
+
+// profile writes a profile of runtime/pprof, in the format that go tool pprof reads, or as text with
+// ?debug=1. net/http/pprof does the same, but adds its handlers to http.DefaultServeMux and costs
+// every command memory at start.
+func profile(w http.ResponseWriter, r *http.Request) {
+	p := pprof.Lookup(r.PathValue("name"))
+	if p == nil {
+		http.NotFound(w, r)
+		return
+	}
+	debug, _ := strconv.Atoi(r.FormValue("debug"))
+	_ = p.WriteTo(w, debug) // the client has closed the connection
+}
+
+// maxSeconds is the longest CPU profile: the server allows 2 minutes for an answer.
+const maxSeconds = 100
+
+// processorTime writes a CPU profile of the next ?seconds=, 30 by default.
+func processorTime(w http.ResponseWriter, r *http.Request) {
+	seconds, err := strconv.Atoi(cmp.Or(r.FormValue("seconds"), "30"))
+	if err != nil || seconds < 1 || seconds > maxSeconds {
+		http.Error(w, fmt.Sprintf("seconds must be 1 to %d", maxSeconds), http.StatusBadRequest)
+		return
+	}
+	if err := pprof.StartCPUProfile(w); err != nil {
+		http.Error(w, "another CPU profile is being written", http.StatusConflict)
+		return
+	}
+	defer pprof.StopCPUProfile()
+	select {
+	case <-r.Context().Done():
+	case <-time.After(time.Duration(seconds) * time.Second):
+	}
 }
 
 // validity is the answer of PUT /validate.
