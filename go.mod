@@ -32,6 +32,7 @@ require (
 	golang.org/x/sys v0.49.0
 	golang.org/x/tools v0.52.0
 	maragu.dev/gomponents v1.2.0
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (

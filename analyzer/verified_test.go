@@ -227,7 +227,6 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 }
 
 var (
-	quotedWord = regexp.MustCompile(`'([^']+)'`)
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
 	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
@@ -269,18 +268,22 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 			)
 			break
 		}
-		all := quotedWord.FindAllStringSubmatch(x.Command, -1)
-		for i, m := range all {
-			if i == 0 && !slices.ContainsFunc(c.with, of(m[1])) {
-				c.requires = append(slices.DeleteFunc(c.requires, of(m[1])), m[1])
+		requirements, ok := strings.CutPrefix(string(x.Command), "pip install ")
+		if !ok {
+			break
+		}
+		for i, word := range strings.Fields(requirements) {
+			requirement := strings.Trim(word, "'")
+			if i == 0 && !slices.ContainsFunc(c.with, of(requirement)) {
+				c.requires = append(slices.DeleteFunc(c.requires, of(requirement)), requirement)
 				continue
 			}
-			install(m[1])
+			install(requirement)
 		}
 	case fix.KindPlatformTag:
-		c.tag = newTag.FindStringSubmatch(x.Command)[1]
+		c.tag = newTag.FindStringSubmatch(string(x.Command))[1]
 	case fix.KindSymver:
-		m := symverLine.FindStringSubmatch(x.Command)
+		m := symverLine.FindStringSubmatch(string(x.Command))
 		c.objects[f.Object] = strings.Replace(
 			c.objects[f.Object],
 			"import "+m[1]+"@"+f.Version+" ",
@@ -288,7 +291,7 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 			1,
 		)
 	case fix.KindPatchelf:
-		for command := range strings.SplitSeq(x.Command, " && ") {
+		for command := range strings.SplitSeq(string(x.Command), " && ") {
 			if m := addNeeded.FindStringSubmatch(command); m != nil {
 				c.objects[f.Object] += "needed " + m[1] + "\n"
 			} else {
@@ -324,7 +327,7 @@ func TestVerifiedFixesHelp(t *testing.T) {
 					continue
 				}
 				after, ok := e.follow(f, x)
-				key := x.Kind + x.Command + f.Identity()
+				key := x.Kind + string(x.Command) + f.Identity()
 				if !ok || done[key] {
 					continue
 				}

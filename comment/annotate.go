@@ -45,11 +45,11 @@ func annotation(v view, i int, file string, line int) Annotation {
 		text := fmt.Sprintf("%s (%s): %s", label, causetext.FixState(c, x),
 			plain(mdsafe.Cut(x.Title, maxShown)))
 		if inlineCommand(x) != "" && len(x.Command) <= maxShown {
-			text += ": " + mdsafe.Visible(x.Command)
+			text += ": " + mdsafe.Visible(string(x.Command))
 		}
 		lines = append(lines, text)
 		if x.Command != "" {
-			raw = append(raw, x.Command)
+			raw = append(raw, string(x.Command))
 		}
 	}
 	for _, e := range c.Evidence {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
@@ -52,7 +53,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 				{
 					Kind:        fix.KindPin,
 					Title:       "Pin " + next(),
-					Command:     next() + "\n" + next(),
+					Command:     shellword.Line(next() + "\n" + next()),
 					Requirement: next(),
 					Cost:        []string{"conflicts with " + next()},
 				},
@@ -133,7 +134,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	log := logLine(next())
 	log.Job, log.Object, log.Library, log.Version, log.Message = next(), next(), next(), next(), next()
 	log.Fixes = []fix.Fix{
-		{Kind: fix.KindSource, Title: "Add " + next(), Command: next() + "\n" + next()},
+		{Kind: fix.KindSource, Title: "Add " + next(), Command: shellword.Line(next() + "\n" + next())},
 	}
 	logs := &Logs{
 		Lines: []LogLine{log},

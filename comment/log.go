@@ -193,7 +193,7 @@ func logBlock(g []LogLine) string {
 			mdsafe.Prose(mdsafe.Cut(f.Title, 400), known...),
 		)
 		if f.Command != "" {
-			b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(f.Command, 1000)))
+			b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(string(f.Command), 1000)))
 		}
 	}
 	return b.String()

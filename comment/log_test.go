@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
@@ -76,7 +77,7 @@ func TestHostileLogsAreDead(t *testing.T) {
 		l := logLine(h)
 		l.Job, l.Object, l.Library, l.Version = h, "a/"+h, h, h
 		l.Message = h + ": nothing has it (symbol " + h + ", version " + h + ", library " + h + ")"
-		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h, Command: h + "\n" + h}}
+		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h, Command: shellword.Line(h + "\n" + h)}}
 		l.Analysis = &buildlog.Analysis{
 			Verdict: buildlog.Undecided,
 			Why:     "a/" + h + " was given, and " + h + " can't be told",

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var update = flag.Bool("update", false, "write what is rendered to testdata")
@@ -227,7 +228,7 @@ func TestHugeReports(t *testing.T) {
 	}
 	long := of(needs(strings.Repeat("_ZN`x", 100_000), "GLIBC_2.29", "libm.so.6"))
 	long.Findings[0].Message = strings.Repeat("a`b ", 100_000)
-	long.Findings[0].Fixes[0].Command = strings.Repeat("`", 300_000)
+	long.Findings[0].Fixes[0].Command = shellword.Line(strings.Repeat("`", 300_000))
 	for i := range 100 {
 		long.Unread = append(
 			long.Unread,

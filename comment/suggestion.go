@@ -181,7 +181,7 @@ var (
 func retag(text string, x fix.Fix) (string, bool) {
 	tag := wholeTag.FindString(x.Title)
 	if x.Kind == fix.KindImage || tag == "" {
-		tag = wholeTag.FindString(x.Command)
+		tag = wholeTag.FindString(string(x.Command))
 	}
 	at := wholeTag.FindAllStringIndex(text, -1)
 	if tag == "" || len(at) == 0 {

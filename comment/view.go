@@ -145,11 +145,11 @@ func (v view) names(indexes []int) string {
 // inlineCommand is the command of a fix after its title, "" where the title contains it or it has
 // several lines.
 func inlineCommand(x analyzer.CauseFix) string {
-	if x.Command == "" || strings.Contains(x.Title, x.Command) ||
-		strings.Contains(x.Command, "\n") {
+	if x.Command == "" || strings.Contains(x.Title, string(x.Command)) ||
+		strings.Contains(string(x.Command), "\n") {
 		return ""
 	}
-	return ": " + mdsafe.Code(x.Command, maxShown)
+	return ": " + mdsafe.Code(string(x.Command), maxShown)
 }
 
 // distinct drops "" and what was there before, keeping the order.

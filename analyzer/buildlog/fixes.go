@@ -1,30 +1,14 @@
 package buildlog
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
-// plain matches what may be part of a command that people copy: no character is special in a shell.
-var plain = lazyregexp.New(`^[A-Za-z0-9_./+@=-]{1,200}$`)
-
-// command returns a command if every part that comes from the log is a plain name, and "" otherwise.
-func command(format string, parts ...string) string {
-	args := make([]any, len(parts))
-	for i, p := range parts {
-		if !plain.MatchString(p) || strings.HasPrefix(p, "-") {
-			return ""
-		}
-		args[i] = p
-	}
-	return fmt.Sprintf(format, args...)
-}
-
-func one(kind, title, command string) fix.Fix {
+func one(kind, title string, command shellword.Line) fix.Fix {
 	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
 }
 
@@ -42,7 +26,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				fix.KindEnvironment,
 				"Use the "+or(base(d.Library), "library")+" that it was built with. Another copy "+
 					"is found first: check LD_LIBRARY_PATH, conda and the program's folder",
-				command("LD_DEBUG=libs ldd -v %s", d.Object),
+				shellword.Bare("LD_DEBUG=libs ldd -v %s", d.Object),
 			),
 			one(
 				fix.KindPin,
@@ -102,7 +86,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(
 				fix.KindSource,
 				"Add the source or library that defines "+short(d.Symbol)+" to the build",
-				command("c++filt %s", d.Symbol),
+				shellword.Bare("c++filt %s", d.Symbol),
 			),
 		}
 	case "framework-abi":
@@ -191,7 +175,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(
 				fix.KindRebuild,
 				"Build it for the architecture that it runs on",
-				command("file %s", d.Object),
+				shellword.Bare("file %s", d.Object),
 			),
 			one(fix.KindImage, "Run it in an image of its own platform", ""),
 			one(
@@ -208,7 +192,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				"Build or download "+or(base(d.Object), "the file")+" again for this system; "+
 					"it may "+
 					"be a Git LFS pointer, a linker script, or a binary of another system",
-				command("file %s", d.Object),
+				shellword.Bare("file %s", d.Object),
 			),
 			one(
 				fix.KindImage,
@@ -228,7 +212,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(
 				fix.KindRebuild,
 				"Rebuild it; strip or an old patchelf may have moved its segments",
-				command("readelf -lW %s", d.Object),
+				shellword.Bare("readelf -lW %s", d.Object),
 			),
 		}
 	case "static-tls":
@@ -260,7 +244,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			one(
 				fix.KindPatchelf,
 				"Clear the flag in the finished file",
-				command("patchelf --clear-execstack %s", d.Object),
+				shellword.Bare("patchelf --clear-execstack %s", d.Object),
 			),
 			one(
 				fix.KindEnvironment,
@@ -306,9 +290,9 @@ func frameworkName(d *Diagnosis) string {
 	return "the framework"
 }
 
-func preload(d *Diagnosis) string {
+func preload(d *Diagnosis) shellword.Line {
 	if strings.HasPrefix(d.Object, "/") {
-		if c := command("LD_PRELOAD=%s", d.Object); c != "" {
+		if c := shellword.Bare("LD_PRELOAD=%s", d.Object); c != "" {
 			return c
 		}
 	}

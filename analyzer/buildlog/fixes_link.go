@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // owners are the libraries of the toolchain and the system that have a symbol, by the -l name. The
@@ -124,7 +125,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			out[2] = one(
 				fix.KindLinkFlag,
 				"On a system whose glibc has it, link with -l"+name,
-				`LDFLAGS="-Wl,--no-as-needed -l`+name+`"`,
+				shellword.Bare(`LDFLAGS="-Wl,--no-as-needed -l%s"`, name),
 			)
 		}
 		return out
@@ -202,13 +203,17 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	if !slices.Contains(all, name) {
 		all = []string{name}
 	}
-	flags := "-l" + strings.Join(all, " -l")
+	var words []string
+	for _, name := range all {
+		words = append(words, "-l"+name)
+	}
+	flags := strings.Join(words, " ")
 	title := "Link with " + flags + "; --no-as-needed is required because the linker otherwise " +
 		"drops it"
 	if inLibc[name] {
 		title += ". glibc 2.34 and later need no flag"
 	}
-	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+flags+`"`)}
+	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+shellword.Plain(words)+`"`)}
 	object := or(base(d.Object), "the object")
 	if strings.Contains(object, ".so") || d.Class == "underlinked" {
 		out = append(
@@ -231,14 +236,14 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	)
 }
 
-func addNeeded(names []string, object string) string {
-	format := "patchelf"
+func addNeeded(names []string, object string) shellword.Line {
+	var format shellword.Line = "patchelf"
 	parts := make([]string, 0, len(names)+1)
 	for _, n := range names {
 		format += " --add-needed %s"
 		parts = append(parts, soname(n))
 	}
-	return command(format+" %s", append(parts, object)...)
+	return shellword.Bare(format+" %s", append(parts, object)...)
 }
 
 // ownersByObject collects what each object lacks, so that one flag mends it: libcufile.so needs
@@ -259,7 +264,7 @@ func ownersByObject(diagnoses []Diagnosis) map[string][]string {
 // linkName is what -l takes for a library: libdl.so.2 is dl.
 func linkName(library string) string {
 	name, _, ok := strings.Cut(strings.TrimPrefix(base(library), "lib"), ".so")
-	if !ok || !strings.HasPrefix(base(library), "lib") || !plain.MatchString(name) {
+	if !ok || !strings.HasPrefix(base(library), "lib") || shellword.Bare("%s", name) == "" {
 		return ""
 	}
 	return name

@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // glibcReleases are the first systems with a glibc, for the versions of the manylinux images and of
@@ -63,7 +64,7 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 				"Use an older version of "+short(d.Symbol)+" if there is one, in a header that "+
 					"every "+
 					"source file includes",
-				command(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
+				shellword.Bare(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
 			),
 		)
 	}
@@ -77,21 +78,21 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 	)
 }
 
-func platformTag(version string) string {
+func platformTag(version string) shellword.Line {
 	n, ok := strings.CutPrefix(version, "GLIBC_2.")
 	if !ok {
 		return ""
 	}
-	return command("auditwheel repair --plat manylinux_2_%s_x86_64 dist/*.whl", n)
+	return shellword.Bare("auditwheel repair --plat manylinux_2_%s_x86_64 dist/*.whl", n)
 }
 
 func cxxFixes(d *Diagnosis) []fix.Fix {
 	release := platform.GCCRelease(d.Version)
 	newer := "a newer GCC"
-	pin := "conda install -c conda-forge libstdcxx"
+	need := "libstdcxx"
 	if release != "" {
 		newer = "GCC " + release + " or later"
-		pin = "conda install -c conda-forge 'libstdcxx>=" + release + "'"
+		need += ">=" + release
 	}
 	title := "Use the libstdc++ of " + newer
 	if shadowed(d.Library) {
@@ -103,7 +104,7 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 		systems += " (" + strings.Join(first, ", ") + ")"
 	}
 	return []fix.Fix{
-		one(fix.KindEnvironment, title, pin),
+		one(fix.KindEnvironment, title, "conda install -c conda-forge "+shellword.Quote(need)),
 		one(
 			fix.KindRebuild,
 			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ "+
@@ -230,7 +231,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			pin = fix.Fix{
 				Kind:        fix.KindPin,
 				Title:       "Pin " + name,
-				Command:     "pip install '" + requirement + "'",
+				Command:     "pip install " + shellword.Quote(requirement),
 				Requirement: requirement,
 				Cost:        []string{},
 			}
@@ -274,7 +275,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			dependency = fix.Fix{
 				Kind:        fix.KindDependency,
 				Title:       "Install " + name + ", which has " + lib,
-				Command:     "pip install " + name,
+				Command:     "pip install " + shellword.Quote(name),
 				Requirement: name,
 				Cost:        []string{},
 			}
@@ -308,7 +309,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			one(
 				fix.KindDependency,
 				"Install the development package that has "+lib,
-				command("apt-file search %s", lib),
+				shellword.Bare("apt-file search %s", lib),
 			),
 			one(
 				fix.KindLinkFlag,
@@ -348,7 +349,7 @@ func missingFixes(lib string) []fix.Fix {
 			one(
 				fix.KindDependency,
 				"Install the package that contains "+lib,
-				command("apt-file search %s", lib),
+				shellword.Bare("apt-file search %s", lib),
 			),
 			one(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
 			rebuild,
@@ -359,7 +360,7 @@ func missingFixes(lib string) []fix.Fix {
 		out = append(out, one(
 			fix.KindDependency,
 			"Install "+p.Project+", which contains the library",
-			"pip install "+list[0],
+			"pip install "+shellword.Quote(list[0]),
 		))
 	}
 	if p.After != "" {
@@ -389,11 +390,11 @@ func installation(p platform.Provider) fix.Fix {
 	if len(names) > 0 {
 		title += " (" + strings.Join(names, "; ") + ")"
 	}
-	var install string
+	var install shellword.Line
 	if list := p.Packages(platform.Debian); list != nil {
-		install = "apt-get install " + strings.Join(list, " ")
+		install = "apt-get install " + shellword.Quoted(list)
 	} else if list := p.Packages(platform.Conda); list != nil {
-		install = "conda install -c conda-forge '" + list[0] + "'"
+		install = "conda install -c conda-forge " + shellword.Quote(list[0])
 	} else if p.Kind != platform.DriverProvider && p.Kind != platform.ToolkitProvider {
 		return fix.Fix{}
 	}

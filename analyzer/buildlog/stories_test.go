@@ -63,7 +63,7 @@ func tell(diagnoses []Diagnosis) string {
 			}
 		}
 		for _, f := range d.Fixes {
-			fmt.Fprintf(&b, "  %s: %s\n", f.Kind, strings.TrimRight(f.Title+" | "+f.Command, " |"))
+			fmt.Fprintf(&b, "  %s: %s\n", f.Kind, strings.TrimRight(f.Title+" | "+string(f.Command), " |"))
 		}
 	}
 	return b.String()

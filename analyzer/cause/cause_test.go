@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 const wheel = "dist/widget-1.0-py3-none-manylinux2014_x86_64.whl"
@@ -49,7 +50,7 @@ func tooNew(object, symbol, library, version, tag string) result.Finding {
 		Fixes: []fix.Fix{{
 			Kind:     fix.KindPlatformTag,
 			Title:    "Tag the wheel " + tag,
-			Command:  "wheel tags --remove --platform-tag " + tag + " " + wheel,
+			Command:  "wheel tags --remove --platform-tag " + shellword.Quote(tag) + " " + wheel,
 			Verified: true,
 		}},
 	}
@@ -60,7 +61,7 @@ func lacks(object, symbol, requirement string) result.Finding {
 		Rule: "symbol-missing-in-package", Object: object, Symbol: symbol, Library: "libc10.so",
 		Package: "torch",
 		Fixes: []fix.Fix{{
-			Kind: fix.KindPin, Title: "Require " + requirement, Command: requirement,
+			Kind: fix.KindPin, Title: "Require " + requirement, Command: shellword.Requirement(requirement),
 			Requirement: requirement, Verified: true,
 		}},
 	}

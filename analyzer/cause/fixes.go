@@ -25,7 +25,7 @@ type merged struct {
 	fix.Fix
 	clears   int
 	last     *result.Finding // counted last: a finding offers one merged fix once
-	commands set[string]
+	commands set[shellword.Line]
 	costs    set[string]
 	// whose names the titles differ in
 	libraries set[string]
@@ -131,7 +131,7 @@ func installation(g *group) *result.CauseFix {
 		return nil
 	case len(debian.list) > 0 && !unnamed:
 		x.Title = "Install what contains these libraries (Debian and Ubuntu)"
-		x.Command = "apt-get install " + strings.Join(debian.list, " ")
+		x.Command = "apt-get install " + shellword.Quoted(debian.list)
 	case len(pypi.list) > 0:
 		x.Kind = fix.KindDependency
 		x.Title = "Declare the dependency " + strings.Join(pypi.list, " and ")
@@ -144,7 +144,7 @@ func installation(g *group) *result.CauseFix {
 // mergeKey is equal for fixes that are one edit.
 func mergeKey(x fix.Fix, f *result.Finding) string {
 	switch {
-	case x.Kind == fix.KindPlatformTag && platformTag.MatchString(x.Command):
+	case x.Kind == fix.KindPlatformTag && platformTag.MatchString(string(x.Command)):
 		return x.Kind
 	case x.Requirement != "":
 		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
@@ -152,8 +152,8 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 		}
 	case x.Kind == fix.KindSymver:
 		return x.Kind
-	case install.MatchString(x.Command):
-		return x.Kind + " " + install.FindString(x.Command)
+	case install.MatchString(string(x.Command)):
+		return x.Kind + " " + install.FindString(string(x.Command))
 	}
 	return x.Kind + "\x00" + template(x.Title, f)
 }
@@ -176,7 +176,7 @@ var install = lazyregexp.New(`^(?:sudo )?(?:apt-get install|apt install|dnf inst
 func (m *merged) merge(x fix.Fix) {
 	m.Verified = m.Verified && x.Verified
 	switch {
-	case m.Kind == fix.KindPlatformTag && newerTag(m.Command, x.Command):
+	case m.Kind == fix.KindPlatformTag && newerTag(string(m.Command), string(x.Command)):
 		m.Title, m.Command, m.Change = x.Title, x.Command, x.Change
 	case x.Requirement != "" && x.Requirement != m.Requirement:
 		both, ok := Intersect(m.Requirement, x.Requirement)
@@ -187,10 +187,10 @@ func (m *merged) merge(x fix.Fix) {
 		if both != m.Requirement {
 			m.open = m.open || both != x.Requirement
 			m.Title = strings.ReplaceAll(m.Title, m.Requirement, both)
-			m.Command = strings.ReplaceAll(m.Command, m.Requirement, both)
+			m.Command = m.Command.WithRequirement(m.Requirement, both)
 			m.Requirement = both
 		}
-	case install.MatchString(x.Command) && m.Title != x.Title:
+	case install.MatchString(string(x.Command)) && m.Title != x.Title:
 		m.Title = "Install the packages that contain these libraries"
 	case m.Kind == fix.KindSymver && m.Title != x.Title:
 		m.Title = "Bind these symbols to their older versions, in a header that every source file " +
@@ -219,18 +219,18 @@ func (m *merged) unusable() bool {
 
 // join makes one command of those of several findings: patchelf commands that differ in the file
 // alone, and installations of packages, become one command; others are lines.
-func join(commands []string) string {
+func join(commands []shellword.Line) shellword.Line {
 	if len(commands) == 1 {
 		return commands[0]
 	}
-	var prefixes set[string]
-	files := map[string][]string{}
+	var prefixes set[shellword.Line]
+	files := map[shellword.Line][]shellword.Line{}
 	for _, c := range commands {
 		i := len(c)
-		switch prefix := install.FindString(c); {
+		switch prefix := install.FindString(string(c)); {
 		case prefix != "":
 			i = len(prefix)
-		case strings.HasPrefix(c, "patchelf ") && !strings.Contains(c, " && "):
+		case strings.HasPrefix(string(c), "patchelf ") && !strings.Contains(string(c), " && "):
 			words := shellword.Words(c)
 			i = len(c) - len(words[len(words)-1]) - 1
 		}
@@ -241,11 +241,11 @@ func join(commands []string) string {
 			}
 		}
 	}
-	var lines []string
+	var lines []shellword.Line
 	for _, p := range prefixes.list[:min(len(prefixes.list), maxCommands)] {
-		lines = append(lines, strings.Join(append([]string{p}, files[p]...), " "))
+		lines = append(lines, shellword.Join(append([]shellword.Line{p}, files[p]...), " "))
 	}
-	return strings.Join(lines, "\n")
+	return shellword.Join(lines, "\n")
 }
 
 var platformTag = lazyregexp.New(`(?:--platform-tag[ =]|Tag: [\w.]+-[\w.]+-)(?:many|musl)linux_(\d+)_(\d+)`)

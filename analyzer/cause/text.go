@@ -101,7 +101,7 @@ func (t text) claimed() bool {
 func (t text) neededTag() string {
 	for _, x := range t.cause.Fixes {
 		if x.Kind == fix.KindPlatformTag {
-			if tag := anyTag.FindString(x.Command + " " + x.Title); tag != "" {
+			if tag := anyTag.FindString(string(x.Command) + " " + x.Title); tag != "" {
 				return PlatformName(strings.TrimSuffix(tag, "_"+architecture(t.all[0].Target)))
 			}
 		}

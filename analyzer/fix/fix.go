@@ -8,6 +8,8 @@
 // It runs nothing and knows no rule; the analyzer verifies.
 package fix
 
+import "github.com/compat-app/compat/internal/shellword"
+
 // Kinds of fixes.
 const (
 	KindPin         = "pin"          // ask for another version of a dependency
@@ -25,12 +27,12 @@ const (
 // Fix is one way out of a finding, as it is shown. What can be applied to the analyzed environment
 // was: Verified is set when its finding disappeared and no new one came.
 type Fix struct {
-	Kind        string   `json:"kind"`
-	Title       string   `json:"title"`       // imperative, one line
-	Command     string   `json:"command"`     // what to type or to add; "" where there is nothing to copy
-	Requirement string   `json:"requirement"` // PEP 508, for pins and dependencies; "" for others
-	Verified    bool     `json:"verified"`
-	Cost        []string `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
+	Kind        string         `json:"kind"`
+	Title       string         `json:"title"`       // imperative, one line
+	Command     shellword.Line `json:"command"`     // what to type or to add; "" where there is nothing to copy
+	Requirement string         `json:"requirement"` // PEP 508, for pins and dependencies; "" for others
+	Verified    bool           `json:"verified"`
+	Cost        []string       `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
 	// Change is the edit that was tried, so that it can be tried with others; nil where the model
 	// can't apply the fix.
 	Change Change `json:"-"`

@@ -1,8 +1,10 @@
 package gpu
 
+import "github.com/compat-app/compat/internal/shellword"
+
 // builds are the commands that build a project from its source for a GPU stack, where pip alone does
 // not do it (the projects' installation guides).
-var builds = map[string]map[string]string{
+var builds = map[string]map[string]shellword.Line{
 	"bitsandbytes": {
 		"ROCm": "cmake -DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100' -S . && " +
 			"make && pip install .",
@@ -12,4 +14,4 @@ var builds = map[string]map[string]string{
 
 // BuildCommand returns the command that builds a project from its source for a GPU stack, "CUDA" or
 // "ROCm". It is "" for projects that pip builds.
-func BuildCommand(project, stack string) string { return builds[project][stack] }
+func BuildCommand(project, stack string) shellword.Line { return builds[project][stack] }

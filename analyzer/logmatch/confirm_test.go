@@ -111,7 +111,7 @@ func tell(diagnoses []buildlog.Diagnosis) string {
 					&b,
 					"  verified %s: %s\n",
 					f.Kind,
-					strings.TrimRight(f.Title+" | "+f.Command, " |"),
+					strings.TrimRight(f.Title+" | "+string(f.Command), " |"),
 				)
 			}
 		}

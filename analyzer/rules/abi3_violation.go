@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var abi3Violation = &analyzer.Rule{
@@ -114,7 +115,7 @@ func limitedAPI(minor int) fix.Candidate {
 					"that the compiler rejects",
 				abi3.Version(minor),
 			),
-			Command: fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor),
+			Command: shellword.Quote(fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor)),
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // checkReachableMacOS reports libraries that are in the artifact and that no path of their user
@@ -44,7 +45,7 @@ func checkReachableMacOS(p *analyzer.Pass) {
 		if m.Needed.Path == "@rpath/"+base {
 			fixes = append([]fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 				Title:   "Link with a run path that leads to the library",
-				Command: "-Wl,-rpath," + to},
+				Command: shellword.Quote("-Wl,-rpath," + to)},
 				Change: fix.SetRunPath{Object: by.Name, RunPath: to}},
 				addRunPath(by.Name, to)}, fixes...)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var exportedSymbolRemoved = &analyzer.Rule{
@@ -142,7 +143,7 @@ func reportABI(
 		fix.Candidate{Fix: fix.Fix{
 			Kind:    fix.KindLinkFlag,
 			Title:   "Change the SONAME of the library",
-			Command: "-Wl,-soname," + nextSONAME(v.SONAME),
+			Command: shellword.Quote("-Wl,-soname," + nextSONAME(v.SONAME)),
 		}},
 	)
 }

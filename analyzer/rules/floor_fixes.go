@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // lowering returns ways to build an object for an older system, with the tools that built it.
@@ -37,8 +38,8 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
 					Title: "Link against the older glibc",
-					Command: "cargo zigbuild --release --target " +
-						"" + p.Platform.Arch + "-unknown-linux-gnu." + p.Platform.LibcVersion,
+					Command: "cargo zigbuild --release --target " + shellword.Quote(
+						p.Platform.Arch+"-unknown-linux-gnu."+p.Platform.LibcVersion),
 				},
 			},
 		)
@@ -61,7 +62,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
 					Title:   "Link against the older glibc",
-					Command: "zig cc -target " + target,
+					Command: "zig cc -target " + shellword.Quote(target),
 				},
 			},
 		)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var gpuArchMissing = &analyzer.Rule{
@@ -83,12 +84,10 @@ func noKernel(arch string) string {
 
 // archFlag is the setting of torch's extension builds for an architecture and those that the object
 // has already.
-func archFlag(v *analyzer.View, arch string) string {
+func archFlag(v *analyzer.View, arch string) shellword.Line {
 	if strings.HasPrefix(arch, "gfx") {
-		return "PYTORCH_ROCM_ARCH='" + strings.Join(
-			append(slices.Clone(v.GPU.ROCm), arch),
-			";",
-		) + "'"
+		return "PYTORCH_ROCM_ARCH=" + shellword.Quote(
+			strings.Join(append(slices.Clone(v.GPU.ROCm), arch), ";"))
 	}
 	var list []string
 	archs := append(slices.Clone(v.GPU.CUDA), arch)
@@ -101,5 +100,5 @@ func archFlag(v *analyzer.View, arch string) string {
 			list = append(list, n[:len(n)-1]+"."+n[len(n)-1:])
 		}
 	}
-	return "TORCH_CUDA_ARCH_LIST='" + strings.Join(list, ";") + "+PTX'"
+	return "TORCH_CUDA_ARCH_LIST=" + shellword.Quote(strings.Join(list, ";")+"+PTX")
 }

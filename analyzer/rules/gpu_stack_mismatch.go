@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var gpuStackMismatch = &analyzer.Rule{
@@ -217,7 +218,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 			Fix: fix.Fix{
 				Kind:        fix.KindEnvironment,
 				Title:       "Install the CUDA build of torch instead, from an index that has it",
-				Command:     "pip install --force-reinstall --no-deps " + want,
+				Command:     "pip install --force-reinstall --no-deps " + shellword.Quote(want),
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},
 			},
@@ -228,7 +229,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 }
 
 // rebuildFor is the command that builds the artifact for a GPU stack.
-func rebuildFor(p *analyzer.Pass, has gpuStack) string {
+func rebuildFor(p *analyzer.Pass, has gpuStack) shellword.Line {
 	name := projectName(p)
 	if command := gpu.BuildCommand(pkgmeta.Normalize(name), has.name); command != "" {
 		return command
@@ -237,7 +238,7 @@ func rebuildFor(p *analyzer.Pass, has gpuStack) string {
 }
 
 // fromSource is the command that builds the project against the installed packages.
-func fromSource(p *analyzer.Pass) string {
+func fromSource(p *analyzer.Pass) shellword.Line {
 	if p.Facts.Wheel == nil {
 		return ""
 	}

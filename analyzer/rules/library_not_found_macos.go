@@ -54,7 +54,7 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			fixes = append(fixes, retagMacOS(p, since.Since)...)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 				Title:   "Link the framework so that it may be absent",
-				Command: "-weak_framework " + path.Base(needed)}})
+				Command: "-weak_framework " + quoted(needed)}})
 		case macos.System(needed):
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which no known release of macOS has"

@@ -113,7 +113,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	}
 	out := []fix.Candidate{l.partly(flags)}
 	if edit := (fix.All{}); l.editing && !with.AllowShlibUndefined {
-		var commands []string
+		var commands []shellword.Line
 		title := "Add the DT_NEEDED entries to the library; its users then need no flags"
 		if len(l.with.Libraries) > 0 {
 			commands = append(commands, addNeeded(l.with.Libraries, l.view.Path))
@@ -134,7 +134,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   title,
-						Command: strings.Join(commands, " && "),
+						Command: shellword.Join(commands, " && "),
 					},
 					Change: edit,
 				},
@@ -180,37 +180,35 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 
 // flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile. It is "" if a name
 // has a character that one of them interprets: make passes the values to another shell.
-func (l *linkPlan) flags(with fix.LinkWith) string {
-	var first []string
-	named := ""
+func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
+	var first, named []string
 	for _, s := range with.Libraries {
 		if there := l.p.LinkSystem().Elsewhere(s); there != nil && l.p.Platform.Library(s) == nil {
 			first = withName(first, "-L"+l.directory(path.Dir(there.Path)))
 		}
-		named += " " + l.p.LinkSystem().Flag(s)
+		named = append(named, l.p.LinkSystem().Flag(s))
 	}
 	for _, dir := range with.RPathLink {
 		first = append(first, "-Wl,-rpath-link,"+l.directory(dir))
 	}
-	if named != "" && !with.Last {
-		first = append(first, "-Wl,--no-as-needed"+named)
+	if !with.Last && named != nil {
+		first = append(append(first, "-Wl,--no-as-needed"), named...)
 	}
 	if with.AllowShlibUndefined {
 		first = append(first, "-Wl,--allow-shlib-undefined")
 	}
-	for word := range strings.FieldsSeq(strings.Join(first, " ") + named) {
-		if !shellword.Plain(word) {
-			return ""
-		}
+	if shellword.Plain(slices.Concat(first, named)) == "" {
+		return ""
 	}
-	var out []string
+	var out []shellword.Line
 	if len(first) > 0 {
-		out = append(out, `LDFLAGS="`+strings.Join(first, " ")+`"`)
+		out = append(out, `LDFLAGS="`+shellword.Plain(first)+`"`)
 	}
-	if named != "" && with.Last {
-		out = append(out, `LDLIBS="-Wl,--push-state,--no-as-needed`+named+` -Wl,--pop-state"`)
+	if named != nil && with.Last {
+		out = append(out, `LDLIBS="-Wl,--push-state,--no-as-needed `+shellword.Plain(named)+
+			` -Wl,--pop-state"`)
 	}
-	return strings.Join(out, " ")
+	return shellword.Join(out, " ")
 }
 
 // directory is a folder as the user names it. Folders of an artifact are below DIR.
@@ -291,8 +289,8 @@ func withName(list []string, name string) []string {
 }
 
 // linkFlags returns the flags that link libraries, by SONAME: "-Wl,--no-as-needed -ldl -lrt".
-func linkFlags(sonames []string) string {
-	flags := "-Wl,--no-as-needed"
+func linkFlags(sonames []string) shellword.Line {
+	var flags shellword.Line = "-Wl,--no-as-needed"
 	for _, s := range sonames {
 		name, ok := strings.CutPrefix(s, "lib")
 		name, _, found := strings.Cut(name, ".so")
@@ -305,8 +303,8 @@ func linkFlags(sonames []string) string {
 }
 
 // addNeeded returns the command that adds DT_NEEDED entries.
-func addNeeded(sonames []string, object string) string {
-	cmd := "patchelf"
+func addNeeded(sonames []string, object string) shellword.Line {
+	var cmd shellword.Line = "patchelf"
 	for _, s := range sonames {
 		cmd += " --add-needed " + shellword.Quote(s)
 	}

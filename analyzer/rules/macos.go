@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -75,7 +76,7 @@ func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyze
 
 // delocate offers to bundle what a wheel needs.
 func delocate(p *analyzer.Pass, title string) fix.Candidate {
-	command := ""
+	var command shellword.Line
 	if p.Facts.Kind == analyzer.KindWheel {
 		command = "delocate-wheel -v " + quoted(p.Facts.Path)
 	}
@@ -87,7 +88,7 @@ func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 	v := p.Platform.LibcVersion
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
 		Title:   "Rebuild " + what + " for macOS " + v,
-		Command: "export MACOSX_DEPLOYMENT_TARGET=" + v}}
+		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}}
 }
 
 // retagMacOS offers the tag of a newer macOS. Nothing is offered for an artifact without tags.
@@ -112,7 +113,7 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	tag := fmt.Sprintf("macosx_%d_%d_%s", major, minor, arch)
 	return []fix.Candidate{{
 		Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel " + tag,
-			Command: "wheel tags --remove --platform-tag " + tag + " " + quoted(p.Facts.Path),
+			Command: retag(p, pkgmeta.Tag{Platform: tag}),
 			Cost: []string{fmt.Sprintf("pip no longer installs it on macOS before %d.%d",
 				major, minor)}},
 		Change: fix.Retag{Platform: fmt.Sprintf("macosx_%d_%d_%s/%s", major, minor,
@@ -121,7 +122,7 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 }
 
 // sign is the command after each edit of a file for arm64, whose signature the edit breaks.
-func sign(name string) string { return "codesign -f -s - " + quoted(name) }
+func sign(name string) shellword.Line { return "codesign -f -s - " + quoted(name) }
 
 // loaderPath writes the way from one file of the artifact to the folder of another.
 func loaderPath(from, to string) string {

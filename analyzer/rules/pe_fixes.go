@@ -1,12 +1,12 @@
 package rules
 
 import (
-	"fmt"
 	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // relink is advice to build the files again in another way.
@@ -63,7 +63,7 @@ func declaring(p *analyzer.Pass, name string) []fix.Candidate {
 		Fix: fix.Fix{
 			Kind:        fix.KindDependency,
 			Title:       "Declare " + name + ", which has the library",
-			Command:     name,
+			Command:     shellword.Requirement(name),
 			Requirement: name,
 		},
 		Change: fix.Pin{Requirement: name, Direct: true},
@@ -76,16 +76,16 @@ func addFolder(p *analyzer.Pass, root, folder string) []fix.Candidate {
 	if !ok {
 		return nil
 	}
-	var parts []string
-	for _, x := range strings.Split(relative(top, folder), "/") {
-		parts = append(parts, fmt.Sprintf("%q", x))
+	var call shellword.Line = "os.add_dll_directory(os.path.join(os.path.dirname(__file__)"
+	parts := strings.Split(relative(top, folder), "/")
+	for range parts {
+		call += `, "%s"`
 	}
 	return []fix.Candidate{{
 		Fix: fix.Fix{
-			Kind:  fix.KindSource,
-			Title: "Add the folder to the search path in " + top + "/__init__.py",
-			Command: "os.add_dll_directory(os.path.join(os.path.dirname(__file__), " +
-				strings.Join(parts, ", ") + "))",
+			Kind:    fix.KindSource,
+			Title:   "Add the folder to the search path in " + top + "/__init__.py",
+			Command: shellword.Bare(call+"))", parts...),
 		},
 		Change: fix.AddDLLFolder{Folder: folder},
 	}}

@@ -172,7 +172,7 @@ func (s *supply) declaring() fix.Change {
 }
 
 // installers are the commands that install system packages.
-var installers = map[string]string{
+var installers = map[string]shellword.Line{
 	platform.Debian:   "apt-get install ",
 	platform.Debian13: "apt-get install ",
 	platform.Fedora:   "dnf install ",
@@ -188,13 +188,10 @@ func (s *supply) installing(p *analyzer.Pass) []fix.Candidate {
 		if len(list) == 0 {
 			continue
 		}
-		for i, name := range list {
-			list[i] = shellword.Quote(name)
-		}
 		return []fix.Candidate{{Fix: fix.Fix{
 			Kind:    fix.KindEnvironment,
 			Title:   "Install " + s.String(),
-			Command: installers[ecosystem] + strings.Join(list, " "),
+			Command: installers[ecosystem] + shellword.Quoted(list),
 		}}}
 	}
 	if s.Kind == platform.DriverProvider || s.Kind == platform.ToolkitProvider && s.python == "" {
@@ -222,21 +219,21 @@ func ecosystemOf(q *platform.Platform) string {
 
 // otherLibc returns the fix for a wheel or object of one C library on a platform with the other.
 func otherLibc(p *analyzer.Pass) []fix.Candidate {
-	policy, variable := "manylinux_2_28", "CIBW_MANYLINUX_%s_IMAGE=%s"
+	policy, builder := "manylinux_2_28", "MANYLINUX"
 	if p.Platform.Libc == "musl" {
-		policy, variable = "musllinux_1_2", "CIBW_MUSLLINUX_%s_IMAGE=%s"
+		policy, builder = "musllinux_1_2", "MUSLLINUX"
 	}
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
 			Title: "Build for " + p.Platform.Libc,
-			Command: "docker run --rm -it -v \"$PWD:/src\" -w /src quay.io/pypa/" + policy + "_" +
-				p.Platform.Arch,
+			Command: "docker run --rm -it -v \"$PWD:/src\" -w /src " +
+				shellword.Quote("quay.io/pypa/"+policy+"_"+p.Platform.Arch),
 		}}}
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind:    fix.KindRebuild,
 		Title:   fmt.Sprintf("Build a wheel for %s (%s_%s)", p.Platform.Libc, policy, p.Platform.Arch),
-		Command: fmt.Sprintf(variable, strings.ToUpper(p.Platform.Arch), policy),
+		Command: buildImage(builder, p.Platform.Arch, policy),
 	}}}
 }

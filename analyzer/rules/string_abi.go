@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // The names of std::string in mangled symbols: in the ABI of GCC 5 and later, and in the older one.
@@ -44,7 +45,7 @@ func withStringABI(of *dynlink.Library, flag string) []fix.Candidate {
 			Fix: fix.Fix{
 				Kind:    fix.KindLinkFlag,
 				Title:   "Compile with the std::string ABI of " + of.Names()[0],
-				Command: "CXXFLAGS=" + flag,
+				Command: "CXXFLAGS=" + shellword.Quote(flag),
 			},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var symbolMissingInFolder = &analyzer.Rule{
@@ -162,7 +163,7 @@ func folderFixes(l *dynlink.Library) []fix.Candidate {
 			Fix: fix.Fix{
 				Kind:    fix.KindEnvironment,
 				Title:   "Update " + l.Origin + " in the conda environment",
-				Command: "conda update " + name,
+				Command: "conda update " + shellword.Quote(name),
 			},
 		},
 	}

@@ -231,7 +231,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				Fix: fix.Fix{
 					Kind:    fix.KindImage,
 					Title:   "Build in the " + image + " container",
-					Command: "CIBW_MANYLINUX_" + strings.ToUpper(p.Platform.Arch) + "_IMAGE=" + image,
+					Command: buildImage("MANYLINUX", p.Platform.Arch, image),
 				},
 			},
 		)
@@ -308,13 +308,8 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 				i.Name,
 				to,
 			),
-			Command: fmt.Sprintf(
-				`__asm__(".symver %s,%s@%s");`,
-				i.Name,
-				i.Name,
-				to,
-			),
-			Cost: []string{"you get the behaviour of the older function"},
+			Command: shellword.Bare(`__asm__(".symver %s,%s@%s");`, i.Name, i.Name, to),
+			Cost:    []string{"you get the behaviour of the older function"},
 		},
 		Change: fix.BindOlder{
 			Reference: fix.Reference{Object: v.Path, Symbol: i.Name, Version: i.Version},
@@ -323,7 +318,12 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 	}}
 }
 
+// buildImage returns the setting of cibuildwheel that names an image ("MANYLINUX" or "MUSLLINUX").
+func buildImage(builder, arch, image string) shellword.Line {
+	return shellword.Bare("CIBW_%s_%s_IMAGE=%s", builder, strings.ToUpper(arch), image)
+}
+
 // quoted returns the base name of a file as a shell argument.
-func quoted(p string) string {
+func quoted(p string) shellword.Line {
 	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
 }

@@ -12,21 +12,24 @@ import (
 // retag returns the command that changes the tags of the wheel; fields of to that are "" are kept.
 // "wheel tags" rejects a wheel whose WHEEL file has other tags than its file name, or several in one
 // line. Such a wheel is extracted, WHEEL is edited, and the wheel is packed again.
-func retag(p *analyzer.Pass, to pkgmeta.Tag) string {
+func retag(p *analyzer.Pass, to pkgmeta.Tag) shellword.Line {
 	if tagsAgree(p) {
-		command := "wheel tags --remove"
-		for _, x := range []struct{ option, value string }{
+		var command shellword.Line = "wheel tags --remove"
+		for _, x := range []struct {
+			option shellword.Line
+			value  string
+		}{
 			{" --python-tag ", to.Python},
 			{" --abi-tag ", to.ABI},
 			{" --platform-tag ", to.Platform},
 		} {
 			if x.value != "" {
-				command += x.option + x.value
+				command += x.option + shellword.Quote(x.value)
 			}
 		}
 		return command + " " + quoted(p.Facts.Path)
 	}
-	edit := "sed -i -e '/^Tag:/d'"
+	var edit shellword.Line = "sed -i -e '/^Tag:/d'"
 	var tags []string
 	for _, t := range p.Facts.Wheel.Tags {
 		line := strings.Join([]string{
@@ -50,20 +53,20 @@ func tagsAgree(p *analyzer.Pass) bool {
 }
 
 // extract returns the command that extracts the wheel, even if its RECORD is wrong.
-func extract(p *analyzer.Pass) string {
+func extract(p *analyzer.Pass) shellword.Line {
 	return "python -m zipfile -e " + quoted(p.Facts.Path) + " " + folderOf(p)
 }
 
 // pack returns the command that packs the extracted wheel and writes its RECORD.
-func pack(p *analyzer.Pass) string { return "wheel pack " + folderOf(p) }
+func pack(p *analyzer.Pass) shellword.Line { return "wheel pack " + folderOf(p) }
 
 // folderOf is the folder for the extracted wheel.
-func folderOf(p *analyzer.Pass) string {
+func folderOf(p *analyzer.Pass) shellword.Line {
 	return shellword.Quote(p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version)
 }
 
 // distInfoOf is the dist-info folder of the extracted wheel.
-func distInfoOf(p *analyzer.Pass) string {
+func distInfoOf(p *analyzer.Pass) shellword.Line {
 	name := p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version + ".dist-info"
 	if in := p.Facts.Inside; in != nil && len(in.DistInfo) == 1 {
 		name = in.DistInfo[0]

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the
@@ -40,12 +41,11 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 		p.Report(f,
 			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
 				Title: "Build for " + p.Platform.Arch + " as well and join the slices",
-				Command: "lipo -create -output " + quoted(o.Path) + " " + quoted(o.Path) + "." +
-					archs[0] + " " + quoted(o.Path) + "." + p.Platform.Arch}},
+				Command: "lipo -create -output " + quoted(o.Path) + " " +
+					quoted(o.Path+"."+archs[0]) + " " + quoted(o.Path+"."+p.Platform.Arch)}},
 			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag,
-				Title: "Tag the wheel for " + strings.Join(archs, " and ") + " only",
-				Command: "wheel tags --remove --platform-tag " + tagFor(p, archs) + " " +
-					quoted(p.Facts.Path)}})
+				Title:   "Tag the wheel for " + strings.Join(archs, " and ") + " only",
+				Command: retag(p, pkgmeta.Tag{Platform: tagFor(p, archs)})}})
 	}
 }
 

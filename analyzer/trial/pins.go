@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // otherVersion finds the smallest change of a package's version that removes all of some findings,
@@ -33,7 +34,7 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 			offer := fix.Fix{
 				Kind:        fix.KindPin,
 				Title:       "Pin " + want,
-				Command:     want,
+				Command:     shellword.Requirement(want),
 				Requirement: want,
 				Change:      change,
 			}
@@ -199,14 +200,10 @@ func (t *Verifier) moving(
 		len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
 		return nil, nil
 	}
-	command := "pip install"
-	for _, m := range moved {
-		command += " '" + m + "'"
-	}
 	return &fix.Fix{
 		Kind:        fix.KindEnvironment,
 		Title:       "Change together: " + strings.Join(moved, ", "),
-		Command:     command,
+		Command:     "pip install " + shellword.Quoted(moved),
 		Requirement: first.Requirement,
 		Verified:    true,
 		Cost:        w.cost,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // step is a fix that is applied to some artifacts.
@@ -92,7 +93,7 @@ func (p *planner) verify(c *result.Cause) error {
 
 // distinct drops fixes with the command of an earlier one.
 func distinct(fixes []result.CauseFix) []result.CauseFix {
-	seen := map[string]bool{}
+	seen := map[shellword.Line]bool{}
 	return slices.DeleteFunc(fixes, func(x result.CauseFix) bool {
 		again := x.Command != "" && seen[x.Command]
 		seen[x.Command] = true

@@ -199,7 +199,7 @@ func explainText(w io.Writer, r buildlog.Result) error {
 				fmt.Fprintf(
 					&b,
 					"      %s\n",
-					strings.ReplaceAll(mdsafe.Lines(f.Command), "\n", "\n      "),
+					strings.ReplaceAll(mdsafe.Lines(string(f.Command)), "\n", "\n      "),
 				)
 			}
 		}

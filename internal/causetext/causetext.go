@@ -122,7 +122,7 @@ func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) 
 	}
 	b := fmt.Sprintf("**%s** (%s): %s\n", label, FixState(c, x), mdsafe.Prose(x.Title, known...))
 	if x.Command != "" {
-		b += "\n" + mdsafe.Fence("", mdsafe.Cut(x.Command, 2000))
+		b += "\n" + mdsafe.Fence("", mdsafe.Cut(string(x.Command), 2000))
 	}
 	if len(x.Cost) > 0 {
 		b += "\nCosts: " + mdsafe.Prose(strings.Join(x.Cost, "; "), known...) + "\n"

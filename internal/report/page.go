@@ -275,7 +275,7 @@ func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
 		),
 	}
 	if x.Command != "" {
-		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(x.Command), 4000)))))
+		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(string(x.Command)), 4000)))))
 	}
 	rows = append(rows, listed(h.Ul, x.Cost, func(s string) g.Node {
 		return g.Group{g.Text("costs: "), whole(s)}

@@ -23,6 +23,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var update = flag.Bool("update", false, "write what is written to testdata")
@@ -299,7 +300,7 @@ func TestHostileNames(t *testing.T) {
 			Message:    h + " needs " + h,
 			Chain:      []string{h, h},
 			ProvidedBy: &h,
-			Fixes:      []fix.Fix{{Kind: h, Title: h, Command: h + "\n" + h, Cost: []string{h}}},
+			Fixes:      []fix.Fix{{Kind: h, Title: h, Command: shellword.Line(h + "\n" + h), Cost: []string{h}}},
 		}
 		old := f
 		old.New = false

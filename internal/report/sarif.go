@@ -121,8 +121,8 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 	}
 	for _, x := range c.Fixes {
 		t := "\nFix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
-		if x.Command != "" && !strings.Contains(x.Title, x.Command) {
-			t += ": " + mdsafe.Lines(x.Command)
+		if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+			t += ": " + mdsafe.Lines(string(x.Command))
 		}
 		res.Message.Text += t
 	}

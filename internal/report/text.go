@@ -331,15 +331,15 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
 	}
 	title := mdsafe.Visible(x.Title)
-	key := title + "\x00" + x.Command
+	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
 		return []textLine{{fmt.Sprintf("   = %s: the same as for %d", label, first+1), rank}}
 	}
 	p.printed[key] = cause
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
-	if x.Command != "" && !strings.Contains(x.Title, x.Command) {
-		commands = strings.Split(mdsafe.Lines(x.Command), "\n")
+	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+		commands = strings.Split(mdsafe.Lines(string(x.Command)), "\n")
 	}
 	cost := ""
 	if len(x.Cost) > 0 {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
@@ -99,13 +99,11 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 			"GitHub's webhook secret holds characters that can't be told from the next one's",
 		)
 	}
-	lines := []string{
-		fmt.Sprintf(
-			"# The GitHub App %s of %s, as compat made it. Keep this file to yourself.",
-			app.Slug,
-			o.Site.Web,
-		),
-		fmt.Sprintf("APP_ID=%d", app.ID),
+	lines := []shellword.Line{
+		"# The GitHub App " + shellword.Quote(app.Slug) + " of " +
+			shellword.Quote(o.Site.Web.String()) +
+			", as compat made it. Keep this file to yourself.",
+		"APP_ID=" + shellword.Quote(strconv.FormatInt(app.ID, 10)),
 		"WEBHOOK_SECRET=" + shellword.Quote(string(app.WebhookSecret)),
 		"PRIVATE_KEY_PATH=" + shellword.Quote(keyPath),
 		"COMPAT_PUBLIC_URL=" + shellword.Quote(o.Public.String()),
@@ -113,5 +111,5 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 	if api := o.Site.API.String(); api != config.DefaultAPI {
 		lines = append(lines, "GITHUB_API_URL="+shellword.Quote(api))
 	}
-	return strings.Join(lines, "\n") + "\n", nil
+	return string(shellword.Join(lines, "\n")) + "\n", nil
 }

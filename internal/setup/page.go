@@ -166,8 +166,8 @@ func show(w http.ResponseWriter, status int, body ...g.Node) {
 // Step is what there is to do once the App is there.
 type Step struct {
 	What    string
-	Command string // "" for a step in the browser
-	Link    string // "" for a step at a terminal
+	Command shellword.Line // "" for a step in the browser
+	Link    string         // "" for a step at a terminal
 }
 
 func (s Step) item() g.Node {
@@ -178,7 +178,7 @@ func (s Step) item() g.Node {
 	if s.Command == "" {
 		return h.Li(what)
 	}
-	return h.Li(what, g.Text("\n"), h.Pre(h.Code(g.Text(s.Command))))
+	return h.Li(what, g.Text("\n"), h.Pre(h.Code(g.Text(string(s.Command)))))
 }
 
 // RequiredPage says how the check is made a required one.
