@@ -7,7 +7,8 @@ import (
 )
 
 // MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from
-// Requirement.Applies. An absent one is "". The sets of PEP 751, "extras" and "dependency_groups",
+// Requirement.Applies, unless it is here: then it is a set too, which "==" searches, as in the
+// markers of uv for conflicting extras. An absent one is "". The sets of PEP 751, "extras" and "dependency_groups",
 // are normalised names separated by commas.
 type MarkerEnv map[string]string
 
@@ -254,6 +255,14 @@ func (m marker) eval(env MarkerEnv, extra string) (bool, error) {
 		}
 		has := slices.Contains(strings.Split(right, ","), Normalize(left))
 		return has == (m.op == "in"), nil
+	}
+	if set, ok := env[variable]; ok && variable == "extra" {
+		name := m.left.text
+		if m.left.variable {
+			name = m.right.text
+		}
+		has := slices.Contains(strings.Split(set, ","), Normalize(name))
+		return has == (m.op != "!="), nil
 	}
 	if variable == "extra" {
 		left, right = Normalize(left), Normalize(right)

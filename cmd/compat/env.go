@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
@@ -27,7 +27,10 @@ type envFlags struct {
 	requirements []string // files
 	before       []string // files of the base
 	python       string
-	venv         string
+	venv, prefix string
+	extras       []string
+	groups       []string
+	budget       int // MB
 }
 
 func newEnvCommand(env environment) *cobra.Command {
@@ -51,17 +54,28 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.lock, "lock", nil,
-		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); may be repeated")
+		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, pixi.lock, "+
+			"conda-lock.yml, environment.yml); may be repeated")
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
-		"a requirements file whose lines pin versions; may be repeated")
+		"a requirements file, with the files that it takes in; may be repeated")
 	flags.StringArrayVar(&f.before, "base", nil,
 		"a lock or requirements file to compare with: only new findings count; may be repeated")
 	flags.StringVar(&f.venv, "venv", "",
 		"check what is installed in a virtual environment, instead of what a file pins")
+	flags.StringVar(&f.prefix, "conda-prefix", "",
+		"check the Python packages that are installed in a conda environment")
+	flags.StringArrayVar(&f.extras, "extra", nil,
+		"an extra of the project in the lock file that is installed too; may be repeated")
+	flags.StringArrayVar(&f.groups, "group", nil,
+		"a dependency group that is installed too, of pixi.lock an environment; may be repeated")
+	flags.IntVar(&f.budget, "budget", pinned.DefaultBudget>>20,
+		"megabytes of wheels that are opened at most; what is above is listed as not read")
 	flags.StringVar(&f.python, "python", "",
-		"version of the interpreter (default: that of --venv, else 3.12)")
+		"version of the interpreter (default: that of --venv, else the oldest that the lock file "+
+			"allows, else 3.12)")
 	flags.StringArrayVar(&f.platforms, "platform", nil,
-		"the system that the packages run on (debian12, manylinux_2_28; default manylinux_2_28)")
+		"the system that the packages run on (debian12, alpine3.20; default manylinux_2_28); may be "+
+			"repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
 		"a package that is imported first, so that its libraries are loaded; may be repeated")
 	flags.StringVar(&f.config, "config", "",
@@ -83,10 +97,14 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	}
 	files := append(slices.Clone(f.lock), f.requirements...)
 	switch {
-	case len(files) == 0 && f.venv == "":
+	case len(files) == 0 && f.venv+f.prefix == "":
 		return errors.New("nothing to check; give --lock, --requirement or --venv")
-	case len(files) > 0 && f.venv != "":
+	case f.venv != "" && f.prefix != "":
+		return errors.New("--venv and --conda-prefix are two environments; give one")
+	case len(files) > 0 && f.venv+f.prefix != "":
 		return errors.New("--venv is an environment of its own; leave out --lock and --requirement")
+	case f.budget <= 0:
+		return errors.New("--budget is a number of megabytes above 0")
 	}
 	if len(f.platforms) == 0 {
 		f.platforms = []string{"manylinux_2_28"}
@@ -141,11 +159,13 @@ func reviewEnvironment(
 	f envFlags,
 	files []string,
 ) (*analyzer.Report, error) {
-	var head *pinned.Wheels
+	var head []*pinned.Wheels
 	var err error
-	if f.venv != "" {
-		if head, o.Conda, err = openVenv(f.venv); err == nil && f.python == "" {
-			f.python = head.On.Python
+	if dir := cmp.Or(f.venv, f.prefix); dir != "" {
+		var installed *pinned.Wheels
+		if installed, o.Conda, err = openVenv(dir); err == nil {
+			installed.On.Python = cmp.Or(f.python, installed.On.Python)
+			head, f.python = []*pinned.Wheels{installed}, installed.On.Python
 		}
 	} else {
 		head, err = openPinned(ctx, from, f, files)
@@ -153,50 +173,69 @@ func reviewEnvironment(
 	if err != nil {
 		return nil, err
 	}
-	defer head.Close()
-	var before *analyzer.Environment
+	defer closeAll(head) //nolint:errcheck // files that were only read
+	var before []*analyzer.Environment
 	if len(f.before) > 0 {
 		base, err := openPinned(ctx, from, f, f.before)
 		if err != nil {
 			return nil, err
 		}
-		defer base.Close()
-		before = &base.Environment
+		defer closeAll(base) //nolint:errcheck // likewise
+		before = environmentsOf(base)
 	}
-	return analyzer.New(rules.All()).CheckEnvironment(ctx, &head.Environment, before, o)
+	return analyzer.New(rules.All()).CheckEnvironments(ctx, environmentsOf(head), before, o)
 }
 
-// openPinned opens the wheels that some files pin.
+// openPinned opens the wheels that some files pin, on each platform.
 func openPinned(
 	ctx context.Context,
 	from *packageSource,
 	f envFlags,
 	files []string,
-) (*pinned.Wheels, error) {
-	e := pinned.Pinned{On: packages.On{Python: cmp.Or(f.python, "3.12"), Arch: "x86_64"}}
-	p, err := platform.Lookup(f.platforms[0], e.On.Arch)
-	if err != nil {
-		return nil, err
-	}
-	e.On.Arch, e.On.Libc, e.On.LibcVersion = p.Arch, p.Libc, p.LibcVersion
-	e.Platform = p.Name
-	if p.Kind == platform.Distribution && p.Arch != "x86_64" {
-		e.Platform += "/" + p.Arch
-	}
+) ([]*pinned.Wheels, error) {
+	list := pinned.Files{Read: os.ReadFile, Extras: f.extras, Groups: f.groups}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("%w; give the path of a lock file", err)
-		}
-		pins, err := lockfile.Pins(file, data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		for _, p := range pins {
-			e.Pins = append(e.Pins, pinned.Pin{Pin: p, File: file})
-		}
+		list.Paths = append(list.Paths, filepath.ToSlash(file))
 	}
-	return e.Open(ctx, from.indexes)
+	var out []*pinned.Wheels
+	for _, name := range f.platforms {
+		p, err := platform.Lookup(name, "x86_64")
+		if err != nil {
+			return nil, errors.Join(err, closeAll(out))
+		}
+		e, err := list.Pinned(packages.On{
+			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+		})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%w; give the path of a lock file", err), closeAll(out))
+		}
+		e.Platform, e.Budget = name, int64(f.budget)<<20
+		if err := e.Resolve(ctx, from.Source); err != nil {
+			return nil, errors.Join(err, closeAll(out))
+		}
+		w, err := e.Open(ctx, from.indexes)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(out))
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+func closeAll(list []*pinned.Wheels) error {
+	var err error
+	for _, w := range list {
+		err = errors.Join(err, w.Close())
+	}
+	return err
+}
+
+func environmentsOf(list []*pinned.Wheels) []*analyzer.Environment {
+	var out []*analyzer.Environment
+	for _, w := range list {
+		out = append(out, &w.Environment)
+	}
+	return out
 }
 
 // openVenv opens the distributions of a virtual environment. As packages they are described by their

@@ -1,13 +1,17 @@
 // Package environment opens the wheels of an environment that lock files or requirements describe,
 // so that the analyzer can check whether they load together.
 //
-//	p := environment.Pinned{Pins: pins, On: packages.On{Python: "3.11", Arch: "x86_64"}}
+//	f := environment.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
+//	p, err := f.Pinned(packages.On{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
+//	err = p.Resolve(ctx, source)
 //	w, err := p.Open(ctx, indexes)
 //	defer w.Close()
 //	report, err := a.CheckEnvironment(ctx, &w.Environment, nil, options)
 //
-// Each pin is one wheel, the one that pip would install for the interpreter and the machine. Only
-// the parts of a wheel that a loader sees are fetched. Nothing is installed and nothing is run.
+// Files reads the pins from lock files and requirements files, and Resolve adds those that only pip
+// would choose. Each pin is one wheel, the one that pip would install for the interpreter and the
+// machine. Only the parts of a wheel that a loader sees are fetched. Nothing is installed and nothing
+// is run.
 package environment
 
 import (
@@ -19,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -41,7 +46,19 @@ type Pinned struct {
 	On   packages.On
 	// Platform is the name of the system, for the report; "" leaves it to analyzer.Options.
 	Platform string
+	// Unpinned are requirements without a version, which Resolve pins. Constraints limit them.
+	Unpinned, Constraints []Pin
+	Notes                 []string
+	// Budget bounds the bytes of the wheels that are opened together; 0: DefaultBudget. What is above
+	// it is Unread.
+	Budget int64
 }
+
+// DefaultBudget is 1 GiB: the largest sets of packages at hand have 600 MB of shared objects.
+const DefaultBudget = 1 << 30
+
+// errBudget is the error for a wheel that was not opened because of Pinned.Budget.
+var errBudget = errors.New("not opened")
 
 // Pin is a pinned version and where it is written.
 type Pin struct {
@@ -88,7 +105,9 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	var (
 		mu      sync.Mutex
 		results []result
+		spent   atomic.Int64
 	)
+	budget := cmp.Or(e.Budget, DefaultBudget)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for n, p := range e.Pins {
@@ -98,9 +117,16 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		}
 		g.Go(func() error {
 			r := result{place: n, id: p.Requirement, err: err}
-			if err == nil {
+			switch {
+			case err != nil:
+			case spent.Load() >= budget:
+				r.id, r.err = q.Name+"=="+version, errBudget
+			default:
 				r.id = q.Name + "==" + version
 				r.wheel, r.err = from.Open(gctx, q.Name, version, e.On, maxObjects)
+				if r.wheel != nil {
+					spent.Add(r.wheel.Size)
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -111,12 +137,23 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	err := g.Wait()
 	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.place, b.place) })
 	w := &Wheels{}
+	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
+	missed := 0
 	for _, r := range results {
 		p := e.Pins[r.place]
+		if errors.Is(r.err, errBudget) {
+			missed++
+			r.err = fmt.Errorf("the %d MB that the wheels of one environment may have were used up "+
+				"before it", budget>>20)
+		}
 		w.With = append(w.With, p.Requirement)
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
 		w.add(p, r.id, r.wheel, r.err)
+	}
+	if missed > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not reviewed: their wheels are "+
+			"above the limit of %d MB", missed, len(results), budget>>20))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -60,6 +60,7 @@ type NoWheelError struct {
 	// RequiresPython is what the wheels for the platform require, where that is all that excludes
 	// them.
 	RequiresPython string
+	On             packages.On
 	Source         bool   // there is a source archive, which an installer would build
 	Newest         string // the newest release that has a wheel there; "" none
 }
@@ -77,7 +78,8 @@ func (e *NoWheelError) Error() string {
 	if len(e.Tags) > shown {
 		tags += fmt.Sprintf(" and %d more", len(e.Tags)-shown)
 	}
-	return fmt.Sprintf("%s has no wheel for this platform; there are wheels for %s", id, tags)
+	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s",
+		id, e.On.Python, strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch), tags)
 }
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
@@ -191,7 +193,7 @@ func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, erro
 
 // noWheel describes the files of a version of which none fits.
 func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.On) error {
-	e := &NoWheelError{Name: all[0].project, Version: version}
+	e := &NoWheelError{Name: all[0].project, Version: version, On: on}
 	for _, f := range all {
 		if f.tags == nil {
 			e.Source = true

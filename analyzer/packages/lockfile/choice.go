@@ -1,0 +1,170 @@
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// Choice says what is installed of the packages that a lock file describes.
+type Choice struct {
+	Python string   // "3.12"
+	Arch   string   // as in platform tags, "x86_64"; the system is Linux
+	Extras []string // of the project
+	Groups []string // of dependencies, beside those that are installed by default
+}
+
+// Lock is what a file describes for one choice.
+type Lock struct {
+	Pins []Pin // without markers: those that do not apply are left out
+	// Open are requirements that pin no version: of requirements files, and of environment.yml.
+	Open []Pin
+	// Includes are the files that a requirements file takes in, and Constraints those that limit
+	// versions without installing anything; as written, relative to the file.
+	Includes, Constraints []Include
+	// Notes say what of the file is not among the pins, one sentence each.
+	Notes []string
+}
+
+// Include is a file that another one names.
+type Include struct {
+	Path string
+	Line int
+}
+
+// Read reads the packages of a lock file that are installed for a choice. The format is decided as by
+// Pins, and pixi.lock is known too. The errors are those of Pins.
+func Read(name string, data []byte, c Choice) (*Lock, error) {
+	if err := tooLarge(data); err != nil {
+		return nil, err
+	}
+	r := reader{
+		choice: c,
+		env:    pkgmeta.DefaultMarkerEnv(c.Python, c.Arch),
+		pinned: map[string]bool{},
+	}
+	for _, list := range []*[]string{&r.choice.Extras, &r.choice.Groups} {
+		*list = slices.Clone(*list)
+		for i, n := range *list {
+			(*list)[i] = pkgmeta.Normalize(n)
+		}
+	}
+	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
+	var err error
+	switch {
+	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
+		err = r.uv(data)
+	case base == "poetry.lock":
+		err = r.poetry(data)
+	case base == "pdm.lock":
+		err = r.pdm(data)
+	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml"):
+		err = r.pylock(data)
+	case base == "pipfile.lock":
+		err = r.pipfile(data)
+	case base == "pixi.lock":
+		err = r.pixi(data)
+	case base == "environment.yml" || base == "environment.yaml":
+		err = r.environment(data)
+	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
+		err = r.condaLock(data)
+	default:
+		err = r.requirements(string(data))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(r.lock.Pins) > maxPins {
+		return nil, fmt.Errorf("it has more than %d packages", maxPins)
+	}
+	return &r.lock, nil
+}
+
+// reader reads one file.
+type reader struct {
+	choice Choice
+	env    pkgmeta.MarkerEnv
+	lock   Lock
+	pinned map[string]bool
+}
+
+// applies evaluates a marker, "" is true. Extras are those that are asked for.
+func (r *reader) applies(marker string, extras ...string) (bool, error) {
+	if marker == "" {
+		return true, nil
+	}
+	if len(marker) > maxRequirement {
+		return false, fmt.Errorf("the marker %.60q… is longer than %d bytes", marker, maxRequirement)
+	}
+	q, err := pkgmeta.ParseRequirement("x; " + marker)
+	if err != nil {
+		return false, err
+	}
+	return q.Applies(r.env, extras...)
+}
+
+// pin adds a version of a package, once.
+func (r *reader) pin(name, version string, line int) error {
+	s, err := pin(name, version, "")
+	if err != nil {
+		if line > 0 {
+			err = fmt.Errorf("line %d: %w", line, err)
+		}
+		return err
+	}
+	if !r.pinned[s] {
+		r.pinned[s] = true
+		r.lock.Pins = append(r.lock.Pins, Pin{s, line})
+	}
+	return nil
+}
+
+// note adds a sentence about packages that are left out; nothing for none.
+func (r *reader) note(names []string, format string) {
+	const shown = 8
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return
+	}
+	list := strings.Join(names[:min(shown, len(names))], ", ")
+	if len(names) > shown {
+		list += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	r.lock.Notes = append(r.lock.Notes, fmt.Sprintf(format, list))
+}
+
+// Formats of notes.
+const (
+	notReleases = "not checked, because they are not releases of a package index: %s"
+	notConda    = "not checked, because they are conda packages: %s"
+	notHere     = "not installed on this platform, so not checked: %s"
+)
+
+// RequiresPython is the range of interpreters that a lock file is for; "" where it names none.
+func RequiresPython(name string, data []byte) string {
+	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") && !strings.HasSuffix(name, ".toml") {
+		return ""
+	}
+	root, err := decodeTOML(data)
+	if err != nil {
+		return ""
+	}
+	if s := str(root, "requires-python"); s != "" { // uv, PEP 751
+		return s
+	}
+	meta, _ := root["metadata"].(map[string]any)
+	if s := str(meta, "requires_python"); s != "" { // pdm
+		return s
+	}
+	if s, err := pkgmeta.ParseSpec(str(meta, "python-versions")); err == nil { // poetry, in PEP 440
+		return s.String()
+	}
+	return ""
+}
+
+var errNoPackages = errors.New("it has no packages, so it is not such a lock file")

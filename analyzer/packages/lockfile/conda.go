@@ -1,0 +1,199 @@
+package lockfile
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"go.yaml.in/yaml/v4"
+)
+
+// condaPlatforms are conda's names of Linux by machine.
+var condaPlatforms = map[string]string{
+	"x86_64": "linux-64", "aarch64": "linux-aarch64", "ppc64le": "linux-ppc64le",
+	"s390x": "linux-s390x", "armv7l": "linux-armv7l", "riscv64": "linux-riscv64",
+}
+
+// environment reads a conda environment file: what pip installs. Conda packages are only named.
+func (r *reader) environment(data []byte) error {
+	file, err := document(data)
+	if err != nil {
+		return err
+	}
+	var conda []string
+	found := false
+	for _, d := range items(member(file, "dependencies")) {
+		if d.Kind == yaml.ScalarNode {
+			name := d.Value[strings.LastIndex(d.Value, ":")+1:]
+			if i := strings.IndexAny(name, " =<>!~["); i >= 0 {
+				name = name[:i]
+			}
+			if name != "python" && name != "pip" {
+				conda = append(conda, name)
+			}
+		}
+		for _, l := range items(member(d, "pip")) {
+			if l.Kind != yaml.ScalarNode {
+				continue
+			}
+			found = true
+			// Each item is a line of a requirements file.
+			one := reader{choice: r.choice, env: r.env, pinned: map[string]bool{}}
+			if err := one.requirements(l.Value); err != nil {
+				return err
+			}
+			for _, p := range one.lock.Pins {
+				q, err := pkgmeta.ParseRequirement(p.Requirement)
+				if err != nil {
+					return err
+				}
+				if err := r.pin(q.Name, strings.TrimLeft(q.Spec, "= "), l.Line); err != nil {
+					return err
+				}
+			}
+			for _, p := range one.lock.Open {
+				r.lock.Open = append(r.lock.Open, Pin{p.Requirement, l.Line})
+			}
+			for _, i := range one.lock.Includes {
+				r.lock.Includes = append(r.lock.Includes, Include{i.Path, l.Line})
+			}
+			for _, i := range one.lock.Constraints {
+				r.lock.Constraints = append(r.lock.Constraints, Include{i.Path, l.Line})
+			}
+			r.lock.Notes = append(r.lock.Notes, one.lock.Notes...)
+		}
+	}
+	if !found {
+		return errConda
+	}
+	r.note(conda, notConda)
+	return nil
+}
+
+// condaLock reads the unified lock file of conda-lock for the machine.
+func (r *reader) condaLock(data []byte) error {
+	file, err := document(data)
+	if err != nil {
+		return err
+	}
+	list := member(file, "package")
+	if list == nil {
+		return errors.New("it has no list of packages, so it is not such a lock file")
+	}
+	var conda, local []string
+	for _, p := range items(list) {
+		if text(p, "platform") != condaPlatforms[r.choice.Arch] {
+			continue
+		}
+		category := text(p, "category")
+		chosen := category == "" || category == "main" || slices.Contains(r.choice.Groups, category) ||
+			slices.Contains(r.choice.Extras, category)
+		switch {
+		case !chosen:
+		case text(p, "manager") != "pip":
+			conda = append(conda, text(p, "name"))
+		case strings.HasPrefix(text(p, "url"), "git+"):
+			local = append(local, text(p, "name"))
+		default:
+			line := p.Line
+			if v := member(p, "version"); v != nil {
+				line = v.Line
+			}
+			if err := r.pin(text(p, "name"), text(p, "version"), line); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.lock.Pins) == 0 {
+		return errConda
+	}
+	r.note(local, notReleases)
+	r.note(conda, notConda)
+	return nil
+}
+
+// pixi reads the environment "default" of a pixi.lock, or the chosen groups as environments. Version
+// 3 and before, of 2023, are not known.
+func (r *reader) pixi(data []byte) error {
+	file, err := document(data)
+	if err != nil {
+		return err
+	}
+	environments := member(file, "environments")
+	if environments == nil {
+		return errors.New("it has no environments, so it is not a pixi.lock of version 4 or later")
+	}
+	byURL := map[string]*yaml.Node{}
+	for _, p := range items(member(file, "packages")) {
+		url := text(p, "pypi")
+		if text(p, "kind") == "pypi" { // until version 5
+			url = text(p, "url") + text(p, "path")
+		}
+		if url != "" {
+			byURL[url] = p
+		}
+	}
+	chosen := r.choice.Groups
+	if len(chosen) == 0 {
+		chosen = []string{"default"}
+	}
+	var conda, local []string
+	for _, name := range chosen {
+		e := member(environments, name)
+		if e == nil {
+			return errors.New("it has no environment " + name)
+		}
+		all := member(e, "packages")
+		if all == nil {
+			continue
+		}
+		list := member(all, condaPlatforms[r.choice.Arch])
+		if list == nil {
+			return errors.New("it has no packages for " + condaPlatforms[r.choice.Arch])
+		}
+		for _, d := range items(list) {
+			if c := text(d, "conda"); c != "" {
+				conda = append(conda, condaName(c))
+				continue
+			}
+			at := text(d, "pypi")
+			p := byURL[at]
+			if p == nil {
+				p = d
+			}
+			n, version := text(p, "name"), text(p, "version")
+			if n == "" || version == "" || !strings.HasPrefix(at, "http") {
+				local = append(local, n)
+				continue
+			}
+			line := p.Line
+			if v := member(p, "version"); v != nil {
+				line = v.Line
+			}
+			if err := r.pin(n, version, line); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.lock.Pins) == 0 {
+		return errConda
+	}
+	r.note(local, notReleases)
+	r.note(conda, notConda)
+	return nil
+}
+
+// condaName is the name of the package in the address NAME-VERSION-BUILD.conda.
+func condaName(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		address = u.Path
+	}
+	parts := strings.Split(path.Base(address), "-")
+	if len(parts) > 2 {
+		parts = parts[:len(parts)-2]
+	}
+	return strings.Join(parts, "-")
+}

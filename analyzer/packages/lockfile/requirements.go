@@ -1,0 +1,123 @@
+package lockfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// comment is what pip takes for one: a # at the beginning of a line or after a space.
+var comment = lazyregexp.New(`(^|\s)#.*$`)
+
+// requirements reads a requirements or constraints file (pip, "Requirements File Format"), or the
+// addresses of an explicit conda environment. Options for indexes are not followed.
+func (r *reader) requirements(text string) error {
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return fmt.Errorf("line %d: it has a NUL byte", strings.Count(text[:i], "\n")+1)
+	}
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	var local, conda []string
+	n := 0
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
+		n++
+		at := n
+		n += strings.Count(line, "\x00")
+		line = strings.TrimSpace(comment.ReplaceAllString(strings.ReplaceAll(line, "\x00", ""), ""))
+		if line == "" {
+			continue
+		}
+		if line == "@EXPLICIT" || strings.HasSuffix(line, ".conda") || strings.Contains(line, ".tar.bz2") {
+			if line != "@EXPLICIT" {
+				conda = append(conda, condaName(line))
+			}
+			continue
+		}
+		if line[0] == '-' {
+			if err := r.option(line, at, &local); err != nil {
+				return err
+			}
+			continue
+		}
+		line, _, _ = strings.Cut(line, " --") // hashes
+		line = strings.TrimSpace(line)
+		if len(line) > maxRequirement {
+			return fmt.Errorf("line %d: it is longer than %d bytes", at, maxRequirement)
+		}
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "/") || strings.Contains(line, "://") &&
+			!strings.Contains(line, "@") {
+			local = append(local, line)
+			continue
+		}
+		if len(r.lock.Pins)+len(r.lock.Open) >= maxPins {
+			return fmt.Errorf("line %d: it pins more than %d packages", at, maxPins)
+		}
+		if err := r.requirement(line, at, &local); err != nil {
+			return fmt.Errorf("line %d: %w", at, err)
+		}
+	}
+	if len(r.lock.Pins)+len(r.lock.Open)+len(r.lock.Includes) == 0 && len(conda) > 0 {
+		return errConda
+	}
+	r.note(local, notReleases)
+	r.note(conda, notConda)
+	return nil
+}
+
+// requirement adds a requirement whose marker applies.
+func (r *reader) requirement(line string, at int, local *[]string) error {
+	q, err := pkgmeta.ParseRequirement(line)
+	if err != nil {
+		return err
+	}
+	ok, err := q.Applies(r.env)
+	if err != nil || !ok {
+		return err
+	}
+	if q.URL != "" {
+		s, isWheel := ofWheel(line, q)
+		if !isWheel {
+			*local = append(*local, q.Name)
+			return nil
+		}
+		if q, err = pkgmeta.ParseRequirement(s); err != nil {
+			return err
+		}
+	}
+	version, pinned := strings.CutPrefix(q.Spec, "==")
+	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); pinned && !strings.ContainsAny(version, "*,") {
+		return r.pin(q.Name, version, at)
+	}
+	spec := q.Spec
+	if len(q.Extras) > 0 {
+		spec = "[" + strings.Join(q.Extras, ",") + "]" + spec
+	}
+	r.lock.Open = append(r.lock.Open, Pin{q.Name + spec, at})
+	return nil
+}
+
+// option reads a line that begins with a dash.
+func (r *reader) option(line string, at int, local *[]string) error {
+	for name, list := range map[string]*[]Include{
+		"-r": &r.lock.Includes, "--requirement": &r.lock.Includes,
+		"-c": &r.lock.Constraints, "--constraint": &r.lock.Constraints,
+	} {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok || rest == "" || len(name) > 2 && rest[0] != ' ' && rest[0] != '=' {
+			continue
+		}
+		file := strings.Trim(strings.TrimLeft(rest, " =\t"), `"'`)
+		if strings.Contains(file, "://") {
+			return fmt.Errorf("line %d: %s is an address, which is not fetched", at, name)
+		}
+		*list = append(*list, Include{file, at})
+		return nil
+	}
+	for _, name := range []string{"-e", "--editable"} {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			*local = append(*local, strings.TrimLeft(rest, " =\t"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package lockfile
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// lineKey is where a table has the line of its version, as an int.
+const lineKey = "\x00line"
+
+// files are the keys of a package that list its files: most of a lock file, and not needed.
+var files = map[string]bool{"wheels": true, "sdist": true, "files": true, "hashes": true}
+
+// decodeTOML decodes a lock file into tables (map[string]any), arrays ([]any), strings and bools;
+// other values are left out. It takes time in proportion to the size.
+func decodeTOML(data []byte) (map[string]any, error) {
+	if err := boundTOML(data); err != nil {
+		return nil, err
+	}
+	p := unstable.Parser{}
+	p.Reset(data)
+	root := map[string]any{}
+	table := root
+	line, counted, packages := 1, 0, 0
+	for p.NextExpression() {
+		e := p.Expression()
+		keys := names(e.Key())
+		switch e.Kind {
+		case unstable.ArrayTable:
+			parent := descend(root, keys[:len(keys)-1])
+			list, _ := parent[keys[len(keys)-1]].([]any)
+			table = map[string]any{}
+			parent[keys[len(keys)-1]] = append(list, any(table))
+			if packages++; packages > maxPins {
+				return nil, fmt.Errorf("it has more than %d packages", maxPins)
+			}
+		case unstable.Table:
+			table = descend(root, keys)
+		case unstable.KeyValue:
+			last := keys[len(keys)-1]
+			if files[last] {
+				continue
+			}
+			at := descend(table, keys[:len(keys)-1])
+			if last == "version" {
+				key := e.Key()
+				key.Next()
+				offset := int(key.Node().Raw.Offset)
+				line += bytes.Count(data[counted:max(offset, counted)], []byte("\n"))
+				counted = max(offset, counted)
+				at[lineKey] = line
+			}
+			if v := value(e.Value()); v != nil {
+				at[last] = v
+			}
+		}
+	}
+	if p.Error() != nil {
+		return nil, tomlError(&p, data)
+	}
+	return root, nil
+}
+
+// descend is the table under a key; of an array of tables the last one. What is no table is replaced.
+func descend(t map[string]any, keys []string) map[string]any {
+	for _, k := range keys {
+		next, ok := t[k].(map[string]any)
+		if list, isList := t[k].([]any); isList && len(list) > 0 {
+			next, ok = list[len(list)-1].(map[string]any)
+		}
+		if !ok {
+			next = map[string]any{}
+			t[k] = next
+		}
+		t = next
+	}
+	return t
+}
+
+func value(n *unstable.Node) any {
+	switch n.Kind {
+	case unstable.String:
+		return string(n.Data)
+	case unstable.Bool:
+		return string(n.Data) == "true"
+	case unstable.Array:
+		out := []any{}
+		for all := n.Children(); all.Next(); {
+			if v := value(all.Node()); v != nil {
+				out = append(out, v)
+			}
+		}
+		return out
+	case unstable.InlineTable:
+		out := map[string]any{}
+		for all := n.Children(); all.Next(); {
+			keys := names(all.Node().Key())
+			if v := value(all.Node().Value()); v != nil {
+				descend(out, keys[:len(keys)-1])[keys[len(keys)-1]] = v
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// str is the string under a key; "" where there is none.
+func str(t map[string]any, key string) string {
+	s, _ := t[key].(string)
+	return s
+}
+
+// tablesOf are the tables in an array.
+func tablesOf(v any) []map[string]any {
+	list, _ := v.([]any)
+	var out []map[string]any
+	for _, x := range list {
+		if t, ok := x.(map[string]any); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// stringsOf are the strings in an array.
+func stringsOf(v any) []string {
+	list, _ := v.([]any)
+	var out []string
+	for _, x := range list {
+		if s, ok := x.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lineOf is the line of a package's version.
+func lineOf(t map[string]any) int {
+	n, _ := t[lineKey].(int)
+	return n
+}

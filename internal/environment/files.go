@@ -1,0 +1,233 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+const (
+	maxFiles = 100 // of one environment, with those that requirements files take in
+	// newestPython is the interpreter of an environment that names none.
+	newestPython = "3.12"
+)
+
+// Files are the lock and requirements files of one environment.
+type Files struct {
+	Paths []string // as the user names them, with slashes
+	// Read reads a file: one of Paths, or one that a requirements file takes in, relative to it. What
+	// Read refuses is not followed.
+	Read           func(path string) ([]byte, error)
+	Extras, Groups []string // beside what is installed by default
+}
+
+// FileError is the error for a file that cannot be read, or that is no lock file.
+type FileError struct {
+	Path string
+	Err  error // names the line where there is one
+}
+
+func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Python is the oldest interpreter that the requires-python of the lock files allows, of those that
+// are supported somewhere; 3.12 where they name none.
+func (f *Files) Python() string {
+	for _, file := range f.Paths {
+		data, err := f.Read(file)
+		if err != nil {
+			continue // the error comes when it is read
+		}
+		spec, err := pkgmeta.ParseSpec(lockfile.RequiresPython(path.Base(file), data))
+		if err != nil || spec.String() == "" {
+			continue
+		}
+		for minor := 7; minor < 20; minor++ {
+			for _, patch := range []string{"0", "99"} {
+				v, err := pkgmeta.ParseVersion(fmt.Sprintf("3.%d.%s", minor, patch))
+				if err == nil && spec.Admits(v) {
+					return fmt.Sprintf("3.%d", minor)
+				}
+			}
+		}
+	}
+	return newestPython
+}
+
+// Pinned reads the files. The pins are those that are installed on the platform; a later pin of a
+// package replaces an earlier one. Errors are *FileError.
+func (f *Files) Pinned(on packages.On) (*Pinned, error) {
+	on.Python = cmp.Or(on.Python, f.Python())
+	p := &Pinned{On: on}
+	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}
+	r.choice = lockfile.Choice{
+		Python: on.Python, Arch: on.Arch, Extras: f.Extras, Groups: f.Groups,
+	}
+	for _, file := range f.Paths {
+		if err := r.read(path.Clean(file), false); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// fileReader follows the files of an environment.
+type fileReader struct {
+	files  *Files
+	choice lockfile.Choice
+	pinned *Pinned
+	seen   map[string]bool
+	places map[string]int // of a package in pinned.Pins
+}
+
+func (r *fileReader) read(file string, constraint bool) error {
+	key := fmt.Sprint(constraint, file)
+	if r.seen[key] {
+		return nil
+	}
+	if r.seen[key] = true; len(r.seen) > maxFiles {
+		return &FileError{file, fmt.Errorf("it is one of more than %d files of an environment", maxFiles)}
+	}
+	data, err := r.files.Read(file)
+	if err != nil {
+		var inner *fs.PathError
+		if errors.As(err, &inner) {
+			err = inner.Err // which does not repeat the path
+		}
+		return &FileError{file, err}
+	}
+	lock, err := lockfile.Read(file, data, r.choice)
+	if err != nil {
+		return &FileError{file, err}
+	}
+	for kind, list := range [][]lockfile.Include{lock.Includes, lock.Constraints} {
+		for _, i := range list {
+			at := path.Join(path.Dir(file), strings.ReplaceAll(i.Path, "\\", "/"))
+			err := r.read(at, constraint || kind == 1)
+			var inner *FileError
+			if errors.As(err, &inner) && inner.Path == at && len(lock.Pins)+i.Line > 0 {
+				err = &FileError{file, fmt.Errorf("line %d: %w", i.Line, inner)}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	p := r.pinned
+	for _, note := range lock.Notes {
+		p.Notes = append(p.Notes, file+": "+note)
+	}
+	for _, pin := range lock.Pins {
+		if constraint {
+			p.Constraints = append(p.Constraints, Pin{pin, file})
+			continue
+		}
+		r.add(Pin{pin, file})
+	}
+	for _, open := range lock.Open {
+		if constraint {
+			p.Constraints = append(p.Constraints, Pin{open, file})
+		} else {
+			p.Unpinned = append(p.Unpinned, Pin{open, file})
+		}
+	}
+	return nil
+}
+
+// add adds a pin, which replaces an earlier one of the package.
+func (r *fileReader) add(pin Pin) {
+	p := r.pinned
+	name, _, _ := strings.Cut(pin.Requirement, "==")
+	name = pkgmeta.Normalize(name)
+	n, again := r.places[name]
+	if !again {
+		r.places[name] = len(p.Pins)
+		p.Pins = append(p.Pins, pin)
+		return
+	}
+	if was := p.Pins[n]; was.Requirement != pin.Requirement {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s pins %s, but %s pins %s, which was checked",
+			at(was), was.Requirement, at(pin), pin.Requirement))
+	}
+	p.Pins[n] = pin
+}
+
+// Resolve pins the packages in Unpinned to what pip would install today: the newest version that the
+// requirements, the constraints and the other pins allow. A package without such a version stays in
+// Unpinned, and becomes Unread. The error is that of ctx.
+func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
+	var with, open []pkgmeta.Requirement
+	names := map[string]Pin{}
+	for _, p := range e.Pins {
+		if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil {
+			with = append(with, q)
+			names[q.Name] = Pin{}
+		}
+	}
+	limits := map[string][]string{}
+	for _, p := range slices.Concat(e.Constraints, e.Unpinned) {
+		if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil && q.Spec != "" {
+			limits[q.Name] = append(limits[q.Name], q.Spec)
+		}
+	}
+	for _, p := range e.Unpinned {
+		q, err := pkgmeta.ParseRequirement(p.Requirement)
+		if err != nil {
+			continue
+		}
+		if _, pinned := names[q.Name]; pinned {
+			continue // elsewhere, or by another line
+		}
+		names[q.Name] = p
+		q.Spec = strings.Join(limits[q.Name], ",")
+		q.Raw = q.Name + q.Spec
+		open = append(open, q)
+	}
+	e.Unpinned = nil
+	if len(open) == 0 {
+		return nil
+	}
+	// Of the pins only the requirements matter that limit what is open.
+	set, err := packages.Resolve(ctx, source, e.On, slices.Concat(with, open), nil, packages.Highest)
+	if err != nil {
+		return err
+	}
+	var chosen []string
+	for _, q := range open {
+		p := names[q.Name]
+		release := set.Release(q.Name)
+		if release == nil {
+			e.Unpinned = append(e.Unpinned, p)
+			continue
+		}
+		p.Requirement = release.ID().String()
+		e.Pins = append(e.Pins, p)
+		chosen = append(chosen, p.Requirement)
+	}
+	if len(chosen) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("not pinned, so checked at the versions that pip would "+
+			"install today: %s", strings.Join(chosen, ", ")))
+	}
+	return nil
+}
+
+// unpinned lists the packages that Resolve found no version of.
+func (e *Pinned) unpinned() []analyzer.Unread {
+	var out []analyzer.Unread
+	for _, p := range e.Unpinned {
+		out = append(out, analyzer.Unread{
+			Path: p.Requirement, Reason: at(p) + ": it pins no version, and the index has none that fits",
+		})
+	}
+	return out
+}
