@@ -171,8 +171,16 @@ func (k *checked) artifact(
 		}
 		if !o.NoFixes && len(fresh) > 0 {
 			v := trial.New(ctx, s, c, outcome)
-			if err := v.Fixes(fresh, outcome.Sets); err != nil {
+			revealed, err := v.Fixes(fresh, outcome.Sets)
+			if err != nil {
 				return err
+			}
+			for _, x := range revealed {
+				if id := x.Identity(); first[id] == nil {
+					x.On = []string{t.Platform.Name}
+					first[id] = x.Finding
+					order = append(order, x.Finding)
+				}
 			}
 			k.verifiers = append(k.verifiers, v)
 		}

@@ -203,9 +203,20 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
 		return nil
 	}
+	var unversioned []string
+	later := newLaterSymbols(p.Platform)
+	for _, v := range p.Views {
+		for _, b := range undefined(p, v) {
+			if n := later.node(b.Import); n != (node{}) && !slices.Contains(unversioned, n.Version) {
+				unversioned = append(unversioned, n.Version)
+			}
+		}
+	}
 	var out []fix.Candidate
 	for _, q := range platform.All(p.Platform.Arch) {
-		if q.Kind != "policy" || q.Libc != p.Platform.Libc || !allVersions(p, q) {
+		lacks := func(version string) bool { return !q.HasVersion(version) }
+		if q.Kind != "policy" || q.Libc != p.Platform.Libc || !allVersions(p, q) ||
+			slices.ContainsFunc(unversioned, lacks) {
 			continue
 		}
 		out = append(out, fix.Candidate{

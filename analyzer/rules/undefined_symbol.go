@@ -5,9 +5,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/shellword"
@@ -59,18 +61,21 @@ and symbols of an object that misses a whole library.`,
 }
 
 func checkUndefinedSymbol(p *analyzer.Pass) {
+	later := newLaterSymbols(p.Platform)
+	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
 	for _, v := range p.Views {
 		lost := undefined(p, v)
+		ofSystem := func(b dynlink.Binding) bool { return later.node(b.Import) != node{} }
 		if len(v.Loading.Missing) > 0 {
-			lost = notOfMissing(
-				p,
-				v,
-				lost,
-			) // other symbols may be in the missing library, which is reported
+			// other symbols may be in the missing library, which is reported
+			lost = slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
+				return !ofSystem(b) && mayBeMissing(p, v, b)
+			})
 		}
 		var elsewhereInPackage []fix.Candidate // one search for all missing symbols of the object
-		if len(lost) > 0 && !v.Alternative {
-			elsewhereInPackage = definedBy(p, v, lost)
+		if ofPackages := slices.DeleteFunc(slices.Clone(lost), ofSystem); len(ofPackages) > 0 &&
+			!v.Alternative {
+			elsewhereInPackage = definedBy(p, v, ofPackages)
 		}
 		for _, b := range lost {
 			if !p.Room(v.Path) {
@@ -90,6 +95,13 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				analyzer.Versioned(i.Name, i.Version),
 				p.Platform.Name,
 			)
+			if n := later.node(i); n != (node{}) {
+				f.Library, f.Version = n.Library, n.Version
+				f.Message += fmt.Sprintf(". %s of newer systems has it%s", n.Library,
+					since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...))
+				p.Report(f, slices.Concat(retag(), fromHeaders(i), lowering(p, v, i))...)
+				continue
+			}
 			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
 			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
@@ -299,21 +311,59 @@ func private(p *analyzer.Pass, b dynlink.Binding) bool {
 // a library: _ZN8Shiboken and a little more.
 const minSimilar = 16
 
-// notOfMissing keeps the symbols that a missing library cannot have: C++ names with the prefix of a
-// loaded library, if only known system libraries of C are missing.
-func notOfMissing(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) []dynlink.Binding {
+// mayBeMissing reports whether a library that was not found may define an import. Known system
+// libraries have C functions: they do not define a C++ name with the prefix of a loaded library.
+func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
 	for _, m := range v.Loading.Missing {
 		if _, known := platform.Known(m.Name); !known && !ofInterpreter(p, m.Name) {
-			return nil
+			return true
 		}
 	}
-	return slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
-		return !strings.HasPrefix(b.Import.Name, "_Z") ||
-			!slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
-				return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
-					f.Library.Similar(b.Import.Name) >= minSimilar
-			})
-	})
+	return !strings.HasPrefix(b.Import.Name, "_Z") ||
+		!slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+			return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
+				f.Library.Similar(b.Import.Name) >= minSimilar
+		})
+}
+
+// laterSymbols finds the symbols that a later release of glibc or GCC added. An object that was linked
+// without these libraries imports them without a version.
+type laterSymbols struct {
+	platform *platform.Platform
+	newest   *platform.Platform // nil: the platform has no symbol versions
+	nodes    map[string]node    // by symbol; the zero value for others
+}
+
+func newLaterSymbols(p *platform.Platform) *laterSymbols {
+	s := &laterSymbols{platform: p, nodes: map[string]node{}}
+	for _, q := range platform.All(p.Arch) {
+		if q.Kind == platform.Policy && q.Libc == "glibc" && p.Libc == "glibc" {
+			s.newest = q
+		}
+	}
+	return s
+}
+
+// node is the version that an import without one has on a later release; the zero value for a symbol
+// that the platform has too, or that no release has.
+func (s *laterSymbols) node(i elfobj.Import) node {
+	if i.Version != "" || s.newest == nil {
+		return node{}
+	}
+	n, ok := s.nodes[i.Name]
+	if ok {
+		return n
+	}
+	for _, l := range platform.Providers(s.newest, i.Name) {
+		versions := l.SymbolVersions(i.Name)
+		if len(versions) > 0 && platform.Describe(versions[0]) != "" &&
+			!s.platform.HasVersion(versions[0]) && len(platform.Providers(s.platform, i.Name)) == 0 {
+			n = node{l.SONAME, versions[0]}
+			break
+		}
+	}
+	s.nodes[i.Name] = n
+	return n
 }
 
 // ofProgram reports whether a program of the artifact exports a symbol to its plug-ins.

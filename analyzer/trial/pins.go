@@ -9,7 +9,6 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -21,7 +20,7 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 	if !ok {
 		return nil, nil
 	}
-	var uncovers *fix.Fix
+	var uncovers func() fix.Fix
 	for _, s := range l.spans() {
 		for _, spec := range l.specs(s) {
 			want := q.Package + spec
@@ -45,9 +44,12 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 					return []fix.Fix{offer}, nil
 				}
 			}
-			if next := t.uncovered(w, xs[0]); uncovers == nil && next != "" {
-				offer.Cost = append(slices.Clone(w.cost), next)
-				uncovers = &offer
+			if found := t.uncovered(w, xs); uncovers == nil && len(found) > 0 {
+				uncovers = func() fix.Fix {
+					t.reveal(found, want)
+					offer.Verified, offer.Cost = true, w.cost
+					return offer
+				}
 			}
 			together, err := t.together(xs, change, q.Package, w)
 			switch {
@@ -66,7 +68,7 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 		}
 	}
 	if uncovers != nil {
-		return []fix.Fix{*uncovers}, nil
+		return []fix.Fix{uncovers()}, nil
 	}
 	return nil, nil
 }
@@ -125,27 +127,46 @@ func (t *Verifier) jointSearches(fresh []judge.Found) (map[searchKey][]fix.Fix, 
 	return out, nil
 }
 
-// uncovered describes what a changed scenario shows that could not be seen before, because the object
-// lacked a whole library: the change is right, but not enough. "" where the finding is still there,
-// or the change breaks something else.
-func (t *Verifier) uncovered(w *trial, x judge.Found) string {
-	if w.left[x.Identity()] {
-		return ""
+// uncovered returns the findings of a changed scenario that could not be seen before, because the
+// object lacked a whole library: the change is right, but not enough. nil where one of xs is still
+// there, or the change breaks something else.
+func (t *Verifier) uncovered(w *trial, xs []judge.Found) []judge.Found {
+	if slices.ContainsFunc(xs, func(x judge.Found) bool { return w.left[x.Identity()] }) {
+		return nil
 	}
-	var first string
+	var out []judge.Found
 	for _, f := range w.found {
 		switch {
-		case f.Severity == result.Note || t.before[f.Identity()] || asksSystem(f.Finding):
+		case !t.fresh(f.Finding):
 		case f.Symbol == "" || !t.hidden[f.Object]:
-			return ""
-		case first == "":
-			first = "not enough by itself: then " + result.Versioned(
-				f.Symbol,
-				f.Version,
-			) + " of " + f.Object + " is not found"
+			return nil
+		default:
+			out = append(out, f)
 		}
 	}
-	return first
+	return out
+}
+
+// reveal adds findings that show only with a requirement to those without a fix. Their fixes are not
+// tried.
+func (t *Verifier) reveal(found []judge.Found, requirement string) {
+	for _, x := range found {
+		if t.before[x.Identity()] {
+			continue
+		}
+		t.before[x.Identity()] = true
+		x.Message += ". It shows once " + requirement + " is installed"
+		x.Fixes = []fix.Fix{}
+		for _, c := range x.Candidates {
+			if c.Change == nil && c.Search == nil {
+				x.Fixes = append(x.Fixes, c.Fix)
+			}
+		}
+		t.revealed = append(t.revealed, x)
+	}
+	for _, w := range t.known {
+		t.assess(w)
+	}
 }
 
 // maxTogether bounds how many packages one fix changes.

@@ -34,6 +34,7 @@ type Verifier struct {
 	// objects with a symbol of theirs that a linker does not resolve without a fix
 	unlinked  map[string]bool
 	conflicts []string // between the packages without a fix
+	revealed  []judge.Found
 	known     map[string]*trial
 	most      int // trials
 }
@@ -53,8 +54,16 @@ type trial struct {
 // those fixes that work. A fix that the model can't apply is offered as not verified, and one that
 // fails is not offered. It also finds where in a range of versions a finding begins, and whether it
 // depends on the order of imports or on LD_LIBRARY_PATH. sets are the packages of the environment.
-// The error is that of the context or of the source.
-func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) error {
+// It returns the findings that only a fix makes visible: symbols of an object that lacked a whole
+// library. The error is that of the context or of the source.
+func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) ([]judge.Found, error) {
+	if err := t.fixEach(fresh, sets); err != nil {
+		return nil, err
+	}
+	return t.revealed, nil
+}
+
+func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 	joint, err := t.jointSearches(fresh)
 	if err != nil {
 		return err
@@ -175,14 +184,20 @@ func (t *Verifier) try(
 	if outcome != nil {
 		w.found, w.sets = outcome.Found, outcome.Sets
 	}
+	t.assess(w)
+	t.known[s.Key()] = w
+	return w, nil
+}
+
+// assess compares what a trial found with the findings without a fix.
+func (t *Verifier) assess(w *trial) {
+	w.fresh, w.breaks = false, false
 	for _, x := range w.found {
 		w.left[x.Identity()] = true
 		w.fresh = w.fresh || t.fresh(x.Finding)
 		w.breaks = w.breaks || t.breaks(x.Finding)
 	}
 	w.cost = t.cost(w)
-	t.known[s.Key()] = w
-	return w, nil
 }
 
 // fixes reports whether a changed scenario is without some findings, and without any error or warning
