@@ -67,6 +67,17 @@ func lacks(object, symbol, requirement string) result.Finding {
 	}
 }
 
+// asRequired adds the fix that the required versions remove a finding.
+func asRequired(f result.Finding) result.Finding {
+	f.Fixes = append(f.Fixes, fix.Fix{
+		Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
+		Command:  "pip install torch==2.5.1 numpy==1.26",
+		Verified: true,
+		Change:   fix.AsRequired{Requirements: []string{"torch==2.5.1", "numpy==1.26"}},
+	})
+	return f
+}
+
 func needs(object, library string) result.Finding {
 	return result.Finding{
 		Rule: "library-not-found", Object: object, Library: library, Severity: result.Warning,
@@ -124,6 +135,37 @@ func TestOrigins(t *testing.T) {
 				{Rule: "undefined-symbol", Object: "a.so", Symbol: "__libc_start", Target: "alpine3.20"},
 			},
 			[]string{"error wrong-libc-musl: built for glibc; Alpine 3.20 uses musl"},
+		},
+		"a symbol of a newer glibc without a version": {
+			[]result.Finding{
+				{Rule: "undefined-symbol", Object: "a.so", Symbol: "__libc_single_threaded",
+					Library: "libc.so.6", Version: "GLIBC_2.32"},
+			},
+			[]string{"error built-too-new: tagged manylinux2014, but needs manylinux_2_34"},
+		},
+		"other versions than required": {
+			[]result.Finding{
+				asRequired(lacks("a.so", "_ZN3c104sizeEv", "torch<2.7")),
+				asRequired(result.Finding{Rule: "undefined-symbol", Object: "a.so", Symbol: "rank"}),
+			},
+			[]string{"error other-versions: requires torch==2.5.1 (and 1 more package of other versions)"},
+		},
+		"a linker that does not find a library": {
+			[]result.Finding{
+				{Rule: "link-library-not-found", Object: "a.so", Library: "libother.so", Symbol: "f"},
+				{Rule: "link-undefined-reference", Object: "a.so", Symbol: "g"},
+			},
+			[]string{"error link-path: programs that link against a.so fail: the linker does not find " +
+				"libother.so"},
+		},
+		"a library that another package needs of the system": {
+			[]result.Finding{
+				{Rule: "library-not-found", Object: "libQt6Core.so.6", Library: "libzstd.so.1",
+					Package: "pyqt6-qt6", OtherPackage: true, Severity: result.Warning,
+					Range: &result.Range{Package: "pyqt6-qt6"}},
+			},
+			[]string{"warning system-libraries-pyqt6-qt6: pyqt6-qt6 needs libzstd.so.1 of the system, " +
+				"which manylinux2014 does not guarantee"},
 		},
 	} {
 		if got := titles(report(c.findings...)); !slices.Equal(got, c.want) {

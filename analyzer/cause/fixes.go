@@ -92,6 +92,9 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
 	}
 	if x := installation(g); x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
+		if x.Clears == len(g.all) {
+			out = nil // the others are parts of it
+		}
 		out = slices.Insert(out, 0, *x)
 	}
 	return out, len(out) > 1 && out[0].Clears < len(g.all)
@@ -111,11 +114,11 @@ func installation(g *group) *result.CauseFix {
 	clears, unnamed := 0, false
 	for _, f := range g.all {
 		p, ok := platform.ProviderOf(f.Library)
-		if !ok || p.Kind == platform.BundleProvider {
+		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage {
 			continue
 		}
 		clears++
-		projects.add(release.ReplaceAllString(p.Project, ""))
+		projects.add(p.Project)
 		for _, name := range p.Packages(platform.Debian) {
 			debian.add(name)
 		}
@@ -136,7 +139,13 @@ func installation(g *group) *result.CauseFix {
 		x.Kind = fix.KindDependency
 		x.Title = "Declare the dependency " + strings.Join(pypi.list, " and ")
 	default:
-		x.Title = "Install " + listed(projects.list, 3, 40)
+		// "ROCm 5" says more than "ROCm"
+		names := slices.DeleteFunc(slices.Clone(projects.list), func(name string) bool {
+			return slices.ContainsFunc(projects.list, func(other string) bool {
+				return name != other && release.ReplaceAllString(other, "") == name
+			})
+		})
+		x.Title = "Install " + listed(names, 3, 40)
 	}
 	return &x
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -18,6 +19,7 @@ const (
 	byRule          kind = iota // subject: the rule
 	tooNew                      // built on a newer system than the target
 	wrongLibc                   // built for glibc and used on musl, or the reverse
+	otherVersions               // other versions were given than the artifact requires
 	wrongPackage                // subject: the package that lacks something
 	undeclared                  // subject: the package that has it and is not declared
 	system                      // subject: who provides the library on a system
@@ -33,6 +35,7 @@ const (
 var names = map[kind]string{
 	tooNew:          "built-too-new",
 	wrongLibc:       "wrong-libc",
+	otherVersions:   "other-versions",
 	wrongPackage:    "package",
 	undeclared:      "undeclared",
 	system:          "system",
@@ -69,8 +72,10 @@ type sorter struct {
 	artifacts map[string]*artifact
 	missing   map[place]origin   // by missing library
 	undefined map[place]origin   // by undefined symbol with its version
+	linkPath  map[place]bool     // objects that need a library which a linker does not find
 	libc      map[[2]string]bool // artifact and target on which it meets the other libc
 	gpu       map[place]origin   // by library of the wrong GPU stack
+	nodes     map[[2]string]bool // target and version node that it lacks
 }
 
 // place is a library or symbol that an artifact misses.
@@ -81,8 +86,10 @@ func newSorter(r *result.Report) *sorter {
 		artifacts: map[string]*artifact{},
 		missing:   map[place]origin{},
 		undefined: map[place]origin{},
+		linkPath:  map[place]bool{},
 		libc:      map[[2]string]bool{},
 		gpu:       map[place]origin{},
+		nodes:     map[[2]string]bool{},
 	}
 	for _, a := range r.Artifacts {
 		x := &artifact{Artifact: a, project: a.Path}
@@ -108,6 +115,8 @@ func newSorter(r *result.Report) *sorter {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		switch {
+		case f.Rule == "link-library-not-found":
+			s.linkPath[place{f.Artifact, f.Object}] = true
 		case fromLinker(f):
 		case f.Symbol == "" && f.Library != "":
 			s.missing[place{f.Artifact, f.Library}] = s.origin(f)
@@ -128,6 +137,18 @@ func (s *sorter) artifact(path string) *artifact {
 // fromLinker reports whether a finding is what a linker says of programs that use the object.
 func fromLinker(f *result.Finding) bool { return strings.HasPrefix(f.Rule, "link-") }
 
+// lacks reports whether no library of a platform has a version node.
+func (s *sorter) lacks(target, version string) bool {
+	key := [2]string{target, version}
+	known, ok := s.nodes[key]
+	if !ok {
+		p, err := platform.Lookup(target, architecture(target))
+		known = err == nil && !p.HasVersion(version)
+		s.nodes[key] = known
+	}
+	return known
+}
+
 func (s *sorter) ruleOrigin(f *result.Finding) origin {
 	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
 }
@@ -138,6 +159,9 @@ func (s *sorter) origin(f *result.Finding) origin {
 	at := func(k kind, subject string) origin { return origin{k, subject, a.project} }
 	if s.libc[[2]string{f.Artifact, f.Target}] {
 		return at(wrongLibc, libcOfTarget(f.Target))
+	}
+	if asRequired(f) != nil {
+		return at(otherVersions, "")
 	}
 	if fromLinker(f) {
 		if o, ok := s.missing[place{f.Artifact, f.Library}]; ok {
@@ -162,7 +186,7 @@ func (s *sorter) origin(f *result.Finding) origin {
 	default:
 		return s.ruleOrigin(f)
 	}
-	if fromLinker(f) && systemVersion(f.Version) {
+	if systemVersion(f.Version) && (fromLinker(f) || s.lacks(f.Target, f.Version)) {
 		return at(tooNew, "")
 	}
 	if pkg, declare := provider(f, a.own); pkg != "" {
@@ -171,7 +195,8 @@ func (s *sorter) origin(f *result.Finding) origin {
 		}
 		return at(wrongPackage, pkg)
 	}
-	if f.Rule == "link-library-not-found" && systemProvider(f.Library) == "" {
+	if f.Rule == "link-library-not-found" && systemProvider(f.Library) == "" ||
+		f.Rule == "link-undefined-reference" && s.linkPath[place{f.Artifact, f.Object}] {
 		return at(linkPath, "")
 	}
 	if f.Symbol == "" || f.Rule == "link-library-not-found" {
@@ -192,9 +217,24 @@ func (s *sorter) origin(f *result.Finding) origin {
 	return at(undefined, "")
 }
 
+// asRequired are the requirements of the artifact that would remove a finding and that the given
+// versions do not meet; nil for other findings.
+func asRequired(f *result.Finding) []string {
+	for _, x := range f.Fixes {
+		if c, ok := x.Change.(fix.AsRequired); ok {
+			return c.Requirements
+		}
+	}
+	return nil
+}
+
 // provider is the package that should have provided what a finding misses, "" for none. declare: it
 // has it, and the artifact does not declare it.
 func provider(f *result.Finding, own string) (name string, declare bool) {
+	if _, known := platform.ProviderOf(f.Library); known && f.OtherPackage &&
+		f.Severity != result.Error {
+		return "", false // the system has to provide it
+	}
 	if f.Package != "" && f.Package != own && !f.OtherPackage {
 		return f.Package, false
 	}

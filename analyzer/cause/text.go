@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -28,6 +30,8 @@ func (t text) title() string {
 		return t.tooNewTitle()
 	case wrongLibc:
 		return fmt.Sprintf("built for %s; %s uses %s", t.builtFor(), t.target(), t.subject)
+	case otherVersions:
+		return t.otherVersionsTitle()
 	case wrongPackage:
 		return t.packageTitle()
 	case undeclared:
@@ -101,7 +105,7 @@ func (t text) claimed() bool {
 func (t text) neededTag() string {
 	for _, x := range t.cause.Fixes {
 		if x.Kind == fix.KindPlatformTag {
-			if tag := anyTag.FindString(string(x.Command) + " " + x.Title); tag != "" {
+			if tag := anyTag.FindString(x.Title + " " + string(x.Command)); tag != "" {
 				return PlatformName(strings.TrimSuffix(tag, "_"+architecture(t.all[0].Target)))
 			}
 		}
@@ -166,11 +170,35 @@ func (t text) builtFor() string {
 	return "musl"
 }
 
+// otherVersionsTitle names what is required and what was given instead.
+func (t text) otherVersionsTitle() string {
+	var wanted set[string]
+	for _, f := range t.all {
+		for _, q := range asRequired(f) {
+			wanted.add(q)
+		}
+	}
+	given := ""
+	if q, err := pkgmeta.ParseRequirement(wanted.list[0]); err == nil {
+		if versions := t.versions(q.Name); len(versions) == 1 {
+			given = ", but was checked with " + versions[0]
+		}
+	}
+	more := ""
+	if n := len(wanted.list) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s of other versions)", result.Count(n, "more package"))
+	}
+	return "requires " + wanted.list[0] + given + more
+}
+
 func (t text) packageTitle() string {
 	f := t.all[0]
 	name, many := t.release()
 	if f.Rule == "numpy-abi-mismatch" {
 		return "built against NumPy 1, which fails with " + name
+	}
+	if q := t.onlyVersions(); q != "" {
+		return fmt.Sprintf("needs %s; other versions lack %s", q, t.symbols())
 	}
 	lacks := plural(boolRank(many)+1, "lacks", "lack")
 	what := t.symbols()
@@ -182,6 +210,21 @@ func (t text) packageTitle() string {
 		return full
 	}
 	return title
+}
+
+// onlyVersions is the requirement with a lower and an upper bound that removes the findings at both
+// ends of what the artifact allows; "" where the findings are at one end.
+func (t text) onlyVersions() string {
+	ends := map[packages.End]bool{}
+	for _, f := range t.all {
+		if f.Range != nil && f.Symbol != "" {
+			ends[f.Range.Fails] = true
+		}
+	}
+	if len(ends) < 2 || len(t.cause.Fixes) == 0 || !t.cause.Fixes[0].Verified {
+		return ""
+	}
+	return t.cause.Fixes[0].Requirement
 }
 
 // release names the package with the version that was checked, or with the versions that fail; many
@@ -377,6 +420,8 @@ func (t text) task() (result.Actor, string) {
 		return result.Builder, "build on an older system"
 	case wrongLibc:
 		return result.Builder, "publish a build for " + t.subject
+	case otherVersions:
+		return result.Installer, "install the versions that it requires"
 	case wrongPackage:
 		if t.given() {
 			return result.Installer, "choose another version of " + t.subject

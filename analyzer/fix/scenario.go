@@ -65,6 +65,9 @@ type Pin struct {
 	Direct      bool
 }
 
+// AsRequired installs the versions that the artifact requires in place of those that were given.
+type AsRequired struct{ Requirements []string }
+
 // Retag judges the artifact on another platform.
 type Retag struct{ Platform string }
 
@@ -132,6 +135,11 @@ func (c Pin) Apply(s Scenario) Scenario {
 	} else {
 		s.With = append(slices.Clone(s.With), c.Requirement)
 	}
+	return s
+}
+
+func (c AsRequired) Apply(s Scenario) Scenario {
+	s.With = append(slices.Clone(s.With), c.Requirements...)
 	return s
 }
 

@@ -52,6 +52,9 @@ type Finding struct {
 
 	// On lists every target it shows on.
 	On []string `json:"-"`
+	// Behind is the requirement of the fix with which it shows, because the fix brings a library that
+	// the object lacked; "" for findings that show without a fix.
+	Behind string `json:"-"`
 	// OtherPackage: it is about a file of another package that is loaded with the artifact's.
 	OtherPackage bool `json:"-"`
 }

@@ -248,10 +248,12 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				m.Name,
 			)
 			f.OtherPackage = true
-			provider, known := platform.Known(m.Name)
+			provider, known := platform.ProviderOf(m.Name)
+			known = known && provider.Available(platform.Debian)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
-				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+provider
+				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+
+					provider.String()
 				s := supplyOf(p, v, m.Name)
 				p.Report(f, s.installing(p)...)
 			case notLookedUp(p) != "":

@@ -67,9 +67,11 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		lost := undefined(p, v)
 		ofSystem := func(b dynlink.Binding) bool { return later.node(b.Import) != node{} }
 		if len(v.Loading.Missing) > 0 {
-			// other symbols may be in the missing library, which is reported
+			// other symbols may be in the missing library, which is reported. Some libraries export
+			// the C++ runtime of the compiler that built them, none exports functions of glibc
 			lost = slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
-				return !ofSystem(b) && mayBeMissing(p, v, b)
+				return !strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") &&
+					mayBeMissing(p, v, b)
 			})
 		}
 		var elsewhereInPackage []fix.Candidate // one search for all missing symbols of the object

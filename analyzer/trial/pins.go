@@ -9,22 +9,29 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
 // otherVersion finds the smallest change of a package's version that removes all of some findings,
 // tries it, and writes the fixes: the change alone and, where it breaks another package's
-// requirement, one that changes the other packages too.
-func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, error) {
-	l, ok := t.search(q.Package, q.From, q.Good)
-	if !ok {
-		return nil, nil
+// requirement, one that changes the other packages too. ends are the versions at fault with what has
+// to hold of another one.
+func (t *Verifier) otherVersion(
+	xs []judge.Found,
+	name string,
+	ends []versionEnd,
+) ([]fix.Fix, error) {
+	listed, err := t.releases.Versions(name)
+	if err != nil {
+		return nil, t.ctx.Err() // the source does not know the package
 	}
+	l, spans := helpful(listed, ends)
 	var uncovers func() fix.Fix
-	for _, s := range l.spans() {
+	for _, s := range spans {
 		for _, spec := range l.specs(s) {
-			want := q.Package + spec
-			change := fix.Pin{Requirement: want, Direct: !t.session.Given(q.Package)}
+			want := name + spec
+			change := fix.Pin{Requirement: want, Direct: !t.session.Given(name)}
 			changed := change.Apply(t.base.Scenario)
 			w, err := t.run(changed)
 			if err != nil || w == nil {
@@ -51,13 +58,13 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 					return offer
 				}
 			}
-			together, err := t.together(xs, change, q.Package, w)
+			together, err := t.together(xs, change, name, w)
 			switch {
 			case err != nil:
 				return nil, err
 			case alone && together == nil:
 				for _, x := range xs {
-					x.Message += deadlock(w, t.conflicts, q.Package, spec)
+					x.Message += deadlock(w, t.conflicts, name, spec)
 				}
 				return []fix.Fix{offer}, nil
 			case alone:
@@ -73,55 +80,82 @@ func (t *Verifier) otherVersion(xs []judge.Found, q *fix.Search) ([]fix.Fix, err
 	return nil, nil
 }
 
-// searchKey names the package and the version at fault of a search.
-type searchKey struct{ name, from string }
-
-func keyOf(q *fix.Search) searchKey { return searchKey{q.Package, q.From} }
-
 // jointSearches looks for versions of a package that remove all findings for which another version is
-// searched, so that these get the same fix and not several that contradict each other. A key without
-// fixes was not found, or has one finding only.
-func (t *Verifier) jointSearches(fresh []judge.Found) (map[searchKey][]fix.Fix, error) {
-	type group struct {
-		findings []judge.Found
-		good     []func(version string) bool
-	}
-	groups := map[searchKey]*group{}
-	var order []searchKey
+// searched, so that these get the same fix and not several that contradict each other. Findings at
+// both ends of a range have a version at fault at each. A package that is not in the result has one
+// finding only, or no version helps.
+func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, error) {
+	groups := map[string]*jointSearch{}
+	var order []string
+	// a version need not clear warnings where there are errors
+	least := result.Warning
 	for _, x := range fresh {
-		for _, candidate := range x.Candidates {
-			if candidate.Search == nil {
-				continue
-			}
-			k := keyOf(candidate.Search)
-			if groups[k] == nil {
-				groups[k] = &group{}
-				order = append(order, k)
-			}
-			g := groups[k]
-			g.findings = append(g.findings, x)
-			g.good = append(g.good, candidate.Search.Good)
+		if x.Severity == result.Error {
+			least = result.Error
 		}
 	}
-	out := map[searchKey][]fix.Fix{}
-	for _, k := range order {
-		g := groups[k]
+	for _, x := range fresh {
+		if x.Severity.Rank() < least.Rank() {
+			continue
+		}
+		for _, candidate := range x.Candidates {
+			q := candidate.Search
+			if q == nil {
+				continue
+			}
+			g := groups[q.Package]
+			if g == nil {
+				g = &jointSearch{}
+				groups[q.Package] = g
+				order = append(order, q.Package)
+			}
+			g.findings = append(g.findings, x)
+			i := slices.IndexFunc(g.ends, func(e versionEnd) bool { return e.from == q.From })
+			if i < 0 {
+				i = len(g.ends)
+				g.ends = append(g.ends, versionEnd{from: q.From})
+			}
+			g.ends[i].all = append(g.ends[i].all, q.Good)
+		}
+	}
+	out := map[string]*jointSearch{}
+	for _, name := range order {
+		g := groups[name]
 		if len(g.findings) < 2 {
 			continue
 		}
-		all := func(version string) bool {
-			return !slices.ContainsFunc(
-				g.good,
-				func(good func(string) bool) bool { return !good(version) },
-			)
-		}
-		q := &fix.Search{Package: k.name, From: k.from, Good: all}
-		offers, err := t.otherVersion(g.findings, q)
+		offers, err := t.otherVersion(g.findings, name, g.ends)
 		if err != nil {
 			return nil, err
 		}
 		if len(offers) > 0 && offers[0].Verified {
-			out[k] = offers
+			g.offers = offers
+			out[name] = g
+		}
+	}
+	return out, nil
+}
+
+// jointSearch is the search for versions of one package that remove several findings.
+type jointSearch struct {
+	findings []judge.Found
+	ends     []versionEnd
+	offers   []fix.Fix
+}
+
+// fixes returns the offers for a finding: those that were tried for it, or those that remove it too.
+func (g *jointSearch) fixes(t *Verifier, x judge.Found) ([]fix.Fix, error) {
+	if slices.ContainsFunc(g.findings, func(y judge.Found) bool { return y.Finding == x.Finding }) {
+		return g.offers, nil
+	}
+	var out []fix.Fix
+	for _, offer := range g.offers {
+		w, err := t.run(offer.Change.Apply(t.base.Scenario))
+		if err != nil {
+			return nil, err
+		}
+		if w != nil && t.fixes(w, x) {
+			out = append(out, offer)
 		}
 	}
 	return out, nil
@@ -155,6 +189,7 @@ func (t *Verifier) reveal(found []judge.Found, requirement string) {
 			continue
 		}
 		t.before[x.Identity()] = true
+		x.Behind = requirement
 		x.Message += ". It shows once " + requirement + " is installed"
 		x.Fixes = []fix.Fix{}
 		for _, c := range x.Candidates {

@@ -7,10 +7,51 @@ import (
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
+
+// asRequired finds the findings that occur only because the user gave other versions than the artifact
+// requires, and offers the required ones.
+func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleared map[string]bool, err error) {
+	for _, x := range fresh {
+		x.Fixes = []fix.Fix{}
+	}
+	var change fix.AsRequired
+	for _, s := range sets {
+		for _, c := range s.Conflicts {
+			if c.By == packages.Artifact && t.session.Given(c.Package) &&
+				!slices.Contains(change.Requirements, c.Requirement) {
+				change.Requirements = append(change.Requirements, c.Requirement)
+			}
+		}
+	}
+	if len(change.Requirements) == 0 {
+		return nil, nil
+	}
+	w, err := t.run(change.Apply(t.base.Scenario))
+	if err != nil || w == nil {
+		return nil, err
+	}
+	cleared = map[string]bool{}
+	for _, x := range fresh {
+		if x.Severity == result.Note || !t.fixes(w, x) {
+			continue
+		}
+		cleared[x.Identity()] = true
+		x.Fixes = append(x.Fixes, fix.Fix{
+			Kind:     fix.KindEnvironment,
+			Title:    "Install the versions that it requires",
+			Command:  "pip install " + shellword.Quoted(change.Requirements),
+			Verified: true,
+			Cost:     w.cost,
+			Change:   change,
+		})
+	}
+	return cleared, nil
+}
 
 // importOrder finds the findings that occur only because a package is imported before the artifact,
 // and offers the other order.

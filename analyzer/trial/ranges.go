@@ -57,17 +57,22 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 		bad, good, fails = low, high, packages.Lowest
 	}
 	suspects := 0
-	for _, at := range bad.Releases {
+	// the package at fault first
+	releases := slices.Clone(bad.Releases)
+	slices.SortStableFunc(releases, func(a, b *packages.Release) int {
+		return truth(b.Name == x.Package) - truth(a.Name == x.Package)
+	})
+	for _, at := range releases {
 		other := good.Release(at.Name)
 		if other == nil || other.Version == at.Version || suspects >= maxSuspects {
 			continue
 		}
 		suspects++
 		left, known, err := t.shows(x, at.Name, other.Version)
-		if err != nil || !known {
+		if err != nil {
 			return nil, err
 		}
-		if !left {
+		if known && !left {
 			return t.bisect(
 				x,
 				at.Name,

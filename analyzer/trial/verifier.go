@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -64,18 +65,28 @@ func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) ([]judge.Fou
 }
 
 func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
-	joint, err := t.jointSearches(fresh)
+	required, err := t.asRequired(fresh, sets)
+	if err != nil {
+		return err
+	}
+	joint, err := t.jointSearches(slices.DeleteFunc(slices.Clone(fresh), func(x judge.Found) bool {
+		return len(x.Fixes) > 0
+	}))
 	if err != nil {
 		return err
 	}
 	for _, x := range fresh {
-		x.Fixes = []fix.Fix{}
 		for _, candidate := range x.Candidates {
-			if q := candidate.Search; q != nil && len(joint[keyOf(q)]) > 0 {
-				x.Fixes = append(x.Fixes, joint[keyOf(q)]...)
+			if candidate.Search != nil && required[x.Identity()] {
 				continue
 			}
-			offers, err := t.offer(x, candidate)
+			var offers []fix.Fix
+			var err error
+			if q := candidate.Search; q != nil && joint[q.Package] != nil {
+				offers, err = joint[q.Package].fixes(t, x)
+			} else {
+				offers, err = t.offer(x, candidate)
+			}
 			if err != nil {
 				return err
 			}
@@ -121,7 +132,9 @@ func New(
 // offer tries a candidate for a finding, and returns the fixes to show.
 func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, error) {
 	if candidate.Search != nil {
-		return t.otherVersion([]judge.Found{x}, candidate.Search)
+		q := candidate.Search
+		end := versionEnd{from: q.From, all: []func(string) bool{q.Good}}
+		return t.otherVersion([]judge.Found{x}, q.Package, []versionEnd{end})
 	}
 	offer := candidate.Fix
 	offer.Change = candidate.Change

@@ -167,6 +167,45 @@ func samePrefix(a, b pkgmeta.Version, n int) bool {
 	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
 }
 
+// versionEnd is a version at fault, and what has to hold of another one.
+type versionEnd struct {
+	from string
+	all  []func(version string) bool
+}
+
+func (e versionEnd) good(version string) bool {
+	return !slices.ContainsFunc(e.all, func(good func(string) bool) bool { return !good(version) })
+}
+
+// helpful finds the spans of versions that look as if they help against what is wrong at all ends,
+// the nearest first; none where the versions can't be parsed. With several ends it is the span between
+// the lowest end and the highest.
+func helpful(listed []string, ends []versionEnd) (*versionSearch, []span) {
+	version := func(e versionEnd) pkgmeta.Version {
+		v, _ := pkgmeta.ParseVersion(e.from) // newVersionSearch reports the error
+		return v
+	}
+	slices.SortFunc(ends, func(a, b versionEnd) int { return version(a).Compare(version(b)) })
+	lowest, highest := ends[0], ends[len(ends)-1]
+	l, ok := newVersionSearch(listed, lowest.from, lowest.good)
+	switch {
+	case !ok:
+		return nil, nil
+	case len(ends) == 1:
+		return l, l.spans()
+	}
+	end, _ := slices.BinarySearchFunc(l.versions, version(highest), pkgmeta.Version.Compare)
+	between := end - l.here - 1
+	first := l.here + 1 + sort.Search(between, func(i int) bool { return l.good(l.here + 1 + i) })
+	last := end - 1 - sort.Search(between, func(i int) bool {
+		return highest.good(l.versions[end-1-i].String())
+	})
+	if between < 1 || first > last {
+		return l, nil
+	}
+	return l, []span{{first, last}}
+}
+
 // search looks for other versions of a package. ok is false where the source does not know them.
 func (t *Verifier) search(
 	name, from string,

@@ -68,6 +68,7 @@ type textPrinter struct {
 type textLine struct {
 	text string
 	rank int
+	fix  string // key of the fix that begins here; "" for other lines
 }
 
 // Ranks of lines.
@@ -104,9 +105,7 @@ func (p *textPrinter) lines() []string {
 		out := head
 		for i := range r.Causes {
 			out = append(out, "")
-			for _, l := range p.block(i) {
-				out = append(out, l.text)
-			}
+			out = append(out, p.printing(i, p.block(i))...)
 		}
 		out = append(out, p.findings()...)
 		return append(append(out, notes...), tail...)
@@ -128,7 +127,7 @@ func (p *textPrinter) lines() []string {
 	}
 	for i := range shown {
 		each := room / (shown - i)
-		block := fit(p.block(i), each-boolInt(shown > 1))
+		block := p.printing(i, fit(p.block(i), each-boolInt(shown > 1)))
 		if shown > 1 {
 			out = append(out, "")
 			room--
@@ -142,8 +141,20 @@ func (p *textPrinter) lines() []string {
 	return append(append(out, notes...), tail...)
 }
 
+// printing returns the texts of a cause's lines, and notes which fixes they contain.
+func (p *textPrinter) printing(cause int, lines []textLine) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, l.text)
+		if _, ok := p.printed[l.fix]; l.fix != "" && !ok {
+			p.printed[l.fix] = cause
+		}
+	}
+	return out
+}
+
 // fit leaves out the least important lines of a block until it has room for the others.
-func fit(block []textLine, room int) []string {
+func fit(block []textLine, room int) []textLine {
 	for len(block) > max(room, 1) {
 		worst := 0
 		for i, l := range block {
@@ -157,11 +168,7 @@ func fit(block []textLine, room int) []string {
 		// what was left out of a fix takes its command along
 		block = slices.Delete(block, worst, worst+1)
 	}
-	var out []string
-	for _, l := range block {
-		out = append(out, l.text)
-	}
-	return out
+	return block
 }
 
 // first is the verdict, the artifact and the title of the first cause.
@@ -263,8 +270,8 @@ func (p *textPrinter) block(i int) []textLine {
 	c := &p.report.Causes[i]
 	var out []textLine
 	add := func(rank int, first, rest, text string) {
-		for j, l := range wrap(first+text, p.width, rest) {
-			out = append(out, textLine{l, rank + boolInt(j > 0 && rank == always)*noteRank})
+		for _, l := range wrap(first+text, p.width, rest) {
+			out = append(out, textLine{text: l, rank: rank})
 		}
 	}
 	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
@@ -294,7 +301,7 @@ func (p *textPrinter) block(i int) []textLine {
 		if j > 0 {
 			rank = moreEvidenceRank
 		}
-		out = append(out, textLine{"   " + row, rank})
+		out = append(out, textLine{text: "   " + row, rank: rank})
 	}
 	if len(c.Fails) > 0 {
 		s := "fails on " + spaced(c.Fails)
@@ -333,9 +340,10 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	title := mdsafe.Visible(x.Title)
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
-		return []textLine{{fmt.Sprintf("   = %s: the same as for %d", label, first+1), rank}}
+		return []textLine{{
+			text: fmt.Sprintf("   = %s: the same as for %d", label, first+1), rank: rank,
+		}}
 	}
-	p.printed[key] = cause
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
@@ -346,24 +354,25 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		cost = " (costs: " + mdsafe.Visible(strings.Join(x.Cost, "; ")) + ")"
 	}
 	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
-		return []textLine{{text + ": " + commands[0] + cost, rank}}
+		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank, fix: key}}
 	}
 	var out []textLine
-	for j, l := range wrap(text+cost, p.width, "     ") {
-		if j > 0 && !p.options.Verbose && j > 1 {
-			break
-		}
-		out = append(out, textLine{l, rank})
+	lines := wrap(text+cost, p.width, "     ")
+	if len(lines) > 2 && !p.options.Verbose {
+		lines = append(lines[:1], clip(lines[1], p.width-6)+" …)")
+	}
+	for _, l := range lines {
+		out = append(out, textLine{text: l, rank: rank})
 	}
 	for j, l := range commands {
 		if j == 2 && !p.options.Verbose {
-			out = append(out, textLine{
-				fmt.Sprintf("       and %s (--verbose)", causetext.Plural(len(commands)-j, "more line")), rank,
-			})
+			out = append(out, textLine{text: fmt.Sprintf("       and %s (--verbose)",
+				causetext.Plural(len(commands)-j, "more line")), rank: rank})
 			break
 		}
-		out = append(out, textLine{"       " + l, rank})
+		out = append(out, textLine{text: "       " + l, rank: rank})
 	}
+	out[0].fix = key
 	return out
 }
 
