@@ -13,10 +13,12 @@
 package analyzer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -46,7 +48,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		return nil, err
 	}
 	var base *Report
-	var before []*facts.Artifact
+	var before []*judge.Earlier
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // they are not shown
@@ -54,11 +56,25 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		base, before = checked.report, checked.artifacts
+		base = checked.report
+		before = append(before, &judge.Earlier{
+			Name:      cmp.Or(o.BaseName, "the base"),
+			Version:   o.BaseVersion,
+			Release:   o.BaseRelease,
+			Artifacts: checked.artifacts,
+		})
 	}
+	earlier, unread, err := o.earlier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before = append(before, earlier...)
 	head, err := run(ctx, j, inputs, before, o)
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range unread {
+		head.report.AddNote(note)
 	}
 	if base != nil {
 		head.report.MarkExisting(base.Identities())
@@ -78,7 +94,7 @@ func run(
 	ctx context.Context,
 	j *judge.Judge,
 	inputs []Input,
-	base []*facts.Artifact,
+	before []*judge.Earlier,
 	o Options,
 ) (*checked, error) {
 	names := elfobj.NewNames()
@@ -88,7 +104,10 @@ func run(
 	}
 	report := result.New(o.Version)
 	report.Unread, report.Skipped = set.Unread, set.Skipped
-	session := j.Session(set.Artifacts, base, names)
+	session, notes := j.Session(set.Artifacts, before, names)
+	for _, note := range notes {
+		report.AddNote(note)
+	}
 	out := &checked{report: report, artifacts: set.Artifacts}
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
@@ -98,8 +117,61 @@ func run(
 		if err := out.artifact(ctx, session, f, o); err != nil {
 			return nil, err
 		}
+		for _, c := range session.Compared(f) {
+			report.ABI = append(report.ABI, compared(c))
+		}
 	}
 	return out, nil
+}
+
+// earlier reads the earlier builds besides the base. What of them cannot be read is a note: the
+// artifacts that are checked are not at fault.
+func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []string, _ error) {
+	if !o.compares() {
+		return nil, nil, nil
+	}
+	for _, e := range o.Earlier {
+		x := &judge.Earlier{Name: e.Name, Version: e.Version, Release: e.Release}
+		if e.Baseline != nil {
+			l, err := abi.ParseAny(e.Name, e.Baseline)
+			if err != nil {
+				notes = append(notes, "the ABI was not compared with "+e.Name+": "+err.Error())
+				continue
+			}
+			x.Library = l
+		} else {
+			set, err := facts.Read(ctx, e.Inputs, o.reading(), elfobj.NewNames())
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", e.Name, err)
+			}
+			x.Artifacts = set.Artifacts
+			for _, u := range set.Unread {
+				notes = append(notes, "of "+e.Name+", "+u.Path+" could not be read: "+u.Reason)
+			}
+		}
+		all = append(all, x)
+	}
+	return all, notes, nil
+}
+
+// compared is a comparison as the report lists it.
+func compared(c *judge.Compared) result.ABI {
+	r := c.Result
+	return result.ABI{
+		Against:    c.Earlier.Name,
+		Artifact:   c.Artifact.Path,
+		Object:     c.Path,
+		Library:    r.Library,
+		NewSONAME:  r.NewSONAME,
+		Verdict:    r.Verdict,
+		Interfaces: r.Interfaces,
+		Broken:     r.Broken,
+		Changes:    len(r.Changes),
+		Suppressed: c.Suppressed,
+		Old:        result.ABISide{Evidence: r.Evidence.Old, Version: c.Old},
+		New:        result.ABISide{Evidence: r.Evidence.New, Version: c.New},
+		Problems:   r.Problems,
+	}
 }
 
 // artifact checks one artifact on each of its targets.

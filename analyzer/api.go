@@ -87,6 +87,7 @@ type Object = facts.Object
 
 // The rules and what they see; see package judge.
 type (
+	Compared = judge.Compared
 	Rule     = judge.Rule
 	Pass     = judge.Pass
 	View     = judge.View

@@ -154,7 +154,7 @@ func (a *Analyzer) environment(
 		if err != nil {
 			return err
 		}
-		session := j.Session([]*facts.Artifact{f}, nil, names)
+		session, _ := j.Session([]*facts.Artifact{f}, nil, names)
 		if err := out.artifact(ctx, session, f, o); err != nil {
 			return err
 		}

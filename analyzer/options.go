@@ -32,8 +32,14 @@ type Options struct {
 	GPU     GPU      // what the artifact is for
 	Link    bool     // link findings of every library are errors
 
-	Base    []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
-	NoFixes bool    // no fix is tried
+	Base     []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
+	BaseName string  // what the base is called in messages; "": "the base"
+	// BaseRelease: Base is what was published before.
+	BaseRelease bool
+	BaseVersion string    // "": that of each artifact
+	Earlier     []Earlier // more earlier builds that libraries are compared with
+	ABI         ABI       // how libraries are compared
+	NoFixes     bool      // no fix is tried
 
 	Rules  map[string]Severity // severity by rule id; Off turns it off
 	Accept []Accept            // findings that do not count
@@ -50,9 +56,34 @@ type Options struct {
 	Progress func(text string) `json:"-"` // called with what is being done, for a person; nil: not
 }
 
+// ABI says how shared libraries are compared with earlier builds; see package judge.
+type ABI = judge.ABI
+
+// Earlier is a build that programs may have been linked against.
+type Earlier struct {
+	Name    string // as people call it: a tag or the path of a baseline
+	Version string // "": that of each artifact
+	Release bool   // it was published
+
+	Inputs []Input `json:"-"`
+	// Baseline is a file that describes a library: of compat abi, debian/*.symbols, or the XML of
+	// libabigail. Then there are no Inputs.
+	Baseline []byte
+}
+
+// compares reports whether libraries are compared with earlier builds.
+func (o *Options) compares() bool {
+	return o.ABI.Policy != judge.PolicyNone && (o.Base != nil || len(o.Earlier) > 0)
+}
+
 // reading is the part of the options that reading the inputs needs.
 func (o *Options) reading() facts.Options {
-	return facts.Options{Limits: o.Limits, Scratch: o.Scratch, Progress: o.Progress}
+	return facts.Options{
+		Limits:   o.Limits,
+		Scratch:  o.Scratch,
+		Progress: o.Progress,
+		ABI:      o.compares(),
+	}
 }
 
 // platforms is the part of the options that chooses the targets.
@@ -73,6 +104,7 @@ func (o *Options) environment() judge.Options {
 		NoHistory:   o.NoHistory,
 		GPU:         o.GPU,
 		Link:        o.Link,
+		ABI:         o.ABI,
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	RuleConvention     = "calling-convention-changed"
 	RuleMode           = "abi-mode-changed"
 	RuleNeeded         = "needed-removed"
+	RuleDebian         = "debian-symbols"
 	RuleMoved          = "symbol-moved-to-dependency"
 )
 

@@ -29,6 +29,7 @@ type comparison struct {
 
 // Compare reports what changed for programs that were built against old when they run with new.
 func Compare(old, new *Library, o Options) *Result {
+	old = old.resolved(new)
 	r := &Result{Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols)}
 	if r.Library == "" {
 		r.Library = old.Name
@@ -82,6 +83,8 @@ func (c *comparison) mode() {
 	a, b := c.old, c.new
 	var what string
 	switch {
+	case a.Machine == "" || b.Machine == "": // a symbols file
+		return
 	case a.Machine != b.Machine:
 		what = fmt.Sprintf(
 			"The library was built for %s and is now built for %s.",

@@ -310,7 +310,12 @@ func (c *comparison) additions() {
 			New:      place(s.File, s.Line),
 			Detail:   fmt.Sprintf("%s is exported now.", Readable(s.Name)),
 		}
-		if s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !private(s.Version) {
+		switch {
+		case c.old.Debian:
+			x.Rule = RuleDebian
+			x.Detail = fmt.Sprintf("%s is not in the symbols file.", Readable(s.Name))
+			x.Fix = "Add it to the symbols file with the version of the package that adds it."
+		case s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !private(s.Version):
 			x.Rule = RuleAddedReleased
 			x.Detail = fmt.Sprintf(
 				"%s was added to %s, a version that the old library already has.",

@@ -1,10 +1,6 @@
 package abi
 
-import (
-	"path"
-
-	"github.com/compat-app/compat/analyzer/elfobj"
-)
+import "github.com/compat-app/compat/analyzer/elfobj"
 
 // Evidence is the richest source that a library's ABI was read from.
 type Evidence string
@@ -39,6 +35,7 @@ type Library struct {
 	Tables  []Table  `json:"tables,omitempty"` // virtual tables and typeinfo, sorted by symbol
 	Types   []Type   `json:"types,omitempty"`  // Types[0] is void
 	Units   int      `json:"-"`                // units of debug information
+	Debian  bool     `json:"-"`                // from a debian/*.symbols file: names only
 }
 
 // Symbol is an export.
@@ -57,6 +54,8 @@ type Symbol struct {
 	Type TypeID `json:"type,omitempty"`
 	File string `json:"file,omitempty"` // where it is declared
 	Line uint32 `json:"line,omitempty"`
+	// Name is the C++ name, of a symbols file
+	Demangled bool `json:"-"`
 }
 
 // ID is the symbol with its version: name, name@V or name@@V.
@@ -166,13 +165,13 @@ type Param struct {
 	Type TypeID `json:"type"`
 }
 
-// SetHeaders makes types private that are defined in other files than these headers: programs that
-// include the headers cannot know them. The names are base names; types of the system stay as they
-// are.
-func (l *Library) SetHeaders(names map[string]bool) {
+// SetHeaders makes types private that are defined in files that are no public header: programs that
+// include the headers cannot know them. public is asked with the path that the debug information
+// has; types of the system stay as they are.
+func (l *Library) SetHeaders(public func(file string) bool) {
 	for i := range l.Types {
 		if t := &l.Types[i]; t.File != "" && !t.System {
-			t.Private = !names[path.Base(t.File)]
+			t.Private = !public(t.File)
 		}
 	}
 }

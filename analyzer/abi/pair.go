@@ -36,6 +36,9 @@ func stem(name string) string {
 	return beforeSO.ReplaceAllString(s, "")
 }
 
+// SameStem tells whether two libraries have the same name without versions.
+func SameStem(a, b *Library) bool { return stem(title(a)) == stem(title(b)) }
+
 // Pair pairs the libraries of two packages: by path, then by SONAME, name and stem without digests
 // and versions, then by build ID. A name that several libraries have pairs none of them. Two
 // packages with one library each have one pair.

@@ -29,6 +29,7 @@ const (
 	linkPath                    // libraries that the loader finds and a linker does not
 	linkFlag                    // a system library that is used and not linked
 	undefined                   // symbols that no library defines
+	abiChange                   // subject: the library and the changed type or rule
 )
 
 // names of kinds in IDs.
@@ -45,6 +46,7 @@ var names = map[kind]string{
 	linkPath:        "link-path",
 	linkFlag:        "not-linked",
 	undefined:       "undefined",
+	abiChange:       "abi",
 }
 
 // origin is what the findings of one cause have in common.
@@ -157,6 +159,13 @@ func (s *sorter) ruleOrigin(f *result.Finding) origin {
 func (s *sorter) origin(f *result.Finding) origin {
 	a := s.artifact(f.Artifact)
 	at := func(k kind, subject string) origin { return origin{k, subject, a.project} }
+	if len(f.Against) > 0 {
+		subject := f.Rule + " " + f.Library
+		if f.Source != "" || strings.HasSuffix(f.Rule, "-changed") {
+			subject += " " + f.Symbol
+		}
+		return at(abiChange, subject)
+	}
 	if s.libc[[2]string{f.Artifact, f.Target}] {
 		return at(wrongLibc, libcOfTarget(f.Target))
 	}

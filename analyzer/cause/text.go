@@ -66,6 +66,8 @@ func (t text) title() string {
 	case linkFlag:
 		return fmt.Sprintf("%s does not link %s, which has %s",
 			t.objects(), t.libraries(), t.symbols())
+	case abiChange:
+		return t.abiTitle()
 	case undefined:
 		if t.libraryCount() == 1 && strings.HasPrefix(t.all[0].Rule, "symbol-missing") {
 			where := ""
@@ -78,6 +80,24 @@ func (t text) title() string {
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
 	return t.ruleTitle()
+}
+
+// abiTitle is the first sentence of the finding, with the earlier build.
+func (t text) abiTitle() string {
+	f := t.all[0]
+	title, _, _ := strings.Cut(f.Message, ". ")
+	title = strings.TrimPrefix(title, f.Object+": ")
+	if f.Rule == "exported-symbol-removed" {
+		title = fmt.Sprintf("%s no longer exports %s", f.Library, t.symbols())
+		if n := strings.Index(f.Message, " symbols, but keeps"); n > 0 {
+			count := f.Message[strings.LastIndexByte(f.Message[:n], ' ')+1 : n]
+			title = fmt.Sprintf("%s no longer exports %s symbols", f.Library, count)
+		}
+	} else if !strings.Contains(title, f.Library) {
+		title = f.Library + ": " + title
+	}
+	since := " (since " + strings.Join(f.Against, ", ") + ")"
+	return shorten(title, maxTitle-len(since)) + since
 }
 
 func (t text) tooNewTitle() string {
@@ -413,6 +433,8 @@ func (t text) task() (result.Actor, string) {
 			plural(t.libraryCount(), "it", "them")
 	}
 	switch t.kind {
+	case abiChange:
+		return result.Builder, "keep the old interface, or change the SONAME"
 	case tooNew:
 		if t.artifact.wheel() && t.claimed() {
 			return result.Builder, "correct the tag or build on an older system"

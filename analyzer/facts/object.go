@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -17,7 +18,8 @@ type Object struct {
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
-	Opens []string // names of libraries among its constants that it may pass to dlopen, sorted
+	Opens []string     // names of libraries among its constants that it may pass to dlopen, sorted
+	ABI   *abi.Library // of a public library, if Options.ABI asked for it; else nil
 
 	module bool   // see Extension
 	host   Host   // see Host

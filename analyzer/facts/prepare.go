@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
@@ -51,7 +52,7 @@ type prepared struct {
 
 // prepare reads a file, and adds an object's symbols to names. It is called from several goroutines
 // and uses nothing but its arguments.
-func prepare(f *unpack.File, names *elfobj.Names) any {
+func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
 	switch {
@@ -73,6 +74,17 @@ func prepare(f *unpack.File, names *elfobj.Names) any {
 		p.binary(f, names)
 	}
 	return p
+}
+
+// readABI reads the ABI of a library. Where more than the dynamic symbols cannot be read, Problems
+// says why.
+func readABI(f *unpack.File, o *elfobj.Object) *abi.Library {
+	l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size})
+	if err != nil {
+		l = abi.FromObject(f.Path, o)
+		l.Problems = append(l.Problems, err.Error())
+	}
+	return l
 }
 
 // read reads a text of at most limit bytes; whole: a longer one is an error.

@@ -31,6 +31,8 @@ type Options struct {
 	// Scratch keeps what is too large for memory; nil: everything is in memory.
 	Scratch  func(size int64) (unpack.Scratch, error)
 	Progress func(text string) // called with what is being read; nil: not called
+	// ABI: the ABI of public libraries is read, with types where there is debug information.
+	ABI bool
 }
 
 // Unread is a file that should have been read and could not be, or one that was skipped because
@@ -86,7 +88,13 @@ func isMetadata(p string) bool {
 // Read reads inputs, and adds the names of all symbols to names. It returns an error when ctx ends
 // or an input itself cannot be read; damage inside an input is listed in Set.Unread.
 func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*Set, error) {
-	prepare := func(f *unpack.File) any { return prepare(f, names) }
+	prepare := func(f *unpack.File) any {
+		p := prepare(f, names)
+		if o.ABI && p.object != nil && p.object.Public() {
+			p.object.ABI = readABI(f, p.object.Object)
+		}
+		return p
+	}
 	r := &Set{}
 	for _, in := range inputs {
 		byPackage := map[*unpack.Package]*Artifact{}

@@ -2,7 +2,7 @@
 // with it and the process that loads it.
 //
 //	j, err := judge.New(rules, judge.Options{With: []string{"torch==2.7.0"}})
-//	s := j.Session(set.Artifacts, nil, names)
+//	s, _ := j.Session(set.Artifacts, nil, names)
 //	targets, _, err := judge.Targets(artifact, judge.Platforms{})
 //	outcome, err := s.Judge(ctx, judge.Case{Artifact: artifact, Target: targets[0], Scenario: scenario})
 //

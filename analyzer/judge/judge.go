@@ -73,7 +73,7 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
-	base      []*facts.Artifact // of the base branch, while the head is checked
+	compared  map[*facts.Artifact][]*Compared
 
 	resolver  *resolver
 	libraries *libraries
@@ -81,23 +81,28 @@ type Session struct {
 	baseline  *loadState                      // of the current artifact, without a fix
 }
 
-// Session starts a session. base is what the base branch has, nil where there is none; names holds
-// the names of the artifacts' symbols.
-func (j *Judge) Session(artifacts, base []*facts.Artifact, names *elfobj.Names) *Session {
+// Session starts a session. Libraries are compared with earlier builds; notes say with which they
+// could not be. names holds the names of the artifacts' symbols.
+func (j *Judge) Session(
+	artifacts []*facts.Artifact,
+	earlier []*Earlier,
+	names *elfobj.Names,
+) (s *Session, notes []string) {
 	index := symindex.New(names)
 	for _, f := range artifacts {
 		for _, o := range f.Objects {
 			index.Of(o.Imports, false)
 		}
 	}
-	return &Session{
+	s = &Session{
 		judge:     j,
 		artifacts: artifacts,
-		base:      base,
+		compared:  map[*facts.Artifact][]*Compared{},
 		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
 	}
+	return s, s.compare(earlier)
 }
 
 // Case is one artifact on one target in one scenario.
@@ -235,7 +240,8 @@ func (s *Session) runRules(
 				GPU:       s.judge.options.GPU,
 				Link:      s.judge.options.Link,
 				Releases:  releases,
-				Base:      s.base,
+				Compared:  s.compared[c.Artifact],
+				ABI:       &s.judge.options.ABI,
 				given:     s.judge.given,
 				linking:   linking,
 				rule:      rule,

@@ -29,6 +29,7 @@ type Options struct {
 
 	GPU  GPU  // what the artifact is for
 	Link bool // link findings of every library are errors
+	ABI  ABI  // how libraries are compared with earlier builds
 }
 
 // Origin is the place where a requirement was written.

@@ -27,7 +27,8 @@ type Pass struct {
 	GPU      GPU  // what the artifact is for, as the user gave it
 	Link     bool // every library is checked as one to link against
 	Releases *Releases
-	Base     []*facts.Artifact // what the base branch has; nil where there is none
+	Compared []*Compared // the artifact's libraries, compared with earlier builds
+	ABI      *ABI
 
 	given   []pkgmeta.Requirement
 	linking *linking

@@ -50,6 +50,11 @@ type Finding struct {
 	Range      *Range    `json:"range,omitempty"`   // where in a range of versions it begins or ends; null where both ends show it, or none was declared
 	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault
 
+	// Against names the earlier builds that a change of the ABI was found against; Source is the
+	// place where the changed type or symbol is declared, as FILE:LINE, if it is known.
+	Against []string `json:"against,omitempty"`
+	Source  string   `json:"source,omitempty"`
+
 	// On lists every target it shows on.
 	On []string `json:"-"`
 	// Behind is the requirement of the fix with which it shows, because the fix brings a library that

@@ -31,7 +31,8 @@ type Report struct {
 	Plan      Plan       `json:"plan"`
 	Targets   []Target   `json:"targets"`
 	Artifacts []Artifact `json:"artifacts"`
-	Findings  []Finding  `json:"findings"` // worst first, then by artifact, object, symbol
+	Findings  []Finding  `json:"findings"`      // worst first, then by artifact, object, symbol
+	ABI       []ABI      `json:"abi,omitempty"` // libraries that were compared with earlier builds
 	Unread    []Unread   `json:"unread"`
 	Skipped   []Unread   `json:"skipped"`
 	Accepted  []Accepted `json:"accepted,omitempty"` // findings that the configuration accepts; they do not count

@@ -20,30 +20,22 @@ values or crashes.
 Fix: keep the size and the kind of exported variables, and export what is new under another name.
 Access through a function does not have the problem.
 
-Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
-needs a base and checks public libraries (lib*.so with a SONAME). Virtual tables, typeinfo and
+Severity: a warning against a branch. Against a release it is an error, unless the version has a
+new major number; then it is a note. In a wheel, whose libraries are rarely linked against from
+outside, it is a note. The setting abi.policy replaces all of this. An object of the same run that
+still uses a symbol makes it an error. The rule needs an earlier build and checks public libraries
+(lib*.so with a SONAME). Virtual tables, typeinfo and
 other data that the C++ compiler makes are not reported.
 
-Not detected: another type of the same size ("compat diff" detects it where there is debug
-information).`,
+Not detected: another type of the same size, where there is no debug information.`,
 	References: []string{
 		"System V ABI, x86-64 supplement: R_X86_64_COPY",
 		"glibc, elf/dl-reloc.c: different size in shared object",
 	},
 	Check: func(p *analyzer.Pass) {
-		for _, v := range p.Views {
-			changed := changesFromBase(p, v, abi.RuleData)
-			if len(changed) == 0 {
-				continue
-			}
-			reportABI(
-				p,
-				v,
-				changed,
-				sameSONAME(v, changed),
-				"Keep the size and the kind of the variable, and export what is new under "+
-					"another name",
-			)
+		for _, c := range abiChanges(p, abi.RuleData) {
+			reportABI(p, c, sameSONAME(c),
+				"Keep the size and the kind of the variable, and export what is new under another name")
 		}
 	},
 }

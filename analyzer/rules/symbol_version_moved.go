@@ -17,8 +17,11 @@ was linked against the old version asks for the symbol with its old version, and
 Fix: keep the symbol in its old version, and add the new definition with the new version as the
 default one (".symver new_draw,draw@@LIBX_1.1").
 
-Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
-needs a base and checks public libraries (lib*.so with a SONAME). A symbol that keeps its old
+Severity: a warning against a branch. Against a release it is an error, unless the version has a
+new major number; then it is a note. In a wheel, whose libraries are rarely linked against from
+outside, it is a note. The setting abi.policy replaces all of this. An object of the same run that
+still uses a symbol makes it an error. The rule needs an earlier build and checks public libraries
+(lib*.so with a SONAME). A symbol that keeps its old
 version and gets a new default one is not reported, because old programs still bind to it.
 
 Not detected: a symbol that keeps its version and changes its meaning.`,
@@ -27,15 +30,9 @@ Not detected: a symbol that keeps its version and changes its meaning.`,
 		"U. Drepper, How To Write Shared Libraries, section 3",
 	},
 	Check: func(p *analyzer.Pass) {
-		for _, v := range p.Views {
-			moved := changesFromBase(p, v, abi.RuleVersionMoved)
-			if len(moved) == 0 {
-				continue
-			}
-			reportABI(
-				p, v, moved, sameSONAME(v, moved),
-				"Keep the symbol in its old version, and add the new one as a default version",
-			)
+		for _, c := range abiChanges(p, abi.RuleVersionMoved) {
+			reportABI(p, c, sameSONAME(c),
+				"Keep the symbol in its old version, and add the new one as a default version")
 		}
 	},
 }

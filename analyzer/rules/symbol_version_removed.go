@@ -19,8 +19,11 @@ Otherwise the loader prints a warning and binds the symbols.
 Fix: keep the version node in the version script, with the symbols that it had, or change the
 SONAME.
 
-Severity: a note in a wheel, whose libraries are rarely linked against from outside. The rule
-needs a base and checks public libraries (lib*.so with a SONAME). Versions whose name says that
+Severity: a warning against a branch. Against a release it is an error, unless the version has a
+new major number; then it is a note. In a wheel, whose libraries are rarely linked against from
+outside, it is a note. The setting abi.policy replaces all of this. An object of the same run that
+still uses a symbol makes it an error. The rule needs an earlier build and checks public libraries
+(lib*.so with a SONAME). Versions whose name says that
 they are private (LIBX_PRIVATE) are not reported.
 
 Not detected: programs that use dlvsym with the version.`,
@@ -29,15 +32,9 @@ Not detected: programs that use dlvsym with the version.`,
 		"GNU ld manual, VERSION command",
 	},
 	Check: func(p *analyzer.Pass) {
-		for _, v := range p.Views {
-			lost := changesFromBase(p, v, abi.RuleVersionRemoved)
-			if len(lost) == 0 {
-				continue
-			}
-			reportABI(
-				p, v, lost, sameSONAME(v, lost),
-				"Keep the version in the version script, with the symbols that it had",
-			)
+		for _, c := range abiChanges(p, abi.RuleVersionRemoved) {
+			reportABI(p, c, sameSONAME(c),
+				"Keep the version in the version script, with the symbols that it had")
 		}
 	},
 }

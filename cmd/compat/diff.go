@@ -91,7 +91,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 			return err
 		}
 		for _, l := range append(old.libraries, new.libraries...) {
-			l.SetHeaders(names)
+			l.SetHeaders(func(file string) bool { return names[filepath.Base(file)] })
 		}
 	}
 	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)

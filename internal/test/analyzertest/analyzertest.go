@@ -10,8 +10,9 @@
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
 //	                           all three are made up where they are not given, and left out where their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
-//	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …")
+//	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …"), or its bytes ("gzip …", base64)
 //	base/…                     the same for the base
+//	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" says who brought files: PATH NAME VERSION, a line each
 //	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
@@ -22,9 +23,12 @@ package analyzertest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -132,12 +136,17 @@ func read(a *txtar.Archive) (*testcase, error) {
 			err = in.add(rest, f.Data)
 		case "base":
 			err = base.add(rest, f.Data)
+		case "baseline":
+			c.options.Earlier = append(
+				c.options.Earlier,
+				analyzer.Earlier{Name: rest, Baseline: f.Data},
+			)
 		case "package":
 			err = packages.add(rest, f.Data)
 		case "library-path", "conda":
 			err = folders.add(kind, rest, f.Data)
 		default:
-			err = fmt.Errorf("a file's first folder is in, base, package, library-path or conda")
+			err = fmt.Errorf("a file's first folder is in, base, baseline, package, library-path or conda")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -165,6 +174,9 @@ func (c *testcase) settings(comment string) error {
 			switch {
 			case words[i] == "--link":
 				c.options.Link = true
+			case words[i] == "--policy" && i+1 < len(words):
+				i++
+				c.options.ABI.Policy = words[i]
 			case words[i] == "--gpu-stack" && i+1 < len(words):
 				i++
 				c.options.GPU.Stack = words[i]
@@ -219,6 +231,14 @@ func (t *tree) add(name string, data []byte) error {
 			return err
 		}
 		if data, err = elftest.Write(o); err != nil {
+			return err
+		}
+	} else if text, ok := strings.CutPrefix(string(data), "gzip "); ok {
+		r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+		if err != nil {
+			return err
+		}
+		if data, err = io.ReadAll(r); err != nil {
 			return err
 		}
 	} else if strings.HasPrefix(string(data), "macho ") {

@@ -1,0 +1,152 @@
+package abi
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// Is tells the start of a file that ParseAny reads: a baseline, the XML of libabigail, or a
+// debian/*.symbols file, which only its name tells.
+func Is(name string, head []byte) bool {
+	return IsBaseline(head) || isXML(head) || isDebian(name)
+}
+
+// ParseAny reads the ABI of a library from a file that describes it: a baseline of compat abi, the
+// XML of libabigail (abidw), or a debian/*.symbols file. name tells a symbols file.
+func ParseAny(name string, b []byte) (*Library, error) {
+	switch {
+	case IsBaseline(b[:min(len(b), 256)]):
+		return ParseBaseline(b)
+	case isXML(b[:min(len(b), 256)]):
+		return parseXML(b)
+	case isDebian(name):
+		return parseDebian(b)
+	}
+	return nil, fmt.Errorf(
+		"%s is neither a baseline of compat abi, nor XML of libabigail, nor a debian/*.symbols file",
+		name,
+	)
+}
+
+func isDebian(name string) bool {
+	return strings.HasSuffix(name, ".symbols") || strings.HasSuffix(name, "/DEBIAN/symbols") ||
+		strings.Contains(name, ".symbols.")
+}
+
+// debianHeader begins the symbols of a library: libfoo.so.1 libfoo1 #MINVER#.
+var debianHeader = regexp.MustCompile(`^(\S+)\s+\S+`)
+
+// debianTags are the tags before a symbol: (optional|arch=amd64)name.
+var debianTags = regexp.MustCompile(`^\(([^)]*)\)`)
+
+// parseDebian reads a debian/*.symbols file (deb-src-symbols(5)) with one library. Symbols that the
+// file limits to some architectures, and the patterns of tags symver and regex, are left out: they
+// do not say which symbols a library has to have. Lines #MISSING are symbols that are gone already.
+func parseDebian(b []byte) (*Library, error) {
+	l := &Library{
+		Evidence: EvidenceSymbols, Versym: true, Needed: []string{}, Versions: []string{},
+		Debian: true,
+	}
+	seen := map[[2]string]bool{}
+	for n, line := range strings.Split(string(b), "\n") {
+		switch {
+		case strings.TrimSpace(line) == "", line[0] == '#', line[0] == '|', line[0] == '*':
+			continue
+		case line[0] != ' ' && line[0] != '\t':
+			m := debianHeader.FindStringSubmatch(line)
+			if m == nil {
+				return nil, fmt.Errorf("line %d is no line of a symbols file", n+1)
+			}
+			if l.SONAME != "" {
+				return nil, fmt.Errorf(
+					"it describes %s and %s; only files with one library are read", l.SONAME, m[1],
+				)
+			}
+			l.SONAME, l.Name = m[1], m[1]
+			continue
+		}
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if l.SONAME == "" {
+			return nil, fmt.Errorf("line %d has a symbol before the name of its library", n+1)
+		}
+		var tags []string
+		if m := debianTags.FindStringSubmatch(line); m != nil {
+			tags = strings.Split(m[1], "|")
+			line = line[len(m[0]):]
+		}
+		name, rest := line, ""
+		if strings.HasPrefix(line, `"`) {
+			name, rest, _ = strings.Cut(line[1:], `"`)
+		} else {
+			name, rest, _ = strings.Cut(line, " ")
+		}
+		_ = rest // the package version in which the symbol appeared
+		skip := false
+		s := Symbol{Kind: elfobj.NoType}
+		for _, t := range tags {
+			key, _, _ := strings.Cut(t, "=")
+			switch key {
+			case "arch", "arch-bits", "arch-endian", "symver", "regex":
+				skip = true
+			case "optional", "ignore-blacklist", "allow-internal":
+				s.Weak = s.Weak || key == "optional"
+			case "c++":
+				s.Demangled = true
+			}
+		}
+		at := strings.LastIndexByte(name, '@')
+		if skip || at < 0 {
+			continue
+		}
+		s.Name, s.Version = name[:at], name[at+1:]
+		if s.Version == "Base" {
+			s.Version = ""
+		} else if !slices.Contains(l.Versions, s.Version) {
+			l.Versions = append(l.Versions, s.Version)
+		}
+		key := [2]string{s.Name, s.Version}
+		if s.Weak || seen[key] || s.Name == s.Version || slices.Contains(linkerSymbols, s.Name) {
+			continue // an optional symbol may vanish
+		}
+		seen[key] = true
+		l.Symbols = append(l.Symbols, s)
+	}
+	if l.SONAME == "" {
+		return nil, fmt.Errorf("it names no library")
+	}
+	return l, nil
+}
+
+// resolved gives symbols that a symbols file lists by their C++ names the names that the new library
+// has for them.
+func (l *Library) resolved(new *Library) *Library {
+	if !slices.ContainsFunc(l.Symbols, func(s Symbol) bool { return s.Demangled }) {
+		return l
+	}
+	names := map[string]string{}
+	for i := range new.Symbols {
+		if name := new.Symbols[i].Name; strings.HasPrefix(name, "_Z") {
+			names[Readable(name)] = name
+		}
+	}
+	out := *l
+	out.Symbols = slices.Clone(l.Symbols)
+	for i := range out.Symbols {
+		if s := &out.Symbols[i]; s.Demangled && names[s.Name] != "" {
+			s.Name = names[s.Name]
+		}
+	}
+	return &out
+}
+
+func isXML(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("<abi-corpus"))
+}

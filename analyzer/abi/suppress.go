@@ -1,0 +1,316 @@
+package abi
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Suppressions are changes that the maintainers of a library do not want to be told of, in the
+// format of libabigail (.abignore; libabigail manual, "Suppression specifications"). The zero value
+// suppresses nothing.
+type Suppressions struct {
+	sections []suppression
+}
+
+// suppression is one section. Every condition that is set has to hold.
+type suppression struct {
+	kind       string // suppress_function, suppress_variable, suppress_type or suppress_file
+	conditions []condition
+	changes    []string // change_kind; nil: all
+	typeKinds  []string // type_kind; nil: all
+}
+
+// condition compares one property of a change with a text.
+type condition struct {
+	of    func(*subject) string
+	match func(string) bool
+}
+
+// subject is a change as the conditions see it.
+type subject struct {
+	name, symbol, version, soname, file, source string
+}
+
+// With adds the sections of other suppressions.
+func (s Suppressions) With(other Suppressions) Suppressions {
+	return Suppressions{append(slices.Clone(s.sections), other.sections...)}
+}
+
+// Globs tells the files that one of some patterns names: * is any text without a slash, ** any text.
+// A pattern has to fit the end of a path, as the folder in which a library was built is not known.
+func Globs(patterns []string) func(file string) bool {
+	var quoted []string
+	for _, p := range patterns {
+		q := regexp.QuoteMeta(strings.Trim(p, "/"))
+		q = strings.NewReplacer(
+			`\*\*/`, `(?:.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`,
+		).Replace(q)
+		quoted = append(quoted, q)
+	}
+	return regexp.MustCompile(`(?:^|/)(?:` + strings.Join(quoted, "|") + `)$`).MatchString
+}
+
+const (
+	maxSuppressions = 1 << 20 // bytes of a file
+	maxSections     = 10_000
+)
+
+// properties of sections, without the endings _regexp and _not_regexp.
+var properties = map[string]func(*subject) string{
+	"name":           func(s *subject) string { return s.name },
+	"symbol_name":    func(s *subject) string { return s.symbol },
+	"symbol_version": func(s *subject) string { return s.version },
+	"soname":         func(s *subject) string { return s.soname },
+	"file_name":      func(s *subject) string { return s.file },
+}
+
+// ParseSuppressions reads an .abignore file. Problems name the sections that are not applied,
+// because they contain a property or a value that this package does not know: to leave a condition
+// out would suppress too much.
+func ParseSuppressions(b []byte) (s Suppressions, problems []string) {
+	if len(b) > maxSuppressions {
+		return s, []string{fmt.Sprintf("more than %d bytes; nothing is suppressed", maxSuppressions)}
+	}
+	var current *suppression
+	bad := ""
+	finish := func() {
+		switch {
+		case current == nil:
+		case bad != "":
+			problems = append(problems, bad+"; the section is not applied")
+		default:
+			s.sections = append(s.sections, *current)
+		}
+		current, bad = nil, ""
+	}
+	in := bufio.NewScanner(bytes.NewReader(b))
+	in.Buffer(nil, maxSuppressions+1)
+	for n := 1; in.Scan(); n++ {
+		line := strings.TrimSpace(in.Text())
+		switch {
+		case line == "", line[0] == '#', line[0] == ';':
+		case line[0] == '[':
+			finish()
+			kind := strings.Trim(line, "[] \t")
+			current = &suppression{kind: kind}
+			switch {
+			case !slices.Contains([]string{
+				"suppress_function", "suppress_variable", "suppress_type", "suppress_file",
+			}, kind):
+				bad = fmt.Sprintf("line %d: unknown section %s", n, kind)
+			case len(s.sections) >= maxSections:
+				bad = fmt.Sprintf("line %d: more than %d sections", n, maxSections)
+			}
+		case current == nil:
+			problems = append(problems, fmt.Sprintf("line %d: a property outside of a section", n))
+		default:
+			key, value, _ := strings.Cut(line, "=")
+			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+			if why := current.property(key, value); why != "" && bad == "" {
+				bad = fmt.Sprintf("line %d: %s", n, why)
+			}
+		}
+	}
+	finish()
+	return s, problems
+}
+
+// property adds a property to a section, and says what is wrong with it.
+func (s *suppression) property(key, value string) (problem string) {
+	switch key {
+	case "label", "drop", "drop_artifact":
+		return ""
+	case "change_kind":
+		s.changes = append(s.changes, list(value)...)
+		return ""
+	case "type_kind":
+		s.typeKinds = append(s.typeKinds, list(value)...)
+		return ""
+	case "source_location_not_in":
+		files := list(value)
+		s.conditions = append(s.conditions, condition{
+			func(x *subject) string { return x.source },
+			func(at string) bool {
+				return at != "" && !slices.ContainsFunc(files, func(f string) bool {
+					return at == f || strings.HasSuffix(at, "/"+f)
+				})
+			},
+		})
+		return ""
+	case "source_location_not_regexp":
+		key = "source_location_not_regexp"
+	}
+	name, pattern := strings.CutSuffix(key, "_regexp")
+	name, not := strings.CutSuffix(name, "_not")
+	of := properties[name]
+	if name == "source_location" && pattern {
+		of = func(x *subject) string { return x.source }
+	}
+	if of == nil || not && !pattern {
+		return "unknown property " + key
+	}
+	match := func(v string) bool { return v == value }
+	if pattern {
+		re, err := regexp.Compile(value)
+		if err != nil {
+			return fmt.Sprintf("%s is no regular expression", key)
+		}
+		match = re.MatchString
+	}
+	s.conditions = append(s.conditions, condition{of, func(v string) bool {
+		return (!not || v != "") && match(v) != not
+	}})
+	return ""
+}
+
+// list splits "{a, b}" and "a, b".
+func list(value string) []string {
+	var out []string
+	for _, v := range strings.Split(strings.Trim(value, "{} \t"), ",") {
+		if v = strings.TrimSpace(v); v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Apply removes the suppressed changes from a result, and returns how many there were.
+func (s Suppressions) Apply(r *Result) int {
+	if len(s.sections) == 0 {
+		return 0
+	}
+	before := len(r.Changes)
+	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool {
+		return slices.ContainsFunc(s.sections, func(x suppression) bool { return x.hides(r, &c) })
+	})
+	r.settle()
+	if r.Verdict != Breaking {
+		r.Broken = 0
+	}
+	return before - len(r.Changes)
+}
+
+// hides tells whether a section is about a change.
+func (s *suppression) hides(r *Result, c *Change) bool {
+	symbol, version, _ := strings.Cut(c.Symbol, "@")
+	x := &subject{
+		name:    c.Type,
+		symbol:  symbol,
+		version: strings.TrimPrefix(version, "@"),
+		soname:  r.Library,
+		file:    r.Library,
+	}
+	if c.Library != "" {
+		x.soname, x.file = c.Library, c.Library
+	}
+	for _, at := range []string{c.Old, c.New} {
+		if file, _, ok := strings.Cut(at, ":"); ok {
+			x.source = file
+		}
+	}
+	variable := c.Rule == RuleData
+	switch s.kind {
+	case "suppress_type":
+		if c.Type == "" || !s.kindOf(c) {
+			return false
+		}
+	case "suppress_file":
+	case "suppress_variable":
+		if c.Symbol == "" || !variable && !s.either(c) {
+			return false
+		}
+		x.name = Readable(symbol)
+	default:
+		if c.Symbol == "" || variable {
+			return false
+		}
+		x.name = Readable(symbol)
+	}
+	if len(s.conditions) == 0 {
+		return false // a section without a condition would hide everything
+	}
+	if !s.kindOfChange(c) {
+		return false
+	}
+	for _, k := range s.conditions {
+		v := k.of(x)
+		// a function has a name with and without its parameters
+		short, _, _ := strings.Cut(v, "(")
+		if !k.match(v) && !k.match(short) {
+			return false
+		}
+	}
+	return true
+}
+
+// either tells changes whose symbol may be one of a function or of a variable.
+func (s *suppression) either(c *Change) bool {
+	switch c.Rule {
+	case RuleRemoved, RuleVersionRemoved, RuleVersionMoved, RuleAdded, RuleAddedReleased:
+		return true
+	}
+	return false
+}
+
+// kindOfChange tells whether a change is of one of the kinds that a section names.
+func (s *suppression) kindOfChange(c *Change) bool {
+	if len(s.changes) == 0 || slices.Contains(s.changes, "all") {
+		return true
+	}
+	kind := "subtype-change"
+	switch c.Rule {
+	case RuleRemoved, RuleVersionRemoved, RuleVersionMoved, RuleMoved:
+		kind = "deleted-"
+	case RuleAdded, RuleAddedReleased:
+		kind = "added-"
+	}
+	return slices.ContainsFunc(s.changes, func(v string) bool { return strings.Contains(v, kind) })
+}
+
+// kindOf tells whether a type is of one of the kinds that a section names.
+func (s *suppression) kindOf(c *Change) bool {
+	if len(s.typeKinds) == 0 {
+		return true
+	}
+	for _, k := range s.typeKinds {
+		if (k == "enum") == (c.Rule == RuleEnumerator) {
+			return true
+		}
+	}
+	return false
+}
+
+// Private lowers the severity of changes whose symbol, version node or type a pattern names: they
+// are not for programs. A pattern has * for any text.
+func (r *Result) Private(patterns []string) {
+	if len(patterns) == 0 {
+		return
+	}
+	var quoted []string
+	for _, p := range patterns {
+		quoted = append(quoted, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, `.*`))
+	}
+	re := regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)$`)
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		symbol, version, _ := strings.Cut(c.Symbol, "@")
+		readable := Readable(symbol)
+		plain, _, _ := strings.Cut(readable, "(")
+		for _, name := range []string{
+			symbol, strings.TrimPrefix(version, "@"), readable, plain, c.Type,
+		} {
+			if name != "" && c.Severity != Note && re.MatchString(name) {
+				c.Severity = Note
+				c.Detail += " The configuration lists it as private."
+			}
+		}
+	}
+	r.settle()
+	if r.Verdict != Breaking {
+		r.Broken = 0
+	}
+}

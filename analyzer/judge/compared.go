@@ -1,0 +1,424 @@
+package judge
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// Policies say what a change of the ABI counts that breaks programs.
+const (
+	// PolicyDefault is PolicyPatch against a release and PolicyWarn against anything else; a note
+	// in a wheel, whose libraries are rarely linked against from outside.
+	PolicyDefault = ""
+	PolicyNone    = "none"           // libraries are not compared
+	PolicyWarn    = "warn"           // a warning
+	PolicyPatch   = "break-on-patch" // an error, unless the major version is a new one
+	PolicyAlways  = "break-always"   // an error
+)
+
+// ABI says how libraries are compared with earlier builds. The zero value compares all that is
+// exported, with PolicyDefault.
+type ABI struct {
+	Policy  string
+	Version string   // of what is checked; "": that of each artifact
+	Headers []string // globs of public headers; types that are defined elsewhere are private
+	Private []string // patterns of symbols, versions and types that are not for programs
+	// Suppress are the contents of .abignore files.
+	Suppress [][]byte
+}
+
+// Earlier is a build that programs may have been linked against.
+type Earlier struct {
+	Name      string // as people call it: a branch, a tag, or the path of a baseline
+	Version   string // "": that of each artifact
+	Release   bool   // it was published
+	Artifacts []*facts.Artifact
+	Library   *abi.Library // a baseline; then there are no Artifacts
+}
+
+// Compared is a library of an artifact, compared with an earlier build of it.
+type Compared struct {
+	Earlier  *Earlier
+	Artifact *facts.Artifact
+	Path     string // of the library; of a removed one its earlier path
+	Result   *abi.Result
+	Old, New string // versions; "" unknown
+	// Suppressed is how many changes the configuration hides.
+	Suppressed int
+
+	session *Session
+}
+
+// Users lists the other objects of the run that import a symbol of the library.
+func (c *Compared) Users(symbol string) []string {
+	var out []string
+	for _, a := range c.session.artifacts {
+		for _, o := range a.Objects {
+			if o.SONAME == c.Result.Library || !slices.Contains(o.Needed, c.Result.Library) {
+				continue
+			}
+			for _, i := range o.Imports.All() {
+				if i.Name == symbol {
+					out = append(out, path.Base(a.Path)+" ("+o.Path+")")
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Major tells whether the version is one that may break programs: a higher major version, or a
+// higher minor one before 1.0. known is false where one of the versions is not known.
+func (c *Compared) Major() (major, known bool) {
+	old, new := numbers(c.Old), numbers(c.New)
+	if old == nil || new == nil {
+		return false, false
+	}
+	for len(old) < 2 || len(new) < 2 {
+		old, new = append(old, 0), append(new, 0)
+	}
+	return new[0] > old[0] || old[0] == 0 && new[0] == 0 && new[1] > old[1], true
+}
+
+// Next is the version that may break programs, after the earlier one; "" where the new one may
+// already, or where no version is known.
+func (c *Compared) Next() string {
+	if major, _ := c.Major(); major {
+		return ""
+	}
+	n := numbers(c.Old)
+	switch {
+	case n == nil:
+		return ""
+	case n[0] == 0 && len(n) > 1:
+		return "0." + strconv.Itoa(n[1]+1) + ".0"
+	}
+	return strconv.Itoa(n[0]+1) + ".0.0"
+}
+
+var release = lazyregexp.New(`^v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?`)
+
+// numbers are the first numbers of a version: 1, 4, 0 of v1.4.0rc1. A Debian epoch and a prefix of a
+// tag (libfoo-1.4) are left out.
+func numbers(version string) []int {
+	if i := strings.IndexByte(version, ':'); i >= 0 {
+		version = version[i+1:]
+	}
+	if i := strings.IndexAny(version, "0123456789"); i > 0 && !strings.HasPrefix(version, "v") {
+		version = version[i:]
+	}
+	m := release.FindStringSubmatch(version)
+	if m == nil {
+		return nil
+	}
+	var out []int
+	for _, s := range m[1:] {
+		if s == "" {
+			break
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return nil
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// compare compares the libraries of the session's artifacts with those of earlier builds.
+func (s *Session) compare(earlier []*Earlier) []string {
+	o := s.judge.options.ABI
+	if o.Policy == PolicyNone {
+		return nil
+	}
+	var notes []string
+	var hidden abi.Suppressions
+	for _, b := range o.Suppress {
+		more, problems := abi.ParseSuppressions(b)
+		for _, p := range problems {
+			notes = append(notes, ".abignore: "+p)
+		}
+		hidden = hidden.With(more)
+	}
+	public := abi.Globs(o.Headers)
+	prepared := map[*abi.Library]bool{}
+	headers := func(l *abi.Library) {
+		if l != nil && len(o.Headers) > 0 && !prepared[l] {
+			prepared[l] = true
+			l.SetHeaders(public)
+		}
+	}
+	for _, e := range earlier {
+		pairs := s.pairs(e)
+		if len(pairs) == 0 && e.Library != nil {
+			notes = append(notes, "the ABI was not compared with "+e.Name+": no artifact contains "+
+				cmp.Or(e.Library.SONAME, e.Library.Name))
+		}
+		for _, p := range pairs {
+			headers(p.Old)
+			headers(p.New)
+			whole, _ := abi.ComparePairs([]abi.Pairing{p.Pairing}, s.provided)
+			whole.Private(o.Private)
+			c := &Compared{
+				Earlier:    e,
+				Artifact:   p.artifact,
+				Result:     whole,
+				Suppressed: hidden.Apply(whole),
+				Old:        cmp.Or(e.Version, versionOf(p.before, p.Old)),
+				session:    s,
+			}
+			if whole.Library == "" {
+				whole.Library = cmp.Or(p.Old.SONAME, p.Old.Name)
+			}
+			c.Path = p.Old.Name
+			if p.New != nil {
+				c.Path = p.New.Name
+			}
+			c.New = cmp.Or(o.Version, versionOf(p.artifact, p.New))
+			s.compared[p.artifact] = append(s.compared[p.artifact], c)
+		}
+	}
+	return notes
+}
+
+// provided tells what the libraries provide that a new library needs, as far as the run has them.
+func (s *Session) provided(new *abi.Library) abi.Options {
+	return abi.Options{Provides: func(name, version string) bool {
+		for _, a := range s.artifacts {
+			for _, o := range a.Objects {
+				if !slices.Contains(new.Needed, o.SONAME) {
+					continue
+				}
+				for _, n := range o.Exports.Named(name) {
+					if e := o.Exports.At(int(n)); version == "" || e.Version == version ||
+						e.Version == "" {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}}
+}
+
+// pairing is a library with its earlier build. New is nil for one that was removed.
+type pairing struct {
+	abi.Pairing
+	artifact, before *facts.Artifact
+}
+
+// located is a public library in its artifact.
+type located struct {
+	*facts.Object
+	artifact *facts.Artifact
+}
+
+// pairs pairs the libraries of earlier artifacts with those of the artifacts here. First those of
+// artifacts with the same name, apart from its version, are paired, then those that are left. A
+// wheel for another Python or platform is another artifact, and one that is missing here is no
+// removal of its libraries: the run may build less.
+func (s *Session) pairs(e *Earlier) []pairing {
+	if e.Library != nil {
+		return s.described(e.Library)
+	}
+	byKey := map[string]*facts.Artifact{}
+	for _, a := range s.artifacts {
+		byKey[artifactKey(a)] = a
+	}
+	var out []pairing
+	var restOld, restNew []located
+	seen := map[*facts.Artifact]bool{}
+	for _, before := range e.Artifacts {
+		olds := publicLibraries(before)
+		a := byKey[artifactKey(before)]
+		if a == nil || seen[a] {
+			if before.Wheel == nil {
+				restOld = append(restOld, olds...)
+			}
+			continue
+		}
+		seen[a] = true
+		paired, oldLeft, newLeft := pairLocated(olds, publicLibraries(a))
+		out = append(out, paired...)
+		restOld, restNew = append(restOld, oldLeft...), append(restNew, newLeft...)
+	}
+	for _, a := range s.artifacts {
+		if !seen[a] && a.Wheel == nil {
+			restNew = append(restNew, publicLibraries(a)...)
+		}
+	}
+	paired, gone, left := pairLocated(restOld, restNew)
+	out = append(out, paired...)
+	for _, g := range gone {
+		// one that was built for another architecture instead
+		if i := slices.IndexFunc(left, func(l located) bool {
+			return l.SONAME == g.SONAME && l.Arch() != g.Arch()
+		}); i >= 0 && !s.builds(g.Arch()) {
+			out = append(out, pairing{
+				Pairing:  abi.Pairing{Old: g.ABI, New: left[i].ABI},
+				artifact: left[i].artifact,
+				before:   g.artifact,
+			})
+			continue
+		}
+		if home := s.home(g); home != nil {
+			out = append(out, pairing{
+				Pairing:  abi.Pairing{Old: g.ABI},
+				artifact: home,
+				before:   g.artifact,
+			})
+		}
+	}
+	return out
+}
+
+// builds tells whether the run has an object for an architecture.
+func (s *Session) builds(arch string) bool {
+	return slices.ContainsFunc(s.artifacts, func(a *facts.Artifact) bool {
+		return slices.ContainsFunc(a.Objects, func(o *facts.Object) bool { return o.Arch() == arch })
+	})
+}
+
+// home is the artifact that a removed library is missing from; nil where another artifact has a
+// library of the name, or where none is for its architecture.
+func (s *Session) home(g located) *facts.Artifact {
+	var home *facts.Artifact
+	for _, a := range s.artifacts {
+		same := artifactKey(a) == artifactKey(g.artifact)
+		for _, o := range a.Objects {
+			if o.Arch() != g.Arch() {
+				continue
+			}
+			if o.SONAME == g.SONAME {
+				return nil
+			}
+			if home == nil || same {
+				home = a
+			}
+		}
+	}
+	return home
+}
+
+// publicLibraries lists the public libraries of an artifact whose ABI was read.
+func publicLibraries(a *facts.Artifact) []located {
+	var out []located
+	for _, o := range a.Objects {
+		if o.ABI != nil {
+			out = append(out, located{o, a})
+		}
+	}
+	return out
+}
+
+// pairLocated pairs libraries of the same architecture, and gives those that are left.
+func pairLocated(olds, news []located) (paired []pairing, oldLeft, newLeft []located) {
+	at := map[*abi.Library]located{}
+	arches := map[string][2][]*abi.Library{}
+	for side, list := range [][]located{olds, news} {
+		for _, l := range list {
+			at[l.ABI] = l
+			lists := arches[l.Arch()]
+			lists[side] = append(lists[side], l.ABI)
+			arches[l.Arch()] = lists
+		}
+	}
+	for _, arch := range slices.Sorted(maps.Keys(arches)) {
+		for _, p := range abi.Pair(arches[arch][0], arches[arch][1]) {
+			switch {
+			case p.New == nil:
+				oldLeft = append(oldLeft, at[p.Old])
+			case p.Old == nil:
+				newLeft = append(newLeft, at[p.New])
+			default:
+				paired = append(paired, pairing{p, at[p.New].artifact, at[p.Old].artifact})
+			}
+		}
+	}
+	return paired, oldLeft, newLeft
+}
+
+// described pairs a baseline with each library here that has its SONAME, or its name without a
+// version.
+func (s *Session) described(old *abi.Library) []pairing {
+	var out []pairing
+	for _, exact := range []bool{true, false} {
+		for _, a := range s.artifacts {
+			for _, l := range publicLibraries(a) {
+				if old.Machine != "" && old.Machine != l.ABI.Machine {
+					continue
+				}
+				if l.SONAME == old.SONAME || !exact && abi.SameStem(old, l.ABI) {
+					out = append(out, pairing{abi.Pairing{Old: old, New: l.ABI}, a, nil})
+				}
+			}
+		}
+		if len(out) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+var (
+	versionInName = lazyregexp.New(`[-_]v?([0-9]+(?:\.[0-9]+)+[0-9A-Za-z.+~-]*?)(?:[-_][^-_]+)*\.[a-z0-9.]+$`)
+	versionOfFile = lazyregexp.New(`\.so\.([0-9]+\.[0-9]+(?:\.[0-9]+)*)$`)
+	anyVersion    = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
+)
+
+// artifactKey is equal for builds of one artifact: a wheel's name and tags, or a file name without
+// its version.
+func artifactKey(a *facts.Artifact) string {
+	if a.Wheel != nil {
+		var tags []string
+		for _, t := range a.Wheel.Tags {
+			tags = append(tags, t.Python+"-"+t.ABI+"-"+t.Platform)
+		}
+		slices.Sort(tags)
+		return a.Wheel.Name + " " + strings.Join(tags, " ")
+	}
+	base := path.Base(a.Path)
+	if a.Kind == facts.KindObject {
+		base, _, _ = strings.Cut(base, ".so")
+		return base
+	}
+	if name, rest, ok := strings.Cut(base, "_"); ok && strings.HasSuffix(base, ".deb") {
+		return strings.TrimRight(name, "0123456789.") + rest[strings.LastIndexByte(rest, '_')+1:]
+	}
+	return anyVersion.ReplaceAllString(base, "")
+}
+
+// versionOf is the version of a library's artifact, or of its file name; "" unknown.
+func versionOf(a *facts.Artifact, l *abi.Library) string {
+	if a == nil {
+		return ""
+	}
+	if a.Wheel != nil {
+		return a.Wheel.Version
+	}
+	base := path.Base(a.Path)
+	if parts := strings.Split(base, "_"); len(parts) == 3 && strings.HasSuffix(base, ".deb") {
+		return parts[1]
+	}
+	if m := versionInName.FindStringSubmatch(base); m != nil && a.Kind != facts.KindObject {
+		return m[1]
+	}
+	if l != nil {
+		if m := versionOfFile.FindStringSubmatch(l.Name); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// Compared lists the comparisons of an artifact's libraries with earlier builds.
+func (s *Session) Compared(a *facts.Artifact) []*Compared { return s.compared[a] }

@@ -1,0 +1,32 @@
+package result
+
+import "github.com/compat-app/compat/analyzer/abi"
+
+// ABI is the comparison of a library with an earlier build of it. The changes that count are
+// findings.
+type ABI struct {
+	Against    string      `json:"against"`              // a branch, a tag, or the path of a baseline
+	Artifact   string      `json:"artifact"`             // path of its Artifact
+	Object     string      `json:"object"`               // path of the library; of a removed one the earlier path
+	Library    string      `json:"library"`              // SONAME of the earlier build
+	NewSONAME  string      `json:"new_soname,omitempty"` // where it is another one
+	Verdict    abi.Verdict `json:"verdict"`
+	Interfaces int         `json:"interfaces"` // exports of the earlier build
+	Broken     int         `json:"broken"`     // of these, how many a change breaks
+	Changes    int         `json:"changes"`
+	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
+	Old        ABISide     `json:"old"`
+	New        ABISide     `json:"new"`
+	Problems   []string    `json:"problems,omitempty"` // debug information that could not be used
+}
+
+// ABISide is one of the two builds.
+type ABISide struct {
+	Evidence abi.Evidence `json:"evidence"`          // what its ABI was read from
+	Version  string       `json:"version,omitempty"` // "" unknown
+}
+
+// Types reports whether the types of both builds were compared.
+func (a *ABI) Types() bool {
+	return a.Old.Evidence != abi.EvidenceSymbols && a.New.Evidence != abi.EvidenceSymbols
+}

@@ -1,0 +1,247 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// abiChange is what is reported as one finding: changes of one rule in one library, or one change.
+type abiChange struct {
+	*analyzer.Compared
+	changes  []abi.Change
+	severity analyzer.Severity
+	against  []string // the earlier builds that show it
+	users    []string // objects of the run that use what was removed
+}
+
+// abiChanges lists the changes of a rule: for a rule of symbols one entry for each library, for
+// others one for each change. What several earlier builds show is one entry.
+func abiChanges(p *analyzer.Pass, rule string) []*abiChange {
+	var out []*abiChange
+	at := map[string]*abiChange{}
+	for _, c := range p.Compared {
+		for _, x := range c.Result.Changes {
+			severity := abiSeverity(p, c, &x)
+			if x.Rule != rule || severity == analyzer.Off {
+				continue
+			}
+			key := c.Path
+			if !bySymbol[rule] {
+				key += "\x00" + x.Type + "\x00" + x.Symbol
+			}
+			one := at[key]
+			if one == nil {
+				one = &abiChange{Compared: c}
+				at[key] = one
+				out = append(out, one)
+			}
+			same := func(y abi.Change) bool { return y.Symbol == x.Symbol && y.Type == x.Type }
+			if !slices.ContainsFunc(one.changes, same) {
+				one.changes = append(one.changes, x)
+			}
+			if !slices.Contains(one.against, c.Earlier.Name) {
+				one.against = append(one.against, c.Earlier.Name)
+			}
+			if severity.Rank() > one.severity.Rank() {
+				one.severity, one.Compared = severity, c
+			}
+		}
+	}
+	for _, one := range out {
+		one.findUsers()
+	}
+	return out
+}
+
+// bySymbol are the rules whose changes are reported together for a library: they have one repair.
+var bySymbol = map[string]bool{
+	abi.RuleRemoved: true, abi.RuleVersionRemoved: true, abi.RuleVersionMoved: true,
+	abi.RuleData: true, abi.RuleAddedReleased: true, abi.RuleDebian: true,
+}
+
+// abiSeverity is what a change counts under the policy; Off for one that is not reported.
+func abiSeverity(p *analyzer.Pass, c *analyzer.Compared, x *abi.Change) analyzer.Severity {
+	policy := p.ABI.Policy
+	wheel := policy == "" && p.Facts.Kind == analyzer.KindWheel
+	if policy == "" {
+		policy = "warn"
+		if c.Earlier.Release {
+			policy = "break-on-patch"
+		}
+	}
+	major, _ := c.Major()
+	switch {
+	case x.Severity == abi.Note && x.Rule != abi.RuleSoname && x.Rule != abi.RuleAddedReleased &&
+		x.Rule != abi.RuleDebian:
+		return analyzer.Off
+	case x.Rule == abi.RuleDebian:
+		return analyzer.Warning
+	case x.Severity == abi.Note, wheel, policy == "break-on-patch" && major:
+		return analyzer.Note
+	case x.Severity == abi.Warning && policy == "warn":
+		return analyzer.Note
+	case x.Severity == abi.Warning, policy == "warn":
+		return analyzer.Warning
+	}
+	return analyzer.Error
+}
+
+// findUsers looks for objects of the run that use a symbol that was removed: they will not load.
+func (c *abiChange) findUsers() {
+	for _, x := range c.changes {
+		switch x.Rule {
+		case abi.RuleRemoved, abi.RuleVersionRemoved, abi.RuleVersionMoved:
+		default:
+			continue
+		}
+		name, _, _ := strings.Cut(x.Symbol, "@")
+		for _, u := range c.Users(name) {
+			if !slices.Contains(c.users, u) {
+				c.users = append(c.users, u)
+			}
+		}
+	}
+	if len(c.users) > 0 {
+		c.severity = analyzer.Error
+	}
+}
+
+// usedBy ends a message with the objects of the run that use what was removed.
+func (c *abiChange) usedBy() string {
+	const shown = 3
+	n := len(c.users)
+	if n == 0 {
+		return ""
+	}
+	s := "; " + strings.Join(c.users[:min(n, shown)], ", ")
+	if n > shown {
+		s += fmt.Sprintf(" and %d more", n-shown)
+	}
+	if n == 1 {
+		return s + " of this run uses them"
+	}
+	return s + " of this run use them"
+}
+
+// sameSONAME is the message about changes of symbols that each have a sentence: the first one, and
+// how many others there are.
+func sameSONAME(c *abiChange) string {
+	detail := strings.TrimSuffix(c.changes[0].Detail, ".")
+	if rest, ok := strings.CutPrefix(detail, "The "); ok {
+		detail = "the " + rest
+	}
+	if n := len(c.changes) - 1; n > 0 {
+		detail += fmt.Sprintf(", and %s changed too", analyzer.Count(n, "other symbol"))
+	}
+	return fmt.Sprintf(
+		"%s: %s. The SONAME %s is unchanged, so programs that were linked against the old library "+
+			"load the new one and fail%s",
+		c.Path, detail, c.Result.Library, c.usedBy(),
+	)
+}
+
+// firstSymbols lists the symbols of changes for a message.
+func firstSymbols(changes []abi.Change) string {
+	const shown = 10
+	var names []string
+	for _, c := range changes[:min(len(changes), shown)] {
+		name, _, _ := strings.Cut(c.Symbol, "@")
+		names = append(names, abi.Readable(name))
+	}
+	if len(changes) > shown {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// reportABI reports a change with its repair, "" for none, and another SONAME as the alternative.
+func reportABI(p *analyzer.Pass, c *abiChange, message, repair string) {
+	x := c.changes[0]
+	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
+	var fixes []fix.Candidate
+	if repair != "" {
+		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: repair}})
+	}
+	if next := nextSONAME(c.Result.Library); next != "" && c.Result.NewSONAME == "" &&
+		c.severity != analyzer.Note && !keepsSONAME[x.Rule] {
+		bump := fix.Fix{
+			Kind:    fix.KindLinkFlag,
+			Title:   "Change the SONAME of the library to " + next,
+			Command: "-Wl,-soname," + next,
+			Cost:    []string{"programs have to be rebuilt to use the new library"},
+		}
+		fixes = append(fixes, fix.Candidate{Fix: bump})
+	}
+	if next := c.Next(); next != "" && c.severity == analyzer.Error {
+		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+			Kind:  fix.KindSource,
+			Title: "Publish it as version " + next + ", which may break programs",
+		}})
+	}
+	p.Report(analyzer.Finding{
+		Severity: c.severity,
+		Object:   c.Path,
+		Symbol:   name,
+		Version:  strings.TrimPrefix(version, "@"),
+		Library:  c.Result.Library,
+		Chain:    []string{c.Path},
+		Message:  message,
+		Against:  c.against,
+		Source:   cmp.Or(x.New, x.Old),
+	}, fixes...)
+}
+
+// keepsSONAME are the rules that another SONAME is no answer to.
+var keepsSONAME = map[string]bool{
+	abi.RuleLibraryRemoved: true, abi.RuleMode: true, abi.RuleDebian: true,
+}
+
+// maxABIFindings is how many changes of one rule are reported for an artifact. A library with more
+// was rewritten.
+const maxABIFindings = 50
+
+// typeChanges is the check of a rule about types: each changed type is one finding, with the
+// exports that reach it, and what a program does that was built before.
+func typeChanges(rule string) func(*analyzer.Pass) {
+	return func(p *analyzer.Pass) {
+		all := abiChanges(p, rule)
+		for _, c := range all[:min(len(all), maxABIFindings)] {
+			x := c.changes[0]
+			message := c.Path + ": " + strings.TrimSuffix(x.Detail, ".")
+			if rest, ok := strings.CutPrefix(x.Detail, "Its "); ok {
+				message = c.Path + ": class " + x.Type + ": its " + strings.TrimSuffix(rest, ".")
+			} else if rest, ok := strings.CutPrefix(x.Detail, "Slot "); ok {
+				message = c.Path + ": class " + x.Type + ": slot " + strings.TrimSuffix(rest, ".")
+			}
+			if x.Affects > 1 && rule != abi.RuleLibraryRemoved {
+				message += fmt.Sprintf(". %d of %d interfaces use it", x.Affects,
+					c.Result.Interfaces)
+			}
+			if len(x.Path) > 1 {
+				message += ", through " + strings.Join(x.Path[:min(len(x.Path), 4)], ", ")
+			}
+			if x.Effect != "" {
+				message += ". " + strings.TrimSuffix(x.Effect, ".")
+			}
+			reportABI(p, c, message, strings.TrimSuffix(x.Fix, "."))
+		}
+	}
+}
+
+// nextSONAME increments the version of a SONAME: libfoo.so.3 after libfoo.so.2; "" for one without
+// a version.
+func nextSONAME(soname string) string {
+	name, version, _ := strings.Cut(soname, ".so.")
+	major, _, _ := strings.Cut(version, ".")
+	n := 0
+	if _, err := fmt.Sscanf(major, "%d", &n); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s.so.%d", strings.TrimSuffix(name, ".so"), n+1)
+}

@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi"
+)
+
+var symbolAddedToReleasedVersion = &analyzer.Rule{
+	ID:       "symbol-added-to-released-version",
+	Title:    "A symbol was added to a symbol version that was released",
+	Severity: analyzer.Note,
+	Doc: `The library exports a new symbol with a symbol version that the earlier build already has. A
+program that uses the symbol is linked against the version, finds it in the old library too,
+starts, and fails when it calls the symbol. With a version of its own the loader reports at once
+that the library is too old.
+
+Fix: add new symbols to a new version node, such as LIBX_1.2 after LIBX_1.1.
+
+Severity: always a note: programs that were built before keep working. The rule needs an earlier
+build and checks public libraries (lib*.so with a SONAME).
+
+Not detected: whether the earlier build was ever published, where it is a branch.`,
+	References: []string{
+		"U. Drepper, How To Write Shared Libraries, section 3.6",
+		"GNU ld manual, VERSION command",
+	},
+	Check: func(p *analyzer.Pass) {
+		for _, c := range abiChanges(p, abi.RuleAddedReleased) {
+			reportABI(p, c, fmt.Sprintf(
+				"%s: %s of a version that the earlier build has, too: %s. A program that uses them "+
+					"loads with the old library and fails when it calls them",
+				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
+			), "Add new symbols to a new version node")
+		}
+	},
+}
