@@ -57,12 +57,14 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("base: %w", err)
 		}
 		base = checked.report
-		before = append(before, &judge.Earlier{
-			Name:      cmp.Or(o.BaseName, "the base"),
-			Version:   o.BaseVersion,
-			Release:   o.BaseRelease,
-			Artifacts: checked.artifacts,
-		})
+		if !o.ABI.SkipBase {
+			before = append(before, &judge.Earlier{
+				Name:      cmp.Or(o.BaseName, "the base"),
+				Version:   o.BaseVersion,
+				Release:   o.BaseRelease,
+				Artifacts: checked.artifacts,
+			})
+		}
 	}
 	earlier, unread, err := o.earlier(ctx)
 	if err != nil {
@@ -159,6 +161,7 @@ func compared(c *judge.Compared) result.ABI {
 	r := c.Result
 	return result.ABI{
 		Against:    c.Earlier.Name,
+		Release:    c.Earlier.Release,
 		Artifact:   c.Artifact.Path,
 		Object:     c.Path,
 		Library:    r.Library,

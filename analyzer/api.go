@@ -94,6 +94,9 @@ type (
 	LinkUser = judge.LinkUser
 )
 
+// PolicyNone is the policy under which libraries are not compared.
+const PolicyNone = judge.PolicyNone
+
 // The environment of the artifacts; see package judge.
 type (
 	Folder = judge.Folder

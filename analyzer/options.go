@@ -73,7 +73,7 @@ type Earlier struct {
 
 // compares reports whether libraries are compared with earlier builds.
 func (o *Options) compares() bool {
-	return o.ABI.Policy != judge.PolicyNone && (o.Base != nil || len(o.Earlier) > 0)
+	return o.ABI.Policy != judge.PolicyNone && (o.Base != nil && !o.ABI.SkipBase || len(o.Earlier) > 0)
 }
 
 // reading is the part of the options that reading the inputs needs.

@@ -14,7 +14,12 @@ import (
 func annotations(in Input, v view) []Annotation {
 	var out []Annotation
 	for _, i := range v.fresh {
-		if p, line, ok := Anchor(v.finding(i), in.Files); ok && len(out) < maxAnnotations {
+		f := v.finding(i)
+		p, line, ok := declared(f, in.Diff)
+		if !ok {
+			p, line, ok = Anchor(f, in.Files)
+		}
+		if ok && len(out) < maxAnnotations {
 			out = append(out, annotation(v, i, p, line))
 		}
 	}

@@ -16,7 +16,9 @@ const (
 	pinned // requirements*.txt, environment.yml, conda recipes
 	// CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: how it is linked
 	native
-	imageFile   // Dockerfile*
+	imageFile     // Dockerfile*
+	versionScript // *.map, *.ver and the like, debian/*.symbols: what a library exports
+	debianSymbols
 	workflowYML // .github/workflows/*
 	readme
 )
@@ -40,6 +42,10 @@ func kindOf(p string) fileKind {
 		name == "build.rs",
 		name == "makefile":
 		return native
+	case ext == ".symbols" && path.Base(path.Dir(p)) == "debian":
+		return debianSymbols
+	case isVersionScript(name):
+		return versionScript
 	case strings.HasPrefix(name, "dockerfile"), ext == ".dockerfile":
 		return imageFile
 	case strings.HasPrefix(p, ".github/workflows/") && (ext == ".yml" || ext == ".yaml"):

@@ -146,10 +146,11 @@ func summary(in Input, v view) string {
 		lines = append(lines, l)
 	}
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
+	compared := abiSections(in.Report)
 	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
 		skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report")
 	old := existingList(in, v, maxOutput/8)
-	return mdsafe.Join([]string{head, body, old, tail, logSection(in.Logs)}, maxOutput, nil)
+	return mdsafe.Join([]string{head, body, compared, old, tail, logSection(in.Logs)}, maxOutput, nil)
 }
 
 // details shows each new cause in full: the evidence as a table, the platforms and every fix.

@@ -28,7 +28,11 @@ func review(in Input, v view) []ReviewComment {
 	byPlace := map[place][]int{}
 	var order []place
 	for _, g := range v.fresh {
-		p, line, ok := Anchor(v.finding(g), in.Files)
+		f := v.finding(g)
+		p, line, ok := Anchor(f, in.Files)
+		if len(f.Against) > 0 {
+			p, line, ok = abiEdit(f, in)
+		}
 		if !ok || !in.Diff.Has(p, line) {
 			continue
 		}
@@ -104,6 +108,11 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 		text, ok = raise(text, x.Requirement, kindOf(path))
 	case fix.KindImage, fix.KindPlatformTag:
 		text, ok = retag(text, x)
+	case fix.KindLinkFlag:
+		text, ok = bump(text, x.Command)
+	case fix.KindSource: // in files with another syntax of comments
+		comment = ""
+		text, ok = export(path, line, x)
 	}
 	return text + comment, ok && text+comment != line
 }

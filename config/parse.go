@@ -148,6 +148,13 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 		"accept":  p.accept(&c.Accept),
 		"comment": p.comment(&c.Comment.Mode),
 		"release": p.switchOff(&c.Release.Off),
+		"abi": p.section(map[string]field{
+			"against":  p.against(&c.ABI.Against),
+			"policy":   p.oneOf(&c.ABI.Policy, "none", "warn", "break-on-patch", "break-always"),
+			"headers":  p.strings(&c.ABI.Headers),
+			"private":  p.strings(&c.ABI.Private),
+			"suppress": p.strings(&c.ABI.Suppress),
+		}),
 	})
 }
 
@@ -225,6 +232,20 @@ func (p *parser) strings(to *[]string) field {
 		for i, item := range n.Content {
 			if s, ok := p.text(item, fmt.Sprintf("%s[%d]", key, i)); ok {
 				*to = append(*to, s)
+			}
+		}
+	}
+}
+
+// against reads the builds that libraries are compared with.
+func (p *parser) against(to *[]string) field {
+	return func(n *yaml.Node, key string) {
+		p.strings(to)(n, key)
+		for i, s := range *to {
+			if s != AgainstBase && s != AgainstRelease && !strings.ContainsAny(s, "./") {
+				p.bad(n, fmt.Sprintf("%s[%d]", key, i),
+					"%s is neither %s, nor %s, nor the path of a baseline (abi/libfoo.json)",
+					quote(s), AgainstBase, AgainstRelease)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Path is where a repository keeps its configuration.
 const Path = ".github/compat.yml"
@@ -20,6 +23,45 @@ type Repository struct {
 	Accept    []Accept          // findings that count for nothing
 	Comment   Comment           //
 	Release   Release           //
+	ABI       ABI               // how shared libraries are compared with earlier builds
+}
+
+// ABI says how shared libraries are compared with earlier builds.
+type ABI struct {
+	// Against is AgainstBase, AgainstRelease, or paths of files of the repository that describe a
+	// library; empty = AgainstBase.
+	Against  []string
+	Policy   string   // none, warn, break-on-patch or break-always; "" = by what Against is
+	Headers  []string // globs of public headers; types from elsewhere are private
+	Private  []string // patterns of symbols, symbol versions and types that are not for programs
+	Suppress []string // paths of .abignore files; empty = SuppressPath, if it exists
+}
+
+// Builds that libraries are compared with.
+const (
+	AgainstBase    = "base"         // the base branch; for a release the one before it
+	AgainstRelease = "last-release" // the newest release
+)
+
+// SuppressPath is the usual file with changes of the ABI that are not reported.
+const SuppressPath = ".abignore"
+
+// Base reports whether libraries are compared with the base.
+func (a ABI) Base() bool { return len(a.Against) == 0 || slices.Contains(a.Against, AgainstBase) }
+
+// Baselines lists the files that describe an earlier build.
+func (a ABI) Baselines() []string {
+	return slices.DeleteFunc(slices.Clone(a.Against), func(s string) bool {
+		return s == AgainstBase || s == AgainstRelease
+	})
+}
+
+// Suppressions lists the .abignore files, and whether they have to exist.
+func (a ABI) Suppressions() (paths []string, required bool) {
+	if len(a.Suppress) == 0 {
+		return []string{SuppressPath}, false
+	}
+	return a.Suppress, true
 }
 
 // Python says what is installed beside the artifacts.

@@ -67,7 +67,7 @@ func parseDebian(b []byte) (*Library, error) {
 					"it describes %s and %s; only files with one library are read", l.SONAME, m[1],
 				)
 			}
-			l.SONAME, l.Name = m[1], m[1]
+			l.SONAME, l.Name, l.Header = m[1], m[1], strings.TrimRight(line, "\r ")
 			continue
 		}
 		line = strings.TrimSpace(line)

@@ -36,6 +36,7 @@ type Library struct {
 	Types   []Type   `json:"types,omitempty"`  // Types[0] is void
 	Units   int      `json:"-"`                // units of debug information
 	Debian  bool     `json:"-"`                // from a debian/*.symbols file: names only
+	Header  string   `json:"-"`                // of such a file: the line with the library's name
 }
 
 // Symbol is an export.

@@ -87,6 +87,7 @@ func (t text) abiTitle() string {
 	f := t.all[0]
 	title, _, _ := strings.Cut(f.Message, ". ")
 	title = strings.TrimPrefix(title, f.Object+": ")
+	title = strings.ReplaceAll(title, f.Object, base(f.Object))
 	if f.Rule == "exported-symbol-removed" {
 		title = fmt.Sprintf("%s no longer exports %s", f.Library, t.symbols())
 		if n := strings.Index(f.Message, " symbols, but keeps"); n > 0 {
@@ -434,6 +435,9 @@ func (t text) task() (result.Actor, string) {
 	}
 	switch t.kind {
 	case abiChange:
+		if t.all[0].Rule == "debian-symbols" {
+			return result.Builder, "update the symbols file"
+		}
 		return result.Builder, "keep the old interface, or change the SONAME"
 	case tooNew:
 		if t.artifact.wheel() && t.claimed() {

@@ -31,6 +31,8 @@ type ABI struct {
 	Version string   // of what is checked; "": that of each artifact
 	Headers []string // globs of public headers; types that are defined elsewhere are private
 	Private []string // patterns of symbols, versions and types that are not for programs
+	// SkipBase: they are not compared with the base, only with other earlier builds.
+	SkipBase bool
 	// Suppress are the contents of .abignore files.
 	Suppress [][]byte
 }

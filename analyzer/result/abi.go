@@ -6,6 +6,7 @@ import "github.com/compat-app/compat/analyzer/abi"
 // findings.
 type ABI struct {
 	Against    string      `json:"against"`              // a branch, a tag, or the path of a baseline
+	Release    bool        `json:"release,omitempty"`    // it was published
 	Artifact   string      `json:"artifact"`             // path of its Artifact
 	Object     string      `json:"object"`               // path of the library; of a removed one the earlier path
 	Library    string      `json:"library"`              // SONAME of the earlier build

@@ -146,6 +146,37 @@ func sameSONAME(c *abiChange) string {
 	)
 }
 
+// inScript is the node of a version script with symbols that were removed from it, in the syntax of
+// the GNU ld manual, VERSION command; "" where they had no version, several, or have C++ names.
+func inScript(changes []abi.Change) string {
+	node, text := "", ""
+	for _, c := range changes {
+		name, version, _ := strings.Cut(c.Symbol, "@")
+		version = strings.TrimPrefix(version, "@")
+		if version == "" || node != "" && node != version || strings.HasPrefix(name, "_Z") {
+			return ""
+		}
+		node = version
+		text += "\n    " + name + ";"
+	}
+	return node + " {" + "\n  global:" + text + "\n};"
+}
+
+// inSymbolsFile is the header of a library in a symbols file with its new symbols; "" where the
+// version of the package is not known.
+func inSymbolsFile(c *abiChange) string {
+	if c.New == "" || c.Earlier.Library == nil {
+		return ""
+	}
+	text := c.Earlier.Library.Header
+	for _, x := range c.changes {
+		name, version, _ := strings.Cut(x.Symbol, "@")
+		version = cmp.Or(strings.TrimPrefix(version, "@"), "Base")
+		text += "\n " + name + "@" + version + " " + c.New
+	}
+	return text
+}
+
 // firstSymbols lists the symbols of changes for a message.
 func firstSymbols(changes []abi.Change) string {
 	const shown = 10
@@ -161,12 +192,14 @@ func firstSymbols(changes []abi.Change) string {
 }
 
 // reportABI reports a change with its repair, "" for none, and another SONAME as the alternative.
-func reportABI(p *analyzer.Pass, c *abiChange, message, repair string) {
+// text is what the repair adds to a file, after the line where it belongs; "" nothing.
+func reportABI(p *analyzer.Pass, c *abiChange, message, repair, text string) {
 	x := c.changes[0]
 	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
 	var fixes []fix.Candidate
 	if repair != "" {
-		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource, Title: repair}})
+		x := fix.Fix{Kind: fix.KindSource, Title: repair, Command: text}
+		fixes = append(fixes, fix.Candidate{Fix: x})
 	}
 	if next := nextSONAME(c.Result.Library); next != "" && c.Result.NewSONAME == "" &&
 		c.severity != analyzer.Note && !keepsSONAME[x.Rule] {
@@ -229,7 +262,7 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 			if x.Effect != "" {
 				message += ". " + strings.TrimSuffix(x.Effect, ".")
 			}
-			reportABI(p, c, message, strings.TrimSuffix(x.Fix, "."))
+			reportABI(p, c, message, strings.TrimSuffix(x.Fix, "."), "")
 		}
 	}
 }

@@ -35,7 +35,7 @@ Not detected: another type of the same size, where there is no debug information
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleData) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the size and the kind of the variable, and export what is new under another name")
+				"Keep the size and the kind of the variable, and export what is new under another name", "")
 		}
 	},
 }

@@ -32,7 +32,7 @@ Not detected: the versions in the file. A file with several libraries is not rea
 				"%s exports %s that %s does not list: %s",
 				c.Path, analyzer.Count(len(c.changes), "symbol"), c.Earlier.Name,
 				firstSymbols(c.changes),
-			), "Add the symbols to "+c.Earlier.Name)
+			), "Add the symbols to "+c.Earlier.Name, inSymbolsFile(c))
 		}
 	},
 }

@@ -41,7 +41,7 @@ Not detected: private symbols are not distinguished from public ones, unless abi
 					"fail with an undefined symbol%s",
 				c.Path, analyzer.Count(len(lost), "symbol"), c.Result.Library, firstSymbols(lost),
 				c.usedBy(),
-			), "Export the symbols again, as stubs if necessary")
+			), "Export the symbols again, as stubs if necessary", inScript(lost))
 		}
 	},
 }

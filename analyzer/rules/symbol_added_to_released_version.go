@@ -32,7 +32,7 @@ Not detected: whether the earlier build was ever published, where it is a branch
 				"%s: %s of a version that the earlier build has, too: %s. A program that uses them "+
 					"loads with the old library and fails when it calls them",
 				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
-			), "Add new symbols to a new version node")
+			), "Add new symbols to a new version node", "")
 		}
 	},
 }

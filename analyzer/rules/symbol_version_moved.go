@@ -32,7 +32,7 @@ Not detected: a symbol that keeps its version and changes its meaning.`,
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleVersionMoved) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the symbol in its old version, and add the new one as a default version")
+				"Keep the symbol in its old version, and add the new one as a default version", "")
 		}
 	},
 }

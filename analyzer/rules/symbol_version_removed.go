@@ -34,7 +34,7 @@ Not detected: programs that use dlvsym with the version.`,
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleVersionRemoved) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the version in the version script, with the symbols that it had")
+				"Keep the version in the version script, with the symbols that it had", "")
 		}
 	},
 }

@@ -20,6 +20,12 @@ func Apply(c *config.Repository, o *analyzer.Options) {
 		from(o, w, at)
 	}
 	o.GPU = analyzer.GPU{Stack: c.GPU.Stack, Archs: c.GPU.Archs}
+	o.ABI = analyzer.ABI{
+		Policy:   c.ABI.Policy,
+		Headers:  c.ABI.Headers,
+		Private:  c.ABI.Private,
+		SkipBase: !c.ABI.Base(),
+	}
 	if len(c.Rules) > 0 {
 		o.Rules = make(map[string]analyzer.Severity, len(c.Rules))
 		for id, s := range c.Rules {

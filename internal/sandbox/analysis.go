@@ -107,8 +107,8 @@ func Judge(
 	return report, witness.Judge(report), nil
 }
 
-// Check is Judge in a confined process. Every input's Content must be an *os.File; Scratch and Base
-// of the options are not used. risky, if it is not nil, is called once when the analysis takes much
+// Check is Judge in a confined process. The Content of every input, also of Base and Earlier, must
+// be an *os.File; Scratch of the options is not used. risky, if it is not nil, is called once when the analysis takes much
 // memory. Errors are *Failure, those of the analyzer about invalid options, or those of ctx.
 func (r *Runner) Check(
 	ctx context.Context,

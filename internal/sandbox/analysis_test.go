@@ -19,6 +19,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/spool"
@@ -396,6 +397,54 @@ func TestOptionsAreCarried(t *testing.T) {
 	}
 }
 
+// The base and earlier builds are read in the process of the analysis, too.
+func TestEarlierBuilds(t *testing.T) {
+	library := func(exports string) analyzer.Input {
+		t.Helper()
+		o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n" + exports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "libx.so.1")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return analyzer.Input{Name: "libx.so.1", Content: f, Size: int64(len(b))}
+	}
+	o := analyzer.Options{
+		Platforms: []string{"debian12"},
+		Base:      []analyzer.Input{library("export a\nexport b\n")},
+		BaseName:  "main",
+		Earlier: []analyzer.Earlier{
+			{Name: "v1", Inputs: []analyzer.Input{library("export a\nexport b\nexport c\n")}},
+		},
+	}
+	inputs := []analyzer.Input{library("export a\n")}
+	got, _, err := runner(t, "analyze").Check(t.Context(), inputs, o, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var against []string
+	for _, c := range got.ABI {
+		against = append(against, fmt.Sprint(c.Against, " ", c.Broken, " of ", c.Interfaces))
+	}
+	if want := []string{"main 1 of 2", "v1 2 of 3"}; !slices.Equal(against, want) {
+		t.Errorf("compared with %q, want %q", against, want)
+	}
+	if len(got.Findings) != 1 || !slices.Equal(got.Findings[0].Against, []string{"main", "v1"}) {
+		t.Errorf("findings %+v", got.Findings)
+	}
+}
+
 // fill gives a value that is not zero.
 func fill(v reflect.Value) {
 	switch v.Kind() {
@@ -408,9 +457,13 @@ func fill(v reflect.Value) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
+	case reflect.Uint8:
+		v.SetUint(7)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if v.Type().Field(i).Tag.Get("json") != "-" { // files; TestEarlierBuilds
+				fill(v.Field(i))
+			}
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))

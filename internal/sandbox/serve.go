@@ -46,17 +46,36 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 		}
 	}()
 
-	var inputs []analyzer.Input
-	for i, f := range r.Inputs {
-		file := os.NewFile(uintptr(firstFile+i), "artifact")
-		if file == nil {
-			return errors.New("sandbox: an artifact is not open")
+	next := firstFile
+	opened := func(list []input) ([]analyzer.Input, error) {
+		var inputs []analyzer.Input
+		for _, f := range list {
+			file := os.NewFile(uintptr(next), "artifact")
+			if file == nil {
+				return nil, errors.New("sandbox: an artifact is not open")
+			}
+			next++
+			inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
 		}
-		defer file.Close()
-		inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
+		return inputs, nil
 	}
 	o := r.Options
 	o.Scratch = spool.In(".")
+	inputs, err := opened(r.Inputs)
+	if err != nil {
+		return err
+	}
+	if o.Base, err = opened(r.Base); err != nil {
+		return err
+	}
+	if len(r.Earlier) != len(o.Earlier) {
+		return errors.New("sandbox: the earlier builds do not fit the options")
+	}
+	for i := range o.Earlier {
+		if o.Earlier[i].Inputs, err = opened(r.Earlier[i]); err != nil {
+			return err
+		}
+	}
 	switch {
 	case r.Reads:
 		o.Source = reader{p}

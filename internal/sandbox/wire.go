@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -13,10 +14,12 @@ import (
 )
 
 // request is the first line that a child reads; the others are answers. The artifacts are open files
-// from descriptor firstFile on, in the order of Inputs.
+// from descriptor firstFile on, in the order of Inputs, Base and Earlier.
 type request struct {
 	Diagnoses []buildlog.Diagnosis // of logs, to be compared with the artifacts
 	Inputs    []input
+	Base      []input          // of Options.Base; nil: none
+	Earlier   [][]input        // of each of Options.Earlier
 	Options   analyzer.Options // the fields that are plain data
 	// the child sends questions about packages to the parent; false: it uses the built-in history
 	Source bool
@@ -76,7 +79,11 @@ func newRequest(
 	memory int64,
 	limit time.Duration,
 ) (*request, []*os.File, error) {
-	files, err := contents(inputs)
+	all := slices.Concat(inputs, o.Base)
+	for _, e := range o.Earlier {
+		all = append(all, e.Inputs...)
+	}
+	files, err := contents(all)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,10 +95,20 @@ func newRequest(
 		Memory:  memory,
 		Time:    limit,
 	}
-	for _, i := range inputs {
-		r.Inputs = append(r.Inputs, input{i.Name, i.Size})
+	r.Inputs, r.Base = described(inputs), described(o.Base)
+	for _, e := range o.Earlier {
+		r.Earlier = append(r.Earlier, described(e.Inputs))
 	}
 	return r, files, nil
+}
+
+// described lists inputs without their content; nil for nil.
+func described(inputs []analyzer.Input) []input {
+	var out []input
+	for _, i := range inputs {
+		out = append(out, input{i.Name, i.Size})
+	}
+	return out
 }
 
 // answer asks the source the question of a child.

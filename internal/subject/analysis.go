@@ -27,7 +27,10 @@ type analysis struct {
 	repo    *repository.Repository
 	also    []string // more platforms
 	head    string   // the commit whose lock files count; "": that of the artifacts' workflow run
-	base    string   // branch that a report is compared with
+	base    string   // branch that a report is compared with; "" for a release
+	tag     string   // of the release that is checked; "" for anything else
+	// before is the tag of the earlier release that compare found; nil: base is a branch
+	before func() string
 }
 
 // result is what one analysis comes to: a report, or a problem why there is none.
@@ -100,13 +103,22 @@ func (a *analysis) analyze(
 	if err != nil || compare == nil {
 		return j, err
 	}
-	if linkedAgainst(j.report) {
+	if c.ABI.Policy != analyzer.PolicyNone &&
+		(linkedAgainst(j.report) || len(c.ABI.Against) > 0 || c.ABI.Policy != "") {
 		base, closeBase, err := a.baseInputs(ctx, c, found, compare)
 		defer closeBase()
-		if err != nil || len(base) == 0 {
+		if err != nil {
 			return j, err
 		}
-		o.Base = base
+		notes, closeEarlier, err := a.earlier(ctx, c, &o)
+		defer closeEarlier()
+		for _, note := range notes {
+			j.report.AddNote(note)
+		}
+		if err != nil || len(base) == 0 && len(o.Earlier) == 0 {
+			return j, err
+		}
+		a.nameBase(&o, base)
 		both, compared, err := a.check(ctx, inputs, o, runlog.Diagnoses(j.logs))
 		if f := (*sandbox.Failure)(nil); errors.As(err, &f) && f.Limit {
 			a.attempt.Log.Warn(
@@ -117,7 +129,13 @@ func (a *analysis) analyze(
 			return j, nil
 		}
 		if err == nil {
-			j.report, j.base = both, a.base
+			for _, note := range notes {
+				both.AddNote(note)
+			}
+			j.report = both
+			if len(base) > 0 {
+				j.base = a.base
+			}
 			runlog.Compared(j.logs, compared)
 		}
 		return j, err

@@ -61,6 +61,8 @@ type subject struct {
 	// of the pull request; 0: there is no conversation
 	number  int
 	release bool
+	tag     string                        // of the release
+	before  func() string                 // tag of the release that compare found
 	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
 	settle  time.Duration                 // the list of artifacts must have stood still for so long
 	accept  func(ctx context.Context) ([]store.Accepted, error)

@@ -43,7 +43,11 @@ func (c *check) verdict(
 			return worker.Done, err
 		}
 	}
-	j, err := c.analysis().analyze(ctx, found, set.Repository, accepted, s.compare)
+	a := c.analysis()
+	if s.release {
+		a.base, a.tag, a.before = "", s.tag, s.before
+	}
+	j, err := a.analyze(ctx, found, set.Repository, accepted, s.compare)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
 		return worker.Done, c.invalid(ctx, s, run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
 	}

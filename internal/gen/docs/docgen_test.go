@@ -107,7 +107,7 @@ func TestConfigSchemaIsTheParsers(t *testing.T) {
 	if len(problems) != 1 {
 		t.Fatalf("an unknown key gives %v", problems)
 	}
-	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release"} {
+	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release", "abi"} {
 		if _, ok := s.Properties[key]; !ok {
 			t.Errorf("the schema lacks %s", key)
 		}
