@@ -160,7 +160,7 @@ var (
 
 // inNode tells whether a line of a version script is in the node that a fix names.
 func inNode(all []string, n int, x fix.Fix) bool {
-	node, _, _ := strings.Cut(x.Command, " {\n")
+	node, _, _ := strings.Cut(string(x.Command), " {\n")
 	for ; n >= 0; n-- {
 		if m := scriptNode.FindStringSubmatch(all[n]); m != nil {
 			return m[1] == node
@@ -189,7 +189,7 @@ func bump(text, command string) (string, bool) {
 // export adds lines to the node of a version script, or to a debian/*.symbols file. The command of
 // the fix has the node in its first line, and the symbols.
 func export(p, text string, x fix.Fix) (string, bool) {
-	node, rest, ok := strings.Cut(x.Command, "\n")
+	node, rest, ok := strings.Cut(string(x.Command), "\n")
 	switch {
 	case !ok:
 	case kindOf(p) == versionScript:

@@ -109,7 +109,7 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	case fix.KindImage, fix.KindPlatformTag:
 		text, ok = retag(text, x)
 	case fix.KindLinkFlag:
-		text, ok = bump(text, x.Command)
+		text, ok = bump(text, string(x.Command))
 	case fix.KindSource: // in files with another syntax of comments
 		comment = ""
 		text, ok = export(path, line, x)

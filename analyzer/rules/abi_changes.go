@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // abiChange is what is reported as one finding: changes of one rule in one library, or one change.
@@ -148,31 +149,46 @@ func sameSONAME(c *abiChange) string {
 
 // inScript is the node of a version script with symbols that were removed from it, in the syntax of
 // the GNU ld manual, VERSION command; "" where they had no version, several, or have C++ names.
-func inScript(changes []abi.Change) string {
-	node, text := "", ""
+func inScript(changes []abi.Change) shellword.Line {
+	var text shellword.Line
+	node := ""
 	for _, c := range changes {
 		name, version, _ := strings.Cut(c.Symbol, "@")
 		version = strings.TrimPrefix(version, "@")
-		if version == "" || node != "" && node != version || strings.HasPrefix(name, "_Z") {
+		line := shellword.Bare("\n    %s;", name)
+		if version == "" || node != "" && node != version || strings.HasPrefix(name, "_Z") ||
+			line == "" {
 			return ""
 		}
 		node = version
-		text += "\n    " + name + ";"
+		text += line
 	}
-	return node + " {" + "\n  global:" + text + "\n};"
+	head := shellword.Bare("%s {", node)
+	if head == "" {
+		return ""
+	}
+	return head + "\n  global:" + text + "\n};"
 }
 
 // inSymbolsFile is the header of a library in a symbols file with its new symbols; "" where the
 // version of the package is not known.
-func inSymbolsFile(c *abiChange) string {
+func inSymbolsFile(c *abiChange) shellword.Line {
 	if c.New == "" || c.Earlier.Library == nil {
 		return ""
 	}
-	text := c.Earlier.Library.Header
+	header := strings.Fields(c.Earlier.Library.Header)
+	if len(header) != 3 || header[2] != "#MINVER#" {
+		return ""
+	}
+	text := shellword.Bare("%s %s #MINVER#", header[0], header[1])
 	for _, x := range c.changes {
 		name, version, _ := strings.Cut(x.Symbol, "@")
 		version = cmp.Or(strings.TrimPrefix(version, "@"), "Base")
-		text += "\n " + name + "@" + version + " " + c.New
+		line := shellword.Bare("\n %s@%s %s", name, version, c.New)
+		if line == "" || text == "" {
+			return ""
+		}
+		text += line
 	}
 	return text
 }
@@ -193,7 +209,9 @@ func firstSymbols(changes []abi.Change) string {
 
 // reportABI reports a change with its repair, "" for none, and another SONAME as the alternative.
 // text is what the repair adds to a file, after the line where it belongs; "" nothing.
-func reportABI(p *analyzer.Pass, c *abiChange, message, repair, text string) {
+func reportABI(
+	p *analyzer.Pass, c *abiChange, message, repair string, text shellword.Line,
+) {
 	x := c.changes[0]
 	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
 	var fixes []fix.Candidate
@@ -206,7 +224,7 @@ func reportABI(p *analyzer.Pass, c *abiChange, message, repair, text string) {
 		bump := fix.Fix{
 			Kind:    fix.KindLinkFlag,
 			Title:   "Change the SONAME of the library to " + next,
-			Command: "-Wl,-soname," + next,
+			Command: shellword.Quote("-Wl,-soname," + next),
 			Cost:    []string{"programs have to be rebuilt to use the new library"},
 		}
 		fixes = append(fixes, fix.Candidate{Fix: bump})
