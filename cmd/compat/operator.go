@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,9 +44,8 @@ func newSandbox(
 	if err != nil {
 		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: no analysis can be started: %w", err)
 	}
-	if missing := layers.Missing(); service.SandboxRequired && len(missing) > 0 {
-		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: this system lacks %s; use Linux 5.13 or "+
-			"later with these features enabled, or unset the variable", strings.Join(missing, ", "))
+	if err := layers.Require(); service.SandboxRequired && err != nil {
+		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: %w; change that or unset the variable", err)
 	}
 	return runner, layers, nil
 }

@@ -37,6 +37,11 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
+	case "free": // without the layers
+		free := func() Layers { return Layers{} }
+		if err := serve(context.Background(), os.Stdin, os.Stdout, analyzer.New(rules.All()), free); err != nil {
+			panic(err)
+		}
 	case "eat":
 		serveWith(func() {
 			for all := [][]byte{}; len(all) < 1<<20; time.Sleep(10 * time.Millisecond) {
@@ -65,9 +70,13 @@ func TestMain(m *testing.M) {
 			}
 		}
 	case "escape":
-		escape()
+		escape(confine)
+	case "escape-free":
+		escape(func() Layers { return Layers{} })
 	case "hidden":
 		hidden()
+	case "lacking":
+		lacking()
 	case "die":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "parent":
@@ -83,7 +92,7 @@ func TestMain(m *testing.M) {
 
 // serveWith reads a request as Serve does, and does something else.
 func serveWith(f func()) {
-	if _, _, err := begin(json.NewDecoder(os.Stdin)); err != nil {
+	if _, _, err := begin(json.NewDecoder(os.Stdin), confine); err != nil {
 		panic(err)
 	}
 	f()
@@ -487,8 +496,9 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// BenchmarkProcess is what a process of its own costs an analysis.
-func BenchmarkProcess(b *testing.B) {
+// BenchmarkLayers is what the layers cost an analysis: the median time of analyses of a small wheel in
+// a process with all layers, and in one without any. Both are run in turn.
+func BenchmarkLayers(b *testing.B) {
 	name, content := cases.Clean("1.0").File()
 	path := filepath.Join(b.TempDir(), name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -500,22 +510,26 @@ func BenchmarkProcess(b *testing.B) {
 	}
 	defer f.Close()
 	inputs := []analyzer.Input{{Name: name, Content: f, Size: int64(len(content))}}
-	b.Run("here", func(b *testing.B) {
-		a := analyzer.New(rules.All())
-		for b.Loop() {
-			if _, err := a.Check(b.Context(), inputs, analyzer.Options{Scratch: spool.In("")}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("apart", func(b *testing.B) {
-		r := &Runner{Command: []string{os.Args[0], "analyze"}}
-		for b.Loop() {
+	with := &Runner{Command: []string{os.Args[0], "analyze"}}
+	without := &Runner{Command: []string{os.Args[0], "free"}}
+	without.noNamespaces.Store(true)
+	times := map[*Runner][]time.Duration{}
+	for b.Loop() {
+		for _, r := range []*Runner{with, without} {
+			start := time.Now()
 			if _, _, err := r.Check(b.Context(), inputs, analyzer.Options{}, nil, nil); err != nil {
 				b.Fatal(err)
 			}
+			times[r] = append(times[r], time.Since(start))
 		}
-	})
+	}
+	median := func(r *Runner) float64 {
+		slices.Sort(times[r])
+		return float64(times[r][len(times[r])/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(median(with), "ms-with")
+	b.ReportMetric(median(without), "ms-without")
+	b.ReportMetric(median(with)-median(without), "ms-layers")
 }
 
 // broken is a source that panics.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,12 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/elastic/go-seccomp-bpf"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
@@ -21,54 +26,61 @@ import (
 )
 
 // escapes are attempts of an artifact that controls the process of its analysis. Each returns nil if
-// it succeeded. target is what the parent protects.
+// it succeeded. target is what the parent protects. Those that are free succeed outside the sandbox
+// for every user.
 var escapes = []struct {
 	name string
+	free bool
 	try  func(target target) error
 }{
-	{"read the key file", func(x target) error { _, err := os.ReadFile(x.Key); return err }},
-	{"list the service's folder", func(x target) error { _, err := os.ReadDir(filepath.Dir(x.Key)); return err }},
-	{"write next to the key", func(x target) error { return os.WriteFile(x.Key+".new", nil, 0o600) }},
-	{"write to the system's folder for temporary files", func(target) error {
-		return os.WriteFile(filepath.Join("/tmp", "compat-escape"), nil, 0o600)
+	{"read the key file", true, func(x target) error { _, err := os.ReadFile(x.Key); return err }},
+	{"list the service's folder", true, func(x target) error { _, err := os.ReadDir(filepath.Dir(x.Key)); return err }},
+	{"read the journal of the queue", true, func(target) error { _, err := os.ReadFile("../queue.db"); return err }},
+	{"read the artifact of another analysis", true, func(target) error {
+		_, err := os.ReadFile("../" + Folder + "other/artifact")
+		return err
 	}},
-	{"make a folder in its own", func(target) error { return os.Mkdir("folder", 0o700) }},
-	{"make a link in its own folder", func(x target) error { return os.Symlink(x.Key, "link") }},
-	{"read the environment of the service", func(x target) error {
+	{"write next to the key", true, func(x target) error { return os.WriteFile(x.Key+".new", nil, 0o600) }},
+	{"write to the system's folder for temporary files", true, func(target) error {
+		return os.WriteFile(written, nil, 0o600)
+	}},
+	{"make a folder in its own", true, func(target) error { defer os.Remove("folder"); return os.Mkdir("folder", 0o700) }},
+	{"make a link in its own folder", true, func(x target) error { defer os.Remove("link"); return os.Symlink(x.Key, "link") }},
+	{"read the environment of the service", true, func(x target) error {
 		_, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", x.PID))
 		return err
 	}},
-	{"read the memory of the service", func(x target) error {
+	{"read the memory of the service", false, func(x target) error {
 		_, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", x.PID), os.O_RDONLY, 0)
 		return err
 	}},
-	{"read the memory of the service with process_vm_readv", func(x target) error {
+	{"read the memory of the service with process_vm_readv", false, func(x target) error {
 		b := make([]byte, 8)
 		local := []unix.Iovec{{Base: &b[0], Len: 8}}
 		_, err := unix.ProcessVMReadv(x.PID, local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
 		return err
 	}},
-	{"trace the service", func(x target) error { return syscall.PtraceAttach(x.PID) }},
-	{"take a descriptor of the service", func(x target) error {
+	{"trace the service", false, func(x target) error { return syscall.PtraceAttach(x.PID) }},
+	{"take a descriptor of the service", true, func(x target) error {
 		_, err := unix.PidfdOpen(x.PID, 0)
 		return err
 	}},
-	{"signal the service", func(x target) error { return syscall.Kill(x.PID, 0) }},
-	{"signal a thread of the service", func(x target) error { return unix.Tgkill(x.PID, x.PID, 0) }},
-	{"change the limits of the service", func(x target) error {
+	{"signal the service", true, func(x target) error { return syscall.Kill(x.PID, 0) }},
+	{"signal a thread of the service", true, func(x target) error { return unix.Tgkill(x.PID, x.PID, 0) }},
+	{"change the limits of the service", false, func(x target) error {
 		return unix.Prlimit(x.PID, unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})
 	}},
-	{"connect to Redis", func(x target) error { _, err := net.Dial("tcp", x.Redis); return err }},
-	{"open a TCP socket", func(target) error { return open(unix.AF_INET, unix.SOCK_STREAM) }},
-	{"open a UDP socket", func(target) error { return open(unix.AF_INET6, unix.SOCK_DGRAM) }},
-	{"open a Unix socket", func(target) error { return open(unix.AF_UNIX, unix.SOCK_STREAM) }},
-	{"open a netlink socket", func(target) error { return open(unix.AF_NETLINK, unix.SOCK_RAW) }},
-	{"open a raw packet socket", func(target) error { return open(unix.AF_PACKET, unix.SOCK_RAW) }},
-	{"make a socket pair", func(target) error {
+	{"connect to Redis", true, func(x target) error { _, err := net.Dial("tcp", x.Redis); return err }},
+	{"open a TCP socket", true, func(target) error { return open(unix.AF_INET, unix.SOCK_STREAM) }},
+	{"open a UDP socket", false, func(target) error { return open(unix.AF_INET6, unix.SOCK_DGRAM) }},
+	{"open a Unix socket", true, func(target) error { return open(unix.AF_UNIX, unix.SOCK_STREAM) }},
+	{"open a netlink socket", true, func(target) error { return open(unix.AF_NETLINK, unix.SOCK_RAW) }},
+	{"open a raw packet socket", false, func(target) error { return open(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{"make a socket pair", true, func(target) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		return err
 	}},
-	{"fork", func(target) error {
+	{"fork", true, func(target) error {
 		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno != 0 {
 			return errno
@@ -78,45 +90,45 @@ var escapes = []struct {
 		}
 		return nil
 	}},
-	{"fork with clone3", func(target) error {
+	{"fork with clone3", false, func(target) error {
 		_, _, errno := syscall.RawSyscall(unix.SYS_CLONE3, 0, 0, 0)
 		if errno == unix.ENOSYS {
 			return errno
 		}
 		return nil
 	}},
-	{"run a program", func(target) error { return syscall.Exec("/proc/self/exe", []string{"x", "die"}, nil) }},
-	{"start a program", func(target) error {
+	{"run a program", false, func(target) error { return syscall.Exec("/proc/self/exe", []string{"x", "die"}, nil) }},
+	{"start a program", true, func(target) error {
 		_, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 		return err
 	}},
-	{"map executable memory", func(target) error {
+	{"map executable memory", true, func(target) error {
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_ANON|unix.MAP_PRIVATE)
 		return err
 	}},
-	{"make memory executable", func(target) error {
+	{"make memory executable", true, func(target) error {
 		b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		if err != nil {
 			return nil
 		}
 		return unix.Mprotect(b, unix.PROT_READ|unix.PROT_EXEC)
 	}},
-	{"become dumpable again", func(target) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
-	{"make namespaces", func(target) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
-	{"mount", func(target) error { return unix.Mount("none", ".", "tmpfs", 0, "") }},
-	{"use io_uring", func(target) error {
+	{"become dumpable again", true, func(target) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
+	{"make namespaces", false, func(target) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+	{"mount", false, func(target) error { return unix.Mount("none", ".", "tmpfs", 0, "") }},
+	{"use io_uring", false, func(target) error {
 		_, _, errno := syscall.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
 		return errnoErr(errno)
 	}},
-	{"load a BPF program", func(target) error {
+	{"load a BPF program", false, func(target) error {
 		_, _, errno := syscall.RawSyscall(unix.SYS_BPF, 0, 0, 0)
 		return errnoErr(errno)
 	}},
-	{"use the kernel's keys", func(target) error {
+	{"use the kernel's keys", false, func(target) error {
 		_, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
 		return err
 	}},
-	{"raise its limits", func(target) error {
+	{"raise its limits", false, func(target) error {
 		return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30})
 	}},
 }
@@ -143,9 +155,10 @@ func errnoErr(errno syscall.Errno) error {
 	return errno
 }
 
-// escape is the child of TestEscapes: it tries all of escapes, and returns those that succeeded, its
-// environment and its open files as the error of its options.
-func escape() {
+// escape is the child of TestEscapes. It tries escapes on threads that it had before it was confined
+// and on new ones, and returns those that succeeded, its environment and its open files as the error
+// of its options. Without the layers it tries only what is free.
+func escape(confine func() Layers) {
 	in := json.NewDecoder(os.Stdin)
 	// Before the process is confined, as nothing can be read after it.
 	files, _ := os.ReadDir("/proc/self/fd")
@@ -156,20 +169,47 @@ func escape() {
 			inherited = append(inherited, to)
 		}
 	}
-	r, _, err := begin(in)
+	var out []string
+	var trying sync.Mutex // one at a time: the attempts use the same names
+	confined, request := make(chan struct{}), make(chan attempt, 1)
+	try := func(thread string) {
+		a := <-request
+		request <- a
+		trying.Lock()
+		defer trying.Unlock()
+		for _, e := range escapes {
+			if (a.all || e.free) && e.try(a.target) == nil {
+				out = append(out, thread+" thread: "+e.name)
+			}
+		}
+	}
+	var group sync.WaitGroup
+	start := func(thread string) {
+		ready := make(chan struct{})
+		group.Go(func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with the function
+			close(ready)
+			<-confined
+			try(thread)
+		})
+		<-ready
+	}
+	for range 3 {
+		start("old")
+	}
+	r, layers, err := begin(in, confine)
 	if err != nil {
 		panic(err)
 	}
-	var x target
-	if err := json.Unmarshal([]byte(r.Options.Version), &x); err != nil {
+	a := attempt{all: layers.Seccomp}
+	if err := json.Unmarshal([]byte(r.Options.Version), &a.target); err != nil {
 		panic(err)
 	}
-	var out []string
-	for _, e := range escapes {
-		if e.try(x) == nil {
-			out = append(out, e.name)
-		}
-	}
+	request <- a
+	close(confined)
+	start("new")
+	group.Wait()
+
 	if len(os.Environ()) > 0 {
 		out = append(out, fmt.Sprintf("environment %q", os.Environ()))
 	}
@@ -191,6 +231,14 @@ func escape() {
 	_ = json.NewEncoder(os.Stdout).Encode(&reply{Unusable: "done\n" + strings.Join(out, "\n")})
 }
 
+// attempt is what the threads of escape try.
+type attempt struct {
+	all    bool
+	target target
+}
+
+// TestEscapes: every attempt is refused on every thread. Without the layers the same attempts
+// succeed, as far as any user may do them.
 func TestEscapes(t *testing.T) {
 	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
 		t.Fatalf("this kernel has no Landlock, which the test needs: %v", err)
@@ -204,6 +252,7 @@ func TestEscapes(t *testing.T) {
 	if err := os.WriteFile(key, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.Remove(written) }) // by the process without the layers
 	t.Setenv("WEBHOOK_SECRET", "hidden")
 	// A descriptor that the starter of the service left open.
 	leaked, err := unix.Open(key, unix.O_RDONLY, 0)
@@ -215,18 +264,43 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, namespaces := range []bool{true, false} {
-		r := runner(t, "escape")
+	succeeded := func(child string, namespaces bool) []string {
+		r := runner(t, child)
+		for _, file := range []string{"queue.db", Folder + "other/artifact"} {
+			file = filepath.Join(r.Scratch, file)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		r.noNamespaces.Store(!namespaces)
 		_, _, err = r.Check(t.Context(), nil, analyzer.Options{Version: string(want)}, nil, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "done\n") {
-			t.Fatalf("namespaces %v: the process ended: %v", namespaces, err)
+			t.Fatalf("%s, namespaces %v: the process ended: %v", child, namespaces, err)
 		}
-		for line := range strings.Lines(strings.TrimPrefix(err.Error(), "done\n")) {
-			t.Errorf("namespaces %v: not refused: %s", namespaces, line)
+		return strings.Split(strings.TrimPrefix(err.Error(), "done\n"), "\n")
+	}
+	for _, namespaces := range []bool{true, false} {
+		for _, line := range succeeded("escape", namespaces) {
+			if line != "" {
+				t.Errorf("namespaces %v: not refused: %s", namespaces, line)
+			}
+		}
+	}
+	found := succeeded("escape-free", false)
+	for _, e := range escapes {
+		for _, thread := range []string{"old", "new"} {
+			if line := thread + " thread: " + e.name; e.free && !slices.Contains(found, line) {
+				t.Errorf("refused without the layers, so that the test proves nothing: %s", line)
+			}
 		}
 	}
 }
+
+// written is what one of escapes writes.
+const written = "/tmp/compat-escape"
 
 // TestThreads: a running analysis has no_new_privs and the filter on every thread.
 func TestThreads(t *testing.T) {
@@ -296,6 +370,86 @@ func TestLayers(t *testing.T) {
 	left, err := os.ReadDir(t.TempDir())
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// withoutCalls are system calls that containers refuse, and the layers that are missing then.
+var withoutCalls = map[string]struct {
+	filter  seccomp.SyscallGroup
+	missing []string
+}{
+	"landlock": {seccomp.SyscallGroup{Names: []string{"landlock_create_ruleset"}}, []string{"landlock"}},
+	"seccomp":  {seccomp.SyscallGroup{Names: []string{"seccomp"}}, []string{"seccomp"}},
+	"namespaces": {seccomp.SyscallGroup{NamesWithCondtions: []seccomp.NameWithConditions{{
+		Name: "clone",
+		Conditions: seccomp.ArgumentConditions{
+			{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_NEWUSER},
+		},
+	}}}, nil},
+}
+
+// lacking is the child of TestMissingLayers: it refuses itself system calls, as a container does, and
+// prints what a service says there.
+func lacking() {
+	group := withoutCalls[os.Getenv("WITHOUT")].filter
+	group.Action = seccomp.ActionErrno
+	if err := seccomp.LoadFilter(seccomp.Filter{
+		NoNewPrivs: true,
+		Flag:       seccomp.FilterFlagTSync,
+		Policy: seccomp.Policy{
+			DefaultAction: seccomp.ActionAllow,
+			Syscalls:      []seccomp.SyscallGroup{group},
+		},
+	}); err != nil {
+		panic(err)
+	}
+	l, err := (&Runner{Command: []string{os.Args[0], "analyze"}}).Layers(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d %v %q %v", os.Getuid(), l.Namespaces, l.Missing(), l.Require())
+}
+
+// TestMissingLayers: in a container that refuses Landlock, seccomp or namespaces an analysis still
+// runs, for root and for other users. Layers reports what is missing, and Require names it.
+func TestMissingLayers(t *testing.T) {
+	dir, err := os.MkdirTemp("", "compat-layers-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "sandbox.test")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, program, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	users := []int{os.Getuid()}
+	if os.Getuid() == 0 {
+		users = append(users, 65532)
+	}
+	for without, want := range withoutCalls {
+		for _, user := range users {
+			c := exec.Command(path, "lacking")
+			c.Env, c.Dir = []string{"WITHOUT=" + without}, dir
+			if user != os.Getuid() {
+				id := uint32(user)
+				c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+			}
+			out, err := c.CombinedOutput()
+			// What this machine gives a user, namespaces for instance, is not tested here.
+			prefix, message, _ := strings.Cut(string(out), "] ")
+			if err != nil || !strings.HasPrefix(prefix, fmt.Sprintf("%d ", user)) ||
+				!strings.HasSuffix(prefix, strings.TrimSuffix(fmt.Sprintf(" %q", want.missing), "]")) ||
+				without == "namespaces" && !strings.Contains(prefix, " false ") {
+				t.Errorf("without %s, user %d: %v %s", without, user, err, out)
+			}
+			if refused := strings.Contains(message, "this system lacks "+without); refused != (want.missing != nil) {
+				t.Errorf("without %s, user %d, required: %s", without, user, message)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -43,20 +44,36 @@ func (l Layers) Missing() []string {
 	return out
 }
 
-func (l Layers) list() []struct {
+// Require returns an error that names the missing layers and what they need; nil if none is missing.
+func (l Layers) Require() error {
+	var missing []string
+	for _, x := range l.list() {
+		if slices.Contains(l.Missing(), x.name) {
+			missing = append(missing, x.name+" ("+x.needs+")")
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("this system lacks %s", strings.Join(missing, ", "))
+}
+
+// layer is one of Layers.
+type layer struct {
 	name   string
 	active bool
-} {
-	return []struct {
-		name   string
-		active bool
-	}{
-		{"no_new_privs", l.NoNewPrivs},
-		{"seccomp", l.Seccomp},
-		{"landlock", l.Landlock > 0},
-		{"not_dumpable", l.NotDumpable},
-		{"namespaces", l.Namespaces},
-		{"rlimits", l.Rlimits},
+	needs  string // the system that has it
+}
+
+func (l Layers) list() []layer {
+	return []layer{
+		{"no_new_privs", l.NoNewPrivs, "Linux"},
+		{"seccomp", l.Seccomp, "Linux on amd64 or arm64; a container has to allow the system call seccomp"},
+		{"landlock", l.Landlock > 0, "Linux 5.13 or later with landlock in the boot parameter lsm; " +
+			"a container has to allow the system calls landlock_*"},
+		{"not_dumpable", l.NotDumpable, "Linux"},
+		{"namespaces", l.Namespaces, "Linux with user namespaces"},
+		{"rlimits", l.Rlimits, "Linux"},
 	}
 }
 

@@ -20,8 +20,19 @@ import (
 // analyses the files that were left open for it, and writes the report. It returns an error if the
 // parent has ended or sends a request that cannot be read.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyzer) error {
+	return serve(ctx, in, out, a, confine)
+}
+
+// serve is Serve with the function that gives up the rights.
+func serve(
+	ctx context.Context,
+	in io.Reader,
+	out io.Writer,
+	a *analyzer.Analyzer,
+	confine func() Layers,
+) error {
 	from := json.NewDecoder(in)
-	r, layers, err := begin(from)
+	r, layers, err := begin(from, confine)
 	if err != nil {
 		return err
 	}
@@ -93,7 +104,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyze
 }
 
 // begin confines this process, reads the request, and sets its limits.
-func begin(from *json.Decoder) (*request, Layers, error) {
+func begin(from *json.Decoder, confine func() Layers) (*request, Layers, error) {
 	base := dataSize()
 	layers := confine()
 	var r request
