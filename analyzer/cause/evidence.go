@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // evidence is the table of a cause: a row for each version of a library, the row with the most
-// findings first. Symbols and objects are counted once; the same object in several artifacts is one
+// findings first; of symbol versions that are too new, the one that the fewest systems have. Symbols and objects are counted once; the same object in several artifacts is one
 // name.
 func evidence(g *group) []result.Evidence {
 	type key struct{ library, version string }
@@ -45,15 +46,24 @@ func evidence(g *group) []result.Evidence {
 			r.objects.add(f.Object)
 		}
 	}
+	systems := map[string]int{} // that have a version: the row that decides is the rarest
+	if g.kind == tooNew {
+		for _, r := range rows {
+			systems[r.version] = len(platform.WithVersions(architecture(g.all[0].Target), r.version))
+		}
+	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
-		return cmp.Or(b.findings-a.findings, strings.Compare(a.library, b.library),
+		return cmp.Or(systems[a.version]-systems[b.version], b.findings-a.findings, strings.Compare(a.library, b.library),
 			strings.Compare(a.version, b.version))
 	})
 	out := make([]result.Evidence, 0, min(len(rows), shownRows))
 	for _, r := range rows[:min(len(rows), shownRows)] {
 		e := result.Evidence{Version: r.version, Library: r.library, Symbols: []string{}}
 		for _, s := range r.symbols.list[:min(len(r.symbols.list), shownSymbols)] {
-			e.Symbols = append(e.Symbols, Short(s, r.demangled[s]))
+			// overloads have one short name
+			if name := Short(s, r.demangled[s]); !slices.Contains(e.Symbols, name) {
+				e.Symbols = append(e.Symbols, name)
+			}
 		}
 		e.MoreSymbols = len(r.symbols.list) - len(e.Symbols)
 		e.Objects = r.objects.list[:min(len(r.objects.list), shownObjects)]

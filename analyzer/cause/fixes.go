@@ -69,6 +69,8 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		return cmp.Or(
 			b.clears-a.clears,
 			boolRank(b.Verified)-boolRank(a.Verified),
+			boolRank(strings.Contains(string(a.Command), folderMark))-
+				boolRank(strings.Contains(string(b.Command), folderMark)),
 			effort(a.Kind)-effort(b.Kind),
 		)
 	})
@@ -218,6 +220,9 @@ func (m *merged) change() fix.Change {
 	}
 	return m.changes.Change()
 }
+
+// folderMark stands in commands for a folder that only the user knows.
+const folderMark = "DIR/"
 
 // none marks requirements without a common version: they contradict each other.
 const none = "!"

@@ -119,7 +119,7 @@ func newSorter(r *result.Report) *sorter {
 		switch {
 		case f.Rule == "link-library-not-found":
 			s.linkPath[place{f.Artifact, f.Object}] = true
-		case fromLinker(f):
+		case fromLinker(f), f.Severity.Rank() < result.Warning.Rank():
 		case f.Symbol == "" && f.Library != "":
 			s.missing[place{f.Artifact, f.Library}] = s.origin(f)
 		case f.Symbol != "":

@@ -35,7 +35,11 @@ func (t text) title() string {
 	case wrongPackage:
 		return t.packageTitle()
 	case undeclared:
-		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.libraries(), t.subject)
+		why := "the wheel does not declare"
+		if t.extra() {
+			why = "only an extra of the wheel requires"
+		}
+		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
 		return fmt.Sprintf("needs %s of %s, which %s does not guarantee",
 			t.libraries(), t.subject, t.target())
@@ -216,7 +220,10 @@ func (t text) packageTitle() string {
 	f := t.all[0]
 	name, many := t.release()
 	if f.Rule == "numpy-abi-mismatch" {
-		return "built against NumPy 1, which fails with " + name
+		if name == "numpy" {
+			name = "NumPy 2"
+		}
+		return "built against NumPy 1, fails with " + name
 	}
 	if q := t.onlyVersions(); q != "" {
 		return fmt.Sprintf("needs %s; other versions lack %s", q, t.symbols())
@@ -454,6 +461,9 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "limit the versions of " + t.subject + " that it requires"
 	case undeclared:
+		if t.extra() {
+			return result.Installer, "install it with the extra that requires " + t.subject
+		}
 		return result.Builder, "declare " + t.subject + " as a dependency"
 	case system, systemLibraries:
 		return result.Installer, "add what provides " + plural(t.libraryCount(), "it", "them") +
@@ -474,6 +484,12 @@ func (t text) task() (result.Actor, string) {
 		return do.actor, do.do
 	}
 	return result.Builder, "change how it is built"
+}
+
+// extra reports whether installing the artifact with one of its extras is the first fix.
+func (t text) extra() bool {
+	return len(t.cause.Fixes) > 0 &&
+		strings.HasPrefix(string(t.cause.Fixes[0].Command), "pip install ")
 }
 
 // tasks are what has to be done about rules that are causes of their own.

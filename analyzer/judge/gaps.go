@@ -252,12 +252,11 @@ func (s *Session) outside(r *result.Report, set *packages.Set) {
 		}
 		r.AddNote(
 			fmt.Sprintf(
-				"%s is not what %s requires (%s): pip refuses to install both, and it was judged beside %s==%s all the same",
+				"%s is not what %s requires (%s): pip refuses to install both. "+
+					"It was checked all the same",
 				s.origin(raw),
 				x.By,
 				x.Requirement,
-				x.Package,
-				x.Chosen,
 			),
 		)
 	}

@@ -187,28 +187,37 @@ func PlanSentence(r *analyzer.Report) string {
 	for _, id := range r.Plan.Leaves {
 		left = append(left, fmt.Sprint(numbers[id]))
 	}
+	without := "no error"
+	if len(left) > 0 {
+		without = "no other error"
+	}
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
-			" were tried together: "+leftError(left))
+		out = append(out, "The first fixes of causes "+and(fixed)+
+			" were tried together and leave "+without+".")
 	case len(fixed) > 1:
-		out = append(out, "The first fixes of "+strings.Join(fixed, ", ")+
-			" belong together; that was not tried.")
+		out = append(out, "Causes "+and(fixed)+
+			" need their first fixes together; that was not tried.")
+	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
+		out = append(out, "The first fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The first fix of "+fixed[0]+" was tried: "+leftError(left))
+		out = append(out, "The first fix of cause "+fixed[0]+" was tried and leaves "+without+".")
 	}
-	if len(left) > 0 {
-		out = append(out, "No fix is known for "+strings.Join(left, ", ")+".")
+	switch len(left) {
+	case 0:
+	case 1:
+		out = append(out, "No fix is known for cause "+left[0]+".")
+	default:
+		out = append(out, "No fix is known for causes "+and(left)+".")
 	}
 	return strings.Join(out, " ")
 }
 
-func leftError(left []string) string {
-	if len(left) > 0 {
-		return "no other error is left."
-	}
-	return "no error is left."
+// and joins words: "1, 2 and 3".
+func and(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // Plural is a count with its noun: "1 object", "3 objects".

@@ -69,6 +69,7 @@ type textLine struct {
 	text string
 	rank int
 	fix  string // key of the fix that begins here; "" for other lines
+	more bool   // it continues the line before, with which it is left out
 }
 
 // Ranks of lines.
@@ -158,15 +159,18 @@ func fit(block []textLine, room int) []textLine {
 	for len(block) > max(room, 1) {
 		worst := 0
 		for i, l := range block {
-			if l.rank >= block[worst].rank {
+			if l.rank >= block[worst].rank && !l.more {
 				worst = i
 			}
 		}
 		if block[worst].rank == always {
 			break
 		}
-		// what was left out of a fix takes its command along
-		block = slices.Delete(block, worst, worst+1)
+		end := worst + 1
+		for end < len(block) && block[end].more {
+			end++
+		}
+		block = slices.Delete(block, worst, end)
 	}
 	return block
 }
@@ -270,8 +274,8 @@ func (p *textPrinter) block(i int) []textLine {
 	c := &p.report.Causes[i]
 	var out []textLine
 	add := func(rank int, first, rest, text string) {
-		for _, l := range wrap(first+text, p.width, rest) {
-			out = append(out, textLine{text: l, rank: rank})
+		for i, l := range wrap(first+text, p.width, rest) {
+			out = append(out, textLine{text: l, rank: rank, more: i > 0})
 		}
 	}
 	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
@@ -371,6 +375,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 			break
 		}
 		out = append(out, textLine{text: "       " + l, rank: rank})
+	}
+	for j := range out {
+		out[j].more = j > 0
 	}
 	out[0].fix = key
 	return out
