@@ -115,13 +115,6 @@ func inOrder(files map[string]string, kinds []fileKind) []string {
 	return ps
 }
 
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // lines splits as an editor counts: a line feed at the end starts no further line.
 func lines(content string) []string {
 	if content == "" {

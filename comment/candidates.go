@@ -153,3 +153,10 @@ func textual(p string) bool {
 	}
 	return false
 }
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

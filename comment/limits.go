@@ -24,3 +24,6 @@ const (
 	// them one by one.
 	maxReview = 20
 )
+
+// maxShown bounds one name in a list, in characters.
+const maxShown = 300

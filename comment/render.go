@@ -126,11 +126,6 @@ func Outcome(in Input) analyzer.Outcome {
 	return analyzer.OutcomePass
 }
 
-// unchecked reports whether something that should have been checked was not.
-func unchecked(in Input, v view) bool {
-	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
-}
-
 // summary is the overview: the verdict, one line for each cause, and the lists after them.
 func summary(in Input, v view) string {
 	head := lead(in, v) + "\n" + gapList(in.Gaps)
@@ -168,27 +163,12 @@ func details(in Input, v view) string {
 		func(left int) string { return leftOut(in, left) }) + legend
 }
 
-// leftOut says how many causes are not shown.
-func leftOut(in Input, left int) string {
-	if left <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("\nand %s%s.\n", count(left, "more cause"), where(in))
-}
-
 // where says in which place the rest is.
 func where(in Input) string {
 	if in.DetailsURL == "" {
 		return ", not shown here"
 	}
 	return ", in [the report](" + in.DetailsURL + ")"
-}
-
-func link(in Input, before, what string) string {
-	if in.DetailsURL == "" {
-		return ""
-	}
-	return before + "[" + what + "](" + in.DetailsURL + ")\n"
 }
 
 // lead is the verdict in a sentence or two.

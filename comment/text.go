@@ -12,9 +12,6 @@ import (
 // The paragraphs that the check run and the summary comment are made of. Each is a whole Markdown
 // block.
 
-// maxShown bounds one name in a list, in characters.
-const maxShown = 300
-
 // Bytes that a list of the overview may take; what does not fit is counted.
 const (
 	targetBytes  = 3 << 10
@@ -142,4 +139,24 @@ func noteList(notes []string) string {
 		lines = append(lines, "- "+mdsafe.Prose(mdsafe.Cut(n, 600))+"\n")
 	}
 	return section("\n### Notes\n\n", lines, listBytes)
+}
+
+// leftOut says how many causes are not shown.
+func leftOut(in Input, left int) string {
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nand %s%s.\n", count(left, "more cause"), where(in))
+}
+
+func link(in Input, before, what string) string {
+	if in.DetailsURL == "" {
+		return ""
+	}
+	return before + "[" + what + "](" + in.DetailsURL + ")\n"
+}
+
+// unchecked reports whether something that should have been checked was not.
+func unchecked(in Input, v view) bool {
+	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
 }

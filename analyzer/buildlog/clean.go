@@ -123,6 +123,9 @@ func quoted(s string) bool {
 		echoed.MatchString(s)
 }
 
+// maxField bounds a field of a diagnosis, in bytes.
+const maxField = 4 << 10
+
 // bound cuts a field to what is shown.
 func bound(s string) string {
 	s = strings.TrimSpace(s)

@@ -1,9 +1,7 @@
 package buildlog
 
 import (
-	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -51,66 +49,6 @@ type match struct {
 	sym, ver, lib, obj   string
 	syms, libs           string
 	symbols, libraryList []string // more than one, each a diagnosis
-}
-
-// patterns are tried in this order; a line belongs to the first that finds something in it.
-var patterns = sync.OnceValue(func() []*pattern { return compile(families...) })
-
-var families = [][]pattern{
-	lldPatterns,
-	linkerPatterns,
-	gpuPatterns,
-	jvmPatterns,
-	nodePatterns,
-	androidPatterns,
-	wheelPatterns,
-	hostPatterns,
-	muslPatterns,
-	loaderPatterns,
-	buildPatterns,
-	loosePatterns,
-}
-
-// triggers finds the lines that are worth a look.
-var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns())) })
-
-// Needles of what is no message of its own: see context.go.
-const (
-	anEscape = 127 - iota
-	aContext
-)
-
-func compile(families ...[]pattern) []*pattern {
-	var out []*pattern
-	for _, f := range families {
-		for i := range f {
-			f[i].re = lazyregexp.New(f[i].expr)
-			out = append(out, &f[i])
-		}
-	}
-	if len(out) > aContext {
-		panic(fmt.Sprintf("%d patterns do not fit a set", len(out)))
-	}
-	return out
-}
-
-func needles(patterns []*pattern) map[string]set {
-	out := map[string]set{}
-	add := func(needle string, i int) {
-		s := out[needle]
-		s.add(i)
-		out[needle] = s
-	}
-	for i, p := range patterns {
-		for _, n := range p.needles {
-			add(n, i)
-		}
-	}
-	add("\x1b", anEscape)
-	for _, n := range contextNeedles {
-		add(n, aContext)
-	}
-	return out
 }
 
 // find returns the pattern's matches in a line, at most 32.
@@ -171,35 +109,6 @@ func (m *match) takeBefore() {
 			m.obj, _ = fileBefore(m.prefix, true)
 		}
 	}
-}
-
-// diagnoses spreads a match: one for each symbol and library of its lists.
-func (m *match) diagnoses() []Diagnosis {
-	symbols, libraries := append(m.symbols, m.sym), append(m.libraryList, m.lib)
-	var out []Diagnosis
-	for _, s := range symbols {
-		for _, l := range libraries {
-			if len(symbols) > 1 && s == "" || len(libraries) > 1 && l == "" {
-				continue
-			}
-			d := Diagnosis{
-				Rule:    m.id,
-				Version: bound(m.ver),
-				Library: bound(unquote(l)),
-				Object:  bound(unquote(m.obj)),
-			}
-			name, version := splitVersion(s)
-			if d.Symbol = bound(name); version != "" {
-				d.Version = bound(version)
-			}
-			d.Class = m.class
-			if d.Class == "" {
-				d.Class = classify(&d, m.stage)
-			}
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // splitVersion takes apart what linkers print: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", a demangled

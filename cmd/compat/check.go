@@ -6,38 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/dynlink"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
-	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/options"
 	"github.com/compat-app/compat/internal/report"
-	"github.com/compat-app/compat/internal/spool"
-	"github.com/spf13/cobra"
 )
-
-// checkFlags are the settings of one check.
-type checkFlags struct {
-	platforms, with, first, lock []string
-	libraryPath                  []string
-	base, config, index, root    string
-	conda                        string
-	failOn, format               string
-	link, verbose, quiet         bool
-	noCache, noHistory           bool
-}
-
-// checkMemory is the soft memory limit of a check, in bytes. With it, files with some hundred
-// megabytes of generated symbols stay below 300 MiB; published wheels do not reach it.
-const checkMemory = 224 << 20
 
 func newCheckCommand(env environment) *cobra.Command {
 	var f checkFlags
@@ -288,127 +264,4 @@ func ruleDescriptions() []report.Rule {
 		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
 	}
 	return out
-}
-
-// checkOptions combines flags, configuration and environment; flags take precedence. For an invalid
-// configuration it returns a report that lists the problems.
-func checkOptions(
-	env environment,
-	f checkFlags,
-) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
-	o = analyzer.Options{
-		First:     f.first,
-		Link:      f.link,
-		NoHistory: f.noHistory,
-		Today:     time.Now().UTC().Format(time.DateOnly),
-		Scratch:   spool.In(""),
-		Version:   version(),
-	}
-	c, problems, err := repository(f.config)
-	if err != nil {
-		return o, "", nil, err
-	}
-	if len(problems) > 0 {
-		return o, "", brokenConfig(problems), nil
-	}
-	options.Apply(c, &o)
-	if f.root != "" {
-		if o.Root, err = unpacked(f.root); err != nil {
-			return o, "", nil, err
-		}
-		o.Platforms = nil // --root replaces the platforms of the configuration
-	}
-	if err := addFolders(f, &o); err != nil {
-		return o, "", nil, err
-	}
-	if len(f.platforms) > 0 {
-		o.Platforms = f.platforms
-	}
-	if len(f.with) > 0 {
-		o.With, o.Origins = f.with, nil
-	}
-	var locked []string
-	for _, path := range append(f.lock, c.Python.Lock...) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return o, "", nil, fmt.Errorf("--lock: %w; give a readable file", err)
-		}
-		pins, err := lockfile.Pins(path, data)
-		if err != nil {
-			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
-		}
-		locked = append(locked, options.Locked(path, pins, &o)...)
-	}
-	o.With = append(locked, o.With...)
-	if f.failOn == "" {
-		f.failOn = c.FailOn
-	}
-	switch f.failOn {
-	case "", "error", "warning", "never":
-		failOn = options.FailOn(f.failOn)
-	default:
-		return o, "", nil, fmt.Errorf(
-			"unknown --fail-on %s; use error, warning or never",
-			f.failOn,
-		)
-	}
-	return o, failOn, nil, nil
-}
-
-// unpacked returns a function that reads the system in a folder as a platform, for each
-// architecture once.
-func unpacked(dir string) (func(arch string) (*platform.Platform, error), error) {
-	root, err := openRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("--root: %w; give the folder of an unpacked image", err)
-	}
-	linker, name := dynlink.NewLinker(root), filepath.ToSlash(filepath.Clean(dir))
-	known := map[string]*platform.Platform{}
-	return func(arch string) (*platform.Platform, error) {
-		if known[arch] == nil {
-			p, err := linker.Platform(name, arch)
-			if err != nil {
-				return nil, fmt.Errorf(
-					"--root %s: %w; give the folder of an unpacked image",
-					dir,
-					err,
-				)
-			}
-			known[arch] = p
-		}
-		return known[arch], nil
-	}, nil
-}
-
-// repository reads the configuration file; the default one need not exist.
-func repository(path string) (*config.Repository, []config.Problem, error) {
-	named := path != ""
-	if !named {
-		path = config.Path
-	}
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !named:
-		return &config.Repository{}, nil, nil
-	case err != nil:
-		return nil, nil, fmt.Errorf("--config: %w; give a readable file", err)
-	}
-	c, problems := config.ParseRepository(data, rules.IDs())
-	return c, problems, nil
-}
-
-// brokenConfig returns a report that lists the problems of a configuration.
-func brokenConfig(problems []config.Problem) *analyzer.Report {
-	r := analyzer.NewReport(version())
-	for _, p := range problems {
-		r.Unread = append(
-			r.Unread,
-			analyzer.Unread{
-				Path:   fmt.Sprintf("%s:%d", config.Path, p.Line),
-				Reason: strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", config.Path, p.Line)),
-			},
-		)
-	}
-	r.Verdict = analyzer.Unchecked
-	return r
 }

@@ -45,3 +45,7 @@ func pace(live uint64) int {
 	}
 	return max(collectPercent, int((collectFrom-min(live, collectFrom))*100/live))
 }
+
+// checkMemory is the soft memory limit of a check, in bytes. With it, files with some hundred
+// megabytes of generated symbols stay below 300 MiB; published wheels do not reach it.
+const checkMemory = 224 << 20

@@ -15,6 +15,9 @@ import (
 	"github.com/djherbis/times"
 )
 
+// cacheLife is how long an unused entry of the cache is kept.
+const cacheLife = 30 * 24 * time.Hour
+
 // digests caches the SHA-256 of files by device, inode, size, mtime and ctime. Every change of the
 // content sets ctime, and no program can set ctime to an earlier value.
 type digests struct {
@@ -46,7 +49,7 @@ func (d digests) of(ctx context.Context, in analyzer.Input) (string, error) {
 	sum := hash.Sum(nil)
 	if key != "" && d.key(in) == key { // the file did not change while it was read
 		// A failed write only makes the next check slower.
-		_ = d.cache.Put(ctx, key, sealed(sum), resultLife)
+		_ = d.cache.Put(ctx, key, sealed(sum), cacheLife)
 	}
 	return hex.EncodeToString(sum), nil
 }

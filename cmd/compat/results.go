@@ -20,11 +20,8 @@ type result struct {
 	key   string
 }
 
-// resultFormat begins the key of a result; resultLife is how long an unused entry is kept.
-const (
-	resultFormat = "compat/check/1"
-	resultLife   = 30 * 24 * time.Hour
-)
+// resultFormat begins the key of a result.
+const resultFormat = "compat/check/1"
 
 // cachedResult computes the key of a check. It sets the SHA-256 of the inputs on the way.
 func cachedResult(
@@ -103,6 +100,6 @@ func (a result) store(ctx context.Context, printed []byte, code int) {
 		ctx,
 		a.key,
 		sealed(append([]byte{byte(code)}, printed...)),
-		resultLife,
+		cacheLife,
 	)
 }

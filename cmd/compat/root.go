@@ -4,42 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
-
-// Exit codes of every command.
-const (
-	exitOK           = 0
-	exitIncompatible = 1
-	exitInterrupted  = 130 // as a shell reports SIGINT
-	exitUsage        = 2   // wrong usage, or an artifact could not be checked
-)
-
-// environment is the surroundings of the process: variables and standard streams.
-type environment struct {
-	Getenv func(name string) (value string, set bool)
-	In     io.Reader
-	Out    io.Writer
-	Err    io.Writer
-}
-
-// exit ends the program with a code. A nil error prints nothing.
-type exit struct {
-	code int
-	err  error
-}
-
-func (e exit) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exit) Unwrap() error { return e.err }
 
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
@@ -107,24 +74,6 @@ To see examples:   compat demo`,
 	)
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env), newABICommand(env))
 	return root
-}
-
-// version returns the module's version for a binary built by go install or from a tag, else the
-// commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
 }
 
 func newVersionCommand(env environment) *cobra.Command {
