@@ -67,14 +67,14 @@ func (i *image) command(cmd uint32, b []byte) error {
 	case cmdLoad, cmdLoadWeak, cmdReexport, cmdLoadLazy, cmdLoadUpward:
 		return i.needs(cmd, b)
 	case cmdID:
-		path, err := text(b, le.Uint32(b[8:]), "LC_ID_DYLIB")
+		path, err := text(b, le.Uint32(b[8:]), sizeDylib, "LC_ID_DYLIB")
 		if err != nil {
 			return err
 		}
 		i.o.InstallName = path
 		i.o.Current, i.o.Compatibility = Version(le.Uint32(b[16:])), Version(le.Uint32(b[20:]))
 	case cmdRunPath:
-		path, err := text(b, le.Uint32(b[8:]), "LC_RPATH")
+		path, err := text(b, le.Uint32(b[8:]), sizeRunPath, "LC_RPATH")
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ const (
 
 func (i *image) needs(cmd uint32, b []byte) error {
 	le := binary.LittleEndian
-	path, err := text(b, le.Uint32(b[8:]), "a load command for a library")
+	path, err := text(b, le.Uint32(b[8:]), sizeDylib, "a load command for a library")
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,20 @@ func (i *image) needs(cmd uint32, b []byte) error {
 	return nil
 }
 
-// text reads the string at an offset of a load command, which may fill it to its end.
-func text(b []byte, off uint32, what string) (string, error) {
-	if uint64(off) >= uint64(len(b)) {
+// Sizes of dylib_command and rpath_command, which a text follows.
+const (
+	sizeDylib   = 24
+	sizeRunPath = 12
+)
+
+// text reads the string at an offset of a load command, behind its first bytes of the given size.
+// As for dyld, it has to end in the command.
+func text(b []byte, off, size uint32, what string) (string, error) {
+	if off < size || uint64(off) >= uint64(len(b)) {
 		return "", damaged("%s has its text at %d of %d bytes", what, off, len(b))
+	}
+	if bytes.IndexByte(b[off:], 0) < 0 {
+		return "", damaged("the text of %s does not end", what)
 	}
 	s := fixed(b[off:])
 	if len(s) > maxPath {

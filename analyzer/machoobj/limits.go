@@ -24,7 +24,7 @@ const (
 	maxRunPaths = 1 << 10
 	maxPath     = 4 << 10   // bytes of a path: PATH_MAX of macOS is 1024
 	maxTable    = 128 << 20 // bytes of one table of __LINKEDIT; libtorch_cpu's trie has 18 MB
-	maxSymbols  = 2 << 20   // imports or exports
+	maxSymbols  = 1 << 20   // imports or exports; libtorch_cpu exports 100 thousand
 	maxName     = 64 << 10  // bytes of one name
 	maxText     = 64 << 20  // bytes of all names of a slice's imports, and of its exports
 	maxBlobs    = 64        // blobs of a code signature; codesign writes up to 8

@@ -63,6 +63,9 @@ func readDelayImports(m *image, h *header, o *Object) error {
 // readDLL reads a name and a table of thunks, which ends with a zero. base is what the addresses in
 // thunks begin with.
 func readDLL(m *image, h *header, o *Object, d DLL, name, lookup, base uint64) error {
+	if len(o.Imports) == maxDLLs {
+		return tooLarge("the number of imported DLLs", maxDLLs+1, maxDLLs)
+	}
 	var err error
 	if d.Name, err = m.name(name, "the name of an imported DLL"); err != nil {
 		return err

@@ -24,6 +24,7 @@ var (
 const (
 	maxSections  = 1024    // the loader of Windows XP refused more than 96
 	maxSymbols   = 2 << 20 // imports and exports together; torch_cpu.dll has 60 thousand
+	maxDLLs      = 4 << 10 // imported DLLs; Qt6WebEngineCore.dll has some 70
 	maxName      = 16 << 10
 	maxManifest  = 256 << 10
 	maxResources = 4096 // entries of the resource directory's first two levels

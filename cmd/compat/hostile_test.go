@@ -1,0 +1,130 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/test/hostilefiles"
+)
+
+// Bounds of one check of a hostile file: CPU time, so that a busy machine fails nothing, and
+// resident memory in KiB.
+const (
+	hostileCPU    = 10 * time.Second
+	hostileMemory = 300 << 10
+)
+
+// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own.
+func TestHostileBinaries(t *testing.T) {
+	files := hostilefiles.All()
+	const least = 150
+	if len(files) < least {
+		t.Fatalf("there are %d files, fewer than %d", len(files), least)
+	}
+	compat, err := exec.LookPath("compat") // this test binary, see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Run(f.Name, func(t *testing.T) { hostile(t, compat, f) })
+	}
+}
+
+func hostile(t *testing.T, compat string, f hostilefiles.File) {
+	wheel, object := "pkg-1.0-cp312-cp312-macosx_11_0_arm64.whl", "pkg/ext.cpython-312-darwin.so"
+	if f.Format == "pe" {
+		wheel, object = "pkg-1.0-cp312-cp312-win_amd64.whl", "pkg/ext.cp312-win_amd64.pyd"
+	}
+	dir := t.TempDir()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, text := range map[string][]byte{
+		object:                       f.Bytes(),
+		"pkg-1.0.dist-info/METADATA": []byte("Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\n"),
+	} {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, wheel), archive.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(compat, "check", wheel, "--format", "json", "--no-cache", "--quiet")
+	c.Dir = dir
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	err := c.Run()
+	code := c.ProcessState.ExitCode()
+	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	if code < 0 || code > 2 || strings.Contains(stderr.String(), "goroutine ") {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	if !raceDetector() && (cpu > hostileCPU || usage.Maxrss > hostileMemory) {
+		t.Errorf("it took %v and %d KiB", cpu, usage.Maxrss)
+	}
+	var r analyzer.Report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, stdout.String(), stderr.String())
+	}
+	if got := named(&r, object); f.Expect != hostilefiles.Any && got == "" ||
+		f.Expect == hostilefiles.Unread && got != "unread" {
+		t.Errorf("it should be %s, not %q: exit code %d, %s", f.Expect, got, code,
+			brief(stdout.String()))
+	}
+	if f.Expect == hostilefiles.Unread && (r.Verdict == analyzer.Compatible || code == 0) {
+		t.Errorf("verdict %s, exit code %d", r.Verdict, code)
+	}
+}
+
+// raceDetector reports whether this binary has the race detector, which costs several times the
+// bounds.
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// named says where a report names a file: unread, skipped or finding; "" where it does not.
+func named(r *analyzer.Report, object string) string {
+	has := func(list []analyzer.Unread) bool {
+		return slices.ContainsFunc(list, func(u analyzer.Unread) bool {
+			return strings.Contains(u.Path, object) && u.Reason != ""
+		})
+	}
+	switch {
+	case has(r.Unread):
+		return "unread"
+	case has(r.Skipped):
+		return "skipped"
+	case slices.ContainsFunc(r.Findings, func(f analyzer.Finding) bool { return f.Object == object }):
+		return "finding"
+	}
+	return ""
+}
+
+func brief(s string) string {
+	const most = 600
+	if len(s) > most {
+		return fmt.Sprintf("%s… (%d bytes)", s[:most], len(s))
+	}
+	return s
+}
