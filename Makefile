@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale
+.PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
+	conformance llvmdiff
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -37,6 +38,9 @@ scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
 
 conformance: ## Compare archive reading with libarchive, on real packages (downloads them)
 	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/test/conformance
+
+llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's tools (downloads them)
+	go run ./internal/test/llvmdiff -wheels internal/test/llvmdiff/wheels.txt ./compat $(WHEELS)
 
 tools: ## Download and build the linters
 	go run $(STATICCHECK) -version

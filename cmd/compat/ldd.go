@@ -91,6 +91,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
+	var windows peFolder
 	gaveUp := false
 	for i, file := range files {
 		path, err := inRoot(o.root, file)
@@ -107,7 +108,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		var opened []opening
 		why := linker.Why
 		if isPE(filepath.Join(o.root, filepath.FromSlash(path))) {
-			if a, err = lddWindows(o.root, path); err != nil {
+			if a, err = lddWindows(&windows, o.root, path); err != nil {
 				return err
 			}
 		} else if len(o.open) == 0 {

@@ -31,9 +31,17 @@ func isPE(file string) bool {
 // maxRootFiles bounds the files of a root that are read.
 const maxRootFiles = 20_000
 
+// peFolder is what was read of a folder that stands for site-packages.
+type peFolder struct {
+	root    string
+	files   []*winload.File
+	sources *startup.Sources
+}
+
 // lddWindows answers for a PE file as the loader of Windows does when Python imports it, or opens it
-// with ctypes. root is the folder that stands for site-packages; "/": the folder of the file.
-func lddWindows(root, file string) (*dynlink.Answer, error) {
+// with ctypes. root is the folder that stands for site-packages; "/": the folder of the file. What
+// was read of the folder is kept in last for the next file.
+func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	full := filepath.Join(root, filepath.FromSlash(file))
 	if root == "/" {
 		root = filepath.Dir(full)
@@ -46,13 +54,20 @@ func lddWindows(root, file string) (*dynlink.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	self := &winload.File{Path: filepath.ToSlash(at), Object: o}
-	files, sources, err := windowsRoot(root, self)
-	if err != nil {
-		return nil, err
+	if last.sources == nil || last.root != root {
+		if *last, err = readPEFolder(root); err != nil {
+			return nil, err
+		}
 	}
+	at = filepath.ToSlash(at)
+	files := last.files
+	n := slices.IndexFunc(files, func(f *winload.File) bool { return f.Path == at })
+	if n < 0 {
+		n, files = 0, slices.Concat([]*winload.File{{Path: at, Object: o}}, files)
+	}
+	self := files[n]
 	python := winload.Python{Interpreter: windows.Interpreter{Minor: 13}, AnyRelease: true}
-	load := winload.New(python, o.Machine, files, sources).Load(self)
+	load := winload.New(python, o.Machine, files, last.sources).Load(self)
 	a := &dynlink.Answer{
 		Objects: []dynlink.LoadedObject{}, NotFound: []dynlink.NotFound{},
 		MissingVersions: []dynlink.MissingVersion{}, Undefined: []dynlink.Undefined{},
@@ -98,30 +113,31 @@ func readPE(file string) (*peobj.Object, error) {
 	return o, nil
 }
 
-// windowsRoot reads the DLLs and the Python sources below a folder. What can't be read is left out.
-func windowsRoot(root string, self *winload.File) ([]*winload.File, *startup.Sources, error) {
-	files, sources := []*winload.File{self}, &startup.Sources{}
+// readPEFolder reads the DLLs and the Python sources below a folder. What can't be read is left out.
+func readPEFolder(root string) (peFolder, error) {
+	out := peFolder{root: root, sources: &startup.Sources{}}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
 		}
 		at, err := filepath.Rel(root, file)
-		if at = filepath.ToSlash(at); err != nil || at == self.Path {
+		if err != nil {
 			return err
 		}
+		at = filepath.ToSlash(at)
 		switch ext := strings.ToLower(path.Ext(at)); {
-		case len(files) > maxRootFiles:
+		case len(out.files) > maxRootFiles:
 			return fs.SkipAll
 		case slices.Contains([]string{".dll", ".pyd"}, ext):
 			if o, err := readPE(file); err == nil {
-				files = append(files, &winload.File{Path: at, Object: o})
+				out.files = append(out.files, &winload.File{Path: at, Object: o})
 			}
 		case ext == ".py" || ext == ".pth":
-			if b, err := os.ReadFile(file); err == nil && startup.Relevant(b) {
-				sources.Add(at, b)
+			if b, err := os.ReadFile(file); err == nil && startup.Wanted(at, b) {
+				out.sources.Add(at, b)
 			}
 		}
 		return nil
 	})
-	return files, sources, err
+	return out, err
 }
