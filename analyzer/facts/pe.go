@@ -56,7 +56,7 @@ func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.Has
 func (p *prepared) readSource(f *unpack.File) {
 	p.source = []byte{}
 	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
-	if err == nil && (startup.Relevant(b) || strings.HasSuffix(f.Path, ".pth")) {
+	if err == nil && startup.Wanted(installed(f.Path), b) {
 		p.source = b
 	}
 }

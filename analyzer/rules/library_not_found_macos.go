@@ -33,6 +33,9 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 		release, python := dyld.PythonLibrary(needed)
 		since := macos.Library(needed)
 		provider := dependencyFor(p, needed)
+		if provider == "" {
+			provider = dependencyAt(p, m)
+		}
 		var fixes []fix.Candidate
 		switch {
 		case python && p.MacOS.Python != "" && release != p.MacOS.Python:
@@ -151,6 +154,36 @@ func dependencyFor(p *analyzer.Pass, library string) string {
 		}
 	}
 	return ""
+}
+
+// dependencyAt is a declared requirement that is installed where a library is looked for: the path
+// leads into a folder of which the artifact has nothing, in a package of the requirement's name.
+// "" where there is none.
+func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
+	site := strings.TrimSuffix(m.NeededBy.Path, m.NeededBy.Name)
+	if p.Facts.Metadata == nil || !strings.HasSuffix(m.NeededBy.Path, m.NeededBy.Name) {
+		return ""
+	}
+	family := ""
+	for _, s := range m.Searched {
+		at, inside := strings.CutPrefix(s, site)
+		own := slices.ContainsFunc(p.Facts.MachO, func(o *analyzer.MachObject) bool {
+			return path.Dir(o.Path) == path.Dir(at)
+		})
+		top, _, nested := strings.Cut(at, "/")
+		if !inside || own || !nested {
+			continue
+		}
+		for _, q := range p.Facts.Metadata.Requires {
+			switch name := pkgmeta.Normalize(q.Name); {
+			case name == pkgmeta.Normalize(top):
+				return name
+			case strings.HasPrefix(name, pkgmeta.Normalize(top)+"-"):
+				family = name
+			}
+		}
+	}
+	return family
 }
 
 // optionalModule reports whether a module is one of several backends, for the library that is missing:

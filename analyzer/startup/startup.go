@@ -12,9 +12,10 @@ import (
 // Sources is what the Python sources of an artifact do about the search for libraries. The zero
 // value is that of an artifact without such sources.
 type Sources struct {
-	effects []Effects // of each source
-	texts   []string  // of the sources, in lower case
-	early   []string  // modules that a .pth file imports: "pywin32_bootstrap"
+	effects []Effects           // of each source
+	texts   []string            // of the sources, in lower case
+	early   []string            // modules that a .pth file imports: "pywin32_bootstrap"
+	imports map[string][]string // of top-level packages: what their __init__.py imports
 }
 
 // Effects is what sources do. Folders and files are from site-packages.
@@ -38,19 +39,20 @@ func (e Effects) Mentions(folder string) bool {
 	return slices.ContainsFunc(e.unknown, word.MatchString)
 }
 
-// Of joins what counts for a module: the sources of its own top-level package, those outside of
-// any, and what .pth files import. A module outside of any may be imported by every package.
+// Of joins what counts for a module: the sources of its own top-level package and of those that it
+// imports, those outside of any, and what .pth files import. A module outside of any may be imported by every package.
 // A nil Sources does nothing.
 func (s *Sources) Of(module string) Effects {
 	if s == nil {
 		return Effects{}
 	}
 	own := top(module)
+	packages := s.importedBy(own)
 	var out Effects
 	for _, x := range s.effects {
 		name := top(x.file)
 		base := strings.TrimSuffix(path.Base(x.file), ".py")
-		if own == "" || name == "" || name == own || slices.Contains(s.early, base) {
+		if own == "" || name == "" || slices.Contains(packages, name) || slices.Contains(s.early, base) {
 			out.Directories = append(out.Directories, x.Directories...)
 			out.Preloaded = append(out.Preloaded, x.Preloaded...)
 			out.Path = append(out.Path, x.Path...)
@@ -69,9 +71,31 @@ func top(p string) string {
 	return first
 }
 
-// Relevant reports whether a Python source or .pth file could do anything that Sources.Add looks
-// for.
-func Relevant(source []byte) bool {
+// importedBy is a top-level package with those that its __init__.py imports, and so on.
+func (s *Sources) importedBy(own string) []string {
+	out := []string{own}
+	for i := 0; i < len(out); i++ {
+		for _, name := range s.imports[out[i]] {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// Wanted reports whether a Python source or .pth file could do anything that Sources.Add looks for.
+// file is from site-packages.
+func Wanted(file string, source []byte) bool {
+	return path.Ext(file) == ".pth" || isPackage(file) || relevant(source)
+}
+
+// isPackage reports whether a file is the __init__.py of a top-level package.
+func isPackage(file string) bool {
+	return path.Base(file) == "__init__.py" && strings.Count(file, "/") == 1
+}
+
+func relevant(source []byte) bool {
 	for _, word := range words {
 		if strings.Contains(string(source), word) {
 			return true
@@ -84,17 +108,32 @@ var words = []string{
 	"add_dll_directory", "LoadLibrary", "WinDLL", "CDLL", "PyDLL", "OleDLL", "environ", "load_library",
 }
 
-var pthImport = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
+var (
+	pthImport     = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
+	packageImport = lazyregexp.New(`(?m)^(?:import|from)[ \t]+(\w+)`)
+)
 
 // Add reads one Python source or .pth file, whose path is from site-packages. The order of calls
 // does not matter for what is found.
 func (s *Sources) Add(file string, source []byte) {
-	if path.Ext(file) == ".pth" {
+	early := path.Ext(file) == ".pth"
+	if early {
 		for _, m := range pthImport.FindAllStringSubmatch(string(source), -1) {
 			parts := strings.Split(m[1], ".")
 			s.early = append(s.early, parts[len(parts)-1])
 		}
 		file = path.Base(file)
+	}
+	if isPackage(file) {
+		for _, m := range packageImport.FindAllStringSubmatch(string(source), -1) {
+			if s.imports == nil {
+				s.imports = map[string][]string{}
+			}
+			s.imports[top(file)] = append(s.imports[top(file)], m[1])
+		}
+	}
+	if !early && !relevant(source) {
+		return
 	}
 	x := Effects{file: file}
 	readSource(&x, file, string(source))

@@ -136,3 +136,22 @@ func TestPath(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestImportedPackage: what the __init__.py of another package does counts where the module's own
+// imports it.
+func TestImportedPackage(t *testing.T) {
+	const files = "-- extra/ext.pyd --\npe amd64\nimport libh.dll helper\n" +
+		"-- torch/lib/libh.dll --\npe amd64\nexport helper\n-- torch/__init__.py --\n" +
+		"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))\n" +
+		"-- extra/__init__.py --\n"
+	python := Python{Interpreter: windows.Interpreter{Minor: 12}}
+	for source, want := range map[string]string{
+		"from torch._extra import x\n": "libh.dll torch/lib/libh.dll by add_dll_directory",
+		"import os\n":                  "missing libh.dll torch/lib/libh.dll",
+	} {
+		env := environment(t, python, files+source)
+		if got := text(env.Load(env.files[0])); got != want {
+			t.Errorf("%s: %s, want %s", source, got, want)
+		}
+	}
+}
