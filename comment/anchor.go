@@ -2,6 +2,7 @@ package comment
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -12,20 +13,52 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Anchor finds the source line that causes a finding: the requirement of a dependency, the build
-// image or platform tag, the link command, the package index. Where no line can be told it is the
-// first line of the best fitting file. ok is false only when there is no file with a line in it.
-func Anchor(f *analyzer.Finding, files map[string]string) (file string, line int, ok bool) {
-	for _, search := range searches(f) {
-		if file, line = search(files); line > 0 {
-			return file, line, true
-		}
-	}
-	return fallback(files)
+// maxScanned is how many bytes of source files the searches of one review look at together, with 32
+// for each line. Usual projects have a hundredth of it; 8 MiB take a second.
+const maxScanned = 8 << 20
+
+// sources are the files in which the lines that cause findings are looked for. They come from the
+// head, so the work is bounded: lines longer than maxLine are skipped, each search is done once, and
+// after maxScanned bytes nothing more is found.
+type sources struct {
+	files map[string]string
+	left  int // of maxScanned
+	found map[string]place
 }
 
-// search returns the best line, 0 when there is none.
-type search func(files map[string]string) (string, int)
+// place is a line of a file; line 0 is none.
+type place struct {
+	path string
+	line int
+}
+
+func newSources(files map[string]string) *sources {
+	return &sources{files: files, left: maxScanned, found: map[string]place{}}
+}
+
+// anchor finds the source line that causes a finding: the requirement of a dependency, the build
+// image or platform tag, the link command, the package index. Where no line can be told it is the
+// first line of the best fitting file. ok is false only when there is no file with a line in it.
+func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
+	for _, x := range searches(f) {
+		at, known := s.found[x.key]
+		if !known {
+			at.path, at.line = s.scan(x.kinds, x.score)
+			s.found[x.key] = at
+		}
+		if at.line > 0 {
+			return at.path, at.line, true
+		}
+	}
+	return fallback(s.files)
+}
+
+// search looks for the line with the best score in files of some kinds.
+type search struct {
+	key   string // equal for equal searches
+	kinds []fileKind
+	score func(kind fileKind, section, line string) int
+}
 
 // searches puts the places to look in order: the fixes tell best what is at fault, then the facts.
 func searches(f *analyzer.Finding) []search {
@@ -43,7 +76,7 @@ func searches(f *analyzer.Finding) []search {
 		}
 	}
 	if aboutGPU(f) {
-		out = append(out, gpuStack)
+		out = append(out, gpuStack())
 	}
 	if aboutLibc(f) {
 		out = append(out, image(f.Target))
@@ -76,24 +109,31 @@ func aboutLibc(f *analyzer.Finding) bool {
 // scan visits the lines of files of some kinds, a comment taken off each, and keeps the one with
 // the highest score; 0 is none. Among equals the file that comes first in the order of kinds wins,
 // then the one nearest to the root, then the first line.
-func scan(
-	files map[string]string,
+func (s *sources) scan(
 	kinds []fileKind,
 	score func(kind fileKind, section, line string) int,
 ) (string, int) {
 	best, bestFile, bestLine := 0, "", 0
-	for _, p := range inOrder(files, kinds) {
+	for _, p := range inOrder(s.files, kinds) {
 		section := ""
 		toml := path.Ext(p) == ".toml"
-		for i, l := range lines(files[p]) {
+		at := 0
+		for l := range strings.SplitSeq(s.files[p], "\n") {
+			at++
+			if s.left -= len(l) + 32; s.left < 0 {
+				return bestFile, bestLine
+			}
+			if len(l) > maxLine {
+				continue
+			}
 			l = code(l)
 			if t := strings.TrimSpace(l); toml && strings.HasPrefix(t, "[") &&
 				strings.HasSuffix(t, "]") &&
 				!strings.ContainsAny(t, `"'`) {
 				section = strings.Trim(t, "[] ")
 			}
-			if s := score(kindOf(p), section, l); s > best {
-				best, bestFile, bestLine = s, p, i+1
+			if n := score(kindOf(p), section, l); n > best {
+				best, bestFile, bestLine = n, p, at
 			}
 		}
 	}
@@ -144,23 +184,21 @@ func code(l string) string {
 
 // requirement looks for the line that requires a package.
 func requirement(name string) search {
-	return func(files map[string]string) (string, int) {
-		return scan(
-			files,
-			[]fileKind{projectPy, pinned, imageFile, workflowYML},
-			func(kind fileKind, section, line string) int {
-				r, ok := findRequirement(line, name, kind)
-				switch {
-				case !ok:
-					return 0
-				case section == "build-system": // what it is built with; what it runs with says more
-					return 1
-				case r.spec == "":
-					return 2
-				}
-				return 3
-			},
-		)
+	return search{
+		"requirement " + name,
+		[]fileKind{projectPy, pinned, imageFile, workflowYML},
+		func(kind fileKind, section, line string) int {
+			r, ok := findRequirement(line, name, kind)
+			switch {
+			case !ok:
+				return 0
+			case section == "build-system": // what it is built with; what it runs with says more
+				return 1
+			case r.spec == "":
+				return 2
+			}
+			return 3
+		},
 	}
 }
 
@@ -175,29 +213,27 @@ var (
 
 // image looks for the platform that the artifact is built for or in.
 func image(target string) search {
-	return func(files map[string]string) (string, int) {
-		return scan(
-			files,
-			[]fileKind{projectPy, workflowYML, imageFile, pinned},
-			func(kind fileKind, _, line string) int {
-				tag := manyTag.FindString(line)
-				switch {
-				case tag != "" && target != "" && sameTag(tag, target):
-					return 6
-				case tag != "":
-					return 5
-				case buildArg.MatchString(line):
-					return 4
-				case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
-					return 3
-				case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
-					return 2
-				case kind == workflowYML && runnerOS.MatchString(line):
-					return 1
-				}
-				return 0
-			},
-		)
+	return search{
+		"image " + target,
+		[]fileKind{projectPy, workflowYML, imageFile, pinned},
+		func(kind fileKind, _, line string) int {
+			tag := manyTag.FindString(line)
+			switch {
+			case tag != "" && target != "" && sameTag(tag, target):
+				return 6
+			case tag != "":
+				return 5
+			case buildArg.MatchString(line):
+				return 4
+			case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
+				return 3
+			case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
+				return 2
+			case kind == workflowYML && runnerOS.MatchString(line):
+				return 1
+			}
+			return 0
+		},
 	}
 }
 
@@ -228,26 +264,24 @@ var linkWords = lazyregexp.New(
 // links something else will do.
 func linked(f *analyzer.Finding, any bool) search {
 	stems := distinct([]string{stem(f.Object), stem(f.Library)})
-	return func(files map[string]string) (string, int) {
-		return scan(
-			files,
-			[]fileKind{native, projectPy, imageFile, workflowYML},
-			func(kind fileKind, _, line string) int {
-				if kind == native && strings.HasPrefix(strings.TrimSpace(line), "//") ||
-					!linkWords.MatchString(line) {
-					return 0
-				}
-				for i, s := range stems {
-					if hasWord(line, s) {
-						return 4 - i
-					}
-				}
-				if any && (kind == native || strings.Contains(line, "extra_link_args")) {
-					return 1
-				}
+	return search{
+		fmt.Sprint("linked ", any, stems),
+		[]fileKind{native, projectPy, imageFile, workflowYML},
+		func(kind fileKind, _, line string) int {
+			if kind == native && strings.HasPrefix(strings.TrimSpace(line), "//") ||
+				!linkWords.MatchString(line) {
 				return 0
-			},
-		)
+			}
+			for i, s := range stems {
+				if hasWord(line, s) {
+					return 4 - i
+				}
+			}
+			if any && (kind == native || strings.Contains(line, "extra_link_args")) {
+				return 1
+			}
+			return 0
+		},
 	}
 }
 
@@ -286,9 +320,9 @@ var (
 )
 
 // gpuStack looks for where CUDA, ROCm or torch is chosen.
-func gpuStack(files map[string]string) (string, int) {
-	return scan(
-		files,
+func gpuStack() search {
+	return search{
+		"GPU stack",
 		[]fileKind{projectPy, pinned, workflowYML, imageFile, native},
 		func(kind fileKind, _, line string) int {
 			_, torch := findRequirement(line, "torch", kind)
@@ -304,7 +338,7 @@ func gpuStack(files map[string]string) (string, int) {
 			}
 			return 0
 		},
-	)
+	}
 }
 
 // fallback is the first line of the file that says most about how the artifact comes to be.

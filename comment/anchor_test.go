@@ -46,7 +46,7 @@ func TestAnchor(t *testing.T) {
 		{"no file", gpu, map[string]string{"empty": ""}, ":0"},
 		{"no files", gpu, nil, ":0"},
 	} {
-		file, line, ok := Anchor(&c.f, c.files)
+		file, line, ok := newSources(c.files).anchor(&c.f)
 		if got := fmt.Sprintf("%s:%d", file, line); got != c.want || ok != (line > 0) {
 			t.Errorf("%s: %s (%v), want %s", c.name, got, ok, c.want)
 		}

@@ -11,15 +11,18 @@ import (
 )
 
 // annotations are one for each new cause, on the line that causes it.
-func annotations(in Input, v view) []Annotation {
+func annotations(in Input, v view, s *sources) []Annotation {
 	var out []Annotation
 	for _, i := range v.fresh {
+		if len(out) == maxAnnotations {
+			break
+		}
 		f := v.finding(i)
 		p, line, ok := declared(f, in.Diff)
 		if !ok {
-			p, line, ok = Anchor(f, in.Files)
+			p, line, ok = s.anchor(f)
 		}
-		if ok && len(out) < maxAnnotations {
+		if ok {
 			out = append(out, annotation(v, i, p, line))
 		}
 	}

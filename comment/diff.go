@@ -20,18 +20,26 @@ type Diff map[string]map[int]int
 // Has says whether a line on the right side is part of the diff.
 func (d Diff) Has(path string, line int) bool { return d[path][line] != 0 }
 
-// ParseDiff reads the patches. A patch that makes no sense contributes the lines before the damage.
+// maxDiffLines bounds the memory of a Diff: a pull request has up to 3,000 files. Suggestions are few,
+// and nobody reads a diff of that size.
+const maxDiffLines = 100_000
+
+// ParseDiff reads the patches, up to 100,000 lines of them. A patch that makes no sense contributes
+// the lines before the damage.
 func ParseDiff(files []DiffFile) Diff {
 	d := Diff{}
+	left := maxDiffLines
 	for _, f := range files {
-		if lines := rightLines(f.Patch); len(lines) > 0 {
+		if lines := rightLines(f.Patch, left); len(lines) > 0 {
 			d[f.Path] = lines
+			left -= len(lines)
 		}
 	}
 	return d
 }
 
-func rightLines(patch string) map[int]int {
+// rightLines returns the lines of a patch, at most most.
+func rightLines(patch string, most int) map[int]int {
 	lines := map[int]int{}
 	hunk, at, left := 0, 0, 0
 	for l := range strings.SplitSeq(patch, "\n") {
@@ -43,6 +51,8 @@ func rightLines(patch string) map[int]int {
 			continue
 		}
 		switch {
+		case len(lines) == most:
+			return lines
 		case strings.HasPrefix(l, "+"), strings.HasPrefix(l, " "), l == "":
 			lines[at] = hunk
 			at++

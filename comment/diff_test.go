@@ -35,7 +35,7 @@ func FuzzParseDiff(f *testing.F) {
 	f.Add("@@ -0,0 +1 @@\n+@@ -9 +9 @@\n")
 	f.Add("@@ -1 +99999999999999999999 @@\n+x")
 	f.Fuzz(func(t *testing.T, patch string) {
-		got := rightLines(patch)
+		got := rightLines(patch, maxDiffLines)
 		for line := range got {
 			if line < 0 || len(got) > len(patch) {
 				t.Fatalf("line %d of %q", line, patch)

@@ -31,8 +31,9 @@ func Render(in Input) Check {
 	c.Summary = summary(in, s)
 	c.Text = details(in, s)
 	c.Names = s.names(s.fresh)
-	c.Annotations = annotations(in, s)
-	c.Review = review(in, s)
+	source := newSources(in.Files)
+	c.Annotations = annotations(in, s, source)
+	c.Review = review(in, s, source)
 	c.Sticky = sticky(in, s)
 	c.Create = len(s.fresh) > 0
 	if in.Converse && len(s.fresh) > 0 {

@@ -20,16 +20,12 @@ const maxLine = 1000
 
 // review are the suggestions: one for each line of the diff that causes a new finding and that a
 // fix can rewrite.
-func review(in Input, v view) []ReviewComment {
-	type place struct {
-		path string
-		line int
-	}
+func review(in Input, v view, s *sources) []ReviewComment {
 	byPlace := map[place][]int{}
 	var order []place
 	for _, g := range v.fresh {
 		f := v.finding(g)
-		p, line, ok := Anchor(f, in.Files)
+		p, line, ok := s.anchor(f)
 		if len(f.Against) > 0 {
 			p, line, ok = abiEdit(f, in)
 		}
