@@ -108,7 +108,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		spent   atomic.Int64
 	)
 	budget := cmp.Or(e.Budget, DefaultBudget)
-	g, gctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for n, p := range e.Pins {
 		q, version, err := e.applies(p)
@@ -123,7 +123,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 				r.id, r.err = q.Name+"=="+version, errBudget
 			default:
 				r.id = q.Name + "==" + version
-				r.wheel, r.err = from.Open(gctx, q.Name, version, e.On, maxObjects)
+				r.wheel, r.err = from.Open(ctx, q.Name, version, e.On, maxObjects)
 				if r.wheel != nil {
 					spent.Add(r.wheel.Size)
 				}
@@ -131,7 +131,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			results = append(results, r)
-			return gctx.Err()
+			return ctx.Err()
 		})
 	}
 	err := g.Wait()

@@ -126,6 +126,12 @@ func (r *reader) pin(name, version string, line int) error {
 // note adds a sentence about packages that are left out; nothing for none.
 func (r *reader) note(names []string, format string) {
 	const shown = 8
+	installed := map[string]bool{} // in another version
+	for p := range r.pinned {
+		name, _, _ := strings.Cut(p, "==")
+		installed[pkgmeta.Normalize(name)] = true
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return installed[pkgmeta.Normalize(n)] })
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) == 0 {

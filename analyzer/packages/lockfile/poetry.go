@@ -36,8 +36,10 @@ func (r *reader) poetry(data []byte) error {
 	}
 	var all []*locked
 	var elsewhere []string
+	complete := false
 	for _, t := range tables {
 		p := &locked{table: t, name: pkgmeta.Normalize(str(t, "name"))}
+		complete = complete || t["groups"] != nil
 		p.optional, _ = t["optional"].(bool)
 		marker := str(t, "markers")
 		groups := stringsOf(t["groups"])
@@ -80,7 +82,7 @@ func (r *reader) poetry(data []byte) error {
 			}
 		}
 	}
-	return r.keep(all, asked, elsewhere)
+	return r.keep(all, asked, elsewhere, complete)
 }
 
 // poetryNeeds reads `name = ">=1"`, `name = {version = ">=1", markers = "…"}` or a list of these.
@@ -139,12 +141,21 @@ func (r *reader) pdm(data []byte) error {
 		}
 		all = append(all, p)
 	}
-	return r.keep(all, nil, elsewhere)
+	meta, _ := root["metadata"].(map[string]any)
+	complete := slices.Contains(stringsOf(meta["strategy"]), "inherit_metadata")
+	return r.keep(all, nil, elsewhere, complete)
 }
 
 // keep pins the packages that are installed: asked are optional ones that are wanted, elsewhere those
 // that are known to be left out.
-func (r *reader) keep(all []*locked, asked map[string]bool, elsewhere []string) error {
+//
+// complete: the markers of the packages are those for the whole set.
+func (r *reader) keep(
+	all []*locked,
+	asked map[string]bool,
+	elsewhere []string,
+	complete bool,
+) error {
 	byName := map[string][]*locked{}
 	for _, p := range all {
 		byName[p.name] = append(byName[p.name], p)
@@ -169,7 +180,9 @@ func (r *reader) keep(all []*locked, asked map[string]bool, elsewhere []string) 
 			}
 		}
 	}
-	elsewhere = append(elsewhere, r.onlyElsewhere(all, byName, asked)...)
+	if !complete {
+		elsewhere = append(elsewhere, r.onlyElsewhere(all, byName, asked)...)
+	}
 	var local []string
 	for _, p := range all {
 		source, _ := p.table["source"].(map[string]any)
@@ -198,14 +211,16 @@ func (r *reader) onlyElsewhere(
 	byName map[string][]*locked,
 	asked map[string]bool,
 ) []string {
-	users, needed := map[string]int{}, map[string]bool{} // users: installed ones, here
+	// users are the packages that need one here, those of extras included: what the project itself
+	// needs too is not known.
+	users, needed := map[string]int{}, map[string]bool{}
 	here := map[*locked][]string{}
 	for _, p := range all {
 		for _, n := range p.needs {
 			needed[n.name] = true
 			if ok, err := r.applies(n.marker); err != nil || ok {
 				here[p] = append(here[p], n.name)
-				if p.in {
+				if p.in || p.optional {
 					users[n.name]++
 				}
 			}
