@@ -35,7 +35,7 @@ func TestBounds(t *testing.T) {
 		{"uv.lock", pins + "y = [" + strings.Repeat("1,", 300_000) + "]\n", "more than 200000 values"},
 		{"uv.lock", strings.Repeat("a.", 300_000) + "b = 1\n" + pins, "more than 200000 values"},
 		{"uv.lock", strings.Repeat(pins, 30_000), "more than 20000 packages"},
-		{"uv.lock", pins + "marker = \"" + strings.Repeat("(", 100_000) + "\"\n", "longer than"},
+		{"pdm.lock", pins + "marker = \"" + strings.Repeat("(", 100_000) + "\"\n", "longer than"},
 		{"uv.lock", pins + strings.Repeat("#\n", 9<<20), "more than 16 MiB"},
 		{"environment.yml", alias, "alias"},
 		{"environment.yml", "x: " + nested("[", "]", 5000) + "\n", "nested"},
@@ -52,6 +52,10 @@ func TestBounds(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := lockfile.Pins(c.name, []byte(c.text))
+		read := lockfile.Choice{Python: "3.12", Arch: "x86_64"}
+		if _, e := lockfile.Read(c.name, []byte(c.text), read); c.want != "" && e == nil {
+			t.Errorf("%s %.40q: Read has no error, want %q", c.name, c.text, c.want)
+		}
 		runtime.ReadMemStats(&after)
 		if c.want == "" && err != nil ||
 			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

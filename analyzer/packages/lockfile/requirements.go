@@ -19,6 +19,7 @@ func (r *reader) requirements(text string) error {
 	}
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	var local, conda []string
+	explicit := false // the lines after @EXPLICIT are addresses of conda packages
 	n := 0
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
 		n++
@@ -28,10 +29,12 @@ func (r *reader) requirements(text string) error {
 		if line == "" {
 			continue
 		}
-		if line == "@EXPLICIT" || strings.HasSuffix(line, ".conda") || strings.Contains(line, ".tar.bz2") {
-			if line != "@EXPLICIT" {
-				conda = append(conda, condaName(line))
-			}
+		if line == "@EXPLICIT" {
+			explicit = true
+			continue
+		}
+		if explicit {
+			conda = append(conda, condaName(line))
 			continue
 		}
 		if line[0] == '-' {

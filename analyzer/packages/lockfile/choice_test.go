@@ -1,0 +1,112 @@
+package lockfile_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"golang.org/x/tools/txtar"
+)
+
+// Each file of testdata/read.txtar is a lock file, with the extras and groups that are chosen after
+// its name: "uv.lock +gpu @dev". The next file is what is read of it, on x86_64 with Python 3.12.
+func TestRead(t *testing.T) {
+	a, err := txtar.ParseFile(filepath.Join("testdata", "read.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(a.Files); i += 2 {
+		lock, want := a.Files[i], a.Files[i+1]
+		t.Run(lock.Name, func(t *testing.T) {
+			words := strings.Fields(lock.Name)
+			c := lockfile.Choice{Python: "3.12", Arch: "x86_64"}
+			for _, w := range words[1:] {
+				if w[0] == '+' {
+					c.Extras = append(c.Extras, w[1:])
+				} else {
+					c.Groups = append(c.Groups, w[1:])
+				}
+			}
+			got := ""
+			l, err := lockfile.Read(words[0], lock.Data, c)
+			if err != nil {
+				got = "error: " + err.Error() + "\n"
+			} else {
+				got = show(l)
+			}
+			if got != string(want.Data) {
+				t.Errorf("got\n%swant\n%s", got, want.Data)
+			}
+		})
+	}
+}
+
+func show(l *lockfile.Lock) string {
+	var b strings.Builder
+	for _, p := range l.Pins {
+		fmt.Fprintf(&b, "%d: %s\n", p.Line, p.Requirement)
+	}
+	for _, p := range l.Open {
+		fmt.Fprintf(&b, "%d: open %s\n", p.Line, p.Requirement)
+	}
+	for _, i := range l.Includes {
+		fmt.Fprintf(&b, "%d: include %s\n", i.Line, i.Path)
+	}
+	for _, i := range l.Constraints {
+		fmt.Fprintf(&b, "%d: constraints %s\n", i.Line, i.Path)
+	}
+	for _, n := range l.Notes {
+		fmt.Fprintf(&b, "%s\n", n)
+	}
+	return b.String()
+}
+
+func FuzzRead(f *testing.F) {
+	a, err := txtar.ParseFile(filepath.Join("testdata", "read.txtar"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := 0; i < len(a.Files); i += 2 {
+		f.Add(a.Files[i].Name, a.Files[i].Data)
+	}
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		name, _, _ = strings.Cut(name, " ")
+		c := lockfile.Choice{Python: "3.12", Arch: "x86_64", Extras: []string{"gpu"}}
+		l, err := lockfile.Read(name, data, c)
+		if err != nil {
+			return
+		}
+		lockfile.RequiresPython(name, data)
+		lines := strings.Count(string(data), "\n") + 1
+		for _, p := range l.Pins {
+			q, err := pkgmeta.ParseRequirement(p.Requirement)
+			if err != nil || !strings.HasPrefix(q.Spec, "==") || q.Marker != "" {
+				t.Fatalf("%q of %s is not a pin: %v", p.Requirement, name, err)
+			}
+			if p.Line < 0 || p.Line > lines {
+				t.Fatalf("%q is in line %d of %d of %s", p.Requirement, p.Line, lines, name)
+			}
+		}
+	})
+}
+
+func TestRequiresPython(t *testing.T) {
+	for name, data := range map[string]string{
+		"uv.lock":     "requires-python = \">=3.10\"\n",
+		"pylock.toml": "requires-python = \">=3.10\"\n",
+		"pdm.lock":    "[metadata]\nrequires_python = \">=3.10\"\n",
+		"poetry.lock": "[metadata]\npython-versions = \">=3.10\"\n",
+	} {
+		if got := lockfile.RequiresPython(name, []byte(data)); got != ">=3.10" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// Poetry's own operators are not those of PEP 440.
+	caret := []byte("[metadata]\npython-versions = \"^3.10\"\n")
+	if got := lockfile.RequiresPython("poetry.lock", caret); got != "" {
+		t.Errorf("%q", got)
+	}
+}
