@@ -265,7 +265,8 @@ func (s *Session) environments(
 		}
 		if hosted[h] == nil {
 			var process []*dynlink.Library
-			for _, name := range h.Loaded() {
+			// libc needs the loader, so its symbols are in the scope of every program.
+			for _, name := range append(slices.Clone(h.Loaded()), x.platform.Loader()) {
 				i := slices.IndexFunc(
 					provided,
 					func(l *dynlink.Library) bool { return l.SONAME == name },

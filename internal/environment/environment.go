@@ -147,7 +147,10 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			r.err = fmt.Errorf("the %d MB that the wheels of one environment may have were used up "+
 				"before it", budget>>20)
 		}
-		w.With = append(w.With, p.Requirement)
+		var none *index.NoWheelError
+		if !errors.As(r.err, &none) || none.Tags != nil { // what is built from source is not known
+			w.With = append(w.With, p.Requirement)
+		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
 		w.add(p, r.id, r.wheel, r.err)
 	}
