@@ -109,8 +109,8 @@ func newSorter(r *result.Report) *sorter {
 		if f.Rule == "gpu-stack-mismatch" && f.Library != "" {
 			s.gpu[place{f.Artifact, f.Library}] = s.ruleOrigin(f)
 		}
-		if !fromLinker(f) && f.Symbol == "" && libcOf(f.Library) != "" &&
-			libcOf(f.Library) != libcOfTarget(f.Target) {
+		if !fromLinker(f) && f.Symbol == "" && platform.LibcOf(path.Base(f.Library)) != "" &&
+			platform.LibcOf(path.Base(f.Library)) != libcOfTarget(f.Target) {
 			s.libc[[2]string{f.Artifact, f.Target}] = true
 		}
 	}
@@ -218,7 +218,7 @@ func (s *sorter) origin(f *result.Finding) origin {
 		case name != "":
 			return at(system, name)
 		}
-		return at(missing, stem(f.Library))
+		return at(missing, platform.Stem(f.Library))
 	}
 	if f.Library != "" && platformLibrary.MatchString(f.Library) {
 		return at(linkFlag, "")
@@ -279,12 +279,6 @@ var desktop = []string{
 	"Fontconfig", "FreeType", "D-Bus", "GLib", "GTK", "NSS", "Pango", "Cairo", "ATK",
 }
 
-// stem is a library without its version, so that libfoo.so.1 and libfoo.so.2 are one subject.
-func stem(soname string) string {
-	name, _, _ := strings.Cut(path.Base(soname), ".so")
-	return name
-}
-
 // release is the version after a project's name: "6" of "FFmpeg 6", "5 or 6" of "FFmpeg 5 or 6".
 var release = lazyregexp.New(` \d[\d.]*(?: or \d[\d.]*)*$`)
 
@@ -292,11 +286,6 @@ var (
 	platformLibrary = lazyregexp.New(
 		`^(?:lib(?:c|m|dl|rt|pthread|util|resolv|crypt|stdc\+\+|gcc_s)\.so|ld-)`,
 	)
-	glibcLibrary = lazyregexp.New(
-		`^(?:ld-linux[^/]*|ld64\.so\.\d|lib(?:c|m|mvec)\.so\.6|lib(?:dl|util|resolv)\.so\.2|` +
-			`lib(?:pthread|nsl)\.so\.\d|librt\.so\.1)$`,
-	)
-	muslLibrary = lazyregexp.New(`^(?:libc\.musl-|ld-musl-)`)
 )
 
 // systemVersion reports whether a version node is one of glibc or GCC.
@@ -307,17 +296,6 @@ func systemVersion(node string) bool {
 		}
 	}
 	return false
-}
-
-// libcOf is the C library that a library belongs to: "glibc", "musl", or "" for others.
-func libcOf(soname string) string {
-	switch soname = path.Base(soname); {
-	case glibcLibrary.MatchString(soname):
-		return "glibc"
-	case muslLibrary.MatchString(soname):
-		return "musl"
-	}
-	return ""
 }
 
 func libcOfTarget(target string) string {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -51,13 +50,6 @@ func newDemand(source packages.Source, o Options) *demand {
 	}
 }
 
-// stem is a library's file name or SONAME up to ".so": in a wheel one of them may have a version that
-// the other does not have.
-func stem(name string) string {
-	before, _, _ := strings.Cut(path.Base(name), ".so")
-	return before
-}
-
 // want adds what the objects of an artifact need.
 func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	own := ownNames(f)
@@ -69,7 +61,7 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	add := func(names []string) {
 		for _, n := range names {
 			if !own[n] && p.Library(n) == nil {
-				d.direct[stem(n)], d.wanted[stem(n)] = d.bySystem(n), true
+				d.direct[platform.Stem(n)], d.wanted[platform.Stem(n)] = d.bySystem(n), true
 			}
 		}
 	}
@@ -125,11 +117,11 @@ func (d *demand) read(
 		func(n string) bool { return pkgmeta.Normalize(n) == r.Name },
 	)
 	worth := func(path string) int64 {
-		_, direct := d.direct[stem(path)]
+		_, direct := d.direct[platform.Stem(path)]
 		switch {
 		case first || direct:
 			return worthDirect
-		case d.wanted[stem(path)]:
+		case d.wanted[platform.Stem(path)]:
 			return worthIndirect
 		}
 		return 0
@@ -143,7 +135,7 @@ func (d *demand) read(
 		for _, l := range read.Libraries {
 			if !l.Unread && worth(l.Path) > 0 {
 				for _, n := range l.Needed {
-					d.wanted[stem(n)] = true
+					d.wanted[platform.Stem(n)] = true
 				}
 			}
 		}
@@ -199,7 +191,7 @@ func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 			}
 			missing := d.missing(s, own, p)
 			return packages.History().Brings(name, func(file string) bool {
-				_, ok := missing[stem(file)]
+				_, ok := missing[platform.Stem(file)]
 				return ok
 			})
 		},
@@ -217,22 +209,22 @@ func (d *demand) missing(
 	need := func(names []string) {
 		for _, n := range names {
 			if !own[n] && p.Library(n) == nil {
-				out[stem(n)] = d.bySystem(n)
+				out[platform.Stem(n)] = d.bySystem(n)
 			}
 		}
 	}
 	maps.Copy(out, d.direct)
 	for _, r := range s.Releases {
 		for _, l := range r.Libraries {
-			if d.wanted[stem(l.Path)] || d.wanted[stem(l.SONAME)] {
+			if d.wanted[platform.Stem(l.Path)] || d.wanted[platform.Stem(l.SONAME)] {
 				need(l.Needed)
 			}
 		}
 	}
 	for _, r := range s.Releases {
 		for _, l := range r.Libraries {
-			delete(out, stem(l.Path))
-			delete(out, stem(l.SONAME))
+			delete(out, platform.Stem(l.Path))
+			delete(out, platform.Stem(l.SONAME))
 		}
 	}
 	return out

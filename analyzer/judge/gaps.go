@@ -168,7 +168,7 @@ func (s *Session) wants(a *packageSet, name string) string {
 				brings := gpu.Package(m.Name, gpu.MajorOfPackage(name)) == name
 				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().
-						Brings(name, func(file string) bool { return stem(file) == stem(m.Name) })
+						Brings(name, func(file string) bool { return platform.Stem(file) == platform.Stem(m.Name) })
 				}
 				if !brings {
 					continue

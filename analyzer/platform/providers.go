@@ -2,6 +2,7 @@ package platform
 
 import (
 	_ "embed"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -233,10 +234,17 @@ var sonameParts = lazyregexp.New(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9a-z]*)$
 var (
 	glibcLibrary = lazyregexp.New(
 		`^(?:ld-linux[^/]*|ld64\.so\.\d|lib(?:c|m|mvec)\.so\.6|lib(?:dl|util|resolv)\.so\.2|` +
-			`libutil\.so\.1|lib(?:pthread|thread_db)\.so\.\d|librt\.so\.1)$`,
+			`libutil\.so\.1|lib(?:pthread|thread_db)\.so\.\d|libnsl\.so\.1|librt\.so\.1)$`,
 	)
 	muslLibrary = lazyregexp.New(`^(?:libc\.musl-|ld-musl-)`)
 )
+
+// Stem returns the file name or SONAME of a library up to ".so", for comparing libraries whatever
+// version they have: "libfoo" for "lib/libfoo.so.1".
+func Stem(name string) string {
+	before, _, _ := strings.Cut(path.Base(name), ".so")
+	return before
+}
 
 // LibcOf returns the C library that a library belongs to, by its SONAME: "glibc", "musl", or "" for
 // other libraries.

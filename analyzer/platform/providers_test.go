@@ -81,10 +81,17 @@ func TestProviderOf(t *testing.T) {
 	}
 	for soname, want := range map[string]string{
 		"libc.so.6": "glibc", "ld-linux-x86-64.so.2": "glibc", "libc.musl-x86_64.so.1": "musl",
-		"libz.so.1": "",
+		"libnsl.so.1": "glibc", "libz.so.1": "",
 	} {
 		if got := LibcOf(soname); got != want {
 			t.Errorf("LibcOf(%q) = %q, want %q", soname, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"libfoo.so.1": "libfoo", "lib/libfoo-1.2.so": "libfoo-1.2", "libfoo": "libfoo",
+	} {
+		if got := Stem(name); got != want {
+			t.Errorf("Stem(%q) = %q, want %q", name, got, want)
 		}
 	}
 }
