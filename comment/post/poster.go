@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // Poster puts Checks on commits and words on pull requests of one repository. Every method may be
@@ -77,7 +78,7 @@ func (p *Poster) write(
 		}
 		p.log().
 			Warn("a write may have failed; looking before another try", "what", what, "error", err)
-		if err := pause(ctx, pauses[min(i, len(pauses)-1)]); err != nil {
+		if err := sleep.For(ctx, pauses[min(i, len(pauses)-1)]); err != nil {
 			return err
 		}
 		ok, lookErr := done()
@@ -96,15 +97,4 @@ func (p *Poster) write(
 // passing says whether the same call may work in a moment.
 func passing(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && github.Classify(err).Kind == github.Retry
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // DownloadOptions bound and check a download.
@@ -139,7 +141,7 @@ func (c *Client) Download(
 			"because",
 			again.Error(),
 		)
-		if !sleep(ctx, c.api.wait(try)) {
+		if sleep.For(ctx, c.api.wait(try)) != nil {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}
 	}

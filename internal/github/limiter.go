@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 const (
@@ -119,7 +121,7 @@ func (g *limiter) space(ctx context.Context) error {
 	g.ahead = g.ahead.Add(contentEvery)
 	wait := g.ahead.Sub(now) - contentBurst*contentEvery
 	g.mu.Unlock()
-	if wait > 0 && !sleep(ctx, wait) {
+	if wait > 0 && sleep.For(ctx, wait) != nil {
 		return context.Cause(ctx)
 	}
 	return nil

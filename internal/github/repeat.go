@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
+
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // repeat sends a request until it neither breaks nor meets a gateway error. safe says that doing it
@@ -37,7 +38,7 @@ func (x *api) repeat(
 		if err == nil {
 			drain(resp)
 		}
-		if !sleep(r.Context(), x.wait(try)) {
+		if sleep.For(r.Context(), x.wait(try)) != nil {
 			return nil, context.Cause(r.Context())
 		}
 	}
@@ -82,18 +83,6 @@ func buffered(resp *http.Response) error {
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBytes))
 	resp.Body.Close()
-}
-
-// sleep returns false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // lost marks an answer that broke off after the request was taken, the way net/http marks a
