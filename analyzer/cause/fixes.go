@@ -31,6 +31,7 @@ type merged struct {
 	libraries set[string]
 	open      bool // merged from different requirements: not tried as a whole
 	changes   fix.Merger
+	ofLoader  bool // it is offered for what the loader reports
 }
 
 // fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of one
@@ -52,6 +53,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 				m.merge(x)
 			}
 			m.changes.Add(x.Change)
+			m.ofLoader = m.ofLoader || !fromLinker(f)
 			if m.last != f {
 				m.last = f
 				m.clears++
@@ -62,6 +64,17 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			}
 			for _, c := range x.Cost {
 				m.costs.add(c)
+			}
+		}
+	}
+	if g.kind == tooNew { // a linker finds what was built on an older system
+		loader := 0
+		for _, f := range g.all {
+			loader += boolRank(!fromLinker(f))
+		}
+		for _, m := range list {
+			if m.ofLoader && m.Kind == fix.KindImage && m.clears >= loader {
+				m.clears = len(g.all)
 			}
 		}
 	}

@@ -50,7 +50,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		for _, u := range a.Unlooked {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
 				!slices.Contains(told, u.Package) &&
-				(len(found) > 0 || a.Given[u.Package] != "" && !s.judge.options.NoIndex) {
+				(s.mayDepend(a, u.Package, found) || a.Given[u.Package] != "" &&
+					(len(found) > 0 || !s.judge.options.NoIndex)) {
 				names = append(names, u.Package)
 			}
 		}
@@ -64,6 +65,14 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
 		}
 	}
+}
+
+// mayDepend reports whether a finding may be due to a package of which nothing is known: a library is
+// missing that it may contain, or a symbol that no library defines.
+func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
+	return s.wants(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
+		return f.Symbol != "" && f.Library == ""
+	})
 }
 
 // unmet spoils the verdict where the answer depends on what the user gave and nobody has; it

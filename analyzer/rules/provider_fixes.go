@@ -99,7 +99,7 @@ func extraWith(p *analyzer.Pass, python, needed string) *requirementExtra {
 	stem := pkgmeta.Normalize(name)
 	for _, q := range p.Facts.Metadata.Requires {
 		extra := extraOf(q.Marker)
-		if extra != "" && (q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
+		if extra != "" && q.Name != pkgmeta.Normalize(projectName(p)) && (q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
 			return &requirementExtra{q, extra}
 		}
 	}

@@ -50,7 +50,8 @@ func newVersionSearch(
 // spans finds the nearest row of good versions on each side, the nearer one first. It looks up few
 // versions, since each may be a download: the neighbours; then the newest one, and where that is good
 // the first good one by bisection, because symbols are rarely removed, or a nearby one; then those
-// further away, on both sides in turn. A row ends at the newest version, or where its minor release ends.
+// further away, on both sides in turn. A row above the version at fault ends before the first bad
+// version, by bisection; one below it where its minor release ends.
 func (l *versionSearch) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
@@ -92,8 +93,8 @@ func (l *versionSearch) spans() []span {
 	var out []span
 	if above >= 0 {
 		high := last
-		if !l.good(last) {
-			high = l.reach(above, 1)
+		if !l.good(last) { // the first one after it that is not good
+			high = above + sort.Search(last-above, func(i int) bool { return !l.good(above + 1 + i) })
 		}
 		out = append(out, span{above, high})
 	}

@@ -363,7 +363,8 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	var out []textLine
 	lines := wrap(text+cost, p.width, "     ")
 	if len(lines) > 2 && !p.options.Verbose {
-		lines = append(lines[:1], clip(lines[1], p.width-6)+" …)")
+		lines = append(lines[:1],
+			strings.TrimRight(clip(lines[1], p.width-4), "…,; ")+" …)")
 	}
 	for _, l := range lines {
 		out = append(out, textLine{text: l, rank: rank})
