@@ -83,11 +83,30 @@ func readExports(m *image, h *header, o *Object) error {
 			o.Exports = append(o.Exports, e)
 		}
 	}
-	slices.SortStableFunc(o.Exports, func(a, b Export) int {
-		if (a.Name == "") != (b.Name == "") {
-			return cmp.Compare(b.Name, a.Name)
-		}
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Ordinal, b.Ordinal))
-	})
+	o.sortExports()
 	return nil
+}
+
+// sortExports puts names first, in their order.
+func (o *Object) sortExports() {
+	slices.SortStableFunc(o.Exports, func(a, b Export) int {
+		return cmp.Or(afterNames(a, b.Name), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+}
+
+// afterNames compares an export with a name; one without a name comes after all names.
+func afterNames(e Export, name string) int {
+	if (e.Name == "") != (name == "") {
+		return cmp.Compare(name, e.Name)
+	}
+	return cmp.Compare(e.Name, name)
+}
+
+// Export finds an export by its name, which is not "". It is nil where there is none.
+func (o *Object) Export(name string) *Export {
+	n, ok := slices.BinarySearchFunc(o.Exports, name, afterNames)
+	if !ok {
+		return nil
+	}
+	return &o.Exports[n]
 }

@@ -105,6 +105,7 @@ func Parse(text string) (*Object, error) {
 	if o.Machine == "" {
 		return nil, fmt.Errorf("the text does not begin with a line like: pe amd64")
 	}
+	o.sortExports()
 	return o, nil
 }
 

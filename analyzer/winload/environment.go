@@ -15,7 +15,7 @@ type File struct {
 	Path   string // from site-packages, with slashes; "../../Library/bin/x.dll" is possible
 	Object *peobj.Object
 
-	exports map[string]*peobj.Export // by name, and by ordinal as "#9"
+	ordinals map[uint32]*peobj.Export // nil before an ordinal was looked up
 }
 
 // Name is the name that an import finds it by, in lower case.
@@ -23,17 +23,17 @@ func (f *File) Name() string { return strings.ToLower(path.Base(f.Path)) }
 
 // export finds one export.
 func (f *File) export(s peobj.Symbol) *peobj.Export {
-	if f.exports == nil {
-		f.exports = make(map[string]*peobj.Export, len(f.Object.Exports))
+	if s.Name != "" {
+		return f.Object.Export(s.Name)
+	}
+	if f.ordinals == nil {
+		f.ordinals = make(map[uint32]*peobj.Export, len(f.Object.Exports))
 		for i := range f.Object.Exports {
 			e := &f.Object.Exports[i]
-			if e.Name != "" {
-				f.exports[e.Name] = e
-			}
-			f.exports[peobj.Symbol{Ordinal: uint16(e.Ordinal)}.String()] = e
+			f.ordinals[e.Ordinal] = e
 		}
 	}
-	return f.exports[s.String()]
+	return f.ordinals[uint32(s.Ordinal)]
 }
 
 // Python is the interpreter that imports the modules of an artifact.
