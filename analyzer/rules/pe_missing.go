@@ -278,10 +278,10 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 
 // besideModules reports whether a file is a DLL or program that the wheel works without, as far as
 // that shows: no module of the wheel imports it, while the wheel has modules; or no Python source
-// names it, while other DLLs load. It may be left over, or loaded only where something else is
+// names it, while other DLLs load. One that the package loads with its whole folder is not one. It may be left over, or loaded only where something else is
 // installed.
 func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
-	if root.Extension() {
+	if root.Extension() || p.Facts.Startup.Loads(root.Installed) {
 		return false
 	}
 	named := p.Facts.Startup.Names(root.Path)

@@ -114,6 +114,7 @@ func (s *source) preload(at int) {
 		case !ok || !strings.Contains(p, "/"):
 		case strings.ContainsAny(path.Base(f), "*?["):
 			s.out.Preloaded = append(s.out.Preloaded, path.Dir(f)+"/*")
+			s.out.whole = append(s.out.whole, path.Dir(f))
 		default:
 			s.out.Preloaded = append(s.out.Preloaded, f)
 		}

@@ -25,6 +25,7 @@ type Effects struct {
 	Path        []string // folders that are put on PATH
 
 	file    string   // from site-packages; "" of several sources together
+	whole   []string // folders of which all DLLs are loaded, by a pattern in the source
 	unknown []string // texts of sources that add folders which could not be worked out
 }
 
@@ -139,6 +140,14 @@ func (s *Sources) Add(file string, source []byte) {
 	readSource(&x, file, string(source))
 	s.effects = append(s.effects, x)
 	s.texts = append(s.texts, strings.ToLower(string(source)))
+}
+
+// Loads reports whether a source loads all DLLs of the folder of a file, by a pattern such as
+// "lib/*.dll". A nil Sources loads none.
+func (s *Sources) Loads(file string) bool {
+	return s != nil && slices.ContainsFunc(s.effects, func(e Effects) bool {
+		return slices.Contains(e.whole, path.Dir(file))
+	})
 }
 
 // Names reports whether a source has the name of a DLL in its text, with or without its ending. A nil
