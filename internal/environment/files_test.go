@@ -1,0 +1,117 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+)
+
+// inFiles is Files that reads from a map.
+func inFiles(files map[string]string, paths ...string) *Files {
+	return &Files{Paths: paths, Read: func(path string) ([]byte, error) {
+		text, ok := files[path]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
+		return []byte(text), nil
+	}}
+}
+
+func TestFiles(t *testing.T) {
+	f := inFiles(map[string]string{
+		"app/requirements.txt": "-r base/base.txt\n-c ../limits.txt\nnumpy>=1.20\nscipy==1.14.0\n",
+		"app/base/base.txt":    "-r ../requirements.txt\nscipy==1.13.0\npure==1\n",
+		"limits.txt":           "numpy<2\nother==1\n",
+	}, "app/requirements.txt")
+	p, err := f.Pinned(packages.On{Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, pin := range p.Pins {
+		got = append(got, at(pin)+" "+pin.Requirement)
+	}
+	want := "app/requirements.txt:4 scipy==1.14.0, app/base/base.txt:3 pure==1"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("pins %q", got)
+	}
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "base.txt:2 pins scipy==1.13.0") {
+		t.Errorf("notes %q", p.Notes)
+	}
+	if p.On.Python != "3.12" || len(p.Unpinned) != 1 || len(p.Constraints) != 2 {
+		t.Errorf("python %s, unpinned %v, constraints %v", p.On.Python, p.Unpinned, p.Constraints)
+	}
+
+	if err := p.Resolve(t.Context(), released{}); err != nil {
+		t.Fatal(err)
+	}
+	if last := p.Pins[len(p.Pins)-1]; last.Requirement != "numpy==1.26.4" || last.Line != 3 {
+		t.Errorf("resolved %+v", last)
+	}
+	if len(p.Notes) != 2 || !strings.Contains(p.Notes[1], "numpy==1.26.4") {
+		t.Errorf("notes %q", p.Notes)
+	}
+}
+
+func TestFilesFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"absent":  {nil, "a.txt: file does not exist"},
+		"include": {map[string]string{"a.txt": "numpy==1\n-r b.txt\n"}, "a.txt: line 2: b.txt: file does not exist"},
+		"broken":  {map[string]string{"a.txt": "numpy==1\n???\n"}, "a.txt: line 2"},
+	} {
+		_, err := inFiles(c.files, "a.txt").Pinned(packages.On{Arch: "x86_64"})
+		var file *FileError
+		if !errors.As(err, &file) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFilesPython(t *testing.T) {
+	for requires, want := range map[string]string{
+		">=3.10": "3.10", "==3.13.*": "3.13", ">=3.11.4,<3.14": "3.11", ">=2.7": "3.7", "": "3.12",
+	} {
+		f := inFiles(map[string]string{"uv.lock": "requires-python = \"" + requires + "\"\n"}, "uv.lock")
+		if got := f.Python(); got != want {
+			t.Errorf("%q: %s, want %s", requires, got, want)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	f := inFiles(map[string]string{"r.txt": "native==1\nnative2==1\n"}, "r.txt")
+	p, err := f.Pinned(packages.On{Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Budget = -1 // used up before the first
+	w, err := p.Open(t.Context(), opener{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if len(w.Unread) != 2 || len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "2 of 2 packages") {
+		t.Errorf("unread %v, notes %q", w.Unread, w.Notes)
+	}
+}
+
+// released is a source with some versions of numpy.
+type released struct{}
+
+func (released) Versions(_ context.Context, name string) ([]string, error) {
+	if name != "numpy" {
+		return nil, packages.ErrUnknown
+	}
+	return []string{"1.19.0", "1.26.4", "2.1.0"}, nil
+}
+
+func (released) Release(_ context.Context, name, version string, _ packages.On) (*packages.Release, error) {
+	return &packages.Release{Name: name, Version: version, Known: true}, nil
+}
