@@ -186,20 +186,23 @@ func (x tokenCalls) RoundTrip(r *http.Request) (*http.Response, error) {
 	)
 }
 
-// Purpose says what a client is for, and so what its tokens may do.
+// Purpose is what a client is used for. It decides the permissions of its tokens.
 type Purpose string
 
 const (
-	Judge  Purpose = "judge"  // look at a repository's runs and files, and write checks, comments and reviews in it
-	Gate   Purpose = "gate"   // look at a run, and answer for its deployment
-	Browse Purpose = "browse" // read files of any repository of the installation
+	// Review reads runs and files of a repository and writes checks, comments and reviews.
+	Review Purpose = "review"
+	// Deployment reads runs and files of a repository and approves or rejects deployments.
+	Deployment Purpose = "deployment"
+	// Browse reads files of every repository of the installation.
+	Browse Purpose = "browse"
 )
 
 // permissions are the least for a purpose; app.yml says what for.
 func (p Purpose) permissions() *gh.InstallationPermissions {
 	read, write := gh.String("read"), gh.String("write")
 	switch p {
-	case Judge:
+	case Review:
 		return &gh.InstallationPermissions{
 			Metadata:     read,
 			Contents:     read,
@@ -208,7 +211,7 @@ func (p Purpose) permissions() *gh.InstallationPermissions {
 			PullRequests: write,
 			Issues:       write,
 		}
-	case Gate:
+	case Deployment:
 		return &gh.InstallationPermissions{
 			Metadata:    read,
 			Contents:    read,

@@ -44,9 +44,9 @@ type Opener struct {
 // open gets the installation's client, and the repository where it is now; nil: the repository is
 // not visible to the App.
 func (o *Opener) open(ctx context.Context, a *worker.Attempt) (*Repository, error) {
-	purpose := github.Judge
+	purpose := github.Review
 	if job.KindOf(a.Job) == job.KindDeployment {
-		purpose = github.Gate
+		purpose = github.Deployment
 	}
 	client, err := o.App.Narrow(a.Job.Installation, a.Job.Repository, purpose)
 	if err != nil {
