@@ -42,12 +42,13 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleare
 		}
 		cleared[x.Identity()] = true
 		x.Fixes = append(x.Fixes, fix.Fix{
-			Kind:     fix.KindEnvironment,
-			Title:    "Install the versions that it requires",
-			Command:  "pip install " + shellword.Quoted(change.Requirements),
-			Verified: true,
-			Cost:     w.cost,
-			Change:   change,
+			Kind:        fix.KindEnvironment,
+			Title:       "Install the versions that it requires",
+			Command:     "pip install " + shellword.Quoted(change.Requirements),
+			Requirement: change.Requirements[0],
+			Verified:    true,
+			Cost:        w.cost,
+			Change:      change,
 		})
 	}
 	return cleared, nil
