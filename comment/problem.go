@@ -145,6 +145,15 @@ func NothingToCheck() *Problem {
 		Summary: "The release has no assets, so there was nothing to check.\n"}
 }
 
+// NothingChanged concludes a change that needs no artifacts. reason is a sentence of ours.
+func NothingChanged(reason string) *Problem {
+	return &Problem{
+		Conclusion: "success",
+		Title:      "Nothing to check",
+		Summary:    "Nothing to check. " + mdsafe.Prose(reason) + "\n",
+	}
+}
+
 // Superseded closes the check of a head that a newer one has replaced.
 func Superseded() *Problem {
 	return &Problem{

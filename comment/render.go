@@ -37,21 +37,26 @@ func Render(in Input) Check {
 	c.Sticky = sticky(in, s)
 	c.Create = len(s.fresh) > 0
 	if in.Converse && len(s.fresh) > 0 {
-		c.Actions = append(
-			c.Actions,
-			Action{
-				Label:       "Accept",
-				Description: "Accept all new findings",
-				Identifier:  AcceptAll,
-			},
-			Action{
-				Label:       "Explain",
-				Description: "Explain the findings in a comment",
-				Identifier:  ExplainAll,
-			},
-		)
+		c.Actions = conversationActions(c.Actions)
 	}
 	return c
+}
+
+// conversationActions adds those that are answered in a conversation.
+func conversationActions(actions []Action) []Action {
+	return append(
+		actions,
+		Action{
+			Label:       "Accept",
+			Description: "Accept all new findings",
+			Identifier:  AcceptAll,
+		},
+		Action{
+			Label:       "Explain",
+			Description: "Explain the findings in a comment",
+			Identifier:  ExplainAll,
+		},
+	)
 }
 
 // problem is the Check of a head that could not be judged. The conversation hears of it only where

@@ -155,6 +155,9 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 			"private":  p.strings(&c.ABI.Private),
 			"suppress": p.strings(&c.ABI.Suppress),
 		}),
+
+		"environments":  p.environments(&c.Environments),
+		"documentation": p.strings(&c.Documentation),
 	})
 }
 
@@ -315,6 +318,42 @@ func (p *parser) switchOff(to *bool) field {
 		default:
 			if ok {
 				p.bad(n, key, "%s is neither on nor off", quote(s))
+			}
+		}
+	}
+}
+
+var pythonVersion = lazyregexp.New(`^3\.\d{1,2}(\.\d{1,3})?$`)
+
+// environments reads a list of files, or off.
+func (p *parser) environments(to *Environments) field {
+	return func(n *yaml.Node, key string) {
+		if n.Kind == yaml.ScalarNode {
+			p.switchOff(&to.Off)(n, key)
+			return
+		}
+		if n.Kind != yaml.SequenceNode {
+			p.bad(n, key, "expected off, or a list of entries, each with file")
+			return
+		}
+		for i, item := range n.Content {
+			before := len(p.problems)
+			var e Environment
+			at := fmt.Sprintf("%s[%d]", key, i)
+			p.mapping(item, at, map[string]field{
+				"file":      p.string(&e.File),
+				"python":    p.string(&e.Python),
+				"platforms": p.strings(&e.Platforms),
+			})
+			switch {
+			case len(p.problems) > before:
+				continue
+			case e.File == "":
+				p.bad(item, at, "has no file; name a file of pins in this repository")
+			case e.Python != "" && !pythonVersion.MatchString(e.Python):
+				p.bad(item, at, "%s is no version of Python; write it as \"3.12\"", quote(e.Python))
+			default:
+				to.List = append(to.List, e)
 			}
 		}
 	}

@@ -24,6 +24,24 @@ type Repository struct {
 	Comment   Comment           //
 	Release   Release           //
 	ABI       ABI               // how shared libraries are compared with earlier builds
+	// Environments are the files of pins that are reviewed.
+	Environments Environments
+	// Documentation are globs of paths that are no part of any artifact, beside those that are known
+	// by their name.
+	Documentation []string
+}
+
+// Environments says which files of pins are reviewed. The zero value: those that are known by name.
+type Environments struct {
+	Off  bool          // none
+	List []Environment // these; empty: those that are known by name
+}
+
+// Environment is a file of pins, and where they are installed.
+type Environment struct {
+	File      string   // path in the repository
+	Python    string   // "3.12"; "": found out from the repository
+	Platforms []string // empty: those of the repository
 }
 
 // ABI says how shared libraries are compared with earlier builds.

@@ -43,12 +43,13 @@ type Service struct {
 	Workers        int      // 0 = only receive
 	// where the report pages are reached, without a slash at its end; nil = unknown, check runs
 	// carry no link
-	PublicURL *url.URL
-	Lease     time.Duration
-	Wait      time.Duration // how long a check waits for its artifacts before it is concluded
-	LogLevel  slog.Level
-	IndexURL  Secret // package index, may hold a password; empty = none is asked
-	Addr      string // from PORT
+	PublicURL  *url.URL
+	Lease      time.Duration
+	Wait       time.Duration // how long a check waits for its artifacts before it is concluded
+	LogLevel   slog.Level
+	IndexURL   Secret // package index, may hold a password; empty = none is asked
+	IndexAllow string // names of packages that anybody may have looked up; see COMPAT_INDEX_ALLOW
+	Addr       string // from PORT
 
 	// address of the operator's endpoints, HOST:PORT; empty = they are not served
 	AdminAddr string
@@ -290,6 +291,7 @@ func (env environment) index(s *Service) error {
 		)
 	}
 	s.IndexURL = Secret(v)
+	s.IndexAllow = env("COMPAT_INDEX_ALLOW")
 	return nil
 }
 

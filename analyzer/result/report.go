@@ -213,3 +213,34 @@ type Accepted struct {
 	Until   string  `json:"until,omitempty"` // YYYY-MM-DD, the last day
 	By      string  `json:"by,omitempty"`    // who accepted it by a command; "" for the configuration file
 }
+
+// Merge adds another report, whose causes come last.
+func (r *Report) Merge(o *Report) {
+	offset := len(r.Findings)
+	for _, c := range o.Causes {
+		c.Findings = slices.Clone(c.Findings)
+		for i := range c.Findings {
+			c.Findings[i] += offset
+		}
+		r.Causes = append(r.Causes, c)
+	}
+	r.Findings = append(r.Findings, o.Findings...)
+	r.Plan.Verified = (r.Plan.Verified || len(r.Plan.Fixes) == 0) &&
+		(o.Plan.Verified || len(o.Plan.Fixes) == 0)
+	r.Plan.Fixes = append(r.Plan.Fixes, o.Plan.Fixes...)
+	r.Plan.Leaves = append(r.Plan.Leaves, o.Plan.Leaves...)
+	r.Targets = append(r.Targets, o.Targets...)
+	r.Artifacts = append(r.Artifacts, o.Artifacts...)
+	r.Accepted = append(r.Accepted, o.Accepted...)
+	for _, u := range o.Unread {
+		r.AddUnread(u)
+	}
+	r.Skipped = append(r.Skipped, o.Skipped...)
+	for _, n := range o.Notes {
+		r.AddNote(n)
+	}
+	if o.Verdict == Incompatible || r.Verdict == NotJudged ||
+		r.Verdict == Compatible && o.Verdict == Unchecked {
+		r.Verdict = o.Verdict
+	}
+}

@@ -28,6 +28,7 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/reconcile"
 	"github.com/compat-app/compat/internal/reportpage"
+	"github.com/compat-app/compat/internal/review"
 	"github.com/compat-app/compat/internal/sandbox"
 	"github.com/compat-app/compat/internal/spool"
 	"github.com/compat-app/compat/internal/store"
@@ -181,16 +182,29 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		log.Warn("removing old downloads failed", "error", err)
 	}
 	var source packages.Source // nil: the built-in history
+	var indexes *subject.PackageIndex
+	var reviewer *review.Reviewer
 	if len(service.IndexURL) > 0 {
 		found, err := index.Find(string(service.IndexURL), env.Getenv)
 		if err != nil {
 			return err
 		}
-		if source, err = index.New(index.Options{URL: string(service.IndexURL), Netrc: found.Netrc, History: packages.History(), TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs)}); err != nil {
+		indexed, err := index.New(index.Options{
+			URL: string(service.IndexURL), Netrc: found.Netrc, History: packages.History(),
+			TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs),
+		})
+		if err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
+		source = indexed
+		names, any, err := index.ParseAllowed(service.IndexAllow)
+		if err != nil {
+			return fmt.Errorf("COMPAT_INDEX_ALLOW: %w", err)
+		}
+		indexes = &subject.PackageIndex{Index: indexed, Allow: names, Any: any}
+		reviewer = &review.Reviewer{Check: checker.CheckEnvironments, Dir: service.Data}
 	}
-	work, err := newWork(jobs, app, fetcher, source, checker, service, log, metrics)
+	work, err := newWork(jobs, app, fetcher, source, indexes, reviewer, checker, service, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -238,6 +252,8 @@ func newWork(
 	app *github.App,
 	fetcher *artifact.Fetcher,
 	source packages.Source,
+	indexes *subject.PackageIndex,
+	reviewer *review.Reviewer,
 	checker *sandbox.Runner,
 	service *config.Service,
 	log *slog.Logger,
@@ -246,7 +262,7 @@ func newWork(
 	shared := &store.Store{Queue: jobs, Log: log, Now: time.Now, Public: service.PublicURL}
 	rules := analyzer.New(rules.All())
 	subjects, err := subject.New(subject.Options{
-		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source,
+		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source, Index: indexes, Reviewer: reviewer,
 		Checker: checker, Scratch: spool.In(service.Data), Config: service, Version: version(), Metrics: metrics,
 	})
 	if err != nil {

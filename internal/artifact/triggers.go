@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -76,6 +77,68 @@ func anyOf(n *yaml.Node, words ...string) bool {
 			n.Content,
 			func(c *yaml.Node) bool { return c.Kind == yaml.ScalarNode && slices.Contains(words, c.Value) },
 		)
+	}
+	return false
+}
+
+// Documentation reports whether every one of some paths is documentation, by its name or by one of
+// the globs, and is no part of a build or of how it runs.
+func Documentation(paths, globs []string) bool {
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
+		return !documentation(p, globs)
+	})
+}
+
+func documentation(p string, globs []string) bool {
+	base := path.Base(p)
+	switch {
+	case strings.HasPrefix(p, ".github/workflows/"), strings.HasPrefix(p, ".github/actions/"),
+		base == "action.yml", base == "action.yaml", p == ".github/compat.yml", builds[base],
+		strings.HasSuffix(base, ".lock"), strings.HasPrefix(base, "requirements"):
+		return false
+	}
+	for _, g := range append([]string{"**/*.md", "**/*.rst", "docs/**", "**/LICENSE*"}, globs...) {
+		if pathMatches(g, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// builds are the names of files that say how something is built.
+var builds = map[string]bool{
+	"pyproject.toml": true, "setup.py": true, "setup.cfg": true, "CMakeLists.txt": true,
+	"Makefile": true, "meson.build": true, "Dockerfile": true, "Cargo.toml": true,
+	"package.json": true, "build.gradle": true, "conanfile.py": true, "vcpkg.json": true,
+	"environment.yml": true, "MANIFEST.in": true,
+}
+
+// pathMatches reports whether a path matches a glob as in a workflow's filter of paths: "*" and "?"
+// stay within a folder, "**" does not, and a glob that ends with "/" is everything below.
+func pathMatches(glob, p string) bool {
+	if strings.HasSuffix(glob, "/") {
+		glob += "**"
+	}
+	return segments(strings.Split(strings.TrimPrefix(glob, "./"), "/"), strings.Split(p, "/"))
+}
+
+func segments(glob, p []string) bool {
+	for len(glob) > 0 && glob[0] != "**" {
+		if len(p) == 0 {
+			return false
+		}
+		if ok, err := path.Match(glob[0], p[0]); err != nil || !ok {
+			return false
+		}
+		glob, p = glob[1:], p[1:]
+	}
+	if len(glob) == 0 {
+		return len(p) == 0
+	}
+	for i := range len(p) + 1 {
+		if segments(glob[1:], p[i:]) {
+			return true
+		}
 	}
 	return false
 }

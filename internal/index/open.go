@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -101,10 +102,7 @@ func (i *Index) Open(
 		return nil, i.noWheel(ctx, normal(version), all, on)
 	}
 	w := &Wheel{File: best.name, SHA256: best.sha256}
-	w.Pure = !slices.ContainsFunc(
-		best.tags,
-		func(t pkgmeta.Tag) bool { return t.Platform != "any" },
-	)
+	w.Pure = best.pure()
 	if w.Pure {
 		return w, nil
 	}
@@ -118,6 +116,42 @@ func (i *Index) Open(
 	}
 	w.ReaderAt, w.Size, w.close = c, c.size, c.close
 	return w, nil
+}
+
+// Pure reports whether the wheel that pip would install of a version has no native code, by its name.
+// Nothing of the wheel is fetched. Errors are those of Open.
+func (i *Index) Pure(ctx context.Context, name, version string, on packages.On) (bool, error) {
+	best, fits, all, err := i.choose(ctx, name, version, on)
+	switch {
+	case err != nil && len(all) == 0:
+		return false, err
+	case err != nil || !fits:
+		return false, i.noWheel(ctx, normal(version), all, on)
+	}
+	return best.pure(), nil
+}
+
+// pure reports whether a wheel is for any platform.
+func (f *file) pure() bool {
+	return !slices.ContainsFunc(
+		f.tags,
+		func(t pkgmeta.Tag) bool { return t.Platform != "any" },
+	)
+}
+
+// Spool copies the wheel into a temporary file without a name in dir, which then is its ReaderAt, as
+// an *os.File.
+func (w *Wheel) Spool(dir string) error {
+	f, err := os.CreateTemp(dir, "wheel-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.NewSectionReader(w, 0, w.Size))
+	if err = errors.Join(err, os.Remove(f.Name()), w.Close()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	w.ReaderAt, w.close = f, f.Close
+	return nil
 }
 
 // openFor is the wheel's content, from the cache where it is known.

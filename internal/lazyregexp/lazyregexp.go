@@ -72,3 +72,7 @@ func (r *Regexp) ReplaceAllLiteralString(s, with string) string {
 func (r *Regexp) SubexpNames() []string { return r.get().SubexpNames() }
 
 func (r *Regexp) ReplaceAll(b, with []byte) []byte { return r.get().ReplaceAll(b, with) }
+
+func (r *Regexp) ReplaceAllStringFunc(s string, replace func(string) string) string {
+	return r.get().ReplaceAllStringFunc(s, replace)
+}

@@ -117,17 +117,36 @@ func (r *Runner) Check(
 	diagnoses []buildlog.Diagnosis,
 	risky func(),
 ) (*analyzer.Report, []buildlog.Diagnosis, error) {
-	return r.check(ctx, inputs, o, diagnoses, risky, false)
+	return r.check(ctx, inputs, o, risky, func(q *request) { q.Diagnoses = diagnoses })
 }
 
-// check is Check; with probe the process only reports its layers, as a *probed error.
+// CheckEnvironments is analyzer.CheckEnvironments in a confined process. The Content of every wheel
+// must be an *os.File. Otherwise it is as Check.
+func (r *Runner) CheckEnvironments(
+	ctx context.Context,
+	heads, bases []*analyzer.Environment,
+	o analyzer.Options,
+) (*analyzer.Report, error) {
+	var inputs []analyzer.Input
+	sent := &environments{}
+	for _, e := range heads {
+		sent.Heads = append(sent.Heads, newEnvironment(e, &inputs))
+	}
+	for _, e := range bases {
+		sent.Bases = append(sent.Bases, newEnvironment(e, &inputs))
+	}
+	report, _, err := r.check(ctx, inputs, o, nil, func(q *request) { q.Environments = sent })
+	return report, err
+}
+
+// check sends what add makes of a request. If it is a probe, the process only reports its layers, as
+// a *probed error.
 func (r *Runner) check(
 	ctx context.Context,
 	inputs []analyzer.Input,
 	o analyzer.Options,
-	diagnoses []buildlog.Diagnosis,
 	risky func(),
-	probe bool,
+	add func(*request),
 ) (*analyzer.Report, []buildlog.Diagnosis, error) {
 	memory := r.Memory
 	if memory == 0 {
@@ -141,7 +160,7 @@ func (r *Runner) check(
 	if err != nil {
 		return nil, nil, err
 	}
-	first.Diagnoses, first.Probe = diagnoses, probe
+	add(first)
 	dir, err := os.MkdirTemp(r.Scratch, Folder+"*")
 	if err != nil {
 		return nil, nil, failure(err)
@@ -171,9 +190,9 @@ func (r *Runner) check(
 	}
 	waitErr := c.cmd.Wait()
 	switch {
-	case answer != nil && answer.Layers != nil && probe:
+	case answer != nil && answer.Layers != nil && first.Probe:
 		return nil, nil, &probed{*answer.Layers}
-	case answer != nil && answer.Report != nil && len(answer.Diagnoses) == len(diagnoses):
+	case answer != nil && answer.Report != nil && len(answer.Diagnoses) == len(first.Diagnoses):
 		return answer.Report, answer.Diagnoses, nil
 	case answer != nil && answer.Unusable != "":
 		return nil, nil, errors.New(answer.Unusable)

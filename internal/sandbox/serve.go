@@ -66,7 +66,9 @@ func serve(
 				return nil, errors.New("sandbox: an artifact is not open")
 			}
 			next++
-			inputs = append(inputs, analyzer.Input{Name: f.Name, Content: file, Size: f.Size})
+			inputs = append(inputs, analyzer.Input{
+				Name: f.Name, Content: file, Size: f.Size, SHA256: f.SHA256,
+			})
 		}
 		return inputs, nil
 	}
@@ -93,14 +95,43 @@ func serve(
 	case r.Source:
 		o.Source = p
 	}
+	if r.Environments != nil {
+		report, err := r.Environments.check(ctx, a, inputs, o)
+		return p.end(ctx, &reply{Report: report}, err)
+	}
 	report, judged, err := Judge(ctx, a, inputs, o, r.Diagnoses)
+	return p.end(ctx, &reply{Report: report, Diagnoses: judged}, err)
+}
+
+// check checks the environments, whose wheels are inputs.
+func (e *environments) check(
+	ctx context.Context,
+	a *analyzer.Analyzer,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+) (*analyzer.Report, error) {
+	var lists [2][]*analyzer.Environment
+	for i, list := range [][]environment{e.Heads, e.Bases} {
+		for _, sent := range list {
+			opened, ok := sent.open(inputs)
+			if !ok {
+				return nil, errors.New("sandbox: a wheel is not open")
+			}
+			lists[i] = append(lists[i], opened)
+		}
+	}
+	return a.CheckEnvironments(ctx, lists[0], lists[1], o)
+}
+
+// end writes the last reply: that an analysis has a result, or that its options are invalid.
+func (p *parent) end(ctx context.Context, r *reply, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return p.say(&reply{Unusable: err.Error()})
 	}
-	return p.say(&reply{Report: report, Diagnoses: judged})
+	return p.say(r)
 }
 
 // begin confines this process, reads the request, and sets its limits.

@@ -18,9 +18,11 @@ import (
 type request struct {
 	Diagnoses []buildlog.Diagnosis // of logs, to be compared with the artifacts
 	Inputs    []input
-	Base      []input          // of Options.Base; nil: none
-	Earlier   [][]input        // of each of Options.Earlier
-	Options   analyzer.Options // the fields that are plain data
+	Base      []input   // of Options.Base; nil: none
+	Earlier   [][]input // of each of Options.Earlier
+	// Environments are checked instead of the inputs by themselves, which are their wheels.
+	Environments *environments    `json:",omitempty"`
+	Options      analyzer.Options // the fields that are plain data
 	// the child sends questions about packages to the parent; false: it uses the built-in history
 	Source bool
 	Reads  bool          // the source is a packages.Reader
@@ -33,8 +35,48 @@ type request struct {
 const firstFile = 3
 
 type input struct {
-	Name string
-	Size int64
+	Name   string
+	Size   int64
+	SHA256 string `json:",omitempty"`
+}
+
+// environments are the arguments of analyzer.CheckEnvironments; Bases are nil where everything is new.
+type environments struct{ Heads, Bases []environment }
+
+// environment is an analyzer.Environment whose wheels are numbers of inputs.
+type environment struct {
+	analyzer.Environment
+	Wheels []int
+}
+
+// newEnvironment adds the wheels of an environment to inputs, except those that are there already.
+func newEnvironment(e *analyzer.Environment, inputs *[]analyzer.Input) environment {
+	out := environment{Environment: *e}
+	out.Environment.Wheels = nil
+	for _, w := range e.Wheels {
+		at := slices.IndexFunc(*inputs, func(i analyzer.Input) bool {
+			return i.Name == w.Name && i.Content == w.Content
+		})
+		if at < 0 {
+			at = len(*inputs)
+			*inputs = append(*inputs, w)
+		}
+		out.Wheels = append(out.Wheels, at)
+	}
+	return out
+}
+
+// open is the environment with its wheels; false: it names one that is not there.
+func (e *environment) open(inputs []analyzer.Input) (*analyzer.Environment, bool) {
+	out := e.Environment
+	out.Wheels = nil
+	for _, n := range e.Wheels {
+		if n < 0 || n >= len(inputs) {
+			return nil, false
+		}
+		out.Wheels = append(out.Wheels, inputs[n])
+	}
+	return &out, true
 }
 
 // reply is a line that a child writes: questions, and last a report or an error in the options.
@@ -106,7 +148,7 @@ func newRequest(
 func described(inputs []analyzer.Input) []input {
 	var out []input
 	for _, i := range inputs {
-		out = append(out, input{i.Name, i.Size})
+		out = append(out, input{i.Name, i.Size, i.SHA256})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,16 +158,19 @@ func (a *analysis) options(
 	found *artifact.Found,
 	c *config.Repository,
 ) (analyzer.Options, error) {
+	var err error
 	o := analyzer.Options{
-		Source:  a.Source,
 		NoIndex: a.Source == nil,
 		Scratch: a.Scratch,
 		Version: a.Version,
 		Today:   a.Store.Today(),
 	}
+	if o.Source, err = a.source(ctx, a.repo, cmp.Or(a.base, a.repo.DefaultBranch), c); err != nil {
+		return o, err
+	}
 	options.Apply(c, &o)
 	o.Also = a.also
-	err := a.locked(ctx, found, c.Python.Lock, &o)
+	err = a.locked(ctx, found, c.Python.Lock, &o)
 	return o, err
 }
 

@@ -120,6 +120,7 @@ func (a *analysis) analyzedFindings(
 ) ([]string, error) {
 	// what was accepted or silenced was there all the same
 	o.Rules, o.Accept, o.NoFixes = nil, nil, true
+	o.Source = a.Source // the base's own artifacts may name any package
 	inputs, err := json.Marshal(
 		[]any{
 			found.Key,
@@ -157,6 +158,9 @@ func (a *analysis) analyzedFindings(
 	defer closeFiles()
 	r, _, err := a.check(ctx, files, o, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.require(ctx, a.repo.ID, r); err != nil {
 		return nil, err
 	}
 	had := r.Identities()

@@ -109,11 +109,16 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 			return worker.Done, worker.Permanent(fmt.Sprintf("Checking it has ended the service %d times.", c.attempt.Losses))
 		}
 	}
-	if early, err := c.early(ctx, s); err != nil {
+	early, err := c.early(ctx, s)
+	if err != nil {
 		return worker.Done, err
-	} else if early {
+	}
+	wait := func() (worker.Outcome, error) {
 		st.Deadline = c.now().Add(c.Config.Wait)
 		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit is over."), c.save(ctx)
+	}
+	if early && c.Reviewer == nil {
+		return wait()
 	}
 	set, problems, err := c.repo.Configuration(ctx, s.base.Ref)
 	if err != nil {
@@ -122,9 +127,54 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	if len(problems) > 0 {
 		return worker.Done, c.invalid(ctx, s, run, set, problems)
 	}
+	accepted, err := s.accepts(ctx)
+	if err != nil {
+		return worker.Done, err
+	}
+	var changed *change
+	if c.Reviewer != nil {
+		if changed, err = c.changes(ctx, s); err != nil {
+			return worker.Done, err
+		}
+	}
+	pins, err := c.review(ctx, s, set, changed, accepted)
+	if err != nil {
+		return worker.Done, err
+	}
+	reason, err := c.withoutReason(ctx, s, set, changed, pins)
+	if err != nil {
+		return worker.Done, err
+	}
+	if early && reason != "" {
+		return c.withoutArtifacts(ctx, s, set, pins, reason)
+	}
+	if pins != nil {
+		check := pins.rendered(s, set, "")
+		c.pins = &check
+		if reason == "" && st.Pending {
+			if err := c.show(ctx, s, pins, set); err != nil {
+				return worker.Done, err
+			}
+		}
+	}
+	if early {
+		return wait()
+	}
 	found, err := s.find(ctx, set.Repository)
 	if err != nil {
 		return worker.Done, err
+	}
+	if found.State != artifact.Ready && c.Reviewer == nil && st.Pending {
+		if changed, err = c.changes(ctx, s); err != nil {
+			return worker.Done, err
+		}
+		if reason, err = c.withoutReason(ctx, s, set, changed, pins); err != nil {
+			return worker.Done, err
+		}
+	}
+	if found.State != artifact.Ready && reason != "" {
+		c.pins = nil
+		return c.withoutArtifacts(ctx, s, set, pins, reason)
 	}
 	if found.State != artifact.Ready {
 		if !st.Pending {
@@ -139,10 +189,6 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		if left := s.settle - c.now().Sub(st.FoundAt); left > 0 && st.Pending {
 			return worker.Later(min(left, 3*time.Second), "the list of assets may still grow"), c.save(ctx)
 		}
-	}
-	accepted, err := s.accepts(ctx)
-	if err != nil {
-		return worker.Done, err
 	}
 	ext := c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
 	by, err := c.stricter(ctx, s.sha, c.own.Conclusion)
@@ -181,7 +227,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	if yields, err := c.yields(ctx, s); err != nil || yields {
 		return worker.Done, err
 	}
-	return c.verdict(ctx, s, run, ext, found, set, accepted, gaps)
+	return c.verdict(ctx, s, run, ext, found, set, accepted, gaps, pins)
 }
 
 // posted says whether the check run of the verdict that an earlier try was posting is concluded. It

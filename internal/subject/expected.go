@@ -183,16 +183,8 @@ func (c *check) unborn(found *artifact.Found) time.Duration {
 // builds says whether a workflow keeps artifacts on the base branch and is one that runs for a pull
 // request like this. What it has to look up is noted.
 func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error) {
-	if b.Keeps == nil {
-		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)
-		if err != nil && len(list) == 0 && !repository.NotFound(err) {
-			return false, fmt.Errorf("look for the base's artifacts: %w", err)
-		}
-		keeps := len(list) > 0
-		b.Keeps = &keeps
-	}
-	if !*b.Keeps {
-		return false, nil
+	if keeps, err := c.keeps(ctx, b); err != nil || !keeps {
+		return false, err
 	}
 	if b.Own == nil {
 		text, _, err := c.repo.Content(ctx, s.base.Ref, b.Path)
@@ -206,4 +198,17 @@ func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error)
 		return *b.Forks, nil
 	}
 	return *b.Own, nil
+}
+
+// keeps says whether a workflow keeps artifacts on the base branch. What it has to look up is noted.
+func (c *check) keeps(ctx context.Context, b *builder) (bool, error) {
+	if b.Keeps == nil {
+		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)
+		if err != nil && len(list) == 0 && !repository.NotFound(err) {
+			return false, fmt.Errorf("look for the base's artifacts: %w", err)
+		}
+		keeps := len(list) > 0
+		b.Keeps = &keeps
+	}
+	return *b.Keeps, nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/review"
 	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/worker"
 )
@@ -40,11 +41,15 @@ type Options struct {
 	Checker  Checker // nil = the Analyzer, in this process
 	// Source is the package index; nil = the embedded history, and the reports say that no index was
 	// configured.
-	Source  packages.Source
-	Scratch func(size int64) (unpack.Scratch, error)
-	Config  *config.Service
-	Version string                // of the tool, for reports
-	Metrics prometheus.Registerer // nil = none
+	Source packages.Source
+	// Index is Source where a service is configured with an index; nil: none.
+	Index *PackageIndex
+	// Reviewer reviews changes of pinned packages with the Index; nil: they are not reviewed.
+	Reviewer *review.Reviewer
+	Scratch  func(size int64) (unpack.Scratch, error)
+	Config   *config.Service
+	Version  string                // of the tool, for reports
+	Metrics  prometheus.Registerer // nil = none
 }
 
 // analyses at once, in one process: each holds decompressed objects, and an artifact is the choice

@@ -73,6 +73,16 @@ func (c *check) diff(ctx context.Context, number int) (comment.Diff, error) {
 		}
 		return comment.ParseDiff(changed), nil
 	}
+	files, err := c.listFiles(ctx, number)
+	for _, f := range files {
+		changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
+	}
+	return comment.ParseDiff(changed), err
+}
+
+// listFiles lists the files of a pull request.
+func (c *check) listFiles(ctx context.Context, number int) ([]*gh.CommitFile, error) {
+	var out []*gh.CommitFile
 	o := &gh.ListOptions{PerPage: 100}
 	for range maxDiffPages {
 		page, resp, err := c.repo.Client.PullRequests.ListFiles(
@@ -85,13 +95,11 @@ func (c *check) diff(ctx context.Context, number int) (comment.Diff, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list the files of #%d: %w", number, err)
 		}
-		for _, f := range page {
-			changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
-		}
+		out = append(out, page...)
 		if resp.NextPage == 0 {
 			break
 		}
 		o.Page = resp.NextPage
 	}
-	return comment.ParseDiff(changed), nil
+	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/store"
@@ -23,6 +24,8 @@ type check struct {
 
 	// compared is the comparison of a pull request's base and head; nil until it is requested.
 	compared *gh.CommitsComparison
+	// pins is the review of the pinned packages beside the artifacts; nil: none.
+	pins *comment.Check
 }
 
 // state is what is kept of a subject with a check run between its jobs. Everything in it can be
@@ -56,6 +59,8 @@ type state struct {
 	Gap     time.Time `json:"gap,omitzero"`
 	Found   string    `json:"found,omitempty"`   // key of the last list of assets
 	FoundAt time.Time `json:"found_at,omitzero"` // since when that list has not changed
+
+	Shown string `json:"shown,omitempty"` // digest of what the open check run shows of a review
 
 	blank bool // nothing was kept
 }

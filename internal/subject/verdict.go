@@ -35,6 +35,7 @@ func (c *check) verdict(
 	set repository.Configuration,
 	accepted []store.Accepted,
 	gaps []comment.Gap,
+	pins *reviewed,
 ) (worker.Outcome, error) {
 	st := c.state
 	if st.Intent != ext {
@@ -82,16 +83,15 @@ func (c *check) verdict(
 	v := verdict{run: run, ext: ext, report: j.report}
 	if j.report != nil {
 		j.report.Outcome = comment.Outcome(in)
-		kept, err := c.Store.PutReport(ctx, st.Report, j.report)
-		if err != nil {
-			return worker.Done, err
-		}
-		if kept {
-			last := store.Last{ID: st.Report, Base: s.base.Ref, Since: st.BaseSince}
-			if err := c.Store.PutLast(ctx, c.attempt.Job.Key, last); err != nil {
-				return worker.Done, err
+		whole := *j.report
+		if pins != nil {
+			whole.Merge(pins.Report)
+			if store.Blocks(c.pins.Conclusion) {
+				whole.Outcome = analyzer.OutcomeFail
 			}
-			v.page = c.Store.PageURL(st.Report)
+		}
+		if v.page, err = c.keep(ctx, s, &whole); err != nil {
+			return worker.Done, err
 		}
 		in.DetailsURL = v.page
 		if anyNew(j.report) {
@@ -111,12 +111,25 @@ func (c *check) verdict(
 		"took",
 		j.took.Round(time.Millisecond).String(),
 	)
-	if s.current != nil && !store.Blocks(v.check.Conclusion) {
+	passes := !store.Blocks(v.check.Conclusion) && (c.pins == nil || !store.Blocks(c.pins.Conclusion))
+	if s.current != nil && passes {
 		if ok, err := s.current(ctx, true); err != nil || !ok {
 			return worker.Later(time.Second, "the head or the base has changed"), err
 		}
 	}
 	return worker.Done, c.conclude(ctx, s, v)
+}
+
+// keep keeps the report of the verdict that is being posted, and returns the address of its page; ""
+// none.
+func (c *check) keep(ctx context.Context, s subject, r *analyzer.Report) (string, error) {
+	st := c.state
+	kept, err := c.Store.PutReport(ctx, st.Report, r)
+	if err != nil || !kept {
+		return "", err
+	}
+	last := store.Last{ID: st.Report, Base: s.base.Ref, Since: st.BaseSince}
+	return c.Store.PageURL(st.Report), c.Store.PutLast(ctx, c.attempt.Job.Key, last)
 }
 
 func (c *check) analysis() *analysis {
@@ -144,6 +157,9 @@ func anyNew(r *analyzer.Report) bool {
 func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	defer c.stage("post")()
 	st := c.state
+	if c.pins != nil {
+		v.check = comment.Beside(v.check, *c.pins)
+	}
 	own := v.check
 	by, err := c.stricter(ctx, s.sha, own.Conclusion)
 	if err != nil {

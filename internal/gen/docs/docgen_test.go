@@ -107,12 +107,12 @@ func TestConfigSchemaIsTheParsers(t *testing.T) {
 	if len(problems) != 1 {
 		t.Fatalf("an unknown key gives %v", problems)
 	}
-	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release", "abi"} {
+	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release", "abi", "environments", "documentation"} {
 		if _, ok := s.Properties[key]; !ok {
 			t.Errorf("the schema lacks %s", key)
 		}
 	}
-	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET", "GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL", "COMPAT_LEASE", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL", "PORT"} {
+	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET", "GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL", "COMPAT_LEASE", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL", "COMPAT_INDEX_ALLOW", "PORT"} {
 		page, err := os.ReadFile(filepath.Join(docs, "config.md"))
 		if err != nil || !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("docs/config.md does not explain %s (%v)", name, err)

@@ -48,7 +48,7 @@ var (
 	work = []string{
 		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
 		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options", "internal/queue",
-		"internal/report", "internal/sandbox", "internal/spool",
+		"internal/report", "internal/review", "internal/sandbox", "internal/spool",
 	}
 
 	// jobs is what the handlers of jobs share.
@@ -126,13 +126,17 @@ var layers = map[string][]string{
 	"internal/options":     {"analyzer", "analyzer/packages/lockfile", "config"},
 	"internal/index":       {"analyzer/..."},
 	"internal/environment": {"analyzer/...", "internal/index"},
-	"internal/causetext":   {"analyzer/...", "internal/mdsafe"},
-	"internal/report":      {"analyzer/...", "internal/causetext", "internal/mdsafe"},
-	"internal/sandbox":     {"analyzer/...", "internal/spool"},
-	"internal/setup":       {"config", "internal/github", "internal/report"},
-	"webhook":              {"config", "internal/job", "internal/queue"},
-	"comment":              {"analyzer/...", "internal/causetext", "internal/mdsafe"},
-	"comment/post":         {"comment", "internal/github", "internal/mdsafe"},
+	"internal/review": {
+		"analyzer/...", "comment", "config", "internal/environment", "internal/index",
+		"internal/lazyregexp", "internal/shellword", "internal/sleep",
+	},
+	"internal/causetext": {"analyzer/...", "internal/mdsafe"},
+	"internal/report":    {"analyzer/...", "internal/causetext", "internal/mdsafe"},
+	"internal/sandbox":   {"analyzer/...", "internal/spool"},
+	"internal/setup":     {"config", "internal/github", "internal/report"},
+	"webhook":            {"config", "internal/job", "internal/queue"},
+	"comment":            {"analyzer/...", "internal/causetext", "internal/mdsafe"},
+	"comment/post":       {"comment", "internal/github", "internal/mdsafe"},
 
 	"internal/worker": {"internal/job", "internal/queue"},
 	"internal/store":  {"analyzer/...", "comment", "internal/job", "internal/queue", "internal/worker"},

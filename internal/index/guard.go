@@ -1,0 +1,154 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// Guard asks an index only for the names that it was given, and for those that their releases
+// require. An index that takes credentials may have packages that nobody else may see, and a pull
+// request must not choose which of them are asked for. For another name the history answers; what it
+// does not know is an error that names the variable COMPAT_INDEX_ALLOW and wraps
+// packages.ErrUnavailable.
+type Guard struct {
+	index *Index
+
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+var _ packages.Reader = (*Guard)(nil)
+
+// Guard allows names, in any form.
+func (i *Index) Guard(names ...string) *Guard {
+	g := &Guard{index: i, names: map[string]bool{}}
+	g.Allow(names...)
+	return g
+}
+
+// Private reports whether the index is asked with credentials.
+func (i *Index) Private() bool { return i.auth != "" }
+
+// Allow adds names.
+func (g *Guard) Allow(names ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range names {
+		g.names[pkgmeta.Normalize(n)] = true
+	}
+}
+
+// refused is the error for a name that is not asked for; nil for others.
+func (g *Guard) refused(name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.names[pkgmeta.Normalize(name)] {
+		return nil
+	}
+	return g.index.errorf(packages.ErrUnavailable,
+		"%s is not looked up, because the base branch does not declare it and the index takes "+
+			"credentials; the operator can list it in COMPAT_INDEX_ALLOW", pkgmeta.Normalize(name))
+}
+
+// follow allows what a release requires.
+func (g *Guard) follow(r *packages.Release) {
+	for _, q := range r.Requires {
+		g.Allow(q.Name)
+	}
+}
+
+// Versions implements packages.Source.
+func (g *Guard) Versions(ctx context.Context, name string) ([]string, error) {
+	err := g.refused(name)
+	if err == nil {
+		return g.index.Versions(ctx, name)
+	}
+	if g.index.history != nil {
+		if vs, known := g.index.history.Versions(ctx, name); known == nil {
+			return vs, nil
+		}
+	}
+	return nil, err
+}
+
+// Release implements packages.Source.
+func (g *Guard) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (*packages.Release, error) {
+	err := g.refused(name)
+	if err == nil {
+		r, err := g.index.Release(ctx, name, version, on)
+		if err == nil {
+			g.follow(r)
+		}
+		return r, err
+	}
+	if g.index.history != nil {
+		if r, known := g.index.history.Release(ctx, name, version, on); known == nil {
+			return r, nil
+		}
+	}
+	return nil, err
+}
+
+// Read implements packages.Reader.
+func (g *Guard) Read(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.On,
+	worth func(path string) int64,
+) (*packages.Release, error) {
+	if g.refused(r.Name) != nil {
+		return r, nil // it is the history's
+	}
+	return g.index.Read(ctx, r, on, worth)
+}
+
+// Open is that of the index.
+func (g *Guard) Open(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+	limit int64,
+) (*Wheel, error) {
+	if err := g.refused(name); err != nil {
+		return nil, err
+	}
+	return g.index.Open(ctx, name, version, on, limit)
+}
+
+// Pure is that of the index.
+func (g *Guard) Pure(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (bool, error) {
+	if err := g.refused(name); err != nil {
+		return false, err
+	}
+	return g.index.Pure(ctx, name, version, on)
+}
+
+// ParseAllowed reads COMPAT_INDEX_ALLOW: names of packages, separated by commas; any: there is a "*".
+func ParseAllowed(list string) (names []string, any bool, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		switch q, err := pkgmeta.ParseRequirement(name); {
+		case name == "":
+		case name == "*":
+			any = true
+		case err != nil || q.Raw != name || q.Spec != "" || q.URL != "":
+			return nil, false, fmt.Errorf("%.60q is not the name of a package", name)
+		default:
+			names = append(names, q.Name)
+		}
+	}
+	return names, any, nil
+}

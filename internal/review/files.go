@@ -1,0 +1,284 @@
+package review
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/environment"
+	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// place is a file that describes an environment.
+type place struct {
+	file     string
+	settings config.Environment
+}
+
+const (
+	maxSearched = 60 // requirements files that are read to find what they take in
+	maxIncluded = 30 // files of one environment
+)
+
+// IsEnvironment reports whether a file describes an environment, by its name.
+func IsEnvironment(file string) bool {
+	base := path.Base(file)
+	switch base {
+	case "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "conda-lock.yml",
+		"pixi.lock", "environment.yml":
+		return true
+	}
+	return isRequirements(file) ||
+		strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml")
+}
+
+// isRequirements reports whether a file is in pip's format, by its name.
+func isRequirements(file string) bool {
+	base := path.Base(file)
+	return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")
+}
+
+// code are the ends of the names of files that no environment takes in.
+var code = lazyregexp.New(
+	`(?i)\.(py|pyi|pyx|md|rst|c|cc|cpp|cxx|h|hpp|cu|rs|go|js|ts|css|html|svg|png|jpg|ipynb|toml|json)$`)
+
+// environments lists the environments that the diff touches, and how many more there are.
+func (c Change) environments(ctx context.Context) (out []place, more int, err error) {
+	touched := func(p string) bool { return slices.Contains(c.Paths, p) }
+	if !slices.ContainsFunc(c.Paths, func(p string) bool {
+		return IsEnvironment(p) || !code.MatchString(p) ||
+			slices.ContainsFunc(c.Config.Environments.List, func(e config.Environment) bool { return e.File == p })
+	}) {
+		return nil, 0, nil
+	}
+	var all []place
+	files, err := c.Head.Files(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range c.Config.Environments.List {
+		if file := path.Clean(e.File); slices.Contains(files, file) {
+			all = append(all, place{file, e})
+		}
+	}
+	if len(c.Config.Environments.List) == 0 {
+		for _, f := range files {
+			if IsEnvironment(f) {
+				all = append(all, place{file: f})
+			}
+		}
+	}
+	searched := 0
+	for _, p := range all {
+		used := touched(p.file)
+		for _, near := range nearby(p.file) {
+			used = used || touched(near)
+		}
+		if !used && searched < maxSearched && takesIn(p.file) {
+			searched++
+			read, err := c.readAll(ctx, c.Head, p.file)
+			if err != nil {
+				return nil, 0, err
+			}
+			used = slices.ContainsFunc(read.files, touched)
+		}
+		switch {
+		case used && len(out) == maxEnvironments:
+			more++
+		case used:
+			out = append(out, p)
+		}
+	}
+	return out, more, nil
+}
+
+// nearby are the files that say where an environment is installed: those of its folder come first.
+func nearby(file string) []string {
+	var out []string
+	for _, dir := range slices.Compact([]string{path.Dir(file), "."}) {
+		for _, name := range []string{"Dockerfile", ".python-version"} {
+			out = append(out, path.Join(dir, name))
+		}
+	}
+	return out
+}
+
+// takesIn reports whether a file may take in others.
+func takesIn(file string) bool {
+	return !strings.HasSuffix(file, ".lock") && !strings.HasSuffix(file, ".toml") &&
+		!strings.HasSuffix(file, ".yml") && !strings.HasSuffix(file, ".yaml")
+}
+
+// contents are the files of an environment on one side.
+type contents struct {
+	files []string
+	pins  []environment.Pin
+	text  string // of the first file
+	bad   *comment.Unreviewed
+}
+
+// include is a line of a requirements file that takes in another.
+var include = lazyregexp.New(`^\s*(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*?)\s*$`)
+
+// readAll reads the pins of a file and of what it takes in.
+func (c Change) readAll(ctx context.Context, from Commit, file string) (*contents, error) {
+	out := &contents{}
+	err := out.read(ctx, from, file, comment.Unreviewed{File: file, Line: 1})
+	return out, err
+}
+
+var lineNumber = lazyregexp.New(`^line (\d+): `)
+
+func (o *contents) read(
+	ctx context.Context,
+	from Commit,
+	file string,
+	by comment.Unreviewed, // where it is taken in
+) error {
+	if slices.Contains(o.files, file) || o.bad != nil {
+		return nil
+	}
+	fail := func(at comment.Unreviewed, reason string) {
+		at.Reason = reason
+		o.bad = &at
+	}
+	if len(o.files) == maxIncluded {
+		fail(by, fmt.Sprintf("the environment has more than %d files", maxIncluded))
+		return nil
+	}
+	text, there, err := from.Read(ctx, file)
+	if err != nil {
+		return err
+	}
+	if !there {
+		fail(by, file+" does not exist in this commit, or is too large")
+		return nil
+	}
+	if len(o.files) == 0 {
+		o.text = text
+	}
+	o.files = append(o.files, file)
+	pins, err := lockfile.Pins(file, []byte(text))
+	if err != nil {
+		at := comment.Unreviewed{File: file, Line: 1}
+		reason := err.Error()
+		if m := lineNumber.FindStringSubmatch(reason); m != nil {
+			fmt.Sscan(m[1], &at.Line)
+		}
+		at.Line = max(1, min(at.Line, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1))
+		fail(at, reason)
+		return nil
+	}
+	for _, p := range pins {
+		p.Line = versionLine(text, p)
+		o.pins = append(o.pins, environment.Pin{Pin: p, File: file})
+	}
+	if !takesIn(file) {
+		return nil
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line, _, _ = strings.Cut(line, " #")
+		m := include.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		at := comment.Unreviewed{File: file, Line: n}
+		target := path.Join(path.Dir(file), strings.ReplaceAll(m[1], "\\", "/"))
+		if strings.Contains(m[1], "://") || path.IsAbs(m[1]) || target == ".." ||
+			strings.HasPrefix(target, "../") {
+			fail(at, "it takes in a file outside of the repository")
+			return nil
+		}
+		if err := o.read(ctx, from, target, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versionLine is the line of a pin's version: in a lock file it follows that of the name.
+func versionLine(text string, p lockfile.Pin) int {
+	name, version := split(p.Requirement)
+	lines := strings.SplitAfter(text, "\n")
+	from := p.Line
+	if from <= 0 {
+		from = 1 + slices.IndexFunc(lines, func(l string) bool {
+			return strings.Contains(strings.ToLower(l), `"`+name+`"`)
+		})
+	}
+	for i := max(from, 1); i < from+8 && i <= len(lines); i++ {
+		if strings.Contains(lines[i-1], version) {
+			return i
+		}
+	}
+	return max(from, 1)
+}
+
+// read reads the environment on one side. bad: it cannot be read. Both nil: it is not there.
+func (e *environmentReview) read(
+	ctx context.Context,
+	from Commit,
+) (*side, *comment.Unreviewed, error) {
+	c, err := e.change.readAll(ctx, from, e.at.file)
+	if err != nil || c.bad != nil {
+		return nil, c.bad, err
+	}
+	s := &side{pins: unique(c.pins)}
+	s.settings, err = e.settings(ctx, from, c.text)
+	return s, nil, err
+}
+
+// unique drops all but the last pin of a package.
+func unique(pins []environment.Pin) []environment.Pin {
+	at := map[string]int{}
+	var out []environment.Pin
+	for _, p := range pins {
+		key := p.Requirement
+		if !strings.Contains(key, ";") {
+			key, _ = split(key)
+		}
+		if i, again := at[key]; again {
+			out[i] = p
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, p)
+	}
+	return out
+}
+
+// command is how a tool takes a pin; "": there is none, and the pin is edited.
+func command(file, requirement string) shellword.Line {
+	tool, ok := tools[path.Base(file)]
+	if !ok {
+		return ""
+	}
+	return tool + shellword.Quote(requirement)
+}
+
+// tools are the commands that take a pin, by lock file.
+var tools = map[string]shellword.Line{
+	"uv.lock":        "uv lock --upgrade-package ",
+	"poetry.lock":    "poetry add ",
+	"pdm.lock":       "pdm update ",
+	"Pipfile.lock":   "pipenv upgrade ",
+	"conda-lock.yml": "conda-lock lock --update ",
+}
+
+// String names the environment and what was taken for it.
+func (s *side) String() string {
+	var targets []string
+	for _, t := range s.targets {
+		targets = append(targets, fmt.Sprintf("%s (%s)", t.Platform, t.On.Libc))
+	}
+	return fmt.Sprintf("Python %s, %s", s.python, cmp.Or(strings.Join(targets, ", "), "any"))
+}

@@ -1,0 +1,182 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/sleep"
+)
+
+const (
+	// patience is how long an index that fails is asked again, in one review.
+	patience   = 35 * time.Second
+	firstPause = 2 * time.Second
+)
+
+// opener opens each wheel once, as a file, within the bounds of a review. What an index that fails
+// has is asked for again.
+type opener struct {
+	index Index
+	dir   string
+
+	mu     sync.Mutex
+	left   int64 // bytes
+	wheels map[wheelID]func() (*index.Wheel, error)
+	open   []*index.Wheel
+	over   map[string]bool // NAME==VERSION that were above the bounds
+	seen   map[string]bool
+	more   int       // packages that were left out before
+	failed time.Time // since when the index fails; zero: it does not
+}
+
+type wheelID struct {
+	name, version string
+	on            packages.On
+}
+
+// Open implements environment.Opener. Closing the wheel does nothing.
+func (o *opener) Open(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+	limit int64,
+) (*index.Wheel, error) {
+	id := wheelID{name, version, on}
+	o.mu.Lock()
+	if o.wheels == nil {
+		o.wheels = map[wheelID]func() (*index.Wheel, error){}
+		o.over, o.seen = map[string]bool{}, map[string]bool{}
+	}
+	o.seen[name+"=="+version] = true
+	get := o.wheels[id]
+	if get == nil {
+		get = sync.OnceValues(func() (*index.Wheel, error) { return o.fetch(ctx, id, limit) })
+		o.wheels[id] = get
+	}
+	o.mu.Unlock()
+	w, err := get()
+	if err != nil {
+		return nil, err
+	}
+	shared := &index.Wheel{
+		ReaderAt: w.ReaderAt, File: w.File, SHA256: w.SHA256, Size: w.Size, Pure: w.Pure,
+	}
+	return shared, nil
+}
+
+// fetch opens a wheel and copies it to a file.
+func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Wheel, error) {
+	o.mu.Lock()
+	full := o.left <= 0
+	o.mu.Unlock()
+	if full {
+		return nil, o.above(id)
+	}
+	var w *index.Wheel
+	err := o.again(ctx, func() (err error) {
+		w, err = o.index.Open(ctx, id.name, id.version, id.on, limit)
+		return err
+	})
+	if err != nil || w.Pure {
+		return w, err
+	}
+	o.mu.Lock()
+	o.left -= w.Size
+	full = o.left < 0
+	o.mu.Unlock()
+	if full {
+		return nil, errors.Join(o.above(id), w.Close())
+	}
+	if err := o.again(ctx, func() error { return w.Spool(o.dir) }); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = append(o.open, w)
+	return w, nil
+}
+
+func (o *opener) above(id wheelID) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over[id.name+"=="+id.version] = true
+	return errBudget
+}
+
+// Pure is that of the index.
+func (o *opener) Pure(
+	ctx context.Context,
+	name, version string,
+	on packages.On,
+) (pure bool, err error) {
+	err = o.again(ctx, func() error {
+		pure, err = o.index.Pure(ctx, name, version, on)
+		return err
+	})
+	return pure, err
+}
+
+// again repeats what an index that fails did not do, with pauses, until patience ends.
+func (o *opener) again(ctx context.Context, do func() error) error {
+	pause := firstPause
+	for {
+		err := do()
+		if err == nil || !errors.Is(err, packages.ErrUnreachable) {
+			return err
+		}
+		o.mu.Lock()
+		if o.failed.IsZero() {
+			o.failed = time.Now()
+		}
+		ends := time.Since(o.failed) > patience
+		o.mu.Unlock()
+		if ends || sleep.For(ctx, pause) != nil {
+			return err
+		}
+		pause = min(2*pause, 8*time.Second)
+	}
+}
+
+// skip counts packages that were left out.
+func (o *opener) skip(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.more += n
+}
+
+// missed counts the packages that were above the bounds, and all.
+func (o *opener) missed() (n, of int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.more + len(o.over), o.more + len(o.seen)
+}
+
+// counted reports whether a package is one of those above the bounds.
+func (o *opener) counted(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.over[id]
+}
+
+// Close removes the files.
+func (o *opener) Close() {
+	for _, w := range o.open {
+		_ = w.Close() // it has no name any more
+	}
+}
+
+// file is the file of a wheel that an opener opened.
+func file(content io.ReaderAt) io.ReaderAt {
+	if w, ok := content.(*index.Wheel); ok {
+		if f, ok := w.ReaderAt.(*os.File); ok {
+			return f
+		}
+	}
+	return content
+}

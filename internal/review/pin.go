@@ -1,0 +1,178 @@
+package review
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/environment"
+)
+
+// maxTries is how many versions of a package are tried.
+const maxTries = 12
+
+// search finds the lines that new causes are about, and versions to pin there.
+type search struct {
+	*environmentReview
+	head    *side
+	bases   []*analyzer.Environment
+	options analyzer.Options
+	report  *analyzer.Report
+	until   time.Time
+	found   map[string]string // package -> version; "": none
+}
+
+// place is where a cause hangs: on the changed pin that brought it, else on the line that changed the
+// system, else on the pin of the package.
+func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change) comment.Place {
+	p := comment.Place{File: s.at.file, Line: 1}
+	names := packagesOf(s.report, c, func(name string) bool { return inHead(changed, name) != nil })
+	for _, name := range names {
+		if pin := s.head.pin(name); pin != nil {
+			n, v := split(pin.Requirement)
+			p.Packages = append(p.Packages, n+"=="+v)
+		}
+	}
+	var blamed *environment.Pin
+	for _, name := range names {
+		if blamed = inHead(changed, name); blamed != nil {
+			break
+		}
+	}
+	if blamed == nil {
+		for _, file := range nearby(s.at.file) {
+			line, named := s.head.from[file]
+			if named && slices.Contains(s.change.Paths, file) {
+				p.File, p.Line = file, max(line, 1)
+				return p
+			}
+		}
+		for _, name := range names {
+			if pin := s.head.pin(name); pin != nil {
+				p.File, p.Line = pin.File, max(pin.Line, 1)
+				break
+			}
+		}
+		return p
+	}
+	p.File, p.Line = blamed.File, max(blamed.Line, 1)
+	name, version := split(blamed.Requirement)
+	p.Old = version
+	p.New = s.version(ctx, name, version)
+	if p.New == "" {
+		return p
+	}
+	p.Pin = name + "==" + p.New
+	p.Command = string(command(p.File, p.Pin))
+	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && takesIn(p.File)
+	return p
+}
+
+// inHead is the changed pin of a package in the head; nil: there is none.
+func inHead(changed []change, name string) *environment.Pin {
+	for _, c := range changed {
+		if c.name == name {
+			return c.head
+		}
+	}
+	return nil
+}
+
+// version is the newest version of a package with which nothing is broken that the base does not
+// have; "": none was found. Each was tried.
+func (s *search) version(ctx context.Context, name, old string) string {
+	if v, known := s.found[name]; known {
+		return v
+	}
+	s.found[name] = ""
+	versions, err := s.options.Source.Versions(ctx, name)
+	if err != nil {
+		return ""
+	}
+	tries := 0
+	for _, v := range slices.Backward(sorted(versions)) {
+		if v.IsPreRelease() || v.String() == old || !s.allowed(name, v) {
+			continue
+		}
+		if tries++; tries > maxTries || time.Now().After(s.until) || ctx.Err() != nil {
+			return ""
+		}
+		if s.loads(ctx, name, v.String()) {
+			s.found[name] = v.String()
+			return s.found[name]
+		}
+	}
+	return ""
+}
+
+func sorted(versions []string) []pkgmeta.Version {
+	var out []pkgmeta.Version
+	for _, text := range versions {
+		if v, err := pkgmeta.ParseVersion(text); err == nil {
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, pkgmeta.Version.Compare)
+	return out
+}
+
+// allowed reports whether the other packages' requirements allow a version.
+func (s *search) allowed(name string, v pkgmeta.Version) bool {
+	for _, a := range s.report.Artifacts {
+		if a.Wheel == nil {
+			continue
+		}
+		for _, text := range a.Wheel.Requires {
+			q, err := pkgmeta.ParseRequirement(text)
+			if err != nil || q.Name != name || strings.Contains(text, "extra") {
+				continue
+			}
+			if spec, err := pkgmeta.ParseSpec(q.Spec); err == nil && !spec.Admits(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// loads tries a version of a package.
+func (s *search) loads(ctx context.Context, name, version string) bool {
+	changed := *s.head
+	changed.pins = slices.Clone(s.head.pins)
+	for i := range changed.pins {
+		p := &changed.pins[i]
+		if n, old := split(p.Requirement); n == name {
+			p.Requirement = strings.Replace(p.Requirement, old, version, 1)
+		}
+	}
+	wheels, err := s.wheels(ctx, &changed)
+	if err != nil {
+		return false
+	}
+	for _, w := range wheels {
+		for _, n := range w.NoWheel {
+			if pkgmeta.Normalize(n.Package) == name {
+				return false
+			}
+		}
+		for _, u := range w.Unread {
+			if strings.HasPrefix(u.Path, name+"==") {
+				return false
+			}
+		}
+	}
+	o := s.options
+	o.NoFixes = true
+	report, err := s.Check(ctx, wheels.environments(), s.bases, o)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(report.Findings, func(f analyzer.Finding) bool {
+		return f.New && f.Severity == analyzer.Error
+	})
+}

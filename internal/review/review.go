@@ -1,0 +1,473 @@
+// Package review checks a change of pinned packages: it reads the lock and requirements files of a
+// commit and of its base, opens the native wheels that they pin, and says what newly does not load.
+// No build artifact is needed.
+//
+//	r := review.Reviewer{Check: sandbox.CheckEnvironments, Dir: dir}
+//	d, err := r.Review(ctx, review.Change{Index: indexes, Base: base, Head: head, Paths: paths, Config: config})
+//
+// The files come from the head of a pull request, so they are untrusted. They are bounded in number,
+// bytes and nesting before they are parsed (analyzer/packages/lockfile), nothing outside the
+// repository is followed, and no address that they name is asked: names and versions are looked up in
+// the operator's index alone. Wheels are anybody's uploads; they are read in the sandbox.
+package review
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/environment"
+)
+
+// Bounds of one review.
+const (
+	maxEnvironments = 20
+	maxPackages     = 500
+	maxBytes        = 200 << 20 // of wheels, as far as they are fetched
+	maxTime         = 120 * time.Second
+	pinTime         = 40 * time.Second // for the search for versions that load
+)
+
+// Commit is a commit of the repository.
+type Commit interface {
+	// Files lists the paths of its files.
+	Files(ctx context.Context) ([]string, error)
+	// Read reads a file; false: there is none, or it is too large.
+	Read(ctx context.Context, path string) (string, bool, error)
+}
+
+// Change is what is reviewed.
+type Change struct {
+	Index      Index
+	Base, Head Commit
+	Paths      []string // that the diff touches
+	Config     *config.Repository
+	Options    analyzer.Options // Source, Rules, Accept and Version count
+}
+
+// Index looks up packages; *index.Index implements it.
+type Index interface {
+	environment.Opener
+	packages.Source
+	Pure(ctx context.Context, name, version string, on packages.On) (bool, error)
+}
+
+// Reviewer reviews changes. All fields are required.
+type Reviewer struct {
+	// Check is analyzer.CheckEnvironments; the content of every wheel is an *os.File.
+	Check func(
+		ctx context.Context,
+		heads, bases []*analyzer.Environment,
+		o analyzer.Options,
+	) (*analyzer.Report, error)
+	Dir string // for wheels
+}
+
+// Review reviews a change; nil: it touches no file of an environment. The error is that of ctx, of a
+// Commit, or of Check.
+func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies, error) {
+	if c.Config.Environments.Off {
+		return nil, nil
+	}
+	places, more, err := c.environments(ctx)
+	if err != nil || len(places) == 0 {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	open := &opener{index: c.Index, dir: r.Dir, left: maxBytes}
+	defer open.Close()
+	out := &comment.Dependencies{}
+	for _, p := range places {
+		one := &environmentReview{Reviewer: r, change: c, at: p, open: open, out: out}
+		if err := one.run(limited); err != nil {
+			if ctx.Err() != nil || limited.Err() == nil {
+				return nil, err
+			}
+			out.Unread = append(out.Unread, comment.Unreviewed{
+				File: p.file, Line: 1,
+				Reason: fmt.Sprintf("reviewing it takes longer than %s", maxTime),
+			})
+			break
+		}
+	}
+	if more > 0 {
+		out.Unread = append(out.Unread, comment.Unreviewed{
+			File: places[0].file, Line: 1,
+			Reason: fmt.Sprintf("%d of %d environments were not reviewed", more, more+len(places)),
+		})
+	}
+	if missed, of := open.missed(); missed > 0 {
+		out.Unread = append(out.Unread, comment.Unreviewed{
+			File: places[0].file, Line: 1,
+			Reason: fmt.Sprintf("%d of %d packages were not reviewed: the limit of one review is "+
+				"%d packages and %d MiB", missed, of, maxPackages, maxBytes>>20),
+		})
+	}
+	if out.Report == nil {
+		out.Report = analyzer.NewReport(c.Options.Version)
+	}
+	for i := range out.Places {
+		p := &out.Places[i]
+		if p.Suggest {
+			if text, there, err := c.Head.Read(ctx, p.File); err != nil {
+				return nil, err
+			} else if lines := strings.Split(text, "\n"); there && p.Line <= len(lines) {
+				p.Text = lines[p.Line-1]
+			}
+		}
+	}
+	return out, nil
+}
+
+// environmentReview is the review of one environment.
+type environmentReview struct {
+	*Reviewer
+	change Change
+	at     place
+	open   *opener
+	out    *comment.Dependencies
+}
+
+// side is an environment on one side of the change.
+type side struct {
+	settings
+	pins []environment.Pin
+}
+
+// run adds the environment's part to out.
+func (e *environmentReview) run(ctx context.Context) error {
+	head, bad, err := e.read(ctx, e.change.Head)
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		e.out.Unread = append(e.out.Unread, *bad)
+		return nil
+	}
+	base, bad, err := e.read(ctx, e.change.Base)
+	if err != nil {
+		return err
+	}
+	if bad != nil { // a base that cannot be read has nothing
+		base = nil
+	}
+	e.out.Environments = append(e.out.Environments, e.at.file+": "+head.String())
+	changed := changedPins(head, base)
+	everywhere := base != nil && !slices.Equal(head.targets, base.targets)
+	if !everywhere && len(changed) == 0 {
+		return nil
+	}
+	if len(head.pins) > maxPackages {
+		e.open.skip(len(head.pins) - maxPackages)
+		head.pins = head.pins[:maxPackages]
+	}
+	native := everywhere
+	for _, p := range changed {
+		native = e.native(ctx, p.head, head) || e.native(ctx, p.base, base) || native
+	}
+	if !native {
+		return nil
+	}
+	return e.check(ctx, head, base, changed)
+}
+
+// native reports whether a pin may have native code; what cannot be looked up may.
+func (e *environmentReview) native(ctx context.Context, p *environment.Pin, s *side) bool {
+	if p == nil || s == nil {
+		return false
+	}
+	name, version := split(p.Requirement)
+	for _, t := range s.targets {
+		if pure, err := e.open.Pure(ctx, name, version, t.On); err != nil || !pure {
+			return true
+		}
+	}
+	return false
+}
+
+// opened are the wheels of a side, one set for each target.
+type opened []*environment.Wheels
+
+func (o opened) environments() (out []*analyzer.Environment) {
+	for _, w := range o {
+		e := w.Environment
+		e.Wheels = slices.Clone(e.Wheels)
+		for i := range e.Wheels {
+			e.Wheels[i].Content = file(e.Wheels[i].Content)
+		}
+		out = append(out, &e)
+	}
+	return out
+}
+
+// wheels opens the wheels of a side. They are closed with the opener.
+func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error) {
+	if s == nil {
+		return nil, nil
+	}
+	var out opened
+	for _, t := range s.targets {
+		p := environment.Pinned{Pins: s.pins, On: t.On, Platform: t.Platform}
+		w, err := p.Open(ctx, e.open)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// check compares the wheels of head and base.
+func (e *environmentReview) check(
+	ctx context.Context,
+	head, base *side,
+	changed []change,
+) error {
+	after, err := e.wheels(ctx, head)
+	if err != nil {
+		return err
+	}
+	before, err := e.wheels(ctx, base)
+	if err != nil {
+		return err
+	}
+	e.unread(head, after)
+	o := e.change.Options
+	o.Platforms = nil
+	heads, bases := after.environments(), before.environments()
+	var had *analyzer.Report
+	if bases != nil {
+		withoutFixes := o
+		withoutFixes.NoFixes, withoutFixes.Accept = true, nil
+		if had, err = e.Check(ctx, bases, nil, withoutFixes); err != nil {
+			return err
+		}
+	}
+	report, err := e.Check(ctx, heads, bases, o)
+	if err != nil {
+		return err
+	}
+	report.Unread = nil // they are in out, with their places
+	report.Skipped = nil
+	e.reviewed(head, after, changed)
+	e.repaired(had, report, base, changed)
+	tries := &search{
+		environmentReview: e, head: head, bases: bases, options: o, report: report,
+		until: time.Now().Add(pinTime), found: map[string]string{},
+	}
+	places := make([]comment.Place, len(report.Causes))
+	for i := range report.Causes {
+		if report.Causes[i].New {
+			places[i] = tries.place(ctx, &report.Causes[i], changed)
+		}
+	}
+	e.out.Add(report, places)
+	return nil
+}
+
+// unread notes the pins that could not be looked up.
+func (e *environmentReview) unread(s *side, o opened) {
+	seen := map[string]bool{}
+	for _, w := range o {
+		for _, u := range w.Unread {
+			if seen[u.Path] || e.open.counted(u.Path) {
+				continue
+			}
+			seen[u.Path] = true
+			x := comment.Unreviewed{File: e.at.file, Line: 1, What: u.Path, Reason: u.Reason}
+			for _, p := range s.pins {
+				name, version := split(p.Requirement)
+				if name+"=="+version == u.Path || p.Requirement == u.Path {
+					x.File, x.Line = p.File, max(p.Line, 1)
+					where := analyzer.Origin{File: p.File, Line: p.Line}.String()
+					x.Reason = strings.TrimPrefix(x.Reason, where+": ")
+				}
+			}
+			e.out.Unread = append(e.out.Unread, x)
+		}
+	}
+}
+
+// reviewed lists the native packages that changed, or all of them where the platform did.
+func (e *environmentReview) reviewed(s *side, o opened, changed []change) {
+	for _, w := range o {
+		for _, in := range w.Wheels {
+			n, err := pkgmeta.ParseWheelName(in.Name)
+			if err != nil {
+				continue
+			}
+			name := pkgmeta.Normalize(n.Name)
+			of := slices.ContainsFunc(changed, func(c change) bool { return c.name == name })
+			id := name + "==" + n.Version
+			if (of || len(changed) == 0) && !slices.Contains(e.out.Reviewed, id) {
+				e.out.Reviewed = append(e.out.Reviewed, id)
+			}
+		}
+	}
+	e.out.Native = true
+}
+
+// repaired lists the errors of the base that the head does not have.
+func (e *environmentReview) repaired(
+	had, report *analyzer.Report,
+	base *side,
+	changed []change,
+) {
+	if had == nil {
+		return
+	}
+	now := report.Identities()
+	for i := range report.Accepted {
+		now = append(now, report.Accepted[i].Finding.Identity())
+	}
+	for i := range had.Causes {
+		c := &had.Causes[i]
+		if c.Severity != analyzer.Error || slices.ContainsFunc(c.Findings, func(n int) bool {
+			return slices.Contains(now, had.Findings[n].Identity())
+		}) {
+			continue
+		}
+		f := &had.Findings[c.Findings[0]]
+		x := comment.Repaired{Title: c.Title, Symbol: cmp.Or(f.Symbol, f.Library)}
+		for _, name := range packagesOf(had, c, func(name string) bool {
+			return slices.ContainsFunc(changed, func(c change) bool { return c.name == name && c.base != nil })
+		}) {
+			if p := base.pin(name); p != nil {
+				n, v := split(p.Requirement)
+				x.Packages = append(x.Packages, n+"=="+v)
+			}
+		}
+		e.out.Repaired = append(e.out.Repaired, x)
+	}
+}
+
+// packagesOf are the normalised names of the packages that a cause is about: first those at fault,
+// then the one that fails. changed reports whether a package's pin changed.
+func packagesOf(
+	r *analyzer.Report,
+	c *analyzer.Cause,
+	changed func(name string) bool,
+) []string {
+	var names []string
+	add := func(name string) {
+		if name = pkgmeta.Normalize(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	needs := ""
+	for _, a := range r.Artifacts {
+		if a.Path == c.Artifact && a.Wheel != nil {
+			needs = pkgmeta.Normalize(a.Wheel.Name)
+		}
+	}
+	if rest, ok := strings.CutPrefix(c.ID, "package-"); ok {
+		add(rest)
+	}
+	for _, x := range c.Fixes {
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); x.Requirement != "" && err == nil &&
+			q.Name != needs {
+			add(q.Name)
+		}
+	}
+	for _, n := range c.Findings {
+		f := &r.Findings[n]
+		if f.Package != needs {
+			add(f.Package)
+		}
+		if f.Range != nil {
+			add(f.Range.Package)
+		}
+	}
+	add(needs)
+	if !slices.ContainsFunc(names, changed) {
+		names = append(suspects(r, c, changed), names...)
+	}
+	return names
+}
+
+// suspects are the changed packages that may have brought a cause which names none of them: what is
+// new comes from what changed. Those that the failing wheel requires count, else the first native one.
+func suspects(r *analyzer.Report, c *analyzer.Cause, changed func(name string) bool) []string {
+	var out []string
+	for _, a := range r.Artifacts {
+		if a.Path != c.Artifact || a.Wheel == nil {
+			continue
+		}
+		for _, text := range a.Wheel.Requires {
+			q, err := pkgmeta.ParseRequirement(text)
+			if err == nil && changed(q.Name) {
+				out = append(out, q.Name)
+			}
+		}
+	}
+	for _, a := range r.Artifacts {
+		if len(out) == 0 && a.Objects > 0 && a.Wheel != nil &&
+			changed(pkgmeta.Normalize(a.Wheel.Name)) {
+			out = append(out, pkgmeta.Normalize(a.Wheel.Name))
+		}
+	}
+	return out
+}
+
+// change is a package whose pin changed; head or base is nil where there is none.
+type change struct {
+	name       string
+	head, base *environment.Pin
+}
+
+func changedPins(head, base *side) []change {
+	var out []change
+	for i := range head.pins {
+		p := &head.pins[i]
+		name, _ := split(p.Requirement)
+		var was *environment.Pin
+		if base != nil {
+			was = base.pin(name)
+		}
+		if was == nil || was.Requirement != p.Requirement {
+			out = append(out, change{name, p, was})
+		}
+	}
+	if base == nil {
+		return out
+	}
+	for i := range base.pins {
+		p := &base.pins[i]
+		if name, _ := split(p.Requirement); head.pin(name) == nil {
+			out = append(out, change{name, nil, p})
+		}
+	}
+	return out
+}
+
+// pin is the pin of a package; nil: there is none.
+func (s *side) pin(name string) *environment.Pin {
+	for i := range s.pins {
+		if n, _ := split(s.pins[i].Requirement); n == name {
+			return &s.pins[i]
+		}
+	}
+	return nil
+}
+
+// split is the normalised name and the version of NAME==VERSION.
+func split(requirement string) (name, version string) {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		return "", ""
+	}
+	return q.Name, strings.TrimSpace(strings.TrimLeft(q.Spec, "="))
+}
+
+// errBudget is the error for a wheel that is above the bounds of a review.
+var errBudget = errors.New("above the limit of one review")

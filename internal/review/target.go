@@ -1,0 +1,243 @@
+package review
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+const (
+	defaultPlatform = "manylinux_2_28"
+	defaultPython   = "3.12"
+	architecture    = "x86_64"
+)
+
+// settings are the interpreter and the systems of an environment, and the files that name them.
+type settings struct {
+	python  string
+	targets []target
+	from    map[string]int // file -> line that named the interpreter or the system
+}
+
+// target is a system that the packages are installed on.
+type target struct {
+	Platform string
+	On       packages.On
+}
+
+// settings finds out where an environment is installed; text is its first file.
+func (e *environmentReview) settings(
+	ctx context.Context,
+	from Commit,
+	text string,
+) (settings, error) {
+	s := settings{from: map[string]int{}, python: e.at.settings.Python}
+	var picture image
+	for _, file := range nearby(e.at.file) {
+		read, there, err := from.Read(ctx, file)
+		if err != nil {
+			return s, err
+		}
+		if !there {
+			continue
+		}
+		if strings.HasSuffix(file, "Dockerfile") {
+			if picture.name == "" {
+				picture = lastStage(read)
+				s.from[file] = picture.line
+			}
+		} else if m := pythonFile.FindStringSubmatch(strings.TrimSpace(read)); m != nil && s.python == "" {
+			s.python, s.from[file] = m[1], 1
+		}
+	}
+	s.python = cmp.Or(s.python, picture.python(), oldestPython(text), defaultPython)
+	names := e.at.settings.Platforms
+	if len(names) == 0 {
+		names = e.change.Config.Platforms
+	}
+	if len(names) == 0 {
+		names = []string{cmp.Or(picture.platform(), defaultPlatform)}
+	}
+	for _, name := range names {
+		p, err := platform.Lookup(name, architecture)
+		if err != nil { // a configuration that names it is refused where it is used
+			continue
+		}
+		t := target{Platform: p.Name, On: packages.On{
+			Python: s.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+		}}
+		if p.Kind == platform.Distribution && p.Arch != architecture {
+			t.Platform += "/" + p.Arch
+		}
+		if !slices.Contains(s.targets, t) {
+			s.targets = append(s.targets, t)
+		}
+	}
+	return s, nil
+}
+
+var (
+	pythonFile     = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
+	requiresPython = lazyregexp.New(
+		`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
+)
+
+// oldestPython is the oldest interpreter that a lock file's requires-python allows; "": it names none.
+func oldestPython(text string) string {
+	m := requiresPython.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	if v := pythonFile.FindStringSubmatch(m[1]); v != nil {
+		return v[1]
+	}
+	spec, err := pkgmeta.ParseSpec(m[1])
+	if err != nil {
+		return ""
+	}
+	for minor := 7; minor < 20; minor++ {
+		for _, patch := range []int{0, 99} {
+			v, err := pkgmeta.ParseVersion(fmt.Sprintf("3.%d.%d", minor, patch))
+			if err == nil && spec.Admits(v) {
+				return fmt.Sprintf("3.%d", minor)
+			}
+		}
+	}
+	return ""
+}
+
+// image is the base image of a Dockerfile's last stage.
+type image struct {
+	name string // "python:3.12-slim-bookworm"
+	line int
+}
+
+var (
+	fromLine = lazyregexp.New(`(?i)^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$`)
+	argLine  = lazyregexp.New(`(?i)^\s*ARG\s+([A-Za-z_][A-Za-z0-9_]*)=["']?([^"'\s]*)["']?\s*$`)
+	variable = lazyregexp.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^}]*))?\}|([A-Za-z_][A-Za-z0-9_]*))`)
+)
+
+// lastStage reads the base image of the last stage, with the defaults of its arguments.
+func lastStage(text string) image {
+	args, stages := map[string]string{}, map[string]image{}
+	var last image
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if m := argLine.FindStringSubmatch(line); m != nil && last.name == "" {
+			args[m[1]] = m[2]
+		}
+		m := fromLine.FindStringSubmatch(line)
+		if m == nil || len(line) > 1000 {
+			continue
+		}
+		name := variable.ReplaceAllStringFunc(m[1], func(s string) string {
+			v := variable.FindStringSubmatch(s)
+			return cmp.Or(args[cmp.Or(v[1], v[3])], v[2])
+		})
+		last = image{name, n}
+		if earlier, ok := stages[strings.ToLower(name)]; ok {
+			last = earlier
+		}
+		if m[2] != "" {
+			stages[strings.ToLower(m[2])] = last
+		}
+	}
+	return last
+}
+
+// parts are the repository's last name and the tag of an image.
+func (i image) parts() (name, tag string) {
+	full, _, _ := strings.Cut(strings.ToLower(i.name), "@")
+	full = full[strings.LastIndexByte(full, '/')+1:]
+	name, tag, _ = strings.Cut(full, ":")
+	return name, tag
+}
+
+var pythonTag = lazyregexp.New(`^(3\.\d{1,2})(?:[.\-]|$)`)
+
+// python is the interpreter of an image of Python; "" for others.
+func (i image) python() string {
+	if name, tag := i.parts(); name == "python" || name == "pypy" {
+		if m := pythonTag.FindStringSubmatch(tag); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// codenames are the releases of Debian and Ubuntu that tags of images name.
+var codenames = map[string]string{
+	"buster": "debian10", "bullseye": "debian11", "bookworm": "debian12", "trixie": "debian13",
+	"focal": "ubuntu20.04", "jammy": "ubuntu22.04", "noble": "ubuntu24.04",
+}
+
+// systems are the names of images, or the words of tags, that a version of a distribution follows.
+var systems = map[string]string{
+	"debian": "debian", "ubuntu": "ubuntu", "alpine": "alpine", "almalinux": "almalinux",
+	"rockylinux": "rocky", "amazonlinux": "amazonlinux", "fedora": "fedora", "ubi8": "rhel8",
+	"ubi9": "rhel9", "ubi10": "rhel10",
+}
+
+var number = lazyregexp.New(`^v?(\d+(?:\.\d+)?)`)
+
+// platform is the distribution of an image; "" where its name does not tell.
+func (i image) platform() string {
+	name, tag := i.parts()
+	words := strings.FieldsFunc(tag, func(c rune) bool { return c == '-' || c == '_' })
+	for _, w := range words {
+		if p := codenames[w]; p != "" {
+			return known(p)
+		}
+	}
+	for _, w := range append(words, name) {
+		for system, p := range systems {
+			rest, ok := strings.CutPrefix(w, system)
+			if !ok {
+				continue
+			}
+			if w == name && rest == "" {
+				rest = tag
+			}
+			version := ""
+			if m := number.FindStringSubmatch(rest); m != nil {
+				version = m[1]
+			}
+			return cmp.Or(known(p+version), known(p), newest(p))
+		}
+	}
+	if name == "python" { // the official image without a name of a distribution
+		return newest("debian")
+	}
+	return ""
+}
+
+// known is a platform if there is one of that name.
+func known(name string) string {
+	if _, err := platform.Lookup(name, architecture); err != nil {
+		return ""
+	}
+	return name
+}
+
+// newest is the newest release of a distribution.
+func newest(distribution string) string {
+	best, top := "", pkgmeta.Version{}
+	for _, name := range platform.Names(architecture) {
+		rest, ok := strings.CutPrefix(name, distribution)
+		v, err := pkgmeta.ParseVersion(rest)
+		if ok && err == nil && (best == "" || v.Compare(top) > 0) {
+			best, top = name, v
+		}
+	}
+	return best
+}

@@ -1,0 +1,338 @@
+package subject
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/options"
+	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/review"
+	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
+)
+
+const (
+	reviewTTL = 24 * time.Hour   // of a review of two commits
+	unreadTTL = 10 * time.Minute // of one that could not look up everything
+)
+
+// change is what a pull request or a merge group changes.
+type change struct {
+	paths []string // of its diff
+	base  string   // the commit that it is compared with
+	diff  comment.Diff
+}
+
+// changes compares a subject with its base; nil: it is not compared, or GitHub has no comparison.
+func (c *check) changes(ctx context.Context, s subject) (*change, error) {
+	from := s.base.Ref
+	if s.number == 0 {
+		from = s.base.SHA
+	}
+	if s.compare == nil || s.release || from == "" {
+		return nil, nil
+	}
+	if c.compared == nil {
+		compared, _, err := c.repo.Client.Repositories.CompareCommits(
+			ctx, c.repo.Owner, c.repo.Name, from, s.sha, &gh.ListOptions{PerPage: 1})
+		if repository.Refused(err) {
+			c.attempt.Log.Debug("no comparison with the base", "error", err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compare with the base: %w", err)
+		}
+		c.compared = compared
+	}
+	out := &change{base: c.compared.GetMergeBaseCommit().GetSHA()}
+	files := c.compared.Files
+	if len(files) >= maxCompared && s.number != 0 {
+		all, err := c.listFiles(ctx, s.number)
+		if err != nil {
+			return nil, err
+		}
+		files = all
+	}
+	var changed []comment.DiffFile
+	for _, f := range files {
+		out.paths = append(out.paths, f.GetFilename())
+		if old := f.GetPreviousFilename(); old != "" {
+			out.paths = append(out.paths, old)
+		}
+		changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
+	}
+	out.diff = comment.ParseDiff(changed)
+	if len(files) >= maxCompared && s.number == 0 { // there may be more: every file counts
+		all, err := (&commitFiles{repo: c.repo, sha: s.sha}).Files(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.paths = append(out.paths, all...)
+	}
+	return out, nil
+}
+
+// commitFiles are the files of a commit.
+type commitFiles struct {
+	repo  *repository.Repository
+	sha   string
+	blobs map[string]string
+	paths []string
+}
+
+// Files implements review.Commit.
+func (f *commitFiles) Files(ctx context.Context) ([]string, error) {
+	if f.blobs != nil {
+		return f.paths, nil
+	}
+	tree, _, err := f.repo.Client.Git.GetTree(ctx, f.repo.Owner, f.repo.Name, f.sha, true)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of a commit: %w", err)
+	}
+	f.blobs = map[string]string{}
+	for _, e := range tree.Entries {
+		if e.GetType() == "blob" && e.GetMode() != "120000" && e.GetSize() <= repository.MaxSource {
+			f.blobs[e.GetPath()] = e.GetSHA()
+			f.paths = append(f.paths, e.GetPath())
+		}
+	}
+	return f.paths, nil
+}
+
+// Read implements review.Commit.
+func (f *commitFiles) Read(ctx context.Context, path string) (string, bool, error) {
+	if _, err := f.Files(ctx); err != nil {
+		return "", false, err
+	}
+	blob := f.blobs[path]
+	if blob == "" {
+		return "", false, nil
+	}
+	text, err := f.repo.Blob(ctx, blob)
+	return text, err == nil, err
+}
+
+// reviewed is the review of the pinned packages of a subject.
+type reviewed struct {
+	*comment.Dependencies
+	diff comment.Diff
+}
+
+// review reviews the pins that a subject changes; nil: none, or no index is configured.
+func (c *check) review(
+	ctx context.Context,
+	s subject,
+	set repository.Configuration,
+	changed *change,
+	accepted []store.Accepted,
+) (*reviewed, error) {
+	if c.Reviewer == nil || changed == nil || changed.base == "" || set.Environments.Off {
+		return nil, nil
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		s.sha, changed.base, set.Digest, acceptDigest(accepted), c.state.ForceID, c.Version,
+	}, "\x00")))
+	key := fmt.Sprintf("review/%d/%s", c.repo.ID, hex.EncodeToString(sum[:]))
+	var kept *keptReview
+	if err := c.Store.Get(ctx, key, &kept); err != nil {
+		return nil, err
+	}
+	if kept == nil {
+		var look review.Index = c.Index.Index
+		var source packages.Source = c.Index.Index
+		if c.Index.Private() && !c.Index.Any {
+			g, err := c.guard(ctx, c.repo, s.base.Ref, set.Repository)
+			if err != nil {
+				return nil, err
+			}
+			look, source = g, g
+		}
+		o := analyzer.Options{
+			Source: source, Version: c.Version, Today: c.Store.Today(), Scratch: c.Scratch,
+		}
+		options.Apply(set.Repository, &o)
+		for _, some := range accepted {
+			o.Accept = append(o.Accept, some.Options()...)
+		}
+		d, err := c.Reviewer.Review(ctx, review.Change{
+			Index:   look,
+			Base:    &commitFiles{repo: c.repo, sha: changed.base},
+			Head:    &commitFiles{repo: c.repo, sha: s.sha},
+			Paths:   changed.paths,
+			Config:  set.Repository,
+			Options: o,
+		})
+		if err != nil {
+			return nil, err
+		}
+		kept = &keptReview{d}
+		ttl := reviewTTL
+		if d != nil && len(d.Unread) > 0 {
+			ttl = unreadTTL
+		}
+		if data, err := json.Marshal(kept); err == nil {
+			if err := c.Store.Queue.Put(ctx, key, data, ttl); err != nil { // too large, or a store that fails
+				c.attempt.Log.Warn("a review could not be kept", "error", err)
+			}
+		}
+	}
+	if kept.Dependencies == nil {
+		return nil, nil
+	}
+	return &reviewed{kept.Dependencies, changed.diff}, nil
+}
+
+// keptReview is a review as it is kept; nil Dependencies: nothing was touched.
+type keptReview struct{ *comment.Dependencies }
+
+// rendered is the review as a check.
+func (r *reviewed) rendered(s subject, set repository.Configuration, page string) comment.Check {
+	check := comment.RenderDependencies(comment.Input{
+		FailOn: set.FailOn, BaseName: s.base.Ref, DetailsURL: page, SHA: s.sha,
+		Converse: s.number != 0, Diff: r.diff,
+	}, r.Dependencies)
+	set.Speaks(&check)
+	return check
+}
+
+// withoutReason is why a subject needs no artifacts; "": it needs some.
+func (c *check) withoutReason(
+	ctx context.Context,
+	s subject,
+	set repository.Configuration,
+	changed *change,
+	r *reviewed,
+) (string, error) {
+	if changed == nil || len(changed.paths) == 0 {
+		return "", nil
+	}
+	if r == nil && artifact.Documentation(changed.paths, set.Documentation) {
+		return "Every file of the change is documentation.", nil
+	}
+	if len(set.Artifacts) > 0 || len(set.Workflows) > 0 || c.Reviewer == nil {
+		return "", nil
+	}
+	known, err := c.builders(ctx, s.base.Ref)
+	if err != nil {
+		return "", err
+	}
+	for i := range known {
+		if keeps, err := c.keeps(ctx, &known[i]); err != nil || keeps {
+			return "", err
+		}
+	}
+	if err := c.learned(ctx, c.repo, s.base.Ref, known); err != nil {
+		return "", err
+	}
+	files, err := (&commitFiles{repo: c.repo, sha: changed.base}).Files(ctx)
+	if err != nil || !slices.ContainsFunc(files, review.IsEnvironment) {
+		return "", err
+	}
+	return "No workflow run of the base branch keeps artifacts, and no file of pinned packages is " +
+		"changed.", nil
+}
+
+// withoutArtifacts concludes a subject that needs none: with the review of the pins, or with the reason why nothing can change.
+func (c *check) withoutArtifacts(
+	ctx context.Context,
+	s subject,
+	set repository.Configuration,
+	r *reviewed,
+	reason string,
+) (worker.Outcome, error) {
+	st := c.state
+	var digest string
+	if r != nil {
+		data, err := json.Marshal(r.Dependencies)
+		if err != nil {
+			return worker.Done, err
+		}
+		sum := sha256.Sum256(data)
+		digest = hex.EncodeToString(sum[:12])
+	}
+	ext := c.external(s.sha, "without", reason, digest, set.Digest)
+	by, err := c.stricter(ctx, s.sha, c.own.Conclusion)
+	if err != nil {
+		return worker.Done, err
+	}
+	if ext+overruled(by) == st.Concluded && !st.Pending {
+		return worker.Done, nil
+	}
+	run, err := c.start(ctx, s, checkingTitle, checkingSummary)
+	if err != nil {
+		return worker.Done, err
+	}
+	if !st.Pending {
+		st.Pending = true
+		st.Turn++
+		ext = c.external(s.sha, "without", reason, digest, set.Digest)
+	}
+	v := verdict{run: run, ext: ext}
+	if r == nil {
+		v.check = comment.Render(comment.Input{Problem: comment.NothingChanged(reason), SHA: s.sha})
+		set.Speaks(&v.check)
+		v.report = analyzer.NewReport(c.Version)
+		v.report.Verdict, v.report.Notes = analyzer.NotJudged, []string{reason}
+	} else {
+		v.report = r.Report
+	}
+	if st.Intent != ext || st.Report == "" {
+		st.Intent, st.Report = ext, store.NewReportID()
+		if err := c.save(ctx); err != nil {
+			return worker.Done, err
+		}
+	}
+	v.report.Outcome = analyzer.OutcomePass
+	if r != nil {
+		v.check = r.rendered(s, set, "")
+		if store.Blocks(v.check.Conclusion) {
+			v.report.Outcome = analyzer.OutcomeFail
+		}
+	}
+	if v.page, err = c.keep(ctx, s, v.report); err != nil {
+		return worker.Done, err
+	}
+	if r != nil {
+		v.check = r.rendered(s, set, v.page)
+	}
+	if s.current != nil {
+		if ok, err := s.current(ctx, !store.Blocks(v.check.Conclusion)); err != nil || !ok {
+			return worker.Later(time.Second, "the head or the base has changed"), err
+		}
+	}
+	c.attempt.Log.Info("checked", "conclusion", v.check.Conclusion, "title", v.check.Title)
+	return worker.Done, c.conclude(ctx, s, v)
+}
+
+// show writes the review in the check run while it waits for artifacts.
+func (c *check) show(ctx context.Context, s subject, r *reviewed, set repository.Configuration) error {
+	check := r.rendered(s, set, "")
+	sum := sha256.Sum256([]byte(s.sha + check.Title + check.Summary))
+	digest := hex.EncodeToString(sum[:12])
+	if c.state.Shown == digest {
+		return nil
+	}
+	ext := c.state.Intent
+	if ext == "" || ext == c.state.Concluded {
+		ext = job.External(c.attempt.Job.Key, s.sha, "")
+	}
+	summary := waitingSummary + "\n## Pinned packages: " + check.Summary
+	if _, err := c.repo.Poster.Start(ctx, s.sha, ext, "", check.Title, summary, false); err != nil {
+		return err
+	}
+	c.state.Shown = digest
+	return c.save(ctx)
+}
