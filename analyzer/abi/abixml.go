@@ -59,6 +59,7 @@ func parseXML(b []byte) (*Library, error) {
 		Class:    64,
 		Order:    "little",
 		Evidence: EvidenceSymbols,
+		Partial:  true,
 		Needed:   []string{},
 		Versions: []string{},
 	}
@@ -231,6 +232,9 @@ func (x *abiXML) function(n *node, depth int) Type {
 			if c.yes("is-variadic") {
 				t.Variadic = true
 				continue
+			}
+			if c.yes("is-artificial") && len(t.Params) > 0 {
+				continue // of a destructor of a class with virtual bases
 			}
 			t.Params = append(t.Params, Param{
 				Name: c.get("name"), Type: x.intern(c.get("type-id"), "", depth+1),

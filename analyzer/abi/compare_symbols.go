@@ -233,16 +233,17 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 		Effect:   "A program reads or writes the wrong memory.",
 	}
 	was, is := class(a.Kind), class(b.Kind)
+	partial := c.old.Partial || c.new.Partial
 	switch {
 	case was != is && was != "" && is != "":
 		x.Detail = fmt.Sprintf("%s was %s and is now %s.", Readable(a.Name), was, is)
 		x.Fix = "Export the new one under another name."
-	case was == "data" && b.Protected && !a.Protected:
+	case was == "data" && !partial && b.Protected && !a.Protected:
 		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
 		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a " +
 			"copy relocation) and the library use two different variables."
 		x.Fix = "Use default visibility for exported variables."
-	case was == "data" && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
+	case was == "data" && !partial && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
 		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
 		x.Effect = "A program that writes to it is ended by SIGSEGV."
 		x.Fix = "Do not make an exported variable const."

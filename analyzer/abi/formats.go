@@ -50,7 +50,7 @@ var debianTags = regexp.MustCompile(`^\(([^)]*)\)`)
 func parseDebian(b []byte) (*Library, error) {
 	l := &Library{
 		Evidence: EvidenceSymbols, Versym: true, Needed: []string{}, Versions: []string{},
-		Debian: true,
+		Debian: true, Partial: true,
 	}
 	seen := map[[2]string]bool{}
 	for n, line := range strings.Split(string(b), "\n") {
@@ -107,13 +107,16 @@ func parseDebian(b []byte) (*Library, error) {
 			continue
 		}
 		s.Name, s.Version = name[:at], name[at+1:]
+		if s.Name == s.Version { // a version node
+			continue
+		}
 		if s.Version == "Base" {
 			s.Version = ""
 		} else if !slices.Contains(l.Versions, s.Version) {
 			l.Versions = append(l.Versions, s.Version)
 		}
 		key := [2]string{s.Name, s.Version}
-		if s.Weak || seen[key] || s.Name == s.Version || slices.Contains(linkerSymbols, s.Name) {
+		if s.Weak || seen[key] || slices.Contains(linkerSymbols, s.Name) {
 			continue // an optional symbol may vanish
 		}
 		seen[key] = true

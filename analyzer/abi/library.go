@@ -35,6 +35,7 @@ type Library struct {
 	Tables  []Table  `json:"tables,omitempty"` // virtual tables and typeinfo, sorted by symbol
 	Types   []Type   `json:"types,omitempty"`  // Types[0] is void
 	Units   int      `json:"-"`                // units of debug information
+	Partial bool     `json:"-"`                // visibility and memory of symbols are not known
 	Debian  bool     `json:"-"`                // from a debian/*.symbols file: names only
 	Header  string   `json:"-"`                // of such a file: the line with the library's name
 }

@@ -1,0 +1,181 @@
+package abi
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// exporting is a library with some exports and no types.
+func exporting(names ...string) *Library {
+	l := &Library{
+		Name: "libx.so.1", SONAME: "libx.so.1", Machine: "x86_64", Class: 64, Order: "little",
+		Evidence: EvidenceSymbols, Versym: true,
+	}
+	for _, n := range names {
+		s := Symbol{Kind: "func"}
+		s.Name, s.Version, _ = strings.Cut(n, "@")
+		if s.Version != "" {
+			l.Versions = append(l.Versions, s.Version)
+		}
+		l.Symbols = append(l.Symbols, s)
+	}
+	return l
+}
+
+const symbolsFile = `libx.so.1 libx1 #MINVER#
+| libx1 #MINVER#, libx-compat
+* Build-Depends-Package: libx-dev
+ X_1@X_1 1.0
+ open@X_1 1.0
+ (optional)maybe@Base 1.0
+ (arch=!amd64 !arm64)other@Base 1.0
+ (symver)X_PRIVATE 1.0
+ (c++)"Shape::area() const@Base" 1.2
+#MISSING: 1.3# gone@Base 1.0
+`
+
+func TestSymbolsFile(t *testing.T) {
+	old, err := ParseAny("debian/libx1.symbols", []byte(symbolsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		new  *Library
+		want string
+	}{
+		{"all there", exporting("open@X_1", "_ZNK5Shape4areaEv"),
+			"none, breaks 0 of 2\n"},
+		{"one more", exporting("open@X_1", "_ZNK5Shape4areaEv", "more"),
+			"compatible, breaks 0 of 2\nnote debian-symbols more: more is not in the symbols file.\n"},
+		{"one less", exporting("open@X_1"),
+			"breaking, breaks 1 of 2\nerror exported-symbol-removed Shape::area() const: " +
+				"Shape::area() const is no longer exported.\n"},
+	} {
+		if got := written(Compare(old, c.new, Options{})); got != c.want {
+			t.Errorf("%s: got\n%swant\n%s", c.name, got, c.want)
+		}
+	}
+	for text, why := range map[string]string{
+		"":                                   "names no library",
+		" a@Base 1\n":                        "before the name",
+		"nothing\n":                          "no line of a symbols file",
+		"libx.so.1 libx1\nliby.so.1 liby1\n": "only files with one library",
+	} {
+		if _, err := ParseAny("x.symbols", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want %q", text, err, why)
+		}
+	}
+}
+
+// TestXML reads what abidw 2.2 wrote about testdata/xml/point.c, and compares it with builds of the
+// library: the same, and one whose structure has one more member.
+func TestXML(t *testing.T) {
+	b, err := os.ReadFile("testdata/xml/point.abi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := ParseAny("point.abi", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, grown := read(t, "testdata/xml/point.so"), read(t, "testdata/xml/grown.so")
+	if r := Compare(old, same, Options{}); r.Verdict != None || !r.Types() {
+		t.Errorf("the same library, types compared: %v:\n%s", r.Types(), written(r))
+	}
+	const want = `breaking, breaks 1 of 2
+error type-layout-changed point: struct point: it had 8 bytes and has 12 now; the member y moved ` +
+		`from byte 4 to byte 8; the member z was added at byte 4.
+`
+	if got := written(Compare(old, grown, Options{})); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	deep := strings.Repeat("<abi-corpus>", 1000)
+	for _, text := range []string{deep, "<abi-corpus", "<abi-corpus-group></abi-corpus-group>"} {
+		if _, err := ParseAny("x.abi", []byte(text)); err == nil {
+			t.Errorf("%.40q was read", text)
+		}
+	}
+}
+
+// FuzzParseAny reads descriptions of libraries; what is read compares equal with itself.
+func FuzzParseAny(f *testing.F) {
+	xml, err := os.ReadFile("testdata/xml/point.abi")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(xml)
+	f.Add([]byte(symbolsFile))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := ParseAny("x.symbols", b)
+		if err != nil {
+			return
+		}
+		if r := Compare(l, l, Options{}); r.Verdict != None {
+			t.Errorf("compared with itself: %s", written(r))
+		}
+	})
+}
+
+func TestSuppressions(t *testing.T) {
+	old, new := exporting("a", "b@X_1", "_ZN3foo3barEi", "kept"), exporting("kept", "added")
+	names := func(r *Result) string {
+		var out []string
+		for _, c := range r.Changes {
+			name, _, _ := strings.Cut(c.Symbol, "@")
+			out = append(out, name)
+		}
+		return strings.Join(out, " ")
+	}
+	for text, want := range map[string]string{
+		"":                                       "_ZN3foo3barEi a b added",
+		"[suppress_function]\n":                  "_ZN3foo3barEi a b added",
+		"[suppress_function]\nsymbol_name = a\n": "_ZN3foo3barEi b added",
+		"[suppress_function]\nsymbol_name_regexp = ^[ab]$\n":                 "_ZN3foo3barEi added",
+		"[suppress_function]\nname_regexp = ^foo::\n":                        "a b added",
+		"[suppress_function]\nname = foo::bar(int)\n":                        "a b added",
+		"[suppress_function]\nname_not_regexp = ^foo::\n":                    "_ZN3foo3barEi",
+		"[suppress_function]\nsymbol_version = X_1\n":                        "_ZN3foo3barEi a added",
+		"[suppress_function]\nchange_kind = added-function\nname_regexp=.\n": "_ZN3foo3barEi a b",
+		"[suppress_file]\nsoname_regexp = libx\n":                            "",
+		"[suppress_type]\nname_regexp = .\n":                                 "_ZN3foo3barEi a b added",
+		// conditions that are not known suppress nothing
+		"[suppress_function]\nname_regexp = .\nparameter = '0 int\n": "_ZN3foo3barEi a b added",
+		"[suppress_function]\nname_regexp = (\n":                     "_ZN3foo3barEi a b added",
+		"[suppress_everything]\nname_regexp = .\n":                   "_ZN3foo3barEi a b added",
+	} {
+		s, problems := ParseSuppressions([]byte(text))
+		r := Compare(old, new, Options{})
+		s.Apply(r)
+		if got := names(r); got != want {
+			t.Errorf("%q leaves %q, want %q (%v)", text, got, want, problems)
+		}
+		unknown := strings.Contains(text, "parameter") || strings.Contains(text, "= (") ||
+			strings.Contains(text, "everything")
+		if unknown != (len(problems) > 0) {
+			t.Errorf("%q: problems %q", text, problems)
+		}
+	}
+}
+
+func TestPrivatePatterns(t *testing.T) {
+	r := Compare(exporting("a", "b@X_1", "_ZN3foo6detail3barEi"), exporting(), Options{})
+	r.Private([]string{"a", "X_*", "foo::detail::*"})
+	if r.Verdict != Compatible || r.Broken != 0 {
+		t.Errorf("%s", written(r))
+	}
+}
+
+func TestGlobs(t *testing.T) {
+	is := Globs([]string{"include/**", "src/*.hpp"})
+	for file, want := range map[string]bool{
+		"/build/include/x/y.h": true, "include/x.h": true, "/b/src/a.hpp": true,
+		"/b/src/sub/a.hpp": false, "/usr/myinclude/x.h": false, "x.h": false,
+	} {
+		if is(file) != want {
+			t.Errorf("%s: %v", file, !want)
+		}
+	}
+}
