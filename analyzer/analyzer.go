@@ -218,7 +218,7 @@ func (k *checked) artifact(
 			report.AddUnread(Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"its DLLs load each other so often that %d files were not checked",
+					"its DLLs depend on each other so much that %d files were not checked",
 					outcome.Unchecked,
 				),
 			})
@@ -239,7 +239,7 @@ func (k *checked) artifact(
 		}
 		if kept := affordable(targets, f, len(outcome.Found)); len(kept) < len(targets) {
 			report.AddNote(fmt.Sprintf(
-				"%s has so many findings that %d of its platforms were not checked",
+				"%s has too many findings; %d of its platforms were not checked",
 				f.Path, len(targets)-len(kept),
 			))
 			targets = kept

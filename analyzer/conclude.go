@@ -36,10 +36,10 @@ func alsoOn(names []string) string {
 	case len(names) == 0:
 		return ""
 	case len(names) <= shown:
-		return "; the same on " + strings.Join(names, ", ")
+		return ". Also affects " + strings.Join(names, ", ")
 	}
 	return fmt.Sprintf(
-		"; the same on %s and %d more platforms up to %s",
+		". Also affects %s and %d more platforms up to %s",
 		strings.Join(names[:shown], ", "),
 		len(names)-shown,
 		names[len(names)-1],

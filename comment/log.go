@@ -47,7 +47,7 @@ func logSection(l *Logs) string {
 	}
 	head := "\n### The failed build\n"
 	if len(l.Lines) == 0 {
-		head += "\nThe workflow failed, and its log has no error of a linker, loader or runtime that compat knows.\n"
+		head += "\nThe workflow failed, and its log contains no linker, loader or runtime error that compat recognizes.\n"
 	}
 	groups := logGroup(l.Lines)
 	var blocks []string
@@ -79,7 +79,7 @@ func logNotes(l *Logs) string {
 			lines = append(
 				lines,
 				fmt.Sprintf(
-					"- %s: its log has expired, GitHub no longer keeps it\n",
+					"- %s: its log has expired on GitHub\n",
 					toLog(mdsafe.Code(j.Name, 100), j.URL),
 				),
 			)
@@ -149,7 +149,7 @@ func logBlock(g []LogLine) string {
 	known := logNames(first)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n#### %s\n\n", mdsafe.Prose(first.Message, known...))
-	fmt.Fprintf(&b, "- said in %s", toLog(fmt.Sprintf("line %d", first.Line), first.URL))
+	fmt.Fprintf(&b, "- Source: %s", toLog(fmt.Sprintf("line %d", first.Line), first.URL))
 	for _, l := range g[1:min(len(g), logSymbols)] {
 		fmt.Fprintf(&b, ", %s", toLog(fmt.Sprint(l.Line), l.URL))
 	}
@@ -158,7 +158,7 @@ func logBlock(g []LogLine) string {
 	}
 	fmt.Fprintf(&b, " of the log of %s", mdsafe.Code(first.Job, 100))
 	if first.Also > 0 {
-		fmt.Fprintf(&b, ", and of %s more", count(first.Also, "job"))
+		fmt.Fprintf(&b, ", and %s more", count(first.Also, "job"))
 	}
 	b.WriteString("\n")
 	if symbols := logSymbolsOf(g); len(symbols) > 0 {
@@ -170,12 +170,12 @@ func logBlock(g []LogLine) string {
 		)
 	}
 	if first.Cause != buildlog.CauseUnknown {
-		fmt.Fprintf(&b, "- look at the %s (%s)\n", first.Cause, mdsafe.Code(first.Class, 0))
+		fmt.Fprintf(&b, "- Where to fix: the %s (%s)\n", first.Cause, mdsafe.Code(first.Class, 0))
 	}
 	if a := first.Analysis; a != nil {
 		fmt.Fprintf(
 			&b,
-			"- the artifacts: **%s**. %s\n",
+			"- Compared with the artifacts: **%s**. %s\n",
 			a.Verdict,
 			mdsafe.Prose(mdsafe.Cut(a.Why, 600), append(known, a.Object, a.Library)...),
 		)

@@ -28,16 +28,16 @@ func Overruled(c Check, by Peer) Check {
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)
 	head := fmt.Sprintf(
-		"This commit is also the head of %s, and a commit has one check: the strictest verdict stands.\n\nThe verdict on %s: **%s**\n",
+		"This commit is also the head of %s. A commit has one check, which shows the strictest result.\n\nThe result of %s: **%s**\n",
 		shown,
 		shown,
 		mdsafe.Prose(by.Title),
 	)
 	if by.Names != "" {
-		head += "\nIt is about " + by.Names + ".\n"
+		head += "\nIt names " + by.Names + ".\n"
 	}
-	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "Its report")
-	own := fmt.Sprintf("\n### By itself: %s\n\n", mdsafe.Prose(c.Title))
+	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "The report of that check")
+	own := fmt.Sprintf("\n### The result without it: %s\n\n", mdsafe.Prose(c.Title))
 	c.Conclusion, c.Title = by.Conclusion, mdsafe.Cut(title, MaxTitle)
 	c.Summary = mdsafe.Join([]string{head, own + c.Summary}, maxOutput, nil)
 	return c

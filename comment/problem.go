@@ -36,14 +36,14 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 	const most = 50
 	p := &Problem{Conclusion: "action_required", NoRecheck: false}
 	var b strings.Builder
-	source, correct := "The configuration on the base branch", "Correct it on the base branch"
+	source, correct := "The configuration on the base branch", "Fix it on the base branch"
 	if owner, _, other := strings.Cut(path, ":"); other {
-		source, correct = "The configuration that "+mdsafe.Code(
+		source, correct = "The configuration of "+mdsafe.Code(
 			owner,
 			200,
-		)+" gives all repositories", "Correct it there"
+		)+" for all repositories", "Fix it there"
 	}
-	fmt.Fprintf(&b, "%s can't be used, so nothing was judged.\n\n", source)
+	fmt.Fprintf(&b, "%s is invalid, so nothing was checked.\n\n", source)
 	for i, e := range errs {
 		if i == most {
 			fmt.Fprintf(&b, "- and %d more\n", len(errs)-most)
@@ -104,7 +104,7 @@ func Unjudged(name, reason string) *Problem {
 	} else {
 		p.Summary = fmt.Sprintf("Could not check: %s.\n", mdsafe.Prose(reason))
 	}
-	p.Summary += "\nNothing was judged, so this does not pass.\n"
+	p.Summary += "\nNothing was checked, so this check fails.\n"
 	return p
 }
 
@@ -114,8 +114,8 @@ func Deadline(wait time.Duration, waiting string) *Problem {
 	return &Problem{Conclusion: "failure",
 		Title: fmt.Sprintf("Could not check: no artifacts after %s", span(wait)),
 		Summary: fmt.Sprintf(
-			"compat waited %s: %s. Without artifacts nothing can be judged, so this does not pass.\n\n"+
-				"It looks at what a workflow uploads with %s. When a run of this commit ends later, its artifacts are judged all the same.\n",
+			"compat waited %s: %s. Nothing was checked, so this check fails.\n\n"+
+				"compat reads the artifacts that workflows upload with %s. If a run of this commit ends later, this check is updated.\n",
 			span(wait),
 			mdsafe.Prose(waiting),
 			mdsafe.Code("actions/upload-artifact", 0),
@@ -127,12 +127,12 @@ func Deadline(wait time.Duration, waiting string) *Problem {
 func NoArtifacts(want []string) *Problem {
 	p := &Problem{
 		Conclusion: "failure",
-		Title:      "Could not check: the workflow runs left no artifact",
-		Summary:    "The workflow runs of this commit have ended and left no artifact that compat could judge, so this does not pass.\n",
+		Title:      "Could not check: no workflow run uploaded an artifact",
+		Summary:    "All workflow runs of this commit have ended, and none uploaded an artifact that compat can check. This check fails.\n",
 	}
 	if len(want) > 0 {
 		p.Summary += fmt.Sprintf(
-			"\nThe configuration asks for artifacts named %s.\n",
+			"\nThe configuration selects the artifacts named %s.\n",
 			mdsafe.Codes(want, 10, 100),
 		)
 	}
@@ -170,7 +170,7 @@ func Superseded() *Problem {
 func Failed(reason string) *Problem {
 	return &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180),
 		Summary: fmt.Sprintf(
-			"Could not check: %s.\n\nNothing was judged, so this does not pass. Press Re-check to try again.\n",
+			"Could not check: %s.\n\nNothing was checked, so this check fails. Press Re-check to try again.\n",
 			mdsafe.Prose(reason),
 		)}
 }

@@ -26,14 +26,14 @@ func (r Release) Text() string {
 	out := ""
 	switch {
 	case r.Draft:
-		out = "This is a draft: nobody has it yet, and its assets can still be replaced.\n"
+		out = "This release is a draft, so its assets can still be replaced.\n"
 	case r.Immutable && next(r.Tag) != "":
 		out = fmt.Sprintf(
-			"This release is immutable: its assets can't be replaced. Publish a new version, %s for instance; a draft of it is checked before anybody gets it.\n",
+			"This release is immutable: its assets can't be replaced. Publish a new version, such as %s. compat checks it while it is a draft.\n",
 			mdsafe.Code(next(r.Tag), 100),
 		)
 	case r.Immutable:
-		out = "This release is immutable: its assets can't be replaced. Publish a new version; a draft of it is checked before anybody gets it.\n"
+		out = "This release is immutable: its assets can't be replaced. Publish a new version. compat checks it while it is a draft.\n"
 	}
 	if r.Before != "" {
 		if out != "" {

@@ -64,7 +64,7 @@ func conversationActions(actions []Action) []Action {
 func problem(in Input) Check {
 	p := in.Problem
 	if p == nil {
-		p = Failed("there is no report")
+		p = Failed("the analysis returned no report")
 	}
 	if t := logTitle(in.Logs); t != "" {
 		p = &Problem{
@@ -189,7 +189,7 @@ func lead(in Input, v view) string {
 	case unchecked(in, v):
 	case in.Report.Verdict == analyzer.NotJudged && len(in.Report.Skipped) > 0:
 		parts = append(parts,
-			"**Nothing to check.** The artifacts contain only files of kinds that compat does not "+
+			"**Nothing to check.** The artifacts contain only files of types that compat does not "+
 				"read; they are listed below.")
 	case in.Report.Verdict == analyzer.NotJudged:
 		parts = append(parts,
@@ -205,10 +205,10 @@ func lead(in Input, v view) string {
 		parts = append(parts, mdsafe.Prose(plan))
 	}
 	if unchecked(in, v) {
-		parts = append(parts, "**Not everything could be checked**, so this does not pass.")
+		parts = append(parts, "**Not everything could be checked**, so this check fails.")
 	}
 	if len(v.existing) > 0 {
-		parts = append(parts, fmt.Sprintf("%s already on %s; that does not fail the check.",
+		parts = append(parts, fmt.Sprintf("%s already on %s, which do not fail the check.",
 			v.count(v.existing), mdsafe.Code(base(in), 60)))
 	}
 	if len(v.accepted) > 0 {

@@ -23,14 +23,14 @@ func Help() string {
 		"- `/compat accept SYMBOL because TEXT` (or a rule) accepts the current findings of that " +
 		"symbol or rule; add `until YYYY-MM-DD` to limit it. Alias: `ignore`. Requires write access\n" +
 		"- `/compat unaccept SYMBOL` (or a rule) revokes an acceptance. Requires write access\n" +
-		"- `/compat status` shows the verdict, what is in progress, and what was accepted\n" +
+		"- `/compat status` shows the result, what is in progress, and what was accepted\n" +
 		"- `/compat help` shows this list\n"
 }
 
 // NothingToExplain answers an explain without an argument where no build has failed.
 func NothingToExplain() string {
 	return fmt.Sprintf(
-		"No workflow run of this commit has failed. Name what to explain: %s or %s.\n",
+		"No workflow run of this commit has failed. To explain a finding, write %s or %s.\n",
 		mdsafe.Code("/compat explain SYMBOL", 0),
 		mdsafe.Code("/compat explain RULE", 0),
 	)

@@ -27,13 +27,13 @@ type Taken struct {
 func Status(s Standing) string {
 	var b strings.Builder
 	if s.SHA == "" {
-		b.WriteString("There is no verdict on this pull request yet.\n")
+		b.WriteString("This pull request has not been checked yet.\n")
 	} else {
-		fmt.Fprintf(&b, "The verdict on %s is **%s**: %s\n", mdsafe.Code(s.SHA[:min(len(s.SHA), 12)], 0), mdsafe.Prose(s.Conclusion), mdsafe.Prose(s.Title))
+		fmt.Fprintf(&b, "The result for %s is **%s**: %s\n", mdsafe.Code(s.SHA[:min(len(s.SHA), 12)], 0), mdsafe.Prose(s.Conclusion), mdsafe.Prose(s.Title))
 		b.WriteString(link(Input{DetailsURL: s.DetailsURL}, "\n", "The full report"))
 	}
 	if s.Doing != "" {
-		fmt.Fprintf(&b, "\nUnder way: %s.\n", mdsafe.Prose(strings.TrimRight(s.Doing, ".")))
+		fmt.Fprintf(&b, "\nIn progress: %s.\n", mdsafe.Prose(strings.TrimRight(s.Doing, ".")))
 	}
 	if len(s.Accepted) > 0 {
 		b.WriteString("\nAccepted here:\n\n")

@@ -6,8 +6,8 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	if got := Status(Standing{Doing: "it waits for CI."}); !strings.Contains(got, "no verdict") ||
-		!strings.Contains(got, "Under way: it waits for CI.\n") {
+	if got := Status(Standing{Doing: "it waits for CI."}); !strings.Contains(got, "has not been checked yet") ||
+		!strings.Contains(got, "In progress: it waits for CI.\n") {
 		t.Error(got)
 	}
 	got := Status(

@@ -24,7 +24,7 @@ func (env environment) key(s *Service) error {
 		if err != nil {
 			return bad(
 				"PRIVATE_KEY",
-				"%v; set it to the PEM file of the GitHub App's private key (newlines as they are, as \\n, or all of it in base64)",
+				"%v; set it to the PEM file of the GitHub App's private key (with newlines, with \\n for newlines, or base64-encoded)",
 				err,
 			)
 		}
@@ -88,11 +88,11 @@ func parseKey(data []byte) (Secret, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("holds no private key that can be read")
+		return nil, errors.New("contains no readable private key")
 	}
 	r, ok := key.(*rsa.PrivateKey)
 	if !ok {
-		return nil, errors.New("holds a key that is not RSA, and GitHub Apps sign with RSA")
+		return nil, errors.New("contains a key that is not RSA; GitHub Apps sign with RSA")
 	}
 	return Secret(
 		pem.EncodeToMemory(

@@ -55,7 +55,7 @@ func TooLarge(bytes int) Problem {
 	return Problem{
 		Line: 1,
 		Message: fmt.Sprintf(
-			"the file has %d bytes, at most %d are read; make it shorter",
+			"the file has %d bytes, more than the limit of %d; make it shorter",
 			bytes,
 			maxSize,
 		),
@@ -122,7 +122,7 @@ func (p *parser) bounded(root *yaml.Node) bool {
 			return false
 		}
 		if n.Kind == yaml.AliasNode || n.Anchor != "" {
-			p.bad(n, "", "anchors and aliases are not taken; write the value out")
+			p.bad(n, "", "anchors and aliases are not supported; write out the value")
 			return false
 		}
 		todo = append(todo, n.Content...)
@@ -194,9 +194,9 @@ func (p *parser) pairs(n *yaml.Node, path string, each func(k, v *yaml.Node, key
 		key := join(path, k.Value)
 		switch {
 		case k.Kind != yaml.ScalarNode:
-			p.bad(k, path, "a key has to be a word")
+			p.bad(k, path, "a key must be a plain string")
 		case seen[k.Value]:
-			p.bad(k, key, "stands here a second time; take one away")
+			p.bad(k, key, "duplicate key; remove one")
 		default:
 			seen[k.Value] = true
 			each(k, v, key)
@@ -295,7 +295,7 @@ func (p *parser) comment(to *string) field {
 				p.bad(
 					n,
 					key,
-					"%s is none of %s, %s, %s, %s",
+					"%s is not one of %s, %s, %s, %s",
 					quote(s),
 					CommentNever,
 					CommentOnFailure,
@@ -317,7 +317,7 @@ func (p *parser) switchOff(to *bool) field {
 		case "on", "true", "yes":
 		default:
 			if ok {
-				p.bad(n, key, "%s is neither on nor off", quote(s))
+				p.bad(n, key, "%s is not on or off", quote(s))
 			}
 		}
 	}
@@ -364,7 +364,7 @@ func (p *parser) severities(to *map[string]string) field {
 		out := map[string]string{}
 		p.pairs(n, path, func(k, v *yaml.Node, key string) {
 			if !slices.Contains(p.rules, k.Value) {
-				p.bad(k, key, "there is no rule %s; %s", quote(k.Value), suggest(k.Value, p.rules))
+				p.bad(k, key, "unknown rule %s; %s", quote(k.Value), suggest(k.Value, p.rules))
 				return
 			}
 			var s string
@@ -382,7 +382,7 @@ func (p *parser) accept(to *[]Accept) field {
 			p.bad(
 				n,
 				key,
-				"expected a list of entries, each with because and one of rule, symbol, object",
+				"expected a list of entries, each with because and at least one of rule, symbol, object",
 			)
 			return
 		}
@@ -401,9 +401,9 @@ func (p *parser) accept(to *[]Accept) field {
 				continue
 			}
 			if a.Rule+a.Symbol+a.Object == "" {
-				p.bad(item, at, "accepts everything; name a rule, a symbol or an object")
+				p.bad(item, at, "this entry accepts everything; add rule, symbol or object")
 			} else if a.Because == "" {
-				p.bad(item, at, "has no because; say in a sentence why this is accepted")
+				p.bad(item, at, "because is missing; state why this is accepted")
 			} else {
 				*to = append(*to, a)
 			}
@@ -415,7 +415,7 @@ func (p *parser) rule(to *string) field {
 	return func(n *yaml.Node, key string) {
 		s, ok := p.text(n, key)
 		if ok && !slices.Contains(p.rules, s) {
-			p.bad(n, key, "there is no rule %s; %s", quote(s), suggest(s, p.rules))
+			p.bad(n, key, "unknown rule %s; %s", quote(s), suggest(s, p.rules))
 			return
 		}
 		*to = s
@@ -426,7 +426,7 @@ func (p *parser) date(to *string) field {
 	return func(n *yaml.Node, key string) {
 		s, ok := p.text(n, key)
 		if _, err := time.Parse(time.DateOnly, s); ok && err != nil {
-			p.bad(n, key, "%s is not a day written as 2027-01-31", quote(s))
+			p.bad(n, key, "%s is not a date; write it as 2027-01-31", quote(s))
 			return
 		}
 		*to = s

@@ -119,7 +119,7 @@ func (env environment) app(s *Service) error {
 	if v == "" {
 		return bad(
 			"APP_ID",
-			"is not set; set it to the App ID shown on the settings page of the GitHub App, or make an App: with compat setup, or on the page /setup of compat serve once COMPAT_PUBLIC_URL is set",
+			"is not set; set it to the App ID shown on the settings page of the GitHub App, or create an App with 'compat setup', or set COMPAT_PUBLIC_URL and open /setup",
 		)
 	}
 	id, err := strconv.ParseInt(v, 10, 64)
@@ -139,14 +139,14 @@ func (env environment) secrets(s *Service) error {
 	if v == "" {
 		return bad(
 			"WEBHOOK_SECRET",
-			"is not set; set it to the webhook secret of the GitHub App, without one anybody could send events",
+			"is not set; set it to the webhook secret of the GitHub App, which authenticates its events",
 		)
 	}
 	for part := range strings.SplitSeq(v, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			return bad(
 				"WEBHOOK_SECRET",
-				"holds an empty secret between its commas; take the extra comma away",
+				"contains an empty secret between commas; remove the extra comma",
 			)
 		}
 		s.WebhookSecrets = append(s.WebhookSecrets, Secret(part))
@@ -168,7 +168,7 @@ func (env environment) public(s *Service) (err error) {
 		s.PublicURL, err = Root(
 			"COMPAT_PUBLIC_URL",
 			v,
-			"the address under which browsers reach this service, as https://compat.example.com",
+			"the public address of this service, such as https://compat.example.com",
 		)
 	}
 	return err
@@ -184,7 +184,7 @@ func Root(variable, v, hint string) (*url.URL, error) {
 		u.User != nil {
 		return nil, bad(
 			variable,
-			"%s is not an address with http or https, a host and nothing behind the path; set it to %s",
+			"%s is not an http or https address without user and query; set it to %s",
 			quote(v),
 			hint,
 		)
@@ -205,7 +205,7 @@ func (env environment) redis(s *Service) error {
 	case err != nil:
 		return bad(
 			"REDIS_URL",
-			"is not an address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue",
+			"is not a valid address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue",
 		)
 	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "",
 		u.Scheme == "unix" && u.Path != "":
@@ -213,7 +213,7 @@ func (env environment) redis(s *Service) error {
 	}
 	return bad(
 		"REDIS_URL",
-		"does not start with redis://, rediss:// or unix:// and name a server; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue",
+		"is not a redis://, rediss:// or unix:// address; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue",
 	)
 }
 
@@ -287,7 +287,7 @@ func (env environment) index(s *Service) error {
 		u.Host == "" {
 		return bad(
 			"PIP_INDEX_URL",
-			"is not an address with http or https and a host; set it to the simple index, as https://HOST/simple, or leave it empty",
+			"is not an http or https address; set it to a simple index such as https://HOST/simple, or leave it empty",
 		)
 	}
 	s.IndexURL = Secret(v)
@@ -318,7 +318,7 @@ func (env environment) admin(s *Service) error {
 	n, numErr := strconv.ParseUint(port, 10, 16)
 	if err != nil || numErr != nil || n == 0 {
 		return bad("COMPAT_ADMIN_ADDR", "%s is not HOST:PORT; set it to an address that only operators "+
-			"can reach, as 127.0.0.1:9090", quote(v))
+			"can reach, such as 127.0.0.1:9090", quote(v))
 	}
 	s.AdminAddr = v
 	return nil

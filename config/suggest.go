@@ -23,9 +23,9 @@ func suggest(word string, known []string) string {
 	case best != "":
 		return "did you mean " + best + "?"
 	case len(known) == 0 || len(known) > 15:
-		return "take it away, or look it up in the documentation"
+		return "remove it, or see the documentation"
 	}
-	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	return "one of: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
 // edits counts the insertions, deletions, replacements and swaps of neighbours between two words.

@@ -28,7 +28,7 @@ const (
 	bodyTime = 8 * time.Second
 )
 
-var errBusy = errors.New("too many large bodies arrive at once")
+var errBusy = errors.New("too many large request bodies are in progress")
 
 // bodies reads the bodies of requests that are not verified yet.
 type bodies struct {

@@ -16,10 +16,10 @@ var actions = []string{"recheck", "accept", "explain"}
 func checkAction(e envelope, identifier, external, sha string) (decision, error) {
 	i := slices.IndexFunc(actions, func(a string) bool { return strings.Contains(identifier, a) })
 	if i < 0 {
-		return ignore("the action is not one of this App's")
+		return ignore("the action does not belong to this App")
 	}
 	if e.Sender.Login == "" || !job.IsSHA(sha) {
-		return decision{}, errors.New("the payload names no commit or no sender")
+		return decision{}, errors.New("the payload has no commit or no sender")
 	}
 	var of job.Body
 	of, found := job.ParseExternal(external, e.Repository.ID)

@@ -34,7 +34,7 @@ func checkRun(e envelope, p *checkRunPayload) (decision, error) {
 		return e.unused()
 	}
 	if e.app != 0 && k.App.ID != e.app {
-		return ignore("the check run is another App's")
+		return ignore("the check run belongs to another App")
 	}
 	if e.Action == "requested_action" {
 		return checkAction(e, p.RequestedAction.Identifier, k.ExternalID, k.HeadSHA)
@@ -62,8 +62,8 @@ func namesake(e envelope, p *checkRunPayload) (decision, error) {
 		return e.unused()
 	}
 	d, err := ignore(
-		"the App %.60q has concluded a check run named %s on %.64q of %.140q as %s: "+
-			"branch protection accepts it wherever the required check names no App (docs/install.md)",
+		"the App %.60q has completed a check run named %s on %.64q of %.140q with %s: "+
+			"branch protection accepts it if the required check is not bound to an App (docs/install.md)",
 		k.App.Slug,
 		checkName,
 		k.HeadSHA,

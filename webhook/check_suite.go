@@ -16,7 +16,7 @@ func checkSuite(e envelope, p *checkSuitePayload) (decision, error) {
 	}
 	s := &p.CheckSuite
 	if e.app != 0 && s.App.ID != e.app {
-		return ignore("the check suite is another App's")
+		return ignore("the check suite belongs to another App")
 	}
 	return e.rerunPulls(s.PullRequests, s.HeadSHA)
 }

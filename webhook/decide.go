@@ -109,7 +109,7 @@ func read(body []byte, to any) error {
 	if err := json.Unmarshal(body, to); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return fmt.Errorf("the payload's %s is not what GitHub sends", wrong.Field)
+			return fmt.Errorf("the payload's %s has an unexpected type", wrong.Field)
 		}
 		return errNotJSON
 	}

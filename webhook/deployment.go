@@ -30,15 +30,15 @@ func deployment(e envelope, p *deploymentPayload) (decision, error) {
 	}
 	u, err := url.Parse(p.Callback)
 	if err != nil || p.Environment == "" || len(p.Environment) > maxEnvironment {
-		return decision{}, errors.New("the payload names no environment or no callback")
+		return decision{}, errors.New("the payload has no environment or no callback")
 	}
 	m := callback.FindStringSubmatch(u.Path)
 	if m == nil {
-		return decision{}, errors.New("the payload's callback names no run")
+		return decision{}, errors.New("the payload's callback has no workflow run")
 	}
 	run, err := strconv.ParseInt(m[1], 10, 64)
 	if err != nil {
-		return decision{}, errors.New("the payload's callback names no run")
+		return decision{}, errors.New("the payload's callback has no workflow run")
 	}
 	return one(e.job(&job.Deployment{
 		Repository:  e.Repository.ID,

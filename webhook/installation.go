@@ -7,7 +7,7 @@ func installation(e envelope, _ *struct{}) (decision, error) {
 	switch e.Action {
 	case "deleted", "suspend":
 		if e.Installation.ID == 0 {
-			return decision{}, errors.New("the payload names no installation")
+			return decision{}, errors.New("the payload has no installation")
 		}
 		return decision{drop: e.Installation.ID}, nil
 	}

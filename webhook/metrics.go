@@ -19,7 +19,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		answers: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_webhook_answers_total",
-				Help: "Answers to deliveries.",
+				Help: "Deliveries by response.",
 			},
 			[]string{"event", "status", "code"},
 		),
@@ -27,21 +27,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		seconds: prometheus.NewHistogram(
 			prometheus.HistogramOpts{
 				Name:    "compat_webhook_seconds",
-				Help:    "Time until a delivery is answered.",
+				Help:    "Response time of deliveries.",
 				Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 			},
 		),
 		secrets: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_webhook_secret_total",
-				Help: "Deliveries by the secret that they were signed with.",
+				Help: "Deliveries by the secret that signed them.",
 			},
 			[]string{"secret"},
 		),
 		namesakes: prometheus.NewCounter(
 			prometheus.CounterOpts{
 				Name: "compat_webhook_namesakes_total",
-				Help: "Check runs of other Apps that have the name of this App's and pass.",
+				Help: "Passing check runs of other Apps with the name of this App's check run.",
 			},
 		),
 	}

@@ -36,7 +36,7 @@ func pullRequest(e envelope, p *pullRequestPayload) (decision, error) {
 		return ignore("pull_request.edited without a new base changes nothing")
 	}
 	if p.Number <= 0 {
-		return decision{}, errors.New("the payload names no pull request")
+		return decision{}, errors.New("the payload has no pull request")
 	}
 	r := &p.PullRequest
 	b := &job.Pull{Repository: e.Repository.ID, Number: p.Number}

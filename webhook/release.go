@@ -26,7 +26,7 @@ func release(e envelope, p *releasePayload) (decision, error) {
 		return ignore("release.published follows for the same release")
 	}
 	if p.Release.ID <= 0 {
-		return decision{}, errors.New("the payload names no release")
+		return decision{}, errors.New("the payload has no release")
 	}
 	return one(e.job(&job.Release{Repository: e.Repository.ID, ID: p.Release.ID}, ""))
 }

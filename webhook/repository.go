@@ -25,7 +25,7 @@ func installationRepositories(
 	var d decision
 	for _, r := range p.Removed[:min(len(p.Removed), maxRemoved)] {
 		if r.ID <= 0 {
-			return decision{}, errors.New("the payload names a repository without an id")
+			return decision{}, errors.New("the payload has a repository without an id")
 		}
 		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID}, "")
 		if err != nil {

@@ -40,14 +40,14 @@ type comment struct {
 // that it is in; 0: it is in the pull request's own.
 func (c *comment) commands(e envelope, number int, thread int64) (decision, error) {
 	if e.Sender.Type == "Bot" || c.User.Type == "Bot" || c.App != nil {
-		return ignore("the comment is a bot's")
+		return ignore("the comment was written by a bot")
 	}
 	lines := Commands(c.Body)
 	if len(lines) == 0 {
-		return ignore("the comment holds no command")
+		return ignore("the comment contains no command")
 	}
 	if number <= 0 || c.ID <= 0 || thread < 0 {
-		return decision{}, errors.New("the payload names no comment")
+		return decision{}, errors.New("the payload has no comment")
 	}
 	return one(e.job(&job.Command{
 		Repository: e.Repository.ID,

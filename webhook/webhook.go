@@ -103,7 +103,7 @@ func (s *server) hook(c *gin.Context) {
 	case code >= 400:
 		level, what = slog.LevelWarn, "delivery refused"
 	case a.namesake:
-		level, what = slog.LevelWarn, "another App's check run has the name of this App's"
+		level, what = slog.LevelWarn, "another App's check run uses the name of this App's check run"
 		s.metrics.namesakes.Inc()
 	}
 	s.Log.LogAttrs(
@@ -143,7 +143,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	}
 	secret := signed(received, mac, s.Secrets)
 	if secret == 0 {
-		return refused(http.StatusUnauthorized, "the signature fits none of the secrets")
+		return refused(http.StatusUnauthorized, "the signature does not match any secret")
 	}
 	s.metrics.secrets.WithLabelValues(strconv.Itoa(secret)).Inc()
 	if !name(event) {
@@ -169,10 +169,10 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 			return http.StatusServiceUnavailable, answer{
 				Delivery: guid,
 				Status:   "unavailable",
-				Reason:   "the queue can't store it: " + err.Error(),
+				Reason:   "the queue cannot store it: " + err.Error(),
 			}
 		}
-		a.Status, a.Reason = "queued", "jobs of the installation are dropped"
+		a.Status, a.Reason = "queued", "the installation's jobs are removed"
 		return http.StatusAccepted, a
 	}
 	if len(d.jobs) == 0 {
@@ -185,10 +185,10 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	res, err := s.Queue.Enqueue(ctx, guid, d.jobs...)
 	switch {
 	case err != nil:
-		a.Status, a.Reason = "unavailable", "the queue can't store it: "+err.Error()
+		a.Status, a.Reason = "unavailable", "the queue cannot store it: "+err.Error()
 		return http.StatusServiceUnavailable, a
 	case res.Duplicate:
-		a.Status, a.Reason = "duplicate", "this delivery was taken before"
+		a.Status, a.Reason = "duplicate", "this delivery was already received"
 		return http.StatusOK, a
 	}
 	if d.rerunBy != "" {
@@ -203,7 +203,7 @@ func (s *server) ready(c *gin.Context) {
 	defer cancel()
 	if err := s.Queue.Ping(ctx); err != nil {
 		s.Log.Warn("not ready", "error", err)
-		c.String(http.StatusServiceUnavailable, "the queue doesn't answer\n")
+		c.String(http.StatusServiceUnavailable, "the queue does not respond\n")
 		return
 	}
 	c.String(http.StatusOK, "ready\n")

@@ -68,7 +68,7 @@ func workflowRun(e envelope, p *workflowRunPayload) (decision, error) {
 		return one(j, err)
 	case isDefault, w.Event == "release", w.Event == "schedule":
 		return ignore(
-			"a %s run of the default branch, a release or a schedule belongs to no pull request",
+			"%s runs of the default branch, a release or a schedule belong to no pull request",
 			strings.Map(word, w.Event),
 		)
 	}

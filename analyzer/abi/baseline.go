@@ -195,7 +195,7 @@ func (l *Library) check() error {
 	for i := range l.Symbols {
 		if wrong(l.Symbols[i].Type) {
 			return fmt.Errorf(
-				"symbol %s has the type %d, and there are %d",
+				"symbol %s refers to type %d of %d",
 				l.Symbols[i].Name,
 				l.Symbols[i].Type,
 				len(l.Types),

@@ -143,7 +143,7 @@ func (c *comparison) missing(i int, s *Symbol) {
 		)
 	case s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version):
 		x.Detail = fmt.Sprintf(
-			"%s is no longer exported, nor is any symbol of the version %s.",
+			"%s is no longer exported, and neither is any other symbol of the version %s.",
 			name,
 			s.Version,
 		)
@@ -152,7 +152,7 @@ func (c *comparison) missing(i int, s *Symbol) {
 	}
 	switch {
 	case private(s.Version):
-		x.Severity, x.Detail = Warning, x.Detail+" The version is one for private use."
+		x.Severity, x.Detail = Warning, x.Detail+" The version is for private use."
 	case s.Weak && c.copied(s):
 		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
 		x.Detail += " It is a copy of an inline function, of a template or of data that the " +
@@ -245,7 +245,7 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 		x.Fix = "Use default visibility for exported variables."
 	case was == "data" && !partial && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
 		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
-		x.Effect = "A program that writes to it is ended by SIGSEGV."
+		x.Effect = "A program that writes to it is terminated with SIGSEGV."
 		x.Fix = "Do not make an exported variable const."
 	default:
 		return
@@ -309,7 +309,7 @@ func (c *comparison) additions() {
 			Severity: Note,
 			Symbol:   s.ID(),
 			New:      place(s.File, s.Line),
-			Detail:   fmt.Sprintf("%s is exported now.", Readable(s.Name)),
+			Detail:   fmt.Sprintf("%s is newly exported.", Readable(s.Name)),
 		}
 		switch {
 		case c.old.Debian:

@@ -410,7 +410,7 @@ func (t *typeComparison) finish() {
 			t.result.Problems = append(
 				t.result.Problems,
 				fmt.Sprintf(
-					"more than %d types changed; what the rest affects was not looked up",
+					"more than %d types changed; the effects of the rest were not computed",
 					maxExplained,
 				),
 			)

@@ -134,9 +134,9 @@ func (s *reader) one(n int, raw []byte) bool {
 			return false
 		}
 		if s.spent[i] += len(text); s.spent[i] > maxPattern {
-			s.limit = "very many lines look like " + p.id + "; those after line " + strconv.Itoa(
+			s.limit = "too many lines look like " + p.id + "; those after line " + strconv.Itoa(
 				n,
-			) + " were not looked at"
+			) + " were not read"
 			s.deaf.add(i)
 		}
 		found := p.find(text)

@@ -41,7 +41,7 @@ type Analysis struct {
 // Verdicts of an Analysis.
 const (
 	Confirmed    = "confirmed"    // it fails so, on a platform that was judged
-	Contradicted = "contradicted" // what was given does not fail so: the log is of another build or of another environment
+	Contradicted = "contradicted" // what was given does not fail so: the log is from another build or of another environment
 	Undecided    = "undecided"    // the artifacts don't tell
 )
 

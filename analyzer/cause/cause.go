@@ -150,7 +150,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Evidence = evidence(g)
 	t := text{group: g, cause: &c, report: r, options: o}
 	c.ID = slug(g.name(), g.subject)
-	c.Title = cmp.Or(shorten(t.title(), maxTitle), "a finding without a rule")
+	c.Title = cmp.Or(shorten(t.title(), maxTitle), "other findings")
 	c.Actor, c.Action = t.action()
 	return c
 }

@@ -198,7 +198,7 @@ func (c *Contents) symbolName(i uint64) (string, error) {
 	off, have, _ := c.m.at(c.d.value(elf.DT_SYMTAB))
 	if i >= have/entry {
 		return "", damaged(
-			"a relocation refers to symbol %d, and the symbol table has room for %d",
+			"a relocation refers to symbol %d, but the symbol table has space for %d",
 			i,
 			have/entry,
 		)

@@ -48,7 +48,7 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 		}
 		if k > limit {
 			return 0, nil, damaged(
-				"%s speaks of %d symbols, and the symbol table (DT_SYMTAB) at address %#x has room for %d",
+				"%s implies %d symbols, but the symbol table (DT_SYMTAB) at address %#x has space for %d",
 				c.what,
 				k,
 				symtab,
@@ -137,7 +137,7 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	}
 	if last < first {
 		return 0, damaged(
-			"%s at offset %d: a bucket names symbol %d, and its first symbol is %d",
+			"%s at offset %d: a bucket refers to symbol %d, but the first symbol of the table is %d",
 			what,
 			off,
 			last,

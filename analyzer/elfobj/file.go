@@ -26,7 +26,7 @@ func (f *file) has(off, n uint64) bool { return n <= f.size && off <= f.size-n }
 func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	if !f.has(off, n) {
 		return nil, truncated(
-			"%s should be %d bytes at offset %d, and the file ends at %d",
+			"%s should be %d bytes at offset %d, but the file ends at %d",
 			what,
 			n,
 			off,
@@ -127,7 +127,7 @@ var (
 	ErrDamaged = errors.New(
 		"damaged ELF file",
 	) // a field contradicts another, or names a place where nothing is
-	ErrTooLarge = errors.New("ELF file over the limit") // a table is larger than compat reads
+	ErrTooLarge = errors.New("ELF file exceeds a limit") // a table is larger than compat reads
 )
 
 // Limits that the size of the file alone does not give. Each is far above the largest of 3,200
@@ -196,7 +196,7 @@ func mapSegments(f *file, ps []progHeader) (*image, error) {
 		}
 		if p.filesz > 0 && !f.has(p.off, p.filesz) {
 			return nil, truncated(
-				"segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d",
+				"segment %d (PT_LOAD) should be %d bytes at offset %d, but the file ends at %d",
 				i,
 				p.filesz,
 				p.off,
@@ -263,7 +263,7 @@ func (m *image) table(addr, n uint64, what string) (uint64, error) {
 	}
 	if n > have {
 		return 0, damaged(
-			"%s of %d bytes at offset %d leaves its segment, which has %d bytes there",
+			"%s of %d bytes at offset %d exceeds its segment, which has %d bytes there",
 			what,
 			n,
 			off,
@@ -342,7 +342,7 @@ func (t *names) cut(off uint64) (string, error) {
 func (t *names) charge(n uint64) error {
 	if n > t.budget {
 		return damaged(
-			"strings that overlap: a string table of %d bytes spells more than %d bytes of names",
+			"overlapping strings: a string table of %d bytes expands to more than %d bytes of names",
 			len(t.text),
 			textFree+textFactor*len(t.text),
 		)

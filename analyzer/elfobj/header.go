@@ -93,7 +93,7 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 		o.Type = h.typ.String()
 	default:
 		return nil, nil, damaged(
-			"type %#x at offset 16 is none of relocatable, executable, shared object and core",
+			"type %#x at offset 16 is not relocatable, executable, shared object or core",
 			uint16(h.typ),
 		)
 	}

@@ -85,7 +85,7 @@ func (m *Machine) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not the name of an ELF machine", text)
+	return fmt.Errorf("unknown ELF machine %q", text)
 }
 
 // Arch is the architecture as platform tags and compat's reports name it: "x86_64", "i686",
@@ -122,7 +122,7 @@ func (o *Object) SetArch(name string) error {
 		known = append(known, a.name)
 	}
 	return fmt.Errorf(
-		"unknown architecture %q; known are %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little",
+		"unknown architecture %q; known architectures: %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little",
 		name,
 		strings.Join(known, ", "),
 	)

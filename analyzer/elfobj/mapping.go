@@ -84,7 +84,7 @@ func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, err
 		case elf.PT_LOAD:
 			if s.FileSize > 0 && !f.has(s.Offset, s.FileSize) {
 				return nil, truncated(
-					"segment %d (PT_LOAD) should be %d bytes at offset %d, and the file ends at %d",
+					"segment %d (PT_LOAD) should be %d bytes at offset %d, but the file ends at %d",
 					i,
 					s.FileSize,
 					s.Offset,
@@ -240,7 +240,7 @@ func (m *Mapping) describe(t *dynTags) error {
 	for _, d := range t.order {
 		s := string(m.name(d.off))
 		if budget -= len(s); budget < 0 {
-			return damaged("strings that overlap in DT_NEEDED")
+			return damaged("overlapping strings in DT_NEEDED")
 		}
 		m.Needed = append(m.Needed, Dependency{d.kind, s})
 	}
@@ -414,7 +414,7 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 	}
 	if budget < 0 {
 		return damaged(
-			"version names that overlap: a string table of %d bytes spells more than %d bytes",
+			"overlapping version names: a string table of %d bytes expands to more than %d bytes",
 			len(m.dynstr),
 			textFree+textFactor*len(m.dynstr),
 		)

@@ -160,7 +160,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		}
 	}
 	if !im.holds(reach) {
-		return 0, damaged("a relocation of address %#x, which is not in a segment", reach)
+		return 0, damaged("a relocation applies to address %#x, which is not in a segment", reach)
 	}
 	if elf.Machine(
 		m.Machine,

@@ -202,7 +202,7 @@ func TestRelocationBeyondTheSymbols(t *testing.T) {
 				c[at+i] = 0xff
 			}
 			if _, err := elfobj.Read(bytes.NewReader(c), int64(len(c))); err != nil &&
-				strings.Contains(err.Error(), "a relocation speaks of") {
+				strings.Contains(err.Error(), "a relocation implies") {
 				n++
 			}
 		}

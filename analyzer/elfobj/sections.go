@@ -158,7 +158,7 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 	}
 	if !f.has(s.off, s.size) {
 		return nil, truncated(
-			".symtab should be %d bytes at offset %d, and the file ends at %d",
+			".symtab should be %d bytes at offset %d, but the file ends at %d",
 			s.size,
 			s.off,
 			f.size,
@@ -188,7 +188,7 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 				return false, errors.Join(
 					ErrTooLarge,
 					errors.New(
-						"the names of .symtab overlap, and make more text than the table has",
+						"the names of .symtab overlap, and expand to more text than the table has",
 					),
 				)
 			}

@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"", "the first one should be: elf x86_64"},
 		{"needed libc.so.6", "line 1: the first line should be: elf ARCH"},
-		{"elf x86-64", `line 1: unknown architecture "x86-64"; known are x86_64,`},
+		{"elf x86-64", `line 1: unknown architecture "x86-64"; known architectures: x86_64,`},
 		{"elf x86_64 shared", `"shared" is none of dyn, exec`},
 		{"elf x86_64\n\nelf x86_64", "line 3: a second elf line"},
 		{"elf x86_64\nneeds libc.so.6", `line 2: unknown keyword "needs"`},

@@ -44,7 +44,7 @@ func (r *records) at(pos, n uint64) (*cursor, error) {
 	}
 	if *r.left == 0 || r.fit < n/8 {
 		return nil, damaged(
-			"%s at offset %d has more records than fit into it: they overlap",
+			"%s at offset %d has overlapping records",
 			r.what,
 			r.off,
 		)

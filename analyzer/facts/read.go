@@ -175,7 +175,7 @@ func (r *Set) packages(
 					r.Unread,
 					Unread{
 						p.Path,
-						"it has a dist-info folder without METADATA, so nothing tells what it requires, and pip refuses it",
+						"its dist-info folder has no METADATA, so its dependencies are not known. pip does not install it",
 					},
 				)
 			}
@@ -248,7 +248,7 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		if facts.Kind == unpack.KindObject && sharedName.MatchString(f.Path) {
 			r.Unread = append(
 				r.Unread,
-				Unread{at, "it is named like a Linux library and is none: " + p.foreign},
+				Unread{at, "it is named like a shared library, but is not one: " + p.foreign},
 			)
 		} else {
 			r.Skipped = append(r.Skipped, Unread{at, p.foreign})
@@ -258,7 +258,7 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 	facts.audit.object(f.Path, p)
 	switch {
 	case errors.Is(p.err, elfobj.ErrNotELF) && p.script:
-		r.Skipped = append(r.Skipped, Unread{at, "linker script, not judged"})
+		r.Skipped = append(r.Skipped, Unread{at, "linker script, not checked"})
 	case p.err != nil:
 		r.Unread = append(r.Unread, Unread{at, p.err.Error()})
 	case p.object == nil:

@@ -11,26 +11,26 @@ import (
 
 // foreign maps the first bytes of binaries of other systems to the reason they are skipped.
 var foreign = map[string]string{
-	"\xbe\xba\xfe\xca": "Mach-O, not judged",
-	"\x01\xf7\x00":     "XCOFF of AIX, not judged",
-	"\x01\xdf\x00":     "XCOFF of AIX, not judged",
+	"\xbe\xba\xfe\xca": "Mach-O, not checked",
+	"\x01\xf7\x00":     "XCOFF of AIX, not checked",
+	"\x01\xdf\x00":     "XCOFF of AIX, not checked",
 }
 
 // notJudged returns why an ELF file is not one that a Linux loader loads; "" where it is one.
 func notJudged(o *elfobj.Object) string {
 	switch {
 	case o.OSABI != 0 && o.OSABI != 3:
-		return fmt.Sprintf("ELF of another system (EI_OSABI %d), not judged", o.OSABI)
+		return fmt.Sprintf("ELF for another system (EI_OSABI %d), not checked", o.OSABI)
 	case o.Type == "ET_REL":
-		return "object file (ET_REL), not judged"
+		return "object file (ET_REL), not checked"
 	case o.Type == "ET_CORE":
-		return "core file, not judged"
+		return "core file, not checked"
 	case android(o):
-		return "ELF for Android, not judged"
+		return "ELF for Android, not checked"
 	case otherLibc(o) != "":
-		return "ELF of another system (it needs " + otherLibc(o) + "), not judged"
+		return "ELF for another system (it needs " + otherLibc(o) + "), not checked"
 	case !o.Dynamic:
-		return "no dynamic section: static program or debug file, not judged"
+		return "no dynamic section: static program or debug file, not checked"
 	}
 	return ""
 }

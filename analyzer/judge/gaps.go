@@ -36,7 +36,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				result.Unread{
 					Path: c.Artifact.Path,
 					Reason: fmt.Sprintf(
-						"package %s could not be looked up, and the answer depends on it: %v",
+						"package %s could not be looked up, and the result depends on it: %v",
 						u.Requirement,
 						u.Err,
 					),
@@ -59,7 +59,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		case len(names) == 0:
 		case s.judge.options.NoIndex:
 			r.AddNote(
-				"could not look up " + list + " in the embedded history: name a package index with --index-url or PIP_INDEX_URL",
+				"could not look up " + list + " in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
 			)
 		default:
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
@@ -88,7 +88,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	why := ""
 	depends := func(name string) bool {
 		if m := s.wants(a, name); m != "" {
-			why = ", because nothing at hand brings " + m
+			why = ", because no other package provides " + m
 			return true
 		}
 		return first(name)
@@ -109,7 +109,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"%s could not be looked up, and the answer depends on it%s: it is not in the embedded history; name a package index with --index-url or PIP_INDEX_URL",
+					"%s could not be looked up, and the result depends on it%s: it is not in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
 					some(pins),
 					why,
 				),
@@ -120,7 +120,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"%s could not be looked up, and the answer depends on it%s: %v; give a version that exists, or the index that has it",
+					"%s could not be looked up, and the result depends on it%s: %v; give an existing version, or an index that has it",
 					some(pins),
 					why,
 					err,
@@ -140,7 +140,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"which libraries %s brings is not known, and the answer depends on it%s: no wheel of it fits Python %s on %s; give a version that has one",
+					"the libraries of %s are not known, and the result depends on them%s: it has no wheel for Python %s on %s; give a version that has one",
 					some(pins),
 					why,
 					on.Python,
@@ -199,20 +199,20 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 		was, now := s.origin(x.Was), s.origin(x.Now)
 		switch {
 		case s.judge.origins[x.Was].Lock && !s.judge.origins[x.Now].Lock:
-			r.AddNote(now + " was taken in place of " + was)
+			r.AddNote(now + " replaces " + was)
 		case a.dependsOn(x.Package) || s.wants(a, x.Package) != "":
 			r.AddUnread(
 				result.Unread{
 					Path: f.Path,
 					Reason: fmt.Sprintf(
-						"%s and %s contradict each other, and the answer depends on it: the latter was taken; leave one of them out",
+						"%s and %s conflict, and the result depends on it: the second one was used; remove one of them",
 						was,
 						now,
 					),
 				},
 			)
 		default:
-			r.AddNote(was + " and " + now + " contradict each other: the latter was taken")
+			r.AddNote(was + " and " + now + " conflict: the second one was used")
 		}
 	}
 }

@@ -48,7 +48,7 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 	for _, w := range o.With {
 		q, err := pkgmeta.ParseRequirement(w)
 		if err != nil {
-			return nil, fmt.Errorf("requirement %q can't be read: %w", w, err)
+			return nil, fmt.Errorf("invalid requirement %q: %w", w, err)
 		}
 		j.given = append(j.given, q)
 		if from, ok := o.Origins[w]; ok {
@@ -58,7 +58,7 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 	for _, p := range o.First {
 		name := pkgmeta.Normalize(p)
 		if name == "" {
-			return nil, fmt.Errorf("%q is no package name", p)
+			return nil, fmt.Errorf("%q is not a package name", p)
 		}
 		if j.conda != nil && j.conda.version(name) != "" && !requires(j.given, name) {
 			// it is imported from the conda environment

@@ -52,7 +52,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 				}
 				skipped = append(
 					skipped,
-					fmt.Sprintf("its objects for %s, because %s is not known there", arch, name),
+					fmt.Sprintf("its objects for %s, because compat has no data of %s for it", arch, name),
 				)
 				continue
 			}
@@ -72,7 +72,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 			default:
 				skipped = append(
 					skipped,
-					fmt.Sprintf("its objects for %s on the root: %v", arch, err),
+					fmt.Sprintf("its objects for %s in the root: %v", arch, err),
 				)
 			}
 		}

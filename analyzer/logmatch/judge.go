@@ -69,11 +69,11 @@ func (w *Witness) sum(
 		if passed = slices.DeleteFunc(passed, func(t string) bool { return slices.Contains(out.Targets, t) }); len(
 			passed,
 		) > 0 {
-			out.Why += "; not so" + on(passed)
+			out.Why += ", but not" + on(passed)
 		}
 	case fine:
 		out.Verdict = buildlog.Contradicted
-		out.Why += on(passed) + ": the log is of another environment"
+		out.Why += on(passed) + ": the log is from another environment"
 		if report.Verdict == analyzer.Unchecked {
 			out.Verdict = buildlog.Undecided
 		} else if d.Cause != buildlog.CauseBuild {
@@ -81,7 +81,7 @@ func (w *Witness) sum(
 		}
 	case lacks:
 		out.Verdict = buildlog.Contradicted
-		out.Why += ": the log is of another build"
+		out.Why += ": the log is from another build"
 	}
 	return out
 }
@@ -91,7 +91,7 @@ func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *
 	for _, u := range report.Unread {
 		if d.Class == "invalid-elf" && d.Object != "" && path.Base(u.Path) == path.Base(d.Object) {
 			out.Verdict, out.Object, out.Why = buildlog.Confirmed, u.Path, fmt.Sprintf(
-				"%s cannot be read here either: %s",
+				"%s cannot be read: %s",
 				u.Path,
 				u.Reason,
 			)
@@ -114,7 +114,7 @@ func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *
 			d.Library,
 		) + " in DT_NEEDED: it is opened at run time, or another library needs it"
 	default:
-		out.Why = "This cannot be checked in a file"
+		out.Why = "This cannot be checked from a file"
 	}
 }
 

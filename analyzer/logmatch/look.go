@@ -170,7 +170,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				always:  true,
 				library: b.Import.Library,
 				why: fmt.Sprintf(
-					"%s imports %s, and links only where %s has that version",
+					"%s imports %s, and links only if %s has that version",
 					v.Path,
 					name,
 					b.Import.Library,
@@ -241,7 +241,7 @@ func loaded(
 				always:  true,
 				library: b.Import.Library,
 				why: fmt.Sprintf(
-					"%s imports %s, and loads only where %s has that version",
+					"%s imports %s, and loads only if %s has that version",
 					v.Path,
 					name,
 					b.Import.Library,
@@ -297,7 +297,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 		switch {
 		case circular(p, b):
 			out.state, out.always, out.why = bad, true, fmt.Sprintf(
-				"%s needs %s of %s for %s, and loads only where that has it",
+				"%s needs %s of %s for %s, and loads only if that library has it",
 				v.Path,
 				d.Version,
 				out.library,
@@ -305,7 +305,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 			)
 		case b.Outcome == dynlink.NoVersion, b.Outcome == dynlink.NoSymbol:
 			out.state, out.why = bad, fmt.Sprintf(
-				"%s needs %s of %s for %s, which that does not have",
+				"%s needs %s of %s for %s, but that library does not have it",
 				v.Path,
 				d.Version,
 				out.library,
@@ -313,7 +313,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 			)
 		case b.Outcome == dynlink.Bound:
 			out.state, out.why = fine, fmt.Sprintf(
-				"%s needs %s of %s for %s, which that has",
+				"%s needs %s of %s for %s, and that library has it",
 				v.Path,
 				d.Version,
 				out.library,
@@ -346,7 +346,7 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		)
 	case !listed && slices.ContainsFunc(v.Loading.Missing, func(m dynlink.Missing) bool { return m.Name == name }) && named:
 		out.state, out.why = bad, fmt.Sprintf(
-			"%s needs %s through another library, and it is not found in the given files",
+			"%s needs %s through another library, which is not found in the given files",
 			v.Path,
 			name,
 		)
@@ -376,11 +376,11 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 		if yes {
 			return evidence{state: bad, always: true, why: v.Path + " " + confirmed}, true
 		}
-		return evidence{why: v.Path + ", as it was given, " + contradicted}, true
+		return evidence{why: v.Path + ", as given, " + contradicted}, true
 	}
 	switch d.Class {
 	case "executable-stack":
-		return says(v.ExecStack != "no", "asks for an executable stack", "asks for none")
+		return says(v.ExecStack != "no", "requires an executable stack", "does not require one")
 	case "dt-relr":
 		return says(v.RelR, "has packed relative relocations", "has no packed relative relocations")
 	case "invalid-elf":
@@ -391,7 +391,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 		}
 	case "hardware-not-supported":
 		if v.ISA > 1 {
-			return says(true, "asks for a newer processor than the baseline one", "")
+			return says(true, "requires a newer processor than the baseline", "")
 		}
 	case "wrong-platform":
 		return evidence{
@@ -403,7 +403,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 			),
 		}, true
 	}
-	return evidence{state: open, why: v.Path + " was given, and this can't be seen in it"}, true
+	return evidence{state: open, why: v.Path + " was given, but this cannot be seen in it"}, true
 }
 
 // from says who defines what is bound.
@@ -431,7 +431,7 @@ func whoIs(v *analyzer.View, name string) string {
 			case f.Library.Origin != "":
 				return " of " + f.Library.Origin
 			}
-			return ", and " + f.Library.Path + " was given with it"
+			return ", and " + f.Library.Path + " was also given"
 		}
 	}
 	return ", and finds it"

@@ -100,7 +100,7 @@ func (i *image) command(cmd uint32, b []byte) error {
 		i.built(p, le.Uint32(b[12:]), le.Uint32(b[16:]))
 	case cmdSymtab, cmdSignature, cmdExportsTrie, cmdChainedFixups, cmdDyldInfo:
 		if i.tables[cmd] != nil {
-			return damaged("load command %#x is there twice", cmd)
+			return damaged("duplicate load command %#x", cmd)
 		}
 		i.tables[cmd] = b[8:]
 	}

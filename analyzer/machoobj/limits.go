@@ -8,11 +8,11 @@ import (
 // Errors of Read and of a slice. Every error wraps exactly one of them, or the error of the
 // reader.
 var (
-	ErrNotMachO  = errors.New("not a Mach-O file")          // no magic number; also an empty file
-	ErrTruncated = errors.New("truncated Mach-O file")      // a table is past the end of the slice
-	ErrDamaged   = errors.New("damaged Mach-O file")        // a field contradicts another
-	ErrTooLarge  = errors.New("Mach-O file over the limit") // a table is larger than compat reads
-	ErrForeign   = errors.New("Mach-O file not supported")  // PowerPC, static library, …
+	ErrNotMachO  = errors.New("not a Mach-O file")           // no magic number; also an empty file
+	ErrTruncated = errors.New("truncated Mach-O file")       // a table is past the end of the slice
+	ErrDamaged   = errors.New("damaged Mach-O file")         // a field contradicts another
+	ErrTooLarge  = errors.New("Mach-O file exceeds a limit") // a table is larger than compat reads
+	ErrForeign   = errors.New("Mach-O file not supported")   // PowerPC, static library, …
 )
 
 // Limits that the size of the file alone does not give. Each is far above the largest of 600

@@ -16,7 +16,7 @@ var (
 	ErrDamaged = errors.New(
 		"damaged PE file",
 	) // a field contradicts another, or names a place where nothing is
-	ErrTooLarge = errors.New("PE file over the limit") // a table is larger than compat reads
+	ErrTooLarge = errors.New("PE file exceeds a limit") // a table is larger than compat reads
 )
 
 // Limits that the size of the file does not give. Each is far above the largest of some 600 DLLs in

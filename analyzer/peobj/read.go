@@ -67,7 +67,7 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 	for _, s := range h.sections {
 		if s.off > m.size || s.raw > m.size-s.off {
 			return nil, truncated(
-				"a section has %d bytes at offset %d, and the file ends at %d",
+				"a section has %d bytes at offset %d, but the file ends at %d",
 				s.raw,
 				s.off,
 				m.size,
@@ -114,7 +114,7 @@ func readHeader(m *image) (*header, error) {
 	at := uint64(little.Uint32(b[60:]))
 	if at > m.size || m.size-at < 4+coffHeader {
 		return nil, truncated(
-			"the PE header should be at offset %d, and the file ends at %d",
+			"the PE header should be at offset %d, but the file ends at %d",
 			at,
 			m.size,
 		)

@@ -120,7 +120,7 @@ func (p *markerParser) atom() (marker, error) {
 	if p.space(); p.at < len(p.text) && p.text[p.at] == '(' {
 		if p.depth++; p.depth > maxMarkerDepth {
 			return marker{}, fmt.Errorf(
-				"has more than %d parentheses inside each other",
+				"has more than %d nested parentheses",
 				maxMarkerDepth,
 			)
 		}
@@ -149,7 +149,7 @@ func (p *markerParser) atom() (marker, error) {
 	}
 	if m.left.variable == m.right.variable {
 		return marker{}, fmt.Errorf(
-			"compares two %s, and should compare a variable and a quoted value",
+			"compares two %s instead of a variable and a quoted value",
 			map[bool]string{true: "variables", false: "values"}[m.left.variable],
 		)
 	}
@@ -180,7 +180,7 @@ func (p *markerParser) operand() (operand, error) {
 	}
 	if !slices.Contains(markerVariables, name) {
 		return operand{}, fmt.Errorf(
-			"has %s where a variable or a quoted value should stand",
+			"has %s instead of a variable or a quoted value",
 			quote(rest),
 		)
 	}

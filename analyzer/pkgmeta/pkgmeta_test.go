@@ -102,7 +102,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	if _, err := ParseRequirement("a; " + strings.Repeat("(", 40) + "os_name=='x'" + strings.Repeat(")", 40)); err == nil ||
-		!strings.Contains(err.Error(), "more than 32 parentheses") {
+		!strings.Contains(err.Error(), "more than 32 nested parentheses") {
 		t.Error(err)
 	}
 	if _, err := ParseVersion("1." + strings.Repeat("9", 19)); err == nil ||

@@ -38,7 +38,7 @@ func ParseRecord(data []byte, yield func(RecordRow) bool) error {
 		line, _ := r.FieldPos(0)
 		switch {
 		case f[0] == "":
-			return fmt.Errorf("RECORD: line %d names no file", line)
+			return fmt.Errorf("RECORD: line %d has no file name", line)
 		case n == maxRows:
 			return fmt.Errorf("RECORD: has more than %d rows", maxRows)
 		}

@@ -31,7 +31,7 @@ func TestParseRecord(t *testing.T) {
 		t.Errorf("%v, %v", rows, err)
 	}
 	for text, says := range map[string]string{
-		"a,,\n,sha256=x,1\n": "line 2 names no file",
+		"a,,\n,sha256=x,1\n": "line 2 has no file name",
 		"a,,12x\n":           `line 1 has the size "12x"`,
 		"a,,-1\n":            "has the size",
 	} {

@@ -45,7 +45,7 @@ func ParseRequirement(s string) (Requirement, error) {
 	}
 	name, rest := r.Raw[:end], strings.TrimLeft(r.Raw[end:], " \t")
 	if !validName(name) {
-		return fail("does not begin with the name of a project")
+		return fail("does not start with a project name")
 	}
 	r.Name = Normalize(name)
 	if inner, ok := strings.CutPrefix(rest, "["); ok {
@@ -57,7 +57,7 @@ func ParseRequirement(s string) (Requirement, error) {
 			if extra = strings.Trim(extra, " \t"); extra == "" && strings.Trim(list, " \t") == "" {
 				break
 			} else if !validName(extra) {
-				return fail("%s is not the name of an extra", quote(extra))
+				return fail("invalid extra %s", quote(extra))
 			} else if extra = Normalize(extra); !slices.Contains(r.Extras, extra) {
 				r.Extras = append(r.Extras, extra)
 			}

@@ -53,7 +53,7 @@ func ParseSpec(s string) (Spec, error) {
 func parseClause(s string) (clause, error) {
 	i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(s, op) })
 	if i < 0 {
-		return clause{}, fmt.Errorf("does not begin with one of ==, !=, <=, >=, <, >, ~=, ===")
+		return clause{}, fmt.Errorf("does not start with one of ==, !=, <=, >=, <, >, ~=, ===")
 	}
 	c := clause{op: operators[i]}
 	c.text = strings.TrimSpace(s[len(c.op):])
@@ -83,7 +83,7 @@ func parseClause(s string) (clause, error) {
 			c.op,
 		)
 	case c.op == "~=" && len(v.release) < 2:
-		return clause{}, fmt.Errorf("~= needs two numbers at least, as in ~=2.2")
+		return clause{}, fmt.Errorf("~= needs at least two numbers, as in ~=2.2")
 	}
 	return c, nil
 }

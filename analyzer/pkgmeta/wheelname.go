@@ -33,7 +33,7 @@ func ParseWheelName(file string) (WheelName, error) {
 	parts := strings.Split(stem, "-")
 	if len(parts) != 5 && len(parts) != 6 {
 		return WheelName{}, fmt.Errorf(
-			`wheel name %s: has %d parts between "-" and should have name-version-python-abi-platform, with a build number behind the version at most`,
+			`wheel name %s: has %d parts between "-" instead of name-version-python-abi-platform or name-version-build-python-abi-platform`,
 			quote(file),
 			len(parts),
 		)

@@ -85,9 +85,9 @@ type Range struct {
 
 // String ends a finding's message.
 func (r *Range) String() string {
-	with, without := r.First+" and later", r.Before+" and before"
+	with, without := r.First+" and later", r.Before+" and earlier"
 	if r.Fails == packages.Lowest {
 		with, without = without, with
 	}
-	return fmt.Sprintf("; of %s it concerns %s, not %s", r.Requirement, with, without)
+	return fmt.Sprintf(". %s allows %s, which fail; %s work", r.Requirement, with, without)
 }

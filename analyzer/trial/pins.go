@@ -344,7 +344,7 @@ func deadlock(w *trial, known []string, name, spec string) string {
 				continue
 			}
 			return fmt.Sprintf(
-				"; %s%s, which it takes, and %s, which %s requires, cannot hold together",
+				". %s%s conflicts with %s, which %s requires",
 				name,
 				spec,
 				c.Requirement,

@@ -73,7 +73,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 				continue
 			}
 			x.Message += fmt.Sprintf(
-				"; it fails when %s was imported before, and works without",
+				". It fails only if %s was imported before",
 				name,
 			)
 			offer := fix.Fix{
@@ -82,7 +82,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 				Change: change,
 				Cost: []string{
 					fmt.Sprintf(
-						"what %s loads under the same names is then served by what the artifact loads",
+						"what %s loads under the same names is then resolved from the libraries of the artifact",
 						name,
 					),
 				},
@@ -113,7 +113,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 				continue
 			}
 			x.Message += fmt.Sprintf(
-				"; it fails with %s in LD_LIBRARY_PATH, and works without",
+				". It works without %s in LD_LIBRARY_PATH",
 				f.Path,
 			)
 			offer := fix.Fix{

@@ -39,7 +39,7 @@ func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 				end = packages.Lowest
 			}
 			x.Message += fmt.Sprintf(
-				"; it shows beside the %s versions of what is declared, not beside the others",
+				". It occurs only with the %s allowed versions of the dependencies",
 				end,
 			)
 			continue

@@ -89,7 +89,7 @@ func (w *walker) decompress(packed *io.SectionReader) (io.Reader, func(), error)
 		return metered{z, m}, nothing, nil
 	case packedLZMA:
 		return nil, nil, &memberError{
-			text: "it is compressed with LZMA alone, as before 2010, which compat does not read",
+			text: "it is in the old LZMA format (.lzma), which compat does not read",
 		}
 	}
 	return packed, nothing, nil

@@ -31,18 +31,18 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 		if string(fixed[:5]) == "07070" && fixed[5] == 'X' {
 			w.problem(
 				pkg.Path,
-				"it holds files of more than 4 GiB, in a form that compat does not read",
+				"it contains files of more than 4 GiB in an extended cpio format that compat does not read",
 			)
 			return nil
 		}
 		if magic := string(fixed[:6]); magic != "070701" && magic != "070702" {
-			return broken("has a header that does not begin as one")
+			return broken("has a header with a wrong magic number")
 		}
 		var field [13]uint32
 		for i := range field {
 			var b [4]byte
 			if _, err := hex.Decode(b[:], fixed[6+8*i:14+8*i]); err != nil {
-				return broken("has a header with something else than numbers")
+				return broken("has a header field that is not a number")
 			}
 			field[i] = binary.BigEndian.Uint32(b[:])
 		}

@@ -25,7 +25,7 @@ func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	for n := 0; at < size; n++ {
 		name, length, why := readArHeader(r, size, at)
 		if why == "" && n == 0 && name != debFirst {
-			why = "the file is no Debian package: its first member is not " + debFirst
+			why = "the file is not a Debian package: its first member is not " + debFirst
 		}
 		if why == "" && n >= maxArMember {
 			why = "the file has more members than the limit of " + strconv.Itoa(maxArMember)
@@ -47,7 +47,7 @@ func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			data = true
 			err = w.tar(pkg, "", part, length, depth)
 		case strings.HasPrefix(name, "control.tar"), strings.HasPrefix(name, "data.tar"):
-			w.problem(pkg.Path, "it has %s more than once, so readers differ about it", name)
+			w.problem(pkg.Path, "it has %s more than once, which tools read differently", name)
 		}
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (w *walker) debVersion(pkg *Package, part *io.SectionReader) {
 	b := make([]byte, 8)
 	n, _ := part.ReadAt(b, 0)
 	if version := string(b[:n]); !strings.HasPrefix(version, "2.") {
-		w.problem(pkg.Path, "its format is %q, and compat reads 2.x", strings.TrimSpace(version))
+		w.problem(pkg.Path, "its format is %q; compat reads 2.x", strings.TrimSpace(version))
 	}
 }
 
@@ -75,14 +75,14 @@ func (w *walker) debVersion(pkg *Package, part *io.SectionReader) {
 func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why string) {
 	b := make([]byte, arHeader)
 	if n, _ := r.ReadAt(b, at); n < arHeader {
-		return "", 0, "the file is truncated or damaged: it ends inside of a header of its ar"
+		return "", 0, "the file is truncated or damaged: it ends inside an ar header"
 	}
 	if string(b[58:]) != "`\n" {
-		return "", 0, "the file is damaged: a header of its ar does not end as one"
+		return "", 0, "the file is damaged: an ar header has a wrong end marker"
 	}
 	length, err := strconv.ParseInt(strings.TrimRight(string(b[48:58]), " "), 10, 64)
 	if err != nil || length < 0 {
-		return "", 0, "the file is damaged: a member of its ar has no size"
+		return "", 0, "the file is damaged: an ar header has an invalid size"
 	}
 	name = strings.TrimSuffix(strings.TrimRight(string(b[:16]), " "), "/")
 	if length > size-at-arHeader {

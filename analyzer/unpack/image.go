@@ -86,7 +86,7 @@ func (w *walker) image(
 	layers, others, err := image.layers()
 	if err != nil {
 		if len(image.files) == 0 || !errors.Is(err, errNoImage) {
-			w.problem(pkg.Path, "the image of a container is damaged: %v", err)
+			w.problem(pkg.Path, "the container image is damaged: %v", err)
 			return true, nil
 		}
 		return false, nil
@@ -94,7 +94,7 @@ func (w *walker) image(
 	if others > 0 {
 		w.problem(
 			pkg.Path,
-			"it holds %d more images; only the first was read, so save them one by one",
+			"it contains %d more images; only the first was read. Save each image to its own file",
 			others,
 		)
 	}
@@ -105,7 +105,7 @@ func (w *walker) image(
 		if !ok {
 			w.problem(
 				pkg.Path,
-				"the image of a container is damaged: its layer %s is not there",
+				"the container image is damaged: its layer %s is missing",
 				Safe(name),
 			)
 			continue
@@ -180,7 +180,7 @@ func (i *imageFile) layers() (names []string, others int, err error) {
 		}
 		at, others = blob(images[0].Digest), others+len(images)-1
 	}
-	return nil, 0, errors.New("its index points to indexes only")
+	return nil, 0, errors.New("its index refers only to other indexes")
 }
 
 func tooMany(layers []string) error {
@@ -199,7 +199,7 @@ func (i *imageFile) decode(name string, into any) error {
 	case !ok && (name == "manifest.json" || name == "index.json"):
 		return errNoImage
 	case !ok:
-		return fmt.Errorf("%s is not there", Safe(name))
+		return fmt.Errorf("%s is missing", Safe(name))
 	case s.size > maxManifest:
 		return fmt.Errorf(
 			"%s has %s, more than the limit of %s",

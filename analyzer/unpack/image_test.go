@@ -96,19 +96,19 @@ func TestImage(t *testing.T) {
 			layout(`{"manifests":[{"digest":"sha256:ii"}]}`, manifest, nested),
 			Options{Want: elfOrSO},
 		),
-		found+"\nproblem i.tar: it holds 1 more images; only the first was read, so save them one by one",
+		found+"\nproblem i.tar: it contains 1 more images; only the first was read. Save each image to its own file",
 	)
 	loop := &tar.Header{Name: "blobs/sha256/ii", Uname: `{"manifests":[{"digest":"sha256:ii"}]}`}
 	for want, data := range map[string][]byte{
-		"its index points to indexes only":                layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
-		"blobs/sha256/none is not there":                  layout(`{"manifests":[{"digest":"sha256:none"}]}`),
+		"its index refers only to other indexes":          layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
+		"blobs/sha256/none is missing":                    layout(`{"manifests":[{"digest":"sha256:none"}]}`),
 		"index.json is not a JSON manifest":               layout(`[`),
-		"its layer blobs/sha256/zz is not there":          layout(`{"layers":[{"digest":"sha256:zz"}]}`),
+		"its layer blobs/sha256/zz is missing":            layout(`{"layers":[{"digest":"sha256:zz"}]}`),
 		"it has 1001 layers, more than the limit of 1000": layout(`{"layers":[` + strings.Repeat(`{"digest":"sha256:aa"},`, 1000) + `{}]}`),
 	} {
 		if got := story(t, "i.tar", data, Options{Want: elfOrSO}); !strings.Contains(
 			got,
-			"problem i.tar: the image of a container is damaged: "+want,
+			"problem i.tar: the container image is damaged: "+want,
 		) {
 			t.Errorf("want %s, got\n%s", want, got)
 		}

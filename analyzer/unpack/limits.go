@@ -60,7 +60,7 @@ func (l Limits) withDefaults() Limits {
 
 // errStop ends the walk without an error of Walk: a limit of the whole walk was met and is already
 // a Problem.
-var errStop = errors.New("the walk's limit is met")
+var errStop = errors.New("a limit was reached")
 
 // budget counts down what is left for the whole walk.
 type budget struct {

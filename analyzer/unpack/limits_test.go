@@ -92,10 +92,10 @@ func TestLimits(t *testing.T) {
 		"one file": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: elf}), Limits{FileBytes: 1 << 10}, "problem x.zip/a.so: it declares 64 KiB, more than the limit of 1 KiB for one file"},
 		"in all": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: big}, item{name: "c.so", data: big}), Limits{Bytes: 100 << 10},
 			"problem x.zip/b.so: the limit of 100 KiB of inflated content is reached; the rest was not read"},
-		"entries": {zipOf(t, item{name: "a.so"}, item{name: "b.so"}, item{name: "c.so"}), Limits{Entries: 2}, "problem x.zip: with its entries there are more than the limit of 2 in all archives together, so it was not read"},
+		"entries": {zipOf(t, item{name: "a.so"}, item{name: "b.so"}, item{name: "c.so"}), Limits{Entries: 2}, "problem x.zip: it was not read: the archives have more than the limit of 2 entries together"},
 		"depth":   {nest, Limits{}, "problem x.zip/n.zip/n.zip/n.zip/n.zip/n.zip: it exceeds the limit of 4 nested archives"},
 		"entries of archives": {zipOf(t, item{name: "a.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}, item{name: "b.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}), Limits{Entries: 5},
-			"problem x.zip/b.whl: with its entries there are more than the limit of 5 in all archives together, so it was not read"},
+			"problem x.zip/b.whl: it was not read: the archives have more than the limit of 5 entries together"},
 	} {
 		got := story(t, "x.zip", c.data, Options{Limits: c.limits, Want: elfOrSO})
 		if !strings.Contains(got, c.want) {
@@ -147,7 +147,7 @@ func TestManyProblems(t *testing.T) {
 		nil,
 	)
 	if err != nil || len(problems) != 201 ||
-		problems[200].Reason != "300 more problems are not listed" {
+		problems[200].Reason != "300 more files could not be read completely" {
 		t.Errorf("%d problems, %v", len(problems), err)
 	}
 }
@@ -166,7 +166,7 @@ func TestOverlap(t *testing.T) {
 	got := story(t, "x.whl", data, Options{Want: elfOrSO})
 	if !strings.Contains(
 		got,
-		"problem x.whl: 2 entries claim bytes that belong to other entries as well; they were not read",
+		"problem x.whl: 2 entries overlap other entries; they were not read",
 	) {
 		t.Error(got)
 	}

@@ -68,15 +68,15 @@ func member(raw string) (shown, odd string) {
 	slashed := strings.ReplaceAll(raw, `\`, "/")
 	switch {
 	case strings.HasPrefix(slashed, "/"):
-		odd = "its name is an absolute path, which would be written outside of the place of installation"
+		odd = "its name is an absolute path, which would be written outside the installation folder"
 	case len(raw) >= 3 && raw[1] == ':' && slashed[2] == '/' && unicode.IsLetter(rune(raw[0])):
-		odd = "its name starts with a drive letter, which would be written outside of the place of installation"
+		odd = "its name starts with a drive letter, which would be written outside the installation folder"
 	case climbs(slashed):
-		odd = `its name leads out of the archive with "..", which would be written outside of the place of installation`
+		odd = `its name leaves the archive with "..", which would be written outside the installation folder`
 	case strings.Trim(raw, "./") == "":
 		odd = "it has no name"
 	case strings.ContainsRune(raw, 0):
-		odd = "its name holds a NUL byte, where installers and other readers differ"
+		odd = "its name contains a NUL byte, which tools read differently"
 	}
 	if odd != "" {
 		return Safe(raw), odd

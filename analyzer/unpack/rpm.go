@@ -56,13 +56,13 @@ func readRPMHeader(
 ) (requires []string, end int64, err error) {
 	fixed := make([]byte, 16)
 	if at > size-16 {
-		return nil, 0, fmt.Errorf("begins at %d of %d bytes", at, size)
+		return nil, 0, fmt.Errorf("starts at offset %d, but the file has %d bytes", at, size)
 	}
 	if _, err := r.ReadAt(fixed, at); err != nil && err != io.EOF {
 		return nil, 0, err
 	}
 	if string(fixed[:4]) != rpmHeaderMagic {
-		return nil, 0, fmt.Errorf("does not begin as one")
+		return nil, 0, fmt.Errorf("has a wrong magic number")
 	}
 	entries, store := int64(
 		binary.BigEndian.Uint32(fixed[8:]),
@@ -80,7 +80,7 @@ func readRPMHeader(
 	}
 	end = at + 16 + 16*entries + store
 	if end > size {
-		return nil, 0, fmt.Errorf("reaches to %d of %d bytes", end, size)
+		return nil, 0, fmt.Errorf("ends at offset %d, but the file has %d bytes", end, size)
 	}
 	if !wanted {
 		return nil, end, nil

@@ -35,7 +35,7 @@ func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
 		}
 	}
 	if t.entries == 0 && t.over == nil {
-		w.problem(t.pkg.Path, "the archive holds no files")
+		w.problem(t.pkg.Path, "the archive contains no files")
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestGivenThemselves(t *testing.T) {
 		"notes.txt":       {"hello", "problem notes.txt: not a wheel, package, archive or binary that compat can read"},
 		"x.whl":           {"", "problem x.whl: the file is empty"},
 		"y.whl":           {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or damaged: it has no end of central directory"},
-		"z.zip":           {string(zipOf(t)), "archive z.zip\nproblem z.zip: the archive holds no files"},
+		"z.zip":           {string(zipOf(t)), "archive z.zip\nproblem z.zip: the archive contains no files"},
 		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so on\"\nobject a\\x1b[2J\\xff.so"},
 		"t.tar":           {string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf})), "file t.tar : x.so = \"\\x7fELF and so on\"\narchive t.tar"},
 	} {
@@ -122,12 +122,12 @@ func TestNames(t *testing.T) {
 file x.whl : a/\u202eos.\x1b\xff.so = "\x7fELF and so on"
 file x.whl : a/good.so = "\x7fELF and so on"
 wheel x.whl
-problem x.whl/../../evil.so: its name leads out of the archive with "..", which would be written outside of the place of installation
-problem x.whl//abs.so: its name is an absolute path, which would be written outside of the place of installation
-problem x.whl/C:\x.so: its name starts with a drive letter, which would be written outside of the place of installation
-problem x.whl/..\up.so: its name leads out of the archive with "..", which would be written outside of the place of installation
-problem x.whl/a/../b.so: its name leads out of the archive with "..", which would be written outside of the place of installation
-problem x.whl/nul.so\x00.txt: its name holds a NUL byte, where installers and other readers differ
+problem x.whl/../../evil.so: its name leaves the archive with "..", which would be written outside the installation folder
+problem x.whl//abs.so: its name is an absolute path, which would be written outside the installation folder
+problem x.whl/C:\x.so: its name starts with a drive letter, which would be written outside the installation folder
+problem x.whl/..\up.so: its name leaves the archive with "..", which would be written outside the installation folder
+problem x.whl/a/../b.so: its name leaves the archive with "..", which would be written outside the installation folder
+problem x.whl/nul.so\x00.txt: its name contains a NUL byte, which tools read differently
 problem x.whl/`+strings.Repeat("n", 160)+`…(5003 bytes): its name is longer than 4096 bytes, so it cannot be unpacked
 `)
 }
@@ -180,8 +180,8 @@ archive x.zip
 archive x.zip/tests/broken.zip in x.zip
 archive x.zip/p.rpm in x.zip
 problem x.zip/tests/broken.zip: the file is truncated or damaged: it has no end of central directory
-problem x.zip/p.rpm: the file is truncated or damaged: its signature begins at 96 of 4 bytes
-problem x.zip/q.tgz: named like an archive, and it is none
+problem x.zip/p.rpm: the file is truncated or damaged: its signature starts at offset 96, but the file has 4 bytes
+problem x.zip/q.tgz: it is named like an archive, but is not one
 `,
 	)
 }
@@ -214,15 +214,15 @@ func TestDamage(t *testing.T) {
 		"size of 2 GiB":  {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the file is damaged: the directory declares 2147483648 bytes, but it has 14"},
 		"no zip64":       {patch(good, sigHeader, 1, 24, "\xff\xff\xff\xff"), "problem x.whl/a.so: its zip64 sizes are missing"},
 		"encrypted":      {patch(good, sigHeader, 1, 8, "\x01\x00"), "problem x.whl/a.so: it is encrypted"},
-		"method":         {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is compressed with method 14, and compat supports stored (0) and deflated (8)"},
+		"method":         {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is compressed with method 14; compat supports stored (0) and deflated (8)"},
 		"method of .py":  {patch(good, sigHeader, 3, 10, "\x0e\x00"), ""},
-		"local name":     {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in the local header is not the one in the directory, so readers differ about it"},
+		"local name":     {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in the local header differs from the one in the directory, which tools read differently"},
 		"local header":   {patch(good, sigLocal, 1, 0, "??"), "problem x.whl/a.so: the file is damaged: no local header at 0"},
 		"far":            {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"), "problem x.whl/a.so: the file is truncated or damaged: its declared offset is 2147483632 of "},
-		"long":           {patch(good, sigHeader, 1, 20, "\xff\xff\xff\x0f"), "problem x.whl: 1 entries claim bytes that belong to other entries as well; they were not read"},
+		"long":           {patch(good, sigHeader, 1, 20, "\xff\xff\xff\x0f"), "problem x.whl: 1 entries overlap other entries; they were not read"},
 		"more entries":   {patch(good, sigEOCD, 1, 10, "\x07\x00"), "problem x.whl: the central directory is damaged: it declares 7 entries and has 3"},
 		"directory size": {patch(good, sigEOCD, 1, 12, "\x50\x00"), "problem x.whl: the central directory is damaged: "},
-		"two ends":       {append(bytes.Clone(good), zipOf(t)...), "problem x.whl: the archive holds no files"},
+		"two ends":       {append(bytes.Clone(good), zipOf(t)...), "problem x.whl: the archive contains no files"},
 		"prefix":         {append([]byte("#!/bin/sh\nexit\n"), good...), ""},
 		"suffix":         {append(bytes.Clone(good), "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"...), ""},
 	} {

@@ -82,7 +82,7 @@ func (w *walker) allProblems() []Problem {
 			w.problems,
 			Problem{
 				Path:   w.packages[0].Path,
-				Reason: fmt.Sprintf("%d more problems are not listed", w.dropped),
+				Reason: fmt.Sprintf("%d more files could not be read completely", w.dropped),
 			},
 		)
 	}
@@ -352,7 +352,7 @@ func (w *walker) found(
 		return nil
 	}
 	if format == formatNone {
-		w.problem(full, "named like an archive, and it is none")
+		w.problem(full, "it is named like an archive, but is not one")
 		return nil
 	}
 	inner := &Package{

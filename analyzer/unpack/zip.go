@@ -17,20 +17,20 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	if errors.Is(err, errEntries) {
 		w.problem(
 			pkg.Path,
-			"with its entries there are more than the limit of %d in all archives together, so it was not read",
+			"it was not read: the archives have more than the limit of %d entries together",
 			w.budget.limits.Entries,
 		)
 	} else if err != nil {
 		w.problem(pkg.Path, "%v", err)
 	} else if len(entries) == 0 {
-		w.problem(pkg.Path, "the archive holds no files")
+		w.problem(pkg.Path, "the archive contains no files")
 	}
 	w.budget.entries -= len(entries)
 	pkg.Entries = len(entries)
 	if n := markOverlaps(entries); n > 0 {
 		w.problem(
 			pkg.Path,
-			"%d entries claim bytes that belong to other entries as well; they were not read",
+			"%d entries overlap other entries; they were not read",
 			n,
 		)
 	}
@@ -106,7 +106,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	if e.method != methodStore && e.method != methodDeflate {
 		return nil, &memberError{
 			text: fmt.Sprintf(
-				"it is compressed with method %d, and compat supports stored (0) and deflated (8)",
+				"it is compressed with method %d; compat supports stored (0) and deflated (8)",
 				e.method,
 			),
 		}
@@ -143,7 +143,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	}
 	if names != int64(len(e.name)) || !sameName(r, e) {
 		return nil, &memberError{
-			text:   "its name in the local header is not the one in the directory, so readers differ about it",
+			text:   "its name in the local header differs from the one in the directory, which tools read differently",
 			always: true,
 		}
 	}

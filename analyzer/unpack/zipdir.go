@@ -82,7 +82,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 	}
 	if e.size > uint64(end) || e.offset > uint64(end) || e.size+e.offset > uint64(end) {
 		return nil, fmt.Errorf(
-			"its central directory (%d bytes at %d) is not inside the file",
+			"its central directory (%d bytes at offset %d) is outside the file",
 			e.size,
 			e.offset,
 		)

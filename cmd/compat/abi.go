@@ -41,6 +41,6 @@ Types are included if the library has debug information, or a separate debug fil
 		},
 	}
 	c.Flags().StringArrayVar(&debugDirs, "debug-dir", nil,
-		"folder with separate debug files, as /usr/lib/debug; may be repeated")
+		"folder with separate debug files, such as /usr/lib/debug; repeatable")
 	return c
 }

@@ -192,7 +192,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		if f.verbose {
 			fmt.Fprintln(
 				env.Err,
-				"cached result of an earlier check of these files; use --no-cache to check again",
+				"using the cached result for these files; use --no-cache to check again",
 			)
 		}
 		return exited(code)

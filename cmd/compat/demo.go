@@ -48,7 +48,7 @@ func demoPulls() []demoPull {
 	library, d := cases.CaseD()
 	return []demoPull{
 		{
-			title:    "A: a manylinux2014 wheel, built on a newer system",
+			title:    "A: a manylinux2014 wheel that was built on a newer system",
 			file:     "pyproject.toml",
 			text:     project("    \"numpy\",\n"),
 			artifact: "wheels",

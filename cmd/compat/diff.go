@@ -59,7 +59,7 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 	flags.StringVar(&f.format, "format", "text", "text or json")
 	flags.BoolVar(&f.verbose, "verbose", false, "list every change, also added symbols")
 	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
-		"folder with separate debug files, as /usr/lib/debug; may be repeated")
+		"folder with separate debug files, such as /usr/lib/debug; repeatable")
 	flags.StringArrayVar(
 		&f.headers,
 		"headers",

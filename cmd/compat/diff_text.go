@@ -74,7 +74,7 @@ func verdictLine(library string, r *abi.Result) string {
 	case r.Verdict == abi.Compatible:
 		return prefix + "compatible; programs that were built against the old one keep working"
 	}
-	return prefix + "no change of the ABI"
+	return prefix + "no ABI change"
 }
 
 var sonameVersion = lazyregexp.New(`^(.*\.so\.)([0-9]+)$`)
@@ -116,7 +116,7 @@ func evidence(r *abi.Result) string {
 	case r.Evidence.New != abi.EvidenceSymbols:
 		side = "the old library has"
 	}
-	return "Compared: symbols only, as " + side + " no debug information. Changes of " +
+	return "Compared: symbols only, because " + side + " no debug information. Changes of " +
 		"structures and parameters cannot be seen."
 }
 
@@ -155,8 +155,8 @@ func groupOf(c *abi.Change) string {
 }
 
 var groupTitles = map[string]string{
-	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "exported now",
-	abi.RuleMoved:         "moved to a library that is needed",
+	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "newly exported",
+	abi.RuleMoved:         "moved to a dependency",
 	abi.RuleAddedReleased: "added to a version that the old library already has",
 }
 

@@ -55,19 +55,19 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags := c.Flags()
 	flags.StringArrayVar(&f.lock, "lock", nil,
 		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, pixi.lock, "+
-			"conda-lock.yml, environment.yml); may be repeated")
+			"conda-lock.yml, environment.yml); repeatable")
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
-		"a requirements file, with the files that it takes in; may be repeated")
+		"a requirements file, with the files that it takes in; repeatable")
 	flags.StringArrayVar(&f.before, "base", nil,
-		"a lock or requirements file to compare with: only new findings count; may be repeated")
+		"a lock or requirements file to compare with: only new findings count; repeatable")
 	flags.StringVar(&f.venv, "venv", "",
-		"check what is installed in a virtual environment, instead of what a file pins")
+		"check the packages installed in this virtual environment")
 	flags.StringVar(&f.prefix, "conda-prefix", "",
 		"check the Python packages that are installed in a conda environment")
 	flags.StringArrayVar(&f.extras, "extra", nil,
-		"an extra of the project in the lock file that is installed too; may be repeated")
+		"an extra of the project in the lock file that is installed too; repeatable")
 	flags.StringArrayVar(&f.groups, "group", nil,
-		"a dependency group that is installed too, of pixi.lock an environment; may be repeated")
+		"a dependency group that is installed too, of pixi.lock an environment; repeatable")
 	flags.IntVar(&f.budget, "budget", pinned.DefaultBudget>>20,
 		"megabytes of wheels that are opened at most; what is above is listed as not read")
 	flags.StringVar(&f.python, "python", "",
@@ -77,13 +77,13 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		"the system that the packages run on (debian12, alpine3.20; default manylinux_2_28); may be "+
 			"repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
-		"a package that is imported first, so that its libraries are loaded; may be repeated")
+		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
 		"configuration file (default: "+config.Path+" where there is one)")
 	flags.StringVar(&f.index, "index-url", "",
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf)")
 	flags.StringVar(&f.failOn, "fail-on", "",
-		"lowest severity that gives exit code 1: error, warning or never (default error)")
+		"lowest severity that fails the check: error, warning or never (default error)")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
@@ -93,7 +93,7 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	write, ok := writers(env, f.checkFlags)[f.format]
 	if !ok {
-		return fmt.Errorf("--format %s is not known; use text, json, sarif or markdown", f.format)
+		return fmt.Errorf("unknown --format %s; use text, json, sarif or markdown", f.format)
 	}
 	files := append(slices.Clone(f.lock), f.requirements...)
 	switch {
@@ -102,7 +102,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case f.venv != "" && f.prefix != "":
 		return errors.New("--venv and --conda-prefix are two environments; give one")
 	case len(files) > 0 && f.venv+f.prefix != "":
-		return errors.New("--venv is an environment of its own; leave out --lock and --requirement")
+		return errors.New("--venv cannot be combined with --lock or --requirement")
 	case f.budget <= 0:
 		return errors.New("--budget is a number of megabytes above 0")
 	}

@@ -174,7 +174,7 @@ func withQueue(
 	}
 	if _, err := q.Stats(ctx); err != nil { // not Ping: a full Redis can still be read and emptied
 		return errors.Join(
-			fmt.Errorf("the Redis of REDIS_URL does not answer: %w", err),
+			fmt.Errorf("the Redis of REDIS_URL does not respond: %w", err),
 			q.Close(),
 		)
 	}

@@ -71,7 +71,7 @@ to COMPAT_DATA, and then exits.`,
 		&check,
 		"healthcheck",
 		false,
-		"ask the service that runs on this machine whether it is healthy; exit code 0 or 2",
+		"check the health of the service on this machine; exit code 0 or 2",
 	)
 	return c
 }
@@ -91,7 +91,7 @@ func healthy(ctx context.Context, addr string) error {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("the service does not answer: %w", err)
+		return fmt.Errorf("the service does not respond: %w", err)
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {

@@ -53,7 +53,7 @@ func (f *Fetcher) Base(
 			return nil, err
 		}
 	}
-	why := fmt.Sprintf("No successful run of the same workflow on %s kept artifacts.", ref)
+	why := fmt.Sprintf("No successful run of the same workflow on %s uploaded artifacts.", ref)
 	if b.expired {
 		why = fmt.Sprintf("The artifacts of %s have expired.", ref)
 	}
@@ -95,7 +95,7 @@ func (f *Fetcher) Ahead(
 			return nil, nil, err
 		}
 	}
-	return b.found.seal("No successful run of this commit kept artifacts."), ran, nil
+	return b.found.seal("No successful run of this commit uploaded artifacts."), ran, nil
 }
 
 // own says that the head of a run is of the repository that it runs in, and not of a fork.

@@ -83,7 +83,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			continue
 		case total > f.o.MaxTotal:
 			out[i].problem = fmt.Sprintf(
-				"not judged: the limit of %s for all artifacts together is reached; select fewer with artifacts: in .github/compat.yml",
+				"not checked: all artifacts together exceed the limit of %s; select fewer with \"artifacts\" in .github/compat.yml",
 				bytesOf(f.o.MaxTotal),
 			)
 			total -= item.Size
@@ -97,7 +97,7 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 				if o.problem = f.problem(item, o.err); o.problem == "" {
 					cancel()
 				} else {
-					f.o.Log.InfoContext(ctx, "artifact can't be had", "name", item.Name, "id", item.ID, "error", o.err)
+					f.o.Log.InfoContext(ctx, "artifact not available", "name", item.Name, "id", item.ID, "error", o.err)
 					o.err = nil
 				}
 			}
@@ -187,7 +187,7 @@ func (f *Fetcher) fetch(
 	return sum, size, false, f.cache.put(part.Name(), fileOf(nameOf(item), sum))
 }
 
-const expired = "expired: GitHub no longer keeps it; run the workflow again"
+const expired = "expired on GitHub; re-run the workflow"
 
 // problem is the sentence for an item that can't be had for good; "" for errors that may pass.
 func (f *Fetcher) problem(item Item, err error) string {
@@ -204,22 +204,22 @@ func (f *Fetcher) problem(item Item, err error) string {
 		return expired
 	case e != nil && e.Err == github.ErrDigest:
 		return fmt.Sprintf(
-			"its bytes don't have the digest that GitHub names: expected %s, got %s; run the workflow again",
+			"its digest differs from the one that GitHub reports: expected %s, got %s; re-run the workflow",
 			e.WantSum,
 			e.GotSum,
 		)
 	case e != nil && e.Err == github.ErrTruncated:
 		return fmt.Sprintf(
-			"truncated: only %d of %d bytes arrive, in every try; run the workflow again",
+			"truncated: each download ended after %d of %d bytes; re-run the workflow",
 			e.Got,
 			e.Want,
 		)
 	case e != nil && e.Err == github.ErrTooLarge:
 		return tooLarge(max(e.Got, item.Size), f.o.MaxItem)
 	case fate.Kind == github.Missing:
-		return "gone: GitHub lists it but doesn't have it (404); run the workflow again"
+		return "missing: GitHub lists it, but the download returns 404; re-run the workflow"
 	case fate.Kind == github.Gone || fate.Kind == github.Forbidden || fate.Kind == github.Invalid:
-		return "can't be downloaded: " + fate.Reason
+		return "cannot be downloaded:  " + fate.Reason
 	}
 	return ""
 }

@@ -155,7 +155,7 @@ func TestDownloadProblems(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, p.Reason)
 		}
 	}
-	for name, says := range map[string]string{"list": "first", "digest": "digest that GitHub names: expected sha256:abab", "short": "truncated: only 4 of 8 bytes", "old": "expired", "older": "expired", "lost": "404", "locked": "403",
+	for name, says := range map[string]string{"list": "first", "digest": "one that GitHub reports: expected sha256:abab", "short": "truncated: each download ended after 4 of 8 bytes", "old": "expired", "older": "expired", "lost": "404", "locked": "403",
 		"huge": "too large: 101 KiB, the limit is 100 KiB", "liar": "too large: 102 KiB, the limit is 100 KiB"} {
 		if !strings.Contains(got[name], says) {
 			t.Errorf("%s: %q, want %q", name, got[name], says)

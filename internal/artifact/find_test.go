@@ -22,8 +22,8 @@ func TestHead(t *testing.T) {
 	}{
 		"none":         {nil, nil, nil, home, Waiting, "", "No workflow run"},
 		"ready":        {[]run{wheels}, nil, nil, home, Ready, "wheels/11", ""},
-		"empty":        {[]run{done(1, "wheels.yml", "push")}, nil, nil, home, Empty, "", "kept no artifact"},
-		"failed":       {[]run{change(done(1, "wheels.yml", "push"), func(r *run) { r.over = "failure" })}, nil, nil, home, Empty, "", "not all of them succeeded"},
+		"empty":        {[]run{done(1, "wheels.yml", "push")}, nil, nil, home, Empty, "", "uploaded no artifact"},
+		"failed":       {[]run{change(done(1, "wheels.yml", "push"), func(r *run) { r.over = "failure" })}, nil, nil, home, Empty, "", "some of them failed"},
 		"running":      {[]run{wheels, change(done(2, "other.yml", "push"), func(r *run) { r.status, r.over = "in_progress", "" })}, nil, nil, home, Waiting, "", "in progress"},
 		"queued":       {[]run{change(wheels, func(r *run) { r.status, r.over = "queued", "" })}, nil, nil, home, Waiting, "", "queued"},
 		"approval":     {[]run{change(wheels, func(r *run) { r.over = "action_required" })}, nil, nil, home, Waiting, "", "maintainer's approval"},
@@ -44,7 +44,7 @@ func TestHead(t *testing.T) {
 		"later attempt":    {[]run{done(1, "wheels.yml", "push", blob(11, "a"), blob(13, "a"), blob(12, "b"))}, nil, nil, home, Ready, "a/13 b/12", ""},
 		"expired":          {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", expired: true})}, nil, nil, home, Ready, "a/11", ""},
 		"globs":            {[]run{done(1, "wheels.yml", "push", blob(11, "wheels-x86"), blob(12, "docs"))}, []string{"wheels-*"}, nil, home, Ready, "wheels-x86/11", ""},
-		"globs take none":  {[]run{wheels}, []string{"dist"}, nil, home, Empty, "", "artifacts: in .github/compat.yml"},
+		"globs take none":  {[]run{wheels}, []string{"dist"}, nil, home, Empty, "", `"artifacts" in .github/compat.yml`},
 		"workflows":        {[]run{wheels, change(done(2, "lint.yml", "push"), func(r *run) { r.status = "queued" })}, nil, []string{"wheels.yml"}, home, Ready, "wheels/11", ""},
 		"workflow unknown": {[]run{wheels}, nil, []string{"build*.yml"}, home, Waiting, "", "No run of build*.yml"},
 	} {

@@ -58,7 +58,7 @@ func (f *Fetcher) Head(
 			found.Reason = "No run of " + strings.Join(
 				h.Workflows,
 				", ",
-			) + " (workflows: in .github/compat.yml) for this commit yet."
+			) + " (\"workflows\" in .github/compat.yml) for this commit yet."
 		}
 		return found.seal(""), nil
 	}
@@ -79,14 +79,14 @@ func (f *Fetcher) Head(
 // nothing says why a finished commit has no artifact to judge.
 func nothing(f *Found) string {
 	if len(f.Skipped) > 0 {
-		return "The workflow runs kept no artifact that artifacts: in .github/compat.yml selects."
+		return "The workflow runs uploaded no artifact that \"artifacts\" in .github/compat.yml selects."
 	}
 	for _, r := range f.Runs {
 		if r.Conclusion != "success" && r.Conclusion != "skipped" && r.Conclusion != "neutral" {
-			return "The workflow runs kept no artifact, and not all of them succeeded."
+			return "The workflow runs uploaded no artifact, and some of them failed."
 		}
 	}
-	return "The workflow runs kept no artifact."
+	return "The workflow runs uploaded no artifact."
 }
 
 // Run finds the artifacts of one run, for a deployment gate: the run itself waits for the answer.
@@ -101,7 +101,7 @@ func (f *Fetcher) Run(
 ) (*Found, error) {
 	r, err := c.Run(ctx, owner, repo, run)
 	if missing(err) {
-		found := &Found{State: Waiting, Reason: "GitHub doesn't know the workflow run (yet)."}
+		found := &Found{State: Waiting, Reason: "GitHub's API does not show the workflow run."}
 		return found.seal(""), nil
 	}
 	if err != nil {
@@ -115,5 +115,5 @@ func (f *Fetcher) Run(
 		r.Status != "waiting" {
 		found.State, found.Reason = Waiting, pending(*r)
 	}
-	return found.seal("The workflow run kept no artifact."), nil
+	return found.seal("The workflow run uploaded no artifact."), nil
 }

@@ -52,7 +52,7 @@ func (f *Fetcher) Release(
 	found := &Found{}
 	switch {
 	case missing(err):
-		found.State, found.Reason = Waiting, "GitHub doesn't know the release (yet)."
+		found.State, found.Reason = Waiting, "GitHub's API does not show the release."
 		return found.seal(""), nil
 	case errors.Is(err, github.ErrTooMany):
 		found.Problems = append(
@@ -75,7 +75,7 @@ func (f *Fetcher) Release(
 		case !holdsBinaries(a.Name):
 			found.Skipped = append(
 				found.Skipped,
-				Problem{a.Name, "not a kind of file that holds binaries"},
+				Problem{a.Name, "this type of file contains no binaries"},
 			)
 			continue
 		}
@@ -85,7 +85,7 @@ func (f *Fetcher) Release(
 		)
 	}
 	if len(found.Skipped) > 0 {
-		return found.seal("The release has no asset that could hold binaries."), nil
+		return found.seal("The release has no asset that can contain binaries."), nil
 	}
 	return found.seal("The release has no assets."), nil
 }

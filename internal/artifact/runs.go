@@ -96,7 +96,7 @@ func pending(r Run) string {
 		return fmt.Sprintf("The workflow run %q waits for a deployment to be approved.", r.Name)
 	}
 	return fmt.Sprintf(
-		"The workflow run %q isn't over: %s.",
+		"The workflow run %q has not ended: %s.",
 		r.Name,
 		strings.ReplaceAll(r.Status, "_", " "),
 	)
@@ -153,7 +153,7 @@ func (f *Found) artifacts(
 		if len(want) > 0 && !matches(want, a.Name) {
 			f.Skipped = append(
 				f.Skipped,
-				Problem{a.Name, "left out by artifacts: in .github/compat.yml"},
+				Problem{a.Name, "not selected by \"artifacts\" in .github/compat.yml"},
 			)
 			continue
 		}

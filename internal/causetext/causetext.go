@@ -38,7 +38,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 		b.WriteString("\n" + markdownFix(c, j, x, known))
 	}
 	if len(c.Fixes) == 0 {
-		b.WriteString("\nNo fix is known.\n")
+		b.WriteString("\nNo known fix.\n")
 	}
 	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", mdsafe.Codes(c.Rules, 0, 100),
 		Plural(len(c.Findings), "finding"), Plural(c.Objects, "object"))
@@ -207,9 +207,9 @@ func PlanSentence(r *analyzer.Report) string {
 	switch len(left) {
 	case 0:
 	case 1:
-		out = append(out, "No fix is known for cause "+left[0]+".")
+		out = append(out, "No known fix for cause "+left[0]+".")
 	default:
-		out = append(out, "No fix is known for causes "+and(left)+".")
+		out = append(out, "No known fix for causes "+and(left)+".")
 	}
 	return strings.Join(out, " ")
 }

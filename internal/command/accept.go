@@ -26,13 +26,13 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 	if m[3] != "" && !isDay(m[3]) {
 		return reaction{
 			emoji: confused,
-			reply: fmt.Sprintf("%s is not a day.\n", mdsafe.Code(m[3], 20)),
+			reply: fmt.Sprintf("%s is not a date; write it as YYYY-MM-DD.\n", mdsafe.Code(m[3], 20)),
 		}, nil
 	}
 	if m[3] != "" && r.Store.Today() > m[3] {
 		return reaction{
 			emoji: confused,
-			reply: fmt.Sprintf("%s is over. Nothing was accepted.\n", mdsafe.Code(m[3], 20)),
+			reply: fmt.Sprintf("%s is in the past. Nothing was accepted.\n", mdsafe.Code(m[3], 20)),
 		}, nil
 	}
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {
@@ -85,10 +85,10 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 	if what == "" {
 		return reaction{
 			emoji: confused,
-			reply: "Say what is no longer accepted: " + mdsafe.Code(
+			reply: "Name the symbol or rule to revoke: " + mdsafe.Code(
 				"/compat unaccept SYMBOL",
 				0,
-			) + ", or a rule.\n",
+			) + ".\n",
 		}, nil
 	}
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {
@@ -100,7 +100,7 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 		return reaction{}, err
 	case !found:
 		text := fmt.Sprintf(
-			"%s is not accepted in this pull request by a command.\n",
+			"Nothing to revoke: %s has not been accepted in this pull request.\n",
 			mdsafe.Code(what, 200),
 		)
 		return reaction{

@@ -56,7 +56,7 @@ func (s *Service) comment(
 	j *job.Command,
 ) (worker.Outcome, error) {
 	if j.Number <= 0 {
-		return worker.Done, worker.Permanent("The job's payload is damaged.")
+		return worker.Done, worker.Permanent("The stored job cannot be read.")
 	}
 	r := &request{Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author}
 	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
@@ -146,7 +146,7 @@ func (r *request) bounded(ctx context.Context, replies []string) (string, error)
 		if left == 0 {
 			return ""
 		}
-		return "The check run and its report have the rest.\n"
+		return "The rest is in the check run and its report.\n"
 	}), nil
 }
 
@@ -206,7 +206,7 @@ func (r *request) recheck(ctx context.Context, arguments string) (reaction, erro
 		return reaction{
 			emoji: confused,
 			reply: fmt.Sprintf(
-				"%d platforms are too many for one look; name at most %d.\n",
+				"%d platforms are too many for one command; name at most %d.\n",
 				len(also),
 				maxPlatforms,
 			),

@@ -35,7 +35,7 @@ type Service struct {
 // New checks the options.
 func New(o Options) (*Service, error) {
 	if o.App == nil || o.Store == nil || o.Fetcher == nil || o.Analyzer == nil {
-		return nil, errors.New("command: app, store, fetcher and analyzer are all needed")
+		return nil, errors.New("command: app, store, fetcher and analyzer are required")
 	}
 	s := &Service{Options: o}
 	s.opener = &repository.Opener{App: o.App, Store: o.Store, Rules: s.ruleIDs()}

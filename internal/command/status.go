@@ -33,11 +33,11 @@ func (r *request) status(ctx context.Context, _ string) (reaction, error) {
 	case err != nil:
 		return reaction{}, worker.Internal(fmt.Errorf("show %s: %w", key, err))
 	case entry.State == queue.Running:
-		said.Doing = "the newest commit is being looked at"
+		said.Doing = "the newest commit is being checked"
 	case entry.State == queue.Waiting:
-		said.Doing = "the newest commit waits for its turn"
+		said.Doing = "the newest commit is waiting in the queue"
 	case entry.State == queue.Dead:
-		said.Doing = "nothing; the last try was given up: " + entry.Reason
+		said.Doing = "nothing; the last attempt failed: " + entry.Reason
 	default:
 		said.Doing = entry.Reason
 	}

@@ -178,7 +178,7 @@ func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 	version, pinned := strings.CutPrefix(q.Spec, "==")
 	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); !pinned ||
 		strings.ContainsAny(version, "*,") {
-		return nil, "", fmt.Errorf("%s pins no version; write NAME==VERSION", q.Raw)
+		return nil, "", fmt.Errorf("%s does not pin a version; write NAME==VERSION", q.Raw)
 	}
 	return &q, version, nil
 }
@@ -200,8 +200,8 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))
 		w.Notes = append(w.Notes, fmt.Sprintf(
-			"%s was not checked itself, because its shared objects have %d MB; the other packages "+
-				"were checked against what is known of it", id, large.Packed>>20))
+			"%s was not checked itself, because its shared objects are %d MB in size; the other packages "+
+				"were checked against its known exports", id, large.Packed>>20))
 	case err != nil:
 		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})
 	case opened.Pure:

@@ -97,7 +97,7 @@ func (in *Installed) add(root, info string) {
 	name := strings.ReplaceAll(pkgmeta.Normalize(meta.Name), "-", "_") + "-" + meta.Version + "-"
 	record, err := text(filepath.Join(root, info, "RECORD"))
 	if err != nil {
-		unread(fmt.Errorf("%w: which files belong to %s is not known", err, meta.Name))
+		unread(fmt.Errorf("%w: the files of %s are not known", err, meta.Name))
 		return
 	}
 	var files []string

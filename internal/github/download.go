@@ -30,11 +30,11 @@ type DownloadOptions struct {
 // Why a download failed for good. They come inside a *DownloadError.
 var (
 	ErrTooLarge  = errors.New("larger than the limit")
-	ErrDigest    = errors.New("not the bytes that the digest promises")
+	ErrDigest    = errors.New("the digest does not match")
 	ErrExpired   = errors.New("expired")
 	ErrTruncated = errors.New("cut off")
-	ErrRefused   = errors.New("the storage refuses it")
-	ErrHost      = errors.New("a redirect leads to a host that is no storage of GitHub's")
+	ErrRefused   = errors.New("the storage refuses access")
+	ErrHost      = errors.New("a redirect leads to a host that is not GitHub's storage")
 )
 
 // DownloadError says why the bytes can't be had. Its Err is one of the errors above.
@@ -209,7 +209,7 @@ func (d *download) once(ctx context.Context) error {
 	return d.check()
 }
 
-var errStalled = errors.New("no byte came for too long")
+var errStalled = errors.New("the transfer stalled")
 
 // start reads the status and makes dst ready for the body.
 func (d *download) start(resp *http.Response) error {

@@ -51,11 +51,11 @@ func Classify(err error) ErrorClass {
 	var otp *gh.TwoFactorAuthError
 	switch {
 	case errors.As(err, &limit):
-		return after(time.Until(limit.Until), "GitHub limits our requests")
+		return after(time.Until(limit.Until), "GitHub rate limit reached")
 	case errors.As(err, &primary): // go-github remembers an answer without remaining requests
-		return after(time.Until(primary.Rate.Reset.Time), "GitHub limits our requests")
+		return after(time.Until(primary.Rate.Reset.Time), "GitHub rate limit reached")
 	case errors.As(err, &abuse):
-		return after(abuse.GetRetryAfter(), "GitHub limits our requests")
+		return after(abuse.GetRetryAfter(), "GitHub rate limit reached")
 	case errors.Is(err, ErrForgotten):
 		return ErrorClass{Kind: Gone, Reason: "The App's installation was suspended or deleted."}
 	case errors.As(err, &token):
@@ -64,7 +64,7 @@ func Classify(err error) ErrorClass {
 		return ErrorClass{
 			Kind:   Retry,
 			Unsure: wrote(err),
-			Reason: "The job was stopped before GitHub answered.",
+			Reason: "The job was stopped before GitHub responded.",
 		}
 	case errors.As(err, &dl):
 		return dl.class()
@@ -106,7 +106,7 @@ func status(e *gh.ErrorResponse) ErrorClass {
 	f := ErrorClass{
 		Kind: Invalid,
 		Reason: sentence(
-			fmt.Sprintf("GitHub answered %d to %s: %s", code, brief(what), brief(e.Message)),
+			fmt.Sprintf("GitHub returned %d for %s: %s", code, brief(what), brief(e.Message)),
 		),
 	}
 	switch {
@@ -118,7 +118,7 @@ func status(e *gh.ErrorResponse) ErrorClass {
 	case code >= 500:
 		f.Kind, f.Unsure = Retry, write
 	case code == http.StatusTooManyRequests:
-		return after(unspecifiedWait, "GitHub limits our requests")
+		return after(unspecifiedWait, "GitHub rate limit reached")
 	case code == http.StatusNotFound:
 		f.Kind = Missing
 	case code == http.StatusGone, code == http.StatusUnavailableForLegalReasons:

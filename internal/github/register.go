@@ -35,7 +35,7 @@ type RegisterError struct {
 }
 
 func (e *RegisterError) Error() string {
-	return fmt.Sprintf("github: the code of the new App is not taken: %d %s", e.Status, e.Message)
+	return fmt.Sprintf("github: the code of the new App was rejected: %d %s", e.Status, e.Message)
 }
 
 // registerLimit is for the one request: a person waits for it.
@@ -92,7 +92,7 @@ func Register(ctx context.Context, o Options, web *url.URL, code string) (*Regis
 		len(r.WebhookSecret) == 0 {
 		return nil, &RegisterError{
 			Status:  http.StatusCreated,
-			Message: "the answer lacks the App's id, name, key or webhook secret",
+			Message: "the response lacks the App's id, name, key or webhook secret",
 		}
 	}
 	return r, nil
@@ -117,5 +117,5 @@ func registerError(err error) error {
 	case errors.As(err, &broke):
 		return broke.Err
 	}
-	return errors.New("the answer can't be read")
+	return errors.New("the response cannot be read")
 }

@@ -50,7 +50,7 @@ func TestRegister(t *testing.T) {
 		{"refused", code, 422, `{"message":"Validation Failed"}`, nil, "422 Validation Failed", ""},
 		{"a limit", code, 403, `{"message":"API rate limit exceeded"}`, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"4102444800"}}, "403", ""},
 		{"a redirect", code, 307, "", http.Header{"Location": {"https://evil.example/" + code}}, "307", ""},
-		{"no JSON", code, 201, "<html>", nil, "can't be read", ""},
+		{"no JSON", code, 201, "<html>", nil, "cannot be read", ""},
 		{"no key", code, 201, app(func(m map[string]any) { m["pem"] = "" }), nil, "lacks", ""},
 		{"no secret", code, 201, app(func(m map[string]any) { m["webhook_secret"] = nil }), nil, "lacks", ""},
 		{"a slug of two lines", code, 201, app(func(m map[string]any) { m["slug"] = "a\nAPP_ID=1" }), nil, "lacks", ""},

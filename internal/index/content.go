@@ -68,7 +68,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 		}
 		return nil, i.errorf(
 			packages.ErrUnavailable,
-			"%s has more than %d MB, and %s sends no ranges of it",
+			"%s has more than %d MB, and %s does not support range requests",
 			unpack.Safe(f.name),
 			i.whole>>20,
 			f.url.Host,
@@ -78,7 +78,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if err != nil || start+int64(len(tail)) != size {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
-			"%s breaks off in the middle of a range",
+			"%s ended in the middle of a range",
 			f.url.Host,
 		)
 	}
@@ -98,7 +98,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 
 func digestError(f file, n int64) error {
 	return fmt.Errorf(
-		"the %d bytes of %s are not what its digest on the page says",
+		"the %d bytes of %s do not match its digest on the page",
 		n,
 		unpack.Safe(f.name),
 	)

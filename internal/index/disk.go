@@ -35,7 +35,7 @@ const expiryBytes = 8
 // NewDisk makes the folder if it is not there, for its owner alone.
 func NewDisk(dir string) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("a folder for what is known of packages: %w", err)
+		return nil, fmt.Errorf("create the cache folder for package facts:  %w", err)
 	}
 	return &Disk{dir: dir, most: diskLimit, added: -1}, nil
 }

@@ -56,7 +56,7 @@ func hashed(s string) string {
 func recall[T any](ctx context.Context, i *Index, key string, value *T) bool {
 	data, err := i.cache.Get(ctx, key)
 	if err != nil {
-		i.log.WarnContext(ctx, "reading what is known of a package", "err", err)
+		i.log.WarnContext(ctx, "reading package facts from the cache", "err", err)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -78,7 +78,7 @@ func (i *Index) remember(ctx context.Context, key string, keep time.Duration, va
 	_ = json.NewEncoder(z).Encode(value) // neither the types nor the buffer can fail
 	_ = z.Close()
 	if err := i.cache.Put(ctx, key, b.Bytes(), keep); err != nil {
-		i.log.WarnContext(ctx, "keeping what is known of a package", "err", err)
+		i.log.WarnContext(ctx, "writing package facts to the cache", "err", err)
 	}
 }
 

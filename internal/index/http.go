@@ -98,7 +98,7 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 		}
 		i.log.DebugContext(
 			ctx,
-			"the package index is asked again",
+			"repeating a request to the package index",
 			"host",
 			q.url.Host,
 			"reason",

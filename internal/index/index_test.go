@@ -286,7 +286,7 @@ func TestWrongDigest(t *testing.T) {
 		err,
 		packages.ErrUnavailable,
 	) ||
-		!strings.Contains(err.Error(), "are not what its digest on the page says") {
+		!strings.Contains(err.Error(), "do not match its digest on the page") {
 		t.Error(err)
 	}
 }

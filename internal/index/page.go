@@ -48,7 +48,7 @@ type file struct {
 func (i *Index) page(ctx context.Context, name string) (*page, error) {
 	name = pkgmeta.Normalize(name)
 	if r, err := pkgmeta.ParseRequirement(name); err != nil || r.Raw != name || r.Name != name {
-		return nil, i.errorf(packages.ErrUnknown, "%.80q is no name of a project", name)
+		return nil, i.errorf(packages.ErrUnknown, "%.80q is not a project name", name)
 	}
 	return i.pages.do(ctx, name, func(ctx context.Context) (*page, error) {
 		body, kind, final, err := i.fetchPage(ctx, name)
@@ -148,7 +148,7 @@ func parseJSON(body []byte) ([]entry, error) {
 	}
 	if p.Meta.Version != "" && !strings.HasPrefix(p.Meta.Version, "1.") {
 		return nil, fmt.Errorf(
-			"it has version %.20q of the interface, and compat knows 1",
+			"it has version %.20q of the interface, but compat supports version 1",
 			p.Meta.Version,
 		)
 	}

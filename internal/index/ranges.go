@@ -86,13 +86,13 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	case resp.StatusCode != http.StatusPartialContent || !ok || start != at:
 		return window{}, i.errorf(
 			packages.ErrUnavailable,
-			"%s answers another range than was asked for",
+			"%s returned another range than requested",
 			f.url.Host,
 		)
 	case now != size:
 		return window{}, i.errorf(
 			packages.ErrUnavailable,
-			"%s had %d bytes, and now it has %d",
+			"%s had %d bytes, but now it has %d",
 			unpack.Safe(f.name),
 			size,
 			now,
@@ -100,7 +100,7 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	}
 	broken := func(err error) error {
 		return &retryError{
-			why: fmt.Sprintf("%s breaks off in the middle of a range: %v", f.url.Host, err),
+			why: fmt.Sprintf("%s ended in the middle of a range: %v", f.url.Host, err),
 		}
 	}
 	if end-at <= inMemory {
@@ -178,7 +178,7 @@ func (r *grown) fetch(at int64) error {
 	if r.read += end - at; r.read > maxFar {
 		return r.i.errorf(
 			packages.ErrUnavailable,
-			"%s: more than %d MB would have to be read of it by ranges",
+			"%s: more than %d MB would have to be read by range requests",
 			unpack.Safe(r.f.name),
 			maxFar>>20,
 		)
@@ -212,7 +212,7 @@ func (i *Index) sparse(
 	if all > maxFar {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
-			"%s: more than %d MB would have to be read of it by ranges",
+			"%s: more than %d MB would have to be read by range requests",
 			unpack.Safe(f.name),
 			maxFar>>20,
 		)

@@ -286,7 +286,7 @@ func TestLies(t *testing.T) {
 		err,
 		packages.ErrUnavailable,
 	) ||
-		!strings.Contains(err.Error(), "bytes, and now it has") {
+		!strings.Contains(err.Error(), "bytes, but now it has") {
 		t.Errorf("another file behind the same name: %v", err)
 	}
 }

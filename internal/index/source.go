@@ -148,7 +148,7 @@ func (i *Index) choose(
 	if best == nil {
 		return nil, false, all, i.errorf(
 			packages.ErrUnknown,
-			"%s %s is there as source only, without a wheel",
+			"%s %s has only a source distribution, no wheel",
 			p.name,
 			v,
 		)

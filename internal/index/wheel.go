@@ -134,7 +134,7 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 	if sum := sha256.Sum256(body); f.metaSum != "" && hex.EncodeToString(sum[:]) != f.metaSum {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
-			"the metadata of %s is not what its digest on the page says",
+			"the metadata of %s does not match its digest on the page",
 			unpack.Safe(f.name),
 		)
 	}

@@ -158,7 +158,7 @@ func TestJournalLocked(t *testing.T) {
 		_, err := Open(t.Context(), Options{Dir: dir, ReadOnly: readOnly})
 		wantErr(t, "second process", err, ErrLocked)
 		if err != nil && !strings.Contains(err.Error(), filepath.Join(dir, journalFile)) {
-			t.Errorf("the error names no file: %v", err)
+			t.Errorf("the error has no file name: %v", err)
 		}
 	}
 	must(t, q.Ping(t.Context()))

@@ -56,7 +56,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	line("Notes", len(r.Notes), func(i int) string { return mdsafe.Prose(r.Notes[i]) })
 	_, err := io.WriteString(w, mdsafe.Join(blocks, maxMarkdown, func(left int) string {
 		return fmt.Sprintf(
-			"\nThe report is too long for a page of Markdown: %s left out. The JSON report has all.\n",
+			"\nThe report is too long for Markdown: %s left out. The JSON report is complete.\n",
 			causetext.Plural(left, "section"),
 		)
 	}))
@@ -96,7 +96,7 @@ func Summary(r *analyzer.Report) string {
 	switch names := platformNames(r); {
 	case len(parts) > 0:
 	case objects(r) == 0:
-		parts = append(parts, "Nothing in it can be checked.")
+		parts = append(parts, "It contains nothing that compat can check.")
 	case len(names) == 0:
 		parts = append(parts, "Every import of "+causetext.Plural(objects(r), "object")+" resolves.")
 	default:

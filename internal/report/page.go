@@ -220,7 +220,7 @@ func article(c *analyzer.Cause) g.Node {
 		rows = append(rows, fixOf(c, i, x))
 	}
 	if len(c.Fixes) == 0 {
-		rows = append(rows, h.P(g.Text("No fix is known.")))
+		rows = append(rows, h.P(g.Text("No known fix.")))
 	}
 	rows = append(rows, h.P(h.Class("mark"), codes(c.Rules, ", "), g.Text(", "+
 		number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))

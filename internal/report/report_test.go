@@ -136,7 +136,7 @@ func sample() *analyzer.Report {
 			},
 		},
 		Unread:  []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
-		Skipped: []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not judged"}},
+		Skipped: []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not checked"}},
 		Accepted: []analyzer.Accepted{
 			{
 				Finding: pow("log", wheel),

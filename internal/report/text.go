@@ -318,7 +318,7 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, p.fix(i, j, x)...)
 	}
 	if len(c.Fixes) == 0 {
-		add(firstFixRank, "   ", "     ", "No fix is known.")
+		add(firstFixRank, "   ", "     ", "No known fix.")
 	}
 	return out
 }

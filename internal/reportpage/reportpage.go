@@ -48,8 +48,8 @@ type Blobs interface {
 var reportID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 var (
-	errBusy    = errors.New("other pages are being rendered")
-	errMissing = errors.New("there is no such report")
+	errBusy    = errors.New("the server is busy rendering other pages")
+	errMissing = errors.New("this report does not exist")
 )
 
 type pages struct {

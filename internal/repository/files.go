@@ -23,7 +23,7 @@ func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", ""))
 	if err != nil {
-		return "", worker.Permanent("GitHub's answer for a file can't be decoded.")
+		return "", worker.Permanent("GitHub's response for a file cannot be decoded.")
 	}
 	return string(data), nil
 }
@@ -56,7 +56,7 @@ func (r *Repository) contentOf(
 	}
 	text, err := file.GetContent()
 	if err != nil {
-		return "", false, worker.Permanent(fmt.Sprintf("GitHub's answer for %s can't be decoded.", path))
+		return "", false, worker.Permanent(fmt.Sprintf("GitHub's response for %s cannot be decoded.", path))
 	}
 	return text, true, nil
 }

@@ -100,9 +100,9 @@ func (r *Repository) Pull(number int) *job.Pull {
 func (o *Opener) Missing(a *worker.Attempt) (worker.Outcome, error) {
 	age := o.Store.Now().Sub(a.Job.Received)
 	if age < JustNow {
-		return worker.Later(max(time.Second, age/2), "GitHub doesn't show it yet"), nil
+		return worker.Later(max(time.Second, age/2), "GitHub's API does not show it yet"), nil
 	}
-	a.Log.Info("nothing to do: GitHub doesn't show what the event was about")
+	a.Log.Info("nothing to do: GitHub's API does not show the object of the event")
 	return worker.Done, nil
 }
 

@@ -104,7 +104,7 @@ func readLog(
 		if err := curable(ctx, a, err); err != nil {
 			return err
 		}
-		listed.Limit = "its log can't be downloaded: " + github.Classify(err).Reason
+		listed.Limit = "its log cannot be downloaded:  " + github.Classify(err).Reason
 	case readErr != nil:
 		return worker.Internal(fmt.Errorf("runlog: %w", readErr))
 	}
@@ -143,7 +143,7 @@ func readLog(
 }
 
 func curable(ctx context.Context, a *worker.Attempt, err error) error {
-	return repository.Curable(ctx, a, err, "the log of a failed job can't be read")
+	return repository.Curable(ctx, a, err, "the log of a failed job cannot be read")
 }
 
 // gone: GitHub keeps logs for a while (410), and none of a job that never ran (404).
@@ -204,7 +204,7 @@ func stepAt(steps []github.Step, at time.Time) *github.Step {
 }
 
 // errLogEnough ends the download of a log of which no more is needed.
-var errLogEnough = errors.New("enough of the log was read")
+var errLogEnough = errors.New("the limit of the log was reached")
 
 // logSink feeds a download to buildlog as it comes, and keeps nothing of it. A download that starts
 // over is read anew. The zero value is begun with begin, and end waits for its one goroutine.

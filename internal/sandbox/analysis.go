@@ -82,7 +82,7 @@ func (f *Failure) Error() string { return "sandbox: " + f.Reason }
 
 // failure is a failure of this machine.
 func failure(err error) *Failure {
-	return &Failure{Reason: "no process could be started to check it", Detail: err.Error()}
+	return &Failure{Reason: "the analysis process could not be started", Detail: err.Error()}
 }
 
 // Judge checks artifacts and compares the diagnoses of logs with them. It returns the diagnoses in
@@ -198,12 +198,12 @@ func (r *Runner) check(
 		return nil, nil, errors.New(answer.Unusable)
 	case c.over.Load():
 		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("checking it takes more than %s of memory", size(memory)),
+			Reason: fmt.Sprintf("the analysis needs more than %s of memory", size(memory)),
 			Limit:  true,
 		}
 	case errors.Is(context.Cause(ctx), errTime):
 		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("checking it takes longer than %s", limit),
+			Reason: fmt.Sprintf("the analysis takes longer than %s", limit),
 			Limit:  true,
 		}
 	case ctx.Err() != nil:
@@ -297,7 +297,7 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 func (c *child) died(waitErr, talkErr error, memory int64) error {
 	words := c.last.String()
 	f := &Failure{
-		Reason: "the process that checked it ended unexpectedly",
+		Reason: "the analysis process ended unexpectedly",
 		Detail: fmt.Sprintf("%v, %v: %s", waitErr, talkErr, words),
 	}
 	switch {
@@ -305,13 +305,13 @@ func (c *child) died(waitErr, talkErr error, memory int64) error {
 		strings.Contains(words, "cannot allocate memory"),
 		strings.Contains(words, "failed to allocate"):
 		f.Reason, f.Limit = fmt.Sprintf(
-			"checking it takes more than %s of memory",
+			"the analysis needs more than %s of memory",
 			size(memory),
 		), true
 	case strings.Contains(words, "stack exceeds"):
-		f.Reason, f.Limit = "it is nested too deeply to be checked", true
+		f.Reason, f.Limit = "its data is nested too deeply", true
 	case killed(waitErr):
-		f.Reason = "the system ended the process that checked it, probably because memory was short"
+		f.Reason = "the system killed the analysis process, probably because of a lack of memory"
 	}
 	return f
 }

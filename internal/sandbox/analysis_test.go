@@ -264,7 +264,7 @@ func TestFailures(t *testing.T) {
 		{"gulp", 200 << 20, 0, true, "more than 200 MiB of memory"},
 		{"hang", 0, 200 * time.Millisecond, true, "longer than 200ms"},
 		{"panic", 0, 0, false, "ended unexpectedly"},
-		{"die", 0, 0, false, "the system ended the process"},
+		{"die", 0, 0, false, "the system killed the analysis process"},
 		{"chatter", 0, 0, false, ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {

@@ -162,7 +162,7 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 			s = &solution{
 				ID: q.ID,
 				Error: fmt.Sprintf(
-					"compat failed while it read %s from the index: %v",
+					"reading %s from the package index failed: %v",
 					q.Name,
 					r,
 				),

@@ -38,12 +38,12 @@ func reserve(dir string) (*files, error) {
 			f.drop()
 			if errors.Is(err, fs.ErrExist) {
 				return nil, fmt.Errorf(
-					"%s is there already, and nothing is overwritten; move it away, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)",
+					"%s already exists and is not overwritten; move it, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)",
 					path,
 				)
 			}
 			return nil, fmt.Errorf(
-				"%s can't be made: %w; give a folder that can be written to (--out of compat setup, COMPAT_DATA of compat serve)",
+				"cannot create %s: %w; give a writable folder (--out of compat setup, COMPAT_DATA of compat serve)",
 				path,
 				cause(err),
 			)
@@ -72,7 +72,7 @@ func (f *files) write(key []byte, settings string) error {
 	}{{f.key, key}, {f.settings, []byte(settings)}} {
 		_, err := x.file.Write(x.data)
 		if err = errors.Join(err, x.file.Sync(), x.file.Close()); err != nil {
-			errs = append(errs, fmt.Errorf("%s can't be written: %w", x.file.Name(), cause(err)))
+			errs = append(errs, fmt.Errorf("cannot write %s: %w", x.file.Name(), cause(err)))
 		}
 	}
 	return errors.Join(errs...)
@@ -96,7 +96,7 @@ var secret = lazyregexp.New(`^[!-+\--~]+$`)
 func settings(o Options, app *github.Registered, keyPath string) (string, error) {
 	if !secret.Match(app.WebhookSecret) {
 		return "", errors.New(
-			"GitHub's webhook secret holds characters that can't be told from the next one's",
+			"GitHub's webhook secret contains a comma or a space",
 		)
 	}
 	lines := []shellword.Line{

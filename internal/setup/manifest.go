@@ -69,7 +69,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 				m.Events = append(m.Events, Ask{Name: event.Value, Why: reason(event)})
 			}
 		default:
-			return nil, fmt.Errorf("app.yml: %s is not known", key)
+			return nil, fmt.Errorf("app.yml: unknown key %s", key)
 		}
 	}
 	return m, nil

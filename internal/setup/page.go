@@ -45,7 +45,7 @@ func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again b
 	}
 	rows := []g.Node{h.P(h.Role("alert"), h.Class("problem"), g.Text(sentence))}
 	if again {
-		rows = append(rows, h.P(h.A(h.Href(s.at(pagePath)), g.Text("Begin again"))))
+		rows = append(rows, h.P(h.A(h.Href(s.at(pagePath)), g.Text("Start again"))))
 	}
 	show(w, status, h.Header(h.H1(own)), h.Main(report.Rows(rows...)))
 }
@@ -57,7 +57,7 @@ func (s *Setup) form(w http.ResponseWriter) {
 		s.fail(
 			w,
 			http.StatusInternalServerError,
-			"This page does not know where it is: "+err.Error(),
+			"The manifest could not be created: "+err.Error(),
 			false,
 		)
 		return
@@ -77,7 +77,7 @@ func (s *Setup) form(w http.ResponseWriter) {
 	}
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
-			h.H1(own, g.Text(" A GitHub App of your own")),
+			h.H1(own, g.Text(" Create your GitHub App")),
 			h.P(
 				g.Text(s.Manifest.Description+" It will belong to "),
 				h.Strong(g.Text(owner)),
@@ -91,7 +91,7 @@ func (s *Setup) form(w http.ResponseWriter) {
 					g.Text("Sign in to "),
 					h.A(h.Href(to), h.Target("_blank"), h.Rel("noopener"), g.Text(host)),
 					g.Text(
-						" first: GitHub forgets what it is sent by somebody who has to sign in. It then asks for a name, which has to be free, and sends you back here.",
+						" first, or GitHub discards this form. Then choose an unused name for the App; GitHub returns you to this page.",
 					),
 				),
 				h.P(h.Button(g.Text("Create the App on "+host))),
@@ -101,30 +101,30 @@ func (s *Setup) form(w http.ResponseWriter) {
 				[2]string{"private key", filepath.Join(s.Dir, KeyFile)},
 				[2]string{"settings", filepath.Join(s.Dir, SettingsFile)},
 			),
-			h.H2(g.Text("What it may do")),
-			asks(s.Manifest.Permissions, "permission", "level", "what for"),
-			h.H2(g.Text("What it is told of")),
-			asks(s.Manifest.Events, "event", "what for"),
+			h.H2(g.Text("Permissions")),
+			asks(s.Manifest.Permissions, "permission", "level", "purpose"),
+			h.H2(g.Text("Events")),
+			asks(s.Manifest.Events, "event", "purpose"),
 		)))
 }
 
 func (s *Setup) done(w http.ResponseWriter, made *Made) {
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
-			h.H1(own, g.Text(" "), h.Span(h.Class("compatible"), g.Text("The App is there"))),
+			h.H1(own, g.Text(" "), h.Span(h.Class("compatible"), g.Text("App created"))),
 			h.P(
 				h.Strong(g.Text(made.Name)),
 				g.Textf(
-					", id %d. Its secrets are in two files that only you can read; GitHub does not tell them again.",
+					", id %d. Its secrets are in two files that only you can read. GitHub does not show them again.",
 					made.ID,
 				),
 			),
 		)),
 		h.Main(report.Rows(
 			facts([2]string{"private key", made.Key}, [2]string{"settings", made.Settings}),
-			h.H2(g.Text("What comes next")),
+			h.H2(g.Text("Next steps")),
 			h.Ol(h.Class("steps"), report.Rows(g.Map(made.Next(), Step.item)...)),
-			h.P(g.Text("This page can be closed.")),
+			h.P(g.Text("You can close this page.")),
 		)))
 }
 
@@ -192,12 +192,12 @@ func (m *Made) Next() []Step {
 			Command: "set -a; . " + shellword.Quote(m.Settings) + "; set +a; compat serve",
 		},
 		{
-			What: "Install the App on the repositories whose artifacts it is to check",
+			What: "Install the App on the repositories to check",
 			Link: m.Install.String(),
 		},
 		{
 			What: fmt.Sprintf(
-				"Make the check compat a required one, with this App (id %d) as its source",
+				"Make the check compat required, with this App (id %d) as its source",
 				m.ID,
 			),
 			Link: RequiredPage,

@@ -140,7 +140,7 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusMisdirectedRequest,
-			"This page is at "+s.at(pagePath)+" only; open the link as it was printed.",
+			"This page is at "+s.at(pagePath)+" only. Open the link exactly as compat printed it.",
 			false,
 		)
 		return
@@ -160,7 +160,7 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"This page needs the link that compat printed where it was started.",
+			"Open this page with the link that compat printed.",
 			false,
 		)
 		return
@@ -169,7 +169,7 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusGone,
-			"The App is there; what comes next stands where compat was started.",
+			"The App was created. Continue in the terminal where you started compat.",
 			false,
 		)
 		return
@@ -200,7 +200,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"The link was used before, and works once; if that was not you, end compat and start it again.",
+			"This link works once and was already used. If that was not you, stop compat and start it again.",
 			false,
 		)
 		return
@@ -208,7 +208,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"This is not the link that compat printed where it was started.",
+			"This is not the link that compat printed.",
 			false,
 		)
 		return
@@ -247,7 +247,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"This answer of GitHub belongs into the browser that opened the link which compat printed.",
+			"Continue in the browser in which you opened the link that compat printed.",
 			false,
 		)
 		return
@@ -255,7 +255,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusGone,
-			"The App is there; what comes next stands where compat was started.",
+			"The App was created. Continue in the terminal where you started compat.",
 			false,
 		)
 		return
@@ -263,7 +263,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"This answer is not to the question that this page asked (its state is another one), so nothing was done with it; begin again.",
+			"State mismatch: this reply from GitHub belongs to another setup attempt and was ignored. Start again.",
 			true,
 		)
 		return
@@ -271,7 +271,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusBadRequest,
-			"GitHub's answer brings no code, so there is no App; begin again.",
+			"GitHub's reply has no code, so no App was created. Start again.",
 			true,
 		)
 		return
@@ -294,7 +294,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 }
 
 // errLost: the App is there, and its secrets are not.
-var errLost = errors.New("the App is there, but its secrets are lost")
+var errLost = errors.New("the App was created, but its secrets are lost")
 
 // exchange makes the files, asks GitHub and fills them. Its errors are one sentence for a person.
 // The caller holds the lock.
@@ -317,21 +317,21 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 		f.drop()
 		s.used[code] = true
 		return nil, fmt.Errorf(
-			"%w: GitHub answered without them; delete the App at %s and begin again",
+			"%w: GitHub's reply did not contain them; delete the App at %s and start again",
 			errLost,
 			s.apps(),
 		)
 	case errors.As(err, &refused):
 		f.drop()
 		return nil, fmt.Errorf(
-			"GitHub answered %d to the exchange of the code: %s; reload this page to try again, within an hour",
+			"GitHub returned %d for the exchange of the code: %s; reload this page to try again, within an hour",
 			refused.Status,
 			refused.Message,
 		)
 	case err != nil:
 		f.drop()
 		return nil, fmt.Errorf(
-			"%s could not be asked: %w; reload this page to try again, within an hour",
+			"%s could not be reached: %w; reload this page to try again, within an hour",
 			s.Site.API,
 			err,
 		)
@@ -350,7 +350,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
-			"%w: %w; make a new private key and webhook secret for it at %s, or delete it there and begin again",
+			"%w: %w; create a new private key and webhook secret for it at %s, or delete it there and start again",
 			errLost,
 			err,
 			s.apps(),
@@ -361,7 +361,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 
 func (s *Setup) spent() string {
 	return fmt.Sprintf(
-		"GitHub does not take the code: it was used before, or is older than an hour; delete the App at %s if it is there, and begin again.",
+		"GitHub does not accept the code: it was already used, or is older than an hour. Delete the App at %s if it exists, and start again.",
 		s.apps(),
 	)
 }

@@ -254,7 +254,7 @@ func TestTheWholeWay(t *testing.T) {
 				t.Fatalf("the way back answers %d: %s", code, page)
 			}
 			install := d.gh.Web() + c.public + "/installations/new"
-			d.says(page, "The App is there", "4711", install, "compat serve", setup.RequiredPage)
+			d.says(page, "App created", "4711", install, "compat serve", setup.RequiredPage)
 			made, err := d.made()
 			if err != nil {
 				t.Fatal(err)
@@ -326,7 +326,7 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	if code != http.StatusForbidden || strings.Contains(page, "<form") {
 		t.Errorf("the link in another browser: %d %s", code, page)
 	}
-	d.says(page, "was used before")
+	d.says(page, "was already used")
 	for name, address := range map[string]string{"a reload": d.at + "/setup", "the link once more": link} {
 		if code, page := d.get(me, address); code != 200 || !strings.Contains(page, "<form") {
 			t.Errorf("%s in the browser that opened it: %d %s", name, code, page)
@@ -376,7 +376,7 @@ func TestWrongState(t *testing.T) {
 		if code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, code)
 		}
-		d.says(page, "its state is another one", "Begin again")
+		d.says(page, "State mismatch", "Start again")
 	}
 	stranger := d.visitor()
 	if code, page := d.get(stranger, d.at+"/setup/created?code=abc&state="+state); code != http.StatusForbidden {
@@ -407,9 +407,9 @@ func TestCodesThatAreSpent(t *testing.T) {
 		}
 		d.says(
 			page,
-			"used before, or is older than an hour",
+			"already used, or is older than an hour",
 			d.gh.Web()+"/organizations/acme/settings/apps",
-			"Begin again",
+			"Start again",
 		)
 	}
 	if n := len(d.gh.Calls()); n != 1 {
@@ -439,10 +439,10 @@ func TestGitHubFails(t *testing.T) {
 		fault githubtest.Fault
 		says  string
 	}{
-		{"unreachable", githubtest.Fault{Cut: true}, "could not be asked"},
-		{"502", githubtest.Fault{Status: 502}, "GitHub answered 502"},
-		{"422", githubtest.Fault{Status: 422}, "GitHub answered 422"},
-		{"rate limit", githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}}, "GitHub answered 403"},
+		{"unreachable", githubtest.Fault{Cut: true}, "could not be reached"},
+		{"502", githubtest.Fault{Status: 502}, "GitHub returned 502"},
+		{"422", githubtest.Fault{Status: 422}, "GitHub returned 422"},
+		{"rate limit", githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}}, "GitHub returned 403"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sit(t, "/api/v3", "")
@@ -475,13 +475,13 @@ func TestAnswerIsLost(t *testing.T) {
 	if code != http.StatusBadGateway {
 		t.Errorf("answered %d", code)
 	}
-	d.says(page, "could not be asked")
+	d.says(page, "could not be reached")
 	g := d.gh.Registrations()[0]
 	code, page = d.get(me, d.at+"/setup/created?state="+g.State+"&code="+g.Code)
 	if code != http.StatusBadGateway {
 		t.Errorf("the reload answers %d", code)
 	}
-	d.says(page, "used before", "delete the App at "+d.gh.Web()+"/settings/apps")
+	d.says(page, "already used", "Delete the App at "+d.gh.Web()+"/settings/apps")
 	d.empty()
 }
 
@@ -498,14 +498,14 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := setup.New(setup.Options{Dir: d.dir}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil ||
-				!strings.Contains(err.Error(), mine+" is there already") {
+				!strings.Contains(err.Error(), mine+" already exists") {
 				t.Errorf("begun: %v", err)
 			}
 			code, page := d.press(me, d.gh.Web(), page)
 			if code != http.StatusBadGateway {
 				t.Errorf("answered %d", code)
 			}
-			d.says(page, "is there already", "reload this page")
+			d.says(page, "already exists", "reload this page")
 			if n := len(d.gh.Calls()); n != 0 {
 				t.Error("the code was exchanged, with nowhere to put the key")
 			}
@@ -532,7 +532,7 @@ func TestFolderThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, page = d.press(me, d.gh.Web(), page)
-	d.says(page, "can&#39;t be made: no such file or directory")
+	d.says(page, ": no such file or directory; give a writable folder")
 	if n := len(d.gh.Calls()); n != 0 {
 		t.Error("the code was exchanged, with nowhere to put the key")
 	}
@@ -546,9 +546,9 @@ func TestSecretsThatAreLost(t *testing.T) {
 		app        *github.Registered
 		err        error
 	}{
-		{"an answer without a key", "GitHub answered without them; delete the App at", nil, &github.RegisterError{Status: 201}},
-		{"a secret that is two", "can&#39;t be told from the next one&#39;s; make a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a,b")}, nil},
-		{"a secret with a line end", "make a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a\nAPP_ID=2")}, nil},
+		{"an answer without a key", "reply did not contain them; delete the App at", nil, &github.RegisterError{Status: 201}},
+		{"a secret that is two", "contains a comma or a space; create a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a,b")}, nil},
+		{"a secret with a line end", "create a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a\nAPP_ID=2")}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sit(t, "", "")

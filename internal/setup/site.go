@@ -36,7 +36,7 @@ func ParseSite(web, api string) (Site, error) {
 		if web == "" {
 			if web = webOf(s.API); web == "" {
 				return s, fmt.Errorf(
-					"--github-url: GITHUB_API_URL does not tell where GitHub's pages are; give their root, as https://HOST",
+					"--github-url: GITHUB_API_URL does not determine the web address of GitHub; give it, such as https://HOST",
 				)
 			}
 		}
@@ -49,7 +49,7 @@ func ParseSite(web, api string) (Site, error) {
 	}
 	if s.Web.Path != "" {
 		return s, fmt.Errorf(
-			"--github-url: %s has a path; give the root of GitHub's pages, as https://%s",
+			"--github-url: %s has a path; give the root of GitHub's web address, such as https://%s",
 			s.Web,
 			s.Web.Host,
 		)
@@ -60,7 +60,7 @@ func ParseSite(web, api string) (Site, error) {
 	for _, u := range []*url.URL{s.Web, s.API} {
 		if u.Scheme != "https" && !loopback(u.Hostname()) {
 			return s, fmt.Errorf(
-				"--github-url: %s is not https, and the App's private key would cross the network for everybody to read; use https",
+				"--github-url: %s is not https, so the App's private key would be sent unencrypted; use https",
 				u,
 			)
 		}
@@ -109,7 +109,7 @@ var login = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 func CheckOrganization(org string) error {
 	if org != "" && !login.MatchString(org) {
 		return fmt.Errorf(
-			"--org: %.60q is not the name of an organisation; give it as it stands in the organisation's address",
+			"--org: %.60q is not an organization name; give the name in the organization's URL",
 			org,
 		)
 	}
@@ -119,10 +119,10 @@ func CheckOrganization(org string) error {
 // ParsePublic reads the address under which GitHub reaches the service, the value of a flag or a
 // variable.
 func ParsePublic(name, address string) (*url.URL, error) {
-	const hint = "the address under which GitHub reaches this service, as https://compat.example.com"
+	const hint = "the address at which GitHub reaches this service, such as https://compat.example.com"
 	if address == "" {
 		return nil, fmt.Errorf(
-			"%s: is not given, and neither is COMPAT_PUBLIC_URL; set it to %s",
+			"%s: is not set, and neither is COMPAT_PUBLIC_URL; set it to %s",
 			name,
 			hint,
 		)
@@ -133,7 +133,7 @@ func ParsePublic(name, address string) (*url.URL, error) {
 	}
 	if loopback(u.Hostname()) {
 		return nil, fmt.Errorf(
-			"%s: %s is reached from this machine only, and GitHub sends its events there; set it to %s",
+			"%s: %s is reachable only from this machine, but GitHub must send events to it; set it to %s",
 			name,
 			u,
 			hint,

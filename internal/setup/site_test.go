@@ -25,12 +25,12 @@ func TestSites(t *testing.T) {
 		{"", "https://api.octo.ghe.com", "https://octo.ghe.com", "https://api.octo.ghe.com", ""},
 		{"https://github.example.com", "https://api.example.com/v3", "https://github.example.com", "https://api.example.com/v3", ""},
 		{"http://127.0.0.1:8000", "", "http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v3", ""},
-		{"", "https://api.example.com/v3", "", "", "--github-url: GITHUB_API_URL does not tell"},
+		{"", "https://api.example.com/v3", "", "", "--github-url: GITHUB_API_URL does not determine"},
 		{"http://github.example.com", "", "", "", "is not https"},
 		{"https://github.example.com", "http://github.example.com/api/v3", "", "", "is not https"},
 		{"https://github.example.com/acme", "", "", "", "has a path"},
-		{"github.com", "", "", "", `--github-url: "github.com" is not an address`},
-		{"https://me@github.com", "", "", "", "is not an address"},
+		{"github.com", "", "", "", `--github-url: "github.com" is not an http`},
+		{"https://me@github.com", "", "", "", "is not an http or https address"},
 		{"", "ftp://x", "", "", "GITHUB_API_URL:"},
 	} {
 		s, err := setup.ParseSite(c.web, c.api)
@@ -49,8 +49,8 @@ func TestSites(t *testing.T) {
 
 func TestWhereEventsGo(t *testing.T) {
 	for address, problem := range map[string]string{
-		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not given", "http://localhost:8080": "from this machine only", "http://127.0.0.1": "from this machine only",
-		"http://[::1]:8080": "from this machine only", "http://0.0.0.0:8080": "from this machine only", "compat.example.com": "is not an address", "https://x/?a=b": "is not an address",
+		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not set", "http://localhost:8080": "only from this machine", "http://127.0.0.1": "only from this machine",
+		"http://[::1]:8080": "only from this machine", "http://0.0.0.0:8080": "only from this machine", "compat.example.com": "is not an http or https address", "https://x/?a=b": "is not an http or https address",
 	} {
 		u, err := setup.ParsePublic("--url", address)
 		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) ||

@@ -65,7 +65,7 @@ func (a *analysis) analyze(
 	}
 	defer head.Close()
 	if len(head.Files) == 0 {
-		j.problem = comment.Unjudged("", "there is nothing to read")
+		j.problem = comment.Unjudged("", "there are no artifacts")
 		if len(head.Problems) > 0 {
 			j.problem = comment.Unjudged(head.Problems[0].Name, head.Problems[0].Reason)
 		}
@@ -209,13 +209,13 @@ func (a *analysis) check(
 	atRisk := false
 	r, compared, err := a.Checker.Check(ctx, inputs, o, diagnoses, func() {
 		if err := a.attempt.Risk(ctx, true); err != nil {
-			a.attempt.Log.Warn("that the job takes much could not be noted", "error", err)
+			a.attempt.Log.Warn("the job could not be marked as memory-intensive", "error", err)
 		}
 		atRisk = true
 	})
 	if atRisk {
 		if err := a.attempt.Risk(ctx, false); err != nil {
-			a.attempt.Log.Warn("that the job takes no longer much could not be noted", "error", err)
+			a.attempt.Log.Warn("the memory-intensive mark of the job could not be removed", "error", err)
 		}
 	}
 	f := (*sandbox.Failure)(nil)

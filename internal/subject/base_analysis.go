@@ -38,12 +38,12 @@ func (s *Service) baseAnalysis(
 	}
 	sha := a.Job.SHA
 	if sha != last.SHA && event.Run != 0 && event.Run < last.Run {
-		a.Log.Debug("an older run of the default branch was run again; a newer one is analyzed")
+		a.Log.Debug("an older run of the default branch was re-run; a newer one is already analyzed")
 		return worker.Done, nil
 	}
 	if last.Job != a.Job.ID {
 		last = analyzedBase{SHA: sha, Run: max(event.Run, last.Run), Job: a.Job.ID}
-		return worker.Later(baseAnalysisPause, "other runs of the commit may end too"),
+		return worker.Later(baseAnalysisPause, "other runs of the commit may end soon"),
 			a.SaveState(ctx, last)
 	}
 	an := &analysis{Service: s, attempt: a, repo: r}

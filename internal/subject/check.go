@@ -25,7 +25,7 @@ import (
 
 const (
 	waitingTitle    = "Waiting for CI"
-	waitingSummary  = "compat checks the artifacts that the workflow runs of this commit upload, once they have ended.\n"
+	waitingSummary  = "compat checks the artifacts of this commit when its workflow runs have ended.\n"
 	checkingTitle   = "Checking the artifacts"
 	checkingSummary = "The artifacts of this commit are being checked.\n"
 
@@ -106,7 +106,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		if out, err := c.posted(ctx, s.sha); err != nil {
 			return worker.Done, err
 		} else if !out { // the analysis had ended where the verdict is posted: go on from there
-			return worker.Done, worker.Permanent(fmt.Sprintf("Checking it has ended the service %d times.", c.attempt.Losses))
+			return worker.Done, worker.Permanent(fmt.Sprintf("The service was terminated %d times while it checked this commit.", c.attempt.Losses))
 		}
 	}
 	early, err := c.early(ctx, s)
@@ -115,7 +115,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	}
 	wait := func() (worker.Outcome, error) {
 		st.Deadline = c.now().Add(c.Config.Wait)
-		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit is over."), c.save(ctx)
+		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit has ended."), c.save(ctx)
 	}
 	if early && c.Reviewer == nil {
 		return wait()
@@ -187,7 +187,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 			st.Found, st.FoundAt = found.Key, c.now()
 		}
 		if left := s.settle - c.now().Sub(st.FoundAt); left > 0 && st.Pending {
-			return worker.Later(min(left, 3*time.Second), "the list of assets may still grow"), c.save(ctx)
+			return worker.Later(min(left, 3*time.Second), "more assets may be uploaded"), c.save(ctx)
 		}
 	}
 	ext := c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
@@ -219,7 +219,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		st.Polls++
 		return worker.Later(
 				min(left, time.Second<<min(st.Polls, 4)),
-				fmt.Sprintf("the workflow %s %s, but may yet", gaps[0].Workflow, gaps[0].Why),
+				fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
 			), c.save(
 				ctx,
 			)

@@ -52,7 +52,7 @@ func (s *Service) deployment(
 	event *job.Deployment,
 ) (worker.Outcome, error) {
 	if event.Environment == "" {
-		return worker.Done, worker.Permanent("the job's payload is damaged")
+		return worker.Done, worker.Permanent("the stored job cannot be read")
 	}
 	g := &gate{Service: s, attempt: a, repo: r, event: event}
 	if !a.Load(&g.gateState) {
@@ -81,7 +81,7 @@ func (s *Service) deployment(
 	if g.Answer == "" {
 		if a.FinalLoss {
 			return worker.Done, worker.Permanent(
-				fmt.Sprintf("Checking it has ended the service %d times.", a.Losses),
+				fmt.Sprintf("The service was terminated %d times while it checked this commit.", a.Losses),
 			)
 		}
 		if out, err := g.decide(ctx); err != nil || g.Answer == "" {
@@ -124,7 +124,7 @@ func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
 	if found.State != artifact.Ready {
 		if left := g.Deadline.Sub(g.now()); left > 0 {
 			g.Polls++
-			if err := g.status(ctx, "Waits for artifacts. "+found.Reason); err != nil {
+			if err := g.status(ctx, "Waiting for artifacts. "+found.Reason); err != nil {
 				return worker.Done, err
 			}
 			return worker.Later(
@@ -137,12 +137,12 @@ func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
 		)+"."
 		return worker.Done, g.save(ctx)
 	}
-	if err := g.status(ctx, "Checking what the workflow run has built."); err != nil {
+	if err := g.status(ctx, "Checking the artifacts of the workflow run."); err != nil {
 		return worker.Done, err
 	}
 	j, err := g.analysis().analyze(ctx, found, set.Repository, nil, nil)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		g.Answer, g.Comment = rejected, "The configuration can't be used: "+mdsafe.Prose(
+		g.Answer, g.Comment = rejected, "The configuration is invalid: "+mdsafe.Prose(
 			bad.Error(),
 		)
 		return worker.Done, g.save(ctx)

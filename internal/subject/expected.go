@@ -162,7 +162,7 @@ func (c *check) gaps(
 		if there, err := c.builds(ctx, s, b); err != nil {
 			return nil, 0, err
 		} else if there {
-			gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "ended as " + cmp.Or(r.Conclusion, r.Status) + " and kept no artifact"})
+			gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "ended with " + cmp.Or(r.Conclusion, r.Status) + " and uploaded no artifact"})
 		}
 	}
 	if !slices.Equal(before, known) {

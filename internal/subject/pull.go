@@ -103,7 +103,7 @@ func (s *Service) pull(
 		},
 	})
 	if fromEvent && repository.Refused(err) {
-		return worker.Later(time.Second, "GitHub doesn't show yet what its event is about"), c.save(ctx)
+		return worker.Later(time.Second, "GitHub's API does not show the event's change yet"), c.save(ctx)
 	}
 	return out, err
 }

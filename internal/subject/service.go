@@ -82,7 +82,7 @@ type Service struct {
 // New checks the options.
 func New(o Options) (*Service, error) {
 	if o.App == nil || o.Store == nil || o.Fetcher == nil || o.Analyzer == nil || o.Config == nil {
-		return nil, errors.New("subject: app, store, fetcher, analyzer and config are all needed")
+		return nil, errors.New("subject: app, store, fetcher, analyzer and config are required")
 	}
 	if o.Checker == nil {
 		o.Checker = inProcess{o.Analyzer}
@@ -131,8 +131,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		stages: prometheus.NewHistogramVec(
 			prometheus.HistogramOpts{
 				Name: "compat_stage_seconds",
-				Help: "Time that a stage of a job took: download, slot (waiting for one of the " +
-					"analyses that run at once), analysis, post.",
+				Help: "Duration of each stage of a job: download, slot (waiting for one of the " +
+					"concurrent analyses), analysis, post.",
 				Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 			},
 			[]string{"stage"},
@@ -140,7 +140,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		artifacts: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_artifact_cache_total",
-				Help: "Artifacts that a job needed, by whether their bytes were here already.",
+				Help: "Artifacts of jobs, by whether they were in the cache.",
 			},
 			[]string{"result"},
 		),

@@ -57,7 +57,7 @@ func (c *check) verdict(
 	}
 	if s.current != nil {
 		if ok, err := s.current(ctx, false); err != nil || !ok {
-			return worker.Later(time.Second, "a newer head has come while this one was checked"), err
+			return worker.Later(time.Second, "a newer commit was pushed during the check"), err
 		}
 	}
 	advice := ""

@@ -109,7 +109,7 @@ func (m *metrics) ended(kind job.Kind, how string, took time.Duration) {
 	m.seconds.WithLabelValues(string(kind), how).Observe(took.Seconds())
 }
 
-// depth asks the queue when it is scraped. While the queue doesn't answer there are no values.
+// depth asks the queue when it is scraped. While the queue does not respond there are no values.
 type depth struct {
 	queue                *queue.Queue
 	jobs, oldest, parked *prometheus.Desc

@@ -100,7 +100,7 @@ func (w *Worker) work(ctx context.Context) {
 				return
 			}
 			pause = min(max(2*pause, 100*time.Millisecond), 3*time.Second)
-			w.Log.Warn("the queue doesn't answer", "error", err, "pause", pause)
+			w.Log.Warn("the queue does not respond", "error", err, "pause", pause)
 			_ = sleep.For(ctx, pause) // the loop looks at ctx
 			continue
 		}

@@ -76,7 +76,7 @@ func text(n *yaml.Node, key string) string {
 
 // errConda is the error for a file that pins nothing for pip.
 var errConda = errors.New(
-	"it pins conda packages only, which are not looked up; give the pip requirements",
+	"it pins only conda packages, which compat does not look up; give the pip requirements",
 )
 
 // environment reads the pip section of a conda environment file.

@@ -18,20 +18,33 @@ import (
 // messagePackages are the packages whose text literals people read, in the order of the page.
 var messagePackages = []struct{ dir, title string }{
 	{"comment", "Check runs, annotations and comments"},
-	{"comment/post", "Replies"},
-	{"internal/command", "Commands"},
-	{"internal/subject", "Subjects"},
+	{"comment/post", "Errors of writing to GitHub"},
+	{"internal/causetext", "Causes and plans in every format"},
 	{"internal/report", "Reports"},
+	{"internal/reportpage", "Report page of the service"},
+	{"internal/command", "Replies to commands"},
+	{"internal/subject", "Progress and errors of checks"},
+	{"internal/artifact", "Workflow artifacts and release assets"},
+	{"internal/repository", "Access to repositories"},
+	{"internal/runlog", "Logs of failed jobs"},
+	{"internal/github", "GitHub API"},
 	{"analyzer", "Analysis"},
-	{"analyzer/facts", "Reading"},
-	{"analyzer/judge", "Loading and binding"},
-	{"analyzer/trial", "Trials of fixes"},
+	{"analyzer/facts", "Files of an artifact"},
+	{"analyzer/judge", "Platforms and packages"},
+	{"analyzer/trial", "Verification of fixes"},
 	{"analyzer/cause", "Causes"},
+	{"analyzer/abi", "ABI changes"},
 	{"analyzer/buildlog", "Log explanations"},
 	{"analyzer/logmatch", "Logs compared with artifacts"},
 	{"analyzer/unpack", "Archives"},
+	{"analyzer/pkgmeta", "Package metadata"},
 	{"analyzer/elfobj", "ELF files"},
+	{"analyzer/machoobj", "Mach-O files"},
+	{"analyzer/peobj", "PE files"},
 	{"analyzer/packages/lockfile", "Lock files"},
+	{"internal/environment", "Environments of pinned packages"},
+	{"internal/index", "Package index"},
+	{"internal/sandbox", "Sandbox"},
 	{"config", "Configuration"},
 	{"internal/setup", "Setup"},
 	{"webhook", "Webhook"},
@@ -98,6 +111,7 @@ func findings(b *strings.Builder, dir string) error {
 				}
 				continue
 			}
+			text = strings.Replace(text, " untried: ", " not verified: ", 1)
 			form := rule + "\x00" + names.ReplaceAllString(text, "…")
 			if rule == "" || text == "" || seen[form] {
 				continue
@@ -145,6 +159,9 @@ func literals(dir string) ([]string, error) {
 				return n.Tag == nil
 			case *ast.CallExpr:
 				return !logs(n)
+			case *ast.KeyValueExpr: // text that a log is searched for, and examples of it
+				key, ok := n.Key.(*ast.Ident)
+				return !ok || !slices.Contains([]string{"needles", "expr", "example", "near"}, key.Name)
 			case ast.Expr:
 				text, ok := literal(n)
 				if ok && isText(text) && !slices.Contains(out, text) {
@@ -201,11 +218,15 @@ func literal(e ast.Expr) (string, bool) {
 var (
 	verb     = regexp.MustCompile(`%[-+# 0]*[0-9.*]*[a-zA-Z]`)
 	patterns = regexp.MustCompile(`\\[.sSdwb(\[]|\(\?|\[\^|\)\?|\.\*|\.\+`)
+	protocol = regexp.MustCompile(`^(query|mutation)\(|^default-src |^(GET|POST) |^text/html`)
 	words    = regexp.MustCompile(`\p{L}{2,}[,:;.]? +\S*\p{L}{2,}`)
 )
 
-// isText reports whether a literal is a text for people: two words in a row, and no pattern.
-func isText(text string) bool { return words.MatchString(text) && !patterns.MatchString(text) }
+// isText reports whether a literal is a text for people: two words in a row, and neither a pattern
+// nor text for another program.
+func isText(text string) bool {
+	return words.MatchString(text) && !patterns.MatchString(text) && !protocol.MatchString(text)
+}
 
 // inline returns a text as Markdown code on one line.
 func inline(text string) string {

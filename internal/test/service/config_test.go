@@ -21,7 +21,7 @@ func TestConfigurationOfTheAccount(t *testing.T) {
 		{"members only", map[string]string{".github-private": "fail_on: never\n"}, "neutral", nil},
 		{"both", map[string]string{".github": "fail_on: error\n", ".github-private": "fail_on: never\n"}, "failure", nil},
 		{"its own", map[string]string{".github": "fail_on: never\n", "widget": "# nothing\n"}, "failure", nil},
-		{"wrong", map[string]string{".github": "fail_on: error\nfail_onn: never\n"}, "action_required", []string{"`acme/.github:.github/compat.yml:2`", "fail_onn", "did you mean `fail_on`", "gives all repositories", "Correct it there"}},
+		{"wrong", map[string]string{".github": "fail_on: error\nfail_onn: never\n"}, "action_required", []string{"`acme/.github:.github/compat.yml:2`", "fail_onn", "did you mean `fail_on`", "for all repositories", "Fix it there"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, time.Minute)

@@ -118,7 +118,7 @@ func TestStrictestVerdictOfACommit(t *testing.T) {
 	s.gh.Tag(s.repo, "v1.1.0", sha)
 	l := s.gh.AddRelease(s.repo, "v1.1.0", asset("1.1.0", "pow@GLIBC_2.29"))
 	s.send("release", s.gh.ReleaseEvent(s.repo, l, "published"))
-	s.judged(sha, "failure", "pow", "release v1.1.0", "By itself: Compatible")
+	s.judged(sha, "failure", "pow", "release v1.1.0", "The result without it: Compatible")
 	s.idle()
 	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.idle()
@@ -161,7 +161,7 @@ func TestStrictestVerdictOfACommit(t *testing.T) {
 			"published",
 		),
 	)
-	s.judged(group, "failure", "the merge group", "By itself: Compatible")
+	s.judged(group, "failure", "the merge group", "The result without it: Compatible")
 	s.idle()
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "destroyed"))
 	s.judged(group, "success")

@@ -149,7 +149,7 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.gh.PullRun(p, wheels(cases.Clean("1.1.1")))
 	s.arm(p, "failure")
 	k = s.Concluded(sha)
-	s.says(shown(k), "Incomplete", "arm.yml ended as failure and kept no artifact")
+	s.says(shown(k), "Incomplete", "arm.yml ended as failure and uploaded no artifact")
 }
 
 // What never runs for a pull request, or keeps nothing, is not missed.

@@ -132,11 +132,11 @@ func TestAnotherAppsCheckOfOurName(t *testing.T) {
 			if strings.Contains(line, d.GUID) &&
 				strings.Contains(
 					line,
-					`"level":"WARN","msg":"another App's check run has the name of this App's"`,
+					`"level":"WARN","msg":"another App's check run uses the name of this App's check run"`,
 				) &&
 				strings.Contains(
 					line,
-					`App \"github-actions\" has concluded a check run named `+name+` on \"`+p.HeadSHA,
+					`App \"github-actions\" has completed a check run named `+name+` on \"`+p.HeadSHA,
 				) &&
 				strings.Contains(line, "acme/widget") {
 				return ""

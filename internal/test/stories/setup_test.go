@@ -75,7 +75,7 @@ func (s *story) setUp(o *offered, way http.RoundTripper) map[string]string {
 			url.Values{"id": {"0"}, "name": {"our compat"}},
 		),
 	)
-	s.says(page, "The App is there", "our compat")
+	s.says(page, "App created", "our compat")
 	rest, err := io.ReadAll(o.out)
 	if err != nil {
 		s.Fatal(err)
@@ -153,7 +153,7 @@ func TestSetUp(t *testing.T) {
 	again := exec.Command(binary, "setup", "--url", "https://compat.example.com", "--out", dir)
 	again.Env = []string{"HOME=" + s.app.dir}
 	if text, err := again.CombinedOutput(); again.ProcessState.ExitCode() != 2 ||
-		!strings.Contains(string(text), "is there already, and nothing is overwritten") {
+		!strings.Contains(string(text), "already exists and is not overwritten") {
 		t.Errorf("a second setup: %v %s", err, text)
 	}
 }
