@@ -195,8 +195,9 @@ func (f *file) table(k tableKey) (*table, error) {
 		}
 		for {
 			at, form := b.uleb(), b.uleb()
+			var value int64
 			if form == formImplicitConst {
-				t.constants = append(t.constants, b.sleb())
+				value = b.sleb()
 			}
 			if at == 0 && form == 0 || b.bad {
 				break
@@ -207,6 +208,14 @@ func (f *file) table(k tableKey) (*table, error) {
 			s := spec{attribute: attribute(at), form: uint16(form)}
 			var ok bool
 			s.size, ok = fixedSize(form, k)
+			// An attribute without bytes costs time in each entry, of which a section can have
+			// millions: it is kept if Entry keeps it, once.
+			if ok && s.size == 0 && (s.attribute == none || a.has>>s.attribute&1 != 0) {
+				continue
+			}
+			if form == formImplicitConst {
+				t.constants = append(t.constants, value)
+			}
 			if s.attribute == Sibling && form == formRef4 && a.fixed >= 0 {
 				a.sibling = a.fixed
 			}
