@@ -261,8 +261,8 @@ func (s *Session) outside(r *result.Report, set *packages.Set) {
 		}
 		r.AddNote(
 			fmt.Sprintf(
-				"%s is not what %s requires (%s): pip refuses to install both. "+
-					"It was checked all the same",
+				"%s does not satisfy %s, which requires %s. pip does not install both; "+
+					"compat checked it anyway",
 				s.origin(raw),
 				x.By,
 				x.Requirement,

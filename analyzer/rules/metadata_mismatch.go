@@ -12,7 +12,7 @@ import (
 
 var metadataMismatch = &analyzer.Rule{
 	ID:        "metadata-mismatch",
-	Title:     "The metadata of the wheel do not match its file name",
+	Title:     "The metadata of the wheel does not match its file name",
 	Severity:  analyzer.Error,
 	Packaging: true,
 	Doc: `The file name of a wheel contains its project, version and tags. METADATA, WHEEL and the

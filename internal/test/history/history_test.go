@@ -2,7 +2,7 @@
 //
 // A commit that was made on an old copy of the tree silently undoes what others committed
 // meanwhile: some of its files return to bytes that they had before. TestLostWork reports each such
-// commit, unless its subject says that it is a revert.
+// commit, unless its subject says that it is a revert or goes back to an earlier state.
 //
 // In a full clone every commit is looked at, in a shallow one those that the clone has; the test's
 // log names which of them it was. A merge is compared with its first parent.
@@ -47,7 +47,7 @@ func TestLostWork(t *testing.T) {
 			continue
 		}
 		t.Errorf("%s (%s) returns files to earlier bytes: %s\n"+
-			"Apply the change again on the current main; if the return is meant, say \"revert\" in the subject.",
+			"Apply the change again on the current main; if the return is meant, say \"revert\" or \"back to\" in the subject.",
 			l.commit, l.subject, strings.Join(l.files, ", "))
 	}
 }
@@ -87,6 +87,12 @@ func TestLostWorkIsFound(t *testing.T) {
 	}
 }
 
+// meant reports whether a commit says that its files return to earlier bytes.
+func meant(subject string) bool {
+	subject = strings.ToLower(subject)
+	return strings.Contains(subject, "revert") || strings.Contains(subject, "back to")
+}
+
 // losses returns the commits of HEAD that lost work, oldest first.
 func losses(t *testing.T, dir string) []loss {
 	t.Helper()
@@ -96,7 +102,7 @@ func losses(t *testing.T, dir string) []loss {
 	var current loss
 	earlier := map[string]bool{} // "path\x00blob" of every version so far
 	flush := func() {
-		if len(current.files) > 0 && !strings.Contains(strings.ToLower(current.subject), "revert") {
+		if len(current.files) > 0 && !meant(current.subject) {
 			found = append(found, current)
 		}
 	}
