@@ -64,7 +64,7 @@ func TestAheadOfTheLastRun(t *testing.T) {
 	s.idle()
 	before := len(s.gh.Calls())
 	s.send("workflow_run", s.gh.RunEvent(older, "completed"))
-	s.logged(1, "an older run of the default branch was run again")
+	s.logged(1, "an older run of the default branch was re-run; a newer one is already analyzed")
 	if calls, _, told := counted(s.gh.Calls()[before:]); calls != 0 {
 		t.Errorf("the older run costs %d calls:\n%s", calls, told)
 	}

@@ -46,12 +46,12 @@ func TestJobThatEndsTheService(t *testing.T) {
 		}
 	}
 	s.up()
-	s.want(s.concluded(p.HeadSHA), "failure", "has ended the service")
+	s.want(s.concluded(p.HeadSHA), "failure", "The service was terminated 3 times")
 	s.once(p.HeadSHA)
 	s.until(func() string {
 		e, err := s.queue.Show(t.Context(), key)
 		if err != nil || e.State != queue.Dead ||
-			!strings.Contains(e.Reason, "has ended the service") {
+			!strings.Contains(e.Reason, "The service was terminated 3 times") {
 			return fmt.Sprintf("the job is %+v, %v", e, err)
 		}
 		return ""

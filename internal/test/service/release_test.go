@@ -63,7 +63,7 @@ func TestDraftReleases(t *testing.T) {
 		return ""
 	})
 	s.gh.Do(func() { bad.State = "uploaded" })
-	s.judged(main, "failure", "pow", "This is a draft")
+	s.judged(main, "failure", "pow", "This release is a draft")
 
 	// Its author mends it, and then it is published: the same assets on the same commit are not
 	// judged again.

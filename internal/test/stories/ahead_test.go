@@ -111,7 +111,7 @@ func TestSecondWorkflowIsWaitedFor(t *testing.T) {
 	eventually(s, func() string {
 		if !strings.Contains(
 			s.app.log.String(),
-			"the workflow arm.yml has not run for this commit, but may yet",
+			"the workflow arm.yml has not run for this commit yet",
 		) {
 			return "nothing says that a workflow is missing"
 		}
@@ -149,7 +149,7 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.gh.PullRun(p, wheels(cases.Clean("1.1.1")))
 	s.arm(p, "failure")
 	k = s.Concluded(sha)
-	s.says(shown(k), "Incomplete", "arm.yml ended as failure and uploaded no artifact")
+	s.says(shown(k), "Incomplete", "arm.yml ended with failure and uploaded no artifact")
 }
 
 // What never runs for a pull request, or keeps nothing, is not missed.
@@ -168,8 +168,8 @@ func TestWorkflowsThatPullsDoNotHave(t *testing.T) {
 			s.Finish(p, wheels(cases.Clean("1.1.0")))
 			k := s.Concluded(p.HeadSHA)
 			s.want(k, "success")
-			if strings.Contains(k.Summary, "partial") ||
-				strings.Contains(s.app.log.String(), "but may yet") {
+			if strings.Contains(k.Summary, "Incomplete") ||
+				strings.Contains(s.app.log.String(), "for this commit yet") {
 				t.Errorf("a workflow is missed that no pull request has:\n%s", k.Summary)
 			}
 		})

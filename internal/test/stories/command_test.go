@@ -73,7 +73,7 @@ func TestStatusAndUnaccept(t *testing.T) {
 	s.reacted(s.Say(p.Number, "outsider", "/compat unaccept symbol-version-too-new"), "-1")
 	c := s.Say(p.Number, "maintainer", "/compat unaccept exp")
 	s.reacted(c, "confused")
-	s.says(s.replied(p, c), "exp is not accepted")
+	s.says(s.replied(p, c), "exp has not been accepted in this pull request")
 	if s.Verdicts(p.HeadSHA) > verdicts {
 		t.Error("what was refused had an effect")
 	}

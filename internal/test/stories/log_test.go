@@ -183,8 +183,8 @@ func TestFailedForAnotherReason(t *testing.T) {
 	)
 	k := s.Concluded(p.HeadSHA)
 	s.notPassed(k)
-	s.says(plain(k.Summary), "no error of a linker, loader or runtime", "[test](")
-	s.says(s.answer(p, "/compat explain"), "no error of a linker, loader or runtime")
+	s.says(plain(k.Summary), "no linker, loader or runtime error", "[test](")
+	s.says(s.answer(p, "/compat explain"), "no linker, loader or runtime error")
 }
 
 func TestNothingFailedToExplain(t *testing.T) {

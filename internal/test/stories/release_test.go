@@ -162,7 +162,7 @@ func TestGateTellsHowItStands(t *testing.T) {
 		if len(g.Reports) != 2 ||
 			!strings.Contains(
 				plain(g.Reports[0]),
-				"Waiting for artifacts. The workflow run \"wheels\" isn't over",
+				"Waiting for artifacts. The workflow run \"wheels\" has not ended",
 			) ||
 			!strings.Contains(g.Reports[1], "Checking") {
 			t.Errorf("reports %q, want one of the wait and one of the analysis", g.Reports)

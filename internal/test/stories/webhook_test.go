@@ -149,7 +149,7 @@ func TestValidate(t *testing.T) {
 		{"fail_on: error\n", `{"valid":true,"problems":[]}`, 200},
 		{"python:\n  wiht: [torch]\n", ".github/compat.yml:2: python.wiht: ", 422},
 		{"rules: [", ".github/compat.yml:1: ", 422},
-		{strings.Repeat("# 64 KiB are too much\n", 4000), "at most 65536 are read", 422},
+		{strings.Repeat("# 64 KiB are too much\n", 4000), "more than the limit of 65536", 422},
 		{strings.Repeat("#", 1<<20+1), "larger than 1 MiB", 413},
 	} {
 		q, err := http.NewRequest(http.MethodPut, s.app.operator("/validate"), strings.NewReader(c.text))
