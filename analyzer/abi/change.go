@@ -86,6 +86,7 @@ type Result struct {
 	Broken     int      `json:"broken"`               // of these, how many an error reaches
 	Problems   []string `json:"problems,omitempty"`   // debug information that could not be used
 	NewSONAME  string   `json:"new_soname,omitempty"` // where it is another one
+	Suppressed int      `json:"suppressed,omitempty"` // changes that were hidden
 }
 
 // Types tells whether types were compared.

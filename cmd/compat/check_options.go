@@ -52,6 +52,9 @@ func checkOptions(
 		return o, "", brokenConfig(problems), nil
 	}
 	options.Apply(c, &o)
+	if err := addEarlier(c.ABI, &o); err != nil {
+		return o, "", nil, err
+	}
 	if f.root != "" {
 		if o.Root, err = unpacked(f.root); err != nil {
 			return o, "", nil, err
@@ -151,4 +154,28 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 		}
 		return known[arch], nil
 	}, nil
+}
+
+// addEarlier reads the files that the configuration compares libraries with, and its suppression
+// files. Releases are known to the service only.
+func addEarlier(c config.ABI, o *analyzer.Options) error {
+	for _, path := range c.Baselines() {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("abi.against: %w; correct the path", err)
+		}
+		o.Earlier = append(o.Earlier, analyzer.Earlier{Name: path, Baseline: b})
+	}
+	paths, required := c.Suppressions()
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) && !required {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("abi.suppress: %w; correct the path", err)
+		}
+		o.ABI.Suppress = append(o.ABI.Suppress, b)
+	}
+	return nil
 }

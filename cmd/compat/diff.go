@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 
@@ -20,6 +21,8 @@ type diffFlags struct {
 	verbose   bool
 	debugDirs []string
 	headers   []string
+	private   []string
+	suppress  []string
 }
 
 // diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector starts only
@@ -33,8 +36,9 @@ func newDiffCommand(env environment) *cobra.Command {
 		Short: "Compare the ABI of two builds of a library",
 		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it
 runs with NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives,
-or folders. OLD can also be a baseline written by 'compat abi'. Libraries of packages are paired by
-path, SONAME, name and build ID.
+or folders. OLD can also be a file that describes a library: a baseline written by 'compat abi', a
+debian/*.symbols file, or the XML of libabigail. Libraries of packages are paired by path, SONAME,
+name and build ID.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that
@@ -44,7 +48,8 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 		Example: `  compat diff old/libfoo.so.1 new/libfoo.so.1
   compat diff libfoo-1.3.whl libfoo-1.4.whl
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
-  compat diff abi/libfoo.json build/libfoo.so`,
+  compat diff abi/libfoo.json build/libfoo.so
+  compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return errors.New("give two paths, OLD and NEW; see 'compat diff --help'")
@@ -67,12 +72,38 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 		"public header or folder of public headers; types defined elsewhere are private; may "+
 			"be repeated",
 	)
+	flags.StringArrayVar(&f.private, "private", nil,
+		"symbol, symbol version or type that is not for programs, * is any text; may be repeated")
+	flags.StringArrayVar(&f.suppress, "suppressions", nil,
+		"suppression file in the format of libabigail; may be repeated")
 	return c
+}
+
+// suppressions reads the suppression files. What of them is not understood is an error: a comparison
+// without it would say something else.
+func (f *diffFlags) suppressions() (abi.Suppressions, error) {
+	var all abi.Suppressions
+	for _, path := range f.suppress {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return all, fmt.Errorf("--suppressions: %w", err)
+		}
+		s, problems := abi.ParseSuppressions(b)
+		if len(problems) > 0 {
+			return all, fmt.Errorf("--suppressions: %s: %s", path, problems[0])
+		}
+		all = all.With(s)
+	}
+	return all, nil
 }
 
 func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath string) error {
 	if f.format != "text" && f.format != "json" {
 		return fmt.Errorf("unknown --format %q; use text or json", f.format)
+	}
+	hidden, err := f.suppressions()
+	if err != nil {
+		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
@@ -95,8 +126,16 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		}
 	}
 	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)
+	suppressed := 0
+	for _, r := range append(each, whole) {
+		r.Private(f.private)
+		suppressed = hidden.Apply(r)
+	}
+	if suppressed > 0 {
+		whole.Suppressed = suppressed
+	}
 	whole.Problems = append(whole.Problems, append(old.problems, new.problems...)...)
-	if len(each) == 0 && len(whole.Changes) == 0 {
+	if len(each) == 0 && len(whole.Changes) == 0 && suppressed == 0 {
 		return fmt.Errorf("%s and %s have no library in common", oldPath, newPath)
 	}
 	if f.format == "json" {

@@ -91,12 +91,12 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 	switch {
 	case strings.HasPrefix(string(head), "\x7fELF"):
 		return s.library(path, name, debugDirs)
-	case abi.IsBaseline(head):
+	case abi.Is(path, head):
 		b, err := io.ReadAll(io.LimitReader(f, maxBaseline))
 		if err != nil {
 			return err
 		}
-		l, err := abi.ParseBaseline(b)
+		l, err := abi.ParseAny(path, b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -106,7 +106,7 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 	return s.archive(ctx, f, size, path)
 }
 
-// maxBaseline bounds a baseline file. That of libstdc++ with types has 8 MB.
+// maxBaseline bounds a file that describes a library. That of libstdc++ with types has 8 MB.
 const maxBaseline = 256 << 20
 
 // library reads one library of this machine.

@@ -33,6 +33,9 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 		}
 		writeChanges(w, r, verbose)
 	}
+	if whole.Suppressed > 0 {
+		fmt.Fprintf(w, "\nsuppressed: %d of the changes\n", whole.Suppressed)
+	}
 	for _, p := range whole.Problems {
 		fmt.Fprintf(w, "\nnot compared: %s\n", shown(p))
 	}
