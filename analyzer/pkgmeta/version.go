@@ -28,13 +28,25 @@ var versionPattern = lazyregexp.New(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]+)?)?` +
 	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
+// segments returns the submatches of versionPattern, or nil where it does not match. Most versions
+// are a release segment alone, which needs no regular expression: lists of 10,000 pins are common.
+func segments(s string) []string {
+	if s == "" || strings.Trim(s, "0123456789.") != "" ||
+		strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
+		return versionPattern.FindStringSubmatch(s)
+	}
+	m := make([]string, 11)
+	m[2] = s
+	return m
+}
+
 // ParseVersion reads any spelling that PEP 440 accepts ("v1.0-Beta.2", "2.6.0+cu124"); space around
 // it is dropped. Versions over 256 bytes and numbers over 18 digits are errors.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, fmt.Errorf("version %s: longer than %d bytes", quote(s), maxVersion)
 	}
-	m := versionPattern.FindStringSubmatch(strings.ToLower(strings.Trim(s, " \t\n\v\f\r")))
+	m := segments(strings.ToLower(strings.Trim(s, " \t\n\v\f\r")))
 	if m == nil {
 		return Version{}, fmt.Errorf("version %s: not a version by PEP 440", quote(s))
 	}

@@ -25,7 +25,11 @@ func (r *reader) requirements(text string) error {
 		n++
 		at := n
 		n += strings.Count(line, "\x00")
-		line = strings.TrimSpace(comment.ReplaceAllString(strings.ReplaceAll(line, "\x00", ""), ""))
+		line = strings.ReplaceAll(line, "\x00", "")
+		if strings.Contains(line, "#") {
+			line = comment.ReplaceAllString(line, "")
+		}
+		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
 		}
