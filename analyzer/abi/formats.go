@@ -82,13 +82,11 @@ func parseDebian(b []byte) (*Library, error) {
 			tags = strings.Split(m[1], "|")
 			line = line[len(m[0]):]
 		}
-		name, rest := line, ""
-		if strings.HasPrefix(line, `"`) {
-			name, rest, _ = strings.Cut(line[1:], `"`)
-		} else {
-			name, rest, _ = strings.Cut(line, " ")
+		// Behind the name is the package version in which the symbol appeared.
+		name, _, _ := strings.Cut(line, " ")
+		if quoted, ok := strings.CutPrefix(line, `"`); ok {
+			name, _, _ = strings.Cut(quoted, `"`)
 		}
-		_ = rest // the package version in which the symbol appeared
 		skip := false
 		s := Symbol{Kind: elfobj.NoType}
 		for _, t := range tags {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -42,8 +43,8 @@ func TestSandboxRequired(t *testing.T) {
 		out, err = c.CombinedOutput()
 	}()
 	<-ended
-	exit, ok := err.(*exec.ExitError)
-	if !ok || exit.ExitCode() != 2 {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if text := string(out); !strings.Contains(text, "COMPAT_SANDBOX: this system lacks landlock (") ||

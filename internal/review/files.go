@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
@@ -170,7 +171,7 @@ func (o *contents) read(
 		at := comment.Unreviewed{File: file, Line: 1}
 		reason := err.Error()
 		if m := lineNumber.FindStringSubmatch(reason); m != nil {
-			fmt.Sscan(m[1], &at.Line)
+			at.Line, _ = strconv.Atoi(m[1]) // no number: 0, and so line 1
 		}
 		at.Line = max(1, min(at.Line, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1))
 		fail(at, reason)

@@ -30,8 +30,8 @@ func TestRead(t *testing.T) {
 					c.Groups = append(c.Groups, w[1:])
 				}
 			}
-			got := ""
 			l, err := lockfile.Read(words[0], lock.Data, c)
+			var got string
 			if err != nil {
 				got = "error: " + err.Error() + "\n"
 			} else {

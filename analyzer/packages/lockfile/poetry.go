@@ -111,10 +111,7 @@ func (r *reader) pdm(data []byte) error {
 	if len(tables) == 0 {
 		return errNoPackages
 	}
-	wanted := r.groups("default")
-	for _, x := range r.choice.Extras { // pdm has an extra as a group
-		wanted = append(wanted, x)
-	}
+	wanted := append(r.groups("default"), r.choice.Extras...) // pdm has an extra as a group
 	var all []*locked
 	var elsewhere []string
 	for _, t := range tables {
@@ -161,10 +158,7 @@ func (r *reader) keep(
 		byName[p.name] = append(byName[p.name], p)
 	}
 	// What optional packages that are asked for need.
-	var todo []string
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		todo = append(todo, name)
-	}
+	todo := slices.Sorted(maps.Keys(asked))
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
