@@ -177,8 +177,10 @@ func (o *contents) read(
 		fail(at, reason)
 		return nil
 	}
+	lines := strings.SplitAfter(text, "\n")
+	names := quoted(lines)
 	for _, p := range pins {
-		p.Line = versionLine(text, p)
+		p.Line = versionLine(lines, names, p)
 		o.pins = append(o.pins, environment.Pin{Pin: p, File: file})
 	}
 	if !takesIn(file) {
@@ -206,15 +208,26 @@ func (o *contents) read(
 	return nil
 }
 
+// quoted maps what stands in double quotes, in lower case, to the number of its first line. It is
+// made once for a file, so that the lines of many pins are found in linear time.
+func quoted(lines []string) map[string]int {
+	first := map[string]int{}
+	for i, l := range lines {
+		for j, word := range strings.Split(strings.ToLower(l), `"`) {
+			if _, known := first[word]; !known && j%2 == 1 {
+				first[word] = i + 1
+			}
+		}
+	}
+	return first
+}
+
 // versionLine is the line of a pin's version: in a lock file it follows that of the name.
-func versionLine(text string, p lockfile.Pin) int {
+func versionLine(lines []string, names map[string]int, p lockfile.Pin) int {
 	name, version := split(p.Requirement)
-	lines := strings.SplitAfter(text, "\n")
 	from := p.Line
 	if from <= 0 {
-		from = 1 + slices.IndexFunc(lines, func(l string) bool {
-			return strings.Contains(strings.ToLower(l), `"`+name+`"`)
-		})
+		from = names[name]
 	}
 	for i := max(from, 1); i < from+8 && i <= len(lines); i++ {
 		if strings.Contains(lines[i-1], version) {
