@@ -26,13 +26,9 @@ type need struct {
 // poetry reads a poetry.lock. From version 2.1 on it has the groups and markers of each package;
 // before, a package counts unless every package that needs it is for other systems.
 func (r *reader) poetry(data []byte) error {
-	root, err := decodeTOML(data)
+	root, tables, err := packageTables(data, "package")
 	if err != nil {
 		return err
-	}
-	tables := tablesOf(root["package"])
-	if len(tables) == 0 {
-		return errNoPackages
 	}
 	var all []*locked
 	var elsewhere []string
@@ -103,13 +99,9 @@ func poetryNeeds(name string, v any) []need {
 
 // pdm reads a pdm.lock.
 func (r *reader) pdm(data []byte) error {
-	root, err := decodeTOML(data)
+	root, tables, err := packageTables(data, "package")
 	if err != nil {
 		return err
-	}
-	tables := tablesOf(root["package"])
-	if len(tables) == 0 {
-		return errNoPackages
 	}
 	wanted := append(r.groups("default"), r.choice.Extras...) // pdm has an extra as a group
 	var all []*locked

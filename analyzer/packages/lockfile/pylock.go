@@ -10,13 +10,9 @@ import (
 
 // pylock reads a pylock.toml (PEP 751).
 func (r *reader) pylock(data []byte) error {
-	root, err := decodeTOML(data)
+	root, packages, err := packageTables(data, "packages")
 	if err != nil {
 		return err
-	}
-	packages := tablesOf(root["packages"])
-	if len(packages) == 0 {
-		return errNoPackages
 	}
 	r.env["extras"] = strings.Join(r.choice.Extras, ",")
 	r.env["dependency_groups"] = strings.Join(r.groups(stringsOf(root["default-groups"])...), ",")

@@ -13,6 +13,20 @@ const lineKey = "\x00line"
 // files are the keys of a package that list its files: most of a lock file, and not needed.
 var files = map[string]bool{"wheels": true, "sdist": true, "files": true, "hashes": true}
 
+// packageTables decodes a lock file whose packages are the tables of the array key. A file without
+// one is errNoPackages.
+func packageTables(data []byte, key string) (root map[string]any, list []map[string]any, err error) {
+	root, err = decodeTOML(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	list = tablesOf(root[key])
+	if len(list) == 0 {
+		return nil, nil, errNoPackages
+	}
+	return root, list, nil
+}
+
 // decodeTOML decodes a lock file into tables (map[string]any), arrays ([]any), strings and bools;
 // other values are left out. It takes time in proportion to the size.
 func decodeTOML(data []byte) (map[string]any, error) {
