@@ -9,6 +9,20 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
+// filesWith are wheels with these tags, of which there is one set a word.
+func filesWith(t *testing.T, wheels string) []file {
+	t.Helper()
+	var files []file
+	for tags := range strings.FieldsSeq(wheels) {
+		w, err := pkgmeta.ParseWheelName("x-1-" + tags + ".whl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file{name: tags, tags: w.Tags})
+	}
+	return files
+}
+
 func TestPick(t *testing.T) {
 	for _, c := range []struct {
 		python, arch, wheels, want string
@@ -27,14 +41,7 @@ func TestPick(t *testing.T) {
 		{"", "", "cp311-cp311-manylinux2014_aarch64 cp312-cp312-manylinux2014_aarch64", "cp312-cp312-manylinux2014_aarch64"},
 		{"3.12", "x86_64", "cp312-cp312-manylinux_x86_64 cp312-cp312-manylinux_2_x86_64", "-cp312-cp312-manylinux_x86_64"},
 	} {
-		var files []file
-		for tags := range strings.FieldsSeq(c.wheels) {
-			w, err := pkgmeta.ParseWheelName("x-1-" + tags + ".whl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, file{name: tags, tags: w.Tags})
-		}
+		files := filesWith(t, c.wheels)
 		best, fits := pick(files, packages.On{Python: c.python, Arch: c.arch})
 		got := best.name
 		if !fits {
@@ -128,14 +135,7 @@ func TestPickForLibc(t *testing.T) {
 		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 py3-none-any", "py3-none-any"},
 		{"musl", "1.2.5", "cp312-cp312-linux_x86_64 py3-none-any", "cp312-cp312-linux_x86_64"},
 	} {
-		var files []file
-		for tags := range strings.FieldsSeq(c.wheels) {
-			w, err := pkgmeta.ParseWheelName("x-1-" + tags + ".whl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, file{name: tags, tags: w.Tags})
-		}
+		files := filesWith(t, c.wheels)
 		on := packages.On{Python: "3.12", Arch: "x86_64", Libc: c.libc, LibcVersion: c.version}
 		best, fits := pick(files, on)
 		got := ""
