@@ -98,11 +98,7 @@ func (r *reader) condaLock(data []byte) error {
 		case strings.HasPrefix(text(p, "url"), "git+"):
 			local = append(local, text(p, "name"))
 		default:
-			line := p.Line
-			if v := member(p, "version"); v != nil {
-				line = v.Line
-			}
-			if err := r.pin(text(p, "name"), text(p, "version"), line); err != nil {
+			if err := r.pinOf(p); err != nil {
 				return err
 			}
 		}
@@ -113,6 +109,15 @@ func (r *reader) condaLock(data []byte) error {
 	r.note(local, notReleases)
 	r.note(conda, notConda)
 	return nil
+}
+
+// pinOf adds the pin of a package of a YAML file, with the line of its version.
+func (r *reader) pinOf(p *yaml.Node) error {
+	line := p.Line
+	if v := member(p, "version"); v != nil {
+		line = v.Line
+	}
+	return r.pin(text(p, "name"), text(p, "version"), line)
 }
 
 // pixi reads the environment "default" of a pixi.lock, or the chosen groups as environments. Version
@@ -169,11 +174,7 @@ func (r *reader) pixi(data []byte) error {
 				local = append(local, n)
 				continue
 			}
-			line := p.Line
-			if v := member(p, "version"); v != nil {
-				line = v.Line
-			}
-			if err := r.pin(n, version, line); err != nil {
+			if err := r.pinOf(p); err != nil {
 				return err
 			}
 		}
