@@ -4,12 +4,13 @@
 //	report, err := analyzer.New(rules.All()).Check(ctx, inputs, analyzer.Options{})
 //
 // Data goes one way: facts (what was read) -> judge (environment, load, bind, rules) -> trial (each
-// fix tried) -> result (the report). This package connects them, and is the API of all of them. Check
-// opens no file, socket or clock and runs nothing from an artifact: same bytes, same settings, same
-// report. What it needs to know of other packages comes from a packages.Source.
+// fix tried) -> result (the report). This package connects them, and is the API of all of them.
+// Check opens no file, socket or clock and runs nothing from an artifact: same bytes, same
+// settings, same report. What it needs to know of other packages comes from a packages.Source.
 //
-// Everything it reads is untrusted. elfobj bounds every table by the file's size, unpack bounds every
-// archive, and what could not be read is listed in Report.Unread, which makes the verdict unchecked.
+// Everything it reads is untrusted. elfobj bounds every table by the file's size, unpack bounds
+// every archive, and what could not be read is listed in Report.Unread, which makes the verdict
+// unchecked.
 package analyzer
 
 import (
@@ -268,9 +269,9 @@ func (k *checked) artifact(
 	return nil
 }
 
-// An artifact with more than manyFindings on one target is checked on fewer of the others: maxRepeats
-// bounds the findings of all targets together. A finding costs some 50 microseconds, and an import
-// importCost of that.
+// An artifact with more than manyFindings on one target is checked on fewer of the others:
+// maxRepeats bounds the findings of all targets together. A finding costs some 50 microseconds, and
+// an import importCost of that.
 const (
 	manyFindings = 2_000
 	maxRepeats   = 40_000
@@ -278,8 +279,8 @@ const (
 )
 
 // affordable picks among the targets that are left those that can be checked within maxRepeats,
-// evenly and with the last one, where each has found findings. Platforms that the user named are all
-// kept.
+// evenly and with the last one, where each has found findings. Platforms that the user named are
+// all kept.
 func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Target {
 	if found < manyFindings || len(targets) == 0 || targets[0].Requested {
 		return targets

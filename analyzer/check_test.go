@@ -88,7 +88,8 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 			}},
 		}
 		r, err := analyzer.New(rules).
-			Check(t.Context(), []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))}}, analyzer.Options{Platforms: []string{"debian11"}})
+			Check(t.Context(), []analyzer.Input{{Name: "libx.so.1", Content: bytes.NewReader(data),
+				Size: int64(len(data))}}, analyzer.Options{Platforms: []string{"debian11"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,8 @@ func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
 	return k.report, nil
 }
 
-// conclude applies configured severities and acceptances, sorts the findings, and sets the verdicts.
+// conclude applies configured severities and acceptances, sorts the findings, and sets the
+// verdicts.
 func conclude(r *Report, rules []*Rule, o Options) {
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {

@@ -235,8 +235,8 @@ func without(with []string, name string) []string {
 }
 
 // leaveToSystem makes warnings of the missing libraries that no choice of versions can provide: a
-// lock file does not describe the packages of the system, and a wheel may have plug-ins for libraries
-// that only some systems have.
+// lock file does not describe the packages of the system, and a wheel may have plug-ins for
+// libraries that only some systems have.
 func leaveToSystem(r *Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]

@@ -53,7 +53,8 @@ func TestNoWheel(t *testing.T) {
 	for _, x := range r.Targets {
 		verdicts[x.Name] = x.Verdict
 	}
-	if verdicts["musllinux_1_2_x86_64"] != analyzer.Incompatible || verdicts["debian12"] == analyzer.Incompatible {
+	if verdicts["musllinux_1_2_x86_64"] != analyzer.Incompatible ||
+		verdicts["debian12"] == analyzer.Incompatible {
 		t.Errorf("targets %+v", r.Targets)
 	}
 

@@ -116,7 +116,9 @@ func invent(r *rand.Rand) *environment {
 			}
 		}
 		add("needed libc.so.6")
-		for _, line := range []string{"import pow@GLIBC_2.29 libm.so.6", "import exp@GLIBC_2.29 libm.so.6", "import fcntl64@GLIBC_2.28 libc.so.6", "import shm_open", "import own_helper", "import memcpy@GLIBC_2.14 libc.so.6"} {
+		for _, line := range []string{"import pow@GLIBC_2.29 libm.so.6",
+			"import exp@GLIBC_2.29 libm.so.6", "import fcntl64@GLIBC_2.28 libc.so.6", "import shm_open",
+			"import own_helper", "import memcpy@GLIBC_2.14 libc.so.6"} {
 			if r.IntN(4) == 0 {
 				add(line)
 			}
@@ -136,7 +138,8 @@ func invent(r *rand.Rand) *environment {
 		) + "\n"
 	}
 	if r.IntN(2) == 0 {
-		e.objects["pkg/libhelper.so"] = "elf x86_64\nsoname libhelper.so\nexport own_helper\nneeded libc.so.6\n"
+		e.objects["pkg/libhelper.so"] = "elf x86_64\nsoname libhelper.so\nexport own_helper\nneeded " +
+			"libc.so.6\n"
 	}
 	if r.IntN(2) == 0 { // somebody else's libraries, which come first
 		e.files = map[string]string{}
@@ -219,7 +222,8 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 		)
 	}
 	r, err := analyzer.New(rules.All()).
-		Check(context.Background(), []analyzer.Input{in}, analyzer.Options{With: e.with, Source: e.packages, LibraryPath: folders})
+		Check(context.Background(), []analyzer.Input{in},
+			analyzer.Options{With: e.with, Source: e.packages, LibraryPath: folders})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +251,16 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		e.with,
 	)
 	name := func(requirement string) string {
-		return strings.FieldsFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~", r) })[0]
+		return strings.FieldsFunc(requirement, func(r rune) bool {
+			return strings.ContainsRune("<>=!~", r)
+		})[0]
 	}
 	of := func(requirement string) func(string) bool {
 		return func(have string) bool { return name(have) == name(requirement) }
 	}
-	install := func(requirement string) { c.with = append(slices.DeleteFunc(c.with, of(requirement)), requirement) }
+	install := func(requirement string) {
+		c.with = append(slices.DeleteFunc(c.with, of(requirement)), requirement)
+	}
 	switch x.Kind {
 	case fix.KindPin, fix.KindDependency:
 		if slices.ContainsFunc(c.with, of(x.Requirement)) {
@@ -364,7 +372,8 @@ func TestVerifiedFixesHelp(t *testing.T) {
 		}
 	}
 	t.Logf("fixes followed: %v", seen)
-	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf, fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency, "LD_LIBRARY_PATH"} {
+	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf,
+		fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency, "LD_LIBRARY_PATH"} {
 		if seen[kind] < 3 {
 			t.Errorf("only %d fixes of kind %s came up", seen[kind], kind)
 		}

@@ -18,8 +18,8 @@ import (
 const maxScanned = 8 << 20
 
 // sources are the files in which the lines that cause findings are looked for. They come from the
-// head, so the work is bounded: lines longer than maxLine are skipped, each search is done once, and
-// after maxScanned bytes nothing more is found.
+// head, so the work is bounded: lines longer than maxLine are skipped, each search is done once,
+// and after maxScanned bytes nothing more is found.
 type sources struct {
 	files map[string]string
 	left  int // of maxScanned
@@ -89,7 +89,8 @@ func searches(f *analyzer.Finding) []search {
 
 func aboutGPU(f *analyzer.Finding) bool {
 	l := strings.ToLower(f.Library + " " + f.Rule + " " + f.Symbol)
-	for _, w := range []string{"cuda", "_hip", "hip.so", "rocm", "amdhip", "cudnn", "cublas", "torch"} {
+	for _, w := range []string{"cuda", "_hip", "hip.so", "rocm", "amdhip", "cudnn", "cublas",
+		"torch"} {
 		if strings.Contains(l, w) {
 			return true
 		}

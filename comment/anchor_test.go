@@ -29,19 +29,34 @@ func TestAnchor(t *testing.T) {
 		want  string
 	}{
 		{"the pin", pin, widget, "pyproject.toml:8"},
-		{"the pin in another spelling", pin, map[string]string{"requirements.txt": "numpy\n# nvidia-nvjitlink-cu12\nNVIDIA_nvjitlink.cu12 ~= 12.8 ; sys_platform == 'linux'\n"}, "requirements.txt:3"},
-		{"the pin in setup.cfg", pin, map[string]string{"setup.cfg": "[options]\ninstall_requires =\n    numpy\n    nvidia-nvjitlink-cu12[x]>=12.8\n"}, "setup.cfg:4"},
+		{"the pin in another spelling", pin,
+			map[string]string{"requirements.txt": "numpy\n# nvidia-nvjitlink-cu12\nNVIDIA_nvjitlink.cu12 " +
+				"~= 12.8 ; sys_platform == 'linux'\n"}, "requirements.txt:3"},
+		{"the pin in setup.cfg", pin, map[string]string{"setup.cfg": "[options]\ninstall_requires =\n  " +
+			"  numpy\n    nvidia-nvjitlink-cu12[x]>=12.8\n"}, "setup.cfg:4"},
 		{"the pin of poetry", pin, map[string]string{"pyproject.toml": "[tool.poetry.dependencies]\npython = \"^3.9\"\nnvidia-nvjitlink-cu12 = \"^12.8\"\n"}, "pyproject.toml:3"},
-		{"what it runs with before what it is built with", pin, map[string]string{"pyproject.toml": "[build-system]\nrequires = [\"nvidia-nvjitlink-cu12>=12\"]\n[project]\ndependencies = [\"nvidia-nvjitlink-cu12>=12.8\"]\n"}, "pyproject.toml:4"},
-		{"a longer name is another package", pin, with("pyproject.toml", "[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:1"},
+		{"what it runs with before what it is built with", pin,
+			map[string]string{"pyproject.toml": "[build-system]\nrequires = " +
+				"[\"nvidia-nvjitlink-cu12>=12\"]\n[project]\ndependencies = [\"nvidia-nvjitlink-cu12>=12.8\"]\n"}, "pyproject.toml:4"},
+		{"a longer name is another package", pin, with("pyproject.toml",
+			"[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:1"},
 		{"the build image", pow, widget, ".github/workflows/wheels.yml:9"},
-		{"the tag beside other tags", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    container: quay.io/pypa/manylinux_2_28_x86_64\n  b:\n    container: quay.io/pypa/manylinux2014_x86_64\n"), ".github/workflows/wheels.yml:5"},
-		{"the runner", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    # manylinux2014\n    runs-on: ubuntu-22.04\n"), ".github/workflows/wheels.yml:4"},
+		{"the tag beside other tags", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    "+
+			"container: quay.io/pypa/manylinux_2_28_x86_64\n  b:\n    container: "+
+			"quay.io/pypa/manylinux2014_x86_64\n"), ".github/workflows/wheels.yml:5"},
+		{"the runner", pow, with(".github/workflows/wheels.yml",
+			"jobs:\n  a:\n    # manylinux2014\n    runs-on: ubuntu-22.04\n"),
+			".github/workflows/wheels.yml:4"},
 		{"the link command", dl, widget, "CMakeLists.txt:2"},
-		{"extra_link_args", dl, map[string]string{"setup.py": "from setuptools import setup\nsetup(ext_modules=[Extension('x', extra_link_args=['-lcufile'])])\n"}, "setup.py:2"},
-		{"the torch index", gpu, with("requirements.txt", "numpy\n--extra-index-url https://example.test/whl/cu124\ntorch==2.4.0\n"), "requirements.txt:3"},
-		{"the torch requirement of the build", gpu, with("pyproject.toml", "[build-system]\nrequires = [\n  \"setuptools\",\n  \"torch>=2\",\n]\n"), "pyproject.toml:4"},
-		{"nothing fits", gpu, map[string]string{"README.md": "# x\n", "src/a.c": "int x;\n"}, "README.md:1"},
+		{"extra_link_args", dl, map[string]string{"setup.py": "from setuptools import " +
+			"setup\nsetup(ext_modules=[Extension('x', extra_link_args=['-lcufile'])])\n"}, "setup.py:2"},
+		{"the torch index", gpu, with("requirements.txt",
+			"numpy\n--extra-index-url https://example.test/whl/cu124\ntorch==2.4.0\n"),
+			"requirements.txt:3"},
+		{"the torch requirement of the build", gpu, with("pyproject.toml",
+			"[build-system]\nrequires = [\n  \"setuptools\",\n  \"torch>=2\",\n]\n"), "pyproject.toml:4"},
+		{"nothing fits", gpu, map[string]string{"README.md": "# x\n", "src/a.c": "int x;\n"},
+			"README.md:1"},
 		{"any file", gpu, map[string]string{"empty": "", "src/a.c": "int x;\n"}, "src/a.c:1"},
 		{"no file", gpu, map[string]string{"empty": ""}, ":0"},
 		{"no files", gpu, nil, ":0"},
@@ -118,7 +133,8 @@ func TestEdit(t *testing.T) {
 		Command: "quay.io/pypa/manylinux2014_x86_64",
 	}
 	newer := fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_31_x86_64"}
-	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg", ".github/workflows/w.yml", "Dockerfile"
+	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg",
+		".github/workflows/w.yml", "Dockerfile"
 	for _, c := range []struct {
 		path string
 		fix  fix.Fix
@@ -126,42 +142,55 @@ func TestEdit(t *testing.T) {
 		want string // "": no edit
 	}{
 		{toml, pin, `    "nvidia-nvjitlink-cu12>=12.8",`, `    "nvidia-nvjitlink-cu12>=12.9",`},
-		{toml, pin, `    'nvidia-nvjitlink-cu12 >= 12.8' , # keep >=12.8`, `    'nvidia-nvjitlink-cu12 >= 12.9' , # keep >=12.8`},
+		{toml, pin, `    'nvidia-nvjitlink-cu12 >= 12.8' , # keep >=12.8`,
+			`    'nvidia-nvjitlink-cu12 >= 12.9' , # keep >=12.8`},
 		{toml, pin, `dependencies = ["numpy>=1", "nvidia-nvjitlink-cu12[a,b]>=12.8; python_version < '3.13'", "x"]`, `dependencies = ["numpy>=1", "nvidia-nvjitlink-cu12[a,b]>=12.9; python_version < '3.13'", "x"]`},
 		{toml, pin, `  "NVIDIA_nvjitlink.cu12",`, `  "NVIDIA_nvjitlink.cu12>=12.9",`},
 		{toml, pin, `  "nvidia-nvjitlink-cu12>=12.8,<13",`, `  "nvidia-nvjitlink-cu12>=12.9,<13",`},
-		{toml, pin, `  "nvidia-nvjitlink-cu12>=12.8, !=12.9.1, <12.9",`, `  "nvidia-nvjitlink-cu12>=12.9, !=12.9.1",`},
+		{toml, pin, `  "nvidia-nvjitlink-cu12>=12.8, !=12.9.1, <12.9",`,
+			`  "nvidia-nvjitlink-cu12>=12.9, !=12.9.1",`},
 		{toml, pin, `  "nvidia-nvjitlink-cu12==12.8.93",`, `  "nvidia-nvjitlink-cu12>=12.9",`},
 		{toml, pin, `  "nvidia-nvjitlink-cu12<13",`, `  "nvidia-nvjitlink-cu12>=12.9,<13",`},
 		{toml, pin, `  "nvidia-nvjitlink-cu12 (>=12.8)",`, `  "nvidia-nvjitlink-cu12 (>=12.9)",`},
-		{toml, pin, `nvidia-nvjitlink-cu12 = "^12.8"  # poetry`, `nvidia-nvjitlink-cu12 = ">=12.9"  # poetry`},
-		{toml, pin, `nvidia-nvjitlink-cu12 = {version = ">=12.8", optional = true}`, `nvidia-nvjitlink-cu12 = {version = ">=12.9", optional = true}`},
+		{toml, pin, `nvidia-nvjitlink-cu12 = "^12.8"  # poetry`,
+			`nvidia-nvjitlink-cu12 = ">=12.9"  # poetry`},
+		{toml, pin, `nvidia-nvjitlink-cu12 = {version = ">=12.8", optional = true}`,
+			`nvidia-nvjitlink-cu12 = {version = ">=12.9", optional = true}`},
 		{toml, pin, `  "nvidia-nvjitlink-cu12>=12.9",`, ""},
 		{toml, pin, `  "nvidia-nvjitlink-cu12 @ https://example.test/x.whl",`, ""},
 		{toml, pin, `  # "nvidia-nvjitlink-cu12>=12.8",`, ""},
 		{toml, pin, `  "nvidia-nvjitlink-cu12-x>=12.8",`, ""},
 		{toml, pin, `name = "nvidia-nvjitlink-cu12"`, ""},
 		{txt, pin, "nvidia-nvjitlink-cu12>=12.8", "nvidia-nvjitlink-cu12>=12.9"},
-		{txt, pin, "nvidia-nvjitlink-cu12~=12.8 ; sys_platform == 'linux'  # why", "nvidia-nvjitlink-cu12>=12.9 ; sys_platform == 'linux'  # why"},
+		{txt, pin, "nvidia-nvjitlink-cu12~=12.8 ; sys_platform == 'linux'  # why",
+			"nvidia-nvjitlink-cu12>=12.9 ; sys_platform == 'linux'  # why"},
 		{txt, pin, "nvidia-nvjitlink-cu12==12.8.93 --hash=sha256:00", ""},
 		{txt, pin, `nvidia-nvjitlink-cu12==12.8.93 \`, ""},
 		{cfg, pin, "    nvidia-nvjitlink-cu12>=12.8", "    nvidia-nvjitlink-cu12>=12.9"},
-		{"setup.py", pin, `        "nvidia-nvjitlink-cu12>=12.8",  # noqa`, `        "nvidia-nvjitlink-cu12>=12.9",  # noqa`},
+		{"setup.py", pin, `        "nvidia-nvjitlink-cu12>=12.8",  # noqa`,
+			`        "nvidia-nvjitlink-cu12>=12.9",  # noqa`},
 		{"setup.py", pin, `nvidia-nvjitlink-cu12`, ""},
 		{"environment.yml", pin, `  - nvidia-nvjitlink-cu12>=12.8`, `  - nvidia-nvjitlink-cu12>=12.9`},
-		{docker, pin, `RUN pip install nvidia-nvjitlink-cu12>=12.8 numpy`, `RUN pip install nvidia-nvjitlink-cu12>=12.9 numpy`},
-		{yml, tag, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014 # old`, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux_2_28 # old`},
-		{yml, tag, `    container: quay.io/pypa/manylinux2014_x86_64:latest`, `    container: quay.io/pypa/manylinux_2_28_x86_64:latest`},
-		{toml, tag, `manylinux-x86_64-image = "manylinux2014"`, `manylinux-x86_64-image = "manylinux_2_28"`},
-		{yml, tag, `      run: auditwheel repair --plat manylinux2014_x86_64 dist/*.whl`, `      run: auditwheel repair --plat manylinux_2_28_x86_64 dist/*.whl`},
-		{docker, image, `FROM quay.io/pypa/manylinux_2_34_x86_64`, `FROM quay.io/pypa/manylinux2014_x86_64`},
+		{docker, pin, `RUN pip install nvidia-nvjitlink-cu12>=12.8 numpy`,
+			`RUN pip install nvidia-nvjitlink-cu12>=12.9 numpy`},
+		{yml, tag, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014 # old`,
+			`          CIBW_MANYLINUX_X86_64_IMAGE: manylinux_2_28 # old`},
+		{yml, tag, `    container: quay.io/pypa/manylinux2014_x86_64:latest`,
+			`    container: quay.io/pypa/manylinux_2_28_x86_64:latest`},
+		{toml, tag, `manylinux-x86_64-image = "manylinux2014"`,
+			`manylinux-x86_64-image = "manylinux_2_28"`},
+		{yml, tag, `      run: auditwheel repair --plat manylinux2014_x86_64 dist/*.whl`,
+			`      run: auditwheel repair --plat manylinux_2_28_x86_64 dist/*.whl`},
+		{docker, image, `FROM quay.io/pypa/manylinux_2_34_x86_64`,
+			`FROM quay.io/pypa/manylinux2014_x86_64`},
 		// there is no such image
 		{yml, newer, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, image, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, tag, `          CIBW_BUILD: "*manylinux2014*"`, ""},
 		{yml, tag, `   image: [manylinux2014, manylinux_2_34]`, ""},
 		{yml, tag, `          CIBW_MUSLLINUX_X86_64_IMAGE: musllinux_1_2`, ""},
-		{toml, fix.Fix{Kind: fix.KindSource, Requirement: "nvidia-nvjitlink-cu12>=12.9"}, `    "nvidia-nvjitlink-cu12>=12.8",`, ""},
+		{toml, fix.Fix{Kind: fix.KindSource, Requirement: "nvidia-nvjitlink-cu12>=12.9"},
+			`    "nvidia-nvjitlink-cu12>=12.8",`, ""},
 	} {
 		got, ok := Edit(c.path, c.old, c.fix)
 		if ok != (c.want != "") || ok && got != c.want {
@@ -175,7 +204,8 @@ func TestReviewOnlyOnLinesOfTheDiff(t *testing.T) {
 	for _, c := range []struct {
 		diff Diff
 		want int
-	}{{nil, 0}, {Diff{"pyproject.toml": {7: 1}}, 0}, {Diff{"pyproject.toml": {8: 1}}, 1}, {Diff{"setup.py": {8: 1}}, 0}} {
+	}{{nil, 0}, {Diff{"pyproject.toml": {7: 1}}, 0}, {Diff{"pyproject.toml": {8: 1}}, 1},
+		{Diff{"setup.py": {8: 1}}, 0}} {
 		if got := Render(Input{Report: r, Files: widget, Diff: c.diff}).Review; len(got) != c.want {
 			t.Errorf("%v: %d review comments, want %d", c.diff, len(got), c.want)
 		}
@@ -186,7 +216,8 @@ func TestReviewOnlyOnLinesOfTheDiff(t *testing.T) {
 	if len(again) != 1 || strings.Contains(again[0].Body, "\r") {
 		t.Errorf("with CRLF: %+v", again)
 	}
-	if got := Render(Input{Report: of(old(nvjitlink())), Files: widget, Diff: Diff{"pyproject.toml": {8: 1}}}).Review; len(
+	if got := Render(Input{Report: of(old(nvjitlink())), Files: widget,
+		Diff: Diff{"pyproject.toml": {8: 1}}}).Review; len(
 		got,
 	) != 0 {
 		t.Errorf("an existing finding gets a suggestion: %+v", got)

@@ -315,7 +315,8 @@ func (s dependencies) review() []ReviewComment {
 	return out
 }
 
-// edited is the line with the new version and nothing else changed. false: it cannot be edited alone.
+// edited is the line with the new version and nothing else changed. false: it cannot be edited
+// alone.
 func (p Place) edited() (string, bool) {
 	old := strings.TrimSuffix(p.Text, "\r")
 	if !p.Suggest || p.New == "" || p.Old == "" || len(old) > maxLine || mdsafe.Lines(old) != old ||

@@ -20,8 +20,8 @@ type Diff map[string]map[int]int
 // Has says whether a line on the right side is part of the diff.
 func (d Diff) Has(path string, line int) bool { return d[path][line] != 0 }
 
-// maxDiffLines bounds the memory of a Diff: a pull request has up to 3,000 files. Suggestions are few,
-// and nobody reads a diff of that size.
+// maxDiffLines bounds the memory of a Diff: a pull request has up to 3,000 files. Suggestions are
+// few, and nobody reads a diff of that size.
 const maxDiffLines = 100_000
 
 // ParseDiff reads the patches, up to 100,000 lines of them. A patch that makes no sense contributes

@@ -12,13 +12,16 @@ func TestParseDiff(t *testing.T) {
 	d := ParseDiff([]DiffFile{
 		{
 			"a.txt",
-			"@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 @@\n+new\n\\ No newline at end of file",
+			"@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 " +
+				"@@\n+new\n\\ No newline at end of file",
 		},
 		{"binary.so", ""},
 		{"bad", "@@ nonsense\n+x"},
 		{"minus.sql", "@@ -0,0 +1,2 @@\n+-- comment\n+@@ -9 +9 @@"},
 	})
-	for at, want := range map[string]int{"a.txt:1": 1, "a.txt:2": 1, "a.txt:3": 1, "a.txt:4": 1, "a.txt:5": 0, "a.txt:10": 0, "a.txt:11": 0, "a.txt:21": 3, "a.txt:22": 0, "binary.so:1": 0, "bad:1": 0, "minus.sql:2": 1, "minus.sql:9": 0} {
+	for at, want := range map[string]int{"a.txt:1": 1, "a.txt:2": 1, "a.txt:3": 1, "a.txt:4": 1,
+		"a.txt:5": 0, "a.txt:10": 0, "a.txt:11": 0, "a.txt:21": 3, "a.txt:22": 0, "binary.so:1": 0,
+		"bad:1": 0, "minus.sql:2": 1, "minus.sql:9": 0} {
 		path, line, _ := strings.Cut(at, ":")
 		n := 0
 		fmt.Sscan(line, &n)

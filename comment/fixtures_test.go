@@ -24,8 +24,9 @@ func needs(symbol, version, library string) analyzer.Finding {
 		Version:  version,
 		Library:  library,
 		Package:  "widget",
-		Message:  "warp/bin/warp.so needs " + symbol + "@" + version + " of " + library + ", which manylinux_2_17_x86_64 does not have: " + version + " came with glibc 2.29 (2019).",
-		Chain:    []string{"warp/bin/warp.so", library},
+		Message: "warp/bin/warp.so needs " + symbol + "@" + version + " of " + library +
+			", which manylinux_2_17_x86_64 does not have: " + version + " came with glibc 2.29 (2019).",
+		Chain: []string{"warp/bin/warp.so", library},
 		Fixes: []fix.Fix{
 			{
 				Kind:     fix.KindPlatformTag,
@@ -66,8 +67,9 @@ func nvjitlink() analyzer.Finding {
 		Library:    "libnvJitLink.so.12",
 		Package:    "nvidia-nvjitlink-cu12",
 		ProvidedBy: &by,
-		Message:    "widget/libcccl.c.parallel.so needs __nvJitLinkGetErrorLogSize_12_9, which libnvJitLink.so.12 of nvidia-nvjitlink-cu12 12.8.93 lacks.",
-		Chain:      []string{"widget/libcccl.c.parallel.so", "libnvJitLink.so.12"},
+		Message: "widget/libcccl.c.parallel.so needs __nvJitLinkGetErrorLogSize_12_9, which " +
+			"libnvJitLink.so.12 of nvidia-nvjitlink-cu12 12.8.93 lacks.",
+		Chain: []string{"widget/libcccl.c.parallel.so", "libnvJitLink.so.12"},
 		Fixes: []fix.Fix{
 			{
 				Kind:        fix.KindPin,
@@ -93,8 +95,9 @@ func rocm() analyzer.Finding {
 		Object:   "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so",
 		Library:  "libc10_cuda.so",
 		Package:  "torch",
-		Message:  "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so needs libc10_cuda.so: a CUDA build beside torch 2.4.0+rocm6.1, which has libc10_hip.so.",
-		Chain:    []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
+		Message: "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so needs libc10_cuda.so: a CUDA " +
+			"build beside torch 2.4.0+rocm6.1, which has libc10_hip.so.",
+		Chain: []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
 		Fixes: []fix.Fix{
 			{
 				Kind:  fix.KindRebuild,
@@ -114,8 +117,9 @@ func libdl() analyzer.Finding {
 		Object:   "libcufile.so",
 		Symbol:   "dlopen",
 		Library:  "libdl.so.2",
-		Message:  "a program that links against libcufile.so fails: undefined reference to dlopen, which libdl.so.2 has.",
-		Chain:    []string{"libcufile.so"},
+		Message: "a program that links against libcufile.so fails: undefined reference to dlopen, " +
+			"which libdl.so.2 has.",
+		Chain: []string{"libcufile.so"},
 		Fixes: []fix.Fix{
 			{
 				Kind:     fix.KindLinkFlag,
@@ -161,8 +165,10 @@ dependencies = [
 `
 
 var widget = map[string]string{
-	"README.md":                    "# widget\n",
-	"pyproject.toml":               pyproject,
-	".github/workflows/wheels.yml": "name: wheels\non: [push]\njobs:\n  wheels:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n",
-	"CMakeLists.txt":               "project(widget)\nadd_library(cufile SHARED cufile.c)\n",
+	"README.md":      "# widget\n",
+	"pyproject.toml": pyproject,
+	".github/workflows/wheels.yml": "name: wheels\non: [push]\njobs:\n  wheels:\n    runs-on: " +
+		"ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          " +
+		"CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n",
+	"CMakeLists.txt": "project(widget)\nadd_library(cufile SHARED cufile.c)\n",
 }

@@ -13,7 +13,8 @@ import (
 )
 
 var judge = hostiletest.Judge{
-	Tags:  []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4", "table", "thead", "tbody", "tr", "th", "td"},
+	Tags: []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4", "table", "thead", "tbody",
+		"tr", "th", "td"},
 	Links: []string{url, "https://github.test/"},
 	Marks: []string{"compat:report", "compat:thread"},
 	Lang:  []string{"suggestion"},
@@ -46,9 +47,10 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 			Version:    version,
 			Library:    next(),
 			ProvidedBy: &by,
-			Message:    next() + ": " + object + " needs " + symbol + "@" + version + ", not there. " + next(),
-			Chain:      []string{object, next()},
-			Package:    next(),
+			Message: next() + ": " + object + " needs " + symbol + "@" + version + ", not there. " +
+				next(),
+			Chain:   []string{object, next()},
+			Package: next(),
 			Fixes: []fix.Fix{
 				{
 					Kind:        fix.KindPin,
@@ -79,7 +81,8 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	out := map[string]string{}
 	add := func(name string, c Check) {
 		within(t, c)
-		out["the title of "+name], out["the summary of "+name], out["the text of "+name], out["the comment of "+name] = c.Title, c.Summary, c.Text, c.Sticky
+		out["the title of "+name], out["the summary of "+name], out["the text of "+name],
+			out["the comment of "+name] = c.Title, c.Summary, c.Text, c.Sticky
 		for i, a := range c.Annotations {
 			out[fmt.Sprintf("the details of annotation message %d of %s", i, name)] = a.Message
 			out[fmt.Sprintf("the details of annotation %d of %s", i, name)] = a.RawDetails
@@ -126,8 +129,10 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	unchecked.Verdict, unchecked.Notes = analyzer.Unchecked, []string{next()}
 	add("an unchecked one", Render(Input{Report: unchecked}))
 	for name, p := range map[string]*Problem{
-		"a bad configuration": ConfigInvalid(ConfigPath, []ConfigError{{1, next(), "unknown key " + next()}, {0, "", next()}}, 3),
-		"what is unjudged":    Unjudged(next(), next()+" has expired"), "a failure": Failed(next()), "no artifacts": NoArtifacts([]string{next()}), "the deadline": Deadline(1, next()),
+		"a bad configuration": ConfigInvalid(ConfigPath,
+			[]ConfigError{{1, next(), "unknown key " + next()}, {0, "", next()}}, 3),
+		"what is unjudged": Unjudged(next(), next()+" has expired"), "a failure": Failed(next()),
+		"no artifacts": NoArtifacts([]string{next()}), "the deadline": Deadline(1, next()),
 	} {
 		add(name, Render(Input{Problem: p, DetailsURL: url}))
 	}
@@ -145,7 +150,8 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	out["a reply to explain"], _ = Explain(r.Findings[0].Symbol, r, nil, next(), url)
 	out["a reply to explain of nothing"], _ = Explain(next(), nil, nil, next(), url)
 	out["a reply to the button Explain"] = ExplainNew(r, url)
-	out["a reply about a platform"], out["a reply about nothing to accept"], out["a reply about an old head"] = NoPlatform(
+	out["a reply about a platform"], out["a reply about nothing to accept"],
+		out["a reply about an old head"] = NoPlatform(
 		next(),
 		next(),
 	), NothingToAccept(
@@ -223,7 +229,8 @@ func TestHostileNamesAreDead(t *testing.T) {
 func TestHostileNamesBreakNothing(t *testing.T) {
 	plain := surfaces(t, func() string { return "name" })
 	judged(t, plain)
-	for _, name := range []string{"```", "~~~", "\n\n# heading", "\r\n> quote", "\n- item", "</details>", "<!--", "|a|b|\n|-|-|", "\n    code", "`\n\n```\n", "x\n===\n", "\u2028- item"} {
+	for _, name := range []string{"```", "~~~", "\n\n# heading", "\r\n> quote", "\n- item",
+		"</details>", "<!--", "|a|b|\n|-|-|", "\n    code", "`\n\n```\n", "x\n===\n", "\u2028- item"} {
 		for what, s := range surfaces(t, func() string { return name }) {
 			if !strings.Contains(what, "title") && !strings.Contains(what, "details") &&
 				hostiletest.Shape(s) != hostiletest.Shape(plain[what]) {

@@ -47,7 +47,8 @@ func logSection(l *Logs) string {
 	}
 	head := "\n### The failed build\n"
 	if len(l.Lines) == 0 {
-		head += "\nThe workflow failed, and its log contains no linker, loader or runtime error that compat recognizes.\n"
+		head += "\nThe workflow failed, and its log contains no linker, loader or runtime error that " +
+			"compat recognizes.\n"
 	}
 	groups := logGroup(l.Lines)
 	var blocks []string
@@ -242,8 +243,8 @@ func logTitle(l *Logs) string {
 	return t
 }
 
-// ExplainLogs answers /compat explain with what the failed jobs' logs say: all of it, or what is about one symbol, version, library, object or class. found is false where there
-// is nothing.
+// ExplainLogs answers /compat explain with what the failed jobs' logs say: all of it, or what is
+// about one symbol, version, library, object or class. found is false where there is nothing.
 func ExplainLogs(what string, l *Logs) (text string, found bool) {
 	if l == nil {
 		return "", false

@@ -23,7 +23,8 @@ func logLine(symbol string) LogLine {
 			Object:  "/usr/lib/libcufile.so",
 			Library: "libdl.so.2",
 			Cause:   buildlog.CauseBuild,
-			Message: "libcufile.so: nothing on the link line has the symbol (symbol " + symbol + ", library libdl.so.2)",
+			Message: "libcufile.so: nothing on the link line has the symbol (symbol " + symbol +
+				", library libdl.so.2)",
 			Fixes: []fix.Fix{
 				{
 					Kind:    fix.KindLinkFlag,
@@ -73,11 +74,14 @@ func TestLogs(t *testing.T) {
 // TestHostileLogsAreDead, whatever stands in the log and in the name of the job; and they stay
 // within GitHub's sizes.
 func TestHostileLogsAreDead(t *testing.T) {
-	for _, h := range []string{"`@octocat", "</code>@octocat", "[link](http://evil.test)", "a\n\n# heading\n@octocat", "<!-- compat:report -->", "--> #1", strings.Repeat("`@a ", hostiletest.Long/4)} {
+	for _, h := range []string{"`@octocat", "</code>@octocat", "[link](http://evil.test)",
+		"a\n\n# heading\n@octocat", "<!-- compat:report -->", "--> #1",
+		strings.Repeat("`@a ", hostiletest.Long/4)} {
 		l := logLine(h)
 		l.Job, l.Object, l.Library, l.Version = h, "a/"+h, h, h
 		l.Message = h + ": nothing has it (symbol " + h + ", version " + h + ", library " + h + ")"
-		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h, Command: shellword.Line(h + "\n" + h)}}
+		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h,
+			Command: shellword.Line(h + "\n" + h)}}
 		l.Analysis = &buildlog.Analysis{
 			Verdict: buildlog.Undecided,
 			Why:     "a/" + h + " was given, and " + h + " can't be told",
@@ -95,7 +99,8 @@ func TestHostileLogsAreDead(t *testing.T) {
 		}
 		c := Render(Input{Problem: NoArtifacts(nil), Logs: logs})
 		reply, _ := ExplainLogs("", logs)
-		for what, text := range map[string]string{"the summary": c.Summary, "the comment": c.Sticky, "the reply": reply} {
+		for what, text := range map[string]string{"the summary": c.Summary, "the comment": c.Sticky,
+			"the reply": reply} {
 			dead(t, what, text)
 		}
 		if alive := hostiletest.AlivePlain(c.Title); alive != "" {

@@ -28,7 +28,8 @@ func Overruled(c Check, by Peer) Check {
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)
 	head := fmt.Sprintf(
-		"This commit is also the head of %s. A commit has one check, which shows the strictest result.\n\nThe result of %s: **%s**\n",
+		"This commit is also the head of %s. A commit has one check, which shows the strictest "+
+			"result.\n\nThe result of %s: **%s**\n",
 		shown,
 		shown,
 		mdsafe.Prose(by.Title),

@@ -27,7 +27,8 @@ func TestOverruled(t *testing.T) {
 		!c.Clean {
 		t.Errorf("%+v", c)
 	}
-	for _, want := range []string{"also the head of #12", "https://compat.example/reports/x", "The result without it: Compatible", "1 object judged"} {
+	for _, want := range []string{"also the head of #12", "https://compat.example/reports/x",
+		"The result without it: Compatible", "1 object judged"} {
 		if !strings.Contains(c.Summary, want) {
 			t.Errorf("the summary doesn't say %q:\n%s", want, c.Summary)
 		}

@@ -115,7 +115,8 @@ func Deadline(wait time.Duration, waiting string) *Problem {
 		Title: fmt.Sprintf("Could not check: no artifacts after %s", span(wait)),
 		Summary: fmt.Sprintf(
 			"compat waited %s: %s. Nothing was checked, so this check fails.\n\n"+
-				"compat reads the artifacts that workflows upload with %s. If a run of this commit ends later, this check is updated.\n",
+				"compat reads the artifacts that workflows upload with %s. If a run of this commit ends "+
+				"later, this check is updated.\n",
 			span(wait),
 			mdsafe.Prose(waiting),
 			mdsafe.Code("actions/upload-artifact", 0),
@@ -128,7 +129,8 @@ func NoArtifacts(want []string) *Problem {
 	p := &Problem{
 		Conclusion: "failure",
 		Title:      "Could not check: no workflow run uploaded an artifact",
-		Summary:    "All workflow runs of this commit have ended, and none uploaded an artifact that compat can check. This check fails.\n",
+		Summary: "All workflow runs of this commit have ended, and none uploaded an artifact that " +
+			"compat can check. This check fails.\n",
 	}
 	if len(want) > 0 {
 		p.Summary += fmt.Sprintf(
@@ -170,7 +172,8 @@ func Superseded() *Problem {
 func Failed(reason string) *Problem {
 	return &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180),
 		Summary: fmt.Sprintf(
-			"Could not check: %s.\n\nNothing was checked, so this check fails. Press Re-check to try again.\n",
+			"Could not check: %s.\n\nNothing was checked, so this check fails. Press Re-check to try "+
+				"again.\n",
 			mdsafe.Prose(reason),
 		)}
 }

@@ -40,16 +40,20 @@ func TestRenderGolden(t *testing.T) {
 		"torch 2.7.0 could not be looked up: no package index is set; name one with PIP_INDEX_URL.",
 	}
 	for name, in := range map[string]Input{
-		"case-a":    {Report: caseA()},
-		"case-b":    {Report: of(nvjitlink()), Diff: diff, BaseName: "main"},
-		"case-c":    {Report: of(rocm())},
-		"case-d":    {Report: of(libdl())},
-		"clean":     {Report: of(), BaseName: "main"},
-		"existing":  {Report: of(old(needs("pow", "GLIBC_2.29", "libm.so.6")), nvjitlink()), BaseName: "main"},
-		"accepted":  {Report: accepted},
-		"unread":    {Report: unread},
-		"config":    {Problem: ConfigInvalid(ConfigPath, []ConfigError{{Line: 3, Key: "python.wiht", Message: "unknown key wiht; did you mean with?"}}, 4)},
-		"deadline":  {Problem: Deadline(6*time.Hour, "no workflow run of this commit has uploaded an artifact")},
+		"case-a": {Report: caseA()},
+		"case-b": {Report: of(nvjitlink()), Diff: diff, BaseName: "main"},
+		"case-c": {Report: of(rocm())},
+		"case-d": {Report: of(libdl())},
+		"clean":  {Report: of(), BaseName: "main"},
+		"existing": {Report: of(old(needs("pow", "GLIBC_2.29", "libm.so.6")), nvjitlink()),
+			BaseName: "main"},
+		"accepted": {Report: accepted},
+		"unread":   {Report: unread},
+		"config": {Problem: ConfigInvalid(ConfigPath,
+			[]ConfigError{{Line: 3, Key: "python.wiht", Message: "unknown key wiht; did you mean with?"}},
+			4)},
+		"deadline": {Problem: Deadline(6*time.Hour,
+			"no workflow run of this commit has uploaded an artifact")},
 		"supersede": {Problem: Superseded()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,15 +177,20 @@ func TestConclusion(t *testing.T) {
 		{"new error", Input{Report: of(pow)}, "failure", false, true},
 		{"existing error", Input{Report: of(old(pow))}, "success", true, false},
 		{"new warning", Input{Report: of(severity(pow, analyzer.Warning))}, "success", false, true},
-		{"new warning that fails", Input{Report: of(severity(pow, analyzer.Warning)), FailOn: "warning"}, "failure", false, true},
-		{"new note", Input{Report: of(severity(pow, analyzer.Note)), FailOn: "warning"}, "success", true, false},
+		{"new warning that fails", Input{Report: of(severity(pow, analyzer.Warning)), FailOn: "warning"},
+			"failure", false, true},
+		{"new note", Input{Report: of(severity(pow, analyzer.Note)), FailOn: "warning"}, "success", true,
+			false},
 		{"never", Input{Report: of(pow), FailOn: "never"}, "neutral", false, true},
 		{"never and clean", Input{Report: of(), FailOn: "never"}, "success", true, false},
 		{"unread", Input{Report: unread}, "action_required", false, false},
 		{"unread with never", Input{Report: unread, FailOn: "never"}, "action_required", false, false},
 		{"unread and an error", Input{Report: both}, "failure", false, true},
-		{"an artifact that was not fetched", Input{Report: of(), Partial: []analyzer.Unread{{Path: "wheels", Reason: "expired"}}}, "action_required", false, false},
-		{"a workflow that has kept nothing", Input{Report: of(), Gaps: []Gap{{"arm.yml", "has not run for this commit"}}}, "success", true, false},
+		{"an artifact that was not fetched", Input{Report: of(),
+			Partial: []analyzer.Unread{{Path: "wheels", Reason: "expired"}}}, "action_required", false,
+			false},
+		{"a workflow that has kept nothing", Input{Report: of(), Gaps: []Gap{{"arm.yml",
+			"has not run for this commit"}}}, "success", true, false},
 		{"unchecked", Input{Report: unchecked}, "action_required", false, false},
 		{"only other systems", Input{Report: skipped}, "success", true, false},
 		{"release of other systems", Input{Report: skipped, Release: true}, "neutral", true, false},
@@ -195,7 +204,8 @@ func TestConclusion(t *testing.T) {
 		if c.in.Report != nil && Outcome(c.in) != outcomes[c.want] {
 			t.Errorf("%s: outcome %s of a check run with %s", c.name, Outcome(c.in), c.want)
 		}
-		if strings.Contains(c.name, "other systems") && !strings.HasPrefix(got.Title, "Nothing to check: ") {
+		if strings.Contains(c.name, "other systems") && !strings.HasPrefix(got.Title,
+			"Nothing to check: ") {
 			t.Errorf("%s: title %q", c.name, got.Title)
 		}
 		if got.Conclusion != c.want || got.Clean != c.clean || got.Create != c.create {
@@ -238,7 +248,8 @@ func TestHugeReports(t *testing.T) {
 			},
 		)
 	}
-	for name, r := range map[string]*analyzer.Report{"objects": objects, "symbols": symbols, "long": long} {
+	for name, r := range map[string]*analyzer.Report{"objects": objects, "symbols": symbols,
+		"long": long} {
 		c := Render(Input{Report: r, Files: widget, DetailsURL: url})
 		within(t, c)
 		if name != "long" && !strings.Contains(c.Text, "3000 findings in") {

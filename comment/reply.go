@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Texts that answer a /compat command, as Markdown for post.Poster.Reply. What a user typed is outside
-// text like any other.
+// Texts that answer a /compat command, as Markdown for post.Poster.Reply. What a user typed is
+// outside text like any other.
 
 // Help lists the commands.
 func Help() string {
@@ -268,7 +268,8 @@ func about(f *analyzer.Finding, what string) bool {
 	if what == "" {
 		return false
 	}
-	for _, s := range []string{f.Symbol, f.Symbol + "@" + f.Version, f.Demangled, f.Rule, f.Library, f.Object, f.Version, baseName(f.Object)} {
+	for _, s := range []string{f.Symbol, f.Symbol + "@" + f.Version, f.Demangled, f.Rule, f.Library,
+		f.Object, f.Version, baseName(f.Object)} {
 		if s == what {
 			return true
 		}

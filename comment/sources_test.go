@@ -38,7 +38,8 @@ func TestHostileSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
 			for i := range maxCandidates {
-				for _, file := range []string{"pyproject.toml", "CMakeLists.txt", "Dockerfile", "requirements.txt"} {
+				for _, file := range []string{"pyproject.toml", "CMakeLists.txt", "Dockerfile",
+					"requirements.txt"} {
 					if i%4 == len(files)%4 {
 						files[fmt.Sprintf("d%d/%s", i, file)] = text
 					}
@@ -89,7 +90,8 @@ func TestHostileDiff(t *testing.T) {
 	for i := range 3000 {
 		files = append(files, DiffFile{Path: fmt.Sprintf("f%d", i), Patch: patch})
 	}
-	files = append(files, DiffFile{Path: "line", Patch: "@@ -0,0 +1 @@\n+" + strings.Repeat("x", 16<<20)})
+	files = append(files, DiffFile{Path: "line", Patch: "@@ -0,0 +1 @@\n+" +
+		strings.Repeat("x", 16<<20)})
 	lines := 0
 	for _, of := range ParseDiff(files) {
 		lines += len(of)

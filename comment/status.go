@@ -29,7 +29,8 @@ func Status(s Standing) string {
 	if s.SHA == "" {
 		b.WriteString("This pull request has not been checked yet.\n")
 	} else {
-		fmt.Fprintf(&b, "The result for %s is **%s**: %s\n", mdsafe.Code(s.SHA[:min(len(s.SHA), 12)], 0), mdsafe.Prose(s.Conclusion), mdsafe.Prose(s.Title))
+		fmt.Fprintf(&b, "The result for %s is **%s**: %s\n", mdsafe.Code(s.SHA[:min(len(s.SHA), 12)], 0),
+			mdsafe.Prose(s.Conclusion), mdsafe.Prose(s.Title))
 		b.WriteString(link(Input{DetailsURL: s.DetailsURL}, "\n", "The full report"))
 	}
 	if s.Doing != "" {

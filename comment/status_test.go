@@ -6,7 +6,8 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	if got := Status(Standing{Doing: "it waits for CI."}); !strings.Contains(got, "has not been checked yet") ||
+	if got := Status(Standing{Doing: "it waits for CI."}); !strings.Contains(got,
+		"has not been checked yet") ||
 		!strings.Contains(got, "In progress: it waits for CI.\n") {
 		t.Error(got)
 	}
@@ -27,7 +28,8 @@ func TestStatus(t *testing.T) {
 			},
 		},
 	)
-	for _, want := range []string{"`aaaaaaaaaaaa`", "**failure**", "GLIBC_2.29", url, "`pow` because ", "(`ann`, `2026-01-02`, until `2026-02-03`)"} {
+	for _, want := range []string{"`aaaaaaaaaaaa`", "**failure**", "GLIBC_2.29", url,
+		"`pow` because ", "(`ann`, `2026-01-02`, until `2026-02-03`)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("doesn't say %q:\n%s", want, got)
 		}

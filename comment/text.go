@@ -31,8 +31,8 @@ func section(heading string, lines []string, limit int) string {
 	)
 }
 
-// targets lists the platforms that were checked, those of one verdict and one set of packages in one
-// line: a loose library has twenty.
+// targets lists the platforms that were checked, those of one verdict and one set of packages in
+// one line: a loose library has twenty.
 func targets(r *analyzer.Report) string {
 	type kind struct {
 		verdict analyzer.Verdict

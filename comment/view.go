@@ -20,8 +20,8 @@ type view struct {
 	unread          []analyzer.Unread
 }
 
-// newView makes the view of a report. partial are artifacts that could not be fetched. A report of an
-// older release has no causes; they are computed.
+// newView makes the view of a report. partial are artifacts that could not be fetched. A report of
+// an older release has no causes; they are computed.
 func newView(r *analyzer.Report, partial []analyzer.Unread) view {
 	if len(r.Causes) == 0 && len(r.Findings) > 0 {
 		with := *r
@@ -85,8 +85,8 @@ func (v view) count(indexes []int) string {
 	return strings.Join(parts, " and ")
 }
 
-// headline is a cause with the artifact that it is about: "warp-lang 1.6.2: tagged manylinux2014, but
-// needs manylinux_2_31". It is plain text.
+// headline is a cause with the artifact that it is about: "warp-lang 1.6.2: tagged manylinux2014,
+// but needs manylinux_2_31". It is plain text.
 func (v view) headline(i int) string {
 	c := v.cause(i)
 	name := path.Base(c.Artifact)

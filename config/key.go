@@ -24,7 +24,8 @@ func (env environment) key(s *Service) error {
 		if err != nil {
 			return bad(
 				"PRIVATE_KEY",
-				"%v; set it to the PEM file of the GitHub App's private key (with newlines, with \\n for newlines, or base64-encoded)",
+				"%v; set it to the PEM file of the GitHub App's private key (with newlines, with \\n for "+
+					"newlines, or base64-encoded)",
 				err,
 			)
 		}
@@ -49,7 +50,8 @@ func (env environment) key(s *Service) error {
 	default:
 		return bad(
 			"PRIVATE_KEY",
-			"is not set, and neither is PRIVATE_KEY_PATH; set one of them to the private key of the GitHub App",
+			"is not set, and neither is PRIVATE_KEY_PATH; set one of them to the private key of the "+
+				"GitHub App",
 		)
 	}
 	return nil

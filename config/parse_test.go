@@ -62,9 +62,10 @@ func TestStories(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	for name, data := range map[string]string{
-		"size":     "artifacts:\n" + strings.Repeat("- aaaaaaaaaaaaaaaa\n", 5000),
-		"values":   "artifacts:\n" + strings.Repeat("- a\n", 12000),
-		"laughs":   "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c]\n",
+		"size":   "artifacts:\n" + strings.Repeat("- aaaaaaaaaaaaaaaa\n", 5000),
+		"values": "artifacts:\n" + strings.Repeat("- a\n", 12000),
+		"laughs": "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c " +
+			"[*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c]\n",
 		"itself":   "artifacts: &a [*a]\n",
 		"nesting":  strings.Repeat("[", 30000),
 		"problems": strings.Repeat("x: 1\n", 5000),
@@ -77,7 +78,8 @@ func TestBounds(t *testing.T) {
 }
 
 func FuzzParseRepository(f *testing.F) {
-	for _, s := range []string{"", "fail_on: error\n", "python:\n  with: [torch]\n", "a: [", "accept:\n- {rule: x}\n", "\t", "%YAML 9", "---\n---\n", "? a\n: b", "<<: *x"} {
+	for _, s := range []string{"", "fail_on: error\n", "python:\n  with: [torch]\n", "a: [",
+		"accept:\n- {rule: x}\n", "\t", "%YAML 9", "---\n---\n", "? a\n: b", "<<: *x"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

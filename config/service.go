@@ -97,7 +97,8 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // read makes a service of what these and the readers of everything but the App find.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
+	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times,
+		env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -119,7 +120,8 @@ func (env environment) app(s *Service) error {
 	if v == "" {
 		return bad(
 			"APP_ID",
-			"is not set; set it to the App ID shown on the settings page of the GitHub App, or create an App with 'compat setup', or set COMPAT_PUBLIC_URL and open /setup",
+			"is not set; set it to the App ID shown on the settings page of the GitHub App, or create an "+
+				"App with 'compat setup', or set COMPAT_PUBLIC_URL and open /setup",
 		)
 	}
 	id, err := strconv.ParseInt(v, 10, 64)
@@ -205,7 +207,8 @@ func (env environment) redis(s *Service) error {
 	case err != nil:
 		return bad(
 			"REDIS_URL",
-			"is not a valid address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or leave it empty for the embedded queue",
+			"is not a valid address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or "+
+				"leave it empty for the embedded queue",
 		)
 	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "",
 		u.Scheme == "unix" && u.Path != "":
@@ -213,7 +216,8 @@ func (env environment) redis(s *Service) error {
 	}
 	return bad(
 		"REDIS_URL",
-		"is not a redis://, rediss:// or unix:// address; set it to redis://HOST:PORT/0, or leave it empty for the embedded queue",
+		"is not a redis://, rediss:// or unix:// address; set it to redis://HOST:PORT/0, or leave it "+
+			"empty for the embedded queue",
 	)
 }
 
@@ -287,7 +291,8 @@ func (env environment) index(s *Service) error {
 		u.Host == "" {
 		return bad(
 			"PIP_INDEX_URL",
-			"is not an http or https address; set it to a simple index such as https://HOST/simple, or leave it empty",
+			"is not an http or https address; set it to a simple index such as https://HOST/simple, or "+
+				"leave it empty",
 		)
 	}
 	s.IndexURL = Secret(v)

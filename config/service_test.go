@@ -47,7 +47,8 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AppID != 42 || s.API.String() != "https://api.github.com" || len(s.RedisURL) != 0 || s.Data != "./compat-data" || s.Workers < 1 ||
+	if s.AppID != 42 || s.API.String() != "https://api.github.com" || len(s.RedisURL) != 0 ||
+		s.Data != "./compat-data" || s.Workers < 1 ||
 		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour ||
 		s.LogLevel != slog.LevelInfo ||
 		s.Addr != ":8080" ||
@@ -58,14 +59,17 @@ func TestDefaults(t *testing.T) {
 
 func TestEverySetting(t *testing.T) {
 	s, err := FromEnv(env(map[string]string{
-		"GITHUB_API_URL": "https://ghe.example.com/api/v3/", "REDIS_URL": "rediss://u:p@cache:6380/1", "COMPAT_DATA": "/srv/compat", "COMPAT_WORKERS": "0",
-		"COMPAT_PUBLIC_URL": "https://compat.example.com/", "COMPAT_LEASE": "2s", "COMPAT_WAIT": "20s", "LOG_LEVEL": "Debug", "PORT": "3000",
+		"GITHUB_API_URL": "https://ghe.example.com/api/v3/", "REDIS_URL": "rediss://u:p@cache:6380/1",
+		"COMPAT_DATA": "/srv/compat", "COMPAT_WORKERS": "0",
+		"COMPAT_PUBLIC_URL": "https://compat.example.com/", "COMPAT_LEASE": "2s", "COMPAT_WAIT": "20s",
+		"LOG_LEVEL": "Debug", "PORT": "3000",
 		"PIP_INDEX_URL": "https://index.example.com/simple", "WEBHOOK_SECRET": "new, old",
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.API.String() != "https://ghe.example.com/api/v3" || s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Addr != ":3000" ||
+	if s.API.String() != "https://ghe.example.com/api/v3" ||
+		s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Addr != ":3000" ||
 		s.Lease != 2*time.Second ||
 		s.LogLevel != slog.LevelDebug ||
 		len(s.WebhookSecrets) != 2 ||
@@ -77,13 +81,17 @@ func TestEverySetting(t *testing.T) {
 func TestBadVariables(t *testing.T) {
 	for _, c := range []struct{ variable, value string }{
 		{"APP_ID", "-"}, {"APP_ID", "twelve"}, {"APP_ID", "-3"},
-		{"PRIVATE_KEY", "-"}, {"PRIVATE_KEY", "not a key"}, {"PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"},
-		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"WEBHOOK_SECRET", "topsecret,"}, {"WEBHOOK_SECRET", " , "},
+		{"PRIVATE_KEY", "-"}, {"PRIVATE_KEY", "not a key"}, {"PRIVATE_KEY",
+			"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"},
+		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"WEBHOOK_SECRET", "topsecret,"},
+		{"WEBHOOK_SECRET", " , "},
 		{"GITHUB_API_URL", "::not a url"}, {"GITHUB_API_URL", "ftp://x"}, {"GITHUB_API_URL", "https://"},
-		{"REDIS_URL", "http://not-redis"}, {"REDIS_URL", "redis://"}, {"REDIS_URL", "redis://:topsecret@%zz"},
+		{"REDIS_URL", "http://not-redis"}, {"REDIS_URL", "redis://"}, {"REDIS_URL",
+			"redis://:topsecret@%zz"},
 		{"COMPAT_WORKERS", "many"}, {"COMPAT_WORKERS", "-1"},
 		{"COMPAT_PUBLIC_URL", "compat.example.com"},
-		{"COMPAT_LEASE", "10"}, {"COMPAT_LEASE", "1ms"}, {"COMPAT_WAIT", "banana"}, {"COMPAT_WAIT", "-1h"},
+		{"COMPAT_LEASE", "10"}, {"COMPAT_LEASE", "1ms"}, {"COMPAT_WAIT", "banana"},
+		{"COMPAT_WAIT", "-1h"},
 		{"LOG_LEVEL", "shouting"}, {"PORT", "http"}, {"PORT", "70000"}, {"PIP_INDEX_URL", "nowhere"},
 		{"LOG_LEVEL", "two\nlines"},
 	} {
@@ -118,11 +126,12 @@ func TestPrivateKeyForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, over := range map[string]map[string]string{
-		"newlines":      {},
-		"literal \\n":   {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", `\n`)},
-		"base64":        {"PRIVATE_KEY": base64.StdEncoding.EncodeToString([]byte(key))},
-		"CRLF":          {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", "\r\n")},
-		"PKCS 8":        {"PRIVATE_KEY": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))},
+		"newlines":    {},
+		"literal \\n": {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", `\n`)},
+		"base64":      {"PRIVATE_KEY": base64.StdEncoding.EncodeToString([]byte(key))},
+		"CRLF":        {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", "\r\n")},
+		"PKCS 8": {"PRIVATE_KEY": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+			Bytes: der}))},
 		"file":          {"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": file},
 		"variable wins": {"PRIVATE_KEY_PATH": "/does/not/exist"},
 	} {
@@ -133,8 +142,10 @@ func TestPrivateKeyForms(t *testing.T) {
 			t.Errorf("%s: another key comes out", name)
 		}
 	}
-	for name, path := range map[string]string{"missing": filepath.Join(t.TempDir(), "none.pem"), "directory": t.TempDir()} {
-		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": path})); err == nil ||
+	for name, path := range map[string]string{"missing": filepath.Join(t.TempDir(), "none.pem"),
+		"directory": t.TempDir()} {
+		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-",
+			"PRIVATE_KEY_PATH": path})); err == nil ||
 			!strings.HasPrefix(err.Error(), "PRIVATE_KEY_PATH: ") {
 			t.Errorf("%s: error %v, want one of PRIVATE_KEY_PATH", name, err)
 		}
@@ -163,7 +174,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	)
 	b, _ := json.Marshal(s)
 	out.Write(b)
-	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")), "BEGIN RSA", fmt.Sprintf("%x", "s3cret"), strings.Trim(fmt.Sprint([]byte("s3cret")), "[]")} {
+	for _, secret := range []string{"s3cret", base64.StdEncoding.EncodeToString([]byte("s3cret")),
+		"BEGIN RSA", fmt.Sprintf("%x", "s3cret"), strings.Trim(fmt.Sprint([]byte("s3cret")), "[]")} {
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("%q is shown in %s", secret, out.String())
 		}

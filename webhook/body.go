@@ -83,7 +83,8 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	}
 }
 
-// grow gives a body another chunk, at the cost of the one that began first where there are too many.
+// grow gives a body another chunk, at the cost of the one that began first where there are too
+// many.
 func (b *bodies) grow(one *body) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,10 +12,12 @@ func TestCommands(t *testing.T) {
 		{"CRLF and spaces", "Rebuilt the image.\r\n\r\n/compat recheck  \r\n\r\nThanks!\r\n", "recheck|"},
 		{"within a paragraph", "Rebuilt.\n/compat recheck\nThanks", "recheck|"},
 		{"indented a little", "  /compat recheck", "recheck|"},
-		{"arguments", "/compat accept `pow` because *we* only ship to AlmaLinux 9 until 2027-01-01", "accept|`pow` because *we* only ship to AlmaLinux 9 until 2027-01-01"},
+		{"arguments", "/compat accept `pow` because *we* only ship to AlmaLinux 9 until 2027-01-01",
+			"accept|`pow` because *we* only ship to AlmaLinux 9 until 2027-01-01"},
 		{"upper case", "/compat Recheck", "recheck|"},
 		{"two", "/compat help\n\n/compat explain pow", "help| explain|pow"},
-		{"a symbol with underscores", "/compat explain __nvJitLinkCreate_12_9", "explain|__nvJitLinkCreate_12_9"},
+		{"a symbol with underscores", "/compat explain __nvJitLinkCreate_12_9",
+			"explain|__nvJitLinkCreate_12_9"},
 		{"after an HTML comment", "<!-- x -->\n\n/compat help", "help|"},
 		{"other command", "/compatible recheck", ""},
 		{"nothing", "/compat ", ""},
@@ -47,7 +49,8 @@ func TestCommands(t *testing.T) {
 }
 
 func FuzzCommands(f *testing.F) {
-	for _, s := range []string{"/compat recheck", "`\n/compat x\n`", "> a\n/compat b", "<!--\n/compat c", "a\r\n/compat d e\r\n"} {
+	for _, s := range []string{"/compat recheck", "`\n/compat x\n`", "> a\n/compat b",
+		"<!--\n/compat c", "a\r\n/compat d e\r\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

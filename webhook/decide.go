@@ -162,8 +162,8 @@ func (e envelope) pulls(named []pull) (own []job.Body) {
 	return own
 }
 
-// rerunPulls makes the jobs of pull requests that a person wants checked again; where none is named,
-// that of the commit.
+// rerunPulls makes the jobs of pull requests that a person wants checked again; where none is
+// named, that of the commit.
 func (e envelope) rerunPulls(named []pull, sha string) (decision, error) {
 	bodies := e.pulls(named)
 	if len(bodies) == 0 {

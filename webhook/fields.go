@@ -56,8 +56,8 @@ const maxDepth = 256
 var errNotJSON = errors.New("the body is not JSON")
 
 // keep copies a JSON object without the members that are not in f. A payload has 25 KB, of which a
-// few hundred bytes are read, and decoding all of it would cost several times as much as the rest of
-// an answer. What is left out is only followed to its end, and what is kept is checked by the
+// few hundred bytes are read, and decoding all of it would cost several times as much as the rest
+// of an answer. What is left out is only followed to its end, and what is kept is checked by the
 // decoder.
 func (f fields) keep(body []byte) ([]byte, error) {
 	t := copier{in: body, out: make([]byte, 0, 1024)}
@@ -217,7 +217,9 @@ var words = [][]byte{[]byte("true"), []byte("false"), []byte("null")}
 // word goes behind a number, true, false or null.
 func (t *copier) word() bool {
 	start := t.at
-	for t.at < len(t.in) && (t.in[t.at] >= 'a' && t.in[t.at] <= 'z' || t.in[t.at] >= '0' && t.in[t.at] <= '9' || t.in[t.at] == '-' || t.in[t.at] == '+' || t.in[t.at] == '.' || t.in[t.at] == 'E') {
+	for t.at < len(t.in) && (t.in[t.at] >= 'a' && t.in[t.at] <= 'z' || t.in[t.at] >= '0' &&
+		t.in[t.at] <= '9' || t.in[t.at] == '-' || t.in[t.at] == '+' || t.in[t.at] == '.' ||
+		t.in[t.at] == 'E') {
 		t.at++
 	}
 	w := t.in[start:t.at]
@@ -229,7 +231,8 @@ func (t *copier) word() bool {
 }
 
 func (t *copier) space() {
-	for t.at < len(t.in) && (t.in[t.at] == ' ' || t.in[t.at] == '\n' || t.in[t.at] == '\r' || t.in[t.at] == '\t') {
+	for t.at < len(t.in) && (t.in[t.at] == ' ' || t.in[t.at] == '\n' || t.in[t.at] == '\r' ||
+		t.in[t.at] == '\t') {
 		t.at++
 	}
 }

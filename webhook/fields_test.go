@@ -16,7 +16,8 @@ func TestKeepFields(t *testing.T) {
 	for _, c := range []struct{ body, kept string }{
 		{`{"a":{"b":1,"c":2},"d":"e"}`, `{"a":{"b":1}}`},
 		{` { "x" : [1, {"a": "}"}] , "a" : { "b" : "q\"}" } } `, `{"a":{"b":"q\"}"}}`},
-		{`{"list":[{"id":1,"x":"\\"},{"x":[]},3],"whole":{"k":[1,2]}}`, `{"list":[{"id":1},{},3],"whole":{"k":[1,2]}}`},
+		{`{"list":[{"id":1,"x":"\\"},{"x":[]},3],"whole":{"k":[1,2]}}`,
+			`{"list":[{"id":1},{},3],"whole":{"k":[1,2]}}`},
 		{`{"a":null,"whole":"text"}`, `{"a":null,"whole":"text"}`},
 		{`{"d":-1.5E+3,"e":true}`, `{}`},
 		{`{"\u0061":{"b":1}}`, `{"\u0061":{"b":1}}`},
@@ -26,15 +27,17 @@ func TestKeepFields(t *testing.T) {
 			t.Errorf("%s\ngot  %s, %v\nwant %s", c.body, got, err, c.kept)
 		}
 	}
-	for _, body := range []string{``, ` `, `{`, `{"a"`, `{"a":`, `{"a":{"b":1}`, `{"d":"e}`, `{"d":"e\"}`, `{"d":e}`, `{"d":[}]}`, `{"d":1}x`, `{"d":1,}`, `{"d" 1}`, `{d:1}`, `{"a":1 "b":2}`, `not JSON`, strings.Repeat(`{"d":`, 1000) + `1` + strings.Repeat(`}`, 1000)} {
+	for _, body := range []string{``, ` `, `{`, `{"a"`, `{"a":`, `{"a":{"b":1}`, `{"d":"e}`,
+		`{"d":"e\"}`, `{"d":e}`, `{"d":[}]}`, `{"d":1}x`, `{"d":1,}`, `{"d" 1}`, `{d:1}`,
+		`{"a":1 "b":2}`, `not JSON`, strings.Repeat(`{"d":`, 1000) + `1` + strings.Repeat(`}`, 1000)} {
 		if got, err := want.keep([]byte(body)); err == nil {
 			t.Errorf("%.80q is taken: %s", body, got)
 		}
 	}
 }
 
-// FuzzKeepFields compares with encoding/json: of what that takes, the same members are left with the same
-// values.
+// FuzzKeepFields compares with encoding/json: of what that takes, the same members are left with
+// the same values.
 func FuzzKeepFields(f *testing.F) {
 	payloads(f, func(event string, body []byte) { f.Add(event, body) })
 	f.Fuzz(func(t *testing.T, event string, body []byte) {

@@ -123,7 +123,9 @@ func (s *server) hook(c *gin.Context) {
 
 // take verifies, decides and stores one delivery.
 func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
-	refused := func(code int, reason string) (int, answer) { return code, answer{Status: "refused", Reason: reason} }
+	refused := func(code int, reason string) (int, answer) {
+		return code, answer{Status: "refused", Reason: reason}
+	}
 	if c.Request.ContentLength > maxBody {
 		return refused(http.StatusRequestEntityTooLarge, "the body is larger than 25 MiB")
 	}

@@ -84,7 +84,8 @@ func post(h http.Handler, c call) (int, answer, http.Header) {
 		c.path = "/webhook"
 	}
 	r := httptest.NewRequest("POST", c.path, strings.NewReader(c.body))
-	for k, v := range map[string]string{"X-GitHub-Event": c.event, "X-GitHub-Delivery": c.guid, "X-Hub-Signature-256": c.signature} {
+	for k, v := range map[string]string{"X-GitHub-Event": c.event, "X-GitHub-Delivery": c.guid,
+		"X-Hub-Signature-256": c.signature} {
 		if v != "" {
 			r.Header.Set(k, v)
 		}
@@ -109,26 +110,45 @@ func TestAnswers(t *testing.T) {
 		status string
 		jobs   int
 	}{
-		{"queued", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("new", opened)}, 202, "queued", 1},
-		{"the other secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("old", opened)}, 202, "queued", 1},
-		{"Probot's path", call{path: "/api/github/webhooks", event: "pull_request", guid: "g-1", body: opened, signature: sign("old", opened)}, 202, "queued", 1},
+		{"queued", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: sign("new", opened)}, 202, "queued", 1},
+		{"the other secret", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: sign("old", opened)}, 202, "queued", 1},
+		{"Probot's path", call{path: "/api/github/webhooks", event: "pull_request", guid: "g-1",
+			body: opened, signature: sign("old", opened)}, 202, "queued", 1},
 		{"no signature", call{event: "pull_request", guid: "g-1", body: opened}, 401, "refused", 0},
-		{"another secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("x", opened)}, 401, "refused", 0},
-		{"the empty secret", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("", opened)}, 401, "refused", 0},
-		{"the whole list", call{event: "pull_request", guid: "g-1", body: opened, signature: sign("new,old", opened)}, 401, "refused", 0},
-		{"SHA-1 only", call{event: "pull_request", guid: "g-1", body: opened, header: map[string]string{"X-Hub-Signature": "sha1=" + hex.EncodeToString(s1.Sum(nil))}}, 401, "refused", 0},
-		{"SHA-1 in its place", call{event: "pull_request", guid: "g-1", body: opened, signature: "sha1=" + hex.EncodeToString(s1.Sum(nil))}, 401, "refused", 0},
+		{"another secret", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: sign("x", opened)}, 401, "refused", 0},
+		{"the empty secret", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: sign("", opened)}, 401, "refused", 0},
+		{"the whole list", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: sign("new,old", opened)}, 401, "refused", 0},
+		{"SHA-1 only", call{event: "pull_request", guid: "g-1", body: opened,
+			header: map[string]string{"X-Hub-Signature": "sha1=" + hex.EncodeToString(s1.Sum(nil))}}, 401,
+			"refused", 0},
+		{"SHA-1 in its place", call{event: "pull_request", guid: "g-1", body: opened,
+			signature: "sha1=" + hex.EncodeToString(s1.Sum(nil))}, 401, "refused", 0},
 		{"no event", call{guid: "g-1", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
-		{"no delivery", call{event: "pull_request", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
-		{"a hostile delivery", call{event: "pull_request", guid: "a b", body: opened, signature: sign("new", opened)}, 400, "refused", 0},
-		{"form", call{event: "pull_request", guid: "g-1", body: "payload=%7B%7D", signature: sign("new", "payload=%7B%7D"), header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}, 400, "refused", 0},
-		{"neither signed nor JSON", call{event: "pull_request", guid: "g-1", body: "{", signature: sign("x", "{")}, 401, "refused", 0},
-		{"null", call{event: "pull_request", guid: "g-1", body: "null", signature: sign("new", "null")}, 400, "refused", 0},
-		{"list", call{event: "star", guid: "g-1", body: "[]", signature: sign("new", "[]")}, 400, "refused", 0},
-		{"nothing", call{event: "pull_request", guid: "g-1", signature: sign("new", "")}, 400, "refused", 0},
-		{"cut", call{event: "star", guid: "g-1", body: opened[:20], signature: sign("new", opened[:20])}, 400, "refused", 0},
-		{"unknown event", call{event: "star", guid: "g-1", body: opened, signature: sign("new", opened)}, 200, "ignored", 0},
-		{"ping", call{event: "ping", guid: "g-1", body: "{}", signature: sign("new", "{}")}, 200, "ignored", 0},
+		{"no delivery", call{event: "pull_request", body: opened, signature: sign("new", opened)}, 400,
+			"refused", 0},
+		{"a hostile delivery", call{event: "pull_request", guid: "a b", body: opened,
+			signature: sign("new", opened)}, 400, "refused", 0},
+		{"form", call{event: "pull_request", guid: "g-1", body: "payload=%7B%7D", signature: sign("new",
+			"payload=%7B%7D"), header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}, 400, "refused", 0},
+		{"neither signed nor JSON", call{event: "pull_request", guid: "g-1", body: "{",
+			signature: sign("x", "{")}, 401, "refused", 0},
+		{"null", call{event: "pull_request", guid: "g-1", body: "null", signature: sign("new", "null")},
+			400, "refused", 0},
+		{"list", call{event: "star", guid: "g-1", body: "[]", signature: sign("new", "[]")}, 400,
+			"refused", 0},
+		{"nothing", call{event: "pull_request", guid: "g-1", signature: sign("new", "")}, 400, "refused",
+			0},
+		{"cut", call{event: "star", guid: "g-1", body: opened[:20], signature: sign("new", opened[:20])},
+			400, "refused", 0},
+		{"unknown event", call{event: "star", guid: "g-1", body: opened, signature: sign("new", opened)},
+			200, "ignored", 0},
+		{"ping", call{event: "ping", guid: "g-1", body: "{}", signature: sign("new", "{}")}, 200,
+			"ignored", 0},
 	} {
 		q := &shelf{}
 		h := New(
@@ -162,7 +182,8 @@ func TestBodySize(t *testing.T) {
 	q := &shelf{}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	body := `{"pad":"` + strings.Repeat("x", maxBody) + `"}`
-	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body, signature: sign("s", body)}); code != 413 {
+	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body,
+		signature: sign("s", body)}); code != 413 {
 		t.Errorf("announced as too large: %d, want 413", code)
 	}
 	r := httptest.NewRequest(
@@ -177,7 +198,8 @@ func TestBodySize(t *testing.T) {
 		t.Errorf("too large without a length: %d, want 413", w.Code)
 	}
 	body = body[:9] + body[9+20:]
-	if code, a, _ := post(h, call{event: "ping", guid: "g", body: body, signature: sign("s", body)}); code != 200 {
+	if code, a, _ := post(h, call{event: "ping", guid: "g", body: body,
+		signature: sign("s", body)}); code != 200 {
 		t.Errorf("just below the limit: %d %+v, want 200", code, a)
 	}
 }
@@ -185,7 +207,8 @@ func TestBodySize(t *testing.T) {
 func TestNoSecretRefusesEverything(t *testing.T) {
 	for _, secrets := range [][]config.Secret{nil, {config.Secret("")}} {
 		h := New(Options{Secrets: secrets, Queue: &shelf{}})
-		if code, _, _ := post(h, call{event: "ping", guid: "g", body: "{}", signature: sign("", "{}")}); code != 401 {
+		if code, _, _ := post(h, call{event: "ping", guid: "g", body: "{}",
+			signature: sign("", "{}")}); code != 401 {
 			t.Errorf("secrets %v: %d, want 401", secrets, code)
 		}
 	}
@@ -217,7 +240,8 @@ func TestInstallationGone(t *testing.T) {
 	q := &shelf{}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	body := `{"action":"suspend","installation":{"id":9}}`
-	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body, signature: sign("s", body)}); code != 202 ||
+	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body,
+		signature: sign("s", body)}); code != 202 ||
 		len(q.dropped) != 1 ||
 		q.dropped[0] != 9 {
 		t.Errorf("suspend: %d %+v, dropped %v", code, a, q.dropped)
@@ -229,8 +253,11 @@ func TestSurface(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) },
 	)
 	registry := prometheus.NewRegistry()
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page, Metrics: registry})
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404, "/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page,
+		Metrics: registry})
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404,
+		"/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404,
+		"/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
 		if w := get(h, path); w.Code != want {
 			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
 		}

@@ -336,7 +336,8 @@ func (x *abiXML) turn(id string, n *node, typedef string, depth int) TypeID {
 
 // body reads the members of a class, union or enumeration.
 func (x *abiXML) body(t *Type, n *node, depth int) {
-	t.Kind = map[string]Kind{"class-decl": Struct, "union-decl": Union, "enum-decl": Enum}[n.XMLName.Local]
+	t.Kind = map[string]Kind{"class-decl": Struct, "union-decl": Union,
+		"enum-decl": Enum}[n.XMLName.Local]
 	for i := range n.Nodes {
 		c := &n.Nodes[i]
 		switch c.XMLName.Local {

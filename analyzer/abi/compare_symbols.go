@@ -243,7 +243,8 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a " +
 			"copy relocation) and the library use two different variables."
 		x.Fix = "Use default visibility for exported variables."
-	case was == "data" && !partial && b.ReadOnly && !a.ReadOnly && !strings.HasPrefix(a.Name, "_Z"+"T"):
+	case was == "data" && !partial && b.ReadOnly && !a.ReadOnly &&
+		!strings.HasPrefix(a.Name, "_Z"+"T"):
 		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
 		x.Effect = "A program that writes to it is terminated with SIGSEGV."
 		x.Fix = "Do not make an exported variable const."

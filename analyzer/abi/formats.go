@@ -126,8 +126,8 @@ func parseDebian(b []byte) (*Library, error) {
 	return l, nil
 }
 
-// resolved gives symbols that a symbols file lists by their C++ names the names that the new library
-// has for them.
+// resolved gives symbols that a symbols file lists by their C++ names the names that the new
+// library has for them.
 func (l *Library) resolved(new *Library) *Library {
 	if !slices.ContainsFunc(l.Symbols, func(s Symbol) bool { return s.Demangled }) {
 		return l

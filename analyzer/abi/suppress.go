@@ -40,8 +40,9 @@ func (s Suppressions) With(other Suppressions) Suppressions {
 	return Suppressions{append(slices.Clone(s.sections), other.sections...)}
 }
 
-// Globs tells the files that one of some patterns names: * is any text without a slash, ** any text.
-// A pattern has to fit the end of a path, as the folder in which a library was built is not known.
+// Globs tells the files that one of some patterns names: * is any text without a slash, ** any
+// text. A pattern has to fit the end of a path, as the folder in which a library was built is not
+// known.
 func Globs(patterns []string) func(file string) bool {
 	var quoted []string
 	for _, p := range patterns {

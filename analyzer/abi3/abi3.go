@@ -22,10 +22,13 @@ import (
 
 // Result is the audit of a wheel: the union over its objects, as JSON shows it.
 type Result struct {
-	Tag        string   `json:"tag"`        // "cp38-abi3", the newest such tag of the wheel
-	Violations []string `json:"violations"` // symbols that look like Python's and are not in the stable ABI, sorted
-	TooNew     []string `json:"too_new"`    // symbols of the stable ABI that came after the tag's version, sorted
-	Computed   string   `json:"computed"`   // the oldest Python that has all of them, the tag's at least: "3.11"
+	Tag string `json:"tag"` // "cp38-abi3", the newest such tag of the wheel
+	// symbols that look like Python's and are not in the stable ABI, sorted
+	Violations []string `json:"violations"`
+	// symbols of the stable ABI that came after the tag's version, sorted
+	TooNew []string `json:"too_new"`
+	// the oldest Python that has all of them, the tag's at least: "3.11"
+	Computed string `json:"computed"`
 }
 
 // Symbol is one entry of an object's symbol tables.

@@ -10,7 +10,8 @@ import (
 )
 
 func TestAdded(t *testing.T) {
-	for name, want := range map[string]int{"PyArg_Parse": 2, "PyExc_ValueError": 2, "PyType_GetName": 11, "PyModule_AddType": 10, "Py_IncRef": 2, "PyOS_AfterFork_Child": 7} {
+	for name, want := range map[string]int{"PyArg_Parse": 2, "PyExc_ValueError": 2,
+		"PyType_GetName": 11, "PyModule_AddType": 10, "Py_IncRef": 2, "PyOS_AfterFork_Child": 7} {
 		if got, ok := Added(name); !ok || got != want {
 			t.Errorf("%s came with 3.%d (%t), want 3.%d", name, got, ok, want)
 		}

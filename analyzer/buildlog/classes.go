@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// class is the sentence of a diagnosis, and where to fix it. The list is closed: programs rely on it.
+// class is the sentence of a diagnosis, and where to fix it. The list is closed: programs rely on
+// it.
 type class struct {
 	name, text, cause string
 }
@@ -136,7 +137,8 @@ func shadowed(path string) bool {
 	if !strings.Contains(path, "/") {
 		return false
 	}
-	for _, dir := range []string{"/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/"} {
+	for _, dir := range []string{"/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/",
+		"/usr/lib32/"} {
 		if strings.HasPrefix(path, dir) {
 			return false
 		}

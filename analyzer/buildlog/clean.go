@@ -88,7 +88,9 @@ var (
 // direction of writing.
 func clean(b []byte) string {
 	s := string(b)
-	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }); i >= 0 {
+	if i := strings.IndexFunc(s, func(r rune) bool {
+		return r < ' ' && r != '\t' || r >= 0x7f
+	}); i >= 0 {
 		s = strings.Map(func(r rune) rune {
 			switch {
 			case r < ' ' && r != '\t',

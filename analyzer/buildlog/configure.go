@@ -7,7 +7,9 @@ var buildPatterns = []pattern{
 	{
 		id: "make-no-rule-for-library", stage: linking,
 		needles: []string{"No rule to make target ", "missing and no known rule to make it"},
-		expr:    "No rule to make target [`'‘](?P<lib>[^`'’]+\\.(?:so|a)(?:\\.[\\d.]+)?)['’](?:, needed by [`'‘](?P<obj>[^`'’]+)['’])?|'(?P<libs>[^']+\\.(?:so|a)(?:\\.[\\d.]+)?)', needed by '(?P<ver>[^']+)', missing and no known rule",
+		expr: "No rule to make target [`'‘](?P<lib>[^`'’]+\\.(?:so|a)(?:\\.[\\d.]+)?)['’](?:, " +
+			"needed by [`'‘](?P<obj>[^`'’]+)['’])?|'(?P<libs>[^']+\\.(?:so|a)(?:\\.[\\d.]+)?)', needed by " +
+			"'(?P<ver>[^']+)', missing and no known rule",
 		example: "make[2]: *** No rule to make target '/usr/lib/x86_64-linux-gnu/libz.so', " +
 			"needed by 'app'.  Stop.",
 		near: "make: *** No rule to make target 'install'.  Stop.",
@@ -25,7 +27,11 @@ var buildPatterns = []pattern{
 		expr:    `ERROR: (?:C|C\+\+|Fortran|CUDA|Rust) (?:static |shared |shared or static )?library '(?P<lib>[\w.+\-]+)' not found`,
 		example: "meson.build:5:0: ERROR: C shared or static library 'foo' not found",
 		near:    "Library 'foo' found: YES",
-		fill:    func(m *match) bool { m.lib = "lib" + m.lib + ".so"; m.class = libraryClass(m.lib); return true },
+		fill: func(m *match) bool {
+			m.lib = "lib" + m.lib + ".so"
+			m.class = libraryClass(m.lib)
+			return true
+		},
 	},
 }
 
@@ -61,7 +67,8 @@ var loosePatterns = []pattern{
 // softened: the program goes on without it.
 func softened(rest string) bool {
 	rest = strings.ToLower(rest)
-	for _, w := range []string{"using", "skip", "falling back", "fallback", "ignor", "disabl", "optional", "building", "will ", "trying", "continu", "..."} {
+	for _, w := range []string{"using", "skip", "falling back", "fallback", "ignor", "disabl",
+		"optional", "building", "will ", "trying", "continu", "..."} {
 		if strings.Contains(rest, w) {
 			return true
 		}

@@ -106,7 +106,8 @@ func libraryClass(library string) string {
 		return "gpu-vendor-mismatch"
 	case gpuLibrary(b):
 		return "gpu-library-missing"
-	case strings.HasPrefix(b, "ld-linux") || strings.HasPrefix(b, "ld64.so") || strings.HasPrefix(b, "libc.musl-") || strings.HasPrefix(b, "ld-musl"):
+	case strings.HasPrefix(b, "ld-linux") || strings.HasPrefix(b, "ld64.so") || strings.HasPrefix(b,
+		"libc.musl-") || strings.HasPrefix(b, "ld-musl"):
 		return "musl-glibc-mix"
 	}
 	return "library-not-found"

@@ -45,8 +45,8 @@ func unquote(s string) string {
 	return s
 }
 
-// fileBefore is the last piece of a message (pieces end in ": ") that names a file, and the text before it; linkOnly takes only what a linker
-// reads (objects, archives, shared libraries).
+// fileBefore is the last piece of a message (pieces end in ": ") that names a file, and the text
+// before it; linkOnly takes only what a linker reads (objects, archives, shared libraries).
 func fileBefore(text string, linkOnly bool) (file, before string) {
 	text = strings.TrimRight(text, " \t")
 	text = strings.TrimSuffix(text, ":")
@@ -80,7 +80,8 @@ func fileBefore(text string, linkOnly bool) (file, before string) {
 	return "", ""
 }
 
-// program is the name that begins a message of the loader: "./prog: error while loading shared libraries".
+// program is the name that begins a message of the loader: "./prog: error while loading shared
+// libraries".
 func program(text string) string {
 	text = strings.TrimSuffix(strings.TrimRight(text, " \t"), ":")
 	p := word(text[strings.LastIndex(text, ": ")+1:])

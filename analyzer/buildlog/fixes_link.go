@@ -104,7 +104,8 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 				`LDFLAGS="-Wl,-rpath,'$ORIGIN'"`,
 			),
 		}
-	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] || glibcMinor(d.Version) >= 0 && name == "":
+	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] ||
+		glibcMinor(d.Version) >= 0 && name == "":
 		out := []fix.Fix{
 			one(fix.KindImage, "Link on a system with "+d.Version+": "+glibcSince(d.Version), ""),
 			one(
@@ -213,7 +214,8 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	if inLibc[name] {
 		title += ". glibc 2.34 and later need no flag"
 	}
-	out := []fix.Fix{one(fix.KindLinkFlag, title, `LDFLAGS="-Wl,--no-as-needed `+shellword.Plain(words)+`"`)}
+	out := []fix.Fix{one(fix.KindLinkFlag, title,
+		`LDFLAGS="-Wl,--no-as-needed `+shellword.Plain(words)+`"`)}
 	object := or(base(d.Object), "the object")
 	if strings.Contains(object, ".so") || d.Class == "underlinked" {
 		out = append(

@@ -18,7 +18,8 @@ var glibcReleases = []struct {
 	{
 		17,
 		"RHEL 7",
-	}, {28, "Debian 10, RHEL 8"}, {31, "Debian 11, Ubuntu 20.04"}, {34, "RHEL 9"}, {35, "Ubuntu 22.04"}, {36, "Debian 12"}, {39, "Ubuntu 24.04, RHEL 10"}, {41, "Debian 13"},
+	}, {28, "Debian 10, RHEL 8"}, {31, "Debian 11, Ubuntu 20.04"}, {34, "RHEL 9"},
+	{35, "Ubuntu 22.04"}, {36, "Debian 12"}, {39, "Ubuntu 24.04, RHEL 10"}, {41, "Debian 13"},
 }
 
 // glibcSince names the first systems with a GLIBC_2.x node.
@@ -373,7 +374,8 @@ func missingFixes(lib string) []fix.Fix {
 	return append(out, rebuild)[:min(len(out)+1, 3)]
 }
 
-// installation is the fix that installs the packages of a system, by the names of each distribution.
+// installation is the fix that installs the packages of a system, by the names of each
+// distribution.
 func installation(p platform.Provider) fix.Fix {
 	var names []string
 	for _, x := range []struct{ ecosystem, name string }{

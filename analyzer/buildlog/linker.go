@@ -22,8 +22,9 @@ var linkerPatterns = []pattern{
 		needles: []string{"DSO missing from command line"},
 		expr:    `(?:error adding symbols: )?DSO missing from command line`,
 		before:  aLibrary,
-		example: "/usr/bin/ld: /lib/x86_64-linux-gnu/libm.so.6: error adding symbols: DSO missing from command line",
-		near:    "checking whether the linker reports a missing DSO... yes",
+		example: "/usr/bin/ld: /lib/x86_64-linux-gnu/libm.so.6: error adding symbols: DSO missing from " +
+			"command line",
+		near: "checking whether the linker reports a missing DSO... yes",
 		fill: func(m *match) bool {
 			m.prefix = strings.TrimPrefix(m.prefix, toolName.FindString(m.prefix))
 			return true
@@ -32,10 +33,12 @@ var linkerPatterns = []pattern{
 	{
 		id: "ld-hidden-symbol", class: "link-undefined-symbol", stage: linking,
 		needles: []string{"hidden symbol", "internal symbol", "local symbol", "protected symbol"},
-		expr:    "(?:hidden|internal|local|protected) symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”] (?:in (?P<obj>\\S+) is referenced by DSO|isn't defined)",
-		before:  aLinkObject,
-		example: "/usr/bin/ld: prog: hidden symbol `stat' in /usr/lib/libc_nonshared.a(stat.oS) is referenced by DSO",
-		near:    "note: hidden symbol `stat' is not exported",
+		expr: "(?:hidden|internal|local|protected) symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”] (?:in " +
+			"(?P<obj>\\S+) is referenced by DSO|isn't defined)",
+		before: aLinkObject,
+		example: "/usr/bin/ld: prog: hidden symbol `stat' in /usr/lib/libc_nonshared.a(stat.oS) is " +
+			"referenced by DSO",
+		near: "note: hidden symbol `stat' is not exported",
 	},
 	{
 		id: "ld-needed-not-found", class: "link-needed-not-found", stage: linking,
@@ -50,10 +53,11 @@ var linkerPatterns = []pattern{
 		needles: []string{"recompile with -fPI"},
 		expr: "(?:(?:[Rr]elocation|requires dynamic) (?P<ver>R_\\w+)|(?P<lib>R_\\w+) " +
 			"relocation)?.*recompile with -fPI[CE]",
-		example: "/usr/bin/ld: libz.a(gzlib.o): relocation R_X86_64_PC32 against symbol `stdout@@GLIBC_2.2.5' can not be used when making a shared object; recompile with -fPIC",
-		near:    "note: position independent code is the default; -fPIC changes nothing",
-		before:  aLinkObject,
-		fill:    notPIC,
+		example: "/usr/bin/ld: libz.a(gzlib.o): relocation R_X86_64_PC32 against symbol " +
+			"`stdout@@GLIBC_2.2.5' can not be used when making a shared object; recompile with -fPIC",
+		near:   "note: position independent code is the default; -fPIC changes nothing",
+		before: aLinkObject,
+		fill:   notPIC,
 	},
 	{
 		id: "gold-undefined-reference", stage: linking,
@@ -66,7 +70,8 @@ var linkerPatterns = []pattern{
 	{
 		id: "ld-undefined-reference", stage: linking,
 		needles: []string{"ndefined reference to ", "ndefined references to "},
-		expr:    "(?:[Uu]ndefined reference|[Uu]ndefined references|more undefined references) to (?P<syms>[`'\"‘“][^`'\"’”]+[`'\"’”](?:(?:, | and )[`'\"‘“][^`'\"’”]+[`'\"’”])*)",
+		expr: "(?:[Uu]ndefined reference|[Uu]ndefined references|more undefined references) to " +
+			"(?P<syms>[`'\"‘“][^`'\"’”]+[`'\"’”](?:(?:, | and )[`'\"‘“][^`'\"’”]+[`'\"’”])*)",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: build/lib/libcufile.so: undefined reference to `dlopen'",
 		near:    "tests/test_log.py::test_it[undefined reference to `dlopen'] PASSED",
@@ -89,7 +94,10 @@ var linkerPatterns = []pattern{
 			"incompatible file type: ",
 			"Relocations in generic ELF",
 		},
-		expr:    "(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file format not recognized)|is incompatible with elf\\w+|incompatible file type: \\S+ is expected but got|Relocations in generic ELF|architecture of input file [`'](?P<obj>[^`']+)['`] is incompatible with \\S+ output",
+		expr: "(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file " +
+			"format not recognized)|is incompatible with elf\\w+|incompatible file type: \\S+ is expected " +
+			"but got|Relocations in generic ELF|architecture of input file [`'](?P<obj>[^`']+)['`] is " +
+			"incompatible with \\S+ output",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
 		near:    "-- image.png: file in wrong place",
@@ -100,7 +108,8 @@ var linkerPatterns = []pattern{
 		expr:    `missing \.note\.GNU-stack section implies executable stack|requires executable stack \(because`,
 		before:  aLinkObject,
 		example: "/usr/bin/ld: warning: st.o: missing .note.GNU-stack section implies executable stack",
-		near:    "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future version of the linker",
+		near: "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future " +
+			"version of the linker",
 	},
 	{
 		id: "ld-cannot-find-library", stage: linking,
@@ -110,7 +119,9 @@ var linkerPatterns = []pattern{
 			"library not found: ",
 			"could not find native static library",
 		},
-		expr:    "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: (?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static library `(?P<ver>[^`]+)`",
+		expr: "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: " +
+			"(?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static " +
+			"library `(?P<ver>[^`]+)`",
 		example: "/usr/bin/ld: cannot find -lcuda: No such file or directory",
 		near:    "checking for -lcuda... no; cannot find it",
 		fill: func(m *match) bool {
@@ -154,7 +165,11 @@ var linkerPatterns = []pattern{
 			"ссылка на",
 			"niezdefiniowane odwołanie do",
 		},
-		expr:    "(?:(?:référence indéfinie vers|(?:undefinierter|nicht definierter) Verweis auf|referência não definida para|riferimento non definito a|неопредел[её]нная ссылка на|niezdefiniowane odwołanie do) [`'\"‘“„«»]\u00a0? ?(?P<sym>[^`'\"’”«»]+?)\u00a0? ?[`'\"’”“«»]|referencia a [`'\"‘“«](?P<ver>[^`'\"’”»]+)[`'\"’”»] sin definir|对[`'\"‘“](?P<lib>[^`'\"’”]+)[`'\"’”]未定义的引用|[`'‘](?P<syms>[^`'’]+)[`'’] に対する定義されていない参照)",
+		expr: "(?:(?:référence indéfinie vers|(?:undefinierter|nicht definierter) Verweis " +
+			"auf|referência não definida para|riferimento non definito a|неопредел[её]нная ссылка " +
+			"на|niezdefiniowane odwołanie do) [`'\"‘“„«»]\u00a0? ?(?P<sym>[^`'\"’”«»]+?)\u00a0? " +
+			"?[`'\"’”“«»]|referencia a [`'\"‘“«](?P<ver>[^`'\"’”»]+)[`'\"’”»] sin " +
+			"definir|对[`'\"‘“](?P<lib>[^`'\"’”]+)[`'\"’”]未定义的引用|[`'‘](?P<syms>[^`'’]+)[`'’] に対する定義されていない参照)",
 		before:  aLinkObject,
 		example: "main.c:(.text+0x5) : référence indéfinie vers « dlopen »",
 		near:    "la référence indéfinie vers la page",
@@ -179,7 +194,8 @@ var linkerPatterns = []pattern{
 var (
 	toolName = lazyregexp.New(`^\S*ld(?:\.\w+)?: `)
 	against  = lazyregexp.New(
-		"(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected )*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?",
+		"(?:against|reloc against) (?:[\\w ]*symbol:? |local |undefined |hidden |protected " +
+			")*[`'\"‘]?([^`'\"’\\s;]+)[`'\"’]?",
 	)
 	relocation = lazyregexp.New(
 		`(?::\(\.[^)]*\))?:? (?:(?:[Ee]rror: )?[Rr]elocation |requires dynamic |R_[A-Z0-9_]+ )`,

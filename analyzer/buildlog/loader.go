@@ -12,7 +12,8 @@ var loaderPatterns = []pattern{
 	{
 		id:      "glibc-version-not-found",
 		needles: []string{"' not found", "’ not found", "\" not found"},
-		expr:    "(?:version )?[`'\"‘](?P<ver>[A-Za-z][\\w.+\\-]*)['\"’] not found(?: \\(required by (?P<obj>[^)]+)\\))?",
+		expr: "(?:version )?[`'\"‘](?P<ver>[A-Za-z][\\w.+\\-]*)['\"’] not found(?: \\(required by " +
+			"(?P<obj>[^)]+)\\))?",
 		before:  aLibrary,
 		example: "./a: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by ./a)",
 		near:    "nvm: version 'v18.2.0' not found, try `nvm ls-remote' to browse available versions",
@@ -32,16 +33,18 @@ var loaderPatterns = []pattern{
 		needles: []string{"not defined in file"},
 		expr:    `symbol (?P<sym>[^\s,]+),? version (?P<ver>[^\s,]+) not defined in file (?P<lib>\S+) with link time reference(?:\s+\((?P<obj>[^)]+)\))?`,
 		before:  anObject,
-		example: "./run: relocation error: _kernels.so: symbol cudaGraphAddNode_v2 version libcudart.so.12 not defined in file libcudart.so.12 with link time reference",
-		near:    "error: macro FOO not defined in file config.h",
+		example: "./run: relocation error: _kernels.so: symbol cudaGraphAddNode_v2 version " +
+			"libcudart.so.12 not defined in file libcudart.so.12 with link time reference",
+		near: "error: macro FOO not defined in file config.h",
 	},
 	{
 		id: "glibc-relr", class: "dt-relr",
 		needles: []string{"DT_RELR without GLIBC_ABI_DT_RELR"},
 		expr:    `DT_RELR without GLIBC_ABI_DT_RELR dependency`,
 		before:  anObject,
-		example: "./a.out: error while loading shared libraries: ./a.out: DT_RELR without GLIBC_ABI_DT_RELR dependency",
-		near:    "Dynamic section contains DT_RELR and GLIBC_ABI_DT_RELR",
+		example: "./a.out: error while loading shared libraries: ./a.out: DT_RELR without " +
+			"GLIBC_ABI_DT_RELR dependency",
+		near: "Dynamic section contains DT_RELR and GLIBC_ABI_DT_RELR",
 	},
 	{
 		id:      "loader-undefined-symbol",
@@ -64,8 +67,9 @@ var loaderPatterns = []pattern{
 		id: "glibc-inconsistency", class: "version-missing",
 		needles: []string{"Inconsistency detected by ld.so"},
 		expr:    `Inconsistency detected by ld\.so: dl-(?:lookup\.c: \d+: check_match|version\.c: \d+: _dl_check_map_versions)`,
-		example: "Inconsistency detected by ld.so: dl-lookup.c: 107: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!",
-		near:    "Inconsistency detected between the lock file and the manifest",
+		example: "Inconsistency detected by ld.so: dl-lookup.c: 107: check_match: Assertion " +
+			"`version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!",
+		near: "Inconsistency detected between the lock file and the manifest",
 	},
 	{
 		id: "static-tls", class: "static-tls",
@@ -250,7 +254,8 @@ func undefinedSymbol(m *match) bool {
 		m.obj = o[1]
 	}
 	if i := strings.IndexAny(text, " \t,;"); i > 0 &&
-		(!strings.ContainsAny(text[:i], "(<") && !strings.Contains(text[:i], "::") || strings.HasPrefix(text, "_Z")) &&
+		(!strings.ContainsAny(text[:i], "(<") && !strings.Contains(text[:i], "::") ||
+			strings.HasPrefix(text, "_Z")) &&
 		!demangled.MatchString(text) {
 		text = text[:i]
 	}

@@ -52,7 +52,9 @@ func TestPatterns(t *testing.T) {
 func TestWrappers(t *testing.T) {
 	for _, p := range patterns() {
 		want := read(t, p.example)[0]
-		for _, before := range []string{"2024-05-02T10:11:12.1234567Z ", "\ufeff2024-05-02T10:11:12.1234567Z ", "build\tRun make\t2024-05-02T10:11:12.1Z ", "#12 34.56 ", "\x1b[0m\x1b[31m"} {
+		for _, before := range []string{"2024-05-02T10:11:12.1234567Z ",
+			"\ufeff2024-05-02T10:11:12.1234567Z ", "build\tRun make\t2024-05-02T10:11:12.1Z ", "#12 34.56 ",
+			"\x1b[0m\x1b[31m"} {
 			text := before + p.example
 			if before[0] == '\x1b' {
 				text += "\x1b[0m\r"
@@ -74,7 +76,9 @@ func TestEveryClassIsReached(t *testing.T) {
 	seen := map[string]bool{}
 	log := "x.so: undefined symbol: _ZN2at5zerosEv\nImportError: libc10_hip.so: cannot open " +
 		"shared object file\nx.so: undefined symbol: nope\n" +
-		"x.so: undefined symbol: _dl_exception_create, version GLIBC_PRIVATE\nlibstdc++.so.6: version `CXXABI_1.3.9' not found (required by x.so)\nlibz.so.1: version `ZLIB_1.2.9' not found (required by x.so)\n"
+		"x.so: undefined symbol: _dl_exception_create, version GLIBC_PRIVATE\nlibstdc++.so.6: version " +
+		"`CXXABI_1.3.9' not found (required by x.so)\nlibz.so.1: version `ZLIB_1.2.9' not found " +
+		"(required by x.so)\n"
 	for _, p := range patterns() {
 		log += p.example + "\n"
 	}
@@ -101,7 +105,8 @@ func TestNeedles(t *testing.T) {
 		m[w] = s
 	}
 	a := newAutomaton(m)
-	for _, text := range []string{"ushers", "this", "", "xyz", "undefined symbol", "heheh", "undefined reference", "\x00\xff a"} {
+	for _, text := range []string{"ushers", "this", "", "xyz", "undefined symbol", "heheh",
+		"undefined reference", "\x00\xff a"} {
 		got := a.all([]byte(text))
 		for i, w := range words {
 			if got.has(i) != strings.Contains(text, w) {

@@ -18,7 +18,8 @@ const githubLog = `2025-03-01T10:00:00.1000000Z ##[group]Run make
 2025-03-01T10:00:04.1000000Z x.so: undefined symbol: second
 `
 
-// TestPlaces: a group that a program begins holds its output, where GitHub's own holds the script; and each diagnosis knows its time and what is not counted before it.
+// TestPlaces: a group that a program begins holds its output, where GitHub's own holds the script;
+// and each diagnosis knows its time and what is not counted before it.
 func TestPlaces(t *testing.T) {
 	r, err := Read(strings.NewReader(strings.ReplaceAll(githubLog, "<ESC>", "\x1b")))
 	if err != nil || len(r.Diagnoses) != 2 || len(r.Sections) != 2 {
@@ -28,7 +29,8 @@ func TestPlaces(t *testing.T) {
 		symbol     string
 		line, ends int
 		at         time.Time
-	}{{"first", 8, 1, time.Date(2025, 3, 1, 10, 0, 2, 250_000_000, time.UTC)}, {"second", 10, 2, time.Date(2025, 3, 1, 10, 0, 4, 100_000_000, time.UTC)}} {
+	}{{"first", 8, 1, time.Date(2025, 3, 1, 10, 0, 2, 250_000_000, time.UTC)},
+		{"second", 10, 2, time.Date(2025, 3, 1, 10, 0, 4, 100_000_000, time.UTC)}} {
 		if d := r.Diagnoses[i]; d.Symbol != want.symbol || d.Line != want.line ||
 			d.Place.Ends != want.ends ||
 			!d.Place.Time.Equal(want.at) {

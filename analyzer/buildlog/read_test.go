@@ -16,11 +16,13 @@ import (
 
 const caseD = "/usr/bin/ld: /usr/local/cuda/lib64/libcufile.so: undefined reference to `dlopen'"
 
-// TestLinesAreCounted wherever a message stands in the blocks that are read, and however the reader hands them out.
+// TestLinesAreCounted wherever a message stands in the blocks that are read, and however the reader
+// hands them out.
 func TestLinesAreCounted(t *testing.T) {
 	for _, lines := range []int{1, 2, 4000, 9000} {
 		log := strings.Repeat(strings.Repeat("x", 70)+"\n", lines-1) + caseD
-		for name, r := range map[string]io.Reader{"whole": strings.NewReader(log), "halves": iotest.HalfReader(strings.NewReader(log)), "newline": strings.NewReader(log + "\n")} {
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(log),
+			"halves": iotest.HalfReader(strings.NewReader(log)), "newline": strings.NewReader(log + "\n")} {
 			got, err := Read(r)
 			if err != nil || len(got.Diagnoses) != 1 || got.Diagnoses[0].Line != lines ||
 				got.Lines != lines {
@@ -36,7 +38,8 @@ func TestLinesAreCounted(t *testing.T) {
 
 func TestReaderFails(t *testing.T) {
 	broken := errors.New("broken pipe")
-	if _, err := Read(io.MultiReader(strings.NewReader("a\nb\n"), iotest.ErrReader(broken))); !errors.Is(
+	if _, err := Read(io.MultiReader(strings.NewReader("a\nb\n"),
+		iotest.ErrReader(broken))); !errors.Is(
 		err,
 		broken,
 	) {
@@ -55,7 +58,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestBounds: what was made to cost time or memory ends in a limit that says so, and a log full of one message still shows another.
+// TestBounds: what was made to cost time or memory ends in a limit that says so, and a log full of
+// one message still shows another.
 func TestBounds(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 2 * maxPattern / len(caseD) {
@@ -96,7 +100,8 @@ func (r *repeat) Read(p []byte) (int, error) {
 func TestMemoryIsFlat(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Read(&repeat{text: []byte("2024-05-02T10:11:12.1234567Z \x1b[1mgcc -O2 -c main.c\x1b[0m\n" + caseD + "\n"), left: 64 << 20}); err != nil {
+	if _, err := Read(&repeat{text: []byte("2024-05-02T10:11:12.1234567Z \x1b[1mgcc -O2 -c " +
+		"main.c\x1b[0m\n" + caseD + "\n"), left: 64 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -120,8 +125,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// FuzzRead: no panic; fields are bounded and printable; classes, causes and fix kinds are of the closed lists; the same bytes say the same; nothing but
-// plain names gets into a command; and lines before a log only move its line numbers.
+// FuzzRead: no panic; fields are bounded and printable; classes, causes and fix kinds are of the
+// closed lists; the same bytes say the same; nothing but plain names gets into a command; and lines
+// before a log only move its line numbers.
 func FuzzRead(f *testing.F) {
 	for _, p := range patterns() {
 		f.Add([]byte(p.example + "\n" + p.near))

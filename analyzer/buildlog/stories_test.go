@@ -57,7 +57,8 @@ func tell(diagnoses []Diagnosis) string {
 	var b strings.Builder
 	for _, d := range diagnoses {
 		fmt.Fprintf(&b, "%d %s, %s, by %s\n", d.Line, d.Class, d.Cause, d.Rule)
-		for _, f := range [][2]string{{"symbol", d.Symbol}, {"version", d.Version}, {"library", d.Library}, {"object", d.Object}} {
+		for _, f := range [][2]string{{"symbol", d.Symbol}, {"version", d.Version},
+			{"library", d.Library}, {"object", d.Object}} {
 			if f[1] != "" {
 				fmt.Fprintf(&b, "  %s %s\n", f[0], f[1])
 			}

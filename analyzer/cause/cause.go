@@ -5,9 +5,10 @@
 //
 //	cause.Of(report, cause.Options{})
 //
-// sets Report.Causes and a first Report.Plan. The package computes: it resolves nothing, tries no fix
-// and never looks at a finding's message, so the wording of a rule does not change the grouping.
-// Every error and warning gets exactly one cause; the cost is linear in the number of findings.
+// sets Report.Causes and a first Report.Plan. The package computes: it resolves nothing, tries no
+// fix and never looks at a finding's message, so the wording of a rule does not change the
+// grouping. Every error and warning gets exactly one cause; the cost is linear in the number of
+// findings.
 package cause
 
 import (
@@ -77,9 +78,9 @@ func collect(r *result.Report) []*group {
 	return mergeMissing(groups)
 }
 
-// mergeMissing joins the libraries without a known provider that exactly the same objects need: they
-// mostly come from one package that was forgotten. Where an artifact misses many libraries it joins
-// all of them.
+// mergeMissing joins the libraries without a known provider that exactly the same objects need:
+// they mostly come from one package that was forgotten. Where an artifact misses many libraries it
+// joins all of them.
 func mergeMissing(groups []*group) []*group {
 	byObjects := map[string]*group{}
 	misses := map[string]int{}

@@ -17,8 +17,8 @@ const (
 )
 
 // evidence is the table of a cause: a row for each version of a library, the row with the most
-// findings first; of symbol versions that are too new, the one that the fewest systems have. Symbols and objects are counted once; the same object in several artifacts is one
-// name.
+// findings first; of symbol versions that are too new, the one that the fewest systems have.
+// Symbols and objects are counted once; the same object in several artifacts is one name.
 func evidence(g *group) []result.Evidence {
 	type key struct{ library, version string }
 	type row struct {
@@ -53,7 +53,8 @@ func evidence(g *group) []result.Evidence {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
-		return cmp.Or(systems[a.version]-systems[b.version], b.findings-a.findings, strings.Compare(a.library, b.library),
+		return cmp.Or(systems[a.version]-systems[b.version], b.findings-a.findings,
+			strings.Compare(a.library, b.library),
 			strings.Compare(a.version, b.version))
 	})
 	out := make([]result.Evidence, 0, min(len(rows), shownRows))

@@ -34,9 +34,9 @@ type merged struct {
 	ofLoader  bool // it is offered for what the loader reports
 }
 
-// fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of one
-// package their intersection, and commands that differ in the file alone one command for all files.
-// together is set where no fix clears every finding.
+// fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of
+// one package their intersection, and commands that differ in the file alone one command for all
+// files. together is set where no fix clears every finding.
 func fixes(g *group) (out []result.CauseFix, together bool) {
 	byKey := map[string]*merged{}
 	var list []*merged
@@ -118,9 +118,9 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 // fromSystem reports whether a cause is about libraries that a system or another project provides.
 func (g *group) fromSystem() bool { return g.kind == system || g.kind == systemLibraries }
 
-// installation is the fix of libraries that a system or another project provides: one command for the
-// packages of all of them. nil where nobody is known to provide them. Where the name of a package
-// depends on the release it names the projects.
+// installation is the fix of libraries that a system or another project provides: one command for
+// the packages of all of them. nil where nobody is known to provide them. Where the name of a
+// package depends on the release it names the projects.
 func installation(g *group) *result.CauseFix {
 	if !g.fromSystem() && g.kind != missing {
 		return nil
@@ -297,8 +297,8 @@ func effort(kind string) int {
 	}, kind)
 }
 
-// Intersect is the requirement that both requirements of one package allow: torch>=2.5 and torch<2.6
-// are torch>=2.5,<2.6. ok is false where they contradict each other or cannot be read.
+// Intersect is the requirement that both requirements of one package allow: torch>=2.5 and
+// torch<2.6 are torch>=2.5,<2.6. ok is false where they contradict each other or cannot be read.
 func Intersect(a, b string) (both string, ok bool) {
 	p, err := pkgmeta.ParseRequirement(a)
 	if err != nil {

@@ -21,8 +21,8 @@ var reference = []struct{ name, title string }{
 }
 
 // platforms lists on which distributions the findings of a cause occur and on which not. Version
-// nodes of glibc and GCC are looked up on the distributions; other causes know only the targets they
-// were checked on, and get none where they occur on all.
+// nodes of glibc and GCC are looked up on the distributions; other causes know only the targets
+// they were checked on, and get none where they occur on all.
 func platforms(g *group) (fails, works []string) {
 	if g.kind != tooNew && g.kind != linkFlag {
 		return nil, nil

@@ -113,7 +113,8 @@ func (t text) tooNewTitle() string {
 	if len(t.cause.Targets) == 1 && t.all[0].Target != "" {
 		return fmt.Sprintf("needs %s, which %s does not have", needs, t.target())
 	}
-	if version, ok := strings.CutPrefix(needs, "GLIBC_"); ok && version[0] >= '0' && version[0] <= '9' {
+	if version, ok := strings.CutPrefix(needs, "GLIBC_"); ok && version[0] >= '0' &&
+		version[0] <= '9' {
 		return "needs glibc " + version + " or later"
 	}
 	return fmt.Sprintf("needs %s, which older systems do not have", needs)
@@ -166,8 +167,8 @@ func (t text) newest() string {
 	return best
 }
 
-// older reports whether a version node is less telling than another: of another family than glibc, or
-// with a lower number.
+// older reports whether a version node is less telling than another: of another family than glibc,
+// or with a lower number.
 func older(node, other string) bool {
 	a, b := strings.HasPrefix(node, "GLIBC_"), strings.HasPrefix(other, "GLIBC_")
 	if a != b {
@@ -309,7 +310,8 @@ func (t text) ruleTitle() string {
 	return t.objects() + ": " + title
 }
 
-// gpuTitle names what the artifact was built for, and the package that was built for something else.
+// gpuTitle names what the artifact was built for, and the package that was built for something
+// else.
 func (t text) gpuTitle() string {
 	built := "ROCm"
 	for _, name := range t.libraryNames() {
@@ -509,8 +511,8 @@ var tasks = map[string]struct {
 	"wrong-architecture": {result.Builder, "build it for the architecture of its tag"},
 }
 
-// given reports whether the user chose the package's version, so that the artifact's own requirement
-// is not at fault.
+// given reports whether the user chose the package's version, so that the artifact's own
+// requirement is not at fault.
 func (t text) given() bool {
 	for _, f := range t.all {
 		if f.Range != nil {
@@ -522,7 +524,8 @@ func (t text) given() bool {
 	}
 	for _, q := range t.artifact.Wheel.Requires {
 		name := strings.FieldsFunc(q, func(c rune) bool { return strings.ContainsRune(" <>=!~;[(,", c) })
-		if len(name) > 0 && strings.EqualFold(strings.NewReplacer("_", "-", ".", "-").Replace(name[0]), t.subject) {
+		if len(name) > 0 && strings.EqualFold(strings.NewReplacer("_", "-", ".", "-").Replace(name[0]),
+			t.subject) {
 			return strings.Contains(q, "==")
 		}
 	}

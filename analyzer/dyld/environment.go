@@ -58,7 +58,8 @@ type Environment struct {
 // NewEnvironment takes files in the order in which reports list them. Slices that are not
 // loadable are left out. One that could not be read is found, and nothing is missing in it.
 func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment {
-	e := &Environment{Arch: arch, OS: os, opened: map[string]bool{}, byPath: map[string]*Image{}, other: map[string][]string{},
+	e := &Environment{Arch: arch, OS: os, opened: map[string]bool{}, byPath: map[string]*Image{},
+		other:  map[string][]string{},
 		system: map[string]*Image{}, loads: map[*Image]*Loading{}, users: map[*Image][]*Loading{}}
 	for _, f := range files {
 		e.add(f)

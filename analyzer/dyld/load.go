@@ -284,7 +284,8 @@ func (s *search) at(p string) (*Image, dynlink.FoundBy) {
 	if i := s.env.at(p); i != nil {
 		return i, ByPath
 	}
-	if macos.System(p) && !macos.Aborts(p) && macos.Library(p).Known && !macos.Library(p).After(s.env.OS) {
+	if macos.System(p) && !macos.Aborts(p) && macos.Library(p).Known &&
+		!macos.Library(p).After(s.env.OS) {
 		return s.env.systemImage(p), dynlink.ByPlatform
 	}
 	if strings.HasPrefix(p, "/System/Library/") && !macos.Library(p).Known {

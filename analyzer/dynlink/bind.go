@@ -12,9 +12,11 @@ import (
 type Outcome string
 
 const (
-	Bound         Outcome = "bound"
-	Undecided     Outcome = "undecided"      // a library of the scope may have it; what that exports is not known
-	NoVersion     Outcome = "no version"     // the library it names lacks the version node: the loader refuses at once
+	Bound Outcome = "bound"
+	// a library of the scope may have it; what that exports is not known
+	Undecided Outcome = "undecided"
+	// the library it names lacks the version node: the loader refuses at once
+	NoVersion     Outcome = "no version"
 	NoSymbol      Outcome = "no symbol"      // no library of the scope defines it
 	WeakUndefined Outcome = "weak undefined" // nothing defines it, and that is no error
 )

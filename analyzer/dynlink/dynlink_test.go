@@ -42,16 +42,26 @@ func TestLoad(t *testing.T) {
 		first int // how many of the texts after the root are in the process already
 		want  string
 	}{
-		{"runpath leads to the artifact's copy, breadth first", []string{app, "other/liba.so.1\nsoname liba.so.1", "pkg/lib/liba.so.1\nsoname liba.so.1\nneeded libb.so", "pkg/lib/libb.so\nsoname libb.so"}, 0,
-			"pkg/lib/liba.so.1 (runpath, for pkg/_app.so)\npkg/lib/libb.so (loaded first, for pkg/lib/liba.so.1)\nlibgone.so missing for pkg/_app.so\n"},
-		{"a SONAME that is loaded already wins over any path", []string{app, "other/liba.so.1\nsoname liba.so.1", "pkg/lib/liba.so.1\nsoname liba.so.1"}, 1,
+		{"runpath leads to the artifact's copy, breadth first", []string{app,
+			"other/liba.so.1\nsoname liba.so.1", "pkg/lib/liba.so.1\nsoname liba.so.1\nneeded libb.so",
+			"pkg/lib/libb.so\nsoname libb.so"}, 0,
+			"pkg/lib/liba.so.1 (runpath, for pkg/_app.so)\npkg/lib/libb.so (loaded first, for " +
+				"pkg/lib/liba.so.1)\nlibgone.so missing for pkg/_app.so\n"},
+		{"a SONAME that is loaded already wins over any path", []string{app,
+			"other/liba.so.1\nsoname liba.so.1", "pkg/lib/liba.so.1\nsoname liba.so.1"}, 1,
 			"other/liba.so.1 (already loaded, for pkg/_app.so)\nlibgone.so missing for pkg/_app.so\n"},
-		{"RUNPATH is not inherited", []string{"a.so\nneeded libx.so\nrunpath $ORIGIN/d", "d/libx.so\nsoname libx.so\nneeded liby.so\nrunpath $ORIGIN/nowhere", "d/liby.so\nsoname liby.so"}, 0,
+		{"RUNPATH is not inherited", []string{"a.so\nneeded libx.so\nrunpath $ORIGIN/d",
+			"d/libx.so\nsoname libx.so\nneeded liby.so\nrunpath $ORIGIN/nowhere",
+			"d/liby.so\nsoname liby.so"}, 0,
 			"d/libx.so (runpath, for a.so)\nd/liby.so (loaded first, for d/libx.so)\n"},
-		{"RPATH counts where there is no RUNPATH", []string{"a.so\nneeded libx.so\nrpath /build/lib:$ORIGIN/d", "d/libx.so\nsoname libx.so"}, 0, "d/libx.so (rpath, for a.so)\n"},
-		{"${ORIGIN} and .. are followed", []string{"p/q/a.so\nneeded libx.so\nrunpath ${ORIGIN}/../../d", "d/libx.so\nsoname libx.so"}, 0, "d/libx.so (runpath, for p/q/a.so)\n"},
-		{"a circle ends", []string{"a.so\nsoname a.so\nneeded b.so", "b.so\nsoname b.so\nneeded a.so"}, 0, "b.so (loaded first, for a.so)\n"},
-		{"a library without SONAME is found by its file name", []string{"a.so\nneeded libx.so", "d/libx.so\n"}, 0, "d/libx.so (loaded first, for a.so)\n"},
+		{"RPATH counts where there is no RUNPATH", []string{"a.so\nneeded libx.so\nrpath " +
+			"/build/lib:$ORIGIN/d", "d/libx.so\nsoname libx.so"}, 0, "d/libx.so (rpath, for a.so)\n"},
+		{"${ORIGIN} and .. are followed", []string{"p/q/a.so\nneeded libx.so\nrunpath ${ORIGIN}/../../d",
+			"d/libx.so\nsoname libx.so"}, 0, "d/libx.so (runpath, for p/q/a.so)\n"},
+		{"a circle ends", []string{"a.so\nsoname a.so\nneeded b.so", "b.so\nsoname b.so\nneeded a.so"},
+			0, "b.so (loaded first, for a.so)\n"},
+		{"a library without SONAME is found by its file name", []string{"a.so\nneeded libx.so",
+			"d/libx.so\n"}, 0, "d/libx.so (loaded first, for a.so)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ls := libraries(t, c.texts...)
@@ -63,7 +73,8 @@ func TestLoad(t *testing.T) {
 }
 
 func TestBind(t *testing.T) {
-	provider := "libv.so.1\nsoname libv.so.1\nexport old@V1\nexport old@@V2\nexport hid@V2\nverdef libv.so.1 base\nverdef V1\nverdef V2\nexport new@@V2"
+	provider := "libv.so.1\nsoname libv.so.1\nexport old@V1\nexport old@@V2\nexport hid@V2\nverdef " +
+		"libv.so.1 base\nverdef V1\nverdef V2\nexport new@@V2"
 	plain := "libp.so\nsoname libp.so\nexport plain\nexport new"
 	for _, c := range []struct {
 		name, imported, libc string
@@ -74,10 +85,14 @@ func TestBind(t *testing.T) {
 		{"a hidden version, asked for by name", "hid@V2 libv.so.1", "glibc", dynlink.Bound, "libv.so.1"},
 		{"unversioned takes the default or the oldest", "old", "glibc", dynlink.Bound, "libv.so.1"},
 		{"unversioned does not take a hidden newer one", "hid", "glibc", dynlink.NoSymbol, ""},
-		{"a node that is not defined: the loader refuses at once", "old@V9 libv.so.1", "glibc", dynlink.NoVersion, "libv.so.1"},
-		{"the same weakly: the node is checked all the same", "weak old@V9 libv.so.1", "glibc", dynlink.NoVersion, "libv.so.1"},
-		{"the node is there and the symbol is not", "gone@V1 libv.so.1", "glibc", dynlink.NoSymbol, "libv.so.1"},
-		{"any library of the scope may bring a versioned symbol without a version", "new@V1 libv.so.1", "glibc", dynlink.Bound, "libp.so"},
+		{"a node that is not defined: the loader refuses at once", "old@V9 libv.so.1", "glibc",
+			dynlink.NoVersion, "libv.so.1"},
+		{"the same weakly: the node is checked all the same", "weak old@V9 libv.so.1", "glibc",
+			dynlink.NoVersion, "libv.so.1"},
+		{"the node is there and the symbol is not", "gone@V1 libv.so.1", "glibc", dynlink.NoSymbol,
+			"libv.so.1"},
+		{"any library of the scope may bring a versioned symbol without a version", "new@V1 libv.so.1",
+			"glibc", dynlink.Bound, "libp.so"},
 		{"nowhere", "nowhere", "glibc", dynlink.NoSymbol, ""},
 		{"weak and nowhere", "weak nowhere", "glibc", dynlink.WeakUndefined, ""},
 		{"musl knows no versions", "old@V9 libv.so.1", "musl", dynlink.Bound, "libv.so.1"},
@@ -121,7 +136,8 @@ func TestLoadAgain(t *testing.T) {
 		shared := dynlink.NewEnvironment(libc, ls, nil, nil)
 		for n := range 3 * len(ls) {
 			root := ls[n*n%len(ls)]
-			if got, want := load(shared, root), load(dynlink.NewEnvironment(libc, ls, nil, nil), root); got != want {
+			if got, want := load(shared, root), load(dynlink.NewEnvironment(libc, ls, nil, nil),
+				root); got != want {
 				t.Errorf("%s, %s after %d others: got\n%swant\n%s", libc, root.Path, n, got, want)
 			}
 		}

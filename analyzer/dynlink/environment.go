@@ -194,7 +194,8 @@ const (
 	ByRPath    FoundBy = "rpath"
 	ByPath     FoundBy = "library path" // LD_LIBRARY_PATH
 	ByPlatform FoundBy = "platform"
-	ByPackage  FoundBy = "loaded first" // no path leads there: it is found because its own package or the artifact loads it before
+	// no path leads there: it is found because its own package or the artifact loads it before
+	ByPackage FoundBy = "loaded first"
 )
 
 // Missing is a DT_NEEDED entry that nothing answers.

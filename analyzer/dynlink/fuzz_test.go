@@ -12,9 +12,11 @@ import (
 // library; for both loaders, with the library asked for, needed, preloaded and opened.
 func FuzzResolve(f *testing.F) {
 	for _, text := range []string{
-		"soname libx.so\nneeded liby.so\nrpath $ORIGIN:/r\nimport f@V1 liby.so\nimport weak w\nexport g@@V2\nexport g@V1",
+		"soname libx.so\nneeded liby.so\nrpath $ORIGIN:/r\nimport f@V1 liby.so\nimport weak w\nexport " +
+			"g@@V2\nexport g@V1",
 		"needed libx.so\nrunpath $ORIGIN/../lib:${LIB}\nimport malloc\nexport object v size=8",
-		"needed /lib/liby.so\nneeded libc.so\nimport __libc_start_main\nexport __libc_start_main\nexport stdin",
+		"needed /lib/liby.so\nneeded libc.so\nimport __libc_start_main\nexport " +
+			"__libc_start_main\nexport stdin",
 	} {
 		o, err := elftest.Parse("elf x86_64\n" + text)
 		if err != nil {
@@ -27,7 +29,8 @@ func FuzzResolve(f *testing.F) {
 		f.Add(b)
 		f.Add(b[:len(b)*3/4])
 	}
-	const program, ldso = "/a\nneeded libx.so\nimport g@V1 libx.so\nimport v", "/lib/ld-musl-x86_64.so.1\nsoname libc.so\nexport malloc\nexport stdin"
+	const program, ldso = "/a\nneeded libx.so\nimport g@V1 libx.so\nimport v",
+		"/lib/ld-musl-x86_64.so.1\nsoname libc.so\nexport malloc\nexport stdin"
 	roots := []memory{
 		rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1"),
 		rootOf(f, program, "/host\nexport w", "/lib/liby.so\nexport f@@V1", ldso),
@@ -39,7 +42,8 @@ func FuzzResolve(f *testing.F) {
 			for _, q := range []struct {
 				file string
 				s    Settings
-			}{{"/lib/libx.so", Settings{}}, {"/a", Settings{}}, {"/lib/liby.so", Settings{Preload: []string{"/lib/libx.so"}}}} {
+			}{{"/lib/libx.so", Settings{}}, {"/a", Settings{}},
+				{"/lib/liby.so", Settings{Preload: []string{"/lib/libx.so"}}}} {
 				a := l.Resolve(q.file, q.s)
 				if again := l.Resolve(q.file, q.s); !reflect.DeepEqual(a, again) {
 					t.Errorf("%s: first %s, then %s", q.file, told(a), told(again))

@@ -28,15 +28,23 @@ type glibc struct {
 
 // interpreters are the paths of ld.so that the ABIs fix; ldd looks nowhere else.
 var interpreters = map[string]string{
-	"x86_64": "/lib64/ld-linux-x86-64.so.2", "i686": "/lib/ld-linux.so.2", "x32": "/libx32/ld-linux-x32.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1",
-	"armv7l": "/lib/ld-linux-armhf.so.3", "ppc64le": "/lib64/ld64.so.2", "ppc64": "/lib64/ld64.so.1", "s390x": "/lib/ld64.so.1",
-	"riscv64": "/lib/ld-linux-riscv64-lp64d.so.1", "loongarch64": "/lib64/ld-linux-loongarch-lp64d.so.1", "mips64el": "/lib64/ld.so.1", "mips": "/lib/ld.so.1", "mipsel": "/lib/ld.so.1",
+	"x86_64": "/lib64/ld-linux-x86-64.so.2", "i686": "/lib/ld-linux.so.2",
+	"x32": "/libx32/ld-linux-x32.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1",
+	"armv7l": "/lib/ld-linux-armhf.so.3", "ppc64le": "/lib64/ld64.so.2", "ppc64": "/lib64/ld64.so.1",
+	"s390x":       "/lib/ld64.so.1",
+	"riscv64":     "/lib/ld-linux-riscv64-lp64d.so.1",
+	"loongarch64": "/lib64/ld-linux-loongarch-lp64d.so.1", "mips64el": "/lib64/ld.so.1",
+	"mips": "/lib/ld.so.1", "mipsel": "/lib/ld.so.1",
 }
 
 // triplets are Debian's names of the architectures' library folders.
 var triplets = map[string]string{
-	"x86_64": "x86_64-linux-gnu", "i686": "i386-linux-gnu", "x32": "x86_64-linux-gnux32", "aarch64": "aarch64-linux-gnu", "armv7l": "arm-linux-gnueabihf", "ppc64le": "powerpc64le-linux-gnu",
-	"ppc64": "powerpc64-linux-gnu", "s390x": "s390x-linux-gnu", "riscv64": "riscv64-linux-gnu", "loongarch64": "loongarch64-linux-gnu", "mips64el": "mips64el-linux-gnuabi64", "mips": "mips-linux-gnu", "mipsel": "mipsel-linux-gnu",
+	"x86_64": "x86_64-linux-gnu", "i686": "i386-linux-gnu", "x32": "x86_64-linux-gnux32",
+	"aarch64": "aarch64-linux-gnu", "armv7l": "arm-linux-gnueabihf",
+	"ppc64le": "powerpc64le-linux-gnu",
+	"ppc64":   "powerpc64-linux-gnu", "s390x": "s390x-linux-gnu", "riscv64": "riscv64-linux-gnu",
+	"loongarch64": "loongarch64-linux-gnu", "mips64el": "mips64el-linux-gnuabi64",
+	"mips": "mips-linux-gnu", "mipsel": "mipsel-linux-gnu",
 }
 
 // cacheIDs are the flags of an architecture's entries in ld.so.cache (glibc,
@@ -287,7 +295,9 @@ func (g *glibc) relocate(r *run) error {
 		if !judged || l.foundBy == foundLoader {
 			continue
 		}
-		if i := slices.IndexFunc(l.object.m.RelocationTypes, func(t uint32) bool { return !slices.Contains(known, t) }); i >= 0 {
+		if i := slices.IndexFunc(l.object.m.RelocationTypes, func(t uint32) bool {
+			return !slices.Contains(known, t)
+		}); i >= 0 {
 			bad = l.object.m.RelocationTypes[i]
 		}
 	}
@@ -304,10 +314,11 @@ func (g *glibc) relocate(r *run) error {
 	r.reportUndefined()
 	if bad != 0 {
 		return &failure{
-			r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" + strconv.FormatUint(
-				uint64(bad),
-				16,
-			),
+			r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" +
+				strconv.FormatUint(
+					uint64(bad),
+					16,
+				),
 		}
 	}
 	return nil
@@ -316,7 +327,8 @@ func (g *glibc) relocate(r *run) error {
 // refusal is the assertion at which older loaders die.
 func refusal(l *loaded, ref elfobj.Reference, refused *loaded) error {
 	return &failure{
-		"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
+		"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == " +
+			"NULL || ! _dl_name_match_p (version->filename, map)' failed! (" +
 			l.shown + " needs " + string(
 			l.object.m.Name(ref),
 		) + " under a version, and " + refused.shown + " has no versions at all)",

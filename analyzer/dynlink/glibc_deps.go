@@ -94,7 +94,9 @@ func (g *glibc) preload(r *run) []*loaded {
 	}
 	for _, line := range strings.Split(string(g.store.text("/etc/ld.so.preload", 1<<20)), "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		for _, name := range strings.FieldsFunc(line, func(c rune) bool { return c == ':' || c == ' ' || c == '\t' }) {
+		for _, name := range strings.FieldsFunc(line, func(c rune) bool {
+			return c == ':' || c == ' ' || c == '\t'
+		}) {
 			load(name)
 		}
 	}
@@ -116,7 +118,8 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 	if g.minor <= 31 && list[0].l != r.main {
 		return g.fatal(
 			r,
-			"Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion `map->l_searchlist.r_list[0] == map' failed!",
+			"Inconsistency detected by ld.so: dl-deps.c: _dl_map_object_deps: Assertion "+
+				"`map->l_searchlist.r_list[0] == map' failed!",
 		)
 	}
 	for _, e := range list {
@@ -128,7 +131,8 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 	return nil
 }
 
-// searchList is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the object that names them.
+// searchList is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the
+// object that names them.
 func (g *glibc) searchList(r *run, of *loaded, preloads []*loaded) ([]entry, error) {
 	list := make([]entry, 0, 64)
 	list = append(list, entry{l: of})
@@ -231,7 +235,8 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 			if p == nil {
 				return g.fatal(
 					r,
-					"Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed! ("+
+					"Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed "+
+						"!= NULL' failed! ("+
 						l.shown+" needs versions of "+n.Library+", which it does not need)",
 				)
 			}
@@ -272,7 +277,8 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 	return nil
 }
 
-// definesVersion is match_symbol: the hash that stands in the file and the name must both agree. The base node counts.
+// definesVersion is match_symbol: the hash that stands in the file and the name must both agree.
+// The base node counts.
 func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 	for i := range m.Defs {
 		if d := &m.Defs[i]; d.Hash == v.Hash && d.Name == v.Name {
@@ -282,7 +288,8 @@ func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 	return false
 }
 
-// tableSize is the size of the loader's table of versions (l_nversions), which leaves out what is needed of libraries that were not found.
+// tableSize is the size of the loader's table of versions (l_nversions), which leaves out what is
+// needed of libraries that were not found.
 func (r *run) tableSize(m *elfobj.Mapping) uint16 {
 	var top uint16
 	for i, v := range m.Versions {

@@ -62,7 +62,8 @@ func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	}
 	if vs := r.answer.MissingVersions; len(vs) > 0 {
 		return &failure{
-			vs[0].Library + ": version `" + vs[0].Version + "' not found (required by " + vs[0].RequiredBy + ")",
+			vs[0].Library + ": version `" + vs[0].Version + "' not found (required by " + vs[0].RequiredBy +
+				")",
 		}
 	}
 	for _, x := range fresh {
@@ -97,7 +98,8 @@ func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	return nil
 }
 
-// unique is the one definition of a unique symbol (STB_GNU_UNIQUE) that a process of glibc's has, wherever it was first looked up; l where its own is none.
+// unique is the one definition of a unique symbol (STB_GNU_UNIQUE) that a process of glibc's has,
+// wherever it was first looked up; l where its own is none.
 func (r *run) unique(l *loaded, w want) *loaded {
 	is := func(m *elfobj.Mapping) bool {
 		c := m.Lookup(w.name, w.hash)
@@ -111,5 +113,7 @@ func (r *run) unique(l *loaded, w want) *loaded {
 	if !is(l.object.m) {
 		return l
 	}
-	return r.all[slices.IndexFunc(r.all, func(x *loaded) bool { return x == l || x.object != nil && is(x.object.m) })]
+	return r.all[slices.IndexFunc(r.all, func(x *loaded) bool {
+		return x == l || x.object != nil && is(x.object.m)
+	})]
 }

@@ -106,7 +106,8 @@ func (l *Linker) rulesFor(o *object) (rules, error) {
 func ofMusl(m *elfobj.Mapping) bool {
 	return m != nil && m.Interp == "" &&
 		slices.ContainsFunc(m.Needed, func(d elfobj.Dependency) bool {
-			return d.Name == "libc.so" || strings.HasPrefix(d.Name, "libc.musl-") || strings.HasPrefix(d.Name, "ld-musl-")
+			return d.Name == "libc.so" || strings.HasPrefix(d.Name, "libc.musl-") ||
+				strings.HasPrefix(d.Name, "ld-musl-")
 		})
 }
 
@@ -199,7 +200,8 @@ type Answer struct {
 	NotFound        []NotFound       `json:"not_found"`
 	MissingVersions []MissingVersion `json:"missing_versions"`
 	Undefined       []Undefined      `json:"undefined"`
-	Error           string           `json:"error,omitempty"` // why the loader gives up, in its own words; the lists are what it had said by then
+	// why the loader gives up, in its own words; the lists are what it had said by then
+	Error string `json:"error,omitempty"`
 }
 
 func newAnswer() *Answer {
@@ -216,7 +218,8 @@ type LoadedObject struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
 	NeededBy string `json:"needed_by"`
-	FoundBy  string `json:"found_by"` // "rpath", "library-path", "runpath", "cache", "default", "path", "preload" or "loader"
+	// "rpath", "library-path", "runpath", "cache", "default", "path", "preload" or "loader"
+	FoundBy string `json:"found_by"`
 }
 
 // NotFound is a need that nothing answers.

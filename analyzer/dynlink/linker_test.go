@@ -92,15 +92,30 @@ func TestGlibc(t *testing.T) {
 		s      Settings
 		want   string
 	}{
-		{"RPATH is inherited", []string{"/a\nrpath /r\nneeded libx.so", "/r/libx.so\nneeded liby.so", "/r/liby.so\n"}, Settings{}, "libx.so=/r/libx.so by rpath; liby.so=/r/liby.so by rpath"},
-		{"RUNPATH is not", []string{"/a\nrunpath /r\nneeded libx.so", "/r/libx.so\nneeded liby.so", "/r/liby.so\n"}, Settings{}, "libx.so=/r/libx.so by runpath; no liby.so for /r/libx.so"},
-		{"the library path is before RUNPATH and after RPATH", []string{"/a\nrunpath /r\nneeded libx.so", "/r/libx.so\n", "/l/libx.so\n"}, Settings{LibraryPath: "/l"}, "libx.so=/l/libx.so by library-path"},
-		{"a SONAME that is loaded answers", []string{"/a\nneeded /d/one.so\nneeded libone.so.1", "/d/one.so\nsoname libone.so.1"}, Settings{}, "/d/one.so=/d/one.so by path"},
-		{"a version node that is missing", []string{"/a\nneeded libv.so\nimport f@V2 libv.so", "/lib/libv.so\nsoname libv.so\nexport f@@V1"}, Settings{}, "libv.so=/lib/libv.so by default; no V2 in /lib/libv.so for /a; undefined f@V2 in /a"},
-		{"versions of a library that is not needed", []string{"/a\nneeded libb.so\nimport f@V1 libv.so", "/lib/libb.so\n"}, Settings{},
-			"libb.so=/lib/libb.so by default; error Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed! (/a needs versions of libv.so, which it does not need)"},
-		{"a preload interposes, and one that is missing is ignored", []string{"/a\nneeded libb.so\nimport f", "/lib/libb.so\n", "/p.so\nexport f"}, Settings{Preload: []string{"/gone.so:/p.so"}}, "/p.so=/p.so by preload; libb.so=/lib/libb.so by default"},
-		{"a circle ends", []string{"/a\nneeded libb.so", "/lib/libb.so\nsoname libb.so\nneeded libc1.so", "/lib/libc1.so\nneeded libb.so"}, Settings{}, "libb.so=/lib/libb.so by default; libc1.so=/lib/libc1.so by default"},
+		{"RPATH is inherited", []string{"/a\nrpath /r\nneeded libx.so", "/r/libx.so\nneeded liby.so",
+			"/r/liby.so\n"}, Settings{}, "libx.so=/r/libx.so by rpath; liby.so=/r/liby.so by rpath"},
+		{"RUNPATH is not", []string{"/a\nrunpath /r\nneeded libx.so", "/r/libx.so\nneeded liby.so",
+			"/r/liby.so\n"}, Settings{}, "libx.so=/r/libx.so by runpath; no liby.so for /r/libx.so"},
+		{"the library path is before RUNPATH and after RPATH",
+			[]string{"/a\nrunpath /r\nneeded libx.so", "/r/libx.so\n", "/l/libx.so\n"},
+			Settings{LibraryPath: "/l"}, "libx.so=/l/libx.so by library-path"},
+		{"a SONAME that is loaded answers", []string{"/a\nneeded /d/one.so\nneeded libone.so.1",
+			"/d/one.so\nsoname libone.so.1"}, Settings{}, "/d/one.so=/d/one.so by path"},
+		{"a version node that is missing", []string{"/a\nneeded libv.so\nimport f@V2 libv.so",
+			"/lib/libv.so\nsoname libv.so\nexport f@@V1"}, Settings{},
+			"libv.so=/lib/libv.so by default; no V2 in /lib/libv.so for /a; undefined f@V2 in /a"},
+		{"versions of a library that is not needed", []string{"/a\nneeded libb.so\nimport f@V1 libv.so",
+			"/lib/libb.so\n"}, Settings{},
+			"libb.so=/lib/libb.so by default; error Inconsistency detected by ld.so: dl-version.c: " +
+				"_dl_check_map_versions: Assertion `needed != NULL' failed! (/a needs versions of libv.so, " +
+				"which it does not need)"},
+		{"a preload interposes, and one that is missing is ignored",
+			[]string{"/a\nneeded libb.so\nimport f", "/lib/libb.so\n", "/p.so\nexport f"},
+			Settings{Preload: []string{"/gone.so:/p.so"}},
+			"/p.so=/p.so by preload; libb.so=/lib/libb.so by default"},
+		{"a circle ends", []string{"/a\nneeded libb.so", "/lib/libb.so\nsoname libb.so\nneeded libc1.so",
+			"/lib/libc1.so\nneeded libb.so"}, Settings{},
+			"libb.so=/lib/libb.so by default; libc1.so=/lib/libc1.so by default"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := NewLinker(rootOf(t, c.blocks...))
@@ -117,10 +132,13 @@ func TestMusl(t *testing.T) {
 	const ldso = "/lib/ld-musl-x86_64.so.1\nsoname libc.so\nexport printf\nexport open"
 	for _, c := range []struct{ name, want string }{
 		{"/plain\nneeded libc.so\nimport printf", "libc.so"},
-		{"/versions are ignored\nneeded libv.so\nimport f@V9 libv.so", "libv.so=/usr/lib/libv.so by default"},
+		{"/versions are ignored\nneeded libv.so\nimport f@V9 libv.so",
+			"libv.so=/usr/lib/libv.so by default"},
 		{"/glibc's names are libc's\nneeded libm.so.6\nneeded libc.so.6\nimport open", ""},
-		{"/missing\nneeded libgone.so\nimport gone", "no libgone.so for /missing; undefined gone@ in /missing"},
-		{"/inherited\nrunpath /r\nneeded libr.so", "libr.so=/r/libr.so by runpath; libs.so=/r/libs.so by runpath"},
+		{"/missing\nneeded libgone.so\nimport gone",
+			"no libgone.so for /missing; undefined gone@ in /missing"},
+		{"/inherited\nrunpath /r\nneeded libr.so",
+			"libr.so=/r/libr.so by runpath; libs.so=/r/libs.so by runpath"},
 	} {
 		name, _, _ := strings.Cut(c.name, "\n")
 		l := NewLinker(

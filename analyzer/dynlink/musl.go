@@ -71,7 +71,9 @@ func (u *musl) resolve(r *run) error {
 	r.libPath = muslList(r.settings.LibraryPath)
 	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
 	for _, list := range r.settings.Preload {
-		for _, name := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ' ' || c >= '\t' && c <= '\r' }) {
+		for _, name := range strings.FieldsFunc(list, func(c rune) bool {
+			return c == ':' || c == ' ' || c >= '\t' && c <= '\r'
+		}) {
 			u.load(r, name, nil, foundPreload, new([]string))
 		}
 	}

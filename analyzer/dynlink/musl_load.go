@@ -285,7 +285,9 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 		x.scopes = [][]*loaded{all}
 		r.undefinedIn(
 			x,
-			func(ref elfobj.Reference) bool { return how.Lazy && !x.object.m.BindNow && u.deferrable(r, x, ref) },
+			func(ref elfobj.Reference) bool {
+				return how.Lazy && !x.object.m.BindNow && u.deferrable(r, x, ref)
+			},
 		)
 	}
 	if f := r.answer.Undefined; len(f) > 0 {

@@ -158,7 +158,8 @@ func newStore(root Root) *store {
 }
 
 func (s *store) empty() {
-	s.files, s.objects, s.folders, s.held = map[string]opened{}, map[FileID]*object{}, map[string]bool{}, 0
+	s.files, s.objects, s.folders, s.held = map[string]opened{}, map[FileID]*object{},
+		map[string]bool{}, 0
 }
 
 // open opens a path; a relative one is below "/", the loader's working folder.

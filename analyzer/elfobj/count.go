@@ -19,7 +19,8 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 	}
 	limit := have / entry
 	var after elf.DynTag // the table that follows next
-	for _, tag := range []elf.DynTag{elf.DT_STRTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM, elf.DT_VERNEED, elf.DT_VERDEF} {
+	for _, tag := range []elf.DynTag{elf.DT_STRTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM,
+		elf.DT_VERNEED, elf.DT_VERDEF} {
 		if a := d.value(tag); d.has(tag) && a > symtab && (a-symtab)/entry <= limit {
 			if (a-symtab)/entry == limit && after != 0 && a >= d.value(after) {
 				continue

@@ -26,7 +26,8 @@ func compare(t testing.TB, f *elf.File, o *elfobj.Object) {
 	if !slices.Equal(libs, o.Needed) && len(libs)+len(o.Needed) > 0 {
 		t.Errorf("DT_NEEDED is %q, debug/elf has %q", o.Needed, libs)
 	}
-	for tag, own := range map[elf.DynTag]string{elf.DT_SONAME: o.SONAME, elf.DT_RPATH: o.RPath, elf.DT_RUNPATH: o.RunPath} {
+	for tag, own := range map[elf.DynTag]string{elf.DT_SONAME: o.SONAME, elf.DT_RPATH: o.RPath,
+		elf.DT_RUNPATH: o.RunPath} {
 		if s, err := f.DynString(tag); err != nil || strings.Join(s, "") != own {
 			t.Errorf("%v is %q, debug/elf has %q, %v", tag, own, s, err)
 		}
@@ -101,7 +102,8 @@ func compareSymbols(t testing.TB, f *elf.File, o *elfobj.Object) {
 				own = o.Imports.At(imports)
 			}
 			own.Relocs = 0
-			if want := (elfobj.Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak, Kind: kind}); own != want {
+			if want := (elfobj.Import{Name: s.Name, Version: s.Version, Library: s.Library, Weak: weak,
+				Kind: kind}); own != want {
 				t.Errorf("import %d is %+v, debug/elf has %+v", imports, own, want)
 				return
 			}
@@ -113,7 +115,9 @@ func compareSymbols(t testing.TB, f *elf.File, o *elfobj.Object) {
 			own = o.Exports.At(exports)
 		}
 		own.Relocs = 0
-		if want := (elfobj.Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion && s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == elfobj.BindUnique, Kind: kind, Size: s.Size}); own != want {
+		if want := (elfobj.Export{Name: s.Name, Version: s.Version, Hidden: s.HasVersion &&
+			s.VersionIndex.IsHidden(), Weak: weak, Unique: bind == elfobj.BindUnique, Kind: kind,
+			Size: s.Size}); own != want {
 			t.Errorf("export %d is %+v, debug/elf has %+v", exports, own, want)
 			return
 		}
@@ -135,7 +139,8 @@ func systemLibraries(t testing.TB, limit int) []string {
 	t.Helper()
 	seen := map[string]bool{}
 	var files []string
-	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"} {
+	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64",
+		"/usr/lib64", "/lib", "/usr/lib"} {
 		found, err := filepath.Glob(dir + "/*.so*")
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,9 @@ func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 // were: the section .dynamic is NOBITS, and nothing that the loader could use stands where
 // PT_DYNAMIC leads. The section alone is not believed, or it would hide a library from every check.
 func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bool {
-	nobits := func(s section) bool { return s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr }
+	nobits := func(s section) bool {
+		return s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr
+	}
 	if !slices.ContainsFunc(secs, nobits) {
 		return false
 	}

@@ -27,8 +27,8 @@ func Archs() map[string]Object {
 	return out
 }
 
-// SectionsAgree reports whether the section headers describe the same PT_DYNAMIC and string table as
-// the program headers, with nothing after DT_NULL, where debug/elf does not stop.
+// SectionsAgree reports whether the section headers describe the same PT_DYNAMIC and string table
+// as the program headers, with nothing after DT_NULL, where debug/elf does not stop.
 func SectionsAgree(d *elf.File, b []byte) bool {
 	var o Object
 	f, h, err := readHeader(bytes.NewReader(b), int64(len(b)), &o)

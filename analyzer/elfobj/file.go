@@ -297,7 +297,10 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	var b strings.Builder
 	b.Grow(int(n))
 	const what = "the string table"
-	if err := m.each(off, n&^(chunkSize-1), chunkSize, what, func(_ uint64, c []byte) (bool, error) { b.Write(c); return true, nil }); err != nil {
+	if err := m.each(off, n&^(chunkSize-1), chunkSize, what, func(_ uint64, c []byte) (bool, error) {
+		b.Write(c)
+		return true, nil
+	}); err != nil {
 		return nil, err
 	}
 	rest, err := m.bytes(off+n&^(chunkSize-1), n&(chunkSize-1), what)

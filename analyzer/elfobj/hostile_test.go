@@ -79,56 +79,127 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"magic", func(k *broken) { k.b[1] = 'e' }, elfobj.ErrNotELF, "7f 65 4c 46"},
 		{"empty", func(k *broken) { k.b = nil }, elfobj.ErrNotELF, "0 bytes"},
-		{"identification only", func(k *broken) { k.b = k.b[:16] }, elfobj.ErrTruncated, "the ELF header should be 64 bytes at offset 0"},
+		{"identification only", func(k *broken) {
+			k.b = k.b[:16]
+		}, elfobj.ErrTruncated, "the ELF header should be 64 bytes at offset 0"},
 		{"class", func(k *broken) { k.b[4] = 3 }, elfobj.ErrDamaged, "class 3 at offset 4"},
 		{"byte order", func(k *broken) { k.b[5] = 0 }, elfobj.ErrDamaged, "byte order 0 at offset 5"},
 		{"version", func(k *broken) { k.b[6] = 7 }, elfobj.ErrDamaged, "ELF version 7"},
 		{"type", func(k *broken) { k.u16(16, 0xffff) }, elfobj.ErrDamaged, "type 0xffff"},
-		{"program headers of one byte", func(k *broken) { k.u16(54, 1) }, elfobj.ErrDamaged, "program headers of 1 bytes"},
+		{"program headers of one byte", func(k *broken) {
+			k.u16(54, 1)
+		}, elfobj.ErrDamaged, "program headers of 1 bytes"},
 		{"no program headers", func(k *broken) { k.u16(56, 0) }, elfobj.ErrDamaged, "no program headers"},
-		{"too many program headers", func(k *broken) { k.u16(56, 65534) }, elfobj.ErrTruncated, "the program header table should be 3669904 bytes"},
-		{"extended program headers", func(k *broken) { k.u16(56, 65535) }, elfobj.ErrDamaged, "65535 program headers"},
-		{"program headers that wrap around", func(k *broken) { k.u64(32, math.MaxUint64-8) }, elfobj.ErrTruncated, "the program header table"},
-		{"segment beyond the end", func(k *broken) { k.prog(elf.PT_LOAD, pFilesz, 1<<30) }, elfobj.ErrTruncated, "(PT_LOAD) should be 1073741824 bytes"},
-		{"segment at a negative offset", func(k *broken) { k.prog(elf.PT_LOAD, pOffset, 1<<63) }, elfobj.ErrTruncated, "(PT_LOAD)"},
-		{"segment that wraps around", func(k *broken) { k.prog(elf.PT_LOAD, pVaddr, math.MaxUint64-10) }, elfobj.ErrDamaged, "wraps around"},
-		{"dynamic outside", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, far) }, elfobj.ErrDamaged, "PT_DYNAMIC at address 0x20000000000 is not in a segment"},
-		{"dynamic unaligned", func(k *broken) { k.prog(elf.PT_DYNAMIC, pVaddr, k.at[".dynamic"].Addr+3) }, elfobj.ErrDamaged, "not aligned"},
-		{"string table outside", func(k *broken) { k.tag(elf.DT_STRTAB, far) }, elfobj.ErrDamaged, "DT_STRTAB"},
-		{"string table too long", func(k *broken) { k.tag(elf.DT_STRSZ, 4<<30) }, elfobj.ErrDamaged, "4294967296 bytes"},
+		{"too many program headers", func(k *broken) {
+			k.u16(56, 65534)
+		}, elfobj.ErrTruncated, "the program header table should be 3669904 bytes"},
+		{"extended program headers", func(k *broken) {
+			k.u16(56, 65535)
+		}, elfobj.ErrDamaged, "65535 program headers"},
+		{"program headers that wrap around", func(k *broken) {
+			k.u64(32, math.MaxUint64-8)
+		}, elfobj.ErrTruncated, "the program header table"},
+		{"segment beyond the end", func(k *broken) {
+			k.prog(elf.PT_LOAD, pFilesz, 1<<30)
+		}, elfobj.ErrTruncated, "(PT_LOAD) should be 1073741824 bytes"},
+		{"segment at a negative offset", func(k *broken) {
+			k.prog(elf.PT_LOAD, pOffset, 1<<63)
+		}, elfobj.ErrTruncated, "(PT_LOAD)"},
+		{"segment that wraps around", func(k *broken) {
+			k.prog(elf.PT_LOAD, pVaddr, math.MaxUint64-10)
+		}, elfobj.ErrDamaged, "wraps around"},
+		{"dynamic outside", func(k *broken) {
+			k.prog(elf.PT_DYNAMIC, pVaddr, far)
+		}, elfobj.ErrDamaged, "PT_DYNAMIC at address 0x20000000000 is not in a segment"},
+		{"dynamic unaligned", func(k *broken) {
+			k.prog(elf.PT_DYNAMIC, pVaddr, k.at[".dynamic"].Addr+3)
+		}, elfobj.ErrDamaged, "not aligned"},
+		{"string table outside", func(k *broken) {
+			k.tag(elf.DT_STRTAB, far)
+		}, elfobj.ErrDamaged, "DT_STRTAB"},
+		{"string table too long", func(k *broken) {
+			k.tag(elf.DT_STRSZ, 4<<30)
+		}, elfobj.ErrDamaged, "4294967296 bytes"},
 		{"strings without an end", func(k *broken) {
 			s := k.at[".dynstr"]
 			copy(k.b[s.Offset:], bytes.Repeat([]byte("A"), int(s.Size)))
 		}, elfobj.ErrDamaged, "does not end"},
-		{"SONAME outside", func(k *broken) { k.tag(elf.DT_SONAME, 1<<30) }, elfobj.ErrDamaged, "DT_SONAME: damaged ELF file: a name at byte 1073741824"},
-		{"NEEDED outside", func(k *broken) { k.tag(elf.DT_NEEDED, 1<<30) }, elfobj.ErrDamaged, "DT_NEEDED"},
-		{"symbol table outside", func(k *broken) { k.tag(elf.DT_SYMTAB, far) }, elfobj.ErrDamaged, "DT_SYMTAB"},
+		{"SONAME outside", func(k *broken) {
+			k.tag(elf.DT_SONAME, 1<<30)
+		}, elfobj.ErrDamaged, "DT_SONAME: damaged ELF file: a name at byte 1073741824"},
+		{"NEEDED outside", func(k *broken) {
+			k.tag(elf.DT_NEEDED, 1<<30)
+		}, elfobj.ErrDamaged, "DT_NEEDED"},
+		{"symbol table outside", func(k *broken) {
+			k.tag(elf.DT_SYMTAB, far)
+		}, elfobj.ErrDamaged, "DT_SYMTAB"},
 		{"symbol size", func(k *broken) { k.tag(elf.DT_SYMENT, 1) }, elfobj.ErrDamaged, "DT_SYMENT is 1"},
-		{"symbol name outside", func(k *broken) { k.u32(k.section(".dynsym")+24, 0xfffffff0) }, elfobj.ErrDamaged, "symbol 1: "},
-		{"hash table outside", func(k *broken) { k.tag(elf.DT_GNU_HASH, far) }, elfobj.ErrDamaged, "DT_GNU_HASH"},
-		{"buckets", func(k *broken) { k.u32(k.section(".gnu.hash"), 0xffffffff) }, elfobj.ErrDamaged, "exceeds its segment"},
-		{"bloom filter", func(k *broken) { k.u32(k.section(".gnu.hash")+8, 1<<31) }, elfobj.ErrDamaged, "exceeds its segment"},
-		{"first hashed symbol", func(k *broken) { k.u32(k.section(".gnu.hash")+4, 0xfffffff0) }, elfobj.ErrDamaged, "the first symbol of the table is 4294967280"},
-		{"wild bucket", func(k *broken) { k.u32(k.section(".gnu.hash")+24, 0xfffffff0) }, elfobj.ErrDamaged, "the chain of symbol 4294967280"},
-		{"endless chain", func(k *broken) { k.u32(k.section(".gnu.hash")+28, 2) }, elfobj.ErrDamaged, "DT_GNU_HASH implies"},
-		{"relocations outside", func(k *broken) { k.tag(elf.DT_RELA, far) }, elfobj.ErrDamaged, "DT_RELA"},
-		{"relocation of a symbol that is not there", func(k *broken) { k.u32(k.section(".rela.dyn")+12, 1<<30) }, elfobj.ErrDamaged, "a relocation implies 1073741825 symbols"},
-		{"version indexes outside", func(k *broken) { k.tag(elf.DT_VERSYM, far) }, elfobj.ErrDamaged, "DT_VERSYM"},
-		{"version index without a record", func(k *broken) { k.u16(k.section(".gnu.version")+2, 0x7ffe) }, elfobj.ErrDamaged, "symbol 1: damaged ELF file: its version index 32766 has no record"},
-		{"version needs outside", func(k *broken) { k.tag(elf.DT_VERNEED, far) }, elfobj.ErrDamaged, "DT_VERNEED"},
-		{"version need of another format", func(k *broken) { k.u16(k.section(".gnu.version_r"), 2) }, elfobj.ErrDamaged, "has version 2"},
-		{"version need of nobody", func(k *broken) { k.u32(k.section(".gnu.version_r")+4, 0xffffff00) }, elfobj.ErrDamaged, "a name at byte 4294967040"},
-		{"version need that leads away", func(k *broken) { k.u32(k.section(".gnu.version_r")+12, 0xfffffff0) }, elfobj.ErrDamaged, "is outside its segment"},
-		{"version definitions outside", func(k *broken) { k.tag(elf.DT_VERDEF, far) }, elfobj.ErrDamaged, "DT_VERDEF"},
-		{"version definition that leads away", func(k *broken) { k.u32(k.section(".gnu.version_d")+12, 1<<30) }, elfobj.ErrDamaged, "is outside its segment"},
-		{"interpreter outside", func(k *broken) { k.prog(elf.PT_INTERP, pOffset, far) }, elfobj.ErrTruncated, "PT_INTERP should be"},
-		{"interpreter without an end", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 3) }, elfobj.ErrDamaged, "PT_INTERP"},
-		{"interpreter of a megabyte", func(k *broken) { k.prog(elf.PT_INTERP, pFilesz, 1<<20) }, elfobj.ErrTooLarge, "PT_INTERP"},
+		{"symbol name outside", func(k *broken) {
+			k.u32(k.section(".dynsym")+24, 0xfffffff0)
+		}, elfobj.ErrDamaged, "symbol 1: "},
+		{"hash table outside", func(k *broken) {
+			k.tag(elf.DT_GNU_HASH, far)
+		}, elfobj.ErrDamaged, "DT_GNU_HASH"},
+		{"buckets", func(k *broken) {
+			k.u32(k.section(".gnu.hash"), 0xffffffff)
+		}, elfobj.ErrDamaged, "exceeds its segment"},
+		{"bloom filter", func(k *broken) {
+			k.u32(k.section(".gnu.hash")+8, 1<<31)
+		}, elfobj.ErrDamaged, "exceeds its segment"},
+		{"first hashed symbol", func(k *broken) {
+			k.u32(k.section(".gnu.hash")+4, 0xfffffff0)
+		}, elfobj.ErrDamaged, "the first symbol of the table is 4294967280"},
+		{"wild bucket", func(k *broken) {
+			k.u32(k.section(".gnu.hash")+24, 0xfffffff0)
+		}, elfobj.ErrDamaged, "the chain of symbol 4294967280"},
+		{"endless chain", func(k *broken) {
+			k.u32(k.section(".gnu.hash")+28, 2)
+		}, elfobj.ErrDamaged, "DT_GNU_HASH implies"},
+		{"relocations outside", func(k *broken) {
+			k.tag(elf.DT_RELA, far)
+		}, elfobj.ErrDamaged, "DT_RELA"},
+		{"relocation of a symbol that is not there", func(k *broken) {
+			k.u32(k.section(".rela.dyn")+12, 1<<30)
+		}, elfobj.ErrDamaged, "a relocation implies 1073741825 symbols"},
+		{"version indexes outside", func(k *broken) {
+			k.tag(elf.DT_VERSYM, far)
+		}, elfobj.ErrDamaged, "DT_VERSYM"},
+		{"version index without a record", func(k *broken) {
+			k.u16(k.section(".gnu.version")+2, 0x7ffe)
+		}, elfobj.ErrDamaged, "symbol 1: damaged ELF file: its version index 32766 has no record"},
+		{"version needs outside", func(k *broken) {
+			k.tag(elf.DT_VERNEED, far)
+		}, elfobj.ErrDamaged, "DT_VERNEED"},
+		{"version need of another format", func(k *broken) {
+			k.u16(k.section(".gnu.version_r"), 2)
+		}, elfobj.ErrDamaged, "has version 2"},
+		{"version need of nobody", func(k *broken) {
+			k.u32(k.section(".gnu.version_r")+4, 0xffffff00)
+		}, elfobj.ErrDamaged, "a name at byte 4294967040"},
+		{"version need that leads away", func(k *broken) {
+			k.u32(k.section(".gnu.version_r")+12, 0xfffffff0)
+		}, elfobj.ErrDamaged, "is outside its segment"},
+		{"version definitions outside", func(k *broken) {
+			k.tag(elf.DT_VERDEF, far)
+		}, elfobj.ErrDamaged, "DT_VERDEF"},
+		{"version definition that leads away", func(k *broken) {
+			k.u32(k.section(".gnu.version_d")+12, 1<<30)
+		}, elfobj.ErrDamaged, "is outside its segment"},
+		{"interpreter outside", func(k *broken) {
+			k.prog(elf.PT_INTERP, pOffset, far)
+		}, elfobj.ErrTruncated, "PT_INTERP should be"},
+		{"interpreter without an end", func(k *broken) {
+			k.prog(elf.PT_INTERP, pFilesz, 3)
+		}, elfobj.ErrDamaged, "PT_INTERP"},
+		{"interpreter of a megabyte", func(k *broken) {
+			k.prog(elf.PT_INTERP, pFilesz, 1<<20)
+		}, elfobj.ErrTooLarge, "PT_INTERP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newBroken(
 				t,
-				"elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n",
+				"elf x86_64\nsoname libx.so\ninterp /lib/ld.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 "+
+					"libc.so.6\nexport f@@V\n",
 			)
 			c.change(k)
 			o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
@@ -144,7 +215,8 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 
 // TestReadLikeTheLoader: what the loader does not look at is no reason to refuse an object.
 func TestReadLikeTheLoader(t *testing.T) {
-	const text = "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n"
+	const text = "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 " +
+		"libc.so.6\nexport f@@V\n"
 	for name, change := range map[string]func(*broken){
 		"section headers far away": func(k *broken) { k.u64(40, 1<<50) },
 		"section headers wrap":     func(k *broken) { k.u64(40, math.MaxUint64) },
@@ -172,7 +244,8 @@ func TestReadLikeTheLoader(t *testing.T) {
 func TestReadCutFile(t *testing.T) {
 	k := newBroken(
 		t,
-		"elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\nbuild-id aabb\n",
+		"elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport "+
+			"f@@V\nbuild-id aabb\n",
 	)
 	end := k.at[".bss"].Offset
 	for n := range end {
@@ -193,7 +266,8 @@ func TestReadCutFile(t *testing.T) {
 // disk is told as such.
 func TestReadShortReader(t *testing.T) {
 	k := newBroken(t, texts["library"])
-	if _, err := elfobj.Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err, elfobj.ErrTruncated) {
+	if _, err := elfobj.Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err,
+		elfobj.ErrTruncated) {
 		t.Errorf("short reader: %v", err)
 	}
 	broken := errors.New("disk on fire")

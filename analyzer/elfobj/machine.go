@@ -122,7 +122,8 @@ func (o *Object) SetArch(name string) error {
 		known = append(known, a.name)
 	}
 	return fmt.Errorf(
-		"unknown architecture %q; known architectures: %s, and MACHINE-CLASS-ORDER as in 0xfeed-64-little",
+		"unknown architecture %q; known architectures: %s, and MACHINE-CLASS-ORDER as in "+
+			"0xfeed-64-little",
 		name,
 		strings.Join(known, ", "),
 	)

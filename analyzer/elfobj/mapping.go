@@ -209,7 +209,9 @@ func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uin
 	if !ok {
 		return 0, 0, damaged("%s at address %#x is not in a segment", what, addr)
 	}
-	for _, a := range [...]uint64{t.low[elf.DT_STRTAB], t.low[elf.DT_SYMTAB], t.low[elf.DT_HASH], t.gnuHash, t.versym, t.verneed, t.verdef, t.low[elf.DT_RELA], t.low[elf.DT_REL], t.low[elf.DT_JMPREL]} {
+	for _, a := range [...]uint64{t.low[elf.DT_STRTAB], t.low[elf.DT_SYMTAB], t.low[elf.DT_HASH],
+		t.gnuHash, t.versym, t.verneed, t.verdef, t.low[elf.DT_RELA], t.low[elf.DT_REL],
+		t.low[elf.DT_JMPREL]} {
 		if a > addr {
 			n = min(n, a-addr)
 		}

@@ -44,7 +44,8 @@ func mapAll(b []byte) (*elfobj.Mapping, error) {
 }
 
 func TestMap(t *testing.T) {
-	for _, arch := range []string{"x86_64", "i686", "aarch64", "s390x", "ppc64le", "mips64el", "armv7l", "riscv64"} {
+	for _, arch := range []string{"x86_64", "i686", "aarch64", "s390x", "ppc64le", "mips64el",
+		"armv7l", "riscv64"} {
 		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
 		if err != nil {
 			t.Fatal(err)

@@ -94,8 +94,8 @@ func (g *Guards) Add(name string) error {
 	return fmt.Errorf("%.80q is none of %s;", name, strings.Join(guardNames, ", "))
 }
 
-// Property returns the type and the value of the machine's program property for the set. ok is false
-// if the property has no bit for one of the protections.
+// Property returns the type and the value of the machine's program property for the set. ok is
+// false if the property has no bit for one of the protections.
 func (g Guards) Property(m Machine) (property, bits uint32, ok bool) {
 	f := features[elf.Machine(m)]
 	for i, one := range f.bits {
@@ -194,7 +194,8 @@ func readNotes(f *file, ps []progHeader, o *Object) {
 
 func (o *Object) note(f *file, typ uint32, desc []byte) {
 	switch {
-	case typ == noteBuildID && len(desc) <= 64 && o.BuildID == "": // SHA-1 has 20 bytes, the longest known 32
+	case typ == noteBuildID && len(desc) <= 64 && o.BuildID == "":
+		// SHA-1 has 20 bytes, the longest known 32
 		o.BuildID = hex.EncodeToString(desc)
 	case typ == noteABITag && len(desc) == 16 && o.ABITag == "":
 		c := f.cursor(desc)

@@ -29,62 +29,79 @@ type Object struct {
 	Machine   Machine `json:"machine"`    // in JSON and text: "x86_64", "aarch64", …
 	OSABI     uint8   `json:"os_abi"`     // EI_OSABI; 0 is System V, 3 is Linux
 	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL" or "ET_CORE"
-	EFlags    uint32  `json:"e_flags"`    // e_flags: of ARM the version of its EABI and whether floats go in registers
+	// e_flags: of ARM the version of its EABI and whether floats go in registers
+	EFlags uint32 `json:"e_flags"`
 
-	Interp  string `json:"interp,omitempty"`  // PT_INTERP, "" for a shared library
-	Dynamic bool   `json:"dynamic"`           // has a PT_DYNAMIC with bytes in the file
-	SONAME  string `json:"soname,omitempty"`  // DT_SONAME
-	RPath   string `json:"rpath,omitempty"`   // DT_RPATH as written, colon separated; ignored by the loader where RunPath is set
+	Interp  string `json:"interp,omitempty"` // PT_INTERP, "" for a shared library
+	Dynamic bool   `json:"dynamic"`          // has a PT_DYNAMIC with bytes in the file
+	SONAME  string `json:"soname,omitempty"` // DT_SONAME
+	// DT_RPATH as written, colon separated; ignored by the loader where RunPath is set
+	RPath   string `json:"rpath,omitempty"`
 	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, colon separated
 
 	Needed  []string `json:"needed"`  // DT_NEEDED in file order
 	Imports *Imports `json:"imports"` // undefined dynamic symbols in table order
-	Exports *Exports `json:"exports"` // defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
+	// defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
+	Exports *Exports `json:"exports"`
 
 	VersionNeeds []VersionNeed `json:"version_needs"` // DT_VERNEED
 	VersionDefs  []VersionDef  `json:"version_defs"`  // DT_VERDEF
 	HasVersym    bool          `json:"has_versym"`    // has DT_VERSYM
 
-	Flags     uint64 `json:"flags"`                      // DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
-	Flags1    uint64 `json:"flags_1"`                    // DT_FLAGS_1
-	TextRel   bool   `json:"text_rel"`                   // DT_TEXTREL or DF_TEXTREL
-	ExecStack string `json:"exec_stack"`                 // "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
+	// DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
+	Flags   uint64 `json:"flags"`
+	Flags1  uint64 `json:"flags_1"`  // DT_FLAGS_1
+	TextRel bool   `json:"text_rel"` // DT_TEXTREL or DF_TEXTREL
+	// "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
+	ExecStack string `json:"exec_stack"`
 	StaticTLS bool   `json:"static_tls"`                 // DF_STATIC_TLS
 	RelR      bool   `json:"relr"`                       // DT_RELR
 	Local     Relocs `json:"local_relocations,omitzero"` // ways of the relocations that name no symbol
 
-	BuildID   string   `json:"build_id,omitempty"`    // NT_GNU_BUILD_ID in hex
-	ABITag    string   `json:"abi_tag,omitempty"`     // NT_GNU_ABI_TAG as "Linux 3.2.0"
-	ISA       uint32   `json:"isa,omitempty"`         // GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4; the loader refuses it on less
-	ISAUsed   uint32   `json:"isa_used,omitempty"`    // GNU_PROPERTY_X86_ISA_1_USED, bits likewise: somewhere in it, perhaps after asking the processor
-	Guards    Guards   `json:"guards,omitzero"`       // GNU_PROPERTY_*_FEATURE_1_AND: protections that all of its code is made for
-	GoBuildID bool     `json:"go_build_id,omitempty"` // has the note of the Go linker
-	Comment   []string `json:"comment,omitempty"`     // distinct strings of .comment: which compilers made it
+	BuildID string `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
+	ABITag  string `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	// GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4; the loader refuses it on
+	// less
+	ISA uint32 `json:"isa,omitempty"`
+	// GNU_PROPERTY_X86_ISA_1_USED, bits likewise: somewhere in it, perhaps after asking the processor
+	ISAUsed uint32 `json:"isa_used,omitempty"`
+	// GNU_PROPERTY_*_FEATURE_1_AND: protections that all of its code is made for
+	Guards    Guards `json:"guards,omitzero"`
+	GoBuildID bool   `json:"go_build_id,omitempty"` // has the note of the Go linker
+	// distinct strings of .comment: which compilers made it
+	Comment []string `json:"comment,omitempty"`
 
-	NoSections bool      `json:"no_sections,omitempty"` // has no section headers, or none that can be read
-	Sections   []Section `json:"-"`                     // section headers that lie inside the file; a hint, empty in a stripped file
+	// has no section headers, or none that can be read
+	NoSections bool `json:"no_sections,omitempty"`
+	// section headers that lie inside the file; a hint, empty in a stripped file
+	Sections []Section `json:"-"`
 }
 
 // Import is an undefined symbol. Version and Library are "" for an unversioned one.
 type Import struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	Library string `json:"library,omitempty"` // vn_file of its version: the library the linker found it in
+	// vn_file of its version: the library the linker found it in
+	Library string `json:"library,omitempty"`
 	Weak    bool   `json:"weak,omitempty"`
-	Relocs  Relocs `json:"relocations,omitzero"` // how the loader is told to look it up; empty: it is not
-	Kind    Kind   `json:"kind"`
+	// how the loader is told to look it up; empty: it is not
+	Relocs Relocs `json:"relocations,omitzero"`
+	Kind   Kind   `json:"kind"`
 }
 
 // Export is a defined dynamic symbol. Version is "" where it has none (index 0 or 1).
 type Export struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	Hidden  bool   `json:"hidden,omitempty"` // the hidden bit of its version index: name@V and not name@@V
-	Weak    bool   `json:"weak,omitempty"`
-	Unique  bool   `json:"unique,omitempty"`     // STB_GNU_UNIQUE
-	Relocs  Relocs `json:"relocations,omitzero"` // uses of its own that the loader binds by name, so that another object's definition may come first
-	Kind    Kind   `json:"kind"`
-	Size    uint64 `json:"size,omitempty"`
+	// the hidden bit of its version index: name@V and not name@@V
+	Hidden bool `json:"hidden,omitempty"`
+	Weak   bool `json:"weak,omitempty"`
+	Unique bool `json:"unique,omitempty"` // STB_GNU_UNIQUE
+	// uses of its own that the loader binds by name, so that another object's definition may come
+	// first
+	Relocs Relocs `json:"relocations,omitzero"`
+	Kind   Kind   `json:"kind"`
+	Size   uint64 `json:"size,omitempty"`
 }
 
 // Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file"
@@ -100,7 +117,8 @@ type VersionNeed struct {
 // NeededVersion is one Vernaux record.
 type NeededVersion struct {
 	Name string `json:"name"`
-	Weak bool   `json:"weak,omitempty"` // VER_FLG_WEAK: its absence is a warning of the loader, not an error
+	// VER_FLG_WEAK: its absence is a warning of the loader, not an error
+	Weak bool `json:"weak,omitempty"`
 }
 
 // VersionDef is one Verdef record.
@@ -127,12 +145,15 @@ type Machine uint16
 // Facts is an object with what follows from it, as compat facts prints it.
 type Facts struct {
 	*Object
-	Arch       string    `json:"arch"`         // Object.Arch
-	FlagNames  []string  `json:"flag_names"`   // of Flags, as the text form names them; bits without a name as one number
-	Flag1Names []string  `json:"flag_1_names"` // of Flags1
-	ISALevel   string    `json:"isa_level"`    // ISALevel of what it needs, "" for the baseline or where it says nothing
-	Lazy       bool      `json:"lazy"`         // some calls are bound when they are first made, unless the loader is asked otherwise
-	Toolchain  Toolchain `json:"toolchain"`
+	Arch string `json:"arch"` // Object.Arch
+	// of Flags, as the text form names them; bits without a name as one number
+	FlagNames  []string `json:"flag_names"`
+	Flag1Names []string `json:"flag_1_names"` // of Flags1
+	// ISALevel of what it needs, "" for the baseline or where it says nothing
+	ISALevel string `json:"isa_level"`
+	// some calls are bound when they are first made, unless the loader is asked otherwise
+	Lazy      bool      `json:"lazy"`
+	Toolchain Toolchain `json:"toolchain"`
 }
 
 // Facts derives what follows from o.

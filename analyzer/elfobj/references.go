@@ -77,7 +77,9 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		tag        elf.DynTag
 		size, skip uint64
 		addend     bool
-	}{{elf.DT_REL, t.low[elf.DT_RELSZ], t.relCount, false}, {elf.DT_RELA, t.low[elf.DT_RELASZ], t.relaCount, true}, {elf.DT_JMPREL, t.low[elf.DT_PLTRELSZ], 0, rela}} {
+	}{{elf.DT_REL, t.low[elf.DT_RELSZ], t.relCount, false},
+		{elf.DT_RELA, t.low[elf.DT_RELASZ], t.relaCount, true},
+		{elf.DT_JMPREL, t.low[elf.DT_PLTRELSZ], 0, rela}} {
 		if !t.got(r.tag) || r.size == 0 {
 			continue
 		}

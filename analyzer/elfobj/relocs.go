@@ -334,7 +334,8 @@ func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error
 	for _, t := range []struct {
 		addr, size elf.DynTag
 		addend     bool
-	}{{elf.DT_RELA, elf.DT_RELASZ, true}, {elf.DT_REL, elf.DT_RELSZ, false}, {elf.DT_JMPREL, elf.DT_PLTRELSZ, plt == elf.DT_RELA}} {
+	}{{elf.DT_RELA, elf.DT_RELASZ, true}, {elf.DT_REL, elf.DT_RELSZ, false},
+		{elf.DT_JMPREL, elf.DT_PLTRELSZ, plt == elf.DT_RELA}} {
 		size := d.value(t.size)
 		if !d.has(t.addr) || size == 0 {
 			continue

@@ -118,7 +118,8 @@ func TestFactsWithoutSections(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		bare, err := elfobj.Read(patched{f, int64(shoffAt(whole)), make([]byte, whole.Class/8)}, st.Size())
+		bare, err := elfobj.Read(patched{f, int64(shoffAt(whole)), make([]byte, whole.Class/8)},
+			st.Size())
 		if err != nil {
 			t.Fatalf("%s without section headers: %v", file, err)
 		}
@@ -255,16 +256,22 @@ func TestToolchain(t *testing.T) {
 	for _, c := range []struct {
 		text, tools, languages string
 	}{
-		{"comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0", "gcc 9.4.0 Ubuntu 9.4.0-1ubuntu1~20.04.2", ""},
+		{"comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0", "gcc 9.4.0 Ubuntu 9.4.0-1ubuntu1~20.04.2",
+			""},
 		{"comment GCC: (GNU) 10.2.1 20210130 (Red Hat 10.2.1-11)", "gcc 10.2.1 Red Hat 10.2.1-11", ""},
-		{"comment GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)\ncomment clang version 15.0.7\nneeded libstdc++.so.6", "gcc 4.8.5 Red Hat 4.8.5-44; clang 15.0.7", "c++"},
+		{"comment GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)\ncomment clang version 15.0.7\nneeded " +
+			"libstdc++.so.6", "gcc 4.8.5 Red Hat 4.8.5-44; clang 15.0.7", "c++"},
 		{"comment GCC: (crosstool-NG 1.25.0_rc2) 12.2.0", "gcc 12.2.0 crosstool-NG 1.25.0_rc2", ""},
 		{"comment Ubuntu clang version 14.0.0-1ubuntu1.1", "clang 14.0.0 Ubuntu -1ubuntu1.1", ""},
-		{"comment rustc version 1.72.0 (5680fa18f 2023-08-23)\ncomment Linker: LLD 17.0.6", "rustc 1.72.0; lld 17.0.6", "rust"},
-		{"comment mold 2.3.1 (abc; compatible with GNU ld)\nimport _gfortran_st_write", "mold 2.3.1", "fortran"},
-		{"comment \\x7f no compiler\nimport __cudaRegisterFatBinary\nexport object __pyx_module_is_main_a\nimport __gxx_personality_v0", "", "c++ cython cuda"},
+		{"comment rustc version 1.72.0 (5680fa18f 2023-08-23)\ncomment Linker: LLD 17.0.6",
+			"rustc 1.72.0; lld 17.0.6", "rust"},
+		{"comment mold 2.3.1 (abc; compatible with GNU ld)\nimport _gfortran_st_write", "mold 2.3.1",
+			"fortran"},
+		{"comment \\x7f no compiler\nimport __cudaRegisterFatBinary\nexport object " +
+			"__pyx_module_is_main_a\nimport __gxx_personality_v0", "", "c++ cython cuda"},
 		{"go-build-id", "", "go"},
-		{"section .hip_fatbin 00\nexport _ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "", "rust hip"},
+		{"section .hip_fatbin 00\nexport _ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "",
+			"rust hip"},
 	} {
 		chain := parse(t, "elf x86_64\n"+c.text).Toolchain()
 		var tools []string
@@ -283,7 +290,8 @@ func TestToolchain(t *testing.T) {
 }
 
 func TestISALevel(t *testing.T) {
-	for bits, want := range map[uint32]string{0: "", 1: "", 2: "x86-64-v2", 3: "x86-64-v2", 7: "x86-64-v3", 15: "x86-64-v4", 16: "x86-64-v5 or later"} {
+	for bits, want := range map[uint32]string{0: "", 1: "", 2: "x86-64-v2", 3: "x86-64-v2",
+		7: "x86-64-v3", 15: "x86-64-v4", 16: "x86-64-v5 or later"} {
 		if got := elfobj.ISALevel(bits); got != want {
 			t.Errorf("%d: %q", bits, got)
 		}

@@ -69,7 +69,8 @@ func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
 		got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := elfobj.StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err, elfobj.ErrNotELF) {
+	if _, err := elfobj.StaticSymbols(strings.NewReader("text"), 4, "Py"); !errors.Is(err,
+		elfobj.ErrNotELF) {
 		t.Errorf("a text: %v", err)
 	}
 }

@@ -129,7 +129,8 @@ func TestArch(t *testing.T) {
 }
 
 func TestMachineJSON(t *testing.T) {
-	for m, want := range map[elfobj.Machine]string{62: `"x86_64"`, 3: `"i686"`, 183: `"aarch64"`, 40: `"armv7l"`, 0xfeed: `"0xfeed"`} {
+	for m, want := range map[elfobj.Machine]string{62: `"x86_64"`, 3: `"i686"`, 183: `"aarch64"`,
+		40: `"armv7l"`, 0xfeed: `"0xfeed"`} {
 		b, err := json.Marshal(m)
 		if err != nil || string(b) != want {
 			t.Errorf("%d: %s, %v", m, b, err)

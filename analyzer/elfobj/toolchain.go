@@ -16,10 +16,12 @@ type Toolchain struct {
 
 // Tool is a compiler or linker.
 type Tool struct {
-	Name    string `json:"name"`             // "gcc", "clang", "rustc", "lld", "mold", …; "" where compat does not know the string
-	Version string `json:"version"`          // "9.4.0", "" with the name
-	Detail  string `json:"detail,omitempty"` // who built it: "Ubuntu 9.4.0-1ubuntu1~20.04.2", "Red Hat 10.2.1-11"
-	Text    string `json:"text"`             // the whole string
+	// "gcc", "clang", "rustc", "lld", "mold", …; "" where compat does not know the string
+	Name    string `json:"name"`
+	Version string `json:"version"` // "9.4.0", "" with the name
+	// who built it: "Ubuntu 9.4.0-1ubuntu1~20.04.2", "Red Hat 10.2.1-11"
+	Detail string `json:"detail,omitempty"`
+	Text   string `json:"text"` // the whole string
 }
 
 // tools are the strings that compilers and linkers leave in .comment. The first group is the

@@ -68,7 +68,8 @@ func TestBelowUsr(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf(
-		"%d objects compared with debug/elf; %d others are static or hold debug information only, %d have no section headers",
+		"%d objects compared with debug/elf; %d others are static or hold debug information only, %d "+
+			"have no section headers",
 		agree,
 		static,
 		bare,

@@ -41,10 +41,13 @@ comment clang version 18
 build-id 00112233445566778899aabbccddeeff00112233
 section .nv_fatbin 50ed55ba 0100 1000 0000000000000000
 `,
-	"bare":       "elf x86_64\n",
-	"headerless": "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f\nno-sections\n",
+	"bare": "elf x86_64\n",
+	"headerless": "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport " +
+		"f\nno-sections\n",
 	"no exports": "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\n",
-	"aarch64":    "elf aarch64\nsoname libfoo.so.1\nneeded libc.so.6\nimport dlopen@GLIBC_2.34 libc.so.6\nimport weak _ITM_registerTMCloneTable\nexport f@@V\nflags symbolic now\nflags_1 now nodelete\n",
+	"aarch64": "elf aarch64\nsoname libfoo.so.1\nneeded libc.so.6\nimport dlopen@GLIBC_2.34 " +
+		"libc.so.6\nimport weak _ITM_registerTMCloneTable\nexport f@@V\nflags symbolic now\nflags_1 " +
+		"now nodelete\n",
 	"program": `elf x86_64 exec
 interp /lib64/ld-linux-x86-64.so.2
 needed libc.so.6
@@ -70,27 +73,38 @@ export object table size=24 by=word,glob-dat
 export tls counter size=4 by=tls-gd
 relocs tls-gd,tls-ie,relative,irelative
 `,
-	"copies":     "elf x86_64 exec\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nexport object stdin size=8 by=copy\nexport object stdout size=8 by=copy\n",
-	"lazy arm":   "elf armv7l\nneeded libc.so.6\nimport puts by=jump-slot\nimport plain by=word\nrelocs irelative\n",
+	"copies": "elf x86_64 exec\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nexport " +
+		"object stdin size=8 by=copy\nexport object stdout size=8 by=copy\n",
+	"lazy arm": "elf armv7l\nneeded libc.so.6\nimport puts by=jump-slot\nimport plain " +
+		"by=word\nrelocs irelative\n",
 	"lazy 390":   "elf s390x\nneeded libc.so.6\nimport puts by=jump-slot\nimport tls e by=tls-ie\n",
 	"hard float": "elf armv7l\ne-flags 0x5000400\nexport f\n",
 	"pie":        "elf x86_64\ninterp /lib64/ld-linux-x86-64.so.2\nneeded libc.so.6\nflags_1 pie\n",
 	"static":     "elf x86_64 exec static\nbuild-id abcd\n",
 	"relocation": "elf x86_64 rel\ncomment GCC: 12\n",
-	"odd stack":  "elf x86_64\nexecstack yes\nrpath /opt/lib\nflags textrel static-tls 0x100\nrelr\nexport relocated\n",
-	"no stack":   "elf riscv64\nexecstack unsaid\nsoname libx.so\nexport a\nexport b\n",
-	"weak nodes": "elf x86_64\nsoname l\nverneed libc.so.6 GLIBC_2.2.5 weak GLIBC_2.99\nimport a@GLIBC_2.2.5 libc.so.6\nimport own@V -\nexport b\n",
-	"exact":      "elf x86_64\nexact\nverneed libc.so.6 A\nverneed libc.so.6 B\nverdef base weak\nverdef V\nimport x@B libc.so.6\nexport copied@@A\nexport y@@V\n",
-	"names":      "elf x86_64\nsoname \"lib\\na\\x1b.so\"\nneeded \"\\xff@x \"\nexport \"a@b\"\nexport \"weak\"\nexport \"\"\nexport weak func\nexport weak weak object \"0x7\"@@\"a b\"\nimport unüblich\n",
-	"i686":       "elf i686\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport f size=5\n",
-	"armv7l":     "elf armv7l\nneeded libc.so.6\nimport puts@GLIBC_2.4 libc.so.6\nexport f@@V size=5\n",
-	"ppc64le":    "elf ppc64le\nneeded libc.so.6\nimport puts@GLIBC_2.17 libc.so.6\nexport f@V size=5\n",
-	"ppc64":      "elf ppc64\nneeded libc.so.6\nimport puts@GLIBC_2.3 libc.so.6\n",
-	"s390x":      "elf s390x\nneeded libc.so.6\nimport puts@GLIBC_2.2 libc.so.6\nexport f\n",
-	"mips":       "elf mips\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport f\n",
-	"mips64el":   "elf mips64el\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\n",
-	"loongarch":  "elf loongarch64\nneeded libc.so.6\nimport puts@GLIBC_2.36 libc.so.6\nexport f@@V size=5\n",
-	"unknown":    "elf 0xfeed-64-big\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport 0xd f\n",
+	"odd stack": "elf x86_64\nexecstack yes\nrpath /opt/lib\nflags textrel static-tls " +
+		"0x100\nrelr\nexport relocated\n",
+	"no stack": "elf riscv64\nexecstack unsaid\nsoname libx.so\nexport a\nexport b\n",
+	"weak nodes": "elf x86_64\nsoname l\nverneed libc.so.6 GLIBC_2.2.5 weak GLIBC_2.99\nimport " +
+		"a@GLIBC_2.2.5 libc.so.6\nimport own@V -\nexport b\n",
+	"exact": "elf x86_64\nexact\nverneed libc.so.6 A\nverneed libc.so.6 B\nverdef base " +
+		"weak\nverdef V\nimport x@B libc.so.6\nexport copied@@A\nexport y@@V\n",
+	"names": "elf x86_64\nsoname \"lib\\na\\x1b.so\"\nneeded \"\\xff@x \"\nexport " +
+		"\"a@b\"\nexport \"weak\"\nexport \"\"\nexport weak func\nexport weak weak object \"0x7\"@@\"a " +
+		"b\"\nimport unüblich\n",
+	"i686": "elf i686\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.0 " +
+		"libc.so.6\nexport f size=5\n",
+	"armv7l": "elf armv7l\nneeded libc.so.6\nimport puts@GLIBC_2.4 libc.so.6\nexport f@@V " +
+		"size=5\n",
+	"ppc64le": "elf ppc64le\nneeded libc.so.6\nimport puts@GLIBC_2.17 libc.so.6\nexport f@V " +
+		"size=5\n",
+	"ppc64":    "elf ppc64\nneeded libc.so.6\nimport puts@GLIBC_2.3 libc.so.6\n",
+	"s390x":    "elf s390x\nneeded libc.so.6\nimport puts@GLIBC_2.2 libc.so.6\nexport f\n",
+	"mips":     "elf mips\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport f\n",
+	"mips64el": "elf mips64el\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\n",
+	"loongarch": "elf loongarch64\nneeded libc.so.6\nimport puts@GLIBC_2.36 libc.so.6\nexport f@@V " +
+		"size=5\n",
+	"unknown": "elf 0xfeed-64-big\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport 0xd f\n",
 }
 
 func parse(t testing.TB, text string) *elfobj.Object {
@@ -246,11 +260,13 @@ func TestWriteByHand(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	for want, o := range map[string]*elfobj.Object{
-		"no version record": {VersionNeeds: []elfobj.VersionNeed{{"libc.so.6", []elfobj.NeededVersion{{Name: "A"}}}}, Imports: elfobj.NewImports(elfobj.Import{Name: "f", Version: "B", Library: "libc.so.6"})},
-		"NUL byte":          {SONAME: "a\x00b"},
-		"class 16":          {Class: 16, ByteOrder: "little"},
-		"type":              {Type: "ET_NONE"},
-		"build ID":          {BuildID: "xyz"},
+		"no version record": {VersionNeeds: []elfobj.VersionNeed{{"libc.so.6",
+			[]elfobj.NeededVersion{{Name: "A"}}}}, Imports: elfobj.NewImports(elfobj.Import{Name: "f",
+			Version: "B", Library: "libc.so.6"})},
+		"NUL byte": {SONAME: "a\x00b"},
+		"class 16": {Class: 16, ByteOrder: "little"},
+		"type":     {Type: "ET_NONE"},
+		"build ID": {BuildID: "xyz"},
 	} {
 		if _, err := elftest.Write(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one that says %q", err, want)

@@ -78,7 +78,8 @@ func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
 		switch rest, ok := strings.CutPrefix(strings.ToLower(d), stem); {
 		case a.Format == unpack.FormatRPM && (d == soname || strings.HasPrefix(d, soname+"(")):
 			return true, true
-		case a.Format != unpack.FormatRPM && ok && (rest == "" || strings.Contains("0123456789-.", rest[:1])):
+		case a.Format != unpack.FormatRPM && ok && (rest == "" ||
+			strings.Contains("0123456789-.", rest[:1])):
 			return true, true
 		}
 		perhaps = perhaps || !slices.Contains(systemOnly, d)

@@ -1,5 +1,5 @@
-// Package facts reads artifacts: archives are opened, objects and metadata are parsed, and nothing is
-// concluded yet.
+// Package facts reads artifacts: archives are opened, objects and metadata are parsed, and nothing
+// is concluded yet.
 //
 //	set, err := facts.Read(ctx, inputs, facts.Options{}, elfobj.NewNames())
 //	for _, a := range set.Artifacts { … a.Objects, a.Metadata … }

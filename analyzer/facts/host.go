@@ -31,7 +31,8 @@ func hostOf(o *Object) Host {
 		return HostNone
 	case o.module:
 		return HostPython
-	case strings.HasSuffix(o.Path, ".node") || exports(o, "napi_register_module_v", "node_register_module_v"):
+	case strings.HasSuffix(o.Path, ".node") || exports(o, "napi_register_module_v",
+		"node_register_module_v"):
 		return HostNode
 	case exports(o, "JNI_OnLoad", "Java_"):
 		return HostJava

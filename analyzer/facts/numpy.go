@@ -12,9 +12,10 @@ import (
 type NumPyBuild string
 
 const (
-	NumPyUnknown NumPyBuild = ""  // it does not use the C API, or in a way that works with both
-	NumPy1       NumPyBuild = "1" // fetches the table from numpy.core._multiarray_umath only: fails at import with NumPy 2
-	NumPy2       NumPyBuild = "2" // knows numpy._core too: works with both
+	NumPyUnknown NumPyBuild = "" // it does not use the C API, or in a way that works with both
+	// fetches the table from numpy.core._multiarray_umath only: fails at import with NumPy 2
+	NumPy1 NumPyBuild = "1"
+	NumPy2 NumPyBuild = "2" // knows numpy._core too: works with both
 )
 
 // The names under which a module imports the table

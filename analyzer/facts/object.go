@@ -68,8 +68,8 @@ func (o *Object) Stem() string { return o.stem }
 // muslModule matches the file name of a module for a Python that was built on musl.
 var muslModule = lazyregexp.New(`-linux-musl[a-z0-9]*\.so$`)
 
-// Musl reports whether the object was linked with musl: by the libc that it needs or, where it names
-// none, by its file name.
+// Musl reports whether the object was linked with musl: by the libc that it needs or, where it
+// names none, by its file name.
 func (o *Object) Musl() bool {
 	if muslModule.MatchString(o.Path) && !slices.Contains(o.Needed, "libc.so.6") {
 		return true

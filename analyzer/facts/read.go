@@ -175,7 +175,8 @@ func (r *Set) packages(
 					r.Unread,
 					Unread{
 						p.Path,
-						"its dist-info folder has no METADATA, so its dependencies are not known. pip does not install it",
+						"its dist-info folder has no METADATA, so its dependencies are not known. pip does not " +
+							"install it",
 					},
 				)
 			}

@@ -35,14 +35,16 @@ func notJudged(o *elfobj.Object) string {
 	return ""
 }
 
-// android reports whether a library is for Android's loader. Android's libc has version nodes of its
-// own, and unlike musl has libm, libdl and liblog as separate files without a number.
+// android reports whether a library is for Android's loader. Android's libc has version nodes of
+// its own, and unlike musl has libm, libdl and liblog as separate files without a number.
 func android(o *elfobj.Object) bool {
 	for _, n := range o.VersionNeeds {
 		if n.Library == "libc.so" &&
 			slices.ContainsFunc(
 				n.Versions,
-				func(v elfobj.NeededVersion) bool { return v.Name == "LIBC" || strings.HasPrefix(v.Name, "LIBC_") },
+				func(v elfobj.NeededVersion) bool {
+					return v.Name == "LIBC" || strings.HasPrefix(v.Name, "LIBC_")
+				},
 			) {
 			return true
 		}

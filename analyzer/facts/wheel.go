@@ -92,7 +92,8 @@ func (a *audit) lacksMetadata() bool {
 	return info
 }
 
-// finish computes the verdicts of auditwheel and abi3audit, and releases what was gathered for them.
+// finish computes the verdicts of auditwheel and abi3audit, and releases what was gathered for
+// them.
 func (f *Artifact) finish(problems []unpack.Problem) {
 	a := f.audit
 	if a == nil || f.Wheel == nil {

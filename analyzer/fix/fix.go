@@ -27,12 +27,15 @@ const (
 // Fix is one way out of a finding, as it is shown. What can be applied to the analyzed environment
 // was: Verified is set when its finding disappeared and no new one came.
 type Fix struct {
-	Kind        string         `json:"kind"`
-	Title       string         `json:"title"`       // imperative, one line
-	Command     shellword.Line `json:"command"`     // what to type or to add; "" where there is nothing to copy
-	Requirement string         `json:"requirement"` // PEP 508, for pins and dependencies; "" for others
-	Verified    bool           `json:"verified"`
-	Cost        []string       `json:"cost"` // what it costs: "conflicts with torch==2.7.0, which pins …"
+	Kind  string `json:"kind"`
+	Title string `json:"title"` // imperative, one line
+	// what to type or to add; "" where there is nothing to copy
+	Command shellword.Line `json:"command"`
+	// PEP 508, for pins and dependencies; "" for others
+	Requirement string `json:"requirement"`
+	Verified    bool   `json:"verified"`
+	// what it costs: "conflicts with torch==2.7.0, which pins …"
+	Cost []string `json:"cost"`
 	// Change is the edit that was tried, so that it can be tried with others; nil where the model
 	// can't apply the fix.
 	Change Change `json:"-"`

@@ -2,8 +2,8 @@ package gpu
 
 import "github.com/compat-app/compat/internal/shellword"
 
-// builds are the commands that build a project from its source for a GPU stack, where pip alone does
-// not do it (the projects' installation guides).
+// builds are the commands that build a project from its source for a GPU stack, where pip alone
+// does not do it (the projects' installation guides).
 var builds = map[string]map[string]shellword.Line{
 	"bitsandbytes": {
 		"ROCm": "cmake -DCOMPUTE_BACKEND=hip -DBNB_ROCM_ARCH='gfx90a;gfx942;gfx1100' -S . && " +

@@ -40,7 +40,8 @@ var families = map[string][]string{
 // PTX on its own and every later one; code for AMD on the processor it names, or on those of its
 // family.
 func (a Archs) Cover(arch string) (runs, judged bool) {
-	if want, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "sm_"), "af")); err == nil &&
+	if want, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "sm_"),
+		"af")); err == nil &&
 		strings.HasPrefix(arch, "sm_") {
 		for _, have := range a.CUDA {
 			n := number(have)

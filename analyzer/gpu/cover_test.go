@@ -10,9 +10,12 @@ func TestCover(t *testing.T) {
 		arch         string
 		runs, judged bool
 	}{
-		{a, "sm_80", true, true}, {a, "sm_86", true, true}, {a, "sm_75", true, true}, {a, "sm_61", false, true}, {a, "sm_100", false, true},
-		{a, "sm_90a", true, true}, {ptx, "sm_120", true, true}, {ptx, "sm_75", true, true}, {ptx, "sm_61", false, true},
-		{a, "gfx90a", true, true}, {a, "gfx90a:xnack+", true, true}, {a, "gfx1151", true, true}, {a, "gfx1030", false, true},
+		{a, "sm_80", true, true}, {a, "sm_86", true, true}, {a, "sm_75", true, true},
+		{a, "sm_61", false, true}, {a, "sm_100", false, true},
+		{a, "sm_90a", true, true}, {ptx, "sm_120", true, true}, {ptx, "sm_75", true, true},
+		{ptx, "sm_61", false, true},
+		{a, "gfx90a", true, true}, {a, "gfx90a:xnack+", true, true}, {a, "gfx1151", true, true}, {a,
+			"gfx1030", false, true},
 		{Archs{ROCm: []string{"amdgcnspirv"}}, "gfx1030", true, true},
 		{ptx, "gfx90a", false, false}, {Archs{}, "sm_80", false, false}, {a, "turing", false, false},
 	} {
@@ -32,7 +35,9 @@ func TestCover(t *testing.T) {
 
 func TestPackages(t *testing.T) {
 	for soname, want := range map[string][2]string{
-		"libcublasLt.so.12": {"nvidia-cublas-cu12", "12"}, "libcudart.so.11.0": {"nvidia-cuda-runtime-cu11", "11"}, "libcufft.so.11": {"nvidia-cufft-cu12", ""},
+		"libcublasLt.so.12": {"nvidia-cublas-cu12", "12"},
+		"libcudart.so.11.0": {"nvidia-cuda-runtime-cu11", "11"},
+		"libcufft.so.11":    {"nvidia-cufft-cu12", ""},
 		"libcudnn_cnn.so.9": {"nvidia-cudnn-cu12", ""}, "libz.so.1": {"", ""}, "nonsense": {"", ""},
 		"libnvJitLink.so.13": {"nvidia-nvjitlink", "13"}, "libcusolver.so.12": {"nvidia-cusolver", ""},
 		"libcublas.so.99": {"", "99"},
@@ -44,7 +49,8 @@ func TestPackages(t *testing.T) {
 	if got := Package("libcudnn.so.9", "13"); got != "nvidia-cudnn-cu13" {
 		t.Errorf("libcudnn.so.9 of CUDA 13: %q", got)
 	}
-	for name, want := range map[string]string{"nvidia-cublas-cu12": "12", "nvidia-cusparselt-cu11": "11", "nvidia-cufile": "", "mypackage-cu12": "", "nvidia-x-cuda": ""} {
+	for name, want := range map[string]string{"nvidia-cublas-cu12": "12",
+		"nvidia-cusparselt-cu11": "11", "nvidia-cufile": "", "mypackage-cu12": "", "nvidia-x-cuda": ""} {
 		if got := MajorOfPackage(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

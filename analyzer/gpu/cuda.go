@@ -34,7 +34,9 @@ func (f *found) readCUDA(r *io.SectionReader) error {
 	pos := int64(0)
 	for {
 		var err error
-		if pos, err = nextMagic(r, pos, func(b []byte) bool { return binary.LittleEndian.Uint32(b) == cudaMagic }); err != nil ||
+		if pos, err = nextMagic(r, pos, func(b []byte) bool {
+			return binary.LittleEndian.Uint32(b) == cudaMagic
+		}); err != nil ||
 			pos < 0 {
 			return err
 		}

@@ -38,9 +38,9 @@ var suffixed = []string{"cudnn", "nccl", "cusparselt", "nvshmem"}
 var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
 
 // Package returns NVIDIA's package for Python that contains a CUDA library, given by its SONAME:
-// "nvidia-cublas-cu12" for libcublasLt.so.12, "nvidia-cublas" for libcublasLt.so.13. cuda is the CUDA
-// release of the environment, for libraries that several releases have under one name; "" if it is
-// not known. Package returns "" for other libraries.
+// "nvidia-cublas-cu12" for libcublasLt.so.12, "nvidia-cublas" for libcublasLt.so.13. cuda is the
+// CUDA release of the environment, for libraries that several releases have under one name; "" if
+// it is not known. Package returns "" for other libraries.
 func Package(soname, cuda string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
@@ -70,8 +70,8 @@ func Package(soname, cuda string) string {
 	return ""
 }
 
-// Major returns the CUDA release of a library, "12" for libcublas.so.12. It is "" for libraries that
-// do not count releases in their SONAME, and for others.
+// Major returns the CUDA release of a library, "12" for libcublas.so.12. It is "" for libraries
+// that do not count releases in their SONAME, and for others.
 func Major(soname string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {

@@ -109,8 +109,8 @@ func (c *Compared) Next() string {
 
 var release = lazyregexp.New(`^v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?`)
 
-// numbers are the first numbers of a version: 1, 4, 0 of v1.4.0rc1. A Debian epoch and a prefix of a
-// tag (libfoo-1.4) are left out.
+// numbers are the first numbers of a version: 1, 4, 0 of v1.4.0rc1. A Debian epoch and a prefix of
+// a tag (libfoo-1.4) are left out.
 func numbers(version string) []int {
 	if i := strings.IndexByte(version, ':'); i >= 0 {
 		version = version[i+1:]

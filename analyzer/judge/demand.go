@@ -21,8 +21,8 @@ const (
 )
 
 // demand limits what is read of a Reader to what is wanted: the names in DT_NEEDED that neither the
-// artifacts nor the platform have, the libraries that those need in turn, and everything in packages
-// that are imported first.
+// artifacts nor the platform have, the libraries that those need in turn, and everything in
+// packages that are imported first.
 type demand struct {
 	packages.Reader
 	once      *once
@@ -168,9 +168,9 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On
 	}
 }
 
-// lean makes a resolution look up no more packages than are needed: each costs at least a page of the
-// index. Until everything that is wanted is found, packages that provide some of it according to the
-// embedded history come first, and those that never did are left out.
+// lean makes a resolution look up no more packages than are needed: each costs at least a page of
+// the index. Until everything that is wanted is found, packages that provide some of it according
+// to the embedded history come first, and those that never did are left out.
 func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
 		return nil // the version of numpy matters, and no library shows it
@@ -198,8 +198,8 @@ func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 	}
 }
 
-// missing lists the wanted stems that the packages of a set don't provide; true: a driver or a system
-// package may.
+// missing lists the wanted stems that the packages of a set don't provide; true: a driver or a
+// system package may.
 func (d *demand) missing(
 	s *packages.Set,
 	own map[string]bool,

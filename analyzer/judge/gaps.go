@@ -59,7 +59,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		case len(names) == 0:
 		case s.judge.options.NoIndex:
 			r.AddNote(
-				"could not look up " + list + " in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
+				"could not look up " + list +
+					" in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
 			)
 		default:
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
@@ -67,8 +68,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 	}
 }
 
-// mayDepend reports whether a finding may be due to a package of which nothing is known: a library is
-// missing that it may contain, or a symbol that no library defines.
+// mayDepend reports whether a finding may be due to a package of which nothing is known: a library
+// is missing that it may contain, or a symbol that no library defines.
 func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 	return s.wants(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
 		return f.Symbol != "" && f.Library == ""
@@ -78,7 +79,8 @@ func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 // unmet spoils the verdict where the answer depends on what the user gave and nobody has; it
 // returns which packages these are. Without an index only a package counts of which other versions
 // are known: of one that the history does not hold it is told that an index was not named.
-func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact, a *packageSet) (told []string) {
+func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact,
+	a *packageSet) (told []string) {
 	first := func(name string) bool {
 		return slices.ContainsFunc(
 			s.judge.options.First,
@@ -109,7 +111,8 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"%s could not be looked up, and the result depends on it%s: it is not in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
+					"%s could not be looked up, and the result depends on it%s: it is not in the built-in "+
+						"package history; name a package index with --index-url or PIP_INDEX_URL",
 					some(pins),
 					why,
 				),
@@ -120,7 +123,8 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"%s could not be looked up, and the result depends on it%s: %v; give an existing version, or an index that has it",
+					"%s could not be looked up, and the result depends on it%s: %v; give an existing version, "+
+						"or an index that has it",
 					some(pins),
 					why,
 					err,
@@ -140,7 +144,8 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			result.Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"the libraries of %s are not known, and the result depends on them%s: it has no wheel for Python %s on %s; give a version that has one",
+					"the libraries of %s are not known, and the result depends on them%s: it has no wheel for "+
+						"Python %s on %s; give a version that has one",
 					some(pins),
 					why,
 					on.Python,
@@ -272,7 +277,10 @@ func (s *Session) outside(r *result.Report, set *packages.Set) {
 }
 
 // origin is a requirement of the user's and where it stands.
-func (s *Session) origin(raw string) string { return raw + " (" + s.judge.origins[raw].String() + ")" }
+func (s *Session) origin(raw string) string {
+	return raw + " (" + s.judge.origins[raw].String() +
+		")"
+}
 
 // some lists names, not too many of them.
 func some(names []string) string {

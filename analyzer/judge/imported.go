@@ -8,12 +8,12 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// promoted lists the libraries that a package opens with RTLD_GLOBAL when it is imported, by SONAME.
-// Its other libraries are opened as Python opens a module, with RTLD_LOCAL. Nothing is known of a
-// package that is not listed, and all of its libraries count as global.
+// promoted lists the libraries that a package opens with RTLD_GLOBAL when it is imported, by
+// SONAME. Its other libraries are opened as Python opens a module, with RTLD_LOCAL. Nothing is
+// known of a package that is not listed, and all of its libraries count as global.
 //
-// torch: torch/__init__.py, _load_global_deps. libtorch_global_deps.so has no symbols itself; those of
-// the libraries that it needs (CUDA, OpenMP) become global.
+// torch: torch/__init__.py, _load_global_deps. libtorch_global_deps.so has no symbols itself; those
+// of the libraries that it needs (CUDA, OpenMP) become global.
 var promoted = map[string][]string{"torch": {"libtorch_global_deps.so"}}
 
 // importedFirst reports whether a package is imported before the artifact.

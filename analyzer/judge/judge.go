@@ -28,7 +28,8 @@ type Judge struct {
 	conda  *condaSource // the packages of the conda environment; nil: there is none
 }
 
-// New returns a judge. It returns an error for a requirement or a package name that can't be parsed.
+// New returns a judge. It returns an error for a requirement or a package name that can't be
+// parsed.
 func New(rules []*Rule, o Options) (*Judge, error) {
 	j := &Judge{rules: rules, options: o, origins: map[string]Origin{}}
 	source := o.Source
@@ -68,8 +69,8 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 	return j, nil
 }
 
-// Session checks artifacts that were given together, and keeps what is the same in all scenarios. It
-// is for one goroutine.
+// Session checks artifacts that were given together, and keeps what is the same in all scenarios.
+// It is for one goroutine.
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
@@ -129,14 +130,14 @@ type Found struct {
 
 // Judge checks a case without a fix, at both ends of the declared ranges. Each finding is returned
 // once, as it is at the end where it is worse. As long as there is no error only the packages that
-// provide what is needed are looked up; the full answer to an error, and its fixes, depend on all of
-// them.
+// provide what is needed are looked up; the full answer to an error, and its fixes, depend on all
+// of them.
 func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
 	return s.judgeIn(ctx, c, false, nil)
 }
 
-// Try checks a case with a fix applied. It stops at the first finding for which hopeless is true and
-// returns nil then; a nil hopeless never stops it.
+// Try checks a case with a fix applied. It stops at the first finding for which hopeless is true
+// and returns nil then; a nil hopeless never stops it.
 func (s *Session) Try(
 	ctx context.Context,
 	c Case,

@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linker is what a static linker finds of one artifact, whatever the link line is. It is built when a
-// rule first needs it.
+// linker is what a static linker finds of one artifact, whatever the link line is. It is built when
+// a rule first needs it.
 type linker struct {
 	session  *Session
 	facts    *facts.Artifact
@@ -67,7 +67,8 @@ func (k *linking) build() {
 	if k.system != nil {
 		return
 	}
-	k.of, k.plain, k.users = map[*View]*staticlink.Library{}, map[*staticlink.Library]*staticlink.Result{}, map[*staticlink.Library][]*staticlink.Library{}
+	k.of, k.plain, k.users = map[*View]*staticlink.Library{},
+		map[*staticlink.Library]*staticlink.Result{}, map[*staticlink.Library][]*staticlink.Library{}
 	same := map[*staticlink.Library]bool{} // as in the baseline
 	for _, v := range k.set.views {
 		if old := k.unedited(v); old != nil {
@@ -76,10 +77,11 @@ func (k *linking) build() {
 			continue
 		}
 		l := *k.session.libraries.linkedObject(v.Object)
-		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath, rebound(
-			v,
-			k.scenario,
-		)
+		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath,
+			rebound(
+				v,
+				k.scenario,
+			)
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}
@@ -216,15 +218,15 @@ func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 	return p.linking.link(by, p.Linkable(v))
 }
 
-// LinkedStarts reports whether the program that a linker makes of a link against the object starts, as
-// far as its libraries and one reference are concerned.
+// LinkedStarts reports whether the program that a linker makes of a link against the object starts,
+// as far as its libraries and one reference are concerned.
 func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
 	s := p.linking.start(by, p.Linkable(v))
 	return !s.missing && !s.undefined[i]
 }
 
-// LinkUser is a given library that lists another in DT_NEEDED, with the result of GNU ld for a program
-// that is linked against it.
+// LinkUser is a given library that lists another in DT_NEEDED, with the result of GNU ld for a
+// program that is linked against it.
 type LinkUser struct {
 	Library *staticlink.Library
 	Result  *staticlink.Result
@@ -242,8 +244,8 @@ func (p *Pass) LinkUsers(v *View) []LinkUser {
 	return users
 }
 
-// needing lists the given libraries that need another one by one of its names, in the order in which
-// they were given.
+// needing lists the given libraries that need another one by one of its names, in the order in
+// which they were given.
 func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	if users, ok := k.users[own]; ok {
 		return users
@@ -258,8 +260,8 @@ func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	return users
 }
 
-// LinkDefiner is the first given library that defines a name, in any folder: one that a linker binds
-// to, else one that the loader binds to; nil where there is none.
+// LinkDefiner is the first given library that defines a name, in any folder: one that a linker
+// binds to, else one that the loader binds to; nil where there is none.
 func (p *Pass) LinkDefiner(name string) *staticlink.Library {
 	p.linking.build()
 	return p.linking.system.Definer(name, p.linking.given)

@@ -197,9 +197,9 @@ func macOSPython(f *facts.Artifact) string {
 // machModule matches a module for one release of CPython without variants.
 var machModule = lazyregexp.New(`\.cpython-3(\d+)-darwin\.so$`)
 
-// macOSTargets picks the versions of macOS that an artifact is checked on, one for each architecture:
-// those that the user named, else those of its own tags, else the newest that one of its files was
-// built for. skipped explains why there is none.
+// macOSTargets picks the versions of macOS that an artifact is checked on, one for each
+// architecture: those that the user named, else those of its own tags, else the newest that one of
+// its files was built for. skipped explains why there is none.
 func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []string) {
 	if len(f.MachO) == 0 {
 		return nil, nil

@@ -10,9 +10,10 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// once is a source that keeps each release for a check: a release of torch has 80,000 symbols. Where
-// its source can't be reached the embedded history answers for the releases that it knows, which are
-// those that the user pinned: other versions of a package may exist. It is for one goroutine.
+// once is a source that keeps each release for a check: a release of torch has 80,000 symbols.
+// Where its source can't be reached the embedded history answers for the releases that it knows,
+// which are those that the user pinned: other versions of a package may exist. It is for one
+// goroutine.
 type once struct {
 	packages.Source
 	noHistory bool // the embedded history is not used

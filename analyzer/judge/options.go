@@ -23,9 +23,10 @@ type Options struct {
 	// Conda is the conda environment that the artifact is installed into; nil: none.
 	Conda *Conda
 
-	Source    packages.Source // what is known of other packages; nil: the embedded history
-	NoIndex   bool            // no package index was configured
-	NoHistory bool            // the embedded history is not used, not even to guess who provides a library
+	Source  packages.Source // what is known of other packages; nil: the embedded history
+	NoIndex bool            // no package index was configured
+	// the embedded history is not used, not even to guess who provides a library
+	NoHistory bool
 
 	GPU  GPU  // what the artifact is for
 	Link bool // link findings of every library are errors
@@ -65,7 +66,8 @@ type Folder struct {
 }
 
 // Conda is a conda environment: a folder with Python, its packages and their libraries. Its python
-// was linked with a DT_RPATH, which is searched for everything that is loaded and has no DT_RUNPATH.
+// was linked with a DT_RPATH, which is searched for everything that is loaded and has no
+// DT_RUNPATH.
 type Conda struct {
 	Path string // absolute, as it is shown
 	// Site is site-packages below it, such as "lib/python3.12/site-packages"; "" without Python.

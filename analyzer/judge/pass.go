@@ -74,8 +74,8 @@ const (
 	maxOfRule   = 20_000
 )
 
-// Room reports whether another finding of the rule on an object would be listed. Where it would not,
-// the rule can skip the rest of the object.
+// Room reports whether another finding of the rule on an object would be listed. Where it would
+// not, the rule can skip the rest of the object.
 func (p *Pass) Room(object string) bool {
 	if p.counts[object] < MaxFindings && p.count < maxOfRule {
 		return true
@@ -84,8 +84,8 @@ func (p *Pass) Room(object string) bool {
 	return false
 }
 
-// Report adds a finding, unless there is no Room for it. It fills in rule, artifact, target, severity
-// (unless set), package and the demangled name, and writes that name into the message.
+// Report adds a finding, unless there is no Room for it. It fills in rule, artifact, target,
+// severity (unless set), package and the demangled name, and writes that name into the message.
 func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	if !p.Room(f.Object) {
 		return

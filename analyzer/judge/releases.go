@@ -79,7 +79,8 @@ func (w *Releases) First(
 
 // OtherVersion is a fix to try: another version of a package of the environment, which good
 // accepts.
-func (w *Releases) OtherVersion(r *packages.Release, good func(*packages.Release) bool) fix.Candidate {
+func (w *Releases) OtherVersion(r *packages.Release,
+	good func(*packages.Release) bool) fix.Candidate {
 	return fix.Candidate{
 		Search: &fix.Search{Package: r.Name, From: r.Version, Good: func(version string) bool {
 			o := w.Get(r.Name, version)

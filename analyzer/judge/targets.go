@@ -130,13 +130,13 @@ func claimed(f *facts.Artifact, arch string) *platform.Platform {
 	return oldest
 }
 
-// oldestSupported is the glibc of the oldest platform that anybody still supports: CentOS 7, which is
-// manylinux2014.
+// oldestSupported is the glibc of the oldest platform that anybody still supports: CentOS 7, which
+// is manylinux2014.
 const oldestSupported = "2.17"
 
 // Extinct reports whether a platform is older than every system that is still supported (manylinux1
-// and manylinux2010). What fails only there is a warning where a tag names them; other artifacts are
-// not checked on them unless the user names them.
+// and manylinux2010). What fails only there is a warning where a tag names them; other artifacts
+// are not checked on them unless the user names them.
 func Extinct(p *platform.Platform) bool {
 	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestSupported)
 }

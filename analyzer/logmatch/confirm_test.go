@@ -100,7 +100,8 @@ func tell(diagnoses []buildlog.Diagnosis) string {
 			d.Analysis.Verdict,
 			many.ReplaceAllString(d.Analysis.Why, " on many platforms"),
 		)
-		for _, x := range [][2]string{{"object", d.Analysis.Object}, {"library", d.Analysis.Library}, {"rules", strings.Join(d.Analysis.Rules, " ")}} {
+		for _, x := range [][2]string{{"object", d.Analysis.Object}, {"library", d.Analysis.Library},
+			{"rules", strings.Join(d.Analysis.Rules, " ")}} {
 			if x[1] != "" {
 				fmt.Fprintf(&b, "  %s %s\n", x[0], x[1])
 			}
@@ -126,7 +127,8 @@ func TestCaseDFromThreeDirections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const class, library, flags = "link-undefined-symbol", "libdl.so.2", `LDFLAGS="-Wl,--no-as-needed -ldl"`
+	const class, library, flags = "link-undefined-symbol", "libdl.so.2",
+		`LDFLAGS="-Wl,--no-as-needed -ldl"`
 	symbols := []string{"dlopen", "dlsym", "dlclose", "dlerror", "dlvsym"}
 
 	report, both := judge(t, a)
@@ -165,7 +167,8 @@ func TestCaseDFromThreeDirections(t *testing.T) {
 		}
 		return names
 	}
-	for what, got := range map[string][]string{"the object alone": alone, "the log alone": said(read.Diagnoses), "both": said(both)} {
+	for what, got := range map[string][]string{"the object alone": alone,
+		"the log alone": said(read.Diagnoses), "both": said(both)} {
 		slices.Sort(got)
 		if want := slices.Sorted(slices.Values(symbols)); !slices.Equal(got, want) {
 			t.Errorf("%s names %v, want %v", what, got, want)

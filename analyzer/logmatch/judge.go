@@ -66,7 +66,9 @@ func (w *Witness) sum(
 	case bad:
 		out.Verdict = buildlog.Confirmed
 		out.Why += on(out.Targets)
-		if passed = slices.DeleteFunc(passed, func(t string) bool { return slices.Contains(out.Targets, t) }); len(
+		if passed = slices.DeleteFunc(passed, func(t string) bool {
+			return slices.Contains(out.Targets, t)
+		}); len(
 			passed,
 		) > 0 {
 			out.Why += ", but not" + on(passed)
@@ -126,8 +128,10 @@ func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 	}
 	for i := range report.Findings {
 		if f := &report.Findings[i]; f.Severity == analyzer.Error &&
-			(f.Rule == "tag-too-high" || strings.HasPrefix(f.Rule, "symbol-version") || strings.HasPrefix(f.Rule, "abi3")) {
-			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library, f.Message
+			(f.Rule == "tag-too-high" || strings.HasPrefix(f.Rule, "symbol-version") ||
+				strings.HasPrefix(f.Rule, "abi3")) {
+			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library,
+				f.Message
 			out.Targets, out.Rules = []string{f.Target}, []string{f.Rule}
 			return
 		}

@@ -47,7 +47,8 @@ func (w *Witness) look(
 		return provider(v, d)
 	case d.Symbol != "" && w.provides(v, d) && !named:
 		return shouldHave(v, d)
-	case d.Symbol != "" && len(refers) > 0 && strings.HasPrefix(d.Class, "link-") && p.Platform.Libc == "glibc":
+	case d.Symbol != "" && len(refers) > 0 && strings.HasPrefix(d.Class, "link-") &&
+		p.Platform.Libc == "glibc":
 		return linked(p, v, refers), true
 	case d.Symbol != "" && len(refers) > 0:
 		return loaded(p, v, d, refers), true
@@ -264,7 +265,8 @@ func loaded(
 // circular: a loose object is judged on the platforms that have all its versions; that it is bound
 // there tells nothing.
 func circular(p *analyzer.Pass, b dynlink.Binding) bool {
-	return b.Import.Version != "" && !p.Requested && p.Facts.Kind != analyzer.KindWheel && b.Provider != nil &&
+	return b.Import.Version != "" && !p.Requested && p.Facts.Kind != analyzer.KindWheel &&
+		b.Provider != nil &&
 		b.Provider.Kind == dynlink.FromPlatform
 }
 
@@ -332,7 +334,10 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 	listed := slices.Contains(v.Needed, name)
 	out := evidence{library: name}
 	switch {
-	case d.Class == "link-needed-not-found" && slices.ContainsFunc(p.Linked(staticlink.GNU, v).Missing, func(m staticlink.Missing) bool { return m.Name == name }):
+	case d.Class == "link-needed-not-found" && slices.ContainsFunc(p.Linked(staticlink.GNU,
+		v).Missing, func(m staticlink.Missing) bool {
+		return m.Name == name
+	}):
 		out.state, out.why = bad, fmt.Sprintf(
 			"%s needs %s, which the linker does not find",
 			v.Path,
@@ -344,7 +349,9 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 			v.Path,
 			name,
 		)
-	case !listed && slices.ContainsFunc(v.Loading.Missing, func(m dynlink.Missing) bool { return m.Name == name }) && named:
+	case !listed && slices.ContainsFunc(v.Loading.Missing, func(m dynlink.Missing) bool {
+		return m.Name == name
+	}) && named:
 		out.state, out.why = bad, fmt.Sprintf(
 			"%s needs %s through another library, which is not found in the given files",
 			v.Path,

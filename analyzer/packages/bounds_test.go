@@ -88,7 +88,8 @@ func TestTenThousandVersions(t *testing.T) {
 	for n := range 10_000 {
 		s["a"][fmt.Sprintf("1.%d", n)] = nil
 	}
-	for end, want := range map[packages.End]string{packages.Lowest: "a==1.100", packages.Highest: "a==1.9999"} {
+	for end, want := range map[packages.End]string{packages.Lowest: "a==1.100",
+		packages.Highest: "a==1.9999"} {
 		source := &counting{shelf: s}
 		set, err := packages.Resolve(
 			context.Background(),

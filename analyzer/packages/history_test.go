@@ -69,7 +69,8 @@ func TestHistoryNvJitLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range 12 {
-			for _, f := range []string{"Create", "Destroy", "AddData", "AddFile", "Complete", "GetLinkedCubin", "GetLinkedPtx", "GetErrorLogSize", "GetInfoLog"} {
+			for _, f := range []string{"Create", "Destroy", "AddData", "AddFile", "Complete",
+				"GetLinkedCubin", "GetLinkedPtx", "GetErrorLogSize", "GetInfoLog"} {
 				name := "__nvJitLink" + f + "_12_" + strconv.Itoa(n)
 				if got, want := exports(l, name), n <= minor; got != want {
 					t.Errorf("%s exports %s: %v, want %v", v, name, got, want)
@@ -92,10 +93,13 @@ func TestHistoryNvJitLink(t *testing.T) {
 // What torch pins, from the METADATA of its wheels.
 func TestHistoryTorch(t *testing.T) {
 	for _, c := range []struct{ torch, name, want string }{
-		{"2.4.1", "nvidia-nvjitlink-cu12", ""}, {"2.4.1", "nvidia-cusparse-cu12", "==12.1.0.106"}, {"2.4.1", "nvidia-cufile-cu12", ""},
-		{"2.5.1", "nvidia-nvjitlink-cu12", "==12.4.127"}, {"2.6.0", "nvidia-cusparse-cu12", "==12.3.1.170"},
+		{"2.4.1", "nvidia-nvjitlink-cu12", ""}, {"2.4.1", "nvidia-cusparse-cu12", "==12.1.0.106"},
+		{"2.4.1", "nvidia-cufile-cu12", ""},
+		{"2.5.1", "nvidia-nvjitlink-cu12", "==12.4.127"}, {"2.6.0", "nvidia-cusparse-cu12",
+			"==12.3.1.170"},
 		{"2.7.0", "nvidia-nvjitlink-cu12", "==12.6.85"}, {"2.7.1", "nvidia-cufile-cu12", "==1.11.1.6"},
-		{"2.8.0", "nvidia-nvjitlink-cu12", "==12.8.93"}, {"2.9.1", "nvidia-cufile-cu12", "==1.13.1.3"}, {"2.10.0", "nvidia-cusparse-cu12", "==12.5.8.93"},
+		{"2.8.0", "nvidia-nvjitlink-cu12", "==12.8.93"}, {"2.9.1", "nvidia-cufile-cu12", "==1.13.1.3"},
+		{"2.10.0", "nvidia-cusparse-cu12", "==12.5.8.93"},
 		{"2.11.0", "nvidia-nvjitlink-cu12", ""},
 	} {
 		got := ""
@@ -112,7 +116,8 @@ func TestHistoryTorch(t *testing.T) {
 			t.Errorf("torch %s requires %s%s, want %q", c.torch, c.name, got, c.want)
 		}
 	}
-	if l := libraryOf(t, mustRelease(t, "torch", "2.7.0", x86), "libc10_cuda.so"); l.Path != "torch/lib/libc10_cuda.so" ||
+	if l := libraryOf(t, mustRelease(t, "torch", "2.7.0", x86),
+		"libc10_cuda.so"); l.Path != "torch/lib/libc10_cuda.so" ||
 		!l.Known ||
 		!exports(l, "_ZN3c104cuda9SetDeviceEa") {
 		t.Errorf("libc10_cuda.so of torch 2.7.0: known %v, %d exports", l.Known, l.Exports.Len())
@@ -120,7 +125,9 @@ func TestHistoryTorch(t *testing.T) {
 	// What changed from 2.5 to 2.6: c10::basic_string_view became that of the standard library.
 	for version, want := range map[string]bool{"2.5.1": true, "2.6.0": false} {
 		l := libraryOf(t, mustRelease(t, "torch", version, x86), "libtorch_cpu.so")
-		if got := l.Exports.Any(func(name string) bool { return strings.Contains(name, "17basic_string_viewIcE") }); got != want ||
+		if got := l.Exports.Any(func(name string) bool {
+			return strings.Contains(name, "17basic_string_viewIcE")
+		}); got != want ||
 			l.Exports.Len() < 50000 {
 			t.Errorf(
 				"libtorch_cpu.so of torch %s has %d exports, some with c10::basic_string_view: %v",
@@ -136,7 +143,9 @@ func TestHistoryTorchVariants(t *testing.T) {
 	gpu := func(r *Release) bool {
 		return slices.ContainsFunc(
 			r.Requires,
-			func(q pkgmeta.Requirement) bool { return strings.HasPrefix(q.Name, "nvidia-") || q.Name == "triton" },
+			func(q pkgmeta.Requirement) bool {
+				return strings.HasPrefix(q.Name, "nvidia-") || q.Name == "triton"
+			},
 		)
 	}
 	for _, c := range []struct {
@@ -144,7 +153,8 @@ func TestHistoryTorchVariants(t *testing.T) {
 		has, lack string
 		gpu       bool
 	}{
-		{"2.7.0+rocm6.3", "libc10_hip.so libtorch_hip.so libamdhip64.so.6 libhipblas.so.2 libtorch_python.so", "libc10_cuda.so libtorch_cuda.so", false},
+		{"2.7.0+rocm6.3", "libc10_hip.so libtorch_hip.so libamdhip64.so.6 libhipblas.so.2 " +
+			"libtorch_python.so", "libc10_cuda.so libtorch_cuda.so", false},
 		{"2.4.0+rocm6.1", "libc10_hip.so libtorch_cpu.so", "libc10_cuda.so", false},
 		{"2.10.0+rocm7.1", "libamdhip64.so.7", "libamdhip64.so.6", false},
 		{"2.7.0+cpu", "libtorch_cpu.so libc10.so", "libc10_cuda.so libc10_hip.so", false},
@@ -174,7 +184,8 @@ func TestHistoryTorchVariants(t *testing.T) {
 			)
 		}
 	}
-	if r := mustRelease(t, "torch", "2.4.0+cu121", On{Python: "3.12", Arch: "aarch64"}); !slices.Contains(
+	if r := mustRelease(t, "torch", "2.4.0+cu121",
+		On{Python: "3.12", Arch: "aarch64"}); !slices.Contains(
 		sonames(r),
 		"libtorch_cuda.so",
 	) {
@@ -199,7 +210,8 @@ func TestHistoryCufile(t *testing.T) {
 		slices.Contains(a.Needed, "librt.so.1") {
 		t.Errorf("libcufile.so.0 needs %v on x86_64 and %v on aarch64", x.Needed, a.Needed)
 	}
-	if l := libraryOf(t, mustRelease(t, "nvidia-cufile", "1.20.0.107", x86), "libcufile.so.0"); !slices.Contains(
+	if l := libraryOf(t, mustRelease(t, "nvidia-cufile", "1.20.0.107", x86),
+		"libcufile.so.0"); !slices.Contains(
 		l.Needed,
 		"libdl.so.2",
 	) {
@@ -240,7 +252,8 @@ func TestHistoryLarge(t *testing.T) {
 }
 
 func TestHistoryUnknown(t *testing.T) {
-	for _, c := range [][2]string{{"no-such-package", "1.0"}, {"torch", "99.0"}, {"torch", "99.0+rocm6.3"}, {"torch", "2.7.0+xpu"}} {
+	for _, c := range [][2]string{{"no-such-package", "1.0"}, {"torch", "99.0"}, {"torch",
+		"99.0+rocm6.3"}, {"torch", "2.7.0+xpu"}} {
 		_, err := History().Release(context.Background(), c[0], c[1], x86)
 		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c[0]) ||
 			!strings.Contains(err.Error(), c[1]) {

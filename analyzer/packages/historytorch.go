@@ -38,19 +38,22 @@ var rocmLibraries = []struct{ file, five, six, seven string }{
 		"5",
 		"6",
 		"7",
-	}, {"libhiprtc.so", "5", "6", "7"}, {"libamd_comgr.so", "2", "2", "3"}, {"libhsa-runtime64.so", "1", "1", "1"},
+	}, {"libhiprtc.so", "5", "6", "7"}, {"libamd_comgr.so", "2", "2", "3"}, {"libhsa-runtime64.so",
+		"1", "1", "1"},
 	{
 		"libhipblas.so",
 		"1",
 		"2",
 		"3",
-	}, {"libhipblaslt.so", "0", "0", "1"}, {"libhipsparse.so", "0", "1", "4"}, {"libhipsolver.so", "0", "0", "1"},
+	}, {"libhipblaslt.so", "0", "0", "1"}, {"libhipsparse.so", "0", "1", "4"},
+	{"libhipsolver.so", "0", "0", "1"},
 	{
 		"libMIOpen.so",
 		"1",
 		"1",
 		"1",
-	}, {"librocsparse.so", "0", "1", "1"}, {"libhipfft.so", "0", "0", "0"}, {"librocfft.so", "0", "0", "0"},
+	}, {"librocsparse.so", "0", "1", "1"}, {"libhipfft.so", "0", "0", "0"},
+	{"librocfft.so", "0", "0", "0"},
 	{
 		"libhiprand.so",
 		"1",
@@ -62,16 +65,19 @@ var rocmLibraries = []struct{ file, five, six, seven string }{
 		"3",
 		"4",
 		"5",
-	}, {"librocsolver.so", "", "", ""}, {"librocm_smi64.so", "", "", ""}, {"libroctracer64.so", "4", "4", "4"}, {"libroctx64.so", "4", "4", "4"},
+	}, {"librocsolver.so", "", "", ""}, {"librocm_smi64.so", "", "", ""}, {"libroctracer64.so", "4",
+		"4", "4"}, {"libroctx64.so", "4", "4", "4"},
 	{"libmagma.so", "", "", ""},
 }
 
 // torchVariant describes a build of torch with a local version. These builds lie on the project's
 // own index; their shape is hand-written:
 //
-//   - rocmN: the ROCm libraries and torch's for HIP, nothing of CUDA, and no requirement of an NVIDIA package
+//   - rocmN: the ROCm libraries and torch's for HIP, nothing of CUDA, and no requirement of an
+//     NVIDIA package
 //   - cpu: neither, and no such requirement
-//   - cuNNN: the libraries of the CUDA build; the NVIDIA requirements only where the published build is of the same CUDA
+//   - cuNNN: the libraries of the CUDA build; the NVIDIA requirements only where the published
+//     build is of the same CUDA
 //
 // Any other local version is unknown.
 func (Embedded) torchVariant(base, local string, on On) (*Release, error) {

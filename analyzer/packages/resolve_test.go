@@ -86,22 +86,37 @@ down !
 `
 
 func TestResolve(t *testing.T) {
-	for _, c := range []struct{ name, with, requires, low, high, conflicts, unlooked, replaced string }{
+	for _, c := range []struct {
+		name, with, requires, low, high, conflicts, unlooked,
+		replaced string
+	}{
 		{name: "both ends of a range", requires: "jit>=12.8", low: "jit==12.8.61", high: "jit==12.9.41"},
-		{name: "no pre-release unless it is asked for", requires: "jit>=12.10.0rc1", low: "jit==12.10.0rc1", high: "jit==12.10.0rc1"},
-		{name: "a package's pin narrows the artifact's range", with: "torch==2.7.0", requires: "jit>=12.8", low: "torch==2.7.0 jit==12.8.93", high: "torch==2.7.0 jit==12.8.93"},
-		{name: "what the artifact asks wins over a package's pin, and the conflict is told", with: "torch==2.7.0", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.9.41", high: "torch==2.7.0 jit==12.9.41",
+		{name: "no pre-release unless it is asked for", requires: "jit>=12.10.0rc1",
+			low: "jit==12.10.0rc1", high: "jit==12.10.0rc1"},
+		{name: "a package's pin narrows the artifact's range", with: "torch==2.7.0",
+			requires: "jit>=12.8", low: "torch==2.7.0 jit==12.8.93", high: "torch==2.7.0 jit==12.8.93"},
+		{name: "what the artifact asks wins over a package's pin, and the conflict is told",
+			with: "torch==2.7.0", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.9.41",
+			high:      "torch==2.7.0 jit==12.9.41",
 			conflicts: "torch==2.7.0 wants jit==12.8.93"},
-		{name: "what the user gives wins over all", with: "torch==2.7.0 jit==12.8.61", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.8.61", high: "torch==2.7.0 jit==12.8.61",
+		{name: "what the user gives wins over all", with: "torch==2.7.0 jit==12.8.61",
+			requires: "jit>=12.9", low: "torch==2.7.0 jit==12.8.61", high: "torch==2.7.0 jit==12.8.61",
 			conflicts: "the artifact wants jit>=12.9; torch==2.7.0 wants jit==12.8.93"},
-		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9", low: "jit==12.9.41", high: "jit==12.9.41",
+		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9",
+			low: "jit==12.9.41", high: "jit==12.9.41",
 			replaced: "jit==12.8.61 by jit>=12.9"},
-		{name: "what the later one agrees with is not told", with: "jit>=12.9 jit==12.9.41", low: "jit==12.9.41", high: "jit==12.9.41"},
-		{name: "a local version need not be listed", with: "torch==2.4.0+rocm6.1", low: "torch==2.4.0+rocm6.1", high: "torch==2.4.0+rocm6.1"},
-		{name: "markers and extras", requires: "torch==2.9.0", low: "torch==2.9.0 cuda==1.0 jit==12.9.41", high: "torch==2.9.0 cuda==1.0 jit==12.9.41"},
-		{name: "the other end has other requirements", requires: "torch>=2.6,<2.9", low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
-		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0", high: "loop==1.0 pool==1.0"},
-		{name: "unknown and unavailable packages are told", requires: "numpy down", unlooked: "numpy: not known; down: could not be reached"},
+		{name: "what the later one agrees with is not told", with: "jit>=12.9 jit==12.9.41",
+			low: "jit==12.9.41", high: "jit==12.9.41"},
+		{name: "a local version need not be listed", with: "torch==2.4.0+rocm6.1",
+			low: "torch==2.4.0+rocm6.1", high: "torch==2.4.0+rocm6.1"},
+		{name: "markers and extras", requires: "torch==2.9.0",
+			low: "torch==2.9.0 cuda==1.0 jit==12.9.41", high: "torch==2.9.0 cuda==1.0 jit==12.9.41"},
+		{name: "the other end has other requirements", requires: "torch>=2.6,<2.9",
+			low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
+		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0",
+			high: "loop==1.0 pool==1.0"},
+		{name: "unknown and unavailable packages are told", requires: "numpy down",
+			unlooked: "numpy: not known; down: could not be reached"},
 		{name: "an empty range is told", requires: "jit>=13", unlooked: "jit: not known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -216,7 +231,9 @@ func TestFirst(t *testing.T) {
 
 func TestAtLeast(t *testing.T) {
 	for _, c := range []struct{ first, bad, want string }{
-		{"12.9.41", "12.8.93", ">=12.9"}, {"12.3.52", "12.2.140", ">=12.3"}, {"12.8.61", "12.6.85", ">=12.8"}, {"12.9.41", "12.9.10", ">=12.9.41"}, {"2.11.0", "2.10.0", ">=2.11"}, {"3", "2", ">=3"},
+		{"12.9.41", "12.8.93", ">=12.9"}, {"12.3.52", "12.2.140", ">=12.3"}, {"12.8.61", "12.6.85",
+			">=12.8"}, {"12.9.41", "12.9.10", ">=12.9.41"}, {"2.11.0", "2.10.0", ">=2.11"},
+		{"3", "2", ">=3"},
 	} {
 		if got := packages.AtLeast(c.first, c.bad); got != c.want {
 			t.Errorf("AtLeast(%s, %s) = %s, want %s", c.first, c.bad, got, c.want)
@@ -226,8 +243,10 @@ func TestAtLeast(t *testing.T) {
 
 func TestBetween(t *testing.T) {
 	for _, c := range []struct{ below, first, last, beyond, want string }{
-		{"1.12.20", "1.12.21", "1.12.37", "1.13.0", ">=1.12.21,<1.13"}, {"", "6.6.1", "6.6.3", "6.7.0", ">=6.6.1,<6.7"}, {"9.0", "10.0.0", "10.0.0", "11.0.0", ">=10.0,<11"},
-		{"1.9.8", "1.10.0", "1.10.0", "", ">=1.10"}, {"16.0.0", "16.1.0", "16.1.0", "17.0.0", ">=16.1,<17"}, {"2.5.0", "2.5.1", "2.5.1", "2.5.2", ">=2.5.1,<2.5.2"},
+		{"1.12.20", "1.12.21", "1.12.37", "1.13.0", ">=1.12.21,<1.13"}, {"", "6.6.1", "6.6.3", "6.7.0",
+			">=6.6.1,<6.7"}, {"9.0", "10.0.0", "10.0.0", "11.0.0", ">=10.0,<11"},
+		{"1.9.8", "1.10.0", "1.10.0", "", ">=1.10"}, {"16.0.0", "16.1.0", "16.1.0", "17.0.0",
+			">=16.1,<17"}, {"2.5.0", "2.5.1", "2.5.1", "2.5.2", ">=2.5.1,<2.5.2"},
 	} {
 		if got := packages.Between(c.below, c.first, c.last, c.beyond); got != c.want {
 			t.Errorf(

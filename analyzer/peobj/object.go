@@ -62,7 +62,8 @@ func (s Symbol) String() string {
 type Export struct {
 	Name    string `json:"name"`    // "" for one that is exported by ordinal only
 	Ordinal uint32 `json:"ordinal"` // with the base added
-	Forward string `json:"forward"` // "libb.helper" or "libb.#5": defined there; "" for an own definition
+	// "libb.helper" or "libb.#5": defined there; "" for an own definition
+	Forward string `json:"forward"`
 }
 
 // Target splits Forward into the DLL's file name and the symbol, ok is false where it is no

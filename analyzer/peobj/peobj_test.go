@@ -56,7 +56,8 @@ func read(t testing.TB, b []byte) *Object {
 // TestReadWhatWasWritten holds that a file says what the text says, on every machine.
 func TestReadWhatWasWritten(t *testing.T) {
 	for _, first := range []string{
-		"pe amd64 dll", "pe x86 exe", "pe arm64 dll", "pe arm dll", "pe arm64 dll arm64x", "pe arm64 dll arm64ec",
+		"pe amd64 dll", "pe x86 exe", "pe arm64 dll", "pe arm dll", "pe arm64 dll arm64x",
+		"pe arm64 dll arm64ec",
 		"pe x86 dll managed",
 	} {
 		text := strings.Replace(sample, "pe amd64 dll", first, 1)

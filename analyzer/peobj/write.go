@@ -167,7 +167,8 @@ func (w *writer) exports(o *Object) uint32 {
 	texts := w.add(4 * len(names))
 	indexes := w.add(2 * len(names))
 	for field, value := range map[uint32]uint32{
-		12: w.text(0, o.Name), 16: base, 20: functions, 24: uint32(len(names)), 28: addresses, 32: texts, 36: indexes,
+		12: w.text(0, o.Name), 16: base, 20: functions, 24: uint32(len(names)), 28: addresses, 32: texts,
+		36: indexes,
 	} {
 		w.patch(root+field, value)
 	}

@@ -8,8 +8,8 @@ import (
 
 // MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from
 // Requirement.Applies, unless it is here: then it is a set too, which "==" searches, as in the
-// markers of uv for conflicting extras. An absent one is "". The sets of PEP 751, "extras" and "dependency_groups",
-// are normalised names separated by commas.
+// markers of uv for conflicting extras. An absent one is "". The sets of PEP 751, "extras" and
+// "dependency_groups", are normalised names separated by commas.
 type MarkerEnv map[string]string
 
 // DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters,
@@ -21,8 +21,10 @@ func DefaultMarkerEnv(python, machine string) MarkerEnv {
 		full += ".0"
 	}
 	return MarkerEnv{
-		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux", "platform_machine": machine,
-		"platform_python_implementation": "CPython", "implementation_name": "cpython", "implementation_version": full,
+		"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux",
+		"platform_machine":               machine,
+		"platform_python_implementation": "CPython", "implementation_name": "cpython",
+		"implementation_version": full,
 		"python_version": strings.Join(
 			parts[:min(2, len(parts))],
 			".",

@@ -45,7 +45,8 @@ func TestVersionsAsPackaging(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			if got := []string{"ok", row[1], v.String(), map[bool]string{true: "1", false: "0"}[v.IsPreRelease()], v.Local()}; !slices.Equal(
+			if got := []string{"ok", row[1], v.String(),
+				map[bool]string{true: "1", false: "0"}[v.IsPreRelease()], v.Local()}; !slices.Equal(
 				got,
 				row,
 			) {

@@ -8,7 +8,9 @@ import (
 )
 
 func TestNormalize(t *testing.T) {
-	for in, want := range map[string]string{"Friendly-Bard": "friendly-bard", "friendly.bard": "friendly-bard", "FrIeNdLy-._.-bArD": "friendly-bard", "nvidia_nvjitlink_cu12": "nvidia-nvjitlink-cu12", "": "", "a_": "a-"} {
+	for in, want := range map[string]string{"Friendly-Bard": "friendly-bard",
+		"friendly.bard": "friendly-bard", "FrIeNdLy-._.-bArD": "friendly-bard",
+		"nvidia_nvjitlink_cu12": "nvidia-nvjitlink-cu12", "": "", "a_": "a-"} {
 		if got := Normalize(in); got != want {
 			t.Errorf("Normalize(%q) = %q, want %q", in, got, want)
 		}
@@ -17,9 +19,12 @@ func TestNormalize(t *testing.T) {
 
 func TestParseWheelName(t *testing.T) {
 	for in, want := range map[string]string{
-		"warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl":                    "warp_lang 1.6.2  py3-none-manylinux2014_x86_64",
-		"torch-2.6.0+cu124-cp312-cp312-linux_x86_64.whl":                       "torch 2.6.0+cu124  cp312-cp312-linux_x86_64",
-		"a-1.0-1build-py2.py3-none-any.whl":                                    "a 1.0 1build py2-none-any py3-none-any",
+		"warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl": "warp_lang 1.6.2  " +
+			"py3-none-manylinux2014_x86_64",
+		"torch-2.6.0+cu124-cp312-cp312-linux_x86_64.whl": "torch 2.6.0+cu124  " +
+			"cp312-cp312-linux_x86_64",
+		"a-1.0-1build-py2.py3-none-any.whl": "a 1.0 1build " +
+			"py2-none-any py3-none-any",
 		"numpy-2.0-cp39-abi3-manylinux_2_17_aarch64.manylinux2014_aarch64.whl": "numpy 2.0  cp39-abi3-manylinux_2_17_aarch64 cp39-abi3-manylinux2014_aarch64",
 		"x-1.0.dev0_g12-py3-none-any.whl":                                      "error",
 		"x-1.0-py3-none.whl":                                                   "error",
@@ -52,8 +57,10 @@ func TestParseWheelName(t *testing.T) {
 func TestParseMetadata(t *testing.T) {
 	m, err := ParseMetadata(
 		[]byte(
-			"Metadata-Version: 2.1\r\nname: Warp.Lang\nVersion: 1.6.2\nSummary: a\n  folded\nRequires-Python: >=3.8\nRequires-Dist: numpy\nRequires-Dist: -r evil\n" +
-				"Requires-Dist: nvidia-nvjitlink-cu12 (>=12.1) ;\n  extra == 'cuda'\n\nRequires-Dist: not-this\nVersion: 9\n",
+			"Metadata-Version: 2.1\r\nname: Warp.Lang\nVersion: 1.6.2\nSummary: a\n  " +
+				"folded\nRequires-Python: >=3.8\nRequires-Dist: numpy\nRequires-Dist: -r evil\n" +
+				"Requires-Dist: nvidia-nvjitlink-cu12 (>=12.1) ;\n  extra == 'cuda'\n\nRequires-Dist: " +
+				"not-this\nVersion: 9\n",
 		),
 	)
 	if err != nil {
@@ -80,15 +87,18 @@ func TestBounds(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"no name":              {[]byte("Version: 1\n"), "no Name"},
-		"empty":                {nil, "no Name"},
-		"20 MB":                {many("Summary: x", 2_000_000), "limit of 4194304"},
-		"11,000 requirements":  {many("Requires-Dist: p\n", 11_000), "limit of 10000"},
-		"endless version":      {[]byte("Name: a\nVersion: " + strings.Repeat("1.", 500_000) + "1\n"), ""},
-		"not text":             {[]byte("Name: a\nVersion: 1\nSummary: \xff\xfe\x00\n"), ""},
-		"200,000 headers":      {[]byte("Name: a\nVersion: 1\n" + strings.Repeat("X: y\n", 200_000)), ""},
-		"deep marker":          {many("Requires-Dist: a; "+strings.Repeat("(", 3000)+"os_name=='x'"+strings.Repeat(")", 3000)+"\n", 1), ""},
-		"endless marker":       {many("Requires-Dist: a; "+strings.Repeat("os_name=='x' or ", 50_000)+"os_name=='y'\n", 1), ""},
+		"no name":             {[]byte("Version: 1\n"), "no Name"},
+		"empty":               {nil, "no Name"},
+		"20 MB":               {many("Summary: x", 2_000_000), "limit of 4194304"},
+		"11,000 requirements": {many("Requires-Dist: p\n", 11_000), "limit of 10000"},
+		"endless version": {[]byte("Name: a\nVersion: " + strings.Repeat("1.", 500_000) + "1\n"),
+			""},
+		"not text":        {[]byte("Name: a\nVersion: 1\nSummary: \xff\xfe\x00\n"), ""},
+		"200,000 headers": {[]byte("Name: a\nVersion: 1\n" + strings.Repeat("X: y\n", 200_000)), ""},
+		"deep marker": {many("Requires-Dist: a; "+strings.Repeat("(",
+			3000)+"os_name=='x'"+strings.Repeat(")", 3000)+"\n", 1), ""},
+		"endless marker": {many("Requires-Dist: a; "+strings.Repeat("os_name=='x' or ",
+			50_000)+"os_name=='y'\n", 1), ""},
 		"garbage requirements": {many("Requires-Dist: ;;;\n", 9000), ""},
 	} {
 		m, err := ParseMetadata(c.data)
@@ -101,7 +111,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %d bytes of problems", name, len(fmt.Sprint(m.Problems)))
 		}
 	}
-	if _, err := ParseRequirement("a; " + strings.Repeat("(", 40) + "os_name=='x'" + strings.Repeat(")", 40)); err == nil ||
+	if _, err := ParseRequirement("a; " + strings.Repeat("(", 40) + "os_name=='x'" +
+		strings.Repeat(")", 40)); err == nil ||
 		!strings.Contains(err.Error(), "more than 32 nested parentheses") {
 		t.Error(err)
 	}
@@ -114,7 +125,8 @@ func TestBounds(t *testing.T) {
 func TestParseWheel(t *testing.T) {
 	w, err := ParseWheel(
 		[]byte(
-			"Wheel-Version: 1.0\nGenerator: bdist_wheel (0.37.1)\nRoot-Is-Purelib: false\nTag: cp312-cp312-manylinux_2_17_x86_64\nTag: cp312-cp312-manylinux2014_x86_64\nBuild: 2\n",
+			"Wheel-Version: 1.0\nGenerator: bdist_wheel (0.37.1)\nRoot-Is-Purelib: false\nTag: " +
+				"cp312-cp312-manylinux_2_17_x86_64\nTag: cp312-cp312-manylinux2014_x86_64\nBuild: 2\n",
 		),
 	)
 	if err != nil || w.Purelib || w.Build != "2" || len(w.Tags) != 2 ||
@@ -122,7 +134,8 @@ func TestParseWheel(t *testing.T) {
 		w.Generator != "bdist_wheel (0.37.1)" {
 		t.Fatalf("%+v %v", w, err)
 	}
-	if _, err := ParseWheel([]byte("Tag: " + strings.Repeat("a.b.", 20000) + "-" + strings.Repeat("c.d.", 20000) + "-any\n")); err == nil {
+	if _, err := ParseWheel([]byte("Tag: " + strings.Repeat("a.b.", 20000) + "-" +
+		strings.Repeat("c.d.", 20000) + "-any\n")); err == nil {
 		t.Error("a tag set of 1.6 billion tags is taken")
 	}
 	if _, err := ParseWheel([]byte(strings.Repeat("Tag: cp312-cp312-any\n", 5000))); err == nil {
@@ -131,7 +144,8 @@ func TestParseWheel(t *testing.T) {
 }
 
 func TestPin(t *testing.T) {
-	for in, want := range map[string]string{"==12.6.85": "12.6.85", ">=1,==2.0+cu124": "2.0+cu124", "==2.*": "", ">=1": "", "": "", "===1.0": "1.0", "===odd": ""} {
+	for in, want := range map[string]string{"==12.6.85": "12.6.85", ">=1,==2.0+cu124": "2.0+cu124",
+		"==2.*": "", ">=1": "", "": "", "===1.0": "1.0", "===odd": ""} {
 		s, err := ParseSpec(in)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +184,8 @@ func FuzzParseVersion(f *testing.F) {
 
 // A requirement that is read can be asked, and written out again it says the same.
 func FuzzParseRequirement(f *testing.F) {
-	for _, s := range []string{"a", "a[b,c]>=1,<2; python_version >= '3.8' and extra == 'x'", "a @ https://x ; os_name=='posix'", "a (==1.*)", "a; (os_name=='a' or os_name not in \"b\")"} {
+	for _, s := range []string{"a", "a[b,c]>=1,<2; python_version >= '3.8' and extra == 'x'",
+		"a @ https://x ; os_name=='posix'", "a (==1.*)", "a; (os_name=='a' or os_name not in \"b\")"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -115,7 +115,10 @@ func (s Spec) Pin() (v Version, ok bool) {
 	return Version{}, false
 }
 
-func (c clause) namesPreRelease() bool { return c.op != "!=" && !c.prefix && c.version.IsPreRelease() }
+func (c clause) namesPreRelease() bool {
+	return c.op != "!=" && !c.prefix &&
+		c.version.IsPreRelease()
+}
 
 // admits follows PEP 440, "Version specifiers", in the reading of packaging 26.
 func (c clause) admits(v Version) bool {

@@ -54,7 +54,8 @@ func between(base, arch string, all []*Platform) *Platform {
 	}
 	q.Versions[arch]["GLIBC"] = glibc
 	p, _ := betweens.LoadOrStore(base+"_"+arch, &Platform{
-		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor), Kind: Policy, policy: &q, cut: &q,
+		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor),
+		Kind: Policy, policy: &q, cut: &q,
 		Note: fmt.Sprintf(
 			"no policy has this name; it is glibc 2.%d and otherwise what %s promises",
 			minor,

@@ -404,7 +404,9 @@ func reaches(s *table.Set, glibc string) bool {
 		for _, f := range l.In {
 			if slices.ContainsFunc(
 				f.Nodes,
-				func(n string) bool { return isVersion(n, "GLIBC") && table.CompareNodes(n, "GLIBC_"+glibc) <= 0 },
+				func(n string) bool {
+					return isVersion(n, "GLIBC") && table.CompareNodes(n, "GLIBC_"+glibc) <= 0
+				},
 			) {
 				return true
 			}

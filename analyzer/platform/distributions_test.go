@@ -63,7 +63,8 @@ func TestFloorsAreWhatWasRead(t *testing.T) {
 // What runs where, from the distributions' own release notes and the compliance data of PEP 600.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct{ name, arch, has, lacks string }{
-		{"rhel7", "x86_64", "GLIBC_2.17 GLIBCXX_3.4.19 CXXABI_1.3.7 GCC_4.8.0 GLIBC_PRIVATE CXXABI_TM_1", "GLIBC_2.18 GLIBCXX_3.4.20 CXXABI_1.3.8 GCC_7.0.0 ZLIB_1.2.7.1"},
+		{"rhel7", "x86_64", "GLIBC_2.17 GLIBCXX_3.4.19 CXXABI_1.3.7 GCC_4.8.0 GLIBC_PRIVATE CXXABI_TM_1",
+			"GLIBC_2.18 GLIBCXX_3.4.20 CXXABI_1.3.8 GCC_7.0.0 ZLIB_1.2.7.1"},
 		{"centos7", "aarch64", "GLIBC_2.17", "GLIBC_2.25"},
 		{"amazonlinux2", "x86_64", "GLIBC_2.26 GLIBCXX_3.4.24", "GLIBC_2.27 GLIBCXX_3.4.25"},
 		{"ubuntu18.04", "x86_64", "GLIBC_2.27 GLIBCXX_3.4.25 ZLIB_1.2.9", "GLIBC_2.28 GLIBCXX_3.4.26"},
@@ -76,7 +77,8 @@ func TestDistributions(t *testing.T) {
 		{"rhel9", "aarch64", "GLIBC_2.34 GCC_11.0", "GCC_13.0.0"},
 		{"amazonlinux:2023", "x86_64", "GLIBC_2.34 GLIBCXX_3.4.33", "GLIBC_2.35"},
 		{"jammy", "x86_64", "GLIBC_2.35 GLIBCXX_3.4.30", "GLIBC_2.36 GLIBC_ABI_DT_RELR GLIBCXX_3.4.31"},
-		{"ubuntu24.04", "ppc64le", "GLIBC_2.38 GLIBC_ABI_DT_RELR GLIBCXX_3.4.33", "GLIBC_2.40 GLIBCXX_3.4.34"},
+		{"ubuntu24.04", "ppc64le", "GLIBC_2.38 GLIBC_ABI_DT_RELR GLIBCXX_3.4.33",
+			"GLIBC_2.40 GLIBCXX_3.4.34"},
 		{"rhel10", "x86_64", "GLIBC_2.39 GLIBC_ABI_DT_RELR", "GLIBC_2.40"},
 		{"ubuntu26.04", "x86_64", "GLIBC_2.43 GLIBCXX_3.4.35", "GLIBC_2.44"},
 		{"manylinux_2_42", "x86_64", "GLIBC_2.42 GLIBCXX_3.4.33", "GLIBC_2.43"},
@@ -102,7 +104,8 @@ func TestDistributions(t *testing.T) {
 		t.Errorf("riscv64: %v", err)
 	}
 	// dlopen moved to libc with glibc 2.34.
-	for name, want := range map[string]string{"rhel8": "libdl.so.2", "ubuntu20.04": "libdl.so.2", "rhel9": "libc.so.6", "ubuntu22.04": "libc.so.6"} {
+	for name, want := range map[string]string{"rhel8": "libdl.so.2", "ubuntu20.04": "libdl.so.2",
+		"rhel9": "libc.so.6", "ubuntu22.04": "libc.so.6"} {
 		if got := Providers(lookup(t, name, "x86_64"), "dlopen"); len(got) == 0 ||
 			got[0].SONAME != want {
 			t.Errorf("dlopen on %s comes from %v, want %s", name, got, want)

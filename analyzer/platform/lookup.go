@@ -131,10 +131,13 @@ var spoken = strings.NewReplacer(
 
 // Lookup finds a platform by name. It takes
 //
-//   - platform tags with or without the architecture, and their PEP 513, 571 and 599 aliases: manylinux_2_28_aarch64, manylinux_2_28,
+//   - platform tags with or without the architecture, and their PEP 513, 571 and 599 aliases:
+//     manylinux_2_28_aarch64, manylinux_2_28,
 //     manylinux1, manylinux2010_x86_64, musllinux_1_2
-//   - PEP 600 tags between and above the policies: manylinux_2_29 is glibc 2.29 with, of everything else, what manylinux_2_28 promises
-//   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20, with an architecture of their own behind a slash: debian11/aarch64
+//   - PEP 600 tags between and above the policies: manylinux_2_29 is glibc 2.29 with, of everything
+//     else, what manylinux_2_28 promises
+//   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20, with an
+//     architecture of their own behind a slash: debian11/aarch64
 //
 // An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names
 // nearest to the one given.
@@ -190,11 +193,14 @@ func Lookup(name, arch string) (*Platform, error) {
 			ErrUnknown,
 		)
 	}
-	if on := slices.DeleteFunc(Architectures(), func(a string) bool { return called(base, a, builtin(a)) == nil }); len(
+	if on := slices.DeleteFunc(Architectures(), func(a string) bool {
+		return called(base, a, builtin(a)) == nil
+	}); len(
 		on,
 	) > 0 {
 		return nil, fmt.Errorf(
-			"platform %q is known on %s only; for %s there is none, or its packages could not be had. Near it there: %s: %w",
+			"platform %q is known on %s only; for %s there is none, or its packages could not be had. "+
+				"Near it there: %s: %w",
 			name,
 			strings.Join(on, ", "),
 			arch,

@@ -19,26 +19,31 @@ func lookup(t *testing.T, name, arch string) *Platform {
 // The founding cases, from published wheels and real loaders.
 func TestFacts(t *testing.T) {
 	m17 := lookup(t, "manylinux_2_17", "x86_64")
-	for version, want := range map[string]bool{"GLIBC_2.17": true, "GLIBC_2.18": false, "GLIBC_2.27": false, "GLIBC_2.29": false, "GLIBCXX_3.4.19": true, "GLIBCXX_3.4.20": false,
-		"CXXABI_1.3.7": true, "CXXABI_1.3.8": false, "GCC_4.8.0": true, "GCC_7.0.0": false, "GLIBC_PRIVATE": false} {
+	for version, want := range map[string]bool{"GLIBC_2.17": true, "GLIBC_2.18": false,
+		"GLIBC_2.27": false, "GLIBC_2.29": false, "GLIBCXX_3.4.19": true, "GLIBCXX_3.4.20": false,
+		"CXXABI_1.3.7": true, "CXXABI_1.3.8": false, "GCC_4.8.0": true, "GCC_7.0.0": false,
+		"GLIBC_PRIVATE": false} {
 		if got := m17.HasVersion(version); got != want {
 			t.Errorf("manylinux_2_17_x86_64 has %s: %v, want %v", version, got, want)
 		}
 	}
 	d11 := lookup(t, "debian11", "x86_64")
-	for version, want := range map[string]bool{"GLIBC_2.31": true, "GLIBC_2.32": false, "GLIBCXX_3.4.28": true, "GLIBCXX_3.4.29": false, "CXXABI_1.3.12": true, "GLIBC_PRIVATE": true} {
+	for version, want := range map[string]bool{"GLIBC_2.31": true, "GLIBC_2.32": false,
+		"GLIBCXX_3.4.28": true, "GLIBCXX_3.4.29": false, "CXXABI_1.3.12": true, "GLIBC_PRIVATE": true} {
 		if got := d11.HasVersion(version); got != want {
 			t.Errorf("debian11 has %s: %v, want %v", version, got, want)
 		}
 	}
-	for arch, want := range map[string][]string{"x86_64": {"GLIBC_2.2.5", "GLIBC_2.29"}, "aarch64": {"GLIBC_2.17", "GLIBC_2.29"}} {
+	for arch, want := range map[string][]string{"x86_64": {"GLIBC_2.2.5", "GLIBC_2.29"},
+		"aarch64": {"GLIBC_2.17", "GLIBC_2.29"}} {
 		if got := lookup(t, "debian11", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(
 			got,
 			want,
 		) {
 			t.Errorf("pow on debian11/%s at %v, want %v", arch, got, want)
 		}
-		if got := lookup(t, "manylinux_2_28", arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(
+		if got := lookup(t, "manylinux_2_28",
+			arch).Library("libm.so.6").SymbolVersions("pow"); !slices.Equal(
 			got,
 			want[:1],
 		) {
@@ -61,7 +66,8 @@ func TestBinds(t *testing.T) {
 		library, symbol, version string
 		want                     bool
 	}{
-		{"libm.so.6", "exp", "GLIBC_2.2.5", true}, {"libm.so.6", "exp", "GLIBC_2.28", false}, {"libm.so.6", "exp", "", true},
+		{"libm.so.6", "exp", "GLIBC_2.2.5", true}, {"libm.so.6", "exp", "GLIBC_2.28", false},
+		{"libm.so.6", "exp", "", true},
 		{"libm.so.6", "__exp_finite", "GLIBC_2.15", true}, {"libm.so.6", "__exp_finite", "", false},
 		// hidden, and the oldest
 		{"libc.so.6", "sys_siglist", "GLIBC_2.2.5", true}, {"libc.so.6", "sys_siglist", "", true},
@@ -199,7 +205,8 @@ func TestAll(t *testing.T) {
 				t.Errorf("%s comes before %s", last, p)
 			}
 			if p.Libc == "glibc" && arch != "ppc64" && arch != "loongarch64" {
-				for _, soname := range []string{"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", p.Loader()} {
+				for _, soname := range []string{"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1",
+					p.Loader()} {
 					if l := p.Library(soname); l == nil || !l.Known {
 						t.Errorf("%s: exports of %q are not known", p, soname)
 					}
@@ -227,7 +234,9 @@ func TestAll(t *testing.T) {
 
 func TestPolicyQuestions(t *testing.T) {
 	p := lookup(t, "manylinux2014_x86_64", "")
-	for version, want := range map[string][2]bool{"GLIBC_2.17": {true, true}, "GLIBC_2.18": {false, true}, "GLIBC_PRIVATE": {false, true}, "OPENSSL_3.0.0": {false, false}, "CXXABI_TM_1": {true, true}} {
+	for version, want := range map[string][2]bool{"GLIBC_2.17": {true, true},
+		"GLIBC_2.18": {false, true}, "GLIBC_PRIVATE": {false, true}, "OPENSSL_3.0.0": {false, false},
+		"CXXABI_TM_1": {true, true}} {
 		if allowed, judged := p.Allows(version); allowed != want[0] || judged != want[1] {
 			t.Errorf("%s: allowed %v, judged %v; want %v", version, allowed, judged, want)
 		}
@@ -255,9 +264,11 @@ func BenchmarkHas(b *testing.B) {
 
 func TestFirst(t *testing.T) {
 	for _, c := range []struct{ arch, soname, version, want string }{
-		{"x86_64", "libm.so.6", "GLIBC_2.29", "Debian 11, Ubuntu 20.04, RHEL 9, Amazon Linux 2023, SLES 15"},
+		{"x86_64", "libm.so.6", "GLIBC_2.29",
+			"Debian 11, Ubuntu 20.04, RHEL 9, Amazon Linux 2023, SLES 15"},
 		{"amd64", "libc.so.6", "GLIBC_2.38", "Debian 13, Ubuntu 24.04, RHEL 10, SLES 15.6"},
-		{"aarch64", "libstdc++.so.6", "GLIBCXX_3.4.29", "Debian 12, Ubuntu 22.04, RHEL 9, Amazon Linux 2023, SLES 15"},
+		{"aarch64", "libstdc++.so.6", "GLIBCXX_3.4.29",
+			"Debian 12, Ubuntu 22.04, RHEL 9, Amazon Linux 2023, SLES 15"},
 		{"x86_64", "libc.so.6", "GLIBC_9.9", ""},
 		{"x86_64", "libnothing.so.1", "GLIBC_2.29", ""},
 		{"pdp11", "libc.so.6", "GLIBC_2.29", ""},

@@ -60,9 +60,11 @@ func (p *Platform) Families() map[string][]string {
 // families are the symbol families of the libraries whose tables stay true when cut down to a
 // policy's nodes. All others of a policy are promised by name.
 var families = map[string]string{
-	"libc.so.6": "GLIBC", "libm.so.6": "GLIBC", "libmvec.so.1": "GLIBC", "libdl.so.2": "GLIBC", "libpthread.so.0": "GLIBC", "librt.so.1": "GLIBC",
+	"libc.so.6": "GLIBC", "libm.so.6": "GLIBC", "libmvec.so.1": "GLIBC", "libdl.so.2": "GLIBC",
+	"libpthread.so.0": "GLIBC", "librt.so.1": "GLIBC",
 	"libutil.so.1": "GLIBC", "libresolv.so.2": "GLIBC", "libnsl.so.1": "GLIBC", "libanl.so.1": "GLIBC",
-	"libstdc++.so.6": "GLIBCXX", "libgcc_s.so.1": "GCC", "libz.so.1": "ZLIB", "libatomic.so.1": "LIBATOMIC",
+	"libstdc++.so.6": "GLIBCXX", "libgcc_s.so.1": "GCC", "libz.so.1": "ZLIB",
+	"libatomic.so.1": "LIBATOMIC",
 }
 
 // libraries makes what the policy promises. glibc's own libraries come from the table whose
@@ -119,7 +121,9 @@ func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
 	}
 	for _, soname := range append(slices.Clone(q.Whitelist), own) {
 		l := &Library{SONAME: soname, Installed: true}
-		if i := slices.IndexFunc(s.Libraries, func(t *table.Library) bool { return t.SONAME == own }); i >= 0 &&
+		if i := slices.IndexFunc(s.Libraries, func(t *table.Library) bool {
+			return t.SONAME == own
+		}); i >= 0 &&
 			at >= 0 &&
 			(soname == own || soname == "libc.so") {
 			l = newLibrary(s.Libraries[i], at, nil)

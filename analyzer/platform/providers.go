@@ -42,8 +42,8 @@ const (
 	PyPI     = "pypi"
 )
 
-// Packages returns the packages of an ecosystem that contain the library. It is nil if there are none,
-// or their names depend on the release.
+// Packages returns the packages of an ecosystem that contain the library. It is nil if there are
+// none, or their names depend on the release.
 func (p Provider) Packages(ecosystem string) []string {
 	list := p.of(ecosystem)
 	if list == "" || list == varies || list == none {
@@ -52,8 +52,8 @@ func (p Provider) Packages(ecosystem string) []string {
 	return strings.Split(list, ",")
 }
 
-// Available reports whether a system with the packages of an ecosystem can install the library. It is
-// true for drivers and toolkits, which do not come from the system.
+// Available reports whether a system with the packages of an ecosystem can install the library. It
+// is true for drivers and toolkits, which do not come from the system.
 func (p Provider) Available(ecosystem string) bool {
 	switch p.Kind {
 	case DriverProvider, ToolkitProvider, RuntimeProvider:
@@ -199,8 +199,8 @@ func ProviderOf(soname string) (p Provider, ok bool) {
 }
 
 // Known describes the project that provides a system library which no policy promises:
-// Known("libcuda.so.1") is "the NVIDIA driver". ok is false for libraries that are not known, that a
-// wheel has to bundle, or that only a Python package provides.
+// Known("libcuda.so.1") is "the NVIDIA driver". ok is false for libraries that are not known, that
+// a wheel has to bundle, or that only a Python package provides.
 func Known(soname string) (provider string, ok bool) {
 	p, ok := ProviderOf(soname)
 	if !ok || p.Kind == BundleProvider || !p.Available(Debian) {
@@ -209,8 +209,8 @@ func Known(soname string) (provider string, ok bool) {
 	return p.String(), true
 }
 
-// ffmpegReleases maps a library of FFmpeg and its SONAME version to the release of FFmpeg (the library
-// versions of ffmpeg.org/download).
+// ffmpegReleases maps a library of FFmpeg and its SONAME version to the release of FFmpeg (the
+// library versions of ffmpeg.org/download).
 var ffmpegReleases = map[string]string{
 	"libavcodec.57": "3", "libavformat.57": "3", "libavutil.55": "3", "libavdevice.57": "3",
 	"libavfilter.6": "3", "libswscale.4": "3", "libswresample.2": "3", "libpostproc.54": "3",

@@ -5,10 +5,11 @@ import "github.com/compat-app/compat/analyzer/abi"
 // ABI is the comparison of a library with an earlier build of it. The changes that count are
 // findings.
 type ABI struct {
-	Against    string      `json:"against"`              // a branch, a tag, or the path of a baseline
-	Release    bool        `json:"release,omitempty"`    // it was published
-	Artifact   string      `json:"artifact"`             // path of its Artifact
-	Object     string      `json:"object"`               // path of the library; of a removed one the earlier path
+	Against  string `json:"against"`           // a branch, a tag, or the path of a baseline
+	Release  bool   `json:"release,omitempty"` // it was published
+	Artifact string `json:"artifact"`          // path of its Artifact
+	// path of the library; of a removed one the earlier path
+	Object     string      `json:"object"`
 	Library    string      `json:"library"`              // SONAME of the earlier build
 	NewSONAME  string      `json:"new_soname,omitempty"` // where it is another one
 	Verdict    abi.Verdict `json:"verdict"`

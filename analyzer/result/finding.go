@@ -11,10 +11,12 @@ import (
 type Severity string
 
 const (
-	Error   Severity = "error"   // cannot work on a target that the artifact claims or that was asked for
-	Warning Severity = "warning" // works only where something is present that the target does not promise
-	Note    Severity = "note"    // worth knowing
-	Off     Severity = "off"     // only in configuration: the rule is silent
+	// cannot work on a target that the artifact claims or that was asked for
+	Error Severity = "error"
+	// works only where something is present that the target does not promise
+	Warning Severity = "warning"
+	Note    Severity = "note" // worth knowing
+	Off     Severity = "off"  // only in configuration: the rule is silent
 )
 
 // Rank orders severities: 3 for Error, 2 for Warning, 1 for Note, 0 for others.
@@ -33,22 +35,26 @@ func (s Severity) Rank() int {
 // Finding is one thing that does not work, or may not. Two findings (of base and head) are the same
 // when Identity is equal.
 type Finding struct {
-	Rule       string    `json:"rule"`
-	Severity   Severity  `json:"severity"`
-	New        bool      `json:"new"`      // not in the base; true where there is no base
-	Target     string    `json:"target"`   // the first target it shows on; On has all of them
-	Artifact   string    `json:"artifact"` // path of its Artifact
-	Object     string    `json:"object"`   // path inside the artifact; of a loose file its name
-	Symbol     string    `json:"symbol"`
-	Demangled  string    `json:"demangled"` // "" where Symbol is not mangled
-	Version    string    `json:"version"`
-	Library    string    `json:"library"`     // SONAME
-	Message    string    `json:"message"`     // what, where, why; one sentence
-	Chain      []string  `json:"chain"`       // who needs whom, from the object to the library
-	ProvidedBy *string   `json:"provided_by"` // a library that defines the symbol and is not loaded; null where none is known
+	Rule      string   `json:"rule"`
+	Severity  Severity `json:"severity"`
+	New       bool     `json:"new"`      // not in the base; true where there is no base
+	Target    string   `json:"target"`   // the first target it shows on; On has all of them
+	Artifact  string   `json:"artifact"` // path of its Artifact
+	Object    string   `json:"object"`   // path inside the artifact; of a loose file its name
+	Symbol    string   `json:"symbol"`
+	Demangled string   `json:"demangled"` // "" where Symbol is not mangled
+	Version   string   `json:"version"`
+	Library   string   `json:"library"` // SONAME
+	Message   string   `json:"message"` // what, where, why; one sentence
+	Chain     []string `json:"chain"`   // who needs whom, from the object to the library
+	// a library that defines the symbol and is not loaded; null where none is known
+	ProvidedBy *string   `json:"provided_by"`
 	Fixes      []fix.Fix `json:"fixes"`
-	Range      *Range    `json:"range,omitempty"`   // where in a range of versions it begins or ends; null where both ends show it, or none was declared
-	Package    string    `json:"package,omitempty"` // normalised name of the package whose wheel holds the object, or of the dependency at fault
+	// where in a range of versions it begins or ends; null where both ends show it, or none was
+	// declared
+	Range *Range `json:"range,omitempty"`
+	// normalised name of the package whose wheel holds the object, or of the dependency at fault
+	Package string `json:"package,omitempty"`
 
 	// Against names the earlier builds that a change of the ABI was found against; Source is the
 	// place where the changed type or symbol is declared, as FILE:LINE, if it is known.
@@ -64,8 +70,8 @@ type Finding struct {
 	OtherPackage bool `json:"-"`
 }
 
-// Identity is equal for findings of the same problem in two builds: it leaves out the artifact's file
-// name, which contains a version.
+// Identity is equal for findings of the same problem in two builds: it leaves out the artifact's
+// file name, which contains a version.
 func (f *Finding) Identity() string {
 	return f.Rule + "\x00" + f.Object + "\x00" + f.Symbol + "\x00" + f.Version + "\x00" + f.Library
 }
@@ -74,9 +80,10 @@ func (f *Finding) Identity() string {
 // occurs at one end of the range and not at the other. The versions between are bisected, so it is
 // right as far as the finding changes once.
 type Range struct {
-	Package     string       `json:"package"`
-	Requirement string       `json:"requirement"` // as declared; the name alone where only another package requires it
-	Lowest      string       `json:"lowest"`      // version that exists
+	Package string `json:"package"`
+	// as declared; the name alone where only another package requires it
+	Requirement string       `json:"requirement"`
+	Lowest      string       `json:"lowest"` // version that exists
 	Highest     string       `json:"highest"`
 	Fails       packages.End `json:"fails"`  // the end at which the finding occurs
 	Before      string       `json:"before"` // the last version that behaves like the lowest

@@ -35,8 +35,11 @@ type Report struct {
 	ABI       []ABI      `json:"abi,omitempty"` // libraries that were compared with earlier builds
 	Unread    []Unread   `json:"unread"`
 	Skipped   []Unread   `json:"skipped"`
-	Accepted  []Accepted `json:"accepted,omitempty"` // findings that the configuration accepts; they do not count
-	Notes     []string   `json:"notes,omitempty"`    // what could not be looked up and how to make that possible, and which of the given packages do not fit together; one sentence each
+	// findings that the configuration accepts; they do not count
+	Accepted []Accepted `json:"accepted,omitempty"`
+	// what could not be looked up and how to make that possible, and which of the given packages do
+	// not fit together; one sentence each
+	Notes []string `json:"notes,omitempty"`
 }
 
 // New returns an empty report whose lists are not nil.
@@ -94,8 +97,8 @@ func (r *Report) AddNote(text string) {
 	}
 }
 
-// MarkExisting clears New on the findings whose identity is among these, the base's, and on the causes
-// that have no other findings.
+// MarkExisting clears New on the findings whose identity is among these, the base's, and on the
+// causes that have no other findings.
 func (r *Report) MarkExisting(identities []string) {
 	sorted := slices.Sorted(slices.Values(identities))
 	for i := range r.Findings {
@@ -211,7 +214,8 @@ type Accepted struct {
 	Finding Finding `json:"finding"`
 	Because string  `json:"because"`
 	Until   string  `json:"until,omitempty"` // YYYY-MM-DD, the last day
-	By      string  `json:"by,omitempty"`    // who accepted it by a command; "" for the configuration file
+	// who accepted it by a command; "" for the configuration file
+	By string `json:"by,omitempty"`
 }
 
 // Merge adds another report, whose causes come last.

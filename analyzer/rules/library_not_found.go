@@ -78,9 +78,9 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	}
 }
 
-// reportMissing reports a library that is not found. The declared packages come before what is known
-// of libraries in general: a package that is installed and lacks the library is an error, even if a
-// system may provide it.
+// reportMissing reports a library that is not found. The declared packages come before what is
+// known of libraries in general: a package that is installed and lacks the library is an error,
+// even if a system may provide it.
 func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bool) {
 	f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
 	f.Message = fmt.Sprintf(

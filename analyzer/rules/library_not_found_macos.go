@@ -186,8 +186,9 @@ func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
 	return family
 }
 
-// optionalModule reports whether a module is one of several backends, for the library that is missing:
-// it is named after the library, and other modules of its folder load (numba's omppool and tbbpool).
+// optionalModule reports whether a module is one of several backends, for the library that is
+// missing: it is named after the library, and other modules of its folder load (numba's omppool and
+// tbbpool).
 func optionalModule(p *analyzer.Pass, m dyld.Missing) bool {
 	const shortest = 3
 	library, _, _ := strings.Cut(strings.TrimPrefix(path.Base(m.Needed.Path), "lib"), ".")

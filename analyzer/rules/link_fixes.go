@@ -178,8 +178,8 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	return "Users of the library must link with these flags"
 }
 
-// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile. It is "" if a name
-// has a character that one of them interprets: make passes the values to another shell.
+// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile. It is "" if a
+// name has a character that one of them interprets: make passes the values to another shell.
 func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 	var first, named []string
 	for _, s := range with.Libraries {

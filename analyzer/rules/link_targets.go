@@ -47,8 +47,8 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 }
 
 // linkTarget reports whether programs are linked against an object, and the severity if that fails.
-// These are loose shared libraries and the public libraries of an archive, of a wheel only if it has
-// headers; extension modules and plug-ins are not.
+// These are loose shared libraries and the public libraries of an archive, of a wheel only if it
+// has headers; extension modules and plug-ins are not.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {

@@ -46,7 +46,8 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 
 // mingw reports whether a DLL is of the runtime of GCC for Windows.
 func mingw(name string) bool {
-	for _, prefix := range []string{"libgcc_s_", "libstdc++-", "libwinpthread-", "libgfortran-", "libquadmath-"} {
+	for _, prefix := range []string{"libgcc_s_", "libstdc++-", "libwinpthread-", "libgfortran-",
+		"libquadmath-"} {
 		if strings.HasPrefix(strings.ToLower(name), prefix) {
 			return true
 		}

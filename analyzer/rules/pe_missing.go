@@ -193,8 +193,8 @@ func loadPath(root, to *analyzer.WindowsObject) []string {
 	return out
 }
 
-// unreachable reports whether the wheel has the DLL of a module where the search does not lead. Of a
-// Visual C++ runtime many machines have another copy.
+// unreachable reports whether the wheel has the DLL of a module where the search does not lead. Of
+// a Visual C++ runtime many machines have another copy.
 func unreachable(m missingDLL) bool {
 	runtime := m.Library.Runtime != nil && m.Library.Runtime.Modern
 	return len(m.Elsewhere) > 0 && m.root.Extension() && !runtime
@@ -278,8 +278,8 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 
 // besideModules reports whether a file is a DLL or program that the wheel works without, as far as
 // that shows: no module of the wheel imports it, while the wheel has modules; or no Python source
-// names it, while other DLLs load. One that the package loads with its whole folder is not one. It may be left over, or loaded only where something else is
-// installed.
+// names it, while other DLLs load. One that the package loads with its whole folder is not one. It
+// may be left over, or loaded only where something else is installed.
 func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	if root.Extension() || p.Facts.Startup.Loads(root.Installed) {
 		return false
@@ -290,7 +290,8 @@ func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	})
 }
 
-// loads reports whether everything that a load needs is there; a Visual C++ runtime counts as found.
+// loads reports whether everything that a load needs is there; a Visual C++ runtime counts as
+// found.
 func loads(o *analyzer.WindowsObject) bool {
 	return !slices.ContainsFunc(o.Load.Missing, func(m winload.Missing) bool {
 		return !m.Delay && (m.Library.Runtime == nil || !m.Library.Runtime.Modern)

@@ -30,8 +30,8 @@ type requirementExtra struct {
 	extra string
 }
 
-// supplyOf looks for the provider of a library: in the extras of the wheel, among the Python packages
-// and among the system packages.
+// supplyOf looks for the provider of a library: in the extras of the wheel, among the Python
+// packages and among the system packages.
 func supplyOf(p *analyzer.Pass, v *analyzer.View, needed string) supply {
 	var s supply
 	s.Provider, s.known = platform.ProviderOf(needed)
@@ -99,7 +99,8 @@ func extraWith(p *analyzer.Pass, python, needed string) *requirementExtra {
 	stem := pkgmeta.Normalize(name)
 	for _, q := range p.Facts.Metadata.Requires {
 		extra := extraOf(q.Marker)
-		if extra != "" && q.Name != pkgmeta.Normalize(projectName(p)) && (q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
+		if extra != "" && q.Name != pkgmeta.Normalize(projectName(p)) &&
+			(q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
 			return &requirementExtra{q, extra}
 		}
 	}
@@ -162,8 +163,8 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	return out
 }
 
-// declaring is the change that adds the Python package. It is nil for frameworks: their newest release
-// rarely has the symbols that the artifact was built against, so trying it proves nothing.
+// declaring is the change that adds the Python package. It is nil for frameworks: their newest
+// release rarely has the symbols that the artifact was built against, so trying it proves nothing.
 func (s *supply) declaring() fix.Change {
 	if s.known && (s.Kind == platform.PackageProvider || len(s.Packages(platform.PyPI)) > 0) {
 		return nil

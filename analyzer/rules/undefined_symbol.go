@@ -293,8 +293,8 @@ func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	return out
 }
 
-// private reports whether an import is a private symbol of a library of the platform: the library has
-// the version node, and no known release of it exports the symbol (zcalloc of libz.so.1).
+// private reports whether an import is a private symbol of a library of the platform: the library
+// has the version node, and no known release of it exports the symbol (zcalloc of libz.so.1).
 func private(p *analyzer.Pass, b dynlink.Binding) bool {
 	i := b.Import
 	if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
@@ -328,8 +328,8 @@ func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
 		})
 }
 
-// laterSymbols finds the symbols that a later release of glibc or GCC added. An object that was linked
-// without these libraries imports them without a version.
+// laterSymbols finds the symbols that a later release of glibc or GCC added. An object that was
+// linked without these libraries imports them without a version.
 type laterSymbols struct {
 	platform *platform.Platform
 	newest   *platform.Platform // nil: the platform has no symbol versions
@@ -346,8 +346,8 @@ func newLaterSymbols(p *platform.Platform) *laterSymbols {
 	return s
 }
 
-// node is the version that an import without one has on a later release; the zero value for a symbol
-// that the platform has too, or that no release has.
+// node is the version that an import without one has on a later release; the zero value for a
+// symbol that the platform has too, or that no release has.
 func (s *laterSymbols) node(i elfobj.Import) node {
 	if i.Version != "" || s.newest == nil {
 		return node{}

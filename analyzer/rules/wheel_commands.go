@@ -10,8 +10,8 @@ import (
 )
 
 // retag returns the command that changes the tags of the wheel; fields of to that are "" are kept.
-// "wheel tags" rejects a wheel whose WHEEL file has other tags than its file name, or several in one
-// line. Such a wheel is extracted, WHEEL is edited, and the wheel is packed again.
+// "wheel tags" rejects a wheel whose WHEEL file has other tags than its file name, or several in
+// one line. Such a wheel is extracted, WHEEL is edited, and the wheel is packed again.
 func retag(p *analyzer.Pass, to pkgmeta.Tag) shellword.Line {
 	if tagsAgree(p) {
 		var command shellword.Line = "wheel tags --remove"

@@ -66,7 +66,8 @@ func (s *source) assign(name string, values []string) {
 
 // loaders are the functions that load a DLL by its path.
 var loaders = []string{
-	"WinDLL", "CDLL", "PyDLL", "OleDLL", "LoadLibrary", "LoadLibraryA", "LoadLibraryW", "LoadLibraryEx",
+	"WinDLL", "CDLL", "PyDLL", "OleDLL", "LoadLibrary", "LoadLibraryA", "LoadLibraryW",
+	"LoadLibraryEx",
 	"LoadLibraryExA", "LoadLibraryExW", "load_library",
 }
 

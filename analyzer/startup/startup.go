@@ -41,8 +41,8 @@ func (e Effects) Mentions(folder string) bool {
 }
 
 // Of joins what counts for a module: the sources of its own top-level package and of those that it
-// imports, those outside of any, and what .pth files import. A module outside of any may be imported by every package.
-// A nil Sources does nothing.
+// imports, those outside of any, and what .pth files import. A module outside of any may be
+// imported by every package. A nil Sources does nothing.
 func (s *Sources) Of(module string) Effects {
 	if s == nil {
 		return Effects{}
@@ -150,8 +150,8 @@ func (s *Sources) Loads(file string) bool {
 	})
 }
 
-// Names reports whether a source has the name of a DLL in its text, with or without its ending. A nil
-// Sources has no names.
+// Names reports whether a source has the name of a DLL in its text, with or without its ending. A
+// nil Sources has no names.
 func (s *Sources) Names(dll string) bool {
 	if s == nil {
 		return false

@@ -46,7 +46,8 @@ func FuzzReadSource(f *testing.F) {
 		"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), f'{x}', \"a\" 'b'))\n",
 	)
 	f.Add(
-		"os.environ['PATH'] = a + os.pathsep + os.environ['PATH']\nfor x in glob(p / '*.dll'):\n\tWinDLL(x)\n",
+		"os.environ['PATH'] = a + os.pathsep + os.environ['PATH']\nfor x in glob(p / " +
+			"'*.dll'):\n\tWinDLL(x)\n",
 	)
 	f.Add(strings.Repeat("((((x:=", 100) + strings.Repeat(")", 300))
 	f.Fuzz(func(t *testing.T, src string) {

@@ -119,7 +119,9 @@ func (s *System) gather() {
 		s.gathered, s.known = s.names.Len(), [2]symindex.Answers{}
 		s.rows = s.names.Gather(
 			len(s.entries),
-			func(table int32, yield func(name, export int32)) { s.entries[table].symbols.each(s.names, yield) },
+			func(table int32, yield func(name, export int32)) {
+				s.entries[table].symbols.each(s.names, yield)
+			},
 		)
 	}
 }

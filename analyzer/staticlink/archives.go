@@ -35,7 +35,8 @@ var libgccI686 string
 // read.
 var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 	byArch := map[string]map[string]bool{}
-	for arch, text := range map[string]string{"x86_64": libgccX86, "aarch64": libgccARM, "i686": libgccI686} {
+	for arch, text := range map[string]string{"x86_64": libgccX86, "aarch64": libgccARM,
+		"i686": libgccI686} {
 		byArch[arch] = map[string]bool{}
 		_, names, _ := strings.Cut(text, "\n")
 		for _, n := range strings.Fields(names) {

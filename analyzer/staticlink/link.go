@@ -12,9 +12,10 @@ import (
 type Kind string
 
 const (
-	Undefined   Kind = "undefined reference"
-	Hidden      Kind = "hidden symbol" // of a static library or the start files, referred to by a shared library
-	TLSMismatch Kind = "TLS mismatch"  // a thread-local reference to a definition that is not
+	Undefined Kind = "undefined reference"
+	// of a static library or the start files, referred to by a shared library
+	Hidden      Kind = "hidden symbol"
+	TLSMismatch Kind = "TLS mismatch" // a thread-local reference to a definition that is not
 )
 
 // Problem is one symbol that a linker refuses.
@@ -336,7 +337,10 @@ func (l *link) follow() {
 			if x := l.find(number, int32(k), l.line); x != none {
 				l.from[l.entries[x].Library] = by
 				l.reads(l.entries[x].Library)
-			} else if needed := by.Needed[k]; !by.System && !slices.ContainsFunc(l.result.Missing, func(m Missing) bool { return m.Name == needed }) {
+			} else if needed := by.Needed[k]; !by.System && !slices.ContainsFunc(l.result.Missing,
+				func(m Missing) bool {
+					return m.Name == needed
+				}) {
 				l.result.Missing = append(l.result.Missing, Missing{needed, by})
 			}
 		}

@@ -62,7 +62,8 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 			}
 			if n == len(scope) ||
 				i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) ||
-				n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" && !s.leadsTo(x, scope[n]) {
+				n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" &&
+					!s.leadsTo(x, scope[n]) {
 				undefined = append(undefined, i)
 			}
 		}

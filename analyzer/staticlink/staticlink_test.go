@@ -67,13 +67,21 @@ func TestFlags(t *testing.T) {
 	}{
 		{"nothing", staticlink.Line{}, refused, refused, dropped},
 		{"-ldl before", staticlink.Line{Before: asNeeded}, refused, dropped, dropped},
-		{"-ldl after", staticlink.Line{After: asNeeded}, "needs libx.so.1 libdl.so.2 libc.so.6", dropped, dropped},
-		{"--no-as-needed -ldl before", staticlink.Line{Before: kept}, "needs libdl.so.2 libx.so.1 libc.so.6", "needs libdl.so.2 libx.so.1 libc.so.6", "needs libdl.so.2 libx.so.1 libc.so.6"},
-		{"--no-as-needed -ldl after", staticlink.Line{After: kept}, "needs libx.so.1 libdl.so.2 libc.so.6", "needs libx.so.1 libdl.so.2 libc.so.6", "needs libx.so.1 libdl.so.2 libc.so.6"},
+		{"-ldl after", staticlink.Line{After: asNeeded}, "needs libx.so.1 libdl.so.2 libc.so.6", dropped,
+			dropped},
+		{"--no-as-needed -ldl before", staticlink.Line{Before: kept},
+			"needs libdl.so.2 libx.so.1 libc.so.6", "needs libdl.so.2 libx.so.1 libc.so.6",
+			"needs libdl.so.2 libx.so.1 libc.so.6"},
+		{"--no-as-needed -ldl after", staticlink.Line{After: kept},
+			"needs libx.so.1 libdl.so.2 libc.so.6", "needs libx.so.1 libdl.so.2 libc.so.6",
+			"needs libx.so.1 libdl.so.2 libc.so.6"},
 		{"--allow-shlib-undefined", staticlink.Line{AllowUndefined: true}, dropped, dropped, dropped},
-		{"a library that is nowhere", staticlink.Line{Before: staticlink.Kept("libnowhere.so.1")}, refused + ", cannot find libnowhere.so.1", refused + ", cannot find libnowhere.so.1", "cannot find libnowhere.so.1"},
+		{"a library that is nowhere", staticlink.Line{Before: staticlink.Kept("libnowhere.so.1")},
+			refused + ", cannot find libnowhere.so.1", refused + ", cannot find libnowhere.so.1",
+			"cannot find libnowhere.so.1"},
 	} {
-		for by, want := range map[staticlink.Linker]string{staticlink.GNU: c.gnu, staticlink.LLD: c.lld, staticlink.Gold: c.lld, staticlink.Mold: c.moldy} {
+		for by, want := range map[staticlink.Linker]string{staticlink.GNU: c.gnu, staticlink.LLD: c.lld,
+			staticlink.Gold: c.lld, staticlink.Mold: c.moldy} {
 			x := library(t, "libx.so.1", bare)
 			s := on(t, "debian11", x)
 			if got := outcome(s, s.Link(by, x, c.line)); got != want {
@@ -88,17 +96,24 @@ func TestFlags(t *testing.T) {
 func TestPlatforms(t *testing.T) {
 	for _, c := range []struct{ text, debian11, debian12 string }{
 		{bare, "undefined reference dlopen", "needs libx.so.1 libc.so.6"},
-		{"soname libx.so.1; import weak dlopen", "needs libx.so.1 libc.so.6", "needs libx.so.1 libc.so.6"},
+		{"soname libx.so.1; import weak dlopen", "needs libx.so.1 libc.so.6",
+			"needs libx.so.1 libc.so.6"},
 		{"soname libx.so.1; import stat", "hidden symbol stat", "needs libx.so.1 libc.so.6"},
 		{"soname libx.so.1; import atexit", "hidden symbol atexit", "hidden symbol atexit"},
-		{"soname libx.so.1; import pthread_atfork", "hidden symbol pthread_atfork", "needs libx.so.1 libc.so.6"},
-		{"soname libx.so.1; import sys_errlist", "needs libx.so.1 libc.so.6", "undefined reference sys_errlist"},
-		{"soname libx.so.1; import __libc_csu_init", "needs libx.so.1 libc.so.6, dies of __libc_csu_init", "undefined reference __libc_csu_init"},
-		{"soname libx.so.1; import _Unwind_Resume; import __udivti3", "needs libx.so.1 libgcc_s.so.1 libc.so.6", "needs libx.so.1 libgcc_s.so.1 libc.so.6"},
+		{"soname libx.so.1; import pthread_atfork", "hidden symbol pthread_atfork",
+			"needs libx.so.1 libc.so.6"},
+		{"soname libx.so.1; import sys_errlist", "needs libx.so.1 libc.so.6",
+			"undefined reference sys_errlist"},
+		{"soname libx.so.1; import __libc_csu_init",
+			"needs libx.so.1 libc.so.6, dies of __libc_csu_init", "undefined reference __libc_csu_init"},
+		{"soname libx.so.1; import _Unwind_Resume; import __udivti3",
+			"needs libx.so.1 libgcc_s.so.1 libc.so.6", "needs libx.so.1 libgcc_s.so.1 libc.so.6"},
 		{"soname libx.so.1; import __udivti3", "hidden symbol __udivti3", "hidden symbol __udivti3"},
-		{"soname libx.so.1; needed libgcc_s.so.1; import __udivti3", "needs libx.so.1 libc.so.6", "needs libx.so.1 libc.so.6"},
+		{"soname libx.so.1; needed libgcc_s.so.1; import __udivti3", "needs libx.so.1 libc.so.6",
+			"needs libx.so.1 libc.so.6"},
 		{"soname libx.so.1; import tls environ", "TLS mismatch environ", "TLS mismatch environ"},
-		{"soname libx.so.1; needed libc.so.6; import pthread_create@GLIBC_2.34 libc.so.6", "undefined reference pthread_create", "needs libx.so.1 libc.so.6"},
+		{"soname libx.so.1; needed libc.so.6; import pthread_create@GLIBC_2.34 libc.so.6",
+			"undefined reference pthread_create", "needs libx.so.1 libc.so.6"},
 	} {
 		for name, want := range map[string]string{"debian11": c.debian11, "debian12": c.debian12} {
 			x := library(t, "libx.so.1", c.text)
@@ -122,9 +137,11 @@ func TestIndirect(t *testing.T) {
 		{"beside it", "", "libdep.so.1", staticlink.Line{}, gone},
 		{"runpath", "; runpath $ORIGIN/dep", "dep/libdep.so.1", staticlink.Line{}, links},
 		{"rpath", "; rpath ${ORIGIN}/dep", "dep/libdep.so.1", staticlink.Line{}, links},
-		{"runpath wins over rpath", "; rpath $ORIGIN/dep; runpath /nowhere", "dep/libdep.so.1", staticlink.Line{}, gone},
+		{"runpath wins over rpath", "; rpath $ORIGIN/dep; runpath /nowhere", "dep/libdep.so.1",
+			staticlink.Line{}, gone},
 		{"-rpath-link", "", "dep/libdep.so.1", staticlink.Line{RPathLink: []string{"dep"}}, links},
-		{"named, as needed, before", "", "dep/libdep.so.1", staticlink.Line{Before: []staticlink.Named{{SONAME: "libdep.so.1", AsNeeded: true}}}, links},
+		{"named, as needed, before", "", "dep/libdep.so.1",
+			staticlink.Line{Before: []staticlink.Named{{SONAME: "libdep.so.1", AsNeeded: true}}}, links},
 		{"a library as output", "", "dep/libdep.so.1", staticlink.Line{Shared: true}, links},
 	} {
 		x := library(
@@ -184,7 +201,8 @@ func TestJudgesWhatIsIndirect(t *testing.T) {
 	}
 	spared := *x
 	spared.Needed = []string{"libdep.so.1", "libdl.so.2"}
-	if got := outcome(s, s.Link(staticlink.GNU, &spared, staticlink.Line{})); got != "needs libx.so.1 libc.so.6, dies of dlopen" {
+	if got := outcome(s, s.Link(staticlink.GNU, &spared,
+		staticlink.Line{})); got != "needs libx.so.1 libc.so.6, dies of dlopen" {
 		t.Error(got) // the program's own run goes by name, to the library that does not list it
 	}
 }
@@ -198,8 +216,10 @@ func TestIFUNC(t *testing.T) {
 		line staticlink.Line
 		want string
 	}{
-		{staticlink.Line{Before: staticlink.Kept("libmvec.so.1")}, "needs libmvec.so.1 libx.so.1 libc.so.6, dies of _ZGVbN2v_sin"},
-		{staticlink.Line{After: staticlink.Kept("libmvec.so.1")}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
+		{staticlink.Line{Before: staticlink.Kept("libmvec.so.1")},
+			"needs libmvec.so.1 libx.so.1 libc.so.6, dies of _ZGVbN2v_sin"},
+		{staticlink.Line{After: staticlink.Kept("libmvec.so.1")},
+			"needs libx.so.1 libmvec.so.1 libc.so.6"},
 		// libm's script has libmvec as needed
 		{staticlink.Line{Before: staticlink.Kept("libm.so.6")}, "undefined reference _ZGVbN2v_sin"},
 		{staticlink.Line{CXX: true}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
@@ -212,7 +232,8 @@ func TestIFUNC(t *testing.T) {
 
 // TestUnknown: where only the name of a library is known, its absence from a table means nothing.
 func TestUnknown(t *testing.T) {
-	for _, text := range []string{"needed libX11.so.6; import XOpenDisplay", "needed libcuda.so.1; import cuInit"} {
+	for _, text := range []string{"needed libX11.so.6; import XOpenDisplay",
+		"needed libcuda.so.1; import cuInit"} {
 		x := library(t, "libx.so.1", "soname libx.so.1; "+text)
 		s := on(t, "manylinux_2_28", x)
 		if r := s.Link(staticlink.GNU, x, staticlink.Line{}); r.Failed() || len(r.Undecided) != 1 {
@@ -245,7 +266,8 @@ func TestUnknown(t *testing.T) {
 
 func TestFlag(t *testing.T) {
 	s := on(t, "debian11")
-	for soname, want := range map[string]string{"libdl.so.2": "-ldl", "libstdc++.so.6": "-lstdc++", "libgcc_s.so.1": "-lgcc_s", "libz.so.1": "-l:libz.so.1", "libdep.so.1": "-l:libdep.so.1"} {
+	for soname, want := range map[string]string{"libdl.so.2": "-ldl", "libstdc++.so.6": "-lstdc++",
+		"libgcc_s.so.1": "-lgcc_s", "libz.so.1": "-l:libz.so.1", "libdep.so.1": "-l:libdep.so.1"} {
 		if got := s.Flag(soname); got != want {
 			t.Errorf("%s: %s, want %s", soname, got, want)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// cost lists what a changed scenario gives up: requirements that are no longer met, and libraries that
-// the system has to provide now.
+// cost lists what a changed scenario gives up: requirements that are no longer met, and libraries
+// that the system has to provide now.
 func (t *Verifier) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {

@@ -1,5 +1,5 @@
-// Package trial verifies fixes: it applies a fix to the scenario, checks the artifact again, and offers
-// the fix if its finding is gone and no new one appeared.
+// Package trial verifies fixes: it applies a fix to the scenario, checks the artifact again, and
+// offers the fix if its finding is gone and no new one appeared.
 //
 //	v := trial.New(ctx, session, c, outcome)
 //	err := v.Fixes(outcome.Found, outcome.Sets)
@@ -7,6 +7,7 @@
 //	err = trial.Plan(verifiers, report, nil)
 //
 // It also searches the versions of a package for the nearest one that works, and finds where in a
-// declared range a finding begins. Plan verifies the fixes of whole causes, and all of them together. The number of trials is bounded (maxTrials, maxWork); fixes that
-// were not tried are marked as not verified.
+// declared range a finding begins. Plan verifies the fixes of whole causes, and all of them
+// together. The number of trials is bounded (maxTrials, maxWork); fixes that were not tried are
+// marked as not verified.
 package trial

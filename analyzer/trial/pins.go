@@ -15,8 +15,8 @@ import (
 
 // otherVersion finds the smallest change of a package's version that removes all of some findings,
 // tries it, and writes the fixes: the change alone and, where it breaks another package's
-// requirement, one that changes the other packages too. ends are the versions at fault with what has
-// to hold of another one.
+// requirement, one that changes the other packages too. ends are the versions at fault with what
+// has to hold of another one.
 func (t *Verifier) otherVersion(
 	xs []judge.Found,
 	name string,
@@ -80,10 +80,10 @@ func (t *Verifier) otherVersion(
 	return nil, nil
 }
 
-// jointSearches looks for versions of a package that remove all findings for which another version is
-// searched, so that these get the same fix and not several that contradict each other. Findings at
-// both ends of a range have a version at fault at each. A package that is not in the result has one
-// finding only, or no version helps.
+// jointSearches looks for versions of a package that remove all findings for which another version
+// is searched, so that these get the same fix and not several that contradict each other. Findings
+// at both ends of a range have a version at fault at each. A package that is not in the result has
+// one finding only, or no version helps.
 func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, error) {
 	groups := map[string]*jointSearch{}
 	var order []string
@@ -143,7 +143,8 @@ type jointSearch struct {
 	offers   []fix.Fix
 }
 
-// fixes returns the offers for a finding: those that were tried for it, or those that remove it too.
+// fixes returns the offers for a finding: those that were tried for it, or those that remove it
+// too.
 func (g *jointSearch) fixes(t *Verifier, x judge.Found) ([]fix.Fix, error) {
 	if slices.ContainsFunc(g.findings, func(y judge.Found) bool { return y.Finding == x.Finding }) {
 		return g.offers, nil
@@ -181,8 +182,8 @@ func (t *Verifier) uncovered(w *trial, xs []judge.Found) []judge.Found {
 	return out
 }
 
-// reveal adds findings that show only with a requirement to those without a fix. Their fixes are not
-// tried.
+// reveal adds findings that show only with a requirement to those without a fix. Their fixes are
+// not tried.
 func (t *Verifier) reveal(found []judge.Found, requirement string) {
 	for _, x := range found {
 		if t.before[x.Identity()] {
@@ -207,10 +208,11 @@ func (t *Verifier) reveal(found []judge.Found, requirement string) {
 // maxTogether bounds how many packages one fix changes.
 const maxTogether = 6
 
-// together changes other packages along with one: those that the change requires in another version,
-// those whose requirement excludes it (to the nearest version without that), and those in which the
-// changed scenario finds something broken. A requirement is used as it is written, or else at its
-// lowest version, for which the requiring package was built. nil where neither removes the finding.
+// together changes other packages along with one: those that the change requires in another
+// version, those whose requirement excludes it (to the nearest version without that), and those in
+// which the changed scenario finds something broken. A requirement is used as it is written, or
+// else at its lowest version, for which the requiring package was built. nil where neither removes
+// the finding.
 func (t *Verifier) together(
 	xs []judge.Found,
 	first fix.Pin,
@@ -287,8 +289,8 @@ func (t *Verifier) lowest(name, requirement string) string {
 	return requirement
 }
 
-// follow returns the next package that has to change in a changed scenario, and the requirement on it;
-// "" where nothing more can be done.
+// follow returns the next package that has to change in a changed scenario, and the requirement on
+// it; "" where nothing more can be done.
 func (t *Verifier) follow(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
@@ -298,7 +300,9 @@ func (t *Verifier) follow(w *trial, moved map[string]bool) (name, requirement st
 			case by != "" && moved[by] && !moved[c.Package]:
 				return c.Package, c.Requirement
 			case moved[c.Package] && by != "" && !moved[by]:
-				if spec, ok := t.nearest(by, c.Release.Version, func(r *packages.Release) bool { return !excludes(r, c.Package, c.Chosen) }); ok {
+				if spec, ok := t.nearest(by, c.Release.Version, func(r *packages.Release) bool {
+					return !excludes(r, c.Package, c.Chosen)
+				}); ok {
 					return by, by + spec
 				}
 			}

@@ -148,8 +148,8 @@ func (p *planner) plan() error {
 	return nil
 }
 
-// choose returns the steps with a fix of a cause added, and the fix; nil where none is verified. The
-// steps stay as they are where they clear the cause already.
+// choose returns the steps with a fix of a cause added, and the fix; nil where none is verified.
+// The steps stay as they are where they clear the cause already.
 func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error) {
 	artifacts := p.artifacts(c)
 	for i := len(steps) - 1; i >= 0; i-- {

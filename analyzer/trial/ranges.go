@@ -107,7 +107,8 @@ func (t *Verifier) shows(x judge.Found, name, version string) (left, known bool,
 	return w.left[x.Identity()], true, nil
 }
 
-func (t *Verifier) bisect(x judge.Found, name, lowest, highest string, fails packages.End) (*result.Range, error) {
+func (t *Verifier) bisect(x judge.Found, name, lowest, highest string,
+	fails packages.End) (*result.Range, error) {
 	listed, err := t.releases.Versions(name)
 	if err != nil {
 		// what the source does not know is no error of the check

@@ -213,10 +213,10 @@ func (t *Verifier) assess(w *trial) {
 	w.cost = t.cost(w)
 }
 
-// fixes reports whether a changed scenario is without some findings, and without any error or warning
-// that was not there before. What only the libraries of other packages need of the system is no
-// finding of the artifact but a cost. A symbol that a linker already did not find is not new when it
-// is missing for another reason.
+// fixes reports whether a changed scenario is without some findings, and without any error or
+// warning that was not there before. What only the libraries of other packages need of the system
+// is no finding of the artifact but a cost. A symbol that a linker already did not find is not new
+// when it is missing for another reason.
 func (t *Verifier) fixes(w *trial, xs ...judge.Found) bool {
 	if w.failed || w.breaks {
 		return false
@@ -242,8 +242,8 @@ func (t *Verifier) breaks(f *result.Finding) bool {
 	return t.fresh(f) && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
 }
 
-// linkedSymbol is the object and the symbol of a finding about linking against the object, "" of any
-// other.
+// linkedSymbol is the object and the symbol of a finding about linking against the object, "" of
+// any other.
 func linkedSymbol(f *result.Finding) string {
 	if !strings.HasPrefix(f.Rule, "link-") || f.Symbol == "" {
 		return ""

@@ -48,10 +48,10 @@ func newVersionSearch(
 }
 
 // spans finds the nearest row of good versions on each side, the nearer one first. It looks up few
-// versions, since each may be a download: the neighbours; then the newest one, and where that is good
-// the first good one by bisection, because symbols are rarely removed, or a nearby one; then those
-// further away, on both sides in turn. A row above the version at fault ends before the first bad
-// version, by bisection; one below it where its minor release ends.
+// versions, since each may be a download: the neighbours; then the newest one, and where that is
+// good the first good one by bisection, because symbols are rarely removed, or a nearby one; then
+// those further away, on both sides in turn. A row above the version at fault ends before the first
+// bad version, by bisection; one below it where its minor release ends.
 func (l *versionSearch) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
@@ -117,7 +117,8 @@ func (l *versionSearch) reach(i, step int) int {
 
 // minor is the last version of the same minor release in a direction.
 func (l *versionSearch) minor(i, step int) int {
-	for i+step >= 0 && i+step < len(l.versions) && i+step != l.here && samePrefix(l.versions[i+step], l.versions[i], 2) {
+	for i+step >= 0 && i+step < len(l.versions) && i+step != l.here &&
+		samePrefix(l.versions[i+step], l.versions[i], 2) {
 		i += step
 	}
 	return i
@@ -179,8 +180,8 @@ func (e versionEnd) good(version string) bool {
 }
 
 // helpful finds the spans of versions that look as if they help against what is wrong at all ends,
-// the nearest first; none where the versions can't be parsed. With several ends it is the span between
-// the lowest end and the highest.
+// the nearest first; none where the versions can't be parsed. With several ends it is the span
+// between the lowest end and the highest.
 func helpful(listed []string, ends []versionEnd) (*versionSearch, []span) {
 	version := func(e versionEnd) pkgmeta.Version {
 		v, _ := pkgmeta.ParseVersion(e.from) // newVersionSearch reports the error

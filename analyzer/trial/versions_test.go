@@ -24,7 +24,9 @@ func TestVersionSearch(t *testing.T) {
 	}{
 		{"the next one", "1.50", func(n int64) bool { return n > 50 }, []string{">=1.51"}, 12},
 		{"far above", "1.50", func(n int64) bool { return n > 77 }, []string{">=1.78"}, 16},
-		{"far below, where the newest are bad too", "1.50", func(n int64) bool { return n < 41 }, []string{"<1.41"}, 18},
+		{"far below, where the newest are bad too", "1.50", func(n int64) bool {
+			return n < 41
+		}, []string{"<1.41"}, 18},
 		{"the oldest alone", "1.7", func(n int64) bool { return n == 0 }, []string{"<1.1"}, 20},
 		{"both sides", "1.50", func(n int64) bool { return n != 50 }, []string{">=1.51", "<1.50"}, 8},
 		{"none", "1.50", func(int64) bool { return false }, nil, 16},

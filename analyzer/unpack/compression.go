@@ -36,7 +36,9 @@ func compressionOf(head []byte) compression {
 	switch {
 	case starts("\x1f\x8b"):
 		return packedGzip
-	case starts("BZh") && len(head) > 3 && head[3] >= '1' && head[3] <= '9' && (len(head) < 10 || string(head[4:10]) == "1AY&SY" || string(head[4:10]) == "\x17\x72\x45\x38\x50\x90"):
+	case starts("BZh") && len(head) > 3 && head[3] >= '1' && head[3] <= '9' &&
+		(len(head) < 10 || string(head[4:10]) == "1AY&SY" ||
+			string(head[4:10]) == "\x17\x72\x45\x38\x50\x90"):
 		return packedBzip2
 	case starts("\x28\xb5\x2f\xfd"),
 		// or a skippable frame

@@ -71,7 +71,10 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			}
 			if odd != "" {
 				w.problem(pkg.Path+"/"+shown, "%s", odd)
-			} else if err := w.member(pkg, &entry{path: shown, size: size, metered: true, open: func(*inflater) (io.Reader, error) { return whole{body}, nil }}, depth); err != nil {
+			} else if err := w.member(pkg, &entry{path: shown, size: size, metered: true,
+				open: func(*inflater) (io.Reader, error) {
+					return whole{body}, nil
+				}}, depth); err != nil {
 				return err
 			}
 		}

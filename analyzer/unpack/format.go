@@ -27,7 +27,8 @@ const (
 func sniff(name string, head []byte) format {
 	starts := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
-	case len(head) > 10 && starts("\x7fELF") && string(head[8:10]) == "AI": // AppImage specification, "Type 2": the image stands behind its runtime
+	case len(head) > 10 && starts("\x7fELF") && string(head[8:10]) == "AI":
+		// AppImage specification, "Type 2": the image stands behind its runtime
 		return formatSquashFS
 	case starts("\x7fELF"):
 		return formatNone
@@ -87,7 +88,8 @@ func (f format) unreadable() string {
 	case formatSevenZip:
 		return "a 7z archive, which compat does not read; give it as zip or tar"
 	case formatSquashFS:
-		return "a SquashFS image (AppImage, snap), which compat does not read; extract it (--appimage-extract, unsquashfs) and give the folder"
+		return "a SquashFS image (AppImage, snap), which compat does not read; extract it " +
+			"(--appimage-extract, unsquashfs) and give the folder"
 	}
 	return ""
 }

@@ -61,7 +61,8 @@ func TestFormats(t *testing.T) {
 		{"x.tar.gz", FormatTar, gzipped(plain)},
 		{"x.tar.xz", FormatTar, xzed(plain)},
 		{"x.tar.zst", FormatTar, zstded(t, plain)},
-		{"x.tar.zst", FormatTar, append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00skip"), zstded(t, plain)...)},
+		{"x.tar.zst", FormatTar, append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00skip"),
+			zstded(t, plain)...)},
 		{"x-1-0.conda", FormatConda, conda},
 		{"x.deb", FormatDeb, deb("data.tar.gz", gzipped(plain))},
 		{"x.deb", FormatDeb, deb("data.tar.xz", xzed(plain))},
@@ -121,7 +122,8 @@ func TestFormats(t *testing.T) {
 
 func TestNotRead(t *testing.T) {
 	for name, data := range map[string]string{
-		"x.7z": "7z\xbc\xaf\x27\x1c", "x.AppImage": "\x7fELF\x02\x01\x01\x00AI\x02" + strings.Repeat("\x00", 20), "x.snap": "hsqs\x01\x00",
+		"x.7z": "7z\xbc\xaf\x27\x1c", "x.AppImage": "\x7fELF\x02\x01\x01\x00AI\x02" +
+			strings.Repeat("\x00", 20), "x.snap": "hsqs\x01\x00",
 	} {
 		if got := story(t, name, []byte(data), Options{Want: elfOrSO}); !strings.Contains(
 			got,
@@ -188,7 +190,8 @@ func TestWhatIsLookedInto(t *testing.T) {
 	same(
 		t,
 		story(t, "x.jar", jar, Options{Want: elfOrSO}),
-		"file x.jar/lib/inner.jar : libx.so = \"\\x7fELF and so on\"\narchive x.jar\narchive x.jar/lib/inner.jar in x.jar",
+		"file x.jar/lib/inner.jar : libx.so = \"\\x7fELF and so on\"\narchive x.jar\narchive "+
+			"x.jar/lib/inner.jar in x.jar",
 	)
 }
 
@@ -197,24 +200,37 @@ func TestDamagedPackages(t *testing.T) {
 	control := string(tarOf(t, &tar.Header{Name: "control", Uname: "x"}))
 	good := arOf("debian-binary", "2.0\n", "control.tar", control, "data.tar", data)
 	for want, c := range map[string][]byte{
-		"it has no data.tar":                               arOf("debian-binary", "2.0\n", "control.tar", control),
-		"it has no control.tar":                            arOf("debian-binary", "2.0\n", "data.tar", data),
-		`its format is "9.9"; compat reads 2.x`:            arOf("debian-binary", "9.9\n", "control.tar", control, "data.tar", data),
-		"it has data.tar more than once":                   arOf("debian-binary", "2.0\n", "control.tar", control, "data.tar", data, "data.tar", data),
-		"data.tar reaches beyond its end":                  good[:len(good)-100],
-		"an ar header has a wrong end marker":              append(bytes.Clone(good), strings.Repeat("x", 70)...),
-		"it ends inside an ar header":                      append(bytes.Clone(good), "x"...),
-		"an ar header has an invalid size":                 append([]byte(arMagic), "debian-binary   0           0     0     100644  -4        `\n2.0\n"...),
-		"more members than the limit of 64":                arOf(append([]string{"debian-binary", "2.0\n"}, slices.Repeat([]string{"_x", ""}, 64)...)...),
-		"is not a Debian package":                          append([]byte(arMagic), "x.o             0           0     0     100644  0         `\n"...),
-		"its signature has a wrong magic number":           append([]byte(rpmMagic), make([]byte, 200)...),
-		"its signature ends at offset":                     append(append([]byte(rpmMagic), make([]byte, 92)...), "\x8e\xad\xe8\x01\x00\x00\x00\x00\x00\x00\x00\xff\x00\x00\x00\xff"...),
-		"more than the limits of 65536 and 67108864":       append(append([]byte(rpmMagic), make([]byte, 92)...), "\x8e\xad\xe8\x01\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"...),
-		"it has no payload":                                rpmOf(nil),
-		"it is in the old LZMA format":                     rpmOf([]byte("\x5d\x00\x00\x80\x00")),
-		"its cpio has a header with a wrong magic number":  rpmOf(bytes.Repeat([]byte("x"), 200)),
-		"its cpio has a header field that is not a number": rpmOf([]byte("070701" + strings.Repeat("z", 104))),
-		"its cpio has a name of 4294967295 bytes":          rpmOf([]byte("070701" + strings.Repeat("f", 104))),
+		"it has no data.tar": arOf("debian-binary", "2.0\n", "control.tar",
+			control),
+		"it has no control.tar": arOf("debian-binary", "2.0\n", "data.tar",
+			data),
+		`its format is "9.9"; compat reads 2.x`: arOf("debian-binary", "9.9\n", "control.tar",
+			control, "data.tar", data),
+		"it has data.tar more than once": arOf("debian-binary", "2.0\n", "control.tar",
+			control, "data.tar", data, "data.tar", data),
+		"data.tar reaches beyond its end": good[:len(good)-100],
+		"an ar header has a wrong end marker": append(bytes.Clone(good),
+			strings.Repeat("x", 70)...),
+		"it ends inside an ar header": append(bytes.Clone(good), "x"...),
+		"an ar header has an invalid size": append([]byte(arMagic),
+			"debian-binary   0           0     0     100644  -4        `\n2.0\n"...),
+		"more members than the limit of 64": arOf(append([]string{"debian-binary",
+			"2.0\n"}, slices.Repeat([]string{"_x", ""}, 64)...)...),
+		"is not a Debian package": append([]byte(arMagic),
+			"x.o             0           0     0     100644  0         `\n"...),
+		"its signature has a wrong magic number": append([]byte(rpmMagic),
+			make([]byte, 200)...),
+		"its signature ends at offset": append(append([]byte(rpmMagic),
+			make([]byte, 92)...), "\x8e\xad\xe8\x01\x00\x00\x00\x00\x00\x00\x00\xff\x00\x00\x00\xff"...),
+		"more than the limits of 65536 and 67108864": append(append([]byte(rpmMagic),
+			make([]byte, 92)...), "\x8e\xad\xe8\x01\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"...),
+		"it has no payload":                               rpmOf(nil),
+		"it is in the old LZMA format":                    rpmOf([]byte("\x5d\x00\x00\x80\x00")),
+		"its cpio has a header with a wrong magic number": rpmOf(bytes.Repeat([]byte("x"), 200)),
+		"its cpio has a header field that is not a number": rpmOf([]byte("070701" +
+			strings.Repeat("z", 104))),
+		"its cpio has a name of 4294967295 bytes": rpmOf([]byte("070701" +
+			strings.Repeat("f", 104))),
 		"it contains files of more than 4 GiB in an extended cpio format that compat does not": rpmOf([]byte("07070X" + strings.Repeat("0", 104))),
 		"x.deb/a.so: the file is truncated or damaged: its data ends too early":                rpmOf(cpio[:bytes.Index(cpio, []byte(elf))+4]),
 		"its name leaves the archive":                                               rpmOf(cpioOf("./../../a.so", elf)),
@@ -246,7 +262,8 @@ func TestPackedBombs(t *testing.T) {
 	frames := bytes.Repeat(zstded(t, zeros), 300)
 	for name, packed := range map[string][]byte{"gzip": gz.Bytes(), "zstd": frames} {
 		for kind, data := range map[string][]byte{
-			"x.tar": packed, "x.deb": arOf("debian-binary", "2.0\n", "control.tar", string(oneTar(t)), "data.tar.z", string(packed)), "x.rpm": rpmOf(packed),
+			"x.tar": packed, "x.deb": arOf("debian-binary", "2.0\n", "control.tar", string(oneTar(t)),
+				"data.tar.z", string(packed)), "x.rpm": rpmOf(packed),
 		} {
 			var got string
 			used := allocated(func() { got = story(t, kind, data, Options{Want: elfOrSO}) })

@@ -96,15 +96,17 @@ func TestImage(t *testing.T) {
 			layout(`{"manifests":[{"digest":"sha256:ii"}]}`, manifest, nested),
 			Options{Want: elfOrSO},
 		),
-		found+"\nproblem i.tar: it contains 1 more images; only the first was read. Save each image to its own file",
+		found+"\nproblem i.tar: it contains 1 more images; only the first was read. Save each image to "+
+			"its own file",
 	)
 	loop := &tar.Header{Name: "blobs/sha256/ii", Uname: `{"manifests":[{"digest":"sha256:ii"}]}`}
 	for want, data := range map[string][]byte{
-		"its index refers only to other indexes":          layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
-		"blobs/sha256/none is missing":                    layout(`{"manifests":[{"digest":"sha256:none"}]}`),
-		"index.json is not a JSON manifest":               layout(`[`),
-		"its layer blobs/sha256/zz is missing":            layout(`{"layers":[{"digest":"sha256:zz"}]}`),
-		"it has 1001 layers, more than the limit of 1000": layout(`{"layers":[` + strings.Repeat(`{"digest":"sha256:aa"},`, 1000) + `{}]}`),
+		"its index refers only to other indexes": layout(`{"manifests":[{"digest":"sha256:ii"}]}`, loop),
+		"blobs/sha256/none is missing":           layout(`{"manifests":[{"digest":"sha256:none"}]}`),
+		"index.json is not a JSON manifest":      layout(`[`),
+		"its layer blobs/sha256/zz is missing":   layout(`{"layers":[{"digest":"sha256:zz"}]}`),
+		"it has 1001 layers, more than the limit of 1000": layout(`{"layers":[` +
+			strings.Repeat(`{"digest":"sha256:aa"},`, 1000) + `{}]}`),
 	} {
 		if got := story(t, "i.tar", data, Options{Want: elfOrSO}); !strings.Contains(
 			got,
@@ -153,7 +155,9 @@ func TestWorkers(t *testing.T) {
 		item{name: "last.so", data: elf},
 	)
 	mixed := patch(zipOf(t, items...), sigHeader, 7, 16, "????") // one is damaged
-	for name, data := range map[string][]byte{"x.zip": mixed, "i.tar": imageOf(t), "t.tar.gz": gzipped(oneTar(t)), "t.tar": oneTar(t), "x.rpm": rpmOf(cpioOf("./a.so", elf, "./b.so", elf))} {
+	for name, data := range map[string][]byte{"x.zip": mixed, "i.tar": imageOf(t),
+		"t.tar.gz": gzipped(oneTar(t)), "t.tar": oneTar(t),
+		"x.rpm": rpmOf(cpioOf("./a.so", elf, "./b.so", elf))} {
 		for _, limits := range []Limits{{}, {Bytes: 40 << 10}} {
 			tell := func(workers int) string {
 				var told []string

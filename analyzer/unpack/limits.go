@@ -102,7 +102,8 @@ func (m *meter) add(n int) error {
 	case m.packed != nil && m.got > ratioFloor && m.got/max(*m.packed, 1) >= l.Ratio:
 		return &limitError{
 			text: fmt.Sprintf(
-				"it inflates to more than %d times its compressed size, the limit on the compression ratio (stopped after %s)",
+				"it inflates to more than %d times its compressed size, the limit on the compression ratio "+
+					"(stopped after %s)",
 				l.Ratio,
 				human(m.got),
 			),

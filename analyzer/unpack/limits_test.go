@@ -49,9 +49,10 @@ func allocated(f func()) uint64 {
 
 func TestBomb(t *testing.T) {
 	for name, want := range map[string]string{
-		"x.so":      "problem b.zip/x.so: it declares 8 GiB, more than the limit of 4 GiB for one file",
-		"x.whl":     "problem b.zip/x.whl: it declares 8 GiB, more than the limit of 4 GiB for one file",
-		"zeros.bin": "problem b.zip/zeros.bin: it declares 8 GiB, more than the limits of 4 GiB for one file and of 250 times its compressed size",
+		"x.so":  "problem b.zip/x.so: it declares 8 GiB, more than the limit of 4 GiB for one file",
+		"x.whl": "problem b.zip/x.whl: it declares 8 GiB, more than the limit of 4 GiB for one file",
+		"zeros.bin": "problem b.zip/zeros.bin: it declares 8 GiB, more than the limits of 4 GiB for " +
+			"one file and of 250 times its compressed size",
 	} {
 		if got := story(t, "b.zip", bomb(t, name, 8<<10), Options{Want: elfOrSO}); !strings.Contains(
 			got,
@@ -67,7 +68,8 @@ func TestBomb(t *testing.T) {
 		if name != "zeros.bin" &&
 			!strings.Contains(
 				got,
-				"problem b.zip/"+name+": it inflates to more than 250 times its compressed size, the limit on the compression ratio (stopped after 32.",
+				"problem b.zip/"+name+": it inflates to more than 250 times its compressed size, the limit "+
+					"on the compression ratio (stopped after 32.",
 			) {
 			t.Error(got)
 		}
@@ -89,13 +91,23 @@ func TestLimits(t *testing.T) {
 		limits Limits
 		want   string
 	}{
-		"one file": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: elf}), Limits{FileBytes: 1 << 10}, "problem x.zip/a.so: it declares 64 KiB, more than the limit of 1 KiB for one file"},
-		"in all": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: big}, item{name: "c.so", data: big}), Limits{Bytes: 100 << 10},
+		"one file": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: elf}),
+			Limits{FileBytes: 1 << 10}, "problem x.zip/a.so: it declares 64 KiB, more than the limit of 1 " +
+				"KiB for one file"},
+		"in all": {zipOf(t, item{name: "a.so", data: big}, item{name: "b.so", data: big},
+			item{name: "c.so", data: big}), Limits{Bytes: 100 << 10},
 			"problem x.zip/b.so: the limit of 100 KiB of inflated content is reached; the rest was not read"},
-		"entries": {zipOf(t, item{name: "a.so"}, item{name: "b.so"}, item{name: "c.so"}), Limits{Entries: 2}, "problem x.zip: it was not read: the archives have more than the limit of 2 entries together"},
-		"depth":   {nest, Limits{}, "problem x.zip/n.zip/n.zip/n.zip/n.zip/n.zip: it exceeds the limit of 4 nested archives"},
-		"entries of archives": {zipOf(t, item{name: "a.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}, item{name: "b.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}), Limits{Entries: 5},
-			"problem x.zip/b.whl: it was not read: the archives have more than the limit of 5 entries together"},
+		"entries": {zipOf(t, item{name: "a.so"}, item{name: "b.so"}, item{name: "c.so"}),
+			Limits{Entries: 2}, "problem x.zip: it was not read: the archives have more than the limit of " +
+				"2 entries together"},
+		"depth": {nest, Limits{}, "problem x.zip/n.zip/n.zip/n.zip/n.zip/n.zip: it exceeds the limit " +
+			"of 4 nested archives"},
+		"entries of archives": {zipOf(t, item{name: "a.whl",
+			data: string(zipOf(t, item{name: "1"}, item{name: "2"}))},
+			item{name: "b.whl", data: string(zipOf(t, item{name: "1"}, item{name: "2"}))}),
+			Limits{Entries: 5},
+			"problem x.zip/b.whl: it was not read: the archives have more than the limit of 5 entries " +
+				"together"},
 	} {
 		got := story(t, "x.zip", c.data, Options{Limits: c.limits, Want: elfOrSO})
 		if !strings.Contains(got, c.want) {
@@ -125,7 +137,8 @@ func TestManyEntries(t *testing.T) {
 	same(
 		t,
 		got,
-		"file many.zip/dist/x.whl : x.so = \"\\x7fELF and so on\"\narchive many.zip\nwheel many.zip/dist/x.whl in many.zip",
+		"file many.zip/dist/x.whl : x.so = \"\\x7fELF and so on\"\narchive many.zip\nwheel "+
+			"many.zip/dist/x.whl in many.zip",
 	)
 	if used > 400<<20 {
 		t.Errorf("%d MiB allocated in all", used>>20)
@@ -173,7 +186,8 @@ func TestOverlap(t *testing.T) {
 }
 
 func TestHuman(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1 << 10: "1 KiB", 3 << 19: "1.5 MiB", 4 << 30: "4 GiB", 1<<63 - 1: "8 EiB"} {
+	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1 << 10: "1 KiB",
+		3 << 19: "1.5 MiB", 4 << 30: "4 GiB", 1<<63 - 1: "8 EiB"} {
 		if got := human(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

@@ -19,7 +19,8 @@ func (stored) Close() error { return nil }
 func TestList(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for _, h := range []*zip.FileHeader{{Name: "p/"}, {Name: "p/a.so"}, {Name: "p/./b.txt"}, {Name: "link"}, {Name: "../out"}, {Name: "odd", Method: 99}} {
+	for _, h := range []*zip.FileHeader{{Name: "p/"}, {Name: "p/a.so"}, {Name: "p/./b.txt"},
+		{Name: "link"}, {Name: "../out"}, {Name: "odd", Method: 99}} {
 		if h.Name == "link" {
 			h.SetMode(fs.ModeSymlink | 0o777)
 		}
@@ -50,7 +51,10 @@ func TestList(t *testing.T) {
 			told = append(told, path)
 		},
 	}
-	if _, _, err := Walk(context.Background(), "t-1.0-py3-none-any.whl", bytes.NewReader(b.Bytes()), int64(b.Len()), o, func(*File) error { return nil }); err != nil {
+	if _, _, err := Walk(context.Background(), "t-1.0-py3-none-any.whl", bytes.NewReader(b.Bytes()),
+		int64(b.Len()), o, func(*File) error {
+			return nil
+		}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"p/", "p/a.so", "p/b.txt", "link", "odd"}; !slices.Equal(told, want) {

@@ -34,7 +34,8 @@ func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Re
 	rd = io.MultiReader(bytes.NewReader(head[:n]), rd)
 	var holes []Range
 	for _, h := range w.o.Skim(head[:n], size) {
-		if h.Start, h.End = (h.Start+SkipUnit-1)/SkipUnit*SkipUnit, h.End/SkipUnit*SkipUnit; h.Start < h.End {
+		if h.Start, h.End = (h.Start+SkipUnit-1)/SkipUnit*SkipUnit,
+			h.End/SkipUnit*SkipUnit; h.Start < h.End {
 			holes = append(holes, h)
 		}
 	}

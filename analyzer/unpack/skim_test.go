@@ -49,8 +49,10 @@ func TestSkim(t *testing.T) {
 		{"less than a unit", []Range{{100, SkipUnit + 100}}, 0, size, 1},
 		{"a unit that is not read", []Range{{100, 2*SkipUnit + 5}}, 2 * SkipUnit, size, 1},
 		{"a unit that is read", []Range{{100, 2*SkipUnit + 5}}, 2*SkipUnit - 1, size, 2},
-		{"two of them", []Range{{SkipUnit, 2 * SkipUnit}, {3 * SkipUnit, 4 * SkipUnit}}, 2 * SkipUnit, 3 * SkipUnit, 1},
-		{"side by side", []Range{{SkipUnit, 2 * SkipUnit}, {2 * SkipUnit, 3 * SkipUnit}}, 3 * SkipUnit, size, 1},
+		{"two of them", []Range{{SkipUnit, 2 * SkipUnit}, {3 * SkipUnit, 4 * SkipUnit}}, 2 * SkipUnit,
+			3 * SkipUnit, 1},
+		{"side by side", []Range{{SkipUnit, 2 * SkipUnit}, {2 * SkipUnit, 3 * SkipUnit}}, 3 * SkipUnit,
+			size, 1},
 		{"beyond the end", []Range{{3 * SkipUnit, 99 * SkipUnit}}, 0, 3 * SkipUnit, 1},
 		{"beyond the end, and read", []Range{{3 * SkipUnit, 99 * SkipUnit}}, 0, size, 2},
 	} {

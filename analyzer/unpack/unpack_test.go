@@ -85,15 +85,21 @@ archive artifact.zip/more/inner.tar.gz in artifact.zip
 
 func TestGivenThemselves(t *testing.T) {
 	for name, c := range map[string]struct{ data, want string }{
-		"build/libx.so":   {elf, "file build/libx.so : libx.so = \"\\x7fELF and so on\"\nobject build/libx.so"},
-		"cut.so":          {"\x7fEL", "file cut.so : cut.so = \"\\x7fEL\"\nobject cut.so"},
-		"tool":            {elf, "file tool : tool = \"\\x7fELF and so on\"\nobject tool"},
-		"notes.txt":       {"hello", "problem notes.txt: not a wheel, package, archive or binary that compat can read"},
-		"x.whl":           {"", "problem x.whl: the file is empty"},
-		"y.whl":           {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or damaged: it has no end of central directory"},
-		"z.zip":           {string(zipOf(t)), "archive z.zip\nproblem z.zip: the archive contains no files"},
-		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so on\"\nobject a\\x1b[2J\\xff.so"},
-		"t.tar":           {string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf})), "file t.tar : x.so = \"\\x7fELF and so on\"\narchive t.tar"},
+		"build/libx.so": {elf, "file build/libx.so : libx.so = \"\\x7fELF and so on\"\nobject " +
+			"build/libx.so"},
+		"cut.so": {"\x7fEL", "file cut.so : cut.so = \"\\x7fEL\"\nobject cut.so"},
+		"tool":   {elf, "file tool : tool = \"\\x7fELF and so on\"\nobject tool"},
+		"notes.txt": {"hello", "problem notes.txt: not a wheel, package, archive or binary that " +
+			"compat can read"},
+		"x.whl": {"", "problem x.whl: the file is empty"},
+		"y.whl": {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or " +
+			"damaged: it has no end of central directory"},
+		"z.zip": {string(zipOf(t)),
+			"archive z.zip\nproblem z.zip: the archive contains no files"},
+		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so " +
+			"on\"\nobject a\\x1b[2J\\xff.so"},
+		"t.tar": {string(tarOf(t, &tar.Header{Name: "x.so", Uname: elf})),
+			"file t.tar : x.so = \"\\x7fELF and so on\"\narchive t.tar"},
 	} {
 		same(t, story(t, name, []byte(c.data), Options{Want: elfOrSO}), c.want)
 	}
@@ -208,23 +214,37 @@ func TestDamage(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"cut":            {good[:len(good)/2], "problem x.whl: the file is truncated or damaged: it has no end of central directory"},
-		"crc":            {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the file is damaged: its CRC-32 is d2123cf2, but the directory has 00000000"},
-		"size":           {patch(good, sigHeader, 1, 24, "\x05"), "problem x.whl/a.so: the file is damaged: the directory declares 5 bytes, but it has 14"},
-		"size of 2 GiB":  {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the file is damaged: the directory declares 2147483648 bytes, but it has 14"},
-		"no zip64":       {patch(good, sigHeader, 1, 24, "\xff\xff\xff\xff"), "problem x.whl/a.so: its zip64 sizes are missing"},
-		"encrypted":      {patch(good, sigHeader, 1, 8, "\x01\x00"), "problem x.whl/a.so: it is encrypted"},
-		"method":         {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is compressed with method 14; compat supports stored (0) and deflated (8)"},
-		"method of .py":  {patch(good, sigHeader, 3, 10, "\x0e\x00"), ""},
-		"local name":     {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in the local header differs from the one in the directory, which tools read differently"},
-		"local header":   {patch(good, sigLocal, 1, 0, "??"), "problem x.whl/a.so: the file is damaged: no local header at 0"},
-		"far":            {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"), "problem x.whl/a.so: the file is truncated or damaged: its declared offset is 2147483632 of "},
-		"long":           {patch(good, sigHeader, 1, 20, "\xff\xff\xff\x0f"), "problem x.whl: 1 entries overlap other entries; they were not read"},
-		"more entries":   {patch(good, sigEOCD, 1, 10, "\x07\x00"), "problem x.whl: the central directory is damaged: it declares 7 entries and has 3"},
-		"directory size": {patch(good, sigEOCD, 1, 12, "\x50\x00"), "problem x.whl: the central directory is damaged: "},
-		"two ends":       {append(bytes.Clone(good), zipOf(t)...), "problem x.whl: the archive contains no files"},
-		"prefix":         {append([]byte("#!/bin/sh\nexit\n"), good...), ""},
-		"suffix":         {append(bytes.Clone(good), "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"...), ""},
+		"cut": {good[:len(good)/2],
+			"problem x.whl: the file is truncated or damaged: it has no end of central directory"},
+		"crc": {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the " +
+			"file is damaged: its CRC-32 is d2123cf2, but the directory has 00000000"},
+		"size": {patch(good, sigHeader, 1, 24, "\x05"),
+			"problem x.whl/a.so: the file is damaged: the directory declares 5 bytes, but it has 14"},
+		"size of 2 GiB": {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the " +
+			"file is damaged: the directory declares 2147483648 bytes, but it has 14"},
+		"no zip64": {patch(good, sigHeader, 1, 24, "\xff\xff\xff\xff"),
+			"problem x.whl/a.so: its zip64 sizes are missing"},
+		"encrypted": {patch(good, sigHeader, 1, 8, "\x01\x00"),
+			"problem x.whl/a.so: it is encrypted"},
+		"method": {patch(good, sigHeader, 1, 10, "\x0e\x00"), "problem x.whl/a.so: it is " +
+			"compressed with method 14; compat supports stored (0) and deflated (8)"},
+		"method of .py": {patch(good, sigHeader, 3, 10, "\x0e\x00"), ""},
+		"local name": {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in " +
+			"the local header differs from the one in the directory, which tools read differently"},
+		"local header": {patch(good, sigLocal, 1, 0, "??"),
+			"problem x.whl/a.so: the file is damaged: no local header at 0"},
+		"far": {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"),
+			"problem x.whl/a.so: the file is truncated or damaged: its declared offset is 2147483632 of "},
+		"long": {patch(good, sigHeader, 1, 20, "\xff\xff\xff\x0f"),
+			"problem x.whl: 1 entries overlap other entries; they were not read"},
+		"more entries": {patch(good, sigEOCD, 1, 10, "\x07\x00"),
+			"problem x.whl: the central directory is damaged: it declares 7 entries and has 3"},
+		"directory size": {patch(good, sigEOCD, 1, 12, "\x50\x00"),
+			"problem x.whl: the central directory is damaged: "},
+		"two ends": {append(bytes.Clone(good), zipOf(t)...),
+			"problem x.whl: the archive contains no files"},
+		"prefix": {append([]byte("#!/bin/sh\nexit\n"), good...), ""},
+		"suffix": {append(bytes.Clone(good), "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"...), ""},
 	} {
 		got := story(t, "x.whl", c.data, Options{Want: elfOrSO})
 		switch {
@@ -272,7 +292,8 @@ func TestScratch(t *testing.T) {
 	}
 	full := errors.New("no space left on device")
 	o.Scratch = func(int64) (Scratch, error) { return nil, full }
-	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(outer), int64(len(outer)), o, nil); !errors.Is(
+	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(outer), int64(len(outer)), o,
+		nil); !errors.Is(
 		err,
 		full,
 	) {
@@ -283,7 +304,10 @@ func TestScratch(t *testing.T) {
 func TestEnds(t *testing.T) {
 	data := zipOf(t, item{name: "a.so", data: elf}, item{name: "b.so", data: elf})
 	stop := errors.New("stop")
-	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(data), int64(len(data)), Options{}, func(*File) error { return stop }); !errors.Is(
+	if _, _, err := Walk(context.Background(), "x.zip", bytes.NewReader(data), int64(len(data)),
+		Options{}, func(*File) error {
+			return stop
+		}); !errors.Is(
 		err,
 		stop,
 	) {

@@ -143,7 +143,8 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	}
 	if names != int64(len(e.name)) || !sameName(r, e) {
 		return nil, &memberError{
-			text:   "its name in the local header differs from the one in the directory, which tools read differently",
+			text: "its name in the local header differs from the one in the directory, which tools read " +
+				"differently",
 			always: true,
 		}
 	}

@@ -139,7 +139,8 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 		if _, err := io.ReadFull(rd, fixed[:]); err == io.EOF {
 			break
 		} else if err != nil {
-			return entries, fmt.Errorf("the central directory is damaged: it ends inside entry %d", len(entries)+1)
+			return entries, fmt.Errorf("the central directory is damaged: it ends inside entry %d",
+				len(entries)+1)
 		}
 		if string(fixed[:4]) != sigHeader {
 			return entries, fmt.Errorf(

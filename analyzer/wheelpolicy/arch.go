@@ -10,8 +10,10 @@ import (
 // architectures are those that wheel tags can name, by the ending of the tag; auditwheel takes
 // variants for their baseline.
 var architectures = map[string]string{
-	"aarch64": "aarch64", "arm64_v8a": "aarch64", "armv7l": "armv7l", "i686": "i686", "loongarch64": "loongarch64", "ppc64": "ppc64", "ppc64le": "ppc64le",
-	"riscv64": "riscv64", "s390x": "s390x", "x86_64": "x86_64", "x86_64_v2": "x86_64", "x86_64_v3": "x86_64", "x86_64_v4": "x86_64",
+	"aarch64": "aarch64", "arm64_v8a": "aarch64", "armv7l": "armv7l", "i686": "i686",
+	"loongarch64": "loongarch64", "ppc64": "ppc64", "ppc64le": "ppc64le",
+	"riscv64": "riscv64", "s390x": "s390x", "x86_64": "x86_64", "x86_64_v2": "x86_64",
+	"x86_64_v3": "x86_64", "x86_64_v4": "x86_64",
 }
 
 // archOfTags is the one architecture that the platform tags name; "" where there is none, more than
@@ -42,7 +44,8 @@ func archOfTags(platforms []string) string {
 func libcOfTags(platforms []string) string {
 	var found []string
 	for _, p := range platforms {
-		for prefix, libc := range map[string]string{"manylinux": glibc, "musllinux": musl, "android": android} {
+		for prefix, libc := range map[string]string{"manylinux": glibc, "musllinux": musl,
+			"android": android} {
 			if strings.HasPrefix(p, prefix) && !slices.Contains(found, libc) {
 				found = append(found, libc)
 			}
@@ -125,7 +128,8 @@ func libcOfName(name string) string {
 	case strings.HasSuffix(name, "-arm-linux-musleabihf.so"),
 		strings.HasSuffix(name, "-linux-musl.so"):
 		return musl
-	case !strings.HasSuffix(name, "-arm-linux-gnueabihf.so") && !strings.HasSuffix(name, "-linux-gnu.so"):
+	case !strings.HasSuffix(name, "-arm-linux-gnueabihf.so") && !strings.HasSuffix(name,
+		"-linux-gnu.so"):
 		return ""
 	}
 	// Before Python 3.11 the names of musl builds said gnu as well.

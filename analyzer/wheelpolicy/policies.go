@@ -93,7 +93,9 @@ var androidLevels = []struct {
 	{
 		21,
 		79,
-		"libEGL.so libGLESv1_CM.so libGLESv2.so libOpenMAXAL.so libOpenSLES.so libandroid.so libc.so libcrypto_python.so libdl.so libjnigraphics.so liblog.so libm.so libmediandk.so libsqlite3_python.so libssl_python.so libz.so",
+		"libEGL.so libGLESv1_CM.so libGLESv2.so libOpenMAXAL.so libOpenSLES.so libandroid.so libc.so " +
+			"libcrypto_python.so libdl.so libjnigraphics.so liblog.so libm.so libmediandk.so " +
+			"libsqlite3_python.so libssl_python.so libz.so",
 	},
 	{24, 76, "libcamera2ndk.so libvulkan.so"},
 	{26, 74, "libaaudio.so libsync.so"},

@@ -26,7 +26,8 @@ func TestRecordPaths(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"a.so,,\n\nb.so,,\n", "\n", "\xff,,\n", strings.Repeat("a", maxField+1), "\"" + strings.Repeat("a\n", maxField+1)} {
+	for _, text := range []string{"a.so,,\n\nb.so,,\n", "\n", "\xff,,\n",
+		strings.Repeat("a", maxField+1), "\"" + strings.Repeat("a\n", maxField+1)} {
 		if got, err := recordPaths([]byte(text)); err == nil || len(got) > 1 {
 			t.Errorf("%.20q: %d paths, and no error", text, len(got))
 		}

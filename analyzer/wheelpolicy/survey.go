@@ -163,7 +163,8 @@ func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error
 	s.modules = append(s.modules, t)
 	for _, i := range o.Imports.All() {
 		switch {
-		case (i.Kind == elfobj.Func || i.Kind == elfobj.NoType) && (i.Name == "PyFPE_jbuf" || i.Name == "PyFPE_dummy" || i.Name == "PyFPE_counter"):
+		case (i.Kind == elfobj.Func || i.Kind == elfobj.NoType) &&
+			(i.Name == "PyFPE_jbuf" || i.Name == "PyFPE_dummy" || i.Name == "PyFPE_counter"):
 			s.pyfpe = true
 		case python == 2 && i.Kind == elfobj.Func && strings.Contains(i.Name, "PyUnicodeUCS2_"):
 			s.ucs2 = true

@@ -39,16 +39,23 @@ type Wheel struct {
 
 // Policy is the verdict, with JSON's names. Where Error is set, all else is empty.
 type Policy struct {
-	Overall          string              `json:"overall"`           // the least portable of the others: the tag that the wheel may have
-	Sym              string              `json:"sym"`               // by symbol versions
-	Ref              string              `json:"ref"`               // by libraries that are not in it
-	Blacklist        string              `json:"blacklist"`         // by forbidden symbols of promised libraries
-	Machine          string              `json:"machine"`           // by instruction sets
-	PyFPE            string              `json:"pyfpe"`             // linux_… where a module uses floating point traps of Python before 3.7
-	UCS              string              `json:"ucs"`               // linux_… where a module is for a narrow Python 2
-	ExternalLibs     []string            `json:"external_libs"`     // what is needed from outside on the most portable policy, sorted
-	VersionedSymbols map[string][]string `json:"versioned_symbols"` // version nodes that are asked for, by library, sorted
-	Error            *string             `json:"error"`             // null, or the name of an Error; a crash is "crash: detail"
+	// the least portable of the others: the tag that the wheel may have
+	Overall string `json:"overall"`
+	Sym     string `json:"sym"` // by symbol versions
+	Ref     string `json:"ref"` // by libraries that are not in it
+	// by forbidden symbols of promised libraries
+	Blacklist string `json:"blacklist"`
+	Machine   string `json:"machine"` // by instruction sets
+	// linux_… where a module uses floating point traps of Python before 3.7
+	PyFPE string `json:"pyfpe"`
+	// linux_… where a module is for a narrow Python 2
+	UCS string `json:"ucs"`
+	// what is needed from outside on the most portable policy, sorted
+	ExternalLibs []string `json:"external_libs"`
+	// version nodes that are asked for, by library, sorted
+	VersionedSymbols map[string][]string `json:"versioned_symbols"`
+	// null, or the name of an Error; a crash is "crash: detail"
+	Error *string `json:"error"`
 }
 
 // Errors: what auditwheel answers instead of a verdict. ErrCrash is its unhandled exceptions, and

@@ -88,8 +88,9 @@ type How string
 
 // Values of How.
 const (
-	ByRoot      How = "root"              // the file that is loaded
-	ByModule    How = "folder of module"  // of the module that is imported, or of the DLL that ctypes loads
+	ByRoot How = "root" // the file that is loaded
+	// of the module that is imported, or of the DLL that ctypes loads
+	ByModule    How = "folder of module"
 	ByDirectory How = "add_dll_directory" // a folder that the artifact adds
 	ByPreload   How = "loaded before"     // by ctypes, as the artifact's Python source says
 	ByPath      How = "PATH"
@@ -174,8 +175,8 @@ func (e *Environment) scope(root *File) startup.Effects {
 	return e.before
 }
 
-// preload adds a DLL that ctypes loads with those of its folder that it imports; the name "*" stands
-// for all of a folder.
+// preload adds a DLL that ctypes loads with those of its folder that it imports; the name "*"
+// stands for all of a folder.
 func (e *Environment) preload(folder, name string) {
 	if name == "*" {
 		for _, f := range e.files {
@@ -196,8 +197,8 @@ func (e *Environment) preload(folder, name string) {
 	}
 }
 
-// complete reports whether ctypes can load a DLL by its path: everything that it imports is found in
-// its own folder, in the folders that were added, or is part of Windows or Python. A Visual C++
+// complete reports whether ctypes can load a DLL by its path: everything that it imports is found
+// in its own folder, in the folders that were added, or is part of Windows or Python. A Visual C++
 // runtime counts as found.
 func (e *Environment) complete(f *File, seen map[*File]bool) bool {
 	if seen[f] {

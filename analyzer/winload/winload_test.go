@@ -67,18 +67,22 @@ func TestLoad(t *testing.T) {
 	const extension = "-- pkg/ext.pyd --\npe amd64\nimport libh.dll helper #2\n"
 	const library = "pe amd64\nexport helper 1\nexport - 2\n"
 	for _, c := range []struct{ name, archive, want string }{
-		{"the folder of the module", extension + "-- pkg/LibH.dll --\n" + library, "libh.dll pkg/LibH.dll by folder of module"},
+		{"the folder of the module", extension + "-- pkg/LibH.dll --\n" + library,
+			"libh.dll pkg/LibH.dll by folder of module"},
 		{"nowhere", extension, "missing libh.dll"},
-		{"another folder", extension + "-- pkg/bin/libh.dll --\n" + library, "missing libh.dll pkg/bin/libh.dll"},
+		{"another folder", extension + "-- pkg/bin/libh.dll --\n" + library,
+			"missing libh.dll pkg/bin/libh.dll"},
 		{"another machine", extension + "-- pkg/bin/libh.dll --\npe x86\n", "missing libh.dll"},
 		{"an added folder", extension + "-- pkg/bin/libh.dll --\n" + library +
-			"-- pkg/__init__.py --\nimport os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n",
+			"-- pkg/__init__.py --\nimport " +
+			"os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n",
 			"libh.dll pkg/bin/libh.dll by add_dll_directory"},
 		{"a folder that another package adds", extension + "-- pkg/bin/libh.dll --\n" + library +
 			"-- other/__init__.py --\nimport os\nos.add_dll_directory(os.path.abspath('../pkg/bin'))\n",
 			"missing libh.dll pkg/bin/libh.dll"},
 		{"PATH, which counts for nothing", extension + "-- pkg/bin/libh.dll --\n" + library +
-			"-- pkg/__init__.py --\nimport os\nos.environ['PATH'] += ';' + os.path.join(os.path.dirname(__file__), 'bin')\n",
+			"-- pkg/__init__.py --\nimport os\nos.environ['PATH'] += ';' + " +
+			"os.path.join(os.path.dirname(__file__), 'bin')\n",
 			"missing libh.dll pkg/bin/libh.dll"},
 		{"loaded by ctypes", extension + "-- pkg/bin/libh.dll --\n" + library +
 			"-- pkg/__init__.py --\nfrom pathlib import Path\nimport ctypes\n" +
@@ -94,17 +98,23 @@ func TestLoad(t *testing.T) {
 			"libh.dll libs/libh.dll by loaded before",
 		},
 		{"a .pth file", extension + "-- lib/x/libh.dll --\n" + library +
-			"-- boot.pth --\nimport start\n-- lib/start.py --\nfor f in look_for('lib/x'):\n  os.add_dll_directory(f)\n",
+			"-- boot.pth --\nimport start\n-- lib/start.py --\nfor f in look_for('lib/x'):\n  " +
+			"os.add_dll_directory(f)\n",
 			"libh.dll lib/x/libh.dll by add_dll_directory"},
 		{"no such export", extension + "-- pkg/libh.dll --\npe amd64\nexport other 1\n",
 			"libh.dll pkg/libh.dll by folder of module\nno helper in libh.dll\nno #2 in libh.dll"},
-		{"forwarders", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport - 2 libb.gone\n" +
+		{"forwarders", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport " +
+			"- 2 libb.gone\n" +
 			"-- pkg/libb.dll --\npe amd64\nexport helper\n",
-			"libh.dll pkg/libh.dll by folder of module\nlibb.dll pkg/libb.dll by folder of module\nno #2 in libh.dll libb.gone"},
-		{"a forwarder to nowhere", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport - 2\n",
+			"libh.dll pkg/libh.dll by folder of module\nlibb.dll pkg/libb.dll by folder of module\nno #2 " +
+				"in libh.dll libb.gone"},
+		{"a forwarder to nowhere", extension +
+			"-- pkg/libh.dll --\npe amd64\nexport helper 1 libb.helper\nexport - 2\n",
 			"libh.dll pkg/libh.dll by folder of module\nmissing libb.dll"},
-		{"forwarders in a circle", extension + "-- pkg/libh.dll --\npe amd64\nexport helper 1 libh.helper\nexport - 2\n",
-			"libh.dll pkg/libh.dll by folder of module\nno helper in libh.dll" + strings.Repeat(" libh.helper", maxForwarders)},
+		{"forwarders in a circle", extension +
+			"-- pkg/libh.dll --\npe amd64\nexport helper 1 libh.helper\nexport - 2\n",
+			"libh.dll pkg/libh.dll by folder of module\nno helper in libh.dll" +
+				strings.Repeat(" libh.helper", maxForwarders)},
 		{"Windows and Python", "-- pkg/ext.pyd --\npe amd64\nimport KERNEL32.dll Sleep NoSuchFunctionW\n" +
 			"import python312.dll PyModule_Create2 PyUnicode_AsUnicode\nimport VCRUNTIME140.dll memcpy\n" +
 			"import api-ms-win-core-nosuch-l9-9-9.dll f\ndelay concrt140.dll g\n",
@@ -112,8 +122,10 @@ func TestLoad(t *testing.T) {
 				"missing api-ms-win-core-nosuch-l9-9-9.dll\nmissing concrt140.dll delay\n" +
 				"no NoSuchFunctionW in KERNEL32.dll\nno PyUnicode_AsUnicode in python312.dll"},
 		{"the folder of the module, also for a DLL elsewhere",
-			"-- pkg/ext.pyd --\npe amd64\nimport liba.dll a\n-- pkg/bin/liba.dll --\npe amd64\nexport a\nimport libh.dll h\n" +
-				"-- pkg/bin/libh.dll --\npe amd64\nexport h\n-- pkg/__init__.py --\nctypes.CDLL(os.path.join(here, 'liba.dll'))\n" +
+			"-- pkg/ext.pyd --\npe amd64\nimport liba.dll a\n-- pkg/bin/liba.dll --\npe amd64\nexport " +
+				"a\nimport libh.dll h\n" +
+				"-- pkg/bin/libh.dll --\npe amd64\nexport h\n-- pkg/__init__.py " +
+				"--\nctypes.CDLL(os.path.join(here, 'liba.dll'))\n" +
 				"here = os.path.dirname(__file__) + '/bin'\n",
 			"liba.dll pkg/bin/liba.dll by loaded before\nlibh.dll pkg/bin/libh.dll by loaded before"},
 	} {
@@ -129,8 +141,10 @@ func TestPath(t *testing.T) {
 	env := environment(
 		t,
 		Python{Interpreter: windows.Interpreter{Minor: 7}},
-		"-- pkg/ext.pyd --\npe amd64\nimport libh.dll helper\n-- pkg/bin/libh.dll --\npe amd64\nexport helper\n"+
-			"-- pkg/__init__.py --\nextra = os.path.join(os.path.dirname(__file__), 'bin')\nos.environ['PATH'] += os.pathsep + extra\n",
+		"-- pkg/ext.pyd --\npe amd64\nimport libh.dll helper\n-- pkg/bin/libh.dll --\npe amd64\nexport "+
+			"helper\n"+
+			"-- pkg/__init__.py --\nextra = os.path.join(os.path.dirname(__file__), "+
+			"'bin')\nos.environ['PATH'] += os.pathsep + extra\n",
 	)
 	if got := text(env.Load(env.files[0])); got != "libh.dll pkg/bin/libh.dll by PATH" {
 		t.Error(got)

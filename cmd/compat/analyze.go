@@ -13,7 +13,8 @@ const analyzeCommand = "analyze"
 
 func newAnalyzeCommand(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: analyzeCommand, Short: "Check one job of the service (internal)", Hidden: true, Args: cobra.NoArgs,
+		Use: analyzeCommand, Short: "Check one job of the service (internal)", Hidden: true,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return sandbox.Serve(c.Context(), env.In, env.Out, analyzer.New(rules.All()))
 		},

@@ -251,8 +251,10 @@ func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer
 				},
 			)
 		},
-		"json":     report.JSON,
-		"sarif":    func(w io.Writer, r *analyzer.Report) error { return report.SARIF(w, r, ruleDescriptions()) },
+		"json": report.JSON,
+		"sarif": func(w io.Writer, r *analyzer.Report) error {
+			return report.SARIF(w, r, ruleDescriptions())
+		},
 		"markdown": report.Markdown,
 	}
 }

@@ -22,7 +22,8 @@ func newConfigCommand(env environment) *cobra.Command {
 	c.AddCommand(&cobra.Command{
 		Use:   "check [FILE]...",
 		Short: "Validate " + config.Path,
-		Long: "Validate configuration files as the App does. Each problem is one line: FILE:LINE: KEY: problem.\n\n" +
+		Long: "Validate configuration files as the App does. Each problem is one line: FILE:LINE: KEY: " +
+			"problem.\n\n" +
 			"Without FILE, " + config.Path + " of the working directory is validated.\n" +
 			"Exit code: 0 valid, 1 invalid, 2 a file could not be read.",
 		Example: "compat config check\ncompat config check .github/compat.yml && git push",

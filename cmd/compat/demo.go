@@ -40,7 +40,9 @@ type demoPull struct {
 
 const (
 	demoProject  = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n%s]\n"
-	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n"
+	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: " +
+		"ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          " +
+		"CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n"
 )
 
 func demoPulls() []demoPull {
@@ -143,7 +145,8 @@ func demo(ctx context.Context, env environment) (err error) {
 }
 
 // open creates a repository with one pull request whose workflow run has ended.
-func open(gh *githubtest.Server, owner *githubtest.Installation, i int, a demoPull) *githubtest.Pull {
+func open(gh *githubtest.Server, owner *githubtest.Installation, i int,
+	a demoPull) *githubtest.Pull {
 	files := map[string]string{
 		"README.md":                    "# widget\n",
 		"pyproject.toml":               fmt.Sprintf(demoProject, ""),
@@ -173,8 +176,8 @@ func commented(p *githubtest.Pull) bool {
 	return false
 }
 
-// settled waits until the check of a pull request's head is completed and, if it failed, the comment
-// was written.
+// settled waits until the check of a pull request's head is completed and, if it failed, the
+// comment was written.
 func settled(
 	ctx context.Context,
 	gh *githubtest.Server,

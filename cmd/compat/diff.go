@@ -79,8 +79,8 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 	return c
 }
 
-// suppressions reads the suppression files. What of them is not understood is an error: a comparison
-// without it would say something else.
+// suppressions reads the suppression files. What of them is not understood is an error: a
+// comparison without it would say something else.
 func (f *diffFlags) suppressions() (abi.Suppressions, error) {
 	var all abi.Suppressions
 	for _, path := range f.suppress {

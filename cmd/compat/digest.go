@@ -43,7 +43,8 @@ func (d digests) of(ctx context.Context, in analyzer.Input) (string, error) {
 		}
 	}
 	hash := sha256.New()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{hash}, io.NewSectionReader(in.Content, 0, in.Size), make([]byte, 64<<10)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{hash}, io.NewSectionReader(in.Content, 0, in.Size),
+		make([]byte, 64<<10)); err != nil {
 		return "", err
 	}
 	sum := hash.Sum(nil)

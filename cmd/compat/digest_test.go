@@ -116,12 +116,14 @@ func TestAFileIsHashedOnce(t *testing.T) {
 	digest("of the future again", fresh, "ten", true)
 	r := strings.NewReader("no file")
 	for range 2 {
-		if got, err := known.of(context.Background(), analyzer.Input{Content: r, Size: r.Size()}); err != nil ||
+		if got, err := known.of(context.Background(),
+			analyzer.Input{Content: r, Size: r.Size()}); err != nil ||
 			len(got) != 64 {
 			t.Errorf("no file: %s, %v", got, err)
 		}
 	}
-	if _, err := known.of(context.Background(), analyzer.Input{Content: broken{}, Size: 1}); err == nil {
+	if _, err := known.of(context.Background(), analyzer.Input{Content: broken{},
+		Size: 1}); err == nil {
 		t.Error("what can't be read has a digest")
 	}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// envFlags are the settings of `compat env`; of checkFlags those that it shares with `compat check`.
+// envFlags are the settings of `compat env`; of checkFlags those that it shares with `compat
+// check`.
 type envFlags struct {
 	checkFlags
 	requirements []string // files
@@ -151,7 +152,8 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	return nil
 }
 
-// reviewEnvironment checks the environment that some files describe, compared with that of the base.
+// reviewEnvironment checks the environment that some files describe, compared with that of the
+// base.
 func reviewEnvironment(
 	ctx context.Context,
 	from *packageSource,
@@ -238,8 +240,8 @@ func environmentsOf(list []*pinned.Wheels) []*analyzer.Environment {
 	return out
 }
 
-// openVenv opens the distributions of a virtual environment. As packages they are described by their
-// files, as those of a conda environment are.
+// openVenv opens the distributions of a virtual environment. As packages they are described by
+// their files, as those of a conda environment are.
 func openVenv(dir string) (*pinned.Wheels, *analyzer.Conda, error) {
 	in, err := pinned.OpenInstalled(dir)
 	if err != nil {

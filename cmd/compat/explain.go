@@ -34,7 +34,8 @@ each diagnosis reports whether that confirms or contradicts it. Fixes of a confi
 verified.
 
 Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not be read.`,
-		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat explain -\n  compat explain --format text build.log dist/*.whl",
+		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +
+			"explain -\n  compat explain --format text build.log dist/*.whl",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"-"}

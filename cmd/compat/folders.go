@@ -51,7 +51,9 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 				o.LibraryPath,
 				analyzer.Folder{
 					Path: at,
-					Open: func(file string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, file)) },
+					Open: func(file string) *elfobj.Object {
+						return dynlink.ReadObject(b.root, path.Join(at, file))
+					},
 				},
 			)
 		}

@@ -166,13 +166,17 @@ func checkWheel(
 	return code, stdout.String(), stderr.String()
 }
 
-const jitUser = "elf x86_64\nneeded libnvJitLink.so.12\nneeded libc.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\nimport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 libnvJitLink.so.12\nexport PyInit__w\n"
+const jitUser = "elf x86_64\nneeded libnvJitLink.so.12\nneeded libc.so.6\nimport " +
+	"fcntl64@GLIBC_2.28 libc.so.6\nimport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 " +
+	"libnvJitLink.so.12\nexport PyInit__w\n"
 
 // A founding case through an index: the symbol, the version that lacks it, the pin that mends it
 // and whom conflicts with that, the price, and nothing the second time.
 func TestCheckThroughAnIndex(t *testing.T) {
 	jit := map[string][]byte{}
-	for version, exports := range map[string][]string{"12.8.93": {"__nvJitLinkCreate_12_8"}, "12.9.41": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}, "12.9.86": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}} {
+	for version, exports := range map[string][]string{"12.8.93": {"__nvJitLinkCreate_12_8"},
+		"12.9.41": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"},
+		"12.9.86": {"__nvJitLinkCreate_12_8", "__nvJitLinkGetErrorLogSize_12_9"}} {
 		jit["nvidia_nvjitlink_cu12-"+version+"-py3-none-manylinux2014_x86_64.whl"] = jitWheel(
 			t,
 			version,
@@ -200,7 +204,9 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	)
 	data := t.TempDir()
 	code, out, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
-	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9", `nvidia-nvjitlink-cu12 12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`, `conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
+	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9",
+		`nvidia-nvjitlink-cu12 12.8.93 lacks`, `nvidia-nvjitlink-cu12>=12.9`,
+		`conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.93`} {
 		if code != 1 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, %q is not in\n%s", code, want, out)
 		}
@@ -225,7 +231,8 @@ func TestBadIndexes(t *testing.T) {
 	one := map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: good}}
 	thousands := map[string][]byte{page: good}
 	for n := range 10_000 {
-		thousands[fmt.Sprintf("nvidia_nvjitlink_cu12-11.%d-py3-none-manylinux2014_x86_64.whl", n)] = []byte(
+		thousands[fmt.Sprintf("nvidia_nvjitlink_cu12-11.%d-py3-none-manylinux2014_x86_64.whl",
+			n)] = []byte(
 			"never read",
 		)
 	}
@@ -249,14 +256,17 @@ func TestBadIndexes(t *testing.T) {
 	}{
 		"as it should be":       {&shelves{files: one}, "nvidia-nvjitlink-cu12", "", 0, "compatible", 4},
 		"ten thousand versions": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": thousands}}, "nvidia-nvjitlink-cu12>=12", "", 0, "compatible", 4},
-		"requirements in a circle": {&shelves{files: map[string]map[string][]byte{"one": circle("one", "two"), "two": circle("two", "one", "two/libnvJitLink.so.12", "elf x86_64\nsoname libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12\n")}},
+		"requirements in a circle": {&shelves{files: map[string]map[string][]byte{"one": circle("one",
+			"two"), "two": circle("two", "one", "two/libnvJitLink.so.12", "elf x86_64\nsoname "+
+			"libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12\n")}},
 			"one", "", 0, "compatible", 12},
 		"requirements in a circle that contradict": {&shelves{files: map[string]map[string][]byte{"one": circle("one", "two==1.0"), "two": circle("two", "one==2.0")}}, "one", "", 0, "warning library-not-found: .* needs libnvJitLink.so.12", 16},
 		"a wrong digest": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "nvidia-nvjitlink-cu12", "12.9.86", nil)}}, digest: strings.Repeat("0", 64)}, "nvidia-nvjitlink-cu12", "", 2,
 			`package nvidia-nvjitlink-cu12.* could not be looked up, and the result depends on it: .*the \d+ bytes of ` + page + ` do not match its digest on the page`, 12},
 		"another file": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "other", "1.0", nil, "other/liba.so", "x", "other/b", noise(512<<10))}}}, "nvidia-nvjitlink-cu12", "", 2,
 			page + ` holds "other" "1.0" by its METADATA, so it is not the file that was asked for`, 12},
-		"refused credentials": {&shelves{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12", "user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
+		"refused credentials": {&shelves{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12",
+			"user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
 	} {
 		server := httptest.NewServer(c.shelves)
 		widget := madeWheel(
@@ -295,7 +305,9 @@ func TestBadIndexes(t *testing.T) {
 // What the user gives is judged beside the artifact, or said why not, with the place where it
 // stands.
 func TestGivenPackages(t *testing.T) {
-	jit := func(version string) []byte { return jitWheel(t, version, "__nvJitLinkGetErrorLogSize_12_9") }
+	jit := func(version string) []byte {
+		return jitWheel(t, version, "__nvJitLinkGetErrorLogSize_12_9")
+	}
 	server := httptest.NewServer(
 		&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
 			"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jit(
@@ -335,14 +347,20 @@ func TestGivenPackages(t *testing.T) {
 		want  string
 	}{
 		{[]string{"--with", name + "12.9.86"}, 0, "compatible"},
-		{[]string{"--with", name + "99"}, exitUsage, `==99 \(--with\) could not be looked up, and the result depends on it, because .* libnvJitLink.so.12: .*has no version 99; give an existing version`},
+		{[]string{"--with", name + "99"}, exitUsage,
+			`==99 \(--with\) could not be looked up, and the result depends on it, because .* libnvJitLink.so.12: .*has no version 99; give an existing version`},
 		{[]string{"--lock", lock}, exitUsage, `==99 \(.+requirements.txt:2\) could not be looked up`},
 		{[]string{"--config", config}, exitUsage, `==98 \(.github/compat.yml:3\) could not be looked up`},
-		{[]string{"--with", name + "12.9.79"}, exitUsage, `the libraries of nvidia-nvjitlink-cu12==12.9.79 \(--with\) are not known, and the result depends on them.*: it has no wheel for Python 3.12 on x86_64`},
-		{[]string{"--lock", lock, "--lock", other}, exitUsage, `==99 \(.+requirements.txt:2\) and nvidia-nvjitlink-cu12==12.9.41 \(.+uv.lock:1\) conflict, and the result depends on it`},
-		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0, `==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
-		{[]string{"--with", name + "12.9.41"}, 0, `==12.9.41 \(--with\) does not satisfy the artifact, which requires nvidia-nvjitlink-cu12>=12.9.80. pip does not install both`},
-		{[]string{"--with", "typo==1"}, 0, `could not look up typo: no such package or version in the index`},
+		{[]string{"--with", name + "12.9.79"}, exitUsage,
+			`the libraries of nvidia-nvjitlink-cu12==12.9.79 \(--with\) are not known, and the result depends on them.*: it has no wheel for Python 3.12 on x86_64`},
+		{[]string{"--lock", lock, "--lock", other}, exitUsage,
+			`==99 \(.+requirements.txt:2\) and nvidia-nvjitlink-cu12==12.9.41 \(.+uv.lock:1\) conflict, and the result depends on it`},
+		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0,
+			`==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
+		{[]string{"--with", name + "12.9.41"}, 0,
+			`==12.9.41 \(--with\) does not satisfy the artifact, which requires nvidia-nvjitlink-cu12>=12.9.80. pip does not install both`},
+		{[]string{"--with", "typo==1"}, 0,
+			`could not look up typo: no such package or version in the index`},
 	} {
 		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple", c.flags...)
 		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil {

@@ -296,7 +296,8 @@ func escape(s string, control bool) string {
 	return b.String()
 }
 
-// printable makes the strings of a document UTF-8: JSON requires it, and file names may be any bytes.
+// printable makes the strings of a document UTF-8: JSON requires it, and file names may be any
+// bytes.
 func printable(a *dynlink.Answer) *dynlink.Answer {
 	text := func(s *string) {
 		for i := 0; i < len(*s); i++ {

@@ -20,10 +20,12 @@ func TestGlibc(t *testing.T) { glibcCases(t, "glibc.txt", 70) }
 func TestGlibcProcess(t *testing.T) { glibcCases(t, "dlopen.txt", 90) }
 
 func glibcCases(t *testing.T, file string, least int) {
-	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
+	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2",
+		"arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
 	libc := filepath.Join(filepath.Dir(real(t, loader)), "libc.so.6")
 	loaderCases{
-		file: file, libc: "glibc", compiler: "gcc", install: "gcc", loader: loader, copies: map[string]string{loader: loader, libc: libc}, least: least,
+		file: file, libc: "glibc", compiler: "gcc", install: "gcc", loader: loader,
+		copies: map[string]string{loader: loader, libc: libc}, least: least,
 		real: func(m *loaderRoot, file string, env []string) string {
 			said := glibcSays(file, true, func(more []string, args ...string) *exec.Cmd {
 				return m.command(append(more, env...), append([]string{loader}, args...)...)

@@ -31,9 +31,11 @@ var (
 	lineLoader = regexp.MustCompile(`(^|/)ld-linux[^/]*\.so\.\d$|^linux-vdso`)
 )
 
-// TestMachine asks the loader of this machine about its own programs and libraries, as ldd -r does (nothing but the loader runs), and compares.
+// TestMachine asks the loader of this machine about its own programs and libraries, as ldd -r does
+// (nothing but the loader runs), and compares.
 func TestMachine(t *testing.T) {
-	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
+	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2",
+		"arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
 	if _, err := os.Stat(loader); loader == "" || err != nil {
 		t.Logf("0 objects compared: no glibc loader at %q on this machine", loader)
 		return
@@ -96,7 +98,8 @@ func TestMachine(t *testing.T) {
 // notDynamic is what ldd says of a file that the loader does not take.
 const notDynamic = "not a dynamic executable"
 
-// objectsBelow are the ELF files of this machine's class and byte order that have a dynamic section.
+// objectsBelow are the ELF files of this machine's class and byte order that have a dynamic
+// section.
 func objectsBelow(dirs ...string) (out []string) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -120,8 +123,8 @@ func objectsBelow(dirs ...string) (out []string) {
 	return out
 }
 
-// loaderSays is the loader's answer as sorted lines, "" for a file that it does not take. verify tells to ask it that first: otherwise what it says of such
-// a file is an answer like any other.
+// loaderSays is the loader's answer as sorted lines, "" for a file that it does not take. verify
+// tells to ask it that first: otherwise what it says of such a file is an answer like any other.
 func loaderSays(loader, file string, verify bool) string {
 	return glibcSays(file, verify, func(env []string, args ...string) *exec.Cmd {
 		c := exec.CommandContext(context.Background(), loader, args...)
@@ -171,8 +174,8 @@ func glibcSays(
 	return sorted(versionless(out))
 }
 
-// versionless leaves out the versions of undefined symbols where a library was not found: the loader then reads past the end of its table of versions,
-// and prints what happens to stand there.
+// versionless leaves out the versions of undefined symbols where a library was not found: the
+// loader then reads past the end of its table of versions, and prints what happens to stand there.
 func versionless(in []string) []string {
 	if !slices.ContainsFunc(in, func(l string) bool { return strings.HasPrefix(l, "missing ") }) {
 		return in

@@ -28,9 +28,11 @@ func TestMusl(t *testing.T) { muslCases(t, "musl.txt", 130) }
 func TestMuslProcess(t *testing.T) { muslCases(t, "dlopen.txt", 80) }
 
 func muslCases(t *testing.T, file string, least int) {
-	loader := "/lib/ld-musl-" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + ".so.1"
+	loader := "/lib/ld-musl-" + map[string]string{"amd64": "x86_64",
+		"arm64": "aarch64"}[runtime.GOARCH] + ".so.1"
 	loaderCases{
-		file: file, libc: "musl", compiler: "musl-gcc", install: "musl-tools", loader: loader, copies: map[string]string{loader: loader}, least: least,
+		file: file, libc: "musl", compiler: "musl-gcc", install: "musl-tools", loader: loader,
+		copies: map[string]string{loader: loader}, least: least,
 		real: muslSays, compat: saidAsMusl,
 	}.run(t)
 }

@@ -197,7 +197,8 @@ func (e *imagined) environment() *dynlink.Environment {
 // aboutSymbols is what a process says of symbols and versions.
 var aboutSymbols = regexp.MustCompile("undefined symbol|symbol not found|version `")
 
-// says is what becomes of a plain step, in the words of the process. What an Environment does not know is not asked: how a name is found, and the other modes.
+// says is what becomes of a plain step, in the words of the process. What an Environment does not
+// know is not asked: how a name is found, and the other modes.
 func (e *imagined) says(step, really string) (text string, asked bool) {
 	how, name, _ := strings.Cut(step, "=")
 	root := e.libraries[name]
@@ -215,7 +216,8 @@ func (e *imagined) says(step, really string) (text string, asked bool) {
 			switch object := "/" + f.Library.Path; {
 			case b.Import.Name == "dlopen":
 			case b.Outcome == dynlink.NoVersion:
-				return "/" + b.Provider.Path + ": version `" + b.Import.Version + "' not found (required by " + object + ")", true
+				return "/" + b.Provider.Path + ": version `" + b.Import.Version + "' not found (required by " +
+					object + ")", true
 			case b.Outcome == dynlink.NoSymbol && e.libc == "musl":
 				return "Error relocating " + object + ": " + b.Import.Name + ": symbol not found", true
 			case b.Outcome == dynlink.NoSymbol:
@@ -235,7 +237,9 @@ func (e *imagined) happened(step, said string, new []dynlink.LoadedObject) {
 	for _, l := range e.add(new) {
 		e.local[l] = true
 	}
-	if i := slices.IndexFunc(e.process, func(l *dynlink.Library) bool { return slices.Contains(append(l.Names(), "/"+l.Path), name) }); i >= 0 &&
+	if i := slices.IndexFunc(e.process, func(l *dynlink.Library) bool {
+		return slices.Contains(append(l.Names(), "/"+l.Path), name)
+	}); i >= 0 &&
 		strings.Contains(how, "global") {
 		for _, f := range e.environment().Load(e.process[i]).Found {
 			delete(e.local, f.Library)

@@ -38,9 +38,9 @@ type peFolder struct {
 	sources *startup.Sources
 }
 
-// lddWindows answers for a PE file as the loader of Windows does when Python imports it, or opens it
-// with ctypes. root is the folder that stands for site-packages; "/": the folder of the file. What
-// was read of the folder is kept in last for the next file.
+// lddWindows answers for a PE file as the loader of Windows does when Python imports it, or opens
+// it with ctypes. root is the folder that stands for site-packages; "/": the folder of the file.
+// What was read of the folder is kept in last for the next file.
 func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	full := filepath.Join(root, filepath.FromSlash(file))
 	if root == "/" {
@@ -113,7 +113,8 @@ func readPE(file string) (*peobj.Object, error) {
 	return o, nil
 }
 
-// readPEFolder reads the DLLs and the Python sources below a folder. What can't be read is left out.
+// readPEFolder reads the DLLs and the Python sources below a folder. What can't be read is left
+// out.
 func readPEFolder(root string) (peFolder, error) {
 	out := peFolder{root: root, sources: &startup.Sources{}}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// githubCalls is the transport to GitHub. It counts responses and exports the remaining calls of the
-// rate limits.
+// githubCalls is the transport to GitHub. It counts responses and exports the remaining calls of
+// the rate limits.
 type githubCalls struct {
 	base  http.RoundTripper
 	api   string // host; downloads go to others

@@ -68,7 +68,11 @@ func names(t *testing.T) []string {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- serve(ctx, environment{Out: io.Discard, Err: &bytes.Buffer{}, Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}, "", listener)
+		served <- serve(ctx, environment{Out: io.Discard, Err: &bytes.Buffer{},
+			Getenv: func(name string) (string, bool) {
+				v, ok := vars[name]
+				return v, ok
+			}}, "", listener)
 	}()
 	defer func() {
 		cancel()
@@ -142,7 +146,8 @@ func TestOperationPage(t *testing.T) {
 			strings.Join(documented, "\n"),
 		)
 	}
-	for _, file := range []string{"deploy/grafana-dashboard.json", "deploy/alerts.yml", "docs/operation.md"} {
+	for _, file := range []string{"deploy/grafana-dashboard.json", "deploy/alerts.yml",
+		"docs/operation.md"} {
 		text := read(file)
 		used := regexp.MustCompile(`\bcompat_[a-z_]+`).FindAllString(text, -1)
 		if len(used) < 5 {
@@ -215,7 +220,8 @@ func TestRateLimitRemaining(t *testing.T) {
 	g := newGithubCalls(r, "api")
 	later := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	soon := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10)
-	for _, a := range [][3]string{{"core", "4000", later}, {"core", "12", soon}, {"core", "14", soon}, {"core", "1", "1000"}, {"graphql", "7", later}, {"core", "x", later}} {
+	for _, a := range [][3]string{{"core", "4000", later}, {"core", "12", soon}, {"core", "14", soon},
+		{"core", "1", "1000"}, {"graphql", "7", later}, {"core", "x", later}} {
 		h := http.Header{}
 		h.Set("X-RateLimit-Resource", a[0])
 		h.Set("X-RateLimit-Remaining", a[1])

@@ -17,8 +17,8 @@ import (
 	"github.com/compat-app/compat/internal/sandbox"
 )
 
-// newSandbox returns what runs the analyses of the service. It hides this process from them, removes
-// the folders of analyses that a crash left, and tests which layers the sandbox has here.
+// newSandbox returns what runs the analyses of the service. It hides this process from them,
+// removes the folders of analyses that a crash left, and tests which layers the sandbox has here.
 func newSandbox(
 	ctx context.Context,
 	service *config.Service,

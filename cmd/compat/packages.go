@@ -61,8 +61,8 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	return p, nil
 }
 
-// diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil if
-// neither exists.
+// diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil
+// if neither exists.
 func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 	dir, _ := env.Getenv("COMPAT_DATA")
 	if dir == "" {

@@ -81,7 +81,8 @@ func newQueueListCommand(env environment) *cobra.Command {
 			)
 		},
 	}
-	c.Flags().StringVar(&state, "state", "", "only jobs in this state: waiting, running, delayed or dead")
+	c.Flags().StringVar(&state, "state", "",
+		"only jobs in this state: waiting, running, delayed or dead")
 	c.Flags().Int64Var(&installation, "installation", 0, "only jobs of this installation")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -116,7 +117,8 @@ func newQueueChangeCommand(
 	change func(*queue.Queue, context.Context, string) error,
 ) *cobra.Command {
 	return &cobra.Command{
-		Use: name + " KEY", Short: short, Example: "  compat queue " + name + " pull/4711/12", Args: oneKey,
+		Use: name + " KEY", Short: short, Example: "  compat queue " + name + " pull/4711/12",
+		Args: oneKey,
 		RunE: func(c *cobra.Command, args []string) error {
 			return withQueue(
 				c.Context(),
@@ -149,8 +151,8 @@ func explainKey(err error) error {
 	return err
 }
 
-// withQueue opens the queue that serve would use and calls f. With look, an embedded queue is opened
-// read-only.
+// withQueue opens the queue that serve would use and calls f. With look, an embedded queue is
+// opened read-only.
 func withQueue(
 	ctx context.Context,
 	env environment,

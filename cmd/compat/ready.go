@@ -32,7 +32,8 @@ func newReadiness(r prometheus.Registerer, q *queue.Queue, key []byte) (*readine
 		return nil, err
 	}
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "compat_clock_skew_seconds", Help: "Seconds by which this process's clock is ahead of the queue's clock; 0 if unknown.",
+		Name: "compat_clock_skew_seconds", Help: "Seconds by which this process's clock is ahead of " +
+			"the queue's clock; 0 if unknown.",
 	}, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
@@ -61,7 +62,8 @@ func (r *readiness) Ping(ctx context.Context) error {
 	}
 	if skew.Abs() > maxSkew {
 		return fmt.Errorf(
-			"this machine's clock differs from that of Redis by %s; synchronize it (NTP), or GitHub refuses its tokens",
+			"this machine's clock differs from that of Redis by %s; synchronize it (NTP), or GitHub "+
+				"refuses its tokens",
 			skew.Round(time.Second),
 		)
 	}

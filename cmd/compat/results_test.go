@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checked runs compat check with a cache below home, and returns what it printed, its exit code, and
-// whether the result came from the cache.
+// checked runs compat check with a cache below home, and returns what it printed, its exit code,
+// and whether the result came from the cache.
 func checked(t *testing.T, home string, args ...string) (printed string, code int, again bool) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -20,7 +20,10 @@ func checked(t *testing.T, home string, args ...string) (printed string, code in
 		context.Background(),
 		append([]string{"check", "--verbose", "--format", "json"}, args...),
 		environment{
-			Getenv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, In: strings.NewReader(""), Out: &out, Err: &errs},
+			Getenv: func(name string) (string, bool) {
+				v, ok := vars[name]
+				return v, ok
+			}, In: strings.NewReader(""), Out: &out, Err: &errs},
 	)
 	return out.String(), code, strings.Contains(errs.String(), "use --no-cache to check again")
 }
@@ -35,7 +38,8 @@ func TestTheSameFilesAgain(t *testing.T) {
 			"1",
 			nil,
 			"m.cpython-312-x86_64-linux-gnu.so",
-			"elf x86_64\nneeded libc.so.6\nimport "+symbol+" libc.so.6\nverneed libc.so.6 GLIBC_2.34\nexport PyInit_m",
+			"elf x86_64\nneeded libc.so.6\nimport "+symbol+" libc.so.6\nverneed libc.so.6 "+
+				"GLIBC_2.34\nexport PyInit_m",
 		)
 		if err := os.WriteFile(wheel, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -90,7 +94,8 @@ func TestTheSameFilesAgain(t *testing.T) {
 func TestManyChecksAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	wheel := filepath.Join(dir, "m-1-cp312-cp312-manylinux_2_17_x86_64.whl")
-	if err := os.WriteFile(wheel, madeWheel(t, "m", "1", nil, "m.cpython-312-x86_64-linux-gnu.so", "elf x86_64\nneeded libc.so.6\nexport PyInit_m"), 0o600); err != nil {
+	if err := os.WriteFile(wheel, madeWheel(t, "m", "1", nil, "m.cpython-312-x86_64-linux-gnu.so",
+		"elf x86_64\nneeded libc.so.6\nexport PyInit_m"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want, _, _ := checked(t, t.TempDir(), wheel)

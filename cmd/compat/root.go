@@ -72,7 +72,8 @@ To see examples:   compat demo`,
 		newDemoCommand(env),
 		newQueueCommand(env),
 	)
-	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env), newABICommand(env))
+	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env),
+		newABICommand(env))
 	return root
 }
 

@@ -45,7 +45,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// elf FILE... turns objects in text form into ELF files, and those in peobj's into PE files, in place.
+// elf FILE... turns objects in text form into ELF files, and those in peobj's into PE files, in
+// place.
 func elf(ts *testscript.TestScript, _ bool, files []string) {
 	for _, f := range files {
 		if text := ts.ReadFile(f); strings.HasPrefix(text, "pe ") {
@@ -105,13 +106,15 @@ func TestCommandPages(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), []string{"demo"}, environment{Getenv: os.LookupEnv, Out: &out, Err: &errs}); code != exitOK {
+	if code := run(context.Background(), []string{"demo"},
+		environment{Getenv: os.LookupEnv, Out: &out, Err: &errs}); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	for _, want := range []string{
 		"check compat: failure: ", "tagged manylinux2014, but needs manylinux_2_31",
 		"12.8.93 and earlier lack __nvJitLink", "nvidia-nvjitlink-cu12>=12.9",
-		"built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build", "Rebuild against the ROCm build of torch",
+		"built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
+		"Rebuild against the ROCm build of torch",
 		"-Wl,--no-as-needed -ldl", "libcufile.so does not link libdl.so.2",
 		"check compat: success",
 	} {

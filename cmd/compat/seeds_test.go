@@ -24,7 +24,8 @@ import (
 var seedsFrom = flag.String(
 	"seeds",
 	"",
-	"folder with the real wheels of TestSeedsThroughAnIndex: reduce them anew, and write them to testdata/seeds",
+	"folder with the real wheels of TestSeedsThroughAnIndex: reduce them anew, and write them to "+
+		"testdata/seeds",
 )
 
 // seeds are the founding cases on published wheels: each is judged beside what a user has, looked
@@ -41,8 +42,10 @@ var seeds = []struct {
 		wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl",
 		fixes: []string{"manylinux_2_31"},
 		wants: []string{
-			"warp/bin/warp.so pow GLIBC_2.29 libm.so.6", "warp/bin/warp.so expf GLIBC_2.27 libm.so.6", "warp/bin/warp.so _ZSt24__throw_out_of_range_fmtPKcz GLIBCXX_3.4.20 libstdc++.so.6",
-			"warp/bin/warp.so _ZdlPvm CXXABI_1.3.9 libstdc++.so.6", "warp/bin/warp-clang.so _ZNSt19_Sp_make_shared_tag5_S_eqERKSt9type_info GLIBCXX_3.4.26 libstdc++.so.6"},
+			"warp/bin/warp.so pow GLIBC_2.29 libm.so.6", "warp/bin/warp.so expf GLIBC_2.27 libm.so.6",
+			"warp/bin/warp.so _ZSt24__throw_out_of_range_fmtPKcz GLIBCXX_3.4.20 libstdc++.so.6",
+			"warp/bin/warp.so _ZdlPvm CXXABI_1.3.9 libstdc++.so.6", "warp/bin/warp-clang.so " +
+				"_ZNSt19_Sp_make_shared_tag5_S_eqERKSt9type_info GLIBCXX_3.4.26 libstdc++.so.6"},
 	},
 	{wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl", platforms: []string{"debian11"}},
 	{wheel: "warp_lang-1.4.2-py3-none-manylinux2014_x86_64.whl"},
@@ -78,8 +81,11 @@ var seeds = []struct {
 		with:  []string{"torch==2.7.0+rocm6.3"},
 		fixes: []string{"ROCm", "rebuild"},
 		wants: []string{
-			"torchaudio/lib/libtorchaudio.so - - libtorch_cuda.so", "torchaudio/lib/libtorchaudio.so - - libc10_cuda.so", "torchaudio/lib/libctc_prefix_decoder.so - - libc10_cuda.so",
-			"torchaudio/lib/pybind11_prefixctc.so - - libc10_cuda.so", "torio/lib/_torio_ffmpeg6.so - - libtorch_cuda.so"},
+			"torchaudio/lib/libtorchaudio.so - - libtorch_cuda.so",
+			"torchaudio/lib/libtorchaudio.so - - libc10_cuda.so",
+			"torchaudio/lib/libctc_prefix_decoder.so - - libc10_cuda.so",
+			"torchaudio/lib/pybind11_prefixctc.so - - libc10_cuda.so",
+			"torio/lib/_torio_ffmpeg6.so - - libtorch_cuda.so"},
 	},
 	{
 		wheel: "torchaudio-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl",
@@ -90,7 +96,9 @@ var seeds = []struct {
 		platforms: []string{"debian11"},
 		fixes:     []string{"-Wl,--no-as-needed -ldl"},
 		wants: []string{
-			"nvidia/cufile/lib/libcufile.so.0 dlopen - libdl.so.2", "nvidia/cufile/lib/libcufile.so.0 dlvsym - libdl.so.2", "nvidia/cufile/lib/libcufile_rdma.so.1 dlsym - libdl.so.2"},
+			"nvidia/cufile/lib/libcufile.so.0 dlopen - libdl.so.2",
+			"nvidia/cufile/lib/libcufile.so.0 dlvsym - libdl.so.2",
+			"nvidia/cufile/lib/libcufile_rdma.so.1 dlsym - libdl.so.2"},
 	},
 	{
 		wheel:     "nvidia_cufile_cu12-1.11.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
@@ -101,7 +109,9 @@ var seeds = []struct {
 // rocmTorch is a build that lies on no public index, by the names that the project documents.
 func rocmTorch(t *testing.T) (name string, data []byte) {
 	var files []string
-	for _, lib := range []string{"libc10.so", "libshm.so", "libtorch.so", "libtorch_cpu.so", "libtorch_global_deps.so", "libtorch_python.so", "libc10_hip.so", "libcaffe2_nvrtc.so", "libtorch_hip.so"} {
+	for _, lib := range []string{"libc10.so", "libshm.so", "libtorch.so", "libtorch_cpu.so",
+		"libtorch_global_deps.so", "libtorch_python.so", "libc10_hip.so", "libcaffe2_nvrtc.so",
+		"libtorch_hip.so"} {
 		files = append(files, "torch/lib/"+lib, "elf x86_64\nsoname "+lib+"\nneeded libc.so.6\n")
 	}
 	return "torch-2.7.0+rocm6.3-cp312-cp312-manylinux_2_28_x86_64.whl", madeWheel(

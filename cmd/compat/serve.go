@@ -262,8 +262,10 @@ func newWork(
 	shared := &store.Store{Queue: jobs, Log: log, Now: time.Now, Public: service.PublicURL}
 	rules := analyzer.New(rules.All())
 	subjects, err := subject.New(subject.Options{
-		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source, Index: indexes, Reviewer: reviewer,
-		Checker: checker, Scratch: spool.In(service.Data), Config: service, Version: version(), Metrics: metrics,
+		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source, Index: indexes,
+		Reviewer: reviewer,
+		Checker:  checker, Scratch: spool.In(service.Data), Config: service, Version: version(),
+		Metrics: metrics,
 	})
 	if err != nil {
 		return nil, err

@@ -46,13 +46,15 @@ Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 		RunE: func(c *cobra.Command, _ []string) error { return makeApp(c.Context(), env, f) },
 	}
 	c.Flags().
-		StringVar(&f.addr, "addr", "127.0.0.1:0", "address of the page on this machine (port 0: any free port)")
+		StringVar(&f.addr, "addr", "127.0.0.1:0",
+			"address of the page on this machine (port 0: any free port)")
 	c.Flags().
 		StringVar(&f.org, "org", "", "organization that will own the App (default: your account)")
 	c.Flags().
 		StringVar(&f.url, "url", "", "public address of the service (default: COMPAT_PUBLIC_URL)")
 	c.Flags().
-		StringVar(&f.github, "github-url", "", "address of GitHub Enterprise Server (default: from GITHUB_API_URL, or https://github.com)")
+		StringVar(&f.github, "github-url", "",
+			"address of GitHub Enterprise Server (default: from GITHUB_API_URL, or https://github.com)")
 	c.Flags().StringVar(&f.out, "out", ".", "existing folder for the two files")
 	return c
 }
@@ -123,7 +125,8 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 	}
 	if public.Scheme != "https" {
 		return fmt.Errorf(
-			"COMPAT_PUBLIC_URL: %s is not https, so the secrets of the new App could be read in transit; use https, or run compat setup",
+			"COMPAT_PUBLIC_URL: %s is not https, so the secrets of the new App could be read in transit; "+
+				"use https, or run compat setup",
 			public,
 		)
 	}
@@ -256,7 +259,8 @@ func registering(site setup.Site) func(context.Context, string) (*github.Registe
 	}
 }
 
-// listenHere listens on a loopback address: the page and the code that GitHub sends to it are secret.
+// listenHere listens on a loopback address: the page and the code that GitHub sends to it are
+// secret.
 func listenHere(addr string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {

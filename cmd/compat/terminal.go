@@ -18,9 +18,9 @@ func terminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// coloured reports whether text on a stream may have colours. In this order: NO_COLOR turns them off
-// (no-color.org), FORCE_COLOR and CLICOLOR_FORCE turn them on, CLICOLOR=0 and TERM=dumb turn them off,
-// and otherwise a terminal has them.
+// coloured reports whether text on a stream may have colours. In this order: NO_COLOR turns them
+// off (no-color.org), FORCE_COLOR and CLICOLOR_FORCE turn them on, CLICOLOR=0 and TERM=dumb turn
+// them off, and otherwise a terminal has them.
 func coloured(env environment, w io.Writer) bool {
 	get := func(name string) string {
 		value, _ := env.Getenv(name)

@@ -181,7 +181,8 @@ func (p *Poster) Conclude(
 		return id, err
 	}
 	if id == 0 {
-		if id, _, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha, Status: gh.String(statusInProgress), ExternalID: gh.String(externalID),
+		if id, _, err = p.create(ctx, gh.CreateCheckRunOptions{Name: checkName, HeadSHA: sha,
+			Status: gh.String(statusInProgress), ExternalID: gh.String(externalID),
 			DetailsURL: optional(detailsURL), Output: output(c, nil)}); err != nil {
 			return 0, err
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/compat-app/compat/comment"
 )
 
-// Conversation is what our bot says in one pull request: a review, answers to its own threads, and one
-// summary comment. It reads the conversation once, when a step needs it; each step may be repeated
-// after a crash.
+// Conversation is what our bot says in one pull request: a review, answers to its own threads, and
+// one summary comment. It reads the conversation once, when a step needs it; each step may be
+// repeated after a crash.
 type Conversation struct {
 	p       *Poster
 	number  int
@@ -30,8 +30,8 @@ type said struct {
 	body string
 }
 
-// Conversation begins to talk in a pull request. silent says that nothing of ours is in it: then it isn't
-// read.
+// Conversation begins to talk in a pull request. silent says that nothing of ours is in it: then it
+// isn't read.
 func (p *Poster) Conversation(number int, silent bool) *Conversation {
 	return &Conversation{p: p, number: number, known: silent}
 }
@@ -174,7 +174,8 @@ func (t *Conversation) Sticky(ctx context.Context, body string, create bool) err
 	}
 	last := len(t.sticky) - 1
 	for _, c := range t.sticky[:last] {
-		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation, map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil &&
+		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation,
+			map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil &&
 			!refused(err) {
 			return err
 		}

@@ -171,7 +171,8 @@ func TestCheckRunLife(t *testing.T) {
 }
 
 func TestCheckRunAfterBadAnswers(t *testing.T) {
-	for name, f := range map[string]githubtest.Fault{"nothing happened": again, "it took effect": hidden, "cut": {Cut: true}, "cut after": {Cut: true, After: true}} {
+	for name, f := range map[string]githubtest.Fault{"nothing happened": again,
+		"it took effect": hidden, "cut": {Cut: true}, "cut after": {Cut: true, After: true}} {
 		for _, n := range []int{0, 60} {
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
 				t.Parallel()
@@ -336,8 +337,9 @@ func TestReviewAndResolve(t *testing.T) {
 	diff := comment.ParseDiff(
 		[]comment.DiffFile{
 			{
-				Path:  "pyproject.toml",
-				Patch: "@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    \"nvidia-nvjitlink-cu12>=12.8\",\n ]",
+				Path: "pyproject.toml",
+				Patch: "@@ -7,3 +7,3 @@\n dependencies = [\n-    \"nvidia-nvjitlink-cu12>=12.7\",\n+    " +
+					"\"nvidia-nvjitlink-cu12>=12.8\",\n ]",
 			},
 		},
 	)
@@ -388,7 +390,8 @@ func TestReviewAndResolve(t *testing.T) {
 	bad := c.Review
 	bad[0].Line, bad[0].Fingerprint = 1, "00000000"
 	s.gh.Fault("pulls/create-review", 1, githubtest.Fault{Status: 422})
-	s.ok(s.Conversation(n, false).Review(ctx, sha, bad)) // refused: logged, and the check run says the same
+	// refused: logged, and the check run says the same
+	s.ok(s.Conversation(n, false).Review(ctx, sha, bad))
 }
 
 func TestLimitIsReturned(t *testing.T) {
@@ -429,7 +432,8 @@ func TestRenderedChecksArePosted(t *testing.T) {
 	s.want("completed/failure k 1 1")
 }
 
-// A run that its caller knows to be alone is written on without a look; where the answer to its creation was lost, it is not known to be alone.
+// A run that its caller knows to be alone is written on without a look; where the answer to its
+// creation was lost, it is not known to be alone.
 func TestRunsThatAreAlone(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
@@ -449,7 +453,8 @@ func TestRunsThatAreAlone(t *testing.T) {
 			ops = append(ops, c.Op)
 		}
 	}
-	if want := []string{"checks/create", "checks/update", "checks/update", "checks/create", "checks/update"}; !slices.Equal(
+	if want := []string{"checks/create", "checks/update", "checks/update", "checks/create",
+		"checks/update"}; !slices.Equal(
 		ops,
 		want,
 	) {
@@ -462,7 +467,8 @@ func TestRunsThatAreAlone(t *testing.T) {
 	}
 }
 
-// Summary comments that a race has left are hidden, but for the newest; what a conversation is known to lack is not looked for.
+// Summary comments that a race has left are hidden, but for the newest; what a conversation is
+// known to lack is not looked for.
 func TestEarlierSummariesAreMinimised(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)

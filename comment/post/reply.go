@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// ReplyTo is what an answer belongs to: a comment with a command, or a button that somebody pressed on
-// a check run.
+// ReplyTo is what an answer belongs to: a comment with a command, or a button that somebody pressed
+// on a check run.
 type ReplyTo struct {
 	Number  int   // the pull request
 	Comment int64 // 0: a button

@@ -65,7 +65,8 @@ func (n threadNode) ours(p *Poster) *thread {
 // on a thread of ours is not repeated; if we had resolved that thread, because its finding was gone
 // for a while, it is opened again. One that a person resolved stays resolved. A review that GitHub
 // calls invalid is logged and dropped: the check run says the same.
-func (t *Conversation) Review(ctx context.Context, sha string, comments []comment.ReviewComment) error {
+func (t *Conversation) Review(ctx context.Context, sha string,
+	comments []comment.ReviewComment) error {
 	if len(comments) == 0 {
 		return nil
 	}
@@ -75,9 +76,12 @@ func (t *Conversation) Review(ctx context.Context, sha string, comments []commen
 	var fresh []*gh.DraftReviewComment
 	var first string
 	for _, c := range comments {
-		if i := slices.IndexFunc(t.threads, func(o thread) bool { return o.fingerprint == c.Fingerprint }); i >= 0 {
+		if i := slices.IndexFunc(t.threads, func(o thread) bool {
+			return o.fingerprint == c.Fingerprint
+		}); i >= 0 {
 			if o := t.threads[i]; o.resolved && o.byUs {
-				if err := t.p.mutate(ctx, "open a review thread again", unresolveMutation, map[string]any{"id": o.id}); err != nil {
+				if err := t.p.mutate(ctx, "open a review thread again", unresolveMutation,
+					map[string]any{"id": o.id}); err != nil {
 					return err
 				}
 			}

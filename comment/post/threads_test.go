@@ -63,7 +63,8 @@ func TestThreadsOpenAgain(t *testing.T) {
 				Bot:    "compat[bot]",
 				AppID:  1,
 			}
-			if err := p.Conversation(1, false).Review(context.Background(), "abc", []comment.ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
+			if err := p.Conversation(1, false).Review(context.Background(), "abc",
+				[]comment.ReviewComment{{Path: "a", Line: 1, Body: "x", Fingerprint: print}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Join(did, " "); got != c.want {

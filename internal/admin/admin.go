@@ -58,9 +58,9 @@ func New(o Options) http.Handler {
 	return mux
 }
 
-// profile writes a profile of runtime/pprof, in the format that go tool pprof reads, or as text with
-// ?debug=1. net/http/pprof does the same, but adds its handlers to http.DefaultServeMux and costs
-// every command memory at start.
+// profile writes a profile of runtime/pprof, in the format that go tool pprof reads, or as text
+// with ?debug=1. net/http/pprof does the same, but adds its handlers to http.DefaultServeMux and
+// costs every command memory at start.
 func profile(w http.ResponseWriter, r *http.Request) {
 	p := pprof.Lookup(r.PathValue("name"))
 	if p == nil {

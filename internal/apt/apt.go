@@ -72,7 +72,8 @@ func Fetch(
 		}
 	}
 	if len(missing) > 0 {
-		if _, err := command(ctx, state, env, "apt-get", append([]string{"download", "-qq"}, missing...)...); err != nil {
+		if _, err := command(ctx, state, env, "apt-get",
+			append([]string{"download", "-qq"}, missing...)...); err != nil {
 			return nil, err
 		}
 		for _, name := range missing {
@@ -100,7 +101,8 @@ var debianURI = regexp.MustCompile(`(?m)^(?:URIs:|deb)[^#\n]*?\s(\S+/debian/?)(?
 // Mirror is the address of the Debian mirror of this machine's apt. The other distributions are
 // looked for beside it, as general mirrors have them.
 func Mirror() (string, error) {
-	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list"} {
+	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list",
+		"/etc/apt/sources.list.d/*.list"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
 			text, err := os.ReadFile(f)
@@ -121,7 +123,8 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 		return "", err
 	}
 	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.Mirror
-	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/preferences.d", "etc/apt.conf.d"} {
+	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/preferences.d",
+		"etc/apt.conf.d"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return "", err
 		}
@@ -130,7 +133,8 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 	if key := "/usr/share/keyrings/" + s.Mirror + "-archive-keyring.gpg"; exists(key) {
 		options += " signed-by=" + key
 	} else {
-		options += " trusted=yes" // the table is compared with the libraries by a test, and read by a person
+		// the table is compared with the libraries by a test, and read by a person
+		options += " trusted=yes"
 	}
 	components := "main"
 	if s.Universe {

@@ -12,8 +12,10 @@
 //
 // The threat: anybody who can open a pull request chooses what is in an artifact, what it is
 // called, and how large it is.
-//   - A fork's runs stand in the parent's lists, under any branch name. A run counts only when its commit and its head repository are those asked for.
-//   - Names never become paths. Sizes are capped per item (2 GiB) and in all (4 GiB); nothing is unpacked here.
+//   - A fork's runs stand in the parent's lists, under any branch name. A run counts only when its
+//     commit and its head repository are those asked for.
+//   - Names never become paths. Sizes are capped per item (2 GiB) and in all (4 GiB); nothing is
+//     unpacked here.
 //   - Bytes that don't have the digest of the API aren't handed out.
 //
 // Errors are what may work another time (network, 5xx, rate limits: github.Classify); what won't is

@@ -42,14 +42,16 @@ func (f *Fetcher) Base(
 	}
 	b.any = len(b.open) == 0
 	if sha != "" {
-		if err := b.search(ctx, github.RunFilter{Pages: 2, SHA: sha, Status: "success"}, baseEvents); err != nil {
+		if err := b.search(ctx, github.RunFilter{Pages: 2, SHA: sha, Status: "success"},
+			baseEvents); err != nil {
 			return nil, err
 		}
 	}
 	if ref != "" && !b.done() {
 		// a pull request may come from a branch of that name
 		pushed := baseEvents[:len(baseEvents)-1]
-		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"}, pushed); err != nil {
+		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"},
+			pushed); err != nil {
 			return nil, err
 		}
 	}

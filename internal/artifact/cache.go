@@ -18,8 +18,8 @@ import (
 // cache keeps the files of artifacts and assets, each for the one that it was fetched for. A digest
 // that GitHub names is a claim of whoever uploaded the artifact: it is compared with the bytes and
 // never stands for them, so nobody gets the bytes of another's artifact by naming their digest. A
-// file's name is the artifact's (nameOf) and the SHA-256 of the bytes that were read. What is in use
-// is never removed; of the rest the least recently used goes first.
+// file's name is the artifact's (nameOf) and the SHA-256 of the bytes that were read. What is in
+// use is never removed; of the rest the least recently used goes first.
 type cache struct {
 	dir, part string
 	max       int64 // bytes

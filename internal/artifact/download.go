@@ -83,7 +83,8 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 			continue
 		case total > f.o.MaxTotal:
 			out[i].problem = fmt.Sprintf(
-				"not checked: all artifacts together exceed the limit of %s; select fewer with \"artifacts\" in .github/compat.yml",
+				"not checked: all artifacts together exceed the limit of %s; select fewer with \"artifacts\" "+
+					"in .github/compat.yml",
 				bytesOf(f.o.MaxTotal),
 			)
 			total -= item.Size
@@ -97,7 +98,8 @@ func (f *Fetcher) Download(ctx context.Context, c *github.Client, found *Found) 
 				if o.problem = f.problem(item, o.err); o.problem == "" {
 					cancel()
 				} else {
-					f.o.Log.InfoContext(ctx, "artifact not available", "name", item.Name, "id", item.ID, "error", o.err)
+					f.o.Log.InfoContext(ctx, "artifact not available", "name", item.Name, "id", item.ID, "error",
+						o.err)
 					o.err = nil
 				}
 			}

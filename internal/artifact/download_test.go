@@ -83,15 +83,16 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// Bytes are used again only for the artifact that they were fetched for: one that names the digest of
-// another's bytes is fetched, and refused if its own are others, also after a restart.
+// Bytes are used again only for the artifact that they were fetched for: one that names the digest
+// of another's bytes is fetched, and refused if its own are others, also after a restart.
 func TestDigestIsAClaim(t *testing.T) {
 	h := newHub(t)
 	first := blob(11, "good")
 	sum := sha256.Sum256(first.data)
 	claims := "sha256:" + hex.EncodeToString(sum[:])
 	dir := t.TempDir()
-	for i, arts := range [][]art{{first}, {{id: 12, name: "other", data: []byte("other"), digest: claims}}} {
+	for i, arts := range [][]art{{first}, {{id: 12, name: "other", data: []byte("other"),
+		digest: claims}}} {
 		h.runs = []run{done(int64(i+1), "wheels.yml", "push", arts...)}
 		f, c := fetcher(t, Options{Dir: dir}), h.client()
 		set, err := f.Download(t.Context(), c, head(t, f, c))
@@ -155,8 +156,11 @@ func TestDownloadProblems(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, p.Reason)
 		}
 	}
-	for name, says := range map[string]string{"list": "first", "digest": "one that GitHub reports: expected sha256:abab", "short": "truncated: each download ended after 4 of 8 bytes", "old": "expired", "older": "expired", "lost": "404", "locked": "403",
-		"huge": "too large: 101 KiB, the limit is 100 KiB", "liar": "too large: 102 KiB, the limit is 100 KiB"} {
+	for name, says := range map[string]string{"list": "first", "digest": "one that GitHub reports: " +
+		"expected sha256:abab", "short": "truncated: each download ended after 4 of 8 bytes",
+		"old": "expired", "older": "expired", "lost": "404", "locked": "403",
+		"huge": "too large: 101 KiB, the limit is 100 KiB", "liar": "too large: 102 KiB, the limit is " +
+			"100 KiB"} {
 		if !strings.Contains(got[name], says) {
 			t.Errorf("%s: %q, want %q", name, got[name], says)
 		}
@@ -341,7 +345,8 @@ func TestReleaseDownload(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 2 << 30: "2 GiB", 1610612736: "1.5 GiB"} {
+	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB",
+		2 << 30: "2 GiB", 1610612736: "1.5 GiB"} {
 		if got := bytesOf(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}

@@ -20,33 +20,71 @@ func TestHead(t *testing.T) {
 		items  string
 		reason string
 	}{
-		"none":         {nil, nil, nil, home, Waiting, "", "No workflow run"},
-		"ready":        {[]run{wheels}, nil, nil, home, Ready, "wheels/11", ""},
-		"empty":        {[]run{done(1, "wheels.yml", "push")}, nil, nil, home, Empty, "", "uploaded no artifact"},
-		"failed":       {[]run{change(done(1, "wheels.yml", "push"), func(r *run) { r.over = "failure" })}, nil, nil, home, Empty, "", "some of them failed"},
-		"running":      {[]run{wheels, change(done(2, "other.yml", "push"), func(r *run) { r.status, r.over = "in_progress", "" })}, nil, nil, home, Waiting, "", "in progress"},
-		"queued":       {[]run{change(wheels, func(r *run) { r.status, r.over = "queued", "" })}, nil, nil, home, Waiting, "", "queued"},
-		"approval":     {[]run{change(wheels, func(r *run) { r.over = "action_required" })}, nil, nil, home, Waiting, "", "maintainer's approval"},
-		"a deployment": {[]run{change(wheels, func(r *run) { r.status, r.over = "waiting", "" })}, nil, nil, home, Waiting, "", "deployment"},
-		"other events": {[]run{wheels, change(done(2, "nightly.yml", "schedule", blob(21, "x")), func(r *run) { r.status = "in_progress" })}, nil, nil, home, Ready, "wheels/11", ""},
+		"none":  {nil, nil, nil, home, Waiting, "", "No workflow run"},
+		"ready": {[]run{wheels}, nil, nil, home, Ready, "wheels/11", ""},
+		"empty": {[]run{done(1, "wheels.yml", "push")}, nil, nil, home, Empty, "",
+			"uploaded no artifact"},
+		"failed": {[]run{change(done(1, "wheels.yml", "push"), func(r *run) {
+			r.over = "failure"
+		})}, nil, nil, home, Empty, "", "some of them failed"},
+		"running": {[]run{wheels, change(done(2, "other.yml", "push"), func(r *run) {
+			r.status, r.over = "in_progress", ""
+		})}, nil, nil, home, Waiting, "", "in progress"},
+		"queued": {[]run{change(wheels, func(r *run) {
+			r.status, r.over = "queued", ""
+		})}, nil, nil, home, Waiting, "", "queued"},
+		"approval": {[]run{change(wheels, func(r *run) {
+			r.over = "action_required"
+		})}, nil, nil, home, Waiting, "", "maintainer's approval"},
+		"a deployment": {[]run{change(wheels, func(r *run) {
+			r.status, r.over = "waiting", ""
+		})}, nil, nil, home, Waiting, "", "deployment"},
+		"other events": {[]run{wheels, change(done(2, "nightly.yml", "schedule", blob(21, "x")),
+			func(r *run) {
+				r.status = "in_progress"
+			})}, nil, nil, home, Ready, "wheels/11", ""},
 		// The same commit in another repository, and an artifact whose own record names another
 		// origin.
-		"poisoned run":      {[]run{wheels, change(done(2, "evil.yml", "pull_request", blob(21, "wheels2")), func(r *run) { r.head = fork })}, nil, nil, home, Ready, "wheels/11", ""},
-		"poisoned artifact": {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", origin: fork}, art{id: 12, name: "b", sha: "other"}, blob(13, "c"))}, nil, nil, home, Ready, "c/13", ""},
-		"fork":              {[]run{wheels, change(done(2, "wheels.yml", "pull_request", blob(21, "wheels")), func(r *run) { r.head = fork })}, nil, nil, fork, Ready, "wheels/21", ""},
-		"deleted fork":      {[]run{wheels, change(done(2, "wheels.yml", "pull_request", blob(21, "wheels")), func(r *run) { r.head = 0 })}, nil, nil, 0, Ready, "wheels/21", ""},
-		"other commit":      {[]run{change(wheels, func(r *run) { r.sha = "HEAD2" })}, nil, nil, home, Waiting, "", "No workflow run"},
+		"poisoned run": {[]run{wheels, change(done(2, "evil.yml", "pull_request", blob(21, "wheels2")),
+			func(r *run) {
+				r.head = fork
+			})}, nil, nil, home, Ready, "wheels/11", ""},
+		"poisoned artifact": {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", origin: fork},
+			art{id: 12, name: "b", sha: "other"}, blob(13, "c"))}, nil, nil, home, Ready, "c/13", ""},
+		"fork": {[]run{wheels, change(done(2, "wheels.yml", "pull_request", blob(21, "wheels")),
+			func(r *run) {
+				r.head = fork
+			})}, nil, nil, fork, Ready, "wheels/21", ""},
+		"deleted fork": {[]run{wheels, change(done(2, "wheels.yml", "pull_request", blob(21, "wheels")),
+			func(r *run) {
+				r.head = 0
+			})}, nil, nil, 0, Ready, "wheels/21", ""},
+		"other commit": {[]run{change(wheels, func(r *run) {
+			r.sha = "HEAD2"
+		})}, nil, nil, home, Waiting, "", "No workflow run"},
 		// The newest run of a workflow counts, also while it is running.
-		"run again":        {[]run{wheels, done(2, "wheels.yml", "pull_request", blob(21, "wheels"))}, nil, nil, home, Ready, "wheels/21", ""},
-		"being run again":  {[]run{wheels, change(done(2, "wheels.yml", "pull_request"), func(r *run) { r.status = "queued" })}, nil, nil, home, Waiting, "", "queued"},
-		"push and request": {[]run{done(3, "wheels.yml", "push", blob(31, "wheels"), blob(32, "docs")), wheels}, nil, nil, home, Ready, "docs/32 wheels/11", ""},
-		"two workflows":    {[]run{wheels, done(2, "other.yml", "push", blob(21, "wheels"))}, nil, nil, home, Ready, "wheels/11 wheels/21", ""},
-		"later attempt":    {[]run{done(1, "wheels.yml", "push", blob(11, "a"), blob(13, "a"), blob(12, "b"))}, nil, nil, home, Ready, "a/13 b/12", ""},
-		"expired":          {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", expired: true})}, nil, nil, home, Ready, "a/11", ""},
-		"globs":            {[]run{done(1, "wheels.yml", "push", blob(11, "wheels-x86"), blob(12, "docs"))}, []string{"wheels-*"}, nil, home, Ready, "wheels-x86/11", ""},
-		"globs take none":  {[]run{wheels}, []string{"dist"}, nil, home, Empty, "", `"artifacts" in .github/compat.yml`},
-		"workflows":        {[]run{wheels, change(done(2, "lint.yml", "push"), func(r *run) { r.status = "queued" })}, nil, []string{"wheels.yml"}, home, Ready, "wheels/11", ""},
-		"workflow unknown": {[]run{wheels}, nil, []string{"build*.yml"}, home, Waiting, "", "No run of build*.yml"},
+		"run again": {[]run{wheels, done(2, "wheels.yml", "pull_request", blob(21, "wheels"))}, nil, nil,
+			home, Ready, "wheels/21", ""},
+		"being run again": {[]run{wheels, change(done(2, "wheels.yml", "pull_request"), func(r *run) {
+			r.status = "queued"
+		})}, nil, nil, home, Waiting, "", "queued"},
+		"push and request": {[]run{done(3, "wheels.yml", "push", blob(31, "wheels"), blob(32, "docs")),
+			wheels}, nil, nil, home, Ready, "docs/32 wheels/11", ""},
+		"two workflows": {[]run{wheels, done(2, "other.yml", "push", blob(21, "wheels"))}, nil, nil,
+			home, Ready, "wheels/11 wheels/21", ""},
+		"later attempt": {[]run{done(1, "wheels.yml", "push", blob(11, "a"), blob(13, "a"), blob(12,
+			"b"))}, nil, nil, home, Ready, "a/13 b/12", ""},
+		"expired": {[]run{done(1, "wheels.yml", "push", art{id: 11, name: "a", expired: true})},
+			nil, nil, home, Ready, "a/11", ""},
+		"globs": {[]run{done(1, "wheels.yml", "push", blob(11, "wheels-x86"),
+			blob(12, "docs"))}, []string{"wheels-*"}, nil, home, Ready, "wheels-x86/11", ""},
+		"globs take none": {[]run{wheels}, []string{"dist"}, nil, home, Empty, "",
+			`"artifacts" in .github/compat.yml`},
+		"workflows": {[]run{wheels, change(done(2, "lint.yml", "push"), func(r *run) {
+			r.status = "queued"
+		})}, nil, []string{"wheels.yml"}, home, Ready, "wheels/11", ""},
+		"workflow unknown": {[]run{wheels}, nil, []string{"build*.yml"}, home, Waiting, "",
+			"No run of build*.yml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
@@ -54,7 +92,8 @@ func TestHead(t *testing.T) {
 			found, err := fetcher(
 				t,
 				Options{},
-			).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: x.head, Workflows: x.flows}, x.want)
+			).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head",
+				HeadRepoID: x.head, Workflows: x.flows}, x.want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +122,8 @@ func TestHeadByName(t *testing.T) {
 		found, err := fetcher(
 			t,
 			Options{},
-		).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepo: name}, nil)
+		).Head(t.Context(), h.client(), Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepo: name},
+			nil)
 		if err != nil || found.State != want {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
@@ -163,7 +203,8 @@ func TestJustAfterTheEvent(t *testing.T) {
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "x"))}
 	f, c := fetcher(t, Options{}), h.client()
 	h.gone = 1
-	if found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil); err != nil ||
+	if found, err := f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head",
+		HeadRepoID: home}, nil); err != nil ||
 		found.State != Waiting {
 		t.Errorf("head: %+v, %v", found, err)
 	}
@@ -179,8 +220,10 @@ func TestJustAfterTheEvent(t *testing.T) {
 	}
 	h.limit = true
 	for _, err := range []error{
-		second(f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil)),
-		second(f.Run(t.Context(), c, "octo", "widget", 1)), second(f.Release(t.Context(), c, "octo", "widget", 1)), second(f.Base(t.Context(), c, "octo", "widget", "main", "base", nil)),
+		second(f.Head(t.Context(), c, Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home},
+			nil)),
+		second(f.Run(t.Context(), c, "octo", "widget", 1)), second(f.Release(t.Context(), c, "octo",
+			"widget", 1)), second(f.Base(t.Context(), c, "octo", "widget", "main", "base", nil)),
 	} {
 		if github.Classify(err).Kind != github.After {
 			t.Errorf("limited: %v", err)
@@ -196,7 +239,8 @@ func TestRun(t *testing.T) {
 		arts         []art
 		want         State
 	}{
-		{"waiting", "", []art{blob(11, "x")}, Ready}, {"in_progress", "", []art{blob(11, "x")}, Ready}, {"completed", "success", nil, Empty}, {"waiting", "", nil, Empty}, {"queued", "", nil, Waiting},
+		{"waiting", "", []art{blob(11, "x")}, Ready}, {"in_progress", "", []art{blob(11, "x")}, Ready},
+		{"completed", "success", nil, Empty}, {"waiting", "", nil, Empty}, {"queued", "", nil, Waiting},
 	} {
 		h := newHub(t)
 		r := done(1, "release.yml", "release", x.arts...)
@@ -211,7 +255,10 @@ func TestRun(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	at := func(r run, sha, branch string, head int64) run { r.sha, r.branch, r.head = sha, branch, head; return r }
+	at := func(r run, sha, branch string, head int64) run {
+		r.sha, r.branch, r.head = sha, branch, head
+		return r
+	}
 	old := blob(41, "wheels")
 	old.expired = true
 	like := &Found{Runs: []Run{{Path: ".github/workflows/wheels.yml"}}}
@@ -223,18 +270,35 @@ func TestBase(t *testing.T) {
 		like *Found
 		want string
 	}{
-		"merge base before branch": {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "base", "main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/11"},
-		"branch where it has none": {[]run{at(done(1, "wheels.yml", "push"), "base", "main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/21"},
-		"newest of the branch":     {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "x", "main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/21"},
-		"expired at merge base":    {[]run{at(done(1, "wheels.yml", "push", old), "base", "main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/21"},
-		"all expired":              {[]run{at(done(1, "wheels.yml", "push", old), "base", "main", home)}, like, ""},
-		"a fork's main":            {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")), "x", "main", fork), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "x", "main", fork)}, like, ""},
-		"a fork's merge base":      {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")), "base", "fix", fork)}, like, ""},
-		"a pull request from main": {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")), "x", "main", home)}, like, ""},
-		"merge queue":              {[]run{at(done(1, "wheels.yml", "merge_group", blob(11, "wheels")), "base", "gh-readonly-queue/main/pr-1", home)}, like, "wheels/11"},
-		"another workflow":         {[]run{at(done(1, "docs.yml", "push", blob(11, "docs")), "base", "main", home)}, like, ""},
-		"each workflow its own":    {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "base", "main", home), at(done(2, "docs.yml", "push", blob(21, "docs")), "tip", "main", home), at(done(3, "wheels.yml", "push", blob(31, "wheels")), "tip", "main", home)}, both, "docs/21 wheels/11"},
-		"any workflow":             {[]run{at(done(1, "docs.yml", "push", blob(11, "docs")), "base", "main", home)}, nil, "docs/11"},
+		"merge base before branch": {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "base",
+			"main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)},
+			like, "wheels/11"},
+		"branch where it has none": {[]run{at(done(1, "wheels.yml", "push"), "base", "main", home),
+			at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/21"},
+		"newest of the branch": {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "x",
+			"main", home), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)},
+			like, "wheels/21"},
+		"expired at merge base": {[]run{at(done(1, "wheels.yml", "push", old), "base", "main", home),
+			at(done(2, "wheels.yml", "push", blob(21, "wheels")), "tip", "main", home)}, like, "wheels/21"},
+		"all expired": {[]run{at(done(1, "wheels.yml", "push", old), "base", "main", home)},
+			like, ""},
+		"a fork's main": {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")),
+			"x", "main", fork), at(done(2, "wheels.yml", "push", blob(21, "wheels")), "x", "main", fork)},
+			like, ""},
+		"a fork's merge base": {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")),
+			"base", "fix", fork)}, like, ""},
+		"a pull request from main": {[]run{at(done(1, "wheels.yml", "pull_request", blob(11, "wheels")),
+			"x", "main", home)}, like, ""},
+		"merge queue": {[]run{at(done(1, "wheels.yml", "merge_group", blob(11, "wheels")),
+			"base", "gh-readonly-queue/main/pr-1", home)}, like, "wheels/11"},
+		"another workflow": {[]run{at(done(1, "docs.yml", "push", blob(11, "docs")), "base",
+			"main", home)}, like, ""},
+		"each workflow its own": {[]run{at(done(1, "wheels.yml", "push", blob(11, "wheels")), "base",
+			"main", home), at(done(2, "docs.yml", "push", blob(21, "docs")), "tip", "main", home),
+			at(done(3, "wheels.yml", "push", blob(31, "wheels")), "tip", "main", home)}, both,
+			"docs/21 wheels/11"},
+		"any workflow": {[]run{at(done(1, "docs.yml", "push", blob(11, "docs")), "base",
+			"main", home)}, nil, "docs/11"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
@@ -260,8 +324,9 @@ func TestRelease(t *testing.T) {
 	}{
 		"none":       {nil, Empty, 0},
 		"texts only": {[]art{up(1, "notes.txt", "uploaded"), up(2, "SHA256SUMS", "uploaded")}, Empty, 0},
-		"wheel":      {[]art{up(1, "notes.txt", "uploaded"), up(2, "widget-1.0-py3-none-any.whl", "uploaded")}, Ready, 1},
-		"one open":   {[]art{up(1, "a.whl", "uploaded"), up(2, "b.whl", "open")}, Waiting, 2},
+		"wheel": {[]art{up(1, "notes.txt", "uploaded"), up(2, "widget-1.0-py3-none-any.whl",
+			"uploaded")}, Ready, 1},
+		"one open": {[]art{up(1, "a.whl", "uploaded"), up(2, "b.whl", "open")}, Waiting, 2},
 	} {
 		h := newHub(t)
 		h.assets = x.assets
@@ -271,8 +336,12 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
-	for name, want := range map[string]bool{"a.whl": true, "A.WHL": true, "libx.so": true, "libx.so.1.2": true, "x.tar.gz": true, "x.TGZ": true, "x.deb": true, "tool-linux-amd64": true, "tool-1.2.3-linux-arm64": true,
-		"x.txt": false, "x.so.sha256": false, "x.so.sig": false, "LICENSE": false, "tool-darwin-arm64": false, "linux.md": false, "x.linux.sbom": false, "x.exe": false, "": false} {
+	for name, want := range map[string]bool{"a.whl": true, "A.WHL": true, "libx.so": true,
+		"libx.so.1.2": true, "x.tar.gz": true, "x.TGZ": true, "x.deb": true, "tool-linux-amd64": true,
+		"tool-1.2.3-linux-arm64": true,
+		"x.txt":                  false, "x.so.sha256": false, "x.so.sig": false, "LICENSE": false,
+		"tool-darwin-arm64": false, "linux.md": false, "x.linux.sbom": false, "x.exe": false,
+		"": false} {
 		if holdsBinaries(name) != want {
 			t.Errorf("holdsBinaries(%q) is %t", name, !want)
 		}

@@ -17,7 +17,8 @@ type State string
 const (
 	Waiting State = "waiting" // no workflow run yet, or one that has not ended: look again later
 	Ready   State = "ready"   // over, and there is something to judge
-	Empty   State = "empty"   // over, and there is nothing; the list can lag a few seconds behind the end of the run
+	// over, and there is nothing; the list can lag a few seconds behind the end of the run
+	Empty State = "empty"
 )
 
 // Found is what belongs to one commit, run or release.

@@ -19,7 +19,8 @@ func RunsForPulls(text string, own bool) bool {
 	}
 	for _, name := range []string{"pull_request", "pull_request_target"} {
 		if filter, there := event(on, name); there &&
-			(field(filter, "types") == nil || anyOf(field(filter, "types"), "opened", "synchronize", "reopened")) {
+			(field(filter, "types") == nil || anyOf(field(filter, "types"), "opened", "synchronize",
+				"reopened")) {
 			return true
 		}
 	}

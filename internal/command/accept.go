@@ -78,8 +78,8 @@ func (r *request) earlier(l store.Last) bool {
 	return l.Report != nil && (l.Base == "" || r.attempt.Job.Received.Before(l.Since))
 }
 
-// unaccept revokes an acceptance, and has the pull request checked again. Where it is revoked already
-// (the job has run before) there is nothing left to do, and the reply says so.
+// unaccept revokes an acceptance, and has the pull request checked again. Where it is revoked
+// already (the job has run before) there is nothing left to do, and the reply says so.
 func (r *request) unaccept(ctx context.Context, arguments string) (reaction, error) {
 	what := word(arguments)
 	if what == "" {
@@ -106,7 +106,8 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 		return reaction{
 			emoji: confused,
 			reply: text,
-		}, worker.Follow(ctx, r.Store.Queue, r.attempt.Job, r.repo.Pull(r.number), "", "") // costs nothing when nothing has changed
+			// costs nothing when nothing has changed
+		}, worker.Follow(ctx, r.Store.Queue, r.attempt.Job, r.repo.Pull(r.number), "", "")
 	}
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
 }

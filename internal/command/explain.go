@@ -15,8 +15,8 @@ import (
 	"github.com/compat-app/compat/internal/store"
 )
 
-// explain answers with what the last report of the pull request has about a symbol, library or rule,
-// with the rule's documentation, and with what the logs of its failed jobs show; without an
+// explain answers with what the last report of the pull request has about a symbol, library or
+// rule, with the rule's documentation, and with what the logs of its failed jobs show; without an
 // argument, with the logs alone.
 func (r *request) explain(ctx context.Context, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))

@@ -10,8 +10,8 @@
 //
 // Files reads the pins from lock files and requirements files, and Resolve adds those that only pip
 // would choose. Each pin is one wheel, the one that pip would install for the interpreter and the
-// machine. Only the parts of a wheel that a loader sees are fetched. Nothing is installed and nothing
-// is run.
+// machine. Only the parts of a wheel that a loader sees are fetched. Nothing is installed and
+// nothing is run.
 package environment
 
 import (
@@ -93,8 +93,8 @@ func (w *Wheels) Close() error {
 	return err
 }
 
-// Open opens every wheel. A pin whose marker excludes the environment is left out. The error is that
-// of ctx; whatever else goes wrong with a pin is in Unread.
+// Open opens every wheel. A pin whose marker excludes the environment is left out. The error is
+// that of ctx; whatever else goes wrong with a pin is in Unread.
 func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	type result struct {
 		place int

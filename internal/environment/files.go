@@ -162,9 +162,9 @@ func (r *fileReader) add(pin Pin) {
 	p.Pins[n] = pin
 }
 
-// Resolve pins the packages in Unpinned to what pip would install today: the newest version that the
-// requirements, the constraints and the other pins allow. A package without such a version stays in
-// Unpinned, and becomes Unread. The error is that of ctx.
+// Resolve pins the packages in Unpinned to what pip would install today: the newest version that
+// the requirements, the constraints and the other pins allow. A package without such a version
+// stays in Unpinned, and becomes Unread. The error is that of ctx.
 func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	var with, open []pkgmeta.Requirement
 	names := map[string]Pin{}

@@ -62,9 +62,10 @@ func TestFilesFail(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"absent":  {nil, "a.txt: file does not exist"},
-		"include": {map[string]string{"a.txt": "numpy==1\n-r b.txt\n"}, "a.txt: line 2: b.txt: file does not exist"},
-		"broken":  {map[string]string{"a.txt": "numpy==1\n???\n"}, "a.txt: line 2"},
+		"absent": {nil, "a.txt: file does not exist"},
+		"include": {map[string]string{"a.txt": "numpy==1\n-r b.txt\n"},
+			"a.txt: line 2: b.txt: file does not exist"},
+		"broken": {map[string]string{"a.txt": "numpy==1\n???\n"}, "a.txt: line 2"},
 	} {
 		_, err := inFiles(c.files, "a.txt").Pinned(packages.On{Arch: "x86_64"})
 		var file *FileError
@@ -112,6 +113,7 @@ func (released) Versions(_ context.Context, name string) ([]string, error) {
 	return []string{"1.19.0", "1.26.4", "2.1.0"}, nil
 }
 
-func (released) Release(_ context.Context, name, version string, _ packages.On) (*packages.Release, error) {
+func (released) Release(_ context.Context, name, version string, _ packages.On) (*packages.Release,
+	error) {
 	return &packages.Release{Name: name, Version: version, Known: true}, nil
 }

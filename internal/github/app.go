@@ -12,7 +12,8 @@
 // For every call of an installation the transport
 //   - refuses addresses outside the API root, so a token never reaches another host;
 //   - repeats a GET whose connection broke or that got 502, 503 or 504, and any request once with a
-//     new token after a 401; a write whose answer was lost is not repeated: Classify returns Unsure,
+//     new token after a 401; a write whose answer was lost is not repeated: Classify returns
+//     Unsure,
 //     and the caller reads before it writes again;
 //   - makes no call after a rate limit answer until the limit ends, and fails with a *LimitError;
 //   - revalidates cached answers with their ETag, which GitHub does not count;
@@ -125,7 +126,8 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
-	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed}, closed: new(atomic.Bool)})
+	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed},
+		closed: new(atomic.Bool)})
 	return a, nil
 }
 

@@ -43,7 +43,9 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 	for life, want := range map[time.Duration]int{30 * time.Second: 3, time.Hour: 1} {
 		h := newHub(t)
 		h.life = life
-		h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, 200, map[string]any{"id": 1}) }
+		h.handle = func(w http.ResponseWriter, r *http.Request) {
+			answer(w, 200, map[string]any{"id": 1})
+		}
 		c := h.client()
 		for range 3 {
 			if _, _, err := c.Repositories.Get(t.Context(), "octo", "widget"); err != nil {
@@ -175,7 +177,9 @@ func TestForget(t *testing.T) {
 
 func TestBotIsAskedForOnce(t *testing.T) {
 	h := newHub(t)
-	h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, 200, map[string]any{"slug": "compat-x"}) }
+	h.handle = func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, map[string]any{"slug": "compat-x"})
+	}
 	a := h.app(nil)
 	for range 2 {
 		if bot, err := a.Bot(t.Context()); bot != "compat-x[bot]" || err != nil {
@@ -233,12 +237,15 @@ func TestEnterpriseRoot(t *testing.T) {
 func TestTokensStayHome(t *testing.T) {
 	h := newHub(t)
 	h.prefix = "/api/v3"
-	h.deliver = func(w http.ResponseWriter, r *http.Request) { t.Errorf("storage host was asked: %s", r.URL) }
+	h.deliver = func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("storage host was asked: %s", r.URL)
+	}
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, h.storage.URL+"/elsewhere?sig=s3cret", http.StatusTemporaryRedirect)
 	}
 	c := h.client()
-	for _, u := range []string{h.storage.URL + "/x", h.api.URL + "/login", h.api.URL + "/api/v3/%2e%2e/x", strings.Replace(h.api.URL, "http://", "http://u:p@", 1) + "/api/v3/x"} {
+	for _, u := range []string{h.storage.URL + "/x", h.api.URL + "/login", h.api.URL +
+		"/api/v3/%2e%2e/x", strings.Replace(h.api.URL, "http://", "http://u:p@", 1) + "/api/v3/x"} {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", u, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -307,7 +314,8 @@ func TestNoSecretsInLogsAndErrors(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	bad, _ := url.Parse("ftp://x")
 	query, _ := url.Parse("https://x/?a=b")
-	for name, o := range map[string]Options{"no id": {Key: testPEM()}, "no key": {AppID: 1}, "scheme": {AppID: 1, Key: testPEM(), API: bad}, "query": {AppID: 1, Key: testPEM(), API: query}} {
+	for name, o := range map[string]Options{"no id": {Key: testPEM()}, "no key": {AppID: 1},
+		"scheme": {AppID: 1, Key: testPEM(), API: bad}, "query": {AppID: 1, Key: testPEM(), API: query}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
 		}

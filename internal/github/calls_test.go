@@ -13,7 +13,10 @@ import (
 func TestReviewDeployment(t *testing.T) {
 	h := newHub(t)
 	var got map[string]any
-	h.handle = func(w http.ResponseWriter, r *http.Request) { json.NewDecoder(r.Body).Decode(&got); w.WriteHeader(204) }
+	h.handle = func(w http.ResponseWriter, r *http.Request) {
+		json.NewDecoder(r.Body).Decode(&got)
+		w.WriteHeader(204)
+	}
 	err := h.client().
 		ReviewDeployment(t.Context(), "o", "r", 9, "pypi", "rejected", strings.Repeat("é", 2000))
 	if err != nil || h.count("POST /repos/o/r/actions/runs/9/deployment_protection_rule") != 1 {
@@ -41,14 +44,16 @@ func TestFailedDeliveries(t *testing.T) {
 			"refused-then-fine",
 			202,
 			1 * time.Minute,
-		}, {19, "never", 0, 2 * time.Minute}, {18, "signature", 401, 3 * time.Minute}, {17, "down", 503, 4 * time.Minute},
+		}, {19, "never", 0, 2 * time.Minute}, {18, "signature", 401, 3 * time.Minute},
+		{17, "down", 503, 4 * time.Minute},
 	}, {
 		{
 			16,
 			"refused-then-fine",
 			502,
 			5 * time.Minute,
-		}, {15, "down", 503, 6 * time.Minute}, {14, "fine-then-lost", 0, 7 * time.Minute}, {13, "fine-then-lost", 200, 8 * time.Minute},
+		}, {15, "down", 503, 6 * time.Minute}, {14, "fine-then-lost", 0, 7 * time.Minute}, {13,
+			"fine-then-lost", 200, 8 * time.Minute},
 	}, {
 		{12, "recent", 504, 9 * time.Minute}, {11, "too-old", 503, 2 * time.Hour},
 	}, {{10, "never asked", 503, 3 * time.Hour}}}
@@ -77,7 +82,8 @@ func TestFailedDeliveries(t *testing.T) {
 			)
 		}
 		w.Header().
-			Set("Link", fmt.Sprintf(`<%s/app/hook/deliveries?per_page=100&cursor=%d>; rel="next"`, h.api.URL, n+1))
+			Set("Link", fmt.Sprintf(`<%s/app/hook/deliveries?per_page=100&cursor=%d>; rel="next"`,
+				h.api.URL, n+1))
 		answer(w, 200, list)
 	}
 	a := h.app(nil)
@@ -107,7 +113,9 @@ func TestGraphQL(t *testing.T) {
 		Query     string
 		Variables map[string]any
 	}
-	reply := func(w http.ResponseWriter) { answer(w, 200, map[string]any{"data": map[string]any{"x": 1}}) }
+	reply := func(w http.ResponseWriter) {
+		answer(w, 200, map[string]any{"data": map[string]any{"x": 1}})
+	}
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
 		n++
 		json.NewDecoder(r.Body).Decode(&body)

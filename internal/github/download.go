@@ -217,7 +217,8 @@ func (d *download) start(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusPartialContent:
 		var from, to, total int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &total); err != nil ||
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
+			&total); err != nil ||
 			from != d.n {
 			return d.over(again("github: download: the storage continues at the wrong place"))
 		}

@@ -79,7 +79,8 @@ func TestDownload(t *testing.T) {
 	})
 	f := file(t)
 	size, sum, err := h.client().
-		Download(t.Context(), zipPath, f, DownloadOptions{Max: int64(len(content)), Digest: "sha256:" + strings.ToUpper(sumOf(content)), Size: int64(len(content))})
+		Download(t.Context(), zipPath, f, DownloadOptions{Max: int64(len(content)), Digest: "sha256:" +
+			strings.ToUpper(sumOf(content)), Size: int64(len(content))})
 	if err != nil || size != int64(len(content)) || sum != sumOf(content) ||
 		!bytes.Equal(written(t, f), content) {
 		t.Errorf("%d %s %v", size, sum, err)
@@ -110,7 +111,8 @@ func TestDownloadWithoutStorage(t *testing.T) {
 	}
 	var b bytes.Buffer
 	_, sum, err := h.client().
-		Download(t.Context(), h.api.URL+"/repos/o/r/releases/assets/1", &b, DownloadOptions{Accept: "application/octet-stream"})
+		Download(t.Context(), h.api.URL+"/repos/o/r/releases/assets/1", &b,
+			DownloadOptions{Accept: "application/octet-stream"})
 	if err != nil || sum != sumOf(content) || !bytes.Equal(b.Bytes(), content) {
 		t.Errorf("%v", err)
 	}
@@ -200,22 +202,39 @@ func TestDownloadFailsForGood(t *testing.T) {
 		says    string
 		n       int // storage requests
 	}{
-		"digest": {whole, DownloadOptions{Digest: "sha256:" + sumOf(nil), Size: size}, ErrDigest, "got sha256:" + sumOf(content) + ", want sha256:" + sumOf(nil), 1},
-		"half, in good order, by digest": {func(w http.ResponseWriter, r *http.Request) { w.Write(content[:size/2]) },
-			DownloadOptions{Digest: "sha256:" + sumOf(content), Size: size}, ErrTruncated, "320000 bytes of 640000", shortTries},
-		"half, in good order, by size": {func(w http.ResponseWriter, r *http.Request) { w.Write(content[:size/2]) }, DownloadOptions{Size: size}, ErrTruncated, "", shortTries},
-		"always cut at the same place": {func(w http.ResponseWriter, r *http.Request) { half(w, 0) }, DownloadOptions{}, ErrTruncated, "320000 bytes of 640000", downloadTries},
-		"too large, announced":         {whole, DownloadOptions{Max: size - 1}, ErrTooLarge, "limit of 639999", 1},
+		"digest": {whole, DownloadOptions{Digest: "sha256:" + sumOf(nil), Size: size}, ErrDigest,
+			"got sha256:" + sumOf(content) + ", want sha256:" + sumOf(nil), 1},
+		"half, in good order, by digest": {func(w http.ResponseWriter, r *http.Request) {
+			w.Write(content[:size/2])
+		},
+			DownloadOptions{Digest: "sha256:" + sumOf(content), Size: size}, ErrTruncated,
+			"320000 bytes of 640000", shortTries},
+		"half, in good order, by size": {func(w http.ResponseWriter, r *http.Request) {
+			w.Write(content[:size/2])
+		}, DownloadOptions{Size: size}, ErrTruncated, "", shortTries},
+		"always cut at the same place": {func(w http.ResponseWriter, r *http.Request) {
+			half(w, 0)
+		}, DownloadOptions{}, ErrTruncated, "320000 bytes of 640000", downloadTries},
+		"too large, announced": {whole, DownloadOptions{Max: size - 1}, ErrTooLarge, "limit of 639999",
+			1},
 		"too large, in chunks": {func(w http.ResponseWriter, r *http.Request) {
 			for range 10 {
 				w.Write(content)
 				w.(http.Flusher).Flush()
 			}
 		}, DownloadOptions{Max: size * 2}, ErrTooLarge, "", 1},
-		"gone":          {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(410) }, DownloadOptions{}, ErrExpired, "expired", 1},
-		"never there":   {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }, DownloadOptions{}, ErrRefused, "404", downloadTries},
-		"never allowed": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(403) }, DownloadOptions{}, ErrRefused, "403", downloadTries},
-		"a bad request": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400) }, DownloadOptions{}, ErrRefused, "400", 1},
+		"gone": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(410)
+		}, DownloadOptions{}, ErrExpired, "expired", 1},
+		"never there": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(404)
+		}, DownloadOptions{}, ErrRefused, "404", downloadTries},
+		"never allowed": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(403)
+		}, DownloadOptions{}, ErrRefused, "403", downloadTries},
+		"a bad request": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+		}, DownloadOptions{}, ErrRefused, "400", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := redirecting(t, x.deliver)
@@ -241,9 +260,12 @@ func TestDownloadAPIAnswers(t *testing.T) {
 		code int
 		want ErrorKind
 		n    int
-	}{{410, Gone, 1}, {404, Missing, downloadTries}, {403, Forbidden, 1}, {500, Retry, downloadTries}, {429, After, 1}, {422, Invalid, 1}} {
+	}{{410, Gone, 1}, {404, Missing, downloadTries}, {403, Forbidden, 1}, {500, Retry, downloadTries},
+		{429, After, 1}, {422, Invalid, 1}} {
 		h := newHub(t)
-		h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, x.code, map[string]any{"message": "no"}) }
+		h.handle = func(w http.ResponseWriter, r *http.Request) {
+			answer(w, x.code, map[string]any{"message": "no"})
+		}
 		_, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{})
 		if f := Classify(err); f.Kind != x.want || f.Unsure || h.count("GET /"+zipPath) != x.n {
 			t.Errorf("%d: %+v of %v after %d calls", x.code, f, err, len(h.calls))
@@ -264,7 +286,8 @@ func TestDownloadComesLate(t *testing.T) {
 		}
 		there(w, r)
 	}
-	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil ||
+	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{},
+		DownloadOptions{}); err != nil ||
 		sum != sumOf(content) ||
 		h.issued != 3 {
 		t.Errorf("%v, %d tokens", err, h.issued)
@@ -322,13 +345,15 @@ func TestDownloadDestinations(t *testing.T) {
 		}
 		whole(w, r)
 	})
-	if _, _, err := h.client().Download(t.Context(), zipPath, struct{ io.Writer }{io.Discard}, DownloadOptions{}); err == nil ||
+	if _, _, err := h.client().Download(t.Context(), zipPath, struct{ io.Writer }{io.Discard},
+		DownloadOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "can't start over") ||
 		n != 1 {
 		t.Errorf("%v after %d requests", err, n)
 	}
 	full := errors.New("no space left on device")
-	if _, _, err := h.client().Download(t.Context(), zipPath, failing{full}, DownloadOptions{}); !errors.Is(
+	if _, _, err := h.client().Download(t.Context(), zipPath, failing{full},
+		DownloadOptions{}); !errors.Is(
 		err,
 		full,
 	) ||
@@ -346,7 +371,9 @@ func TestDownloadHops(t *testing.T) {
 	var third *httptest.Server
 	h := redirecting(
 		t,
-		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, third.URL+"/x", http.StatusFound) },
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, third.URL+"/x", http.StatusFound)
+		},
 	)
 	third = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.Header.Get("Referer") != "" {
@@ -355,25 +382,31 @@ func TestDownloadHops(t *testing.T) {
 		whole(w, r)
 	}))
 	defer third.Close()
-	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err != nil ||
+	if _, sum, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{},
+		DownloadOptions{}); err != nil ||
 		sum != sumOf(content) {
 		t.Error(err)
 	}
 	h.deliver = func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, h.api.URL+"/repos/o/secret", http.StatusFound)
 	}
-	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); !errors.Is(
+	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{},
+		DownloadOptions{}); !errors.Is(
 		err,
 		ErrRefused,
 	) {
 		t.Errorf("back to the API: %v", err)
 	}
-	h.deliver = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/blob/1", http.StatusFound) }
-	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{}, DownloadOptions{}); err == nil ||
+	h.deliver = func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/blob/1", http.StatusFound)
+	}
+	if _, _, err := h.client().Download(t.Context(), zipPath, &bytes.Buffer{},
+		DownloadOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "redirects") {
 		t.Errorf("a loop: %v", err)
 	}
-	if _, _, err := h.client().Download(t.Context(), third.URL+"/x", &bytes.Buffer{}, DownloadOptions{}); err == nil {
+	if _, _, err := h.client().Download(t.Context(), third.URL+"/x", &bytes.Buffer{},
+		DownloadOptions{}); err == nil {
 		t.Error("an address outside of the API: no error")
 	}
 }

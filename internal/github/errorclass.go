@@ -17,12 +17,13 @@ import (
 type ErrorKind string
 
 const (
-	Retry     ErrorKind = "retry"     // may succeed later: network, 5xx, a refused token
-	After     ErrorKind = "after"     // a rate limit: retry after ErrorClass.After
-	Gone      ErrorKind = "gone"      // permanent: 410, or the installation was suspended or deleted
-	Missing   ErrorKind = "missing"   // 404: does not exist, not yet, or is not visible to the App
-	Forbidden ErrorKind = "forbidden" // 403 without a rate limit: permission, block, archived repository
-	Invalid   ErrorKind = "invalid"   // the request or the answer is wrong; a retry does not help
+	Retry   ErrorKind = "retry"   // may succeed later: network, 5xx, a refused token
+	After   ErrorKind = "after"   // a rate limit: retry after ErrorClass.After
+	Gone    ErrorKind = "gone"    // permanent: 410, or the installation was suspended or deleted
+	Missing ErrorKind = "missing" // 404: does not exist, not yet, or is not visible to the App
+	// 403 without a rate limit: permission, block, archived repository
+	Forbidden ErrorKind = "forbidden"
+	Invalid   ErrorKind = "invalid" // the request or the answer is wrong; a retry does not help
 )
 
 // ErrorClass is an error sorted by what the caller can do about it.
@@ -143,8 +144,9 @@ func (e *TokenError) class() ErrorClass {
 		}
 	case e.Status == http.StatusUnauthorized:
 		return ErrorClass{
-			Kind:   Retry,
-			Reason: "GitHub rejects the App's signature: check APP_ID, PRIVATE_KEY and the clock of this machine.",
+			Kind: Retry,
+			Reason: "GitHub rejects the App's signature: check APP_ID, PRIVATE_KEY and the clock of this " +
+				"machine.",
 		}
 	case e.Status >= 400 && e.Status < 500:
 		return ErrorClass{

@@ -36,13 +36,16 @@ type kept struct {
 	body   []byte
 }
 
-func newETagCache() *etagCache { return &etagCache{order: list.New(), at: map[string]*list.Element{}} }
+func newETagCache() *etagCache {
+	return &etagCache{order: list.New(),
+		at: map[string]*list.Element{}}
+}
 
 // immutable are addresses whose answer never changes: a blob, or the tree of a commit, by its hash.
 var immutable = lazyregexp.New(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// conditional adds If-None-Match to a GET that is in the cache. k is its entry, nil for none; key is
-// "" for a request that is not cached. now is the answer of an address that never changes.
+// conditional adds If-None-Match to a GET that is in the cache. k is its entry, nil for none; key
+// is "" for a request that is not cached. now is the answer of an address that never changes.
 func (m *etagCache) conditional(
 	installation int64,
 	q *http.Request,
@@ -104,7 +107,8 @@ func (m *etagCache) settle(key string, k *kept, resp *http.Response) (*http.Resp
 	case k != nil && resp.StatusCode == http.StatusNotModified:
 		drain(resp)
 		return k.answer(resp), nil
-	case resp.StatusCode != http.StatusOK || tag == "" || !strings.Contains(resp.Header.Get("Content-Type"), "json"):
+	case resp.StatusCode != http.StatusOK || tag == "" ||
+		!strings.Contains(resp.Header.Get("Content-Type"), "json"):
 		return resp, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, etagEntryBytes+1))

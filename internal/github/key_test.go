@@ -20,16 +20,17 @@ func TestParseKey(t *testing.T) {
 	p8 := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	for kind, s := range map[string]string{"PKCS#1": p1, "PKCS#8": p8} {
 		for form, text := range map[string]string{
-			"as it is":          s,
-			"spaces around":     "\n  " + s + "\n\n",
-			"CRLF":              strings.ReplaceAll(s, "\n", "\r\n"),
-			"\\n":               strings.ReplaceAll(s, "\n", `\n`),
-			"\\r\\n":            strings.ReplaceAll(s, "\n", `\r\n`),
-			"quoted":            `"` + strings.ReplaceAll(s, "\n", `\n`) + `"`,
-			"spaces":            strings.TrimSpace(strings.ReplaceAll(s, "\n", " ")),
-			"no line breaks":    strings.ReplaceAll(s, "\n", ""),
-			"base64":            base64.StdEncoding.EncodeToString([]byte(s)),
-			"base64 in lines":   strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(s)), "A", "A\n"),
+			"as it is":       s,
+			"spaces around":  "\n  " + s + "\n\n",
+			"CRLF":           strings.ReplaceAll(s, "\n", "\r\n"),
+			"\\n":            strings.ReplaceAll(s, "\n", `\n`),
+			"\\r\\n":         strings.ReplaceAll(s, "\n", `\r\n`),
+			"quoted":         `"` + strings.ReplaceAll(s, "\n", `\n`) + `"`,
+			"spaces":         strings.TrimSpace(strings.ReplaceAll(s, "\n", " ")),
+			"no line breaks": strings.ReplaceAll(s, "\n", ""),
+			"base64":         base64.StdEncoding.EncodeToString([]byte(s)),
+			"base64 in lines": strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(s)), "A",
+				"A\n"),
 			"indented (a YAML)": strings.ReplaceAll(s, "\n", "\n    "),
 		} {
 			key, err := ParseKey([]byte(text))
@@ -41,13 +42,15 @@ func TestParseKey(t *testing.T) {
 	ec, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	der, _ = x509.MarshalPKCS8PrivateKey(ec)
 	for name, text := range map[string]string{
-		"empty":     " ",
-		"text":      "not a key",
-		"cut":       p1[:800],
-		"damaged":   strings.Replace(p1, "MII", "AAA", 1),
-		"public":    string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&testKey().PublicKey)})),
-		"EC":        string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-		"encrypted": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+		"empty":   " ",
+		"text":    "not a key",
+		"cut":     p1[:800],
+		"damaged": strings.Replace(p1, "MII", "AAA", 1),
+		"public": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY",
+			Bytes: x509.MarshalPKCS1PublicKey(&testKey().PublicKey)})),
+		"EC": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		"encrypted": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: " +
+			"AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----",
 	} {
 		if _, err := ParseKey([]byte(text)); err == nil ||
 			!strings.HasPrefix(err.Error(), "private key: ") ||

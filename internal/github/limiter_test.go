@@ -25,21 +25,36 @@ func TestReadLimit(t *testing.T) {
 		want        time.Duration // 0: no limit
 		unspecified bool
 	}{
-		"primary":                  {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
-		"primary as 429":           {429, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
-		"primary, our clock ahead": {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(-30 * time.Second), "Date": date(-120 * time.Second)}, "", 90 * time.Second, false},
-		"primary long over":        {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, "", 60 * time.Second, true},
-		"primary in a year":        {403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": unix(365 * 24 * time.Hour)}, "", maxWait, false},
-		"secondary":                {403, map[string]string{"Retry-After": "4", "X-RateLimit-Remaining": "4990", "X-RateLimit-Reset": unix(time.Hour)}, "", 4 * time.Second, false},
-		"secondary by message":     {403, nil, `{"message":"You have exceeded a secondary rate limit."}`, time.Minute, true},
-		"abuse by message":         {403, nil, `{"message":"You have triggered an abuse detection mechanism."}`, time.Minute, true},
-		"429 with Retry-After":     {429, map[string]string{"Retry-After": "7"}, "", 7 * time.Second, false},
-		"429 with a date":          {429, map[string]string{"Retry-After": date(20 * time.Second), "Date": date(0)}, "", 20 * time.Second, false},
-		"429 with zero":            {429, map[string]string{"Retry-After": "0"}, "", time.Second, false},
-		"429 with nonsense":        {429, map[string]string{"Retry-After": "soon"}, "", time.Minute, true},
-		"429 bare":                 {429, map[string]string{"X-RateLimit-Remaining": "4990", "X-RateLimit-Reset": unix(time.Hour)}, "", time.Minute, true},
-		"403 of a permission":      {403, map[string]string{"X-RateLimit-Remaining": "4990"}, `{"message":"Resource not accessible by integration"}`, 0, false},
-		"404":                      {404, map[string]string{"X-RateLimit-Remaining": "0"}, "", 0, false},
+		"primary": {403, map[string]string{"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
+		"primary as 429": {429, map[string]string{"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset": unix(90 * time.Second)}, "", 90 * time.Second, false},
+		"primary, our clock ahead": {403, map[string]string{"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset": unix(-30 * time.Second), "Date": date(-120 * time.Second)}, "",
+			90 * time.Second, false},
+		"primary long over": {403, map[string]string{"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset": "1"}, "", 60 * time.Second, true},
+		"primary in a year": {403, map[string]string{"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset": unix(365 * 24 * time.Hour)}, "", maxWait, false},
+		"secondary": {403, map[string]string{"Retry-After": "4",
+			"X-RateLimit-Remaining": "4990", "X-RateLimit-Reset": unix(time.Hour)}, "", 4 * time.Second,
+			false},
+		"secondary by message": {403, nil, `{"message":"You have exceeded a secondary rate limit."}`,
+			time.Minute, true},
+		"abuse by message": {403, nil,
+			`{"message":"You have triggered an abuse detection mechanism."}`, time.Minute, true},
+		"429 with Retry-After": {429, map[string]string{"Retry-After": "7"}, "", 7 * time.Second,
+			false},
+		"429 with a date": {429, map[string]string{"Retry-After": date(20 * time.Second),
+			"Date": date(0)}, "", 20 * time.Second, false},
+		"429 with zero": {429, map[string]string{"Retry-After": "0"}, "", time.Second, false},
+		"429 with nonsense": {429, map[string]string{"Retry-After": "soon"}, "", time.Minute,
+			true},
+		"429 bare": {429, map[string]string{"X-RateLimit-Remaining": "4990",
+			"X-RateLimit-Reset": unix(time.Hour)}, "", time.Minute, true},
+		"403 of a permission": {403, map[string]string{"X-RateLimit-Remaining": "4990"},
+			`{"message":"Resource not accessible by integration"}`, 0, false},
+		"404": {404, map[string]string{"X-RateLimit-Remaining": "0"}, "", 0, false},
 	} {
 		h := http.Header{}
 		for k, v := range x.head {
@@ -196,7 +211,8 @@ func TestCommentsKeepTheirDistance(t *testing.T) {
 			t.Errorf("an hour later: %v", err)
 		}
 	})
-	for path, want := range map[string]bool{"/repos/o/r/issues/1/comments": true, "/repos/o/r/pulls/1/reviews": true, "/repos/o/r/check-runs": false, "/graphql": false} {
+	for path, want := range map[string]bool{"/repos/o/r/issues/1/comments": true,
+		"/repos/o/r/pulls/1/reviews": true, "/repos/o/r/check-runs": false, "/graphql": false} {
 		if creates(path) != want {
 			t.Errorf("creates(%s) is %t", path, !want)
 		}
@@ -209,7 +225,8 @@ func FuzzReadLimit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, code int, retry, remaining, reset, date, body string) {
 		now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 		h := http.Header{}
-		for k, v := range map[string]string{"Retry-After": retry, "X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": reset, "Date": date} {
+		for k, v := range map[string]string{"Retry-After": retry, "X-RateLimit-Remaining": remaining,
+			"X-RateLimit-Reset": reset, "Date": date} {
 			h.Set(k, v)
 		}
 		l := readLimit(&http.Response{StatusCode: code, Header: h}, []byte(body), now)

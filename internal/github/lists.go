@@ -24,9 +24,10 @@ var ErrTooMany = errors.New("the list is too long to be read to its end")
 
 // Artifact is what a workflow run keeps. go-github v60 knows neither its digest nor its origin.
 type Artifact struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	Size      int64     `json:"size_in_bytes"` // of the zip; for artifacts without a digest (upload-artifact before v4) of its content
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+	// of the zip; for artifacts without a digest (upload-artifact before v4) of its content
+	Size      int64     `json:"size_in_bytes"`
 	Expired   bool      `json:"expired"`
 	Digest    string    `json:"digest"` // "sha256:…" of the zip; "" unknown
 	CreatedAt time.Time `json:"created_at"`
@@ -55,7 +56,8 @@ func (a *Artifact) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	a.Run, a.HeadSHA, a.HeadBranch, a.HeadRepository = v.Origin.ID, v.Origin.HeadSHA, v.Origin.HeadBranch, v.Origin.HeadRepository
+	a.Run, a.HeadSHA, a.HeadBranch, a.HeadRepository = v.Origin.ID, v.Origin.HeadSHA,
+		v.Origin.HeadBranch, v.Origin.HeadRepository
 	return nil
 }
 

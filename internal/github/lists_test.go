@@ -23,7 +23,8 @@ func paged(h *hub, field string, total int, entry func(i int) map[string]any) ht
 		}
 		if page*100 < total {
 			w.Header().
-				Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, "https://elsewhere.example", r.URL.Path, page+1))
+				Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, "https://elsewhere.example", r.URL.Path,
+					page+1))
 		}
 		if field == "" {
 			answer(w, 200, list)
@@ -170,8 +171,10 @@ func TestPermission(t *testing.T) {
 		permission, role string
 		write            bool
 	}{
-		{200, "admin", "admin", true}, {200, "write", "maintain", true}, {200, "write", "write", true}, {200, "write", "release-engineers", true},
-		{200, "read", "triage", false}, {200, "write", "triage", false}, {200, "read", "read", false}, {200, "none", "none", false}, {200, "write", "", true}, {404, "", "none", false},
+		{200, "admin", "admin", true}, {200, "write", "maintain", true}, {200, "write", "write", true},
+		{200, "write", "release-engineers", true},
+		{200, "read", "triage", false}, {200, "write", "triage", false}, {200, "read", "read", false},
+		{200, "none", "none", false}, {200, "write", "", true}, {404, "", "none", false},
 	} {
 		h := newHub(t)
 		h.handle = func(w http.ResponseWriter, r *http.Request) {

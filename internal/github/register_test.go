@@ -45,15 +45,23 @@ func TestRegister(t *testing.T) {
 		page       string
 	}{
 		{"an App", code, 201, app(nil), nil, "", "WEB/apps/compat"},
-		{"its page is elsewhere", code, 201, app(func(m map[string]any) { m["html_url"] = "https://evil.example/apps/compat" }), nil, "", ""},
+		{"its page is elsewhere", code, 201, app(func(m map[string]any) {
+			m["html_url"] = "https://evil.example/apps/compat"
+		}), nil, "", ""},
 		{"a code that is not known", code, 404, `{"message":"Not Found"}`, nil, ErrCode.Error(), ""},
 		{"refused", code, 422, `{"message":"Validation Failed"}`, nil, "422 Validation Failed", ""},
-		{"a limit", code, 403, `{"message":"API rate limit exceeded"}`, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"4102444800"}}, "403", ""},
-		{"a redirect", code, 307, "", http.Header{"Location": {"https://evil.example/" + code}}, "307", ""},
+		{"a limit", code, 403, `{"message":"API rate limit exceeded"}`,
+			http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"4102444800"}}, "403", ""},
+		{"a redirect", code, 307, "", http.Header{"Location": {"https://evil.example/" + code}}, "307",
+			""},
 		{"no JSON", code, 201, "<html>", nil, "cannot be read", ""},
 		{"no key", code, 201, app(func(m map[string]any) { m["pem"] = "" }), nil, "lacks", ""},
-		{"no secret", code, 201, app(func(m map[string]any) { m["webhook_secret"] = nil }), nil, "lacks", ""},
-		{"a slug of two lines", code, 201, app(func(m map[string]any) { m["slug"] = "a\nAPP_ID=1" }), nil, "lacks", ""},
+		{"no secret", code, 201, app(func(m map[string]any) {
+			m["webhook_secret"] = nil
+		}), nil, "lacks", ""},
+		{"a slug of two lines", code, 201, app(func(m map[string]any) {
+			m["slug"] = "a\nAPP_ID=1"
+		}), nil, "lacks", ""},
 		{"a path", "../user", 0, "", nil, ErrCode.Error(), ""},
 		{"a query", "a?b=c", 0, "", nil, ErrCode.Error(), ""},
 	} {
@@ -88,7 +96,8 @@ func TestRegister(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case got.ID != 7 || string(got.WebhookSecret) != "s3cr3t" || got.Page != strings.ReplaceAll(c.page, "WEB", s.URL):
+			case got.ID != 7 || string(got.WebhookSecret) != "s3cr3t" ||
+				got.Page != strings.ReplaceAll(c.page, "WEB", s.URL):
 				t.Errorf("%d %s %s", got.ID, got.Slug, got.Page)
 			}
 		})

@@ -54,10 +54,16 @@ func TestWritesAreNotRepeated(t *testing.T) {
 		"500":             {func(w http.ResponseWriter) { w.WriteHeader(500) }, true, Retry},
 		"cut":             {func(http.ResponseWriter) { cut() }, true, Retry},
 		"cut in the body": {func(w http.ResponseWriter) { cutBody(w, 201) }, true, Retry},
-		"422":             {func(w http.ResponseWriter) { answer(w, 422, map[string]any{"message": "no"}) }, false, Invalid},
-		"404":             {func(w http.ResponseWriter) { answer(w, 404, map[string]any{"message": "no"}) }, false, Missing},
-		"403":             {func(w http.ResponseWriter) { answer(w, 403, map[string]any{"message": "Resource not accessible"}) }, false, Forbidden},
-		"429":             {func(w http.ResponseWriter) { w.WriteHeader(429) }, false, After},
+		"422": {func(w http.ResponseWriter) {
+			answer(w, 422, map[string]any{"message": "no"})
+		}, false, Invalid},
+		"404": {func(w http.ResponseWriter) {
+			answer(w, 404, map[string]any{"message": "no"})
+		}, false, Missing},
+		"403": {func(w http.ResponseWriter) {
+			answer(w, 403, map[string]any{"message": "Resource not accessible"})
+		}, false, Forbidden},
+		"429": {func(w http.ResponseWriter) { w.WriteHeader(429) }, false, After},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)

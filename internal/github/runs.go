@@ -14,10 +14,11 @@ import (
 
 // Run is a workflow run; go-github v60 doesn't know its file.
 type Run struct {
-	ID         int64  `json:"id"`
-	Attempt    int    `json:"run_attempt"` // GitHub lists a run once, as its newest attempt
-	Name       string `json:"name"`        // of the workflow
-	Path       string `json:"path"`        // of the workflow's file, ".github/workflows/wheels.yml", without a ref
+	ID      int64  `json:"id"`
+	Attempt int    `json:"run_attempt"` // GitHub lists a run once, as its newest attempt
+	Name    string `json:"name"`        // of the workflow
+	// of the workflow's file, ".github/workflows/wheels.yml", without a ref
+	Path       string `json:"path"`
 	Event      string `json:"event"`
 	Status     string `json:"status"`
 	Conclusion string `json:"conclusion"` // "" while it isn't over
@@ -49,7 +50,8 @@ func (r *Run) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	r.Repository, r.HeadRepository, r.HeadName = v.Repository.ID, v.HeadRepository.ID, v.HeadRepository.FullName
+	r.Repository, r.HeadRepository, r.HeadName = v.Repository.ID, v.HeadRepository.ID,
+		v.HeadRepository.FullName
 	r.Path, _, _ = strings.Cut(r.Path, "@")
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 
 // Guard asks an index only for the names that it was given, and for those that their releases
 // require. An index that takes credentials may have packages that nobody else may see, and a pull
-// request must not choose which of them are asked for. For another name the history answers; what it
-// does not know is an error that names the variable COMPAT_INDEX_ALLOW and wraps
+// request must not choose which of them are asked for. For another name the history answers; what
+// it does not know is an error that names the variable COMPAT_INDEX_ALLOW and wraps
 // packages.ErrUnavailable.
 type Guard struct {
 	index *Index
@@ -136,7 +136,8 @@ func (g *Guard) Pure(
 	return g.index.Pure(ctx, name, version, on)
 }
 
-// ParseAllowed reads COMPAT_INDEX_ALLOW: names of packages, separated by commas; any: there is a "*".
+// ParseAllowed reads COMPAT_INDEX_ALLOW: names of packages, separated by commas; any: there is a
+// "*".
 func ParseAllowed(list string) (names []string, any bool, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)

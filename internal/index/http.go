@@ -33,8 +33,9 @@ func (i *Index) newClient(given *http.Client) *http.Client {
 		*c = *given
 	} else {
 		c.Transport = &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			Proxy: http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: 10 * time.Second,
+				KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:     true,
 			MaxIdleConnsPerHost:   8,
 			IdleConnTimeout:       90 * time.Second,

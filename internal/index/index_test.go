@@ -127,7 +127,9 @@ func TestRelease(t *testing.T) {
 			l.RunPath != "$ORIGIN" ||
 			!slices.Equal(l.Needed, []string{"libc.so.6"}) ||
 			!slices.Equal(l.Versions, []string{"DEMO_1"}) ||
-			!slices.ContainsFunc(l.Exports.List(), func(e elfobj.Export) bool { return e.Name == "demo_run" && e.Version == "DEMO_1" }) {
+			!slices.ContainsFunc(l.Exports.List(), func(e elfobj.Export) bool {
+				return e.Name == "demo_run" && e.Version == "DEMO_1"
+			}) {
 			t.Errorf("%s: %+v", way, l)
 		}
 		if l := r.Libraries[1]; l.Path != "demo/x.so" || !l.Known {
@@ -138,7 +140,8 @@ func TestRelease(t *testing.T) {
 		}
 		asked := strings.Join(s.asked(), "\n")
 		// only JSON tells that it is small
-		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" || way == "no metadata beside" || way == "no ranges") {
+		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" ||
+			way == "no metadata beside" || way == "no ranges") {
 			t.Errorf("%s: asked\n%s", way, asked)
 		}
 		// Once known, nothing is asked again.
@@ -189,7 +192,8 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 }
 
 func TestOutages(t *testing.T) {
-	status := func(code int, until int, header ...string) func(int, http.ResponseWriter, *http.Request) bool {
+	status := func(code int, until int, header ...string) func(int, http.ResponseWriter,
+		*http.Request) bool {
 		return func(n int, w http.ResponseWriter, _ *http.Request) bool {
 			if n > until {
 				return false
@@ -206,12 +210,13 @@ func TestOutages(t *testing.T) {
 		want  string // "" it works in the end
 		asked int
 	}{
-		"503 twice":       {status(503, 2), "", 5},
-		"503 for ever":    {status(503, 99), "503 Service Unavailable (asked 3 times)", 3},
-		"429, soon":       {status(429, 1, "Retry-After", "2"), "", 4},
-		"429, in an hour": {status(429, 99, "Retry-After", "3600"), "429 Too Many Requests (asked 1 times)", 1},
-		"401":             {status(401, 99), "check the credentials", 1},
-		"418":             {status(418, 99), "418", 1},
+		"503 twice":    {status(503, 2), "", 5},
+		"503 for ever": {status(503, 99), "503 Service Unavailable (asked 3 times)", 3},
+		"429, soon":    {status(429, 1, "Retry-After", "2"), "", 4},
+		"429, in an hour": {status(429, 99, "Retry-After", "3600"),
+			"429 Too Many Requests (asked 1 times)", 1},
+		"401": {status(401, 99), "check the credentials", 1},
+		"418": {status(418, 99), "418", 1},
 		"broken JSON": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{")
@@ -253,7 +258,9 @@ func TestOutages(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || !r.Known):
 			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (!errors.Is(err, packages.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), i.Name()) || !strings.Contains(err.Error(), "demo")):
+		case c.want != "" && (!errors.Is(err, packages.ErrUnavailable) ||
+			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), i.Name()) ||
+			!strings.Contains(err.Error(), "demo")):
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := s.asked(); len(got) != c.asked {
@@ -322,11 +329,14 @@ func TestCredentials(t *testing.T) {
 	}
 	// The same from a netrc file.
 	file := filepath.Join(t.TempDir(), "netrc")
-	if err := os.WriteFile(file, []byte("machine example.org login a password b\nmachine 127.0.0.1\n  login user password hunter2\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("machine example.org login a password b\nmachine "+
+		"127.0.0.1\n  login user password hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.auth, other.auth = nil, nil
-	if _, err := s.index(t, func(o *Options) { o.Netrc = file }).Release(ctx, "demo", "1.0", linux); err != nil {
+	if _, err := s.index(t, func(o *Options) {
+		o.Netrc = file
+	}).Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.auth) == 0 || s.auth[0] != header("user", "hunter2") ||
@@ -344,7 +354,9 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestNewNamesABadURLWithoutItsCredentials(t *testing.T) {
-	for _, raw := range []string{"", "host/simple", "ftp://user:hunter2@host/", "https://user:hunter2@ho st/", "https://user:hun%ter2@host/", "file:///etc", "https://user:hunter2@host:port/simple?hunter2", "https:///simple"} {
+	for _, raw := range []string{"", "host/simple", "ftp://user:hunter2@host/",
+		"https://user:hunter2@ho st/", "https://user:hun%ter2@host/", "file:///etc",
+		"https://user:hunter2@host:port/simple?hunter2", "https:///simple"} {
 		_, err := New(Options{URL: raw})
 		if err == nil || strings.Contains(err.Error(), "hunter2") ||
 			strings.Contains(err.Error(), "hun%ter2") ||
@@ -360,12 +372,17 @@ func TestNewNamesABadURLWithoutItsCredentials(t *testing.T) {
 
 func TestNetrc(t *testing.T) {
 	for text, want := range map[string]string{
-		"machine host login a password b":                                                 header("a", "b"),
-		"default login d password e\nmachine host login a password b":                     header("a", "b"),
-		"machine x login a password b default login d password e":                         header("d", "e"),
-		"machine x login a password b":                                                    "",
-		"# machine host login no password no\nmachine HOST account z password only":       header("", "only"),
-		"macdef init\nmachine host login m password m\n\nmachine host login a password b": header("a", "b"),
+		"machine host login a password b": header("a",
+			"b"),
+		"default login d password e\nmachine host login a password b": header("a",
+			"b"),
+		"machine x login a password b default login d password e": header("d",
+			"e"),
+		"machine x login a password b": "",
+		"# machine host login no password no\nmachine HOST account z password only": header("",
+			"only"),
+		"macdef init\nmachine host login m password m\n\nmachine host login a password b": header("a",
+			"b"),
 		"machine host login": "",
 		"machine":            "",
 		"":                   "",
@@ -453,7 +470,9 @@ func (failing) Put(context.Context, string, []byte, time.Duration) error {
 
 func TestCaches(t *testing.T) {
 	s := serve(t, demo(t))
-	if _, err := s.index(t, func(o *Options) { o.Cache = failing{} }).Release(ctx, "demo", "1.0", linux); err != nil {
+	if _, err := s.index(t, func(o *Options) {
+		o.Cache = failing{}
+	}).Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Errorf("a cache that is down: %v", err)
 	}
 	shared := newMemory(1 << 20)
@@ -477,7 +496,9 @@ func TestCaches(t *testing.T) {
 	for key := range shared.keys {
 		shared.Put(ctx, key, []byte("?"), 0)
 	}
-	if r, err := s.index(t, func(o *Options) { o.Cache = shared }).Release(ctx, "demo", "1.0", linux); err != nil ||
+	if r, err := s.index(t, func(o *Options) {
+		o.Cache = shared
+	}).Release(ctx, "demo", "1.0", linux); err != nil ||
 		!r.Known {
 		t.Error(err)
 	}

@@ -118,8 +118,8 @@ func (i *Index) Open(
 	return w, nil
 }
 
-// Pure reports whether the wheel that pip would install of a version has no native code, by its name.
-// Nothing of the wheel is fetched. Errors are those of Open.
+// Pure reports whether the wheel that pip would install of a version has no native code, by its
+// name. Nothing of the wheel is fetched. Errors are those of Open.
 func (i *Index) Pure(ctx context.Context, name, version string, on packages.On) (bool, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
@@ -139,8 +139,8 @@ func (f *file) pure() bool {
 	)
 }
 
-// Spool copies the wheel into a temporary file without a name in dir, which then is its ReaderAt, as
-// an *os.File.
+// Spool copies the wheel into a temporary file without a name in dir, which then is its ReaderAt,
+// as an *os.File.
 func (w *Wheel) Spool(dir string) error {
 	f, err := os.CreateTemp(dir, "wheel-*")
 	if err != nil {

@@ -19,7 +19,8 @@ const (
 	maxPage  = 64 << 20 // the longest pages of the public index are below 20 MB
 	maxFiles = 200_000
 	// PEP 691, "Content types": JSON where the index has it, else either HTML.
-	acceptPage = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+	acceptPage = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, " +
+		"text/html;q=0.01"
 )
 
 // page is what the index says about a project.

@@ -154,7 +154,8 @@ func platformOf(platform string) (libc, version int, arch string) {
 	if rest, ok := strings.CutPrefix(platform, "linux_"); ok {
 		return rankLinux, 0, rest
 	}
-	for old, version := range map[string]int{"manylinux1_": 2005, "manylinux2010_": 2012, "manylinux2014_": 2017} {
+	for old, version := range map[string]int{"manylinux1_": 2005, "manylinux2010_": 2012,
+		"manylinux2014_": 2017} {
 		if rest, ok := strings.CutPrefix(platform, old); ok {
 			return rankGlibc, version, rest
 		}

@@ -27,19 +27,29 @@ func TestPick(t *testing.T) {
 	for _, c := range []struct {
 		python, arch, wheels, want string
 	}{
-		{"3.12", "x86_64", "cp311-cp311-manylinux2014_x86_64 cp312-cp312-manylinux2014_x86_64 cp313-cp313-manylinux2014_x86_64", "cp312-cp312-manylinux2014_x86_64"},
-		{"3.12.4", "x86_64", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-manylinux_2_28_x86_64"},
-		{"3.12", "aarch64", "cp312-cp312-manylinux2014_x86_64 cp312-cp312-manylinux2014_aarch64", "cp312-cp312-manylinux2014_aarch64"},
-		{"3.12", "x86_64", "cp38-abi3-manylinux2014_x86_64 py3-none-any", "cp38-abi3-manylinux2014_x86_64"},
+		{"3.12", "x86_64", "cp311-cp311-manylinux2014_x86_64 cp312-cp312-manylinux2014_x86_64 " +
+			"cp313-cp313-manylinux2014_x86_64", "cp312-cp312-manylinux2014_x86_64"},
+		{"3.12.4", "x86_64", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64 " +
+			"cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-manylinux_2_28_x86_64"},
+		{"3.12", "aarch64", "cp312-cp312-manylinux2014_x86_64 cp312-cp312-manylinux2014_aarch64",
+			"cp312-cp312-manylinux2014_aarch64"},
+		{"3.12", "x86_64", "cp38-abi3-manylinux2014_x86_64 py3-none-any",
+			"cp38-abi3-manylinux2014_x86_64"},
 		{"3.12", "x86_64", "cp313-abi3-manylinux2014_x86_64 py3-none-any", "py3-none-any"},
 		{"3.12", "x86_64", "cp38-abi3-linux_x86_64 cp39-abi3-linux_x86_64", "cp39-abi3-linux_x86_64"},
-		{"3.12", "x86_64", "py3-none-any py3-none-manylinux1_x86_64 py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64", "py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"},
+		{"3.12", "x86_64", "py3-none-any py3-none-manylinux1_x86_64 " +
+			"py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64",
+			"py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"},
 		{"3.12", "x86_64", "py2.py3-none-any", "py2.py3-none-any"},
 		{"3.12", "x86_64", "py2-none-any", "-py2-none-any"},
-		{"3.12", "x86_64", "cp312-cp312t-linux_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_2_x86_64"},
-		{"3.12", "x86_64", "cp313-cp313t-linux_x86_64 pp310-pypy310_pp73-linux_x86_64 cp312-cp312-win_amd64 cp312-cp312-macosx_11_0_arm64", "-cp313-cp313t-linux_x86_64"},
-		{"", "", "cp311-cp311-manylinux2014_aarch64 cp312-cp312-manylinux2014_aarch64", "cp312-cp312-manylinux2014_aarch64"},
-		{"3.12", "x86_64", "cp312-cp312-manylinux_x86_64 cp312-cp312-manylinux_2_x86_64", "-cp312-cp312-manylinux_x86_64"},
+		{"3.12", "x86_64", "cp312-cp312t-linux_x86_64 cp312-cp312-musllinux_1_2_x86_64",
+			"cp312-cp312-musllinux_1_2_x86_64"},
+		{"3.12", "x86_64", "cp313-cp313t-linux_x86_64 pp310-pypy310_pp73-linux_x86_64 " +
+			"cp312-cp312-win_amd64 cp312-cp312-macosx_11_0_arm64", "-cp313-cp313t-linux_x86_64"},
+		{"", "", "cp311-cp311-manylinux2014_aarch64 cp312-cp312-manylinux2014_aarch64",
+			"cp312-cp312-manylinux2014_aarch64"},
+		{"3.12", "x86_64", "cp312-cp312-manylinux_x86_64 cp312-cp312-manylinux_2_x86_64",
+			"-cp312-cp312-manylinux_x86_64"},
 	} {
 		files := filesWith(t, c.wheels)
 		best, fits := pick(files, packages.On{Python: c.python, Arch: c.arch})
@@ -68,7 +78,9 @@ func TestPick(t *testing.T) {
 }
 
 func TestInstalled(t *testing.T) {
-	for in, want := range map[string]string{"a/b.so": "a/b.so", "x-1.data/platlib/a/b.so": "a/b.so", "x-1.data/purelib/b.so": "b.so", "x-1.data/data/lib/b.so": "x-1.data/data/lib/b.so", "b.so": "b.so"} {
+	for in, want := range map[string]string{"a/b.so": "a/b.so", "x-1.data/platlib/a/b.so": "a/b.so",
+		"x-1.data/purelib/b.so": "b.so", "x-1.data/data/lib/b.so": "x-1.data/data/lib/b.so",
+		"b.so": "b.so"} {
 		if got := installed(in); got != want {
 			t.Errorf("%s: %s", in, got)
 		}
@@ -126,11 +138,15 @@ func FuzzNetrc(f *testing.F) {
 
 func TestPickForLibc(t *testing.T) {
 	for _, c := range []struct{ libc, version, wheels, want string }{
-		{"glibc", "2.17", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_17_x86_64"},
-		{"glibc", "2.36", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_x86_64"},
+		{"glibc", "2.17", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64",
+			"cp312-cp312-manylinux_2_17_x86_64"},
+		{"glibc", "2.36", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-manylinux_2_28_x86_64",
+			"cp312-cp312-manylinux_2_28_x86_64"},
 		{"glibc", "2.36", "cp312-cp312-manylinux_2_39_x86_64 cp312-cp312-musllinux_1_2_x86_64", ""},
-		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_2_x86_64"},
-		{"musl", "1.1.24", "cp312-cp312-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_1_x86_64"},
+		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 cp312-cp312-musllinux_1_1_x86_64 " +
+			"cp312-cp312-musllinux_1_2_x86_64", "cp312-cp312-musllinux_1_2_x86_64"},
+		{"musl", "1.1.24", "cp312-cp312-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_2_x86_64",
+			"cp312-cp312-musllinux_1_1_x86_64"},
 		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64", ""},
 		{"musl", "1.2.5", "cp312-cp312-manylinux_2_17_x86_64 py3-none-any", "py3-none-any"},
 		{"musl", "1.2.5", "cp312-cp312-linux_x86_64 py3-none-any", "cp312-cp312-linux_x86_64"},

@@ -23,7 +23,9 @@ func TestFind(t *testing.T) {
 	}
 	own := write(
 		"own.conf",
-		"# mine\n[global]\nindex-url = https://own.example.com/simple\nextra_index_url =\n    https://one.example.com/simple\n    https://two.example.com/simple\n\n[install]\nindex-url: https://install.example.com/simple\n",
+		"# mine\n[global]\nindex-url = https://own.example.com/simple\nextra_index_url =\n    "+
+			"https://one.example.com/simple\n    https://two.example.com/simple\n\n[install]\nindex-url: "+
+			"https://install.example.com/simple\n",
 	)
 	none := write(
 		"none.conf",
@@ -35,13 +37,21 @@ func TestFind(t *testing.T) {
 		want              string
 	}{
 		{"nothing", "", "PIP_CONFIG_FILE=/dev/null", ""},
-		{"chosen over everything", "https://chosen.example.com", "PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com PIP_CONFIG_FILE=OWN", "https://chosen.example.com"},
-		{"the file", "", "PIP_CONFIG_FILE=OWN", "https://install.example.com/simple https://one.example.com/simple https://two.example.com/simple"},
-		{"the environment over the file", "", "PIP_CONFIG_FILE=OWN PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com", "https://pip.example.com https://x.example.com"},
-		{"uv", "", "PIP_CONFIG_FILE=/dev/null UV_DEFAULT_INDEX=named=https://uv.example.com/?a=b UV_INDEX=torch=https://torch.example.com UV_EXTRA_INDEX_URL=https://torch.example.com", "https://uv.example.com/?a=b https://torch.example.com"},
+		{"chosen over everything", "https://chosen.example.com",
+			"PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com " +
+				"PIP_CONFIG_FILE=OWN", "https://chosen.example.com"},
+		{"the file", "", "PIP_CONFIG_FILE=OWN", "https://install.example.com/simple " +
+			"https://one.example.com/simple https://two.example.com/simple"},
+		{"the environment over the file", "", "PIP_CONFIG_FILE=OWN " +
+			"PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com",
+			"https://pip.example.com https://x.example.com"},
+		{"uv", "", "PIP_CONFIG_FILE=/dev/null UV_DEFAULT_INDEX=named=https://uv.example.com/?a=b " +
+			"UV_INDEX=torch=https://torch.example.com UV_EXTRA_INDEX_URL=https://torch.example.com",
+			"https://uv.example.com/?a=b https://torch.example.com"},
 		{"no index", "", "PIP_NO_INDEX=1 PIP_CONFIG_FILE=/dev/null PIP_INDEX_URL=https://pip.example.com", ""},
 		{"no index in the file", "", "PIP_CONFIG_FILE=NONE", ""},
-		{"only an extra one", "", "PIP_CONFIG_FILE=/dev/null PIP_EXTRA_INDEX_URL=https://x.example.com", "https://x.example.com"},
+		{"only an extra one", "", "PIP_CONFIG_FILE=/dev/null PIP_EXTRA_INDEX_URL=https://x.example.com",
+			"https://x.example.com"},
 	} {
 		env := map[string]string{"HOME": home}
 		for _, v := range strings.Fields(c.env) {

@@ -192,7 +192,9 @@ func TestHistoryFirst(t *testing.T) {
 		if got := i.Cost().Recorded; got != map[bool]int64{true: 1}[c.asked == 1] {
 			t.Errorf("%s: %d releases from the history", c.name, got)
 		}
-		if told := strings.Contains(i.Cost().String(), fmt.Sprintf("whose %.1f MB were not read", float64(len(file.data))/1e6)); told != (c.asked == 1) {
+		if told := strings.Contains(i.Cost().String(),
+			fmt.Sprintf("whose %.1f MB were not read",
+				float64(len(file.data))/1e6)); told != (c.asked == 1) {
 			t.Errorf("%s: it cost %s", c.name, i.Cost())
 		}
 	}
@@ -234,10 +236,15 @@ func TestLocalVersionsByTheHistory(t *testing.T) {
 // What was spared is said as far as the index says how large its files are.
 func TestCostSaysWhatWasSpared(t *testing.T) {
 	for want, c := range map[string]Cost{
-		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in history":                                                                                                      {Requests: 1, Bytes: 500_000},
-		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose 900.0 MB were not read":                                                                       {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2, Spared: 900_000_000},
-		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose files were not read":                                                                          {Requests: 2, Bytes: 500_000, Recorded: 2},
-		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in history, whose files were not read (865.0 MB, and those of which the index does not say how large they are)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
+		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in " +
+			"history": {Requests: 1, Bytes: 500_000},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
+			"history, whose 900.0 MB were not read": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2, Spared: 900_000_000},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
+			"history, whose files were not read": {Requests: 2, Bytes: 500_000, Recorded: 2},
+		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
+			"history, whose files were not read (865.0 MB, and those of which the index does not say how " +
+			"large they are)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
 	} {
 		if c.String() != want {
 			t.Errorf("%+v is %q, want %q", c, c.String(), want)
@@ -256,7 +263,8 @@ func TestLies(t *testing.T) {
 	}{
 		{"another project", other, `holds "other" "1.0" by its METADATA, so it is not the file that was asked for`},
 		{"another version", older, `holds "demo" "0.9" by its METADATA, so it is not the file that was asked for`},
-		{"no zip", wheel{data: []byte(noise(1, 300<<10))}, "demo-1.0-py3-none-manylinux2014_x86_64.whl: "},
+		{"no zip", wheel{data: []byte(noise(1, 300<<10))},
+			"demo-1.0-py3-none-manylinux2014_x86_64.whl: "},
 	} {
 		c.file.name = "demo-1.0-py3-none-manylinux2014_x86_64.whl"
 		s := serve(t, map[string][]wheel{"demo": {c.file}})
@@ -295,7 +303,9 @@ func TestLies(t *testing.T) {
 func TestBomb(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for _, m := range [][2]string{{"demo/libbomb.so", strings.Repeat("\x00", 64<<20)}, {"demo/a.bin", noise(1, 300<<10)}, {"demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"}} {
+	for _, m := range [][2]string{{"demo/libbomb.so", strings.Repeat("\x00", 64<<20)},
+		{"demo/a.bin", noise(1, 300<<10)}, {"demo-1.0.dist-info/METADATA",
+			"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"}} {
 		w, err := z.Create(m[0])
 		if err != nil {
 			t.Fatal(err)
@@ -352,7 +362,8 @@ func TestDisk(t *testing.T) {
 		t.Fatal(entries, err)
 	}
 	for n, e := range entries {
-		if err := os.WriteFile(filepath.Join(dir, e.Name()), []byte(strings.Repeat("?", n)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, e.Name()), []byte(strings.Repeat("?", n)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,10 @@ type DefaultBranch struct {
 func (*DefaultBranch) Kind() Kind { return KindDefaultBranch }
 
 // Key implements Body.
-func (d *DefaultBranch) Key() string { return fmt.Sprintf("%s/%d", KindDefaultBranch, d.Repository) }
+func (d *DefaultBranch) Key() string {
+	return fmt.Sprintf("%s/%d", KindDefaultBranch,
+		d.Repository)
+}
 
 // RepositoryID implements Body.
 func (d *DefaultBranch) RepositoryID() int64 { return d.Repository }

@@ -3,7 +3,8 @@
 //
 //	var soName = lazyregexp.New(`^lib.+\.so`)
 //
-// A test of this package compiles the expressions of the whole module, so that an invalid one fails.
+// A test of this package compiles the expressions of the whole module, so that an invalid one
+// fails.
 package lazyregexp
 
 import (

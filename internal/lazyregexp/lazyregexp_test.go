@@ -24,7 +24,8 @@ func TestSameAsRegexp(t *testing.T) {
 			wait.Go(func() { lazy.MatchString(s) })
 		}
 		wait.Wait()
-		if got, want := strings.Join(lazy.FindStringSubmatch(s), "|"), strings.Join(eager.FindStringSubmatch(s), "|"); got != want {
+		if got, want := strings.Join(lazy.FindStringSubmatch(s), "|"),
+			strings.Join(eager.FindStringSubmatch(s), "|"); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 		if got, want := lazy.ReplaceAllString(s, "$lib"), eager.ReplaceAllString(s, "$lib"); got != want {

@@ -39,7 +39,8 @@ func Code(s string, max int) string {
 	}
 	s = Cut(untagged(Visible(Cut(s, max))), max)
 	fence := strings.Repeat("`", longest(s)+1)
-	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a space would lose both.
+	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a
+	// space would lose both.
 	if s[0] == '`' || s[len(s)-1] == '`' ||
 		s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
 		s = " " + s + " "
@@ -47,8 +48,8 @@ func Code(s string, max int) string {
 	return fence + s + fence
 }
 
-// untagged parts the bracket from the word script. GitHub shows a code span as it is, but reports are also shown by what knows less Markdown, and no
-// name of anything holds that tag.
+// untagged parts the bracket from the word script. GitHub shows a code span as it is, but reports
+// are also shown by what knows less Markdown, and no name of anything holds that tag.
 func untagged(s string) string {
 	const tag = "<script"
 	for i := 0; i+len(tag) <= len(s); i++ {
@@ -71,8 +72,9 @@ func Codes(ss []string, n, max int) string {
 	return strings.Join(out, ", ")
 }
 
-// Fence returns s as a fenced code block with its closing line, the fence longer than any run of backticks inside. lang is
-// ours, never outside text; "" for none. The block must start at the beginning of a line.
+// Fence returns s as a fenced code block with its closing line, the fence longer than any run of
+// backticks inside. lang is ours, never outside text; "" for none. The block must start at the
+// beginning of a line.
 func Fence(lang, s string) string {
 	s = strings.TrimSuffix(Lines(s), "\n")
 	fence := strings.Repeat("`", max(3, longest(s)+1))
@@ -92,8 +94,9 @@ func longest(s string) int {
 	return best
 }
 
-// Plain returns s for a field that shows plain text and is now and then rendered as Markdown by whoever copies it: one line of
-// at most max runes in which nothing mentions, links or opens a tag. What could is shown as "?".
+// Plain returns s for a field that shows plain text and is now and then rendered as Markdown by
+// whoever copies it: one line of at most max runes in which nothing mentions, links or opens a tag.
+// What could is shown as "?".
 func Plain(s string, max int) string {
 	s = Visible(
 		Cut(s, max),

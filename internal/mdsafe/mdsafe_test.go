@@ -64,9 +64,12 @@ func TestProse(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"warp.so needs pow@GLIBC_2.29, which manylinux_2_17 lacks.", []string{"warp.so", "pow", "GLIBC_2.29"}, "`warp.so` needs `pow@GLIBC_2.29`, which `manylinux_2_17` lacks."},
-		{"It needs 3 of them (see README) and glibc 2.34.", nil, "It needs 3 of them (see README) and glibc 2.34."},
-		{"click here @octocat #1 www.example.com http://x", nil, "click here `@octocat` `#1` `www.example.com` `http://x`"},
+		{"warp.so needs pow@GLIBC_2.29, which manylinux_2_17 lacks.", []string{"warp.so", "pow",
+			"GLIBC_2.29"}, "`warp.so` needs `pow@GLIBC_2.29`, which `manylinux_2_17` lacks."},
+		{"It needs 3 of them (see README) and glibc 2.34.", nil,
+			"It needs 3 of them (see README) and glibc 2.34."},
+		{"click here @octocat #1 www.example.com http://x", nil,
+			"click here `@octocat` `#1` `www.example.com` `http://x`"},
 		{"file my file.so is bad", []string{"my file.so"}, "file `my file.so` is bad"},
 		{"pow is not in powerful words", []string{"pow"}, "`pow` is not in powerful words"},
 		{"fixed in deadbeef and 1234567", nil, "fixed in `deadbeef` and `1234567`"},
@@ -99,7 +102,8 @@ func TestPlain(t *testing.T) {
 func TestJoin(t *testing.T) {
 	more := func(n int) string { return strings.Repeat("+", n) }
 	blocks := []string{"aaaa", "bbbb", "cccc"}
-	for limit, want := range map[int]string{12: "aaaabbbbcccc", 11: "aaaabbbb+", 9: "aaaabbbb+", 8: "aaaa++", 3: "+++"} {
+	for limit, want := range map[int]string{12: "aaaabbbbcccc", 11: "aaaabbbb+", 9: "aaaabbbb+",
+		8: "aaaa++", 3: "+++"} {
 		if got := Join(blocks, limit, more); got != want {
 			t.Errorf("Join to %d = %q, want %q", limit, got, want)
 		}

@@ -26,7 +26,8 @@ func alive(markdown string, allowed ...string) string {
 func TestHostileTextIsDead(t *testing.T) {
 	for _, h := range hostiletest.Names() {
 		for _, form := range []string{
-			"It needs " + Code(h, 0) + ", which " + Code(h, 7) + " lacks.\n\n- " + Codes([]string{h, h}, 0, 0) + "\n",
+			"It needs " + Code(h, 0) + ", which " + Code(h, 7) + " lacks.\n\n- " +
+				Codes([]string{h, h}, 0, 0) + "\n",
 			Prose("The object "+h+" needs "+h+" here.", h) + "\n",
 			Prose("The object "+h+" needs "+h+" here.") + "\n",
 			"- " + Prose(h) + "\n",

@@ -13,17 +13,21 @@ import (
 
 // Entry is a job as a person looks at it.
 type Entry struct {
-	Job        Job       `json:"job"`
-	State      State     `json:"state"`
-	Since      time.Time `json:"since"`        // when it came into State
-	Due        time.Time `json:"due,omitzero"` // delayed: when it is claimable; running: when its lease ends
-	By         string    `json:"by,omitempty"` // running: the worker, as Options.Name of its queue has it
-	Attempts   int       `json:"attempts"`     // failures so far
-	Crashes    int       `json:"crashes"`      // leases that ran out in a row while the job was at risk
-	Losses     int       `json:"losses"`       // leases that ran out in a row
-	Reason     string    `json:"reason"`       // why it is delayed or dead, or what went wrong before; may quote the outside, escape it
-	Superseded bool      `json:"superseded"`   // running, and a newer job of the key follows
-	Saved      int       `json:"saved"`        // bytes of what the worker saved for the key
+	Job   Job       `json:"job"`
+	State State     `json:"state"`
+	Since time.Time `json:"since"` // when it came into State
+	// delayed: when it is claimable; running: when its lease ends
+	Due time.Time `json:"due,omitzero"`
+	// running: the worker, as Options.Name of its queue has it
+	By       string `json:"by,omitempty"`
+	Attempts int    `json:"attempts"` // failures so far
+	// leases that ran out in a row while the job was at risk
+	Crashes int `json:"crashes"`
+	Losses  int `json:"losses"` // leases that ran out in a row
+	// why it is delayed or dead, or what went wrong before; may quote the outside, escape it
+	Reason     string `json:"reason"`
+	Superseded bool   `json:"superseded"` // running, and a newer job of the key follows
+	Saved      int    `json:"saved"`      // bytes of what the worker saved for the key
 }
 
 // Filter says which jobs List answers; the zero value all, up to 1,000 of a state.

@@ -20,7 +20,8 @@ func testByClass(t *testing.T, q *Queue) {
 	wait(4, 100)
 	got, err := q.ByClass(t.Context())
 	must(t, err)
-	for class, want := range map[Class]ClassStats{Few: {Installations: 2, Jobs: 5}, Many: {Installations: 1, Jobs: 5}, Flood: {Installations: 1, Jobs: 100}} {
+	for class, want := range map[Class]ClassStats{Few: {Installations: 2, Jobs: 5},
+		Many: {Installations: 1, Jobs: 5}, Flood: {Installations: 1, Jobs: 100}} {
 		if c := got[class]; c.Installations != want.Installations || c.Jobs != want.Jobs {
 			t.Errorf("%s: %+v, want %+v", class, c, want)
 		}

@@ -166,7 +166,8 @@ func show(t testing.TB, q *Queue, key string, state State) Entry {
 func testRoundTrip(t *testing.T, q *Queue) {
 	none(t, q)
 	in := Job{
-		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc", Trigger: "pull_request.opened", Delivery: "g1", ForceID: "x",
+		Key: "pull/1/2", Kind: "pull", Installation: 7, Repository: 1, SHA: "abc",
+		Trigger: "pull_request.opened", Delivery: "g1", ForceID: "x",
 		Payload: []byte(
 			`{"number":2,"text":"ünï\u0000 \n"}`,
 		), Received: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC),
@@ -247,8 +248,9 @@ func testRefused(t *testing.T, q *Queue) {
 		"not UTF-8":     {Job{Key: "a\xff"}, nil},
 		"long key":      {Job{Key: strings.Repeat("k", 600)}, ErrTooLarge},
 		"long force id": {Job{Key: "a", ForceID: strings.Repeat("k", 600)}, ErrTooLarge},
-		"long payload":  {Job{Key: "a", Payload: []byte(`"` + strings.Repeat("x", maxJob) + `"`)}, ErrTooLarge},
-		"not JSON":      {Job{Key: "a", Payload: []byte(`{`)}, nil},
+		"long payload": {Job{Key: "a", Payload: []byte(`"` + strings.Repeat("x", maxJob) + `"`)},
+			ErrTooLarge},
+		"not JSON": {Job{Key: "a", Payload: []byte(`{`)}, nil},
 	} {
 		_, err := q.Enqueue(t.Context(), "g1", good, test.job)
 		if err == nil || test.want != nil && !errors.Is(err, test.want) {
@@ -755,7 +757,8 @@ func TestRedisClusterSlot(t *testing.T) {
 	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})
 	ctx := t.Context()
 	must(t, q.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
-	for start := time.Now(); !strings.Contains(q.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok"); time.Sleep(20 * time.Millisecond) {
+	for start := time.Now(); !strings.Contains(q.rdb.ClusterInfo(ctx).Val(),
+		"cluster_state:ok"); time.Sleep(20 * time.Millisecond) {
 		if time.Since(start) > patience {
 			t.Fatal("a cluster of one server does not come up")
 		}

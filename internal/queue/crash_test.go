@@ -242,7 +242,8 @@ func TestRedisKilled(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				key := fmt.Sprintf("k/%d/%d", g, i)
-				if _, err := q.Enqueue(context.Background(), key, Job{Key: key, Installation: int64(g)}); err != nil {
+				if _, err := q.Enqueue(context.Background(), key,
+					Job{Key: key, Installation: int64(g)}); err != nil {
 					return
 				}
 				acknowledged.Store(key, true)
@@ -258,9 +259,12 @@ func TestRedisKilled(t *testing.T) {
 
 	start := time.Now()
 	for name, err := range map[string]error{
-		"ping": q.Ping(t.Context()), "check": lease.Check(t.Context()), "save": lease.Save(t.Context(), []byte("x")),
-		"enqueue": second(q.Enqueue(t.Context(), "late", Job{Key: "late"})), "claim": second(q.Claim(t.Context(), time.Minute)),
-		"list": second(q.List(t.Context(), Filter{})), "stats": second(q.Stats(t.Context())), "get": second(q.Get(t.Context(), "k")),
+		"ping": q.Ping(t.Context()), "check": lease.Check(t.Context()),
+		"save":    lease.Save(t.Context(), []byte("x")),
+		"enqueue": second(q.Enqueue(t.Context(), "late", Job{Key: "late"})),
+		"claim":   second(q.Claim(t.Context(), time.Minute)),
+		"list":    second(q.List(t.Context(), Filter{})), "stats": second(q.Stats(t.Context())),
+		"get":    second(q.Get(t.Context(), "k")),
 		"extend": second(lease.Extend(t.Context())), "park": q.Park(t.Context(), 1, time.Now()),
 	} {
 		if err == nil || errors.Is(err, ErrLost) {

@@ -200,7 +200,8 @@ func (q *Queue) restoreParked(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: until, Member: key[len(park):]}).Err(); err != nil {
+		if err := q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: until,
+			Member: key[len(park):]}).Err(); err != nil {
 			return err
 		}
 	}

@@ -35,8 +35,10 @@ type Result struct {
 // asked for it with a redelivery.
 //
 // It returns an error, and stores nothing, when:
-//   - a priority is none of the three; a key is empty, over 512 bytes, or holds control characters; ErrTooLarge for a job over 256 KiB
-//   - the store does not answer. It may have stored them all the same; then a second call answers Duplicate
+//   - a priority is none of the three; a key is empty, over 512 bytes, or holds control characters;
+//     ErrTooLarge for a job over 256 KiB
+//   - the store does not answer. It may have stored them all the same; then a second call answers
+//     Duplicate
 func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Result, error) {
 	args := []any{delivery, int(markTTL.Seconds())}
 	if err := checkName(delivery); delivery != "" && err != nil {

@@ -61,7 +61,8 @@ func consistent(t testing.TB, q *Queue) {
 	}
 
 	got := map[string][]string{}
-	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed", "ring:*", "parked"} {
+	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed",
+		"ring:*", "parked"} {
 		for _, name := range q.rdb.Keys(ctx, prefix+pattern).Val() {
 			index := strings.TrimPrefix(name, prefix)
 			if q.rdb.Type(ctx, name).Val() == "set" {

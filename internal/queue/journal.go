@@ -134,7 +134,8 @@ func (j *journal) unusable(err error) error {
 		return fmt.Errorf("the journal %s can't be used: %w", j.path, err)
 	}
 	return fmt.Errorf(
-		"the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull requests without a verdict are found within COMPAT_WAIT",
+		"the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull "+
+			"requests without a verdict are found within COMPAT_WAIT",
 		j.path,
 		err,
 	)

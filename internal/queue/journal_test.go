@@ -77,7 +77,8 @@ func TestJournalRestart(t *testing.T) {
 	consistent(t, q)
 	for i := range 6 {
 		want := i != 2 // k2 is dead: a redelivery takes it again
-		if r := enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i), Installation: 1}); r.Duplicate != want {
+		if r := enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i),
+			Installation: 1}); r.Duplicate != want {
 			t.Errorf("delivery g%d: %+v", i, r)
 		}
 	}
@@ -217,11 +218,16 @@ func TestJournalDamaged(t *testing.T) {
 	must(t, err)
 	page := os.Getpagesize()
 	for name, damage := range map[string]func(b []byte) []byte{
-		"the half is gone":         func(b []byte) []byte { return b[:len(b)/2] },
-		"nearly all is gone":       func(b []byte) []byte { return b[:2*page+100] },
-		"pages of zeros":           func(b []byte) []byte { clear(b[2*page:]); return b },
-		"pages of ones":            func(b []byte) []byte { copy(b[2*page:], bytes.Repeat([]byte{0xff}, len(b))); return b },
-		"a flipped byte in a page": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`{"hash"`), []byte(`{"hasi`)) },
+		"the half is gone":   func(b []byte) []byte { return b[:len(b)/2] },
+		"nearly all is gone": func(b []byte) []byte { return b[:2*page+100] },
+		"pages of zeros":     func(b []byte) []byte { clear(b[2*page:]); return b },
+		"pages of ones": func(b []byte) []byte {
+			copy(b[2*page:], bytes.Repeat([]byte{0xff}, len(b)))
+			return b
+		},
+		"a flipped byte in a page": func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte(`{"hash"`), []byte(`{"hasi`))
+		},
 	} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, journalFile), damage(bytes.Clone(whole)), 0o600))
@@ -230,7 +236,8 @@ func TestJournalDamaged(t *testing.T) {
 			s, _ := q.Stats(t.Context())
 			q.Close()
 			t.Errorf("%s: opened, with %d jobs", name, s.Waiting)
-		} else if !strings.Contains(err.Error(), journalFile) || !strings.Contains(err.Error(), "move it away") {
+		} else if !strings.Contains(err.Error(), journalFile) || !strings.Contains(err.Error(),
+			"move it away") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -283,7 +290,8 @@ func TestInspect(t *testing.T) {
 		want []string
 	}{
 		{nil, nil},
-		{[]string{"--maxmemory-policy", "volatile-lru", "--appendonly", "no"}, []string{"noeviction", "--appendonly yes"}},
+		{[]string{"--maxmemory-policy", "volatile-lru", "--appendonly", "no"}, []string{"noeviction",
+			"--appendonly yes"}},
 		{[]string{"--rename-command", "CONFIG", "", "--appendonly", "no"}, nil},
 	} {
 		server := redistest.Start(t, test.args...)

@@ -3,12 +3,16 @@
 //
 // It knows jobs, keys, installations and time, and nothing of GitHub. What it promises:
 //
-//   - Enqueue stores all jobs of a delivery and marks the delivery, or does neither. When it returns, they are stored.
-//   - At most one job of a key waits. A newer one takes the place of one that waits, wakes one that sleeps, revives one that is dead, and
+//   - Enqueue stores all jobs of a delivery and marks the delivery, or does neither. When it
+//     returns, they are stored.
+//   - At most one job of a key waits. A newer one takes the place of one that waits, wakes one that
+//     sleeps, revives one that is dead, and
 //     waits its turn behind one that runs, whose worker is told.
-//   - A job is done at least once, by one worker at a time. A lease has a token; whoever lost it gets ErrLost from every method. A worker that
+//   - A job is done at least once, by one worker at a time. A lease has a token; whoever lost it
+//     gets ErrLost from every method. A worker that
 //     dies is replaced when its lease ends.
-//   - The more urgent jobs are served first, and among them installations in turn, a few jobs of each at once, none of one that is parked. Each fourth
+//   - The more urgent jobs are served first, and among them installations in turn, a few jobs of
+//     each at once, none of one that is parked. Each fourth
 //     claim goes by turn alone.
 //   - All times are those of the server, never a worker's.
 //
@@ -29,8 +33,9 @@ import (
 // Job is one subject to look at: a pull request, a release, a command. At most one job per Key
 // waits; a newer one takes its place.
 type Job struct {
-	ID           string `json:"id"`  // given by Enqueue: Key and generation; opaque to callers
-	Key          string `json:"key"` // the subject: "pull/REPOSITORY/NUMBER", "release/REPOSITORY/ID", …
+	ID string `json:"id"` // given by Enqueue: Key and generation; opaque to callers
+	// the subject: "pull/REPOSITORY/NUMBER", "release/REPOSITORY/ID", …
+	Key          string `json:"key"`
 	Kind         string `json:"kind"`
 	Installation int64  `json:"installation"`
 	Repository   int64  `json:"repository"` // GitHub's repository id, of the base repository

@@ -26,7 +26,8 @@ func (q *Queue) openRedis() error {
 			err = e.Err
 		}
 		return fmt.Errorf(
-			"the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or rediss:// for TLS",
+			"the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or "+
+				"rediss:// for TLS",
 			err,
 		)
 	}
@@ -48,7 +49,8 @@ func newClient(address string) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout,
+			dialTimeout
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		o.PoolSize = max(o.PoolSize, connections)
 		return redis.NewFailoverClient(o), nil
@@ -62,7 +64,8 @@ func newClient(address string) (redis.UniversalClient, error) {
 		// It repeats a call where a node is gone or sends it elsewhere, up to three times: a
 		// delivery is then a duplicate, a second lease of a claim runs out.
 		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout,
+			dialTimeout
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		o.PoolSize = max(o.PoolSize, connections)
 		return redis.NewClusterClient(o), nil
@@ -87,7 +90,8 @@ const (
 // a script may have run though its answer was lost.
 func tune(o *redis.Options) *redis.Options {
 	o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout, dialTimeout
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout,
+		dialTimeout
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.PoolSize = max(o.PoolSize, connections)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -157,7 +157,8 @@ func TestAccessControl(t *testing.T) {
 	defer direct.Close()
 	must(
 		t,
-		direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~{compat}:*", "~compat:*", "+@read", "+@write", "+@scripting", "+@connection", "+@blocking", "+time", "-@dangerous").
+		direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~{compat}:*", "~compat:*",
+			"+@read", "+@write", "+@scripting", "+@connection", "+@blocking", "+time", "-@dangerous").
 			Err(),
 	)
 	q := mustOpen(

@@ -22,8 +22,8 @@ const (
 	// is seen all the same.
 	sweepOverlap = 10 * time.Minute
 
-	// requestedFor is how long an attempt is not asked about again by whoever leads next: its answer is
-	// on the way, or not listed yet.
+	// requestedFor is how long an attempt is not asked about again by whoever leads next: its answer
+	// is on the way, or not listed yet.
 	requestedFor = 10 * time.Minute
 
 	// unsureFor is how long an attempt rests whose request GitHub did not answer: nobody knows
@@ -123,7 +123,8 @@ func (s *Sweeper) redeliver(
 		if err != nil {
 			return 0, fmt.Errorf("reconcile: %w", err)
 		}
-		if err := errors.Join(append(errs, s.Store.Queue.Put(ctx, requestedKey, data, requestedFor))...); err != nil {
+		if err := errors.Join(append(errs, s.Store.Queue.Put(ctx, requestedKey, data,
+			requestedFor))...); err != nil {
 			return 0, err
 		}
 	}

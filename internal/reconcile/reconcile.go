@@ -65,8 +65,8 @@ func New(o Options) (*Sweeper, error) {
 // A look is what the sweeper repeats. It returns how long to wait before the next one.
 type look func(ctx context.Context, term *queue.Term) (time.Duration, error)
 
-// Run looks for lost deliveries (deliveries.go) and for heads without a verdict and a job (heads.go)
-// whenever this process leads, until ctx ends.
+// Run looks for lost deliveries (deliveries.go) and for heads without a verdict and a job
+// (heads.go) whenever this process leads, until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) {
 	requested := map[string]bool{}
 	looks := map[string]look{

@@ -17,8 +17,8 @@ const maxMarkdown = 1<<20 - 4<<10
 // maxListed is how many entries of a list are shown.
 const maxListed = 200
 
-// Markdown writes the report for a job summary or a comment: a section for each cause. Names are code
-// spans. What does not fit one mebibyte is counted.
+// Markdown writes the report for a job summary or a comment: a section for each cause. Names are
+// code spans. What does not fit one mebibyte is counted.
 func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n"}
 	for i := range r.Causes {

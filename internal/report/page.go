@@ -14,7 +14,8 @@ import (
 )
 
 // CSP is the Content-Security-Policy that Page works under: nothing but its own style sheet.
-const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 //go:embed style.css
 var style []byte

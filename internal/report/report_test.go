@@ -198,7 +198,8 @@ func TestJSON(t *testing.T) {
 		t.Errorf("it does not read back as itself: %v", err)
 	}
 	b.Reset()
-	if err := JSON(&b, &analyzer.Report{Artifacts: []analyzer.Artifact{{Path: "a.so"}}, Findings: []analyzer.Finding{{Rule: "x"}}}); err != nil {
+	if err := JSON(&b, &analyzer.Report{Artifacts: []analyzer.Artifact{{Path: "a.so"}},
+		Findings: []analyzer.Finding{{Rule: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	var any map[string]json.RawMessage
@@ -300,7 +301,8 @@ func TestHostileNames(t *testing.T) {
 			Message:    h + " needs " + h,
 			Chain:      []string{h, h},
 			ProvidedBy: &h,
-			Fixes:      []fix.Fix{{Kind: h, Title: h, Command: shellword.Line(h + "\n" + h), Cost: []string{h}}},
+			Fixes: []fix.Fix{{Kind: h, Title: h, Command: shellword.Line(h + "\n" + h),
+				Cost: []string{h}}},
 		}
 		old := f
 		old.New = false
@@ -396,7 +398,10 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteErrorsComeBack(t *testing.T) {
-	for name, err := range map[string]error{"text": Text(broken{}, sample(), TextOptions{Verbose: true}), "json": JSON(broken{}, sample()), "sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()), "page": Page(broken{}, sample())} {
+	for name, err := range map[string]error{"text": Text(broken{}, sample(),
+		TextOptions{Verbose: true}), "json": JSON(broken{}, sample()),
+		"sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()),
+		"page": Page(broken{}, sample())} {
 		if err == nil {
 			t.Errorf("%s hides a write error", name)
 		}
@@ -410,14 +415,17 @@ func TestColour(t *testing.T) {
 	r.Findings[0].Message += "\x1b[35mevil"
 	r.Findings[0].Object += "\x1b[35mevil"
 	cause.Of(r, cause.Options{})
-	if err := errors.Join(Text(&plain, r, TextOptions{}), Text(&painted, r, TextOptions{Color: true})); err != nil {
+	if err := errors.Join(Text(&plain, r, TextOptions{}),
+		Text(&painted, r, TextOptions{Color: true})); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(painted.String(), "\x1b[31;1m") || !strings.Contains(plain.String(), "evil") ||
+	if !strings.Contains(painted.String(), "\x1b[31;1m") ||
+		!strings.Contains(plain.String(), "evil") ||
 		strings.Contains(painted.String(), "\x1b[35m") {
 		t.Errorf("%q", painted.String())
 	}
-	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(painted.String(), ""); got != plain.String() {
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(painted.String(),
+		""); got != plain.String() {
 		t.Errorf("with colours\n%s\nwithout\n%s", got, plain.String())
 	}
 }

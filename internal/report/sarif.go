@@ -30,8 +30,8 @@ const (
 )
 
 // SARIF writes the report as SARIF 2.1.0 with one run: a result for each cause, with its objects as
-// locations. Its fingerprint is made of the cause's ID, so that code scanning follows it over versions of
-// the artifact. Accepted findings are
+// locations. Its fingerprint is made of the cause's ID, so that code scanning follows it over
+// versions of the artifact. Accepted findings are
 // suppressed results; what could not be read is a notification. rules are described in the order
 // given; a cause of another rule adds a bare one.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {

@@ -242,7 +242,8 @@ func (p *textPrinter) verdict() string {
 	return p.paint(word, colour)
 }
 
-// overview is the second line: who has to act, or how many causes there are and what the plan came to.
+// overview is the second line: who has to act, or how many causes there are and what the plan came
+// to.
 func (p *textPrinter) overview() string {
 	r := p.report
 	switch len(r.Causes) {
@@ -612,8 +613,8 @@ func clip(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
-// wrap breaks a text at spaces into lines of at most width columns; lines after the first begin with
-// indent. A word that is longer than a line stays whole.
+// wrap breaks a text at spaces into lines of at most width columns; lines after the first begin
+// with indent. A word that is longer than a line stays whole.
 func wrap(s string, width int, indent string) []string {
 	lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	var out []string

@@ -1,9 +1,9 @@
 // Package reportpage serves the stored reports as web pages.
 //
 // Anybody who has the link may read a page, and a report of thousands of findings takes a hundred
-// times its bytes while it is rendered. So one page is rendered at a time, to a file, from which any
-// number of readers, slow ones too, get it with a few KiB of memory each. A reader who comes while
-// other pages are rendered gets 503 with Retry-After.
+// times its bytes while it is rendered. So one page is rendered at a time, to a file, from which
+// any number of readers, slow ones too, get it with a few KiB of memory each. A reader who comes
+// while other pages are rendered gets 503 with Retry-After.
 package reportpage
 
 import (
@@ -43,8 +43,8 @@ type Blobs interface {
 	Get(ctx context.Context, key string) ([]byte, error) // nil, nil: there is nothing
 }
 
-// reportID is exactly what store.NewReportID makes. The id is compared as a string: another spelling
-// of the same bytes is another id.
+// reportID is exactly what store.NewReportID makes. The id is compared as a string: another
+// spelling of the same bytes is another id.
 var reportID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 var (
@@ -171,8 +171,8 @@ func (p *pages) write(path string, r *analyzer.Report) error {
 	return os.Rename(part, path)
 }
 
-// trim removes the pages that are too old, and the oldest when there are too many. Whoever reads one
-// has it open.
+// trim removes the pages that are too old, and the oldest when there are too many. Whoever reads
+// one has it open.
 func (p *pages) trim(newest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,8 +21,9 @@ import (
 type Configuration struct {
 	*config.Repository        // nil where there are problems
 	Digest             string // "" without a file
-	Where              string // the file, for people; of another repository, which has its name before it
-	Own                bool   // the file is the repository's own
+	// the file, for people; of another repository, which has its name before it
+	Where string
+	Own   bool // the file is the repository's own
 }
 
 // Configuration reads the configuration of a branch: the base's, never the head's. Where the branch

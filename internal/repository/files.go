@@ -56,7 +56,8 @@ func (r *Repository) contentOf(
 	}
 	text, err := file.GetContent()
 	if err != nil {
-		return "", false, worker.Permanent(fmt.Sprintf("GitHub's response for %s cannot be decoded.", path))
+		return "", false, worker.Permanent(fmt.Sprintf("GitHub's response for %s cannot be decoded.",
+			path))
 	}
 	return text, true, nil
 }

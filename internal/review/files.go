@@ -55,7 +55,9 @@ func (c Change) environments(ctx context.Context) (out []place, more int, err er
 	touched := func(p string) bool { return slices.Contains(c.Paths, p) }
 	if !slices.ContainsFunc(c.Paths, func(p string) bool {
 		return IsEnvironment(p) || !code.MatchString(p) ||
-			slices.ContainsFunc(c.Config.Environments.List, func(e config.Environment) bool { return e.File == p })
+			slices.ContainsFunc(c.Config.Environments.List, func(e config.Environment) bool {
+				return e.File == p
+			})
 	}) {
 		return nil, 0, nil
 	}

@@ -27,8 +27,8 @@ type search struct {
 	found   map[string]string // package -> version; "": none
 }
 
-// place is where a cause hangs: on the changed pin that brought it, else on the line that changed the
-// system, else on the pin of the package.
+// place is where a cause hangs: on the changed pin that brought it, else on the line that changed
+// the system, else on the pin of the package.
 func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change) comment.Place {
 	p := comment.Place{File: s.at.file, Line: 1}
 	names := packagesOf(s.report, c, func(name string) bool { return inHead(changed, name) != nil })

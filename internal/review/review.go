@@ -5,10 +5,10 @@
 //	r := review.Reviewer{Check: sandbox.CheckEnvironments, Dir: dir}
 //	d, err := r.Review(ctx, review.Change{Index: indexes, Base: base, Head: head, Paths: paths, Config: config})
 //
-// The files come from the head of a pull request, so they are untrusted. They are bounded in number,
-// bytes and nesting before they are parsed (analyzer/packages/lockfile), nothing outside the
-// repository is followed, and no address that they name is asked: names and versions are looked up in
-// the operator's index alone. Wheels are anybody's uploads; they are read in the sandbox.
+// The files come from the head of a pull request, so they are untrusted. They are bounded in
+// number, bytes and nesting before they are parsed (analyzer/packages/lockfile), nothing outside
+// the repository is followed, and no address that they name is asked: names and versions are looked
+// up in the operator's index alone. Wheels are anybody's uploads; they are read in the sandbox.
 package review
 
 import (
@@ -72,8 +72,8 @@ type Reviewer struct {
 	Dir string // for wheels
 }
 
-// Review reviews a change; nil: it touches no file of an environment. The error is that of ctx, of a
-// Commit, or of Check.
+// Review reviews a change; nil: it touches no file of an environment. The error is that of ctx, of
+// a Commit, or of Check.
 func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies, error) {
 	if c.Config.Environments.Off {
 		return nil, nil
@@ -340,7 +340,9 @@ func (e *environmentReview) repaired(
 		f := &had.Findings[c.Findings[0]]
 		x := comment.Repaired{Title: c.Title, Symbol: cmp.Or(f.Symbol, f.Library)}
 		for _, name := range packagesOf(had, c, func(name string) bool {
-			return slices.ContainsFunc(changed, func(c change) bool { return c.name == name && c.base != nil })
+			return slices.ContainsFunc(changed, func(c change) bool {
+				return c.name == name && c.base != nil
+			})
 		}) {
 			if p := base.pin(name); p != nil {
 				n, v := split(p.Requirement)
@@ -396,7 +398,8 @@ func packagesOf(
 }
 
 // suspects are the changed packages that may have brought a cause which names none of them: what is
-// new comes from what changed. Those that the failing wheel requires count, else the first native one.
+// new comes from what changed. Those that the failing wheel requires count, else the first native
+// one.
 func suspects(r *analyzer.Report, c *analyzer.Cause, changed func(name string) bool) []string {
 	var out []string
 	for _, a := range r.Artifacts {

@@ -298,7 +298,8 @@ func TestReviewFetchesLittle(t *testing.T) {
 		}
 	}
 	off := config.Repository{Environments: config.Environments{Off: true}}
-	if d := reviewed(t, look, commit{}, commit{"requirements.txt": pins}, []string{"requirements.txt"}, off); d != nil {
+	if d := reviewed(t, look, commit{}, commit{"requirements.txt": pins},
+		[]string{"requirements.txt"}, off); d != nil {
 		t.Error("reviewed though it is off")
 	}
 }

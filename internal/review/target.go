@@ -53,7 +53,8 @@ func (e *environmentReview) settings(
 				picture = lastStage(read)
 				s.from[file] = picture.line
 			}
-		} else if m := pythonFile.FindStringSubmatch(strings.TrimSpace(read)); m != nil && s.python == "" {
+		} else if m := pythonFile.FindStringSubmatch(strings.TrimSpace(read)); m != nil &&
+			s.python == "" {
 			s.python, s.from[file] = m[1], 1
 		}
 	}
@@ -89,7 +90,8 @@ var (
 		`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
 )
 
-// oldestPython is the oldest interpreter that a lock file's requires-python allows; "": it names none.
+// oldestPython is the oldest interpreter that a lock file's requires-python allows; "": it names
+// none.
 func oldestPython(text string) string {
 	m := requiresPython.FindStringSubmatch(text)
 	if m == nil {

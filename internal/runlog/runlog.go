@@ -38,9 +38,9 @@ func Failed(r artifact.Run) bool {
 	return r.Status == "completed" && (r.Conclusion == "failure" || r.Conclusion == "timed_out")
 }
 
-// Read returns what the logs of the failed jobs of some workflow runs show; nil where no run failed.
-// A log that can't be read is listed as such. An error is a limit, a lost lease or the like, which
-// another attempt cures.
+// Read returns what the logs of the failed jobs of some workflow runs show; nil where no run
+// failed. A log that can't be read is listed as such. An error is a limit, a lost lease or the
+// like, which another attempt cures.
 func Read(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -150,7 +150,8 @@ func curable(ctx context.Context, a *worker.Attempt, err error) error {
 func gone(err error) bool {
 	var e *github.DownloadError
 	return errors.As(err, &e) &&
-		(errors.Is(e.Err, github.ErrExpired) || errors.Is(e.Err, github.ErrRefused) && e.Status == http.StatusNotFound) ||
+		(errors.Is(e.Err, github.ErrExpired) || errors.Is(e.Err, github.ErrRefused) &&
+			e.Status == http.StatusNotFound) ||
 		repository.NotFound(err)
 }
 

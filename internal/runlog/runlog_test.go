@@ -22,7 +22,8 @@ func TestStepAt(t *testing.T) {
 		{Number: 5, Conclusion: "skipped"},
 	}
 	for at, want := range map[time.Time]int{
-		second(1): 1, second(2).Add(time.Millisecond * 300): 2, second(4).Add(900 * time.Millisecond): 3, second(7): 0, second(20): 4, {}: 0,
+		second(1): 1, second(2).Add(time.Millisecond * 300): 2, second(4).Add(900 * time.Millisecond): 3,
+		second(7): 0, second(20): 4, {}: 0,
 	} {
 		got := 0
 		if s := stepAt(steps, at); s != nil {

@@ -2,9 +2,9 @@
 // the service nor reach its secrets.
 //
 // Two threats. An artifact that is made to be expensive: the readers are bounded (analyzer/unpack,
-// analyzer/elfobj), but half a million names or two hundred megabytes of symbols are allowed. And an
-// artifact that exploits an error in a reader: the service holds the private key of the App, tokens,
-// and the jobs of all installations.
+// analyzer/elfobj), but half a million names or two hundred megabytes of symbols are allowed. And
+// an artifact that exploits an error in a reader: the service holds the private key of the App,
+// tokens, and the jobs of all installations.
 //
 // The process is this program with a hidden command. It gets the artifacts as open files and the
 // answers of the package index through a pipe, and an empty folder for temporary files. Before it
@@ -108,8 +108,9 @@ func Judge(
 }
 
 // Check is Judge in a confined process. The Content of every input, also of Base and Earlier, must
-// be an *os.File; Scratch of the options is not used. risky, if it is not nil, is called once when the analysis takes much
-// memory. Errors are *Failure, those of the analyzer about invalid options, or those of ctx.
+// be an *os.File; Scratch of the options is not used. risky, if it is not nil, is called once when
+// the analysis takes much memory. Errors are *Failure, those of the analyzer about invalid options,
+// or those of ctx.
 func (r *Runner) Check(
 	ctx context.Context,
 	inputs []analyzer.Input,
@@ -139,8 +140,8 @@ func (r *Runner) CheckEnvironments(
 	return report, err
 }
 
-// check sends what add makes of a request. If it is a probe, the process only reports its layers, as
-// a *probed error.
+// check sends what add makes of a request. If it is a probe, the process only reports its layers,
+// as a *probed error.
 func (r *Runner) check(
 	ctx context.Context,
 	inputs []analyzer.Input,
@@ -218,8 +219,8 @@ var errTime = errors.New("the analysis takes too long")
 // there can be removed when no service runs.
 const Folder = "analysis-"
 
-// start starts the process with dir as its working directory, in namespaces of its own if the kernel
-// allows that.
+// start starts the process with dir as its working directory, in namespaces of its own if the
+// kernel allows that.
 func (r *Runner) start(
 	c *child,
 	dir string,

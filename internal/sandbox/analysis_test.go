@@ -33,13 +33,15 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Args[1] {
 	case "analyze":
-		if err := Serve(context.Background(), os.Stdin, os.Stdout, analyzer.New(rules.All())); err != nil {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout,
+			analyzer.New(rules.All())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
 	case "free": // without the layers
 		free := func() Layers { return Layers{} }
-		if err := serve(context.Background(), os.Stdin, os.Stdout, analyzer.New(rules.All()), free); err != nil {
+		if err := serve(context.Background(), os.Stdin, os.Stdout, analyzer.New(rules.All()),
+			free); err != nil {
 			panic(err)
 		}
 	case "eat":
@@ -124,8 +126,10 @@ func TestSameReport(t *testing.T) {
 		{Line: 4, Symbol: "nothing"},
 	}
 	for _, o := range []analyzer.Options{
-		{Version: "v1", Today: "2026-01-02", Rules: map[string]analyzer.Severity{"symbol-version-too-new": analyzer.Warning}},
-		{Platforms: []string{"debian12"}, With: []string{"torch==2.7.0"}, Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
+		{Version: "v1", Today: "2026-01-02",
+			Rules: map[string]analyzer.Severity{"symbol-version-too-new": analyzer.Warning}},
+		{Platforms: []string{"debian12"}, With: []string{"torch==2.7.0"},
+			Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
 		{NoFixes: true, NoIndex: true},
 		{Source: source{}},
 		{Source: shelf{}},
@@ -242,12 +246,15 @@ func TestUnusableOptions(t *testing.T) {
 	_, _, err := runner(
 		t,
 		"analyze",
-	).Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))}, analyzer.Options{Platforms: []string{"plan9"}}, nil, nil)
+	).Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))},
+		analyzer.Options{Platforms: []string{"plan9"}}, nil, nil)
 	if f := (*Failure)(nil); err == nil || errors.As(err, &f) ||
 		!strings.Contains(err.Error(), "plan9") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{{Name: "x", Content: strings.NewReader("")}}, analyzer.Options{}, nil, nil); err == nil {
+	if _, _, err := runner(t, "analyze").Check(t.Context(),
+		[]analyzer.Input{{Name: "x", Content: strings.NewReader("")}}, analyzer.Options{}, nil,
+		nil); err == nil {
 		t.Error("an input without a file was taken")
 	}
 }
@@ -486,7 +493,8 @@ func fill(v reflect.Value) {
 }
 
 func TestShare(t *testing.T) {
-	for available, want := range map[int64]int64{0: 512 << 20, 1 << 30: 512 << 20, 6 << 30: 2 << 30, 64 << 30: 4 << 30} {
+	for available, want := range map[int64]int64{0: 512 << 20, 1 << 30: 512 << 20, 6 << 30: 2 << 30,
+		64 << 30: 4 << 30} {
 		if got := share(available); got != want {
 			t.Errorf("of %d: %d, want %d", available, got, want)
 		}
@@ -496,8 +504,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// BenchmarkLayers is what the layers cost an analysis: the median time of analyses of a small wheel in
-// a process with all layers, and in one without any. Both are run in turn.
+// BenchmarkLayers is what the layers cost an analysis: the median time of analyses of a small wheel
+// in a process with all layers, and in one without any. Both are run in turn.
 func BenchmarkLayers(b *testing.B) {
 	name, content := cases.Clean("1.0").File()
 	path := filepath.Join(b.TempDir(), name)

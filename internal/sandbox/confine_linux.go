@@ -24,8 +24,8 @@ func Hide() error {
 	return closeOnExec()
 }
 
-// closeOnExec sets FD_CLOEXEC on every descriptor but the standard streams. Go sets it on those that
-// it opens; descriptors of whoever started the service may lack it.
+// closeOnExec sets FD_CLOEXEC on every descriptor but the standard streams. Go sets it on those
+// that it opens; descriptors of whoever started the service may lack it.
 func closeOnExec() error {
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if errors.Is(err, unix.ENOSYS) { // before Linux 5.9
@@ -41,9 +41,10 @@ func closeOnExec() error {
 const spoolAccess = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteFile |
 	ll.AccessFSMakeReg | ll.AccessFSRemoveFile | ll.AccessFSTruncate)
 
-// confine takes every right from this process that an analysis does not need, on all of its threads.
-// It must be called before anything from outside is read. The working directory is the only folder
-// that stays accessible. A layer that the kernel lacks or refuses is missing in the result.
+// confine takes every right from this process that an analysis does not need, on all of its
+// threads. It must be called before anything from outside is read. The working directory is the
+// only folder that stays accessible. A layer that the kernel lacks or refuses is missing in the
+// result.
 func confine() Layers {
 	var l Layers
 	// When memory is short, the kernel shall end this process and not its parent. Without /proc the

@@ -25,27 +25,41 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// escapes are attempts of an artifact that controls the process of its analysis. Each returns nil if
-// it succeeded. target is what the parent protects. Those that are free succeed outside the sandbox
-// for every user.
+// escapes are attempts of an artifact that controls the process of its analysis. Each returns nil
+// if it succeeded. target is what the parent protects. Those that are free succeed outside the
+// sandbox for every user.
 var escapes = []struct {
 	name string
 	free bool
 	try  func(target target) error
 }{
 	{"read the key file", true, func(x target) error { _, err := os.ReadFile(x.Key); return err }},
-	{"list the service's folder", true, func(x target) error { _, err := os.ReadDir(filepath.Dir(x.Key)); return err }},
-	{"read the journal of the queue", true, func(target) error { _, err := os.ReadFile("../queue.db"); return err }},
+	{"list the service's folder", true, func(x target) error {
+		_, err := os.ReadDir(filepath.Dir(x.Key))
+		return err
+	}},
+	{"read the journal of the queue", true, func(target) error {
+		_, err := os.ReadFile("../queue.db")
+		return err
+	}},
 	{"read the artifact of another analysis", true, func(target) error {
 		_, err := os.ReadFile("../" + Folder + "other/artifact")
 		return err
 	}},
-	{"write next to the key", true, func(x target) error { return os.WriteFile(x.Key+".new", nil, 0o600) }},
+	{"write next to the key", true, func(x target) error {
+		return os.WriteFile(x.Key+".new", nil, 0o600)
+	}},
 	{"write to the system's folder for temporary files", true, func(target) error {
 		return os.WriteFile(written, nil, 0o600)
 	}},
-	{"make a folder in its own", true, func(target) error { defer os.Remove("folder"); return os.Mkdir("folder", 0o700) }},
-	{"make a link in its own folder", true, func(x target) error { defer os.Remove("link"); return os.Symlink(x.Key, "link") }},
+	{"make a folder in its own", true, func(target) error {
+		defer os.Remove("folder")
+		return os.Mkdir("folder", 0o700)
+	}},
+	{"make a link in its own folder", true, func(x target) error {
+		defer os.Remove("link")
+		return os.Symlink(x.Key, "link")
+	}},
 	{"read the environment of the service", true, func(x target) error {
 		_, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", x.PID))
 		return err
@@ -66,16 +80,25 @@ var escapes = []struct {
 		return err
 	}},
 	{"signal the service", true, func(x target) error { return syscall.Kill(x.PID, 0) }},
-	{"signal a thread of the service", true, func(x target) error { return unix.Tgkill(x.PID, x.PID, 0) }},
+	{"signal a thread of the service", true, func(x target) error {
+		return unix.Tgkill(x.PID, x.PID, 0)
+	}},
 	{"change the limits of the service", false, func(x target) error {
 		return unix.Prlimit(x.PID, unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})
 	}},
-	{"connect to Redis", true, func(x target) error { _, err := net.Dial("tcp", x.Redis); return err }},
+	{"connect to Redis", true, func(x target) error {
+		_, err := net.Dial("tcp", x.Redis)
+		return err
+	}},
 	{"open a TCP socket", true, func(target) error { return open(unix.AF_INET, unix.SOCK_STREAM) }},
 	{"open a UDP socket", false, func(target) error { return open(unix.AF_INET6, unix.SOCK_DGRAM) }},
 	{"open a Unix socket", true, func(target) error { return open(unix.AF_UNIX, unix.SOCK_STREAM) }},
-	{"open a netlink socket", true, func(target) error { return open(unix.AF_NETLINK, unix.SOCK_RAW) }},
-	{"open a raw packet socket", false, func(target) error { return open(unix.AF_PACKET, unix.SOCK_RAW) }},
+	{"open a netlink socket", true, func(target) error {
+		return open(unix.AF_NETLINK, unix.SOCK_RAW)
+	}},
+	{"open a raw packet socket", false, func(target) error {
+		return open(unix.AF_PACKET, unix.SOCK_RAW)
+	}},
 	{"make a socket pair", true, func(target) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		return err
@@ -97,7 +120,9 @@ var escapes = []struct {
 		}
 		return nil
 	}},
-	{"run a program", false, func(target) error { return syscall.Exec("/proc/self/exe", []string{"x", "die"}, nil) }},
+	{"run a program", false, func(target) error {
+		return syscall.Exec("/proc/self/exe", []string{"x", "die"}, nil)
+	}},
 	{"start a program", true, func(target) error {
 		_, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 		return err
@@ -113,7 +138,9 @@ var escapes = []struct {
 		}
 		return unix.Mprotect(b, unix.PROT_READ|unix.PROT_EXEC)
 	}},
-	{"become dumpable again", true, func(target) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
+	{"become dumpable again", true, func(target) error {
+		return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	}},
 	{"make namespaces", false, func(target) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 	{"mount", false, func(target) error { return unix.Mount("none", ".", "tmpfs", 0, "") }},
 	{"use io_uring", false, func(target) error {
@@ -155,9 +182,9 @@ func errnoErr(errno syscall.Errno) error {
 	return errno
 }
 
-// escape is the child of TestEscapes. It tries escapes on threads that it had before it was confined
-// and on new ones, and returns those that succeeded, its environment and its open files as the error
-// of its options. Without the layers it tries only what is free.
+// escape is the child of TestEscapes. It tries escapes on threads that it had before it was
+// confined and on new ones, and returns those that succeeded, its environment and its open files as
+// the error of its options. Without the layers it tries only what is free.
 func escape(confine func() Layers) {
 	in := json.NewDecoder(os.Stdin)
 	// Before the process is confined, as nothing can be read after it.
@@ -378,8 +405,9 @@ var withoutCalls = map[string]struct {
 	filter  seccomp.SyscallGroup
 	missing []string
 }{
-	"landlock": {seccomp.SyscallGroup{Names: []string{"landlock_create_ruleset"}}, []string{"landlock"}},
-	"seccomp":  {seccomp.SyscallGroup{Names: []string{"seccomp"}}, []string{"seccomp"}},
+	"landlock": {seccomp.SyscallGroup{Names: []string{"landlock_create_ruleset"}},
+		[]string{"landlock"}},
+	"seccomp": {seccomp.SyscallGroup{Names: []string{"seccomp"}}, []string{"seccomp"}},
 	"namespaces": {seccomp.SyscallGroup{NamesWithCondtions: []seccomp.NameWithConditions{{
 		Name: "clone",
 		Conditions: seccomp.ArgumentConditions{
@@ -388,8 +416,8 @@ var withoutCalls = map[string]struct {
 	}}}, nil},
 }
 
-// lacking is the child of TestMissingLayers: it refuses itself system calls, as a container does, and
-// prints what a service says there.
+// lacking is the child of TestMissingLayers: it refuses itself system calls, as a container does,
+// and prints what a service says there.
 func lacking() {
 	group := withoutCalls[os.Getenv("WITHOUT")].filter
 	group.Action = seccomp.ActionErrno
@@ -446,7 +474,8 @@ func TestMissingLayers(t *testing.T) {
 				without == "namespaces" && !strings.Contains(prefix, " false ") {
 				t.Errorf("without %s, user %d: %v %s", without, user, err, out)
 			}
-			if refused := strings.Contains(message, "this system lacks "+without); refused != (want.missing != nil) {
+			if refused := strings.Contains(message,
+				"this system lacks "+without); refused != (want.missing != nil) {
 				t.Errorf("without %s, user %d, required: %s", without, user, message)
 			}
 		}

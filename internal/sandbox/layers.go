@@ -13,9 +13,10 @@ import (
 
 // Layers are the protections of a process that analyses artifacts. The zero value has none.
 type Layers struct {
-	NoNewPrivs  bool `json:"no_new_privs"` // exec gives no privileges (PR_SET_NO_NEW_PRIVS)
-	Seccomp     bool `json:"seccomp"`      // only listed system calls: no socket, exec, fork or ptrace
-	Landlock    int  `json:"landlock"`     // ABI of the Landlock rules: no file but its spool folder; 0: none
+	NoNewPrivs bool `json:"no_new_privs"` // exec gives no privileges (PR_SET_NO_NEW_PRIVS)
+	Seccomp    bool `json:"seccomp"`      // only listed system calls: no socket, exec, fork or ptrace
+	// ABI of the Landlock rules: no file but its spool folder; 0: none
+	Landlock    int  `json:"landlock"`
 	NotDumpable bool `json:"not_dumpable"` // other processes of the user cannot read its memory
 	Namespaces  bool `json:"namespaces"`   // user, network and IPC namespaces of its own
 	Rlimits     bool `json:"rlimits"`      // limits of memory, CPU time, open files and core dumps
@@ -32,8 +33,8 @@ func (l Layers) Active() []string {
 	return out
 }
 
-// Missing returns the names of the required layers that are not active. Namespaces are not required:
-// many container runtimes refuse them, and the other layers refuse the same accesses.
+// Missing returns the names of the required layers that are not active. Namespaces are not
+// required: many container runtimes refuse them, and the other layers refuse the same accesses.
 func (l Layers) Missing() []string {
 	var out []string
 	for _, x := range l.list() {
@@ -44,7 +45,8 @@ func (l Layers) Missing() []string {
 	return out
 }
 
-// Require returns an error that names the missing layers and what they need; nil if none is missing.
+// Require returns an error that names the missing layers and what they need; nil if none is
+// missing.
 func (l Layers) Require() error {
 	var missing []string
 	for _, x := range l.list() {
@@ -68,7 +70,8 @@ type layer struct {
 func (l Layers) list() []layer {
 	return []layer{
 		{"no_new_privs", l.NoNewPrivs, "Linux"},
-		{"seccomp", l.Seccomp, "Linux on amd64 or arm64; a container has to allow the system call seccomp"},
+		{"seccomp", l.Seccomp, "Linux on amd64 or arm64; a container has to allow the system call " +
+			"seccomp"},
 		{"landlock", l.Landlock > 0, "Linux 5.13 or later with landlock in the boot parameter lsm; " +
 			"a container has to allow the system calls landlock_*"},
 		{"not_dumpable", l.NotDumpable, "Linux"},

@@ -27,7 +27,8 @@ func apart(namespaces bool) *syscall.SysProcAttr {
 // noNamespaces reports whether an error of a start means that the kernel or the container refuses
 // namespaces.
 func noNamespaces(err error) bool {
-	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC, syscall.ENOSYS} {
+	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.EINVAL, syscall.ENOSPC,
+		syscall.ENOSYS} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -68,7 +69,8 @@ func resident(pid int) int64 {
 // available returns the memory of this machine or container in bytes; 0 if it is unknown.
 func available() int64 {
 	var least int64
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+	for _, file := range []string{"/sys/fs/cgroup/memory.max",
+		"/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			continue

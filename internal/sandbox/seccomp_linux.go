@@ -42,7 +42,8 @@ func systemCalls() (filter seccomp.Filter, ok bool) {
 			names = append(names, name)
 		}
 	}
-	when := func(name string, argument uint32, op seccomp.Operation, value uint64) seccomp.NameWithConditions {
+	when := func(name string, argument uint32, op seccomp.Operation,
+		value uint64) seccomp.NameWithConditions {
 		return seccomp.NameWithConditions{
 			Name:       name,
 			Conditions: seccomp.ArgumentConditions{{Argument: argument, Operation: op, Value: value}},

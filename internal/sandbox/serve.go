@@ -16,9 +16,9 @@ import (
 	"github.com/compat-app/compat/internal/spool"
 )
 
-// Serve is the child's side: it gives up the rights that an analysis does not need, reads a request,
-// analyses the files that were left open for it, and writes the report. It returns an error if the
-// parent has ended or sends a request that cannot be read.
+// Serve is the child's side: it gives up the rights that an analysis does not need, reads a
+// request, analyses the files that were left open for it, and writes the report. It returns an
+// error if the parent has ended or sends a request that cannot be read.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyzer) error {
 	return serve(ctx, in, out, a, confine)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// request is the first line that a child reads; the others are answers. The artifacts are open files
-// from descriptor firstFile on, in the order of Inputs, Base and Earlier.
+// request is the first line that a child reads; the others are answers. The artifacts are open
+// files from descriptor firstFile on, in the order of Inputs, Base and Earlier.
 type request struct {
 	Diagnoses []buildlog.Diagnosis // of logs, to be compared with the artifacts
 	Inputs    []input
@@ -40,7 +40,8 @@ type input struct {
 	SHA256 string `json:",omitempty"`
 }
 
-// environments are the arguments of analyzer.CheckEnvironments; Bases are nil where everything is new.
+// environments are the arguments of analyzer.CheckEnvironments; Bases are nil where everything is
+// new.
 type environments struct{ Heads, Bases []environment }
 
 // environment is an analyzer.Environment whose wheels are numbers of inputs.
@@ -109,7 +110,8 @@ type solution struct {
 	Versions []string          `json:",omitempty"`
 	Release  *packages.Release `json:",omitempty"`
 	Error    string            `json:",omitempty"`
-	Unknown  bool              `json:",omitempty"` // the error wraps packages.ErrUnknown; else packages.ErrUnavailable
+	// the error wraps packages.ErrUnknown; else packages.ErrUnavailable
+	Unknown bool `json:",omitempty"`
 }
 
 // answerer answers questions.

@@ -30,7 +30,8 @@ func TestInABrowser(t *testing.T) {
 	p.Click("button")
 	p.Click("button") // GitHub's
 	var end string
-	if p.Eval("location.pathname + ' ' + document.querySelector('h1').innerText", &end); end != "/setup/created compat setup App created" {
+	if p.Eval("location.pathname + ' ' + document.querySelector('h1').innerText",
+		&end); end != "/setup/created compat setup App created" {
 		t.Errorf("it ends at %s", end)
 	}
 	made, err := d.made()

@@ -38,7 +38,8 @@ func reserve(dir string) (*files, error) {
 			f.drop()
 			if errors.Is(err, fs.ErrExist) {
 				return nil, fmt.Errorf(
-					"%s already exists and is not overwritten; move it, or give another folder (--out of compat setup, COMPAT_DATA of compat serve)",
+					"%s already exists and is not overwritten; move it, or give another folder (--out of compat "+
+						"setup, COMPAT_DATA of compat serve)",
 					path,
 				)
 			}

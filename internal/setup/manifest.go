@@ -97,7 +97,8 @@ func (m *Manifest) JSON(hook, redirect *url.URL) (string, error) {
 		Redirect    string            `json:"redirect_url"`
 		Permissions map[string]string `json:"default_permissions"`
 		Events      []string          `json:"default_events"`
-	}{m.Name, m.Home, m.Description, m.Public, attributes{hook.String(), true}, redirect.String(), map[string]string{}, nil}
+	}{m.Name, m.Home, m.Description, m.Public, attributes{hook.String(), true}, redirect.String(),
+		map[string]string{}, nil}
 	for _, p := range m.Permissions {
 		out.Permissions[p.Name] = p.Level
 	}

@@ -28,7 +28,8 @@ func style() string { return string(report.Style()) + ownStyle }
 func (s *Setup) policy() string {
 	sum := sha256.Sum256([]byte(style()))
 	return fmt.Sprintf(
-		"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action %s://%s; frame-ancestors 'none'",
+		"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action %s://%s; "+
+			"frame-ancestors 'none'",
 		base64.StdEncoding.EncodeToString(sum[:]),
 		s.Site.Web.Scheme,
 		s.Site.Web.Host,
@@ -91,7 +92,8 @@ func (s *Setup) form(w http.ResponseWriter) {
 					g.Text("Sign in to "),
 					h.A(h.Href(to), h.Target("_blank"), h.Rel("noopener"), g.Text(host)),
 					g.Text(
-						" first, or GitHub discards this form. Then choose an unused name for the App; GitHub returns you to this page.",
+						" first, or GitHub discards this form. Then choose an unused name for the App; GitHub "+
+							"returns you to this page.",
 					),
 				),
 				h.P(h.Button(g.Text("Create the App on "+host))),

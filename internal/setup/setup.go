@@ -8,16 +8,22 @@
 //
 // What it guards against:
 //
-//   - other people, pages and programs: the first request needs the token of the link that New's caller printed, which works once, and from then
-//     on the browser that brought it has the page to itself. Requests under another host name are refused (a name that was rebound to this machine);
+//   - other people, pages and programs: the first request needs the token of the link that New's
+//     caller printed, which works once, and from then
+//     on the browser that brought it has the page to itself. Requests under another host name are
+//     refused (a name that was rebound to this machine);
 //
-//   - a code of somebody else's App: the browser has to bring back the state that went out with the form, compared in constant time;
+//   - a code of somebody else's App: the browser has to bring back the state that went out with the
+//     form, compared in constant time;
 //
-//   - secrets that get lost: both files are made before the code is exchanged, and a code is exchanged once;
+//   - secrets that get lost: both files are made before the code is exchanged, and a code is
+//     exchanged once;
 //
-//   - secrets that get out: they stand in the two files, which only their owner may read, and nowhere else. No page, error or log line holds one.
+//   - secrets that get out: they stand in the two files, which only their owner may read, and
+//     nowhere else. No page, error or log line holds one.
 //
-//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host: listener.Addr().String()})
+//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host:
+//     listener.Addr().String()})
 //     fmt.Println(s.Link())
 //     http.Serve(listener, s)
 //     made, err := s.Wait(ctx)
@@ -263,7 +269,8 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"State mismatch: this reply from GitHub belongs to another setup attempt and was ignored. Start again.",
+			"State mismatch: this reply from GitHub belongs to another setup attempt and was ignored. "+
+				"Start again.",
 			true,
 		)
 		return
@@ -324,7 +331,8 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	case errors.As(err, &refused):
 		f.drop()
 		return nil, fmt.Errorf(
-			"GitHub returned %d for the exchange of the code: %s; reload this page to try again, within an hour",
+			"GitHub returned %d for the exchange of the code: %s; reload this page to try again, within "+
+				"an hour",
 			refused.Status,
 			refused.Message,
 		)
@@ -350,7 +358,8 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
-			"%w: %w; create a new private key and webhook secret for it at %s, or delete it there and start again",
+			"%w: %w; create a new private key and webhook secret for it at %s, or delete it there and "+
+				"start again",
 			errLost,
 			err,
 			s.apps(),
@@ -361,7 +370,8 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 
 func (s *Setup) spent() string {
 	return fmt.Sprintf(
-		"GitHub does not accept the code: it was already used, or is older than an hour. Delete the App at %s if it exists, and start again.",
+		"GitHub does not accept the code: it was already used, or is older than an hour. Delete the "+
+			"App at %s if it exists, and start again.",
 		s.apps(),
 	)
 }

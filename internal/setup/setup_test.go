@@ -222,7 +222,8 @@ func TestTheWholeWay(t *testing.T) {
 	for _, c := range []struct{ name, prefix, org, form, public string }{
 		{"own account", "", "", "/settings/apps/new", "/apps/compat-test"},
 		{"organisation", "", "acme", "/organizations/acme/settings/apps/new", "/apps/compat-test"},
-		{"GitHub Enterprise Server", "/api/v3", "acme", "/organizations/acme/settings/apps/new", "/github-apps/compat-test"},
+		{"GitHub Enterprise Server", "/api/v3", "acme", "/organizations/acme/settings/apps/new",
+			"/github-apps/compat-test"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sit(t, c.prefix, c.org)
@@ -313,7 +314,8 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	d := sit(t, "", "")
 	link := d.page.Link()
 	me, other := d.visitor(), d.visitor()
-	for name, address := range map[string]string{"no token": d.at + "/setup", "a wrong token": d.at + "/setup?token=x", "a way back": d.at + "/setup/created?code=x&state=y"} {
+	for name, address := range map[string]string{"no token": d.at + "/setup", "a wrong token": d.at +
+		"/setup?token=x", "a way back": d.at + "/setup/created?code=x&state=y"} {
 		if code, page := d.get(me, address); code != http.StatusForbidden ||
 			strings.Contains(page, "<form") {
 			t.Errorf("%s: %d %s", name, code, page)
@@ -327,7 +329,8 @@ func TestTheLinkWorksOnce(t *testing.T) {
 		t.Errorf("the link in another browser: %d %s", code, page)
 	}
 	d.says(page, "was already used")
-	for name, address := range map[string]string{"a reload": d.at + "/setup", "the link once more": link} {
+	for name, address := range map[string]string{"a reload": d.at + "/setup",
+		"the link once more": link} {
 		if code, page := d.get(me, address); code != 200 || !strings.Contains(page, "<form") {
 			t.Errorf("%s in the browser that opened it: %d %s", name, code, page)
 		}
@@ -371,7 +374,8 @@ func TestWrongState(t *testing.T) {
 	me := d.visitor()
 	d.confirm(me)
 	state := d.gh.Registrations()[0].State
-	for name, query := range map[string]string{"none": "code=abc", "another": "code=abc&state=" + strings.Repeat("A", len(state)), "a part": "code=abc&state=" + state[:5]} {
+	for name, query := range map[string]string{"none": "code=abc", "another": "code=abc&state=" +
+		strings.Repeat("A", len(state)), "a part": "code=abc&state=" + state[:5]} {
 		code, page := d.get(me, d.at+"/setup/created?"+query)
 		if code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, code)
@@ -379,7 +383,8 @@ func TestWrongState(t *testing.T) {
 		d.says(page, "State mismatch", "Start again")
 	}
 	stranger := d.visitor()
-	if code, page := d.get(stranger, d.at+"/setup/created?code=abc&state="+state); code != http.StatusForbidden {
+	if code, page := d.get(stranger,
+		d.at+"/setup/created?code=abc&state="+state); code != http.StatusForbidden {
 		t.Errorf("the right state in another browser: %d %s", code, page)
 	}
 	if code, page := d.get(me, d.at+"/setup/created?state="+state); code != http.StatusBadRequest {
@@ -442,7 +447,8 @@ func TestGitHubFails(t *testing.T) {
 		{"unreachable", githubtest.Fault{Cut: true}, "could not be reached"},
 		{"502", githubtest.Fault{Status: 502}, "GitHub returned 502"},
 		{"422", githubtest.Fault{Status: 422}, "GitHub returned 422"},
-		{"rate limit", githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}}, "GitHub returned 403"},
+		{"rate limit", githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}},
+			"GitHub returned 403"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sit(t, "/api/v3", "")
@@ -497,7 +503,8 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 			if err := os.Symlink(elsewhere, mine); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := setup.New(setup.Options{Dir: d.dir}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil ||
+			if _, err := setup.New(setup.Options{Dir: d.dir},
+				&url.URL{Scheme: "http", Host: "127.0.0.1:1"}); err == nil ||
 				!strings.Contains(err.Error(), mine+" already exists") {
 				t.Errorf("begun: %v", err)
 			}
@@ -546,9 +553,13 @@ func TestSecretsThatAreLost(t *testing.T) {
 		app        *github.Registered
 		err        error
 	}{
-		{"an answer without a key", "reply did not contain them; delete the App at", nil, &github.RegisterError{Status: 201}},
-		{"a secret that is two", "contains a comma or a space; create a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a,b")}, nil},
-		{"a secret with a line end", "create a new private key and webhook secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a\nAPP_ID=2")}, nil},
+		{"an answer without a key", "reply did not contain them; delete the App at", nil,
+			&github.RegisterError{Status: 201}},
+		{"a secret that is two", "contains a comma or a space; create a new private key and webhook " +
+			"secret for it at", &github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a,b")},
+			nil},
+		{"a secret with a line end", "create a new private key and webhook secret for it at",
+			&github.Registered{ID: 1, Slug: "compat", WebhookSecret: []byte("a\nAPP_ID=2")}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sit(t, "", "")

@@ -30,13 +30,15 @@ func ParseSite(web, api string) (Site, error) {
 	s := Site{}
 	var err error
 	if api != "" {
-		if s.API, err = config.Root("GITHUB_API_URL", api, "https://api.github.com or https://HOST/api/v3"); err != nil {
+		if s.API, err = config.Root("GITHUB_API_URL", api,
+			"https://api.github.com or https://HOST/api/v3"); err != nil {
 			return s, err
 		}
 		if web == "" {
 			if web = webOf(s.API); web == "" {
 				return s, fmt.Errorf(
-					"--github-url: GITHUB_API_URL does not determine the web address of GitHub; give it, such as https://HOST",
+					"--github-url: GITHUB_API_URL does not determine the web address of GitHub; give it, such " +
+						"as https://HOST",
 				)
 			}
 		}
@@ -44,7 +46,8 @@ func ParseSite(web, api string) (Site, error) {
 	if web == "" {
 		web = publicWeb
 	}
-	if s.Web, err = config.Root("--github-url", web, "https://github.com or https://HOST of a GitHub Enterprise Server"); err != nil {
+	if s.Web, err = config.Root("--github-url", web,
+		"https://github.com or https://HOST of a GitHub Enterprise Server"); err != nil {
 		return s, err
 	}
 	if s.Web.Path != "" {

@@ -18,12 +18,15 @@ func TestSites(t *testing.T) {
 	for _, c := range []struct{ web, api, wantWeb, wantAPI, problem string }{
 		{"", "", "https://github.com", "https://api.github.com", ""},
 		{"https://github.com/", "", "https://github.com", "https://api.github.com", ""},
-		{"https://github.example.com", "", "https://github.example.com", "https://github.example.com/api/v3", ""},
+		{"https://github.example.com", "", "https://github.example.com",
+			"https://github.example.com/api/v3", ""},
 		{"https://octo.ghe.com", "", "https://octo.ghe.com", "https://api.octo.ghe.com", ""},
 		{"", "https://api.github.com/", "https://github.com", "https://api.github.com", ""},
-		{"", "https://github.example.com/api/v3/", "https://github.example.com", "https://github.example.com/api/v3", ""},
+		{"", "https://github.example.com/api/v3/", "https://github.example.com",
+			"https://github.example.com/api/v3", ""},
 		{"", "https://api.octo.ghe.com", "https://octo.ghe.com", "https://api.octo.ghe.com", ""},
-		{"https://github.example.com", "https://api.example.com/v3", "https://github.example.com", "https://api.example.com/v3", ""},
+		{"https://github.example.com", "https://api.example.com/v3", "https://github.example.com",
+			"https://api.example.com/v3", ""},
 		{"http://127.0.0.1:8000", "", "http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v3", ""},
 		{"", "https://api.example.com/v3", "", "", "--github-url: GITHUB_API_URL does not determine"},
 		{"http://github.example.com", "", "", "", "is not https"},
@@ -49,20 +52,25 @@ func TestSites(t *testing.T) {
 
 func TestWhereEventsGo(t *testing.T) {
 	for address, problem := range map[string]string{
-		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not set", "http://localhost:8080": "only from this machine", "http://127.0.0.1": "only from this machine",
-		"http://[::1]:8080": "only from this machine", "http://0.0.0.0:8080": "only from this machine", "compat.example.com": "is not an http or https address", "https://x/?a=b": "is not an http or https address",
+		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not set",
+		"http://localhost:8080": "only from this machine", "http://127.0.0.1": "only from this machine",
+		"http://[::1]:8080": "only from this machine", "http://0.0.0.0:8080": "only from this machine",
+		"compat.example.com": "is not an http or https address", "https://x/?a=b": "is not an http or " +
+			"https address",
 	} {
 		u, err := setup.ParsePublic("--url", address)
 		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) ||
 			problem != "" &&
-				(err == nil || !strings.Contains(err.Error(), problem) || !strings.HasPrefix(err.Error(), "--url: ")) {
+				(err == nil || !strings.Contains(err.Error(), problem) || !strings.HasPrefix(err.Error(),
+					"--url: ")) {
 			t.Errorf("%q: %v, %v, want %q", address, u, err, problem)
 		}
 	}
 }
 
 func TestOrganizations(t *testing.T) {
-	for org, ok := range map[string]bool{"": true, "acme": true, "Acme-2_corp": true, "a/b": false, "../x": false, "-a": false, "a b": false, "a?b": false} {
+	for org, ok := range map[string]bool{"": true, "acme": true, "Acme-2_corp": true, "a/b": false,
+		"../x": false, "-a": false, "a b": false, "a?b": false} {
 		if err := setup.CheckOrganization(org); (err == nil) != ok {
 			t.Errorf("%q: %v", org, err)
 		}
@@ -106,7 +114,8 @@ func TestManifest(t *testing.T) {
 		len(got.Events) != len(m.Events) {
 		t.Errorf("%s (%v)", text, err)
 	}
-	for name, text := range map[string]string{"an unknown key": "name: x\nwebhook: y\n", "no YAML": "a: [\n", "a list": "- a\n", "nothing": "", "public": "public: perhaps\n"} {
+	for name, text := range map[string]string{"an unknown key": "name: x\nwebhook: y\n",
+		"no YAML": "a: [\n", "a list": "- a\n", "nothing": "", "public": "public: perhaps\n"} {
 		if m, err := setup.ParseManifest([]byte(text)); err == nil {
 			t.Errorf("%s is read as %+v", name, m)
 		}

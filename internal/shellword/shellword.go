@@ -16,8 +16,8 @@ import (
 )
 
 // Line is a command, or a part of one, that people can copy: constants of this program and words of
-// others that Quote, Plain, Bare or Requirement made harmless. Only this package converts a string to it;
-// a test checks that.
+// others that Quote, Plain, Bare or Requirement made harmless. Only this package converts a string
+// to it; a test checks that.
 type Line string
 
 // plain are the bytes that mean nothing to a shell (IEEE Std 1003.1, Shell Command Language, 2.2),
@@ -47,8 +47,8 @@ func Quoted(words []string) Line {
 	return Join(out, " ")
 }
 
-// Plain returns words as they are, separated by spaces, for a value that other programs than a shell
-// read too, like LDFLAGS, which make passes to another shell. It is "" if one of them has a
+// Plain returns words as they are, separated by spaces, for a value that other programs than a
+// shell read too, like LDFLAGS, which make passes to another shell. It is "" if one of them has a
 // character that means something to a shell, a Makefile or a build system.
 func Plain(words []string) Line {
 	for _, w := range words {

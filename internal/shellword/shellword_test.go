@@ -95,7 +95,8 @@ func TestWords(t *testing.T) {
 func run(t testing.TB, command shellword.Line) [][]string {
 	t.Helper()
 	dir := t.TempDir()
-	tool := "#!/bin/sh\nfor a; do printf '%s\\0' \"$a\" >>" + dir + "/calls; done\nprintf '\\1\\0' >>" + dir + "/calls\n"
+	tool := "#!/bin/sh\nfor a; do printf '%s\\0' \"$a\" >>" + dir +
+		"/calls; done\nprintf '\\1\\0' >>" + dir + "/calls\n"
 	if err := os.WriteFile(filepath.Join(dir, "patchelf"), []byte(tool), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,8 @@ func TestShells(t *testing.T) {
 		}
 		work := t.TempDir()
 		c := exec.Command(path, "-s")
-		c.Dir, c.Env, c.Stdin = work, []string{"HOME=" + work, "LC_ALL=C.UTF-8"}, bytes.NewReader(script.Bytes())
+		c.Dir, c.Env, c.Stdin = work, []string{"HOME=" + work, "LC_ALL=C.UTF-8"},
+			bytes.NewReader(script.Bytes())
 		out, err := c.Output()
 		if err != nil {
 			t.Fatalf("%s: %v", shell, err)
@@ -191,7 +193,8 @@ func TestShells(t *testing.T) {
 			t.Fatalf("%s read %d words, want %d", shell, len(got), count)
 		}
 		for i, word := range words {
-			if got[i] != word && (shell == "bash" || !strings.HasPrefix(string(shellword.Quote(word)), "$")) {
+			if got[i] != word && (shell == "bash" || !strings.HasPrefix(string(shellword.Quote(word)),
+				"$")) {
 				t.Errorf("%s read %q as %q", shell, word, got[i])
 			}
 		}

@@ -216,27 +216,28 @@ func function(c *ast.CallExpr) string {
 // sources calls visit for each source file of the module that imports this package.
 func sources(t *testing.T, visit func(set *token.FileSet, file *ast.File)) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && d.Name() == "testdata":
-			return fs.SkipDir
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+	err := filepath.WalkDir(filepath.Join("..", ".."),
+		func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil || !bytes.Contains(text, []byte(`internal/shellword"`)) {
+				return err
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			visit(set, file)
 			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte(`internal/shellword"`)) {
-			return err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		visit(set, file)
-		return nil
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

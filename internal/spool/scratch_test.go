@@ -13,7 +13,8 @@ import (
 func TestReadsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	source := In(dir)
-	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, 3*chunkSize + 7, inMemory, inMemory + 1, 2*inMemory + 5} {
+	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, 3*chunkSize + 7, inMemory, inMemory +
+		1, 2*inMemory + 5} {
 		s, err := source(0)
 		if err != nil {
 			t.Fatal(err)

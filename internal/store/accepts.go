@@ -119,7 +119,8 @@ func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error)
 	return as, nil
 }
 
-// AcceptsInForce is Accepts without what has expired, and what was accepted for another base branch.
+// AcceptsInForce is Accepts without what has expired, and what was accepted for another base
+// branch.
 func (s *Store) AcceptsInForce(ctx context.Context, subject, base string) ([]Accepted, error) {
 	as, err := s.Accepts(ctx, subject)
 	today := s.Today()

@@ -10,8 +10,8 @@ import (
 )
 
 // A commit has one check, but it may be the head of several open pull requests, each compared with
-// its own base, and that of a merge group or a release too. The strictest of their verdicts is shown
-// on the commit: otherwise a pull request to an unprotected branch could make the check of a
+// its own base, and that of a merge group or a release too. The strictest of their verdicts is
+// shown on the commit: otherwise a pull request to an unprotected branch could make the check of a
 // protected one pass.
 
 // Standing is the verdict on one subject by itself, kept for the other subjects with the same

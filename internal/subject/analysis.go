@@ -49,8 +49,8 @@ type badOptions struct{ error }
 
 func (e *badOptions) Unwrap() error { return e.error }
 
-// analyze downloads what was found and analyzes it. compare finds what the base has; a base that can't
-// be had is none.
+// analyze downloads what was found and analyzes it. compare finds what the base has; a base that
+// can't be had is none.
 func (a *analysis) analyze(
 	ctx context.Context,
 	found *artifact.Found,
@@ -188,9 +188,9 @@ func (a *analysis) download(ctx context.Context, found *artifact.Found) (*artifa
 // it is given up.
 const crashes = 3
 
-// check has inputs analyzed, and diagnoses of logs held against them, when there is room for one more
-// analysis. An error is of ctx, *badOptions, an *sandbox.Failure that is due to a limit, or what
-// makes the job be tried again or given up.
+// check has inputs analyzed, and diagnoses of logs held against them, when there is room for one
+// more analysis. An error is of ctx, *badOptions, an *sandbox.Failure that is due to a limit, or
+// what makes the job be tried again or given up.
 func (a *analysis) check(
 	ctx context.Context,
 	inputs []analyzer.Input,
@@ -223,7 +223,8 @@ func (a *analysis) check(
 	case err == nil:
 		return r, compared, nil
 	case errors.As(err, &f):
-		a.attempt.Log.Error("an analysis failed", "reason", f.Reason, "limit", f.Limit, "detail", f.Detail)
+		a.attempt.Log.Error("an analysis failed", "reason", f.Reason, "limit", f.Limit, "detail",
+			f.Detail)
 		if f.Limit {
 			return nil, nil, err
 		}

@@ -59,7 +59,8 @@ func (a *analysis) bearable(ctx context.Context, err error) error {
 		return nil
 	}
 	if limit := (*sandbox.Failure)(nil); errors.As(err, &limit) && limit.Limit {
-		a.attempt.Log.Warn("the analysis of the base exceeds a limit; every finding counts as new", "error", err)
+		a.attempt.Log.Warn("the analysis of the base exceeds a limit; every finding counts as new",
+			"error", err)
 		return nil
 	}
 	if kind := github.Classify(err).Kind; ctx.Err() != nil || kind == github.After ||
@@ -79,8 +80,8 @@ func linkedAgainst(r *analyzer.Report) bool {
 	)
 }
 
-// baseInputs fetches the base's artifacts, to be analyzed together with the head's; none where there is no
-// base.
+// baseInputs fetches the base's artifacts, to be analyzed together with the head's; none where
+// there is no base.
 func (a *analysis) baseInputs(
 	ctx context.Context,
 	c *config.Repository,
@@ -111,8 +112,8 @@ func (a *analysis) baseInputs(
 // hadValue is what is kept of an analysis of the base.
 type hadValue struct{ Had []string }
 
-// analyzedFindings is had for artifacts that are there: what was kept of an earlier look, or what a new
-// one says.
+// analyzedFindings is had for artifacts that are there: what was kept of an earlier look, or what a
+// new one says.
 func (a *analysis) analyzedFindings(
 	ctx context.Context,
 	found *artifact.Found,

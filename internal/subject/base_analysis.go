@@ -23,9 +23,9 @@ type analyzedBase struct {
 	Job string `json:"job"`           // the job that has made its pause
 }
 
-// baseAnalysis analyzes the artifacts of the default branch's newest commit before a pull request is
-// compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit replaces it,
-// and where it fails the next pull request analyzes the base itself.
+// baseAnalysis analyzes the artifacts of the default branch's newest commit before a pull request
+// is compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit replaces
+// it, and where it fails the next pull request analyzes the base itself.
 func (s *Service) baseAnalysis(
 	ctx context.Context,
 	a *worker.Attempt,

@@ -106,7 +106,8 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		if out, err := c.posted(ctx, s.sha); err != nil {
 			return worker.Done, err
 		} else if !out { // the analysis had ended where the verdict is posted: go on from there
-			return worker.Done, worker.Permanent(fmt.Sprintf("The service was terminated %d times while it checked this commit.", c.attempt.Losses))
+			return worker.Done, worker.Permanent(fmt.Sprintf("The service was terminated %d times while "+
+				"it checked this commit.", c.attempt.Losses))
 		}
 	}
 	early, err := c.early(ctx, s)
@@ -115,7 +116,8 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	}
 	wait := func() (worker.Outcome, error) {
 		st.Deadline = c.now().Add(c.Config.Wait)
-		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit has ended."), c.save(ctx)
+		return worker.Later(min(slowPoll, c.Config.Wait), "No workflow run of this commit has ended."),
+			c.save(ctx)
 	}
 	if early && c.Reviewer == nil {
 		return wait()
@@ -290,8 +292,8 @@ func (c *check) start(ctx context.Context, s subject, title, summary string) (po
 	return run, c.save(ctx)
 }
 
-// forgotten says that nothing is known of a subject though this isn't its first event: the queue may
-// have lost its memory, and a run be open on the head.
+// forgotten says that nothing is known of a subject though this isn't its first event: the queue
+// may have lost its memory, and a run be open on the head.
 func (c *check) forgotten() bool {
 	return c.state.blank && c.attempt.Job.Trigger != "pull_request.opened" &&
 		c.attempt.Job.Trigger != "pull_request.synchronize"
@@ -300,7 +302,8 @@ func (c *check) forgotten() bool {
 // early says that a head has just been pushed and no workflow run of it is over: there is nothing
 // to look for until an event says so.
 func (c *check) early(ctx context.Context, s subject) (bool, error) {
-	if c.attempt.Job.Trigger != "pull_request.synchronize" || c.attempt.Job.ForceID != "" || !c.state.Pending ||
+	if c.attempt.Job.Trigger != "pull_request.synchronize" || c.attempt.Job.ForceID != "" ||
+		!c.state.Pending ||
 		!c.state.Deadline.IsZero() {
 		return false, nil
 	}

@@ -23,7 +23,9 @@ func TestBaseOf(t *testing.T) {
 
 func TestPullOf(t *testing.T) {
 	for ref, want := range map[string]int{
-		"refs/heads/gh-readonly-queue/main/pr-3-0123": 3, "refs/heads/gh-readonly-queue/release/1.x/pr-12-ab": 12, "refs/heads/feature": 0, "": 0, "gh-readonly-queue/main/pr-x-1": 0,
+		"refs/heads/gh-readonly-queue/main/pr-3-0123":       3,
+		"refs/heads/gh-readonly-queue/release/1.x/pr-12-ab": 12, "refs/heads/feature": 0, "": 0,
+		"gh-readonly-queue/main/pr-x-1": 0,
 	} {
 		if got := pullOf(ref); got != want {
 			t.Errorf("%q merges #%d, want #%d", ref, got, want)
@@ -65,7 +67,8 @@ func TestExternalIDHoldsWhatTheVerdictRestsOn(t *testing.T) {
 		t.Errorf("external id %q", first)
 	}
 	seen := map[string]bool{first: true}
-	for _, inputs := range [][]string{{"found", "key2", "config"}, {"found", "key", "config2"}, {"deadline"}, {"found", "keyconfig"}} {
+	for _, inputs := range [][]string{{"found", "key2", "config"}, {"found", "key", "config2"},
+		{"deadline"}, {"found", "keyconfig"}} {
 		seen[k.external("abc", inputs...)] = true
 	}
 	k.state.ForceID = "asked"

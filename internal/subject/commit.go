@@ -12,9 +12,9 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// commit finds the subjects whose head a commit is, and puts a job for each into the queue. It looks
-// at the event, at what is kept of the commit, at this App's check runs on it (their external ids
-// name the subject), at GitHub's pull requests of the commit, at those of the head's owner and
+// commit finds the subjects whose head a commit is, and puts a job for each into the queue. It
+// looks at the event, at what is kept of the commit, at this App's check runs on it (their external
+// ids name the subject), at GitHub's pull requests of the commit, at those of the head's owner and
 // branch, and at last at the open pull requests; the first that has any counts.
 func (s *Service) commit(
 	ctx context.Context,

@@ -145,8 +145,8 @@ var declares = map[string]bool{
 
 var requirementWord = lazyregexp.New(`[A-Za-z0-9][A-Za-z0-9._-]{0,100}`)
 
-// words are the words of a file of the base branch that may be names of packages. Those who may write
-// to that branch choose them, so too many do no harm.
+// words are the words of a file of the base branch that may be names of packages. Those who may
+// write to that branch choose them, so too many do no harm.
 func words(text string) []string {
 	const most = 20_000
 	var out []string

@@ -184,7 +184,8 @@ func (c *check) review(
 			ttl = unreadTTL
 		}
 		if data, err := json.Marshal(kept); err == nil {
-			if err := c.Store.Queue.Put(ctx, key, data, ttl); err != nil { // too large, or a store that fails
+			if err := c.Store.Queue.Put(ctx, key, data, ttl); err != nil {
+				// too large, or a store that fails
 				c.attempt.Log.Warn("a review could not be kept", "error", err)
 			}
 		}
@@ -245,7 +246,8 @@ func (c *check) withoutReason(
 		"changed.", nil
 }
 
-// withoutArtifacts concludes a subject that needs none: with the review of the pins, or with the reason why nothing can change.
+// withoutArtifacts concludes a subject that needs none: with the review of the pins, or with the
+// reason why nothing can change.
 func (c *check) withoutArtifacts(
 	ctx context.Context,
 	s subject,
@@ -318,7 +320,8 @@ func (c *check) withoutArtifacts(
 }
 
 // show writes the review in the check run while it waits for artifacts.
-func (c *check) show(ctx context.Context, s subject, r *reviewed, set repository.Configuration) error {
+func (c *check) show(ctx context.Context, s subject, r *reviewed,
+	set repository.Configuration) error {
 	check := r.rendered(s, set, "")
 	sum := sha256.Sum256([]byte(s.sha + check.Title + check.Summary))
 	digest := hex.EncodeToString(sum[:12])

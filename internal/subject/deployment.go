@@ -168,9 +168,9 @@ func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
 	return worker.Done, g.save(ctx)
 }
 
-// status writes a status on the deployment's page, each once and never more than GitHub takes. It is
-// kept before it is written, so a crash may lose a status and repeats none. Where GitHub refuses it,
-// the answer still follows.
+// status writes a status on the deployment's page, each once and never more than GitHub takes. It
+// is kept before it is written, so a crash may lose a status and repeats none. Where GitHub refuses
+// it, the answer still follows.
 func (g *gate) status(ctx context.Context, text string) error {
 	if text == g.Status || g.Statuses >= github.StatusReports {
 		return nil
@@ -182,7 +182,8 @@ func (g *gate) status(ctx context.Context, text string) error {
 	if err := g.attempt.Fence(ctx); err != nil {
 		return err
 	}
-	if err := g.repo.Client.ReviewDeployment(ctx, g.repo.Owner, g.repo.Name, g.event.Run, g.event.Environment, "", mdsafe.Prose(text)); err != nil {
+	if err := g.repo.Client.ReviewDeployment(ctx, g.repo.Owner, g.repo.Name, g.event.Run,
+		g.event.Environment, "", mdsafe.Prose(text)); err != nil {
 		if ctx.Err() != nil || github.Classify(err).Kind == github.After {
 			return err
 		}

@@ -20,9 +20,9 @@ func (a *analysis) nameBase(o *analyzer.Options, base []analyzer.Input) {
 	}
 }
 
-// earlier adds the earlier builds besides the base that the configuration names: the newest release,
-// and files that describe a library. These and the .abignore files are read from the base branch,
-// so that a pull request does not set its own measure. notes say what does not exist.
+// earlier adds the earlier builds besides the base that the configuration names: the newest
+// release, and files that describe a library. These and the .abignore files are read from the base
+// branch, so that a pull request does not set its own measure. notes say what does not exist.
 func (a *analysis) earlier(
 	ctx context.Context,
 	c *config.Repository,

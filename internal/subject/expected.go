@@ -35,8 +35,9 @@ type builder struct {
 	Path  string `json:"path"`
 	Run   int64  `json:"run"`             // its newest successful run
 	Keeps *bool  `json:"keeps,omitempty"` // whether that kept artifacts; nil: not looked
-	Own   *bool  `json:"own,omitempty"`   // whether it runs for pull requests from the repository's own branches; nil: not looked
-	Forks *bool  `json:"forks,omitempty"` // and for those from forks
+	// whether it runs for pull requests from the repository's own branches; nil: not looked
+	Own   *bool `json:"own,omitempty"`
+	Forks *bool `json:"forks,omitempty"` // and for those from forks
 }
 
 func buildersKey(repository int64, ref string) string {
@@ -53,7 +54,8 @@ func (s *Service) relearn(
 	found *artifact.Found,
 ) error {
 	var known []builder
-	if err := s.Store.Get(ctx, buildersKey(r.ID, r.DefaultBranch), &known); err != nil || known == nil {
+	if err := s.Store.Get(ctx, buildersKey(r.ID, r.DefaultBranch), &known); err != nil ||
+		known == nil {
 		return err
 	}
 	for _, run := range ran {
@@ -139,7 +141,8 @@ func (c *check) gaps(
 			if there, err := c.builds(ctx, s, b); err != nil {
 				return nil, 0, err
 			} else if there {
-				gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "has not run for this commit"})
+				gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path),
+					Why: "has not run for this commit"})
 				late = max(late, c.unborn(found))
 			}
 			continue
@@ -162,7 +165,8 @@ func (c *check) gaps(
 		if there, err := c.builds(ctx, s, b); err != nil {
 			return nil, 0, err
 		} else if there {
-			gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "ended with " + cmp.Or(r.Conclusion, r.Status) + " and uploaded no artifact"})
+			gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "ended with " +
+				cmp.Or(r.Conclusion, r.Status) + " and uploaded no artifact"})
 		}
 	}
 	if !slices.Equal(before, known) {
@@ -200,7 +204,8 @@ func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error)
 	return *b.Own, nil
 }
 
-// keeps says whether a workflow keeps artifacts on the base branch. What it has to look up is noted.
+// keeps says whether a workflow keeps artifacts on the base branch. What it has to look up is
+// noted.
 func (c *check) keeps(ctx context.Context, b *builder) (bool, error) {
 	if b.Keeps == nil {
 		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)

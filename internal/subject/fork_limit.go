@@ -9,9 +9,9 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Whoever has a fork can open pull requests by the hundred. Each gets its check run at once; but when
-// forkShare analyses were made for a fork within forkWindow, the others are made when no other job
-// waits.
+// Whoever has a fork can open pull requests by the hundred. Each gets its check run at once; but
+// when forkShare analyses were made for a fork within forkWindow, the others are made when no other
+// job waits.
 const (
 	forkShare  = 10
 	forkWindow = 10 * time.Minute

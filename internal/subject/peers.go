@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// gather notes that the job's subject is there with this commit, or no longer, and reads the verdict
-// that is kept of it.
+// gather notes that the job's subject is there with this commit, or no longer, and reads the
+// verdict that is kept of it.
 func (c *check) gather(ctx context.Context, sha string, open bool) (err error) {
 	if c.own, err = c.Store.Standing(ctx, c.attempt.Job.Key); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (c *check) peers(ctx context.Context, sha string) ([]string, error) {
 	return c.Store.Peers(ctx, c.repo.ID, sha, c.attempt.Job.Key)
 }
 
-// stand keeps the verdict on the job's subject, and gives its peers a job when that may change their
-// check.
+// stand keeps the verdict on the job's subject, and gives its peers a job when that may change
+// their check.
 func (c *check) stand(ctx context.Context, now store.Standing) error {
 	now.Unannounced = true
 	if err := c.Store.PutStanding(ctx, c.attempt.Job.Key, now); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// justRead is how long an answer of GitHub for a pull request is used before a verdict that does not
-// pass: a newer head or another base comes with an event. A verdict that passes is never written for
-// a head or a base that GitHub no longer shows.
+// justRead is how long an answer of GitHub for a pull request is used before a verdict that does
+// not pass: a newer head or another base comes with an event. A verdict that passes is never
+// written for a head or a base that GitHub no longer shows.
 const justRead = 5 * time.Second
 
 // pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
@@ -129,8 +129,8 @@ func (c *check) pushed(p *job.Push) *gh.PullRequest {
 	}
 }
 
-// cancelOthers closes the open check runs of the heads that no longer need a verdict: the older ones,
-// and the current one too when the pull request is closed.
+// cancelOthers closes the open check runs of the heads that no longer need a verdict: the older
+// ones, and the current one too when the pull request is closed.
 func (c *check) cancelOthers(ctx context.Context, sha string, open bool) error {
 	changed := false
 	for _, old := range slices.Clone(c.state.Open) {

@@ -40,9 +40,10 @@ type state struct {
 	Talk     string           `json:"told,omitempty"`   // digest of the last text in the conversation
 	Silent   bool             `json:"silent,omitempty"` // nothing of this App is in the conversation
 	Deadline time.Time        `json:"deadline,omitzero"`
-	Pending  bool             `json:"owed,omitempty"`  // a verdict is due: its check run is open
-	ForceID  string           `json:"nonce,omitempty"` // of the last person who had this head checked again
-	Also     []string         `json:"also,omitempty"`  // platforms that this person named
+	Pending  bool             `json:"owed,omitempty"` // a verdict is due: its check run is open
+	// of the last person who had this head checked again
+	ForceID string   `json:"nonce,omitempty"`
+	Also    []string `json:"also,omitempty"` // platforms that this person named
 	// Turn is how often the verdict on this head has changed without a person's request.
 	Turn      int       `json:"turn,omitempty"`
 	Intent    string    `json:"intent,omitempty"` // external id of the verdict that is being posted
@@ -50,7 +51,8 @@ type state struct {
 	Report    string    `json:"report,omitempty"` // id of the report page of Intent
 	Base      base      `json:"base,omitzero"`
 	BaseSince time.Time `json:"base_since,omitzero"` // when the base branch was changed; zero: never
-	Updated   time.Time `json:"updated,omitzero"`    // of a pull request: its last change, as GitHub has it
+	// of a pull request: its last change, as GitHub has it
+	Updated time.Time `json:"updated,omitzero"`
 
 	Job   string    `json:"job,omitempty"`   // the job that polls
 	Polls int       `json:"polls,omitempty"` // how often it has looked
@@ -108,8 +110,9 @@ func (s *state) see(sha string) {
 	}
 }
 
-// rebase makes ref the base branch of the head. A verdict on another base no longer counts: the check
-// run is opened again at once, before anything else is looked at. at is when that became known.
+// rebase makes ref the base branch of the head. A verdict on another base no longer counts: the
+// check run is opened again at once, before anything else is looked at. at is when that became
+// known.
 func (s *state) rebase(ref string, at time.Time) {
 	if s.Base.Ref != "" && s.Base.Ref != ref {
 		s.BaseSince = at

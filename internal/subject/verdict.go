@@ -120,8 +120,8 @@ func (c *check) verdict(
 	return worker.Done, c.conclude(ctx, s, v)
 }
 
-// keep keeps the report of the verdict that is being posted, and returns the address of its page; ""
-// none.
+// keep keeps the report of the verdict that is being posted, and returns the address of its page;
+// "" none.
 func (c *check) keep(ctx context.Context, s subject, r *analyzer.Report) (string, error) {
 	st := c.state
 	kept, err := c.Store.PutReport(ctx, st.Report, r)

@@ -61,7 +61,8 @@ func (a *Attempt) SaveState(ctx context.Context, state any) error {
 
 // Follow puts a follow-up of a job into the queue: a job of another subject. sha is the commit that
 // it is about, forceID its queue.Job.ForceID; both may be "".
-func Follow(ctx context.Context, q *queue.Queue, j queue.Job, b job.Body, sha, forceID string) error {
+func Follow(ctx context.Context, q *queue.Queue, j queue.Job, b job.Body, sha,
+	forceID string) error {
 	o := job.OriginOf(j)
 	o.SHA, o.ForceID = sha, forceID
 	return Enqueue(ctx, q, b, o)

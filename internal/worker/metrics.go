@@ -118,7 +118,8 @@ type depth struct {
 }
 
 func (d *depth) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{d.jobs, d.oldest, d.parked, d.classInstallations, d.classJobs, d.classOldest} {
+	for _, desc := range []*prometheus.Desc{d.jobs, d.oldest, d.parked, d.classInstallations,
+		d.classJobs, d.classOldest} {
 		ch <- desc
 	}
 }
@@ -130,9 +131,11 @@ func (d *depth) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	for state, n := range map[queue.State]int{queue.Waiting: s.Waiting, queue.Running: s.Running, queue.Delayed: s.Delayed, queue.Dead: s.Dead} {
+	for state, n := range map[queue.State]int{queue.Waiting: s.Waiting, queue.Running: s.Running,
+		queue.Delayed: s.Delayed, queue.Dead: s.Dead} {
 		ch <- prometheus.MustNewConstMetric(d.jobs, prometheus.GaugeValue, float64(n), string(state))
-		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, s.Oldest[state].Seconds(), string(state))
+		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, s.Oldest[state].Seconds(),
+			string(state))
 	}
 	ch <- prometheus.MustNewConstMetric(d.parked, prometheus.GaugeValue, float64(s.Parked))
 	classes, err := d.queue.ByClass(ctx)
@@ -141,8 +144,11 @@ func (d *depth) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, class := range queue.Classes() {
 		c := classes[class]
-		ch <- prometheus.MustNewConstMetric(d.classInstallations, prometheus.GaugeValue, float64(c.Installations), string(class))
-		ch <- prometheus.MustNewConstMetric(d.classJobs, prometheus.GaugeValue, float64(c.Jobs), string(class))
-		ch <- prometheus.MustNewConstMetric(d.classOldest, prometheus.GaugeValue, c.Oldest.Seconds(), string(class))
+		ch <- prometheus.MustNewConstMetric(d.classInstallations, prometheus.GaugeValue,
+			float64(c.Installations), string(class))
+		ch <- prometheus.MustNewConstMetric(d.classJobs, prometheus.GaugeValue, float64(c.Jobs),
+			string(class))
+		ch <- prometheus.MustNewConstMetric(d.classOldest, prometheus.GaugeValue, c.Oldest.Seconds(),
+			string(class))
 	}
 }

@@ -5,7 +5,8 @@
 // It expects of a handler:
 //
 //   - Handling a job twice, late, or again after a crash has the same result.
-//   - Before each write to the outside it calls Attempt.Fence: when the lease is lost or a newer job
+//   - Before each write to the outside it calls Attempt.Fence: when the lease is lost or a newer
+//     job
 //     of the subject has come, nothing more is written.
 //   - It stops soon after its context ends.
 //

@@ -74,7 +74,8 @@ func (i *implier) need(library, name string) {
 	if k == len(i.o.VersionNeeds) {
 		i.o.VersionNeeds = append(i.o.VersionNeeds, elfobj.VersionNeed{Library: library})
 	}
-	i.o.VersionNeeds[k].Versions = append(i.o.VersionNeeds[k].Versions, elfobj.NeededVersion{Name: name})
+	i.o.VersionNeeds[k].Versions = append(i.o.VersionNeeds[k].Versions,
+		elfobj.NeededVersion{Name: name})
 }
 
 func (i *implier) def(name string) {

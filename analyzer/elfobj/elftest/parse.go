@@ -14,7 +14,8 @@ import (
 // Parse reads the text form that the package comment describes. An error names the line.
 func Parse(text string) (*elfobj.Object, error) {
 	p := &parser{
-		o: &elfobj.Object{Needed: []string{}, VersionNeeds: []elfobj.VersionNeed{}, VersionDefs: []elfobj.VersionDef{}},
+		o: &elfobj.Object{Needed: []string{}, VersionNeeds: []elfobj.VersionNeed{},
+			VersionDefs: []elfobj.VersionDef{}},
 	}
 	n := 0
 	for s := range strings.Lines(text) {
@@ -55,15 +56,19 @@ func Parse(text string) (*elfobj.Object, error) {
 		)
 	}
 	if !o.Dynamic &&
-		(len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 || o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym || o.Local != 0) {
+		(len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 ||
+			o.SONAME+o.RPath+o.RunPath != "" || o.Flags|o.Flags1 != 0 || o.RelR || o.HasVersym ||
+			o.Local != 0) {
 		return nil, errors.New(
 			"line 1: the object has no PT_DYNAMIC (static, rel or core), but other lines need it",
 		)
 	}
 	if !loadable(o) &&
-		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID || o.ExecStack != "unsaid") {
+		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
+			o.ExecStack != "unsaid") {
 		return nil, errors.New(
-			"line 1: the object has no program headers (rel or core), but interp, notes and execstack need them",
+			"line 1: the object has no program headers (rel or core), but interp, notes and execstack " +
+				"need them",
 		)
 	}
 	return o, nil
@@ -233,7 +238,8 @@ func (p *parser) importLine(l *words) error {
 		lib, quoted, err := l.word()
 		if err != nil {
 			return errors.New(
-				"a versioned import names the library of its version after it, or - for one that the object itself defines, as in import pow@GLIBC_2.29 libm.so.6;",
+				"a versioned import names the library of its version after it, or - for one that the object " +
+					"itself defines, as in import pow@GLIBC_2.29 libm.so.6;",
 			)
 		}
 		if lib != "-" || quoted {

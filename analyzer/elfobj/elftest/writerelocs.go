@@ -196,7 +196,8 @@ func (w *writer) planRelocs(add func(part)) {
 				},
 			)
 		} else {
-			add(part{name: ".rel" + name, typ: elf.SHT_REL, flags: elf.SHF_ALLOC, link: ".dynsym", align: word, entsize: 2 * word, bytes: bytes})
+			add(part{name: ".rel" + name, typ: elf.SHT_REL, flags: elf.SHF_ALLOC, link: ".dynsym",
+				align: word, entsize: 2 * word, bytes: bytes})
 		}
 	}
 	table(".dyn", w.dynRelocs)

@@ -118,9 +118,12 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	for _, text := range []string{"requires x", "package x\nneeded a", "package x\nrelease 1 a w -\nneeded a", "package x\nrelease 1 a w -\nlibrary a b 0", "package x\ntable 1", "package x\nrelease 1 a w -\nname a b\nnonsense"} {
+	for _, text := range []string{"requires x", "package x\nneeded a",
+		"package x\nrelease 1 a w -\nneeded a", "package x\nrelease 1 a w -\nlibrary a b 0",
+		"package x\ntable 1", "package x\nrelease 1 a w -\nname a b\nnonsense"} {
 		catalog := z.EncodeAll([]byte(text), nil)
-		if _, err := Open(append(binary.AppendUvarint([]byte(magic), uint64(len(catalog))), catalog...)); err == nil {
+		if _, err := Open(append(binary.AppendUvarint([]byte(magic), uint64(len(catalog))),
+			catalog...)); err == nil {
 			t.Errorf("%q was read without an error", text)
 		}
 	}

@@ -36,8 +36,8 @@ type Include struct {
 	Line int
 }
 
-// Read reads the packages of a lock file that are installed for a choice. The format is decided as by
-// Pins, and pixi.lock is known too. The errors are those of Pins.
+// Read reads the packages of a lock file that are installed for a choice. The format is decided as
+// by Pins, and pixi.lock is known too. The errors are those of Pins.
 func Read(name string, data []byte, c Choice) (*Lock, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err
@@ -62,7 +62,8 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 		err = r.poetry(data)
 	case base == "pdm.lock":
 		err = r.pdm(data)
-	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml"):
+	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
+		".toml"):
 		err = r.pylock(data)
 	case base == "pipfile.lock":
 		err = r.pipfile(data)
@@ -153,7 +154,8 @@ const (
 
 // RequiresPython is the range of interpreters that a lock file is for; "" where it names none.
 func RequiresPython(name string, data []byte) string {
-	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") && !strings.HasSuffix(name, ".toml") {
+	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
+		!strings.HasSuffix(name, ".toml") {
 		return ""
 	}
 	root, err := decodeTOML(data)

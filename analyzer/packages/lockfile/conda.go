@@ -120,8 +120,8 @@ func (r *reader) pinOf(p *yaml.Node) error {
 	return r.pin(text(p, "name"), text(p, "version"), line)
 }
 
-// pixi reads the environment "default" of a pixi.lock, or the chosen groups as environments. Version
-// 3 and before, of 2023, are not known.
+// pixi reads the environment "default" of a pixi.lock, or the chosen groups as environments.
+// Version 3 and before, of 2023, are not known.
 func (r *reader) pixi(data []byte) error {
 	file, err := document(data)
 	if err != nil {

@@ -40,7 +40,8 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	switch {
 	case base == "uv.lock" || base == "poetry.lock" || base == "pdm.lock":
 		return tables(data, "package")
-	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml"):
+	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
+		".toml"):
 		return tables(data, "packages")
 	case base == "pipfile.lock":
 		return pipfile(data)

@@ -135,8 +135,8 @@ func (r *reader) pdm(data []byte) error {
 	return r.keep(all, nil, elsewhere, complete)
 }
 
-// keep pins the packages that are installed: asked are optional ones that are wanted, elsewhere those
-// that are known to be left out.
+// keep pins the packages that are installed: asked are optional ones that are wanted, elsewhere
+// those that are known to be left out.
 //
 // complete: the markers of the packages are those for the whole set.
 func (r *reader) keep(
@@ -175,7 +175,8 @@ func (r *reader) keep(
 		version := str(p.table, "version")
 		switch {
 		case !p.in:
-		case version == "" || slices.Contains(localKinds, str(source, "type")) || str(source, "type") == "file" ||
+		case version == "" || slices.Contains(localKinds, str(source, "type")) ||
+			str(source, "type") == "file" ||
 			str(source, "type") == "url" || str(p.table, "path") != "" || str(p.table, "git") != "" ||
 			str(p.table, "url") != "":
 			local = append(local, p.name)
@@ -190,8 +191,8 @@ func (r *reader) keep(
 	return nil
 }
 
-// onlyElsewhere takes out the packages that are only needed on other systems, and those that only such
-// packages need.
+// onlyElsewhere takes out the packages that are only needed on other systems, and those that only
+// such packages need.
 func (r *reader) onlyElsewhere(
 	all []*locked,
 	byName map[string][]*locked,

@@ -39,7 +39,8 @@ func (r *reader) pylock(data []byte) error {
 	return nil
 }
 
-// pipfile reads a Pipfile.lock: the packages of "default", and of "develop" where the group is chosen.
+// pipfile reads a Pipfile.lock: the packages of "default", and of "develop" where the group is
+// chosen.
 func (r *reader) pipfile(data []byte) error {
 	var lock map[string]json.RawMessage
 	if err := boundValues(data, ":,"); err != nil {

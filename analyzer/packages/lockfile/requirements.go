@@ -52,8 +52,9 @@ func (r *reader) requirements(text string) error {
 		if len(line) > maxRequirement {
 			return fmt.Errorf("line %d: it is longer than %d bytes", at, maxRequirement)
 		}
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "/") || strings.Contains(line, "://") &&
-			!strings.Contains(line, "@") {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "/") ||
+			strings.Contains(line, "://") &&
+				!strings.Contains(line, "@") {
 			local = append(local, line)
 			continue
 		}
@@ -93,7 +94,8 @@ func (r *reader) requirement(line string, at int, local *[]string) error {
 		}
 	}
 	version, pinned := strings.CutPrefix(q.Spec, "==")
-	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); pinned && !strings.ContainsAny(version, "*,") {
+	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); pinned &&
+		!strings.ContainsAny(version, "*,") {
 		return r.pin(q.Name, version, at)
 	}
 	spec := q.Spec

@@ -101,7 +101,8 @@ func (e *entry) table(name string) {
 	}
 }
 
-// set notes a value of a package; path is its key, with the names of the table and of inline tables.
+// set notes a value of a package; path is its key, with the names of the table and of inline
+// tables.
 func (e *entry) set(path []string, value *unstable.Node) {
 	if value.Kind == unstable.InlineTable {
 		if len(path) == 1 {

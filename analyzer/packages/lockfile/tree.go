@@ -15,7 +15,8 @@ var files = map[string]bool{"wheels": true, "sdist": true, "files": true, "hashe
 
 // packageTables decodes a lock file whose packages are the tables of the array key. A file without
 // one is errNoPackages.
-func packageTables(data []byte, key string) (root map[string]any, list []map[string]any, err error) {
+func packageTables(data []byte, key string) (root map[string]any, list []map[string]any,
+	err error) {
 	root, err = decodeTOML(data)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +78,8 @@ func decodeTOML(data []byte) (map[string]any, error) {
 	return root, nil
 }
 
-// descend is the table under a key; of an array of tables the last one. What is no table is replaced.
+// descend is the table under a key; of an array of tables the last one. What is no table is
+// replaced.
 func descend(t map[string]any, keys []string) map[string]any {
 	for _, k := range keys {
 		next, ok := t[k].(map[string]any)

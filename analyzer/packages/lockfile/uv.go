@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// uvLock follows the dependencies of a uv.lock from the projects in it, as `uv sync` does. The file has
-// the packages of all systems, extras and groups; only the edges have markers.
+// uvLock follows the dependencies of a uv.lock from the projects in it, as `uv sync` does. The file
+// has the packages of all systems, extras and groups; only the edges have markers.
 type uvLock struct {
 	*reader
 	byName map[string][]map[string]any

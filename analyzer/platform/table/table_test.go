@@ -68,7 +68,8 @@ func TestRoundTrip(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, text := range []string{
 		"rows 0.0", "in 0 needed nodes", "code a func 1 0", "nonsense here",
-		"arch a\nlibrary l p base\nin 3 needed nodes", "arch a\nlibrary l p base\nrows 0.0", "arch a\nlibrary l p base\ncode a func 1 0\nrows 9.0",
+		"arch a\nlibrary l p base\nin 3 needed nodes", "arch a\nlibrary l p base\nrows 0.0",
+		"arch a\nlibrary l p base\ncode a func 1 0\nrows 9.0",
 		"arch a\nlibrary l p base\ncode a func 1 0\nrows x",
 	} {
 		data, err := compress(text)
@@ -120,7 +121,8 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v\n%s\ngot  %+v\nwant %+v", arch, err, text, got, want)
 		}
 	}
-	for _, text := range []string{"libraries a", "policy a", "policy a b", "policy a 1\nversions x86_64 GLIBC 2.0", "policy a 1\nwhat"} {
+	for _, text := range []string{"libraries a", "policy a", "policy a b",
+		"policy a 1\nversions x86_64 GLIBC 2.0", "policy a 1\nwhat"} {
 		if got, err := DecodePolicies(text, "x86_64"); err == nil {
 			t.Errorf("%q was read without an error: %+v", text, got)
 		}
@@ -128,7 +130,8 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "# only a header": 0, "# header\n": 0, "a\n": 1, "# h\n# h\na\n\nb\ncut off": 3} {
+	for text, want := range map[string]int{"": 0, "# only a header": 0, "# header\n": 0, "a\n": 1,
+		"# h\n# h\na\n\nb\ncut off": 3} {
 		if got := NewNames(text); got.Len() != want ||
 			want == 3 && got.At(0)+","+got.At(1)+","+got.At(2) != "a,,b" {
 			t.Errorf("%q has %d names, want %d", text, got.Len(), want)

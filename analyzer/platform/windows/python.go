@@ -70,7 +70,8 @@ func (i Interpreter) Installs(name, machine string) Presence {
 	switch name {
 	case "vcruntime140.dll":
 		return present(i.Minor >= 5)
-	case "vcruntime140_1.dll": // 64-bit exceptions of Visual C++ 2019; 3.8 got it in a later patch release
+	case "vcruntime140_1.dll":
+		// 64-bit exceptions of Visual C++ 2019; 3.8 got it in a later patch release
 		if machine != "amd64" && machine != "arm64" {
 			return Absent
 		}

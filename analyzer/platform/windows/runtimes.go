@@ -13,7 +13,8 @@ type VisualC struct {
 
 // products are the Visual C++ runtimes by the number in the names of their DLLs.
 var products = map[string]string{
-	"70": "2002", "71": "2003", "80": "2005", "90": "2008", "100": "2010", "110": "2012", "120": "2013",
+	"70": "2002", "71": "2003", "80": "2005", "90": "2008", "100": "2010", "110": "2012",
+	"120": "2013",
 	"140": "2015-2022",
 }
 

@@ -73,7 +73,9 @@ func TestInflatesWhatWasDeflated(t *testing.T) {
 	for name, want := range samples() {
 		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 6, 9} {
 			packed := deflated(t, level, want)
-			for kind, src := range map[string]io.Reader{"whole": bytes.NewReader(packed), "with the end": iotest.DataErrReader(bytes.NewReader(packed)), "something behind": bytes.NewReader(append(bytes.Clone(packed), "behind"...))} {
+			for kind, src := range map[string]io.Reader{"whole": bytes.NewReader(packed),
+				"with the end":     iotest.DataErrReader(bytes.NewReader(packed)),
+				"something behind": bytes.NewReader(append(bytes.Clone(packed), "behind"...))} {
 				r.Reset(src)
 				if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
 					t.Errorf(

@@ -11,7 +11,8 @@ func TestTable(t *testing.T) {
 	write := func(kind, name string, minor int) {
 		fmt.Fprintf(
 			&source,
-			"    Symbol(name=%q, visibility=None): %s(\n        symbol=Symbol(name=%[1]q, visibility=None),\n        added=PyVersion(major=3, minor=%[3]d),\n        ifdef=None,\n    ),\n",
+			"    Symbol(name=%q, visibility=None): %s(\n        symbol=Symbol(name=%[1]q, "+
+				"visibility=None),\n        added=PyVersion(major=3, minor=%[3]d),\n        ifdef=None,\n    ),\n",
 			name,
 			kind,
 			minor,

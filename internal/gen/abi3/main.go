@@ -131,7 +131,8 @@ func table(source, version string) (string, error) {
 		)
 	}
 	b := fmt.Sprintf(
-		"# CPython's stable ABI, from abi3info %s (MIT licence); made by internal/gen/abi3, not by hand.\n",
+		"# CPython's stable ABI, from abi3info %s (MIT licence); made by internal/gen/abi3, not by "+
+			"hand.\n",
 		version,
 	)
 	for minor := 0; len(byMinor) > 0; minor++ {

@@ -148,7 +148,8 @@ func table(exports map[string][]string, from []string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"# Symbols that CPython exports, by its releases; made by internal/gen/cpython, not by hand, from %s\n",
+		"# Symbols that CPython exports, by its releases; made by internal/gen/cpython, not by hand, "+
+			"from %s\n",
 		strings.Join(from, " "),
 	)
 	var keys []string

@@ -78,7 +78,8 @@ func TestConfigSchemaIsTheParsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	data = regexp.MustCompile(`"rule": \{"enum": \[.*\]\}`).
-		ReplaceAllLiteral(data, []byte(`"rule": {"enum": `+strings.ReplaceAll(string(ids), `","`, `", "`)+`}`))
+		ReplaceAllLiteral(data, []byte(`"rule": {"enum": `+strings.ReplaceAll(string(ids), `","`,
+			`", "`)+`}`))
 	golden.File(t, filepath.Join(docs, "compat.schema.json"), string(data))
 	var s struct {
 		Properties map[string]struct {
@@ -107,12 +108,15 @@ func TestConfigSchemaIsTheParsers(t *testing.T) {
 	if len(problems) != 1 {
 		t.Fatalf("an unknown key gives %v", problems)
 	}
-	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on", "rules", "accept", "comment", "release", "abi", "environments", "documentation"} {
+	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on",
+		"rules", "accept", "comment", "release", "abi", "environments", "documentation"} {
 		if _, ok := s.Properties[key]; !ok {
 			t.Errorf("the schema lacks %s", key)
 		}
 	}
-	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET", "GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL", "COMPAT_LEASE", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL", "COMPAT_INDEX_ALLOW", "PORT"} {
+	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET",
+		"GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL",
+		"COMPAT_LEASE", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL", "COMPAT_INDEX_ALLOW", "PORT"} {
 		page, err := os.ReadFile(filepath.Join(docs, "config.md"))
 		if err != nil || !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("docs/config.md does not explain %s (%v)", name, err)

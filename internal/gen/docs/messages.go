@@ -179,7 +179,8 @@ func literals(dir string) ([]string, error) {
 func logs(call *ast.CallExpr) bool {
 	switch f := call.Fun.(type) {
 	case *ast.SelectorExpr:
-		return slices.Contains([]string{"Info", "Warn", "Error", "Debug", "Log"}, f.Sel.Name) && len(call.Args) > 1
+		return slices.Contains([]string{"Info", "Warn", "Error", "Debug", "Log"}, f.Sel.Name) &&
+			len(call.Args) > 1
 	case *ast.Ident:
 		return f.Name == "panic"
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Platforms returns the page docs/platforms.md: every platform that --platform and compat.yml accept.
+// Platforms returns the page docs/platforms.md: every platform that --platform and compat.yml
+// accept.
 func Platforms() string {
 	var b strings.Builder
 	b.WriteString(`# Platforms
@@ -64,12 +65,15 @@ libraries are known by name only.
 		)
 	}
 	b.WriteString(
-		"\nPEP 600 allows any `manylinux_2_Y`. Between two policies it means glibc 2.Y and, for all other libraries,\n" +
+		"\nPEP 600 allows any `manylinux_2_Y`. Between two policies it means glibc 2.Y and, for all " +
+			"other libraries,\n" +
 			"the older policy.\n",
 	)
 	b.WriteString(
-		"\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux that the `column` lines\n" +
-			"of `analyzer/platform/data` name; for the floors, the compliance data of PEP 600 (mayeut/pep600_compliance). The\n" +
+		"\nSources: the policy files of auditwheel; the packages of Debian, Ubuntu and Alpine Linux " +
+			"that the `column` lines\n" +
+			"of `analyzer/platform/data` name; for the floors, the compliance data of PEP 600 " +
+			"(mayeut/pep600_compliance). The\n" +
 			"mirrors have no packages of Alpine 3.12 and 3.17 for aarch64.\n",
 	)
 	return b.String()

@@ -16,8 +16,12 @@ import (
 
 // packages are where the tests named in docs/stories.md are, below the module's root.
 var packages = map[string]string{
-	"stories": "internal/test/stories", "chaos": "internal/test/chaos", "service": "internal/test/service", "subject": "internal/subject", "store": "internal/store", "reportpage": "internal/reportpage", "queue": "internal/queue", "github": "internal/github", "artifact": "internal/artifact", "analysis": "internal/sandbox",
-	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook", "config": "config", "compat": "cmd/compat", "setup": "internal/setup",
+	"stories": "internal/test/stories", "chaos": "internal/test/chaos",
+	"service": "internal/test/service", "subject": "internal/subject", "store": "internal/store",
+	"reportpage": "internal/reportpage", "queue": "internal/queue", "github": "internal/github",
+	"artifact": "internal/artifact", "analysis": "internal/sandbox",
+	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook",
+	"config": "config", "compat": "cmd/compat", "setup": "internal/setup",
 }
 
 // TestStoriesPage: docs/stories.md names tests that exist, tells every story once and every row,
@@ -72,7 +76,9 @@ func TestStoriesPage(t *testing.T) {
 	if n := len(rows["story"]); n != 127 {
 		t.Errorf("%d stories, want 127", n)
 	}
-	for table, want := range map[string][]string{"row": numbers(80, 22, 34, 65, 66), "ask": numbers(25)} { // those four are for later
+	// those four are for later
+	for table, want := range map[string][]string{"row": numbers(80, 22, 34, 65, 66),
+		"ask": numbers(25)} {
 		for _, n := range want {
 			if !rows[table][n] {
 				t.Errorf("%s %s is not told", table, n)
@@ -86,7 +92,8 @@ func TestStoriesPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  - (\w+)`).FindAllStringSubmatch(string(manifest), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  - (\w+)`).FindAllStringSubmatch(string(manifest),
+		-1) {
 		if !slices.ContainsFunc(
 			slices.Collect(maps.Keys(rows["event"])),
 			func(e string) bool { return strings.HasPrefix(e, m[1]+".") || strings.HasPrefix(e, m[1]+",") },
@@ -111,7 +118,8 @@ func numbers(n int, without ...int) (out []string) {
 	return out
 }
 
-// told is what a package's tests are: their names, the strings in them and the names of their files, which cases are called by.
+// told is what a package's tests are: their names, the strings in them and the names of their
+// files, which cases are called by.
 type told struct{ tests, cases, named map[string]bool }
 
 func testsOf(t *testing.T, dir string) *told {

@@ -112,7 +112,8 @@ func (x *index) write(ctx context.Context, p pkg, file string, again bool, log i
 	}
 	header := []string{
 		"Provider history; made by internal/gen/history, not by hand.",
-		"Read from the wheels named on the release lines, as published on a package index by their projects.",
+		"Read from the wheels named on the release lines, as published on a package index by their " +
+			"projects.",
 	}
 	packed, err := historydata.Encode(p.name, header, releases, compareVersions)
 	if err != nil {

@@ -71,7 +71,8 @@ func (r *ranged) inflate(f *zip.File) (*os.File, error) {
 	if r.all != nil {
 		packed = io.NewSectionReader(r, offset, int64(f.CompressedSize64))
 	} else {
-		resp, err := request(r.ctx, r.address, fmt.Sprintf("%d-%d", offset, offset+int64(f.CompressedSize64)-1))
+		resp, err := request(r.ctx, r.address, fmt.Sprintf("%d-%d", offset,
+			offset+int64(f.CompressedSize64)-1))
 		if err != nil {
 			return nil, err
 		}

@@ -197,7 +197,8 @@ func (t *tables) file(head []byte) []byte {
 	out = append(out, make([]byte, 4*t.count)...)
 	out = append(out, make([]byte, aligned(len(out), 8)-len(out))...)
 	dynamic := len(out)
-	for _, d := range [tags][2]int{{4, hash}, {5, t.str}, {6, t.sym}, {10, t.strEnd - t.str}, {11, symSize}, {0x6ffffff0, t.versym}, {0x6ffffffe, t.need}, {0x6fffffff, t.needCount},
+	for _, d := range [tags][2]int{{4, hash}, {5, t.str}, {6, t.sym}, {10, t.strEnd - t.str},
+		{11, symSize}, {0x6ffffff0, t.versym}, {0x6ffffffe, t.need}, {0x6fffffff, t.needCount},
 		{0x6ffffffc, t.defs}, {0x6ffffffd, t.defCount}} {
 		if d[1] != 0 {
 			out = le.AppendUint64(le.AppendUint64(out, uint64(d[0])), uint64(d[1]))

@@ -30,7 +30,9 @@ var alpineReleases = []string{"3.12", "3.17", "3.18", "3.19", "3.20", "3.21", "3
 // alpineBase is what a small image with python has; libstdc++ and libgcc are not in it.
 var (
 	alpineBase = []string{
-		"musl", "zlib", "libssl1.1", "libcrypto1.1", "libssl3", "libcrypto3", "libffi", "expat", "libexpat", "libbz2", "xz-libs", "libuuid", "sqlite-libs", "readline", "ncurses-libs", "libncursesw", "libpanelw", "gdbm", "libtirpc",
+		"musl", "zlib", "libssl1.1", "libcrypto1.1", "libssl3", "libcrypto3", "libffi", "expat",
+		"libexpat", "libbz2", "xz-libs", "libuuid", "sqlite-libs", "readline", "ncurses-libs",
+		"libncursesw", "libpanelw", "gdbm", "libtirpc",
 	}
 	alpineExtra = []string{
 		"libstdc++",

@@ -20,12 +20,17 @@ const (
 // Remove …", "rt: Move clock_…"): librt had the clock functions at their first version, and
 // libpthread had copies of the others beside libc.
 var movedIn231 = map[string]string{
-	"clock_getcpuclockid": "librt.so.1", "clock_getres": "librt.so.1", "clock_gettime": "librt.so.1", "clock_nanosleep": "librt.so.1", "clock_settime": "librt.so.1",
-	"nanosleep": "libpthread.so.0", "__nanosleep": "libpthread.so.0", "wait": "libpthread.so.0", "__wait": "libpthread.so.0", "waitpid": "libpthread.so.0",
+	"clock_getcpuclockid": "librt.so.1", "clock_getres": "librt.so.1", "clock_gettime": "librt.so.1",
+	"clock_nanosleep": "librt.so.1", "clock_settime": "librt.so.1",
+	"nanosleep": "libpthread.so.0", "__nanosleep": "libpthread.so.0", "wait": "libpthread.so.0",
+	"__wait": "libpthread.so.0", "waitpid": "libpthread.so.0",
 	"vfork": "libpthread.so.0", "__vfork": "libpthread.so.0",
-	"pthread_attr_destroy": "libpthread.so.0", "pthread_attr_getdetachstate": "libpthread.so.0", "pthread_attr_getinheritsched": "libpthread.so.0",
-	"pthread_attr_getschedparam": "libpthread.so.0", "pthread_attr_init": "libpthread.so.0", "pthread_attr_setdetachstate": "libpthread.so.0",
-	"pthread_attr_setinheritsched": "libpthread.so.0", "pthread_attr_setschedparam": "libpthread.so.0", "pthread_equal": "libpthread.so.0",
+	"pthread_attr_destroy": "libpthread.so.0", "pthread_attr_getdetachstate": "libpthread.so.0",
+	"pthread_attr_getinheritsched": "libpthread.so.0",
+	"pthread_attr_getschedparam":   "libpthread.so.0", "pthread_attr_init": "libpthread.so.0",
+	"pthread_attr_setdetachstate":  "libpthread.so.0",
+	"pthread_attr_setinheritsched": "libpthread.so.0",
+	"pthread_attr_setschedparam":   "libpthread.so.0", "pthread_equal": "libpthread.so.0",
 	"pthread_self": "libpthread.so.0",
 }
 

@@ -75,7 +75,8 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	}
 	header := []string{
 		"Names of the symbols that system libraries export; made by internal/gen/platform, not by hand.",
-		"Read from the packages that the column lines of each architecture's file name, distributed by Debian, Ubuntu and Alpine Linux.",
+		"Read from the packages that the column lines of each architecture's file name, distributed by " +
+			"Debian, Ubuntu and Alpine Linux.",
 		"Policies: " + version + " (MIT licence).",
 	}
 	names, byArch, err := table.Encode(header, sets)

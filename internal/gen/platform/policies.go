@@ -26,7 +26,8 @@ func readPolicies(
 			return nil, "", err
 		}
 		defer os.RemoveAll(dir)
-		if said, err := exec.CommandContext(ctx, "pip", "download", "--quiet", "--no-deps", "--dest", dir, "auditwheel").CombinedOutput(); err != nil {
+		if said, err := exec.CommandContext(ctx, "pip", "download", "--quiet", "--no-deps", "--dest",
+			dir, "auditwheel").CombinedOutput(); err != nil {
 			return nil, "", fmt.Errorf("pip download auditwheel: %w: %s", err, said)
 		}
 		found, _ := filepath.Glob(filepath.Join(dir, "auditwheel-*.whl"))

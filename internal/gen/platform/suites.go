@@ -46,7 +46,8 @@ var (
 				"ubuntu18.04",
 				"bionic",
 				"2.27",
-			), bullseye, ubuntu("ubuntu20.04", "focal", "2.31"), ubuntu("ubuntu22.04", "jammy", "2.35"), bookworm,
+			), bullseye, ubuntu("ubuntu20.04", "focal", "2.31"), ubuntu("ubuntu22.04", "jammy", "2.35"),
+			bookworm,
 			ubuntu(
 				"ubuntu24.04",
 				"noble",
@@ -58,13 +59,15 @@ var (
 			"arm64",
 			[]suite{bullseye, bookworm, trixie, sid},
 			"aarch64",
-		}, {"i686", "i386", []suite{bullseye, bookworm, trixie, sid}, ""}, {"armv7l", "armhf", []suite{bullseye, bookworm, trixie, sid}, ""},
+		}, {"i686", "i386", []suite{bullseye, bookworm, trixie, sid}, ""},
+		{"armv7l", "armhf", []suite{bullseye, bookworm, trixie, sid}, ""},
 		{
 			"ppc64le",
 			"ppc64el",
 			[]suite{bookworm, trixie, sid},
 			"",
-		}, {"s390x", "s390x", []suite{bookworm, trixie, sid}, ""}, {"riscv64", "riscv64", []suite{trixie, sid}, ""},
+		}, {"s390x", "s390x", []suite{bookworm, trixie, sid}, ""},
+		{"riscv64", "riscv64", []suite{trixie, sid}, ""},
 	}
 )
 
@@ -73,8 +76,10 @@ var (
 // t64 names trixie's).
 var (
 	basePackages = []string{
-		"libc6", "libstdc++6", "libgcc-s1", "libgcc1", "zlib1g", "libcrypt1", "libtinfo5", "libtinfo6", "libncursesw5", "libncursesw6", "libexpat1", "libffi6", "libffi7", "libffi8",
-		"libssl1.1", "libssl3", "libssl3t64", "libbz2-1.0", "liblzma5", "libuuid1", "libsqlite3-0", "libreadline7", "libreadline8", "libreadline8t64",
+		"libc6", "libstdc++6", "libgcc-s1", "libgcc1", "zlib1g", "libcrypt1", "libtinfo5", "libtinfo6",
+		"libncursesw5", "libncursesw6", "libexpat1", "libffi6", "libffi7", "libffi8",
+		"libssl1.1", "libssl3", "libssl3t64", "libbz2-1.0", "liblzma5", "libuuid1", "libsqlite3-0",
+		"libreadline7", "libreadline8", "libreadline8t64",
 		"libnsl2", "libtirpc3", "libtirpc3t64", "libdb5.3", "libdb5.3t64", "libzstd1",
 	}
 	extraPackages = []string{

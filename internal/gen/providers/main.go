@@ -1,11 +1,12 @@
-// Command providers checks analyzer/platform/data/providers.txt against the packages of Debian: each
-// package that the table names must contain its libraries.
+// Command providers checks analyzer/platform/data/providers.txt against the packages of Debian:
+// each package that the table names must contain its libraries.
 //
 //	go run ./internal/gen/providers FILE
 //
 // It downloads the packages with the apt of the machine, so it checks the release that apt is
-// configured for, and reads their lists of files with dpkg-deb. It changes nothing. Packages that the
-// release does not have are counted and skipped. The exit code is 1 if a package lacks a library.
+// configured for, and reads their lists of files with dpkg-deb. It changes nothing. Packages that
+// the release does not have are counted and skipped. The exit code is 1 if a package lacks a
+// library.
 package main
 
 import (

@@ -10,7 +10,8 @@ import (
 // symbol is one name of a definition.
 type symbol struct {
 	machines map[string]bool
-	since    string // "6.1" is Windows 7, "10.0.17763" a release of Windows 10; "" unknown or before Vista
+	// "6.1" is Windows 7, "10.0.17763" a release of Windows 10; "" unknown or before Vista
+	since string
 }
 
 // exports lists what a DLL exports, as "MACHINES SINCE NAME…" with "-" for an unknown release.
@@ -180,9 +181,12 @@ var build = regexp.MustCompile(`Windows 1[01][^;]*`)
 
 // builds of Windows 10 and 11 by the name of the update.
 var builds = map[string]string{
-	"1507": "10.0.10240", "1511": "10.0.10586", "1607": "10.0.14393", "1703": "10.0.15063", "1709": "10.0.16299",
-	"1803": "10.0.17134", "1809": "10.0.17763", "1903": "10.0.18362", "1909": "10.0.18363", "2004": "10.0.19041",
-	"20H2": "10.0.19042", "21H1": "10.0.19043", "21H2": "10.0.22000", "22H2": "10.0.22621", "23H2": "10.0.22631",
+	"1507": "10.0.10240", "1511": "10.0.10586", "1607": "10.0.14393", "1703": "10.0.15063",
+	"1709": "10.0.16299",
+	"1803": "10.0.17134", "1809": "10.0.17763", "1903": "10.0.18362", "1909": "10.0.18363",
+	"2004": "10.0.19041",
+	"20H2": "10.0.19042", "21H1": "10.0.19043", "21H2": "10.0.22000", "22H2": "10.0.22621",
+	"23H2": "10.0.22631",
 	"24H2": "10.0.26100", "25H2": "10.0.26200",
 }
 

@@ -129,8 +129,10 @@ var whole = []string{
 // others are names in the definitions that are no part of Windows 10 and 11: of other projects and
 // of Visual Studio, or no name of a file.
 var others = []string{
-	"glut.dll", "glut32.dll", "hgfs.dll", "vmx_mode.dll", "exports.dll", "dll.dll", "official.dll", "module.dll",
-	"cap.dll", "log.dll", "snapin.dll", "script.dll", "fm20.dll", "atl110.dll", "ucrtbased.dll", "vcruntime140.dll",
+	"glut.dll", "glut32.dll", "hgfs.dll", "vmx_mode.dll", "exports.dll", "dll.dll", "official.dll",
+	"module.dll",
+	"cap.dll", "log.dll", "snapin.dll", "script.dll", "fm20.dll", "atl110.dll", "ucrtbased.dll",
+	"vcruntime140.dll",
 	"vcruntime140d.dll", "vcruntime140_app.dll", "nvencodeapi.dll", "nvd3dum.dll", "nvcameraisp.dll",
 	"nvcameraispb.dll", "d3dcompiler.dll", "ctl3d32.dll", "connect.dll", "input.dll",
 }

@@ -170,7 +170,8 @@ func (c *testcase) settings(comment string) error {
 			continue
 		}
 		for i := 1; i < len(words); i++ {
-			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With, "--first": &c.options.First, "--gpu-arch": &c.options.GPU.Archs}[words[i]]
+			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With,
+				"--first": &c.options.First, "--gpu-arch": &c.options.GPU.Archs}[words[i]]
 			switch {
 			case words[i] == "--link":
 				c.options.Link = true

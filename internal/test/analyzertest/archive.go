@@ -58,7 +58,8 @@ func tarred(names []string, files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, n := range names {
-		if err := w.WriteHeader(&tar.Header{Name: n, Mode: 0o644, Size: int64(len(files[n]))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: n, Mode: 0o644,
+			Size: int64(len(files[n]))}); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(files[n]); err != nil {

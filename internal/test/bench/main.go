@@ -123,7 +123,8 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 	for _, q := range []struct {
 		text  string
 		files []string
-	}{{fmt.Sprintf("%d objects in one process", n), some}, {fmt.Sprintf("one object, %d libraries", libraries), []string{most}}} {
+	}{{fmt.Sprintf("%d objects in one process", n), some},
+		{fmt.Sprintf("one object, %d libraries", libraries), []string{most}}} {
 		best := make([]cost, len(tools))
 		for round := range rounds {
 			for i, t := range tools {

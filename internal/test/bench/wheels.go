@@ -56,7 +56,8 @@ func wheels(out io.Writer, compat string, files []string, rounds int) error {
 	}
 	fmt.Fprintf(
 		out,
-		"best of %d rounds, without an index; ratio: CPU by that of inflating the ELF members\n\n%-28.28s %-14s %9s %9s %9s %7s\n",
+		"best of %d rounds, without an index; ratio: CPU by that of inflating the ELF "+
+			"members\n\n%-28.28s %-14s %9s %9s %9s %7s\n",
 		rounds,
 		"wheel",
 		"what",

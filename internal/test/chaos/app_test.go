@@ -25,7 +25,8 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "compat")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "github.com/compat-app/compat/cmd/compat").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary,
+		"github.com/compat-app/compat/cmd/compat").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "chaos: build cmd/compat: %v\n%s", err, out)
 		return 1
 	}

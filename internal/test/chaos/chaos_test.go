@@ -168,7 +168,8 @@ func chaos(t *testing.T, redis *redistest.Server) {
 			time.Sleep(s.every / 2)
 		case <-time.After(s.every/2 + time.Duration(random.Int64N(int64(s.every)))):
 		}
-		f := []githubtest.Fault{{Status: 502}, {Status: 502, After: true}, {Cut: true}, {Status: 429, Limit: time.Second, RetryAfter: true}}[random.IntN(4)]
+		f := []githubtest.Fault{{Status: 502}, {Status: 502, After: true}, {Cut: true},
+			{Status: 429, Limit: time.Second, RetryAfter: true}}[random.IntN(4)]
 		gh.FaultAfter("*", random.IntN(10), 1+random.IntN(2), f)
 		faults++
 		if redis != nil && random.IntN(3) == 0 {
@@ -208,7 +209,8 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		}
 	}
 	t.Logf(
-		"%d deliveries: %d acknowledged, %d duplicates or ignored, %d refused; %d redelivered by the sweeper",
+		"%d deliveries: %d acknowledged, %d duplicates or ignored, %d refused; %d redelivered by the "+
+			"sweeper",
 		len(gh.Deliveries()),
 		acknowledged.Load(),
 		duplicates.Load(),
@@ -223,7 +225,8 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		time.Since(calm).Seconds()-2,
 	)
 	t.Logf(
-		"%d heads: %d with one completed check run, %d lost, %d double, %d concluded by mistake; %d superseded heads with an open run or a verdict; %d summary comments, %d too many",
+		"%d heads: %d with one completed check run, %d lost, %d double, %d concluded by mistake; %d "+
+			"superseded heads with an open run or a verdict; %d summary comments, %d too many",
 		len(pulls),
 		c.once,
 		c.lost,
@@ -249,7 +252,8 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		t.Error("violation: " + v)
 	}
 	t.Logf(
-		"%d calls during a limit that a process did not know of; %d deliveries asked for again that had arrived meanwhile",
+		"%d calls during a limit that a process did not know of; %d deliveries asked for again that "+
+			"had arrived meanwhile",
 		limits,
 		crossed,
 	)

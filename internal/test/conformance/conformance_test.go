@@ -21,7 +21,8 @@ import (
 
 const (
 	// download fetches a real wheel into the folder w.
-	download = "python3 -m pip download -q --no-deps --only-binary :all: --python-version 311 --platform manylinux2014_x86_64 -d w markupsafe==2.1.5 && "
+	download = "python3 -m pip download -q --no-deps --only-binary :all: --python-version 311 " +
+		"--platform manylinux2014_x86_64 -d w markupsafe==2.1.5 && "
 
 	// wheel puts its files into the folder files.
 	wheel = download + "mkdir files && bsdtar -xf w/*.whl -C files && "
@@ -38,7 +39,8 @@ var cases = []struct {
 		"module.zip",
 		unpack.FormatZip,
 		nil,
-		"cp $(go mod download -json github.com/wasmerio/wasmer-go@v1.0.4 | sed -n 's/.*\"Zip\": \"\\(.*\\)\",/\\1/p') module.zip",
+		"cp $(go mod download -json github.com/wasmerio/wasmer-go@v1.0.4 | sed -n 's/.*\"Zip\": " +
+			"\"\\(.*\\)\",/\\1/p') module.zip",
 	},
 	{
 		"bcrypt.tgz",
@@ -50,14 +52,16 @@ var cases = []struct {
 		"jsc.aar",
 		unpack.FormatJar,
 		[]string{"npm npm"},
-		"npm pack -s --ignore-scripts jsc-android@250231.0.0 && tar -xzf jsc-android-*.tgz && mv $(find package -name 'android-jsc-r*.aar') jsc.aar",
+		"npm pack -s --ignore-scripts jsc-android@250231.0.0 && tar -xzf jsc-android-*.tgz && mv " +
+			"$(find package -name 'android-jsc-r*.aar') jsc.aar",
 	},
 	{"curl.deb", unpack.FormatDeb, nil, "apt-get -qq download curl && mv curl_*.deb curl.deb"},
 	{
 		"jansi.jar",
 		unpack.FormatJar,
 		[]string{"mvn maven"},
-		"mvn -q -B -Dmaven.repo.local=m2 dependency:get -Dtransitive=false -Dartifact=org.fusesource.jansi:jansi:2.4.1 && mv $(find m2 -name 'jansi-2.4.1.jar') jansi.jar",
+		"mvn -q -B -Dmaven.repo.local=m2 dependency:get -Dtransitive=false " +
+			"-Dartifact=org.fusesource.jansi:jansi:2.4.1 && mv $(find m2 -name 'jansi-2.4.1.jar') jansi.jar",
 	},
 	{"files.tar", unpack.FormatTar, nil, wheel + "tar -C files -cf files.tar ."},
 	{"files.tar.gz", unpack.FormatTar, nil, wheel + "tar -C files -czf files.tar.gz ."},
@@ -89,7 +93,8 @@ var cases = []struct {
 		"made.conda",
 		unpack.FormatConda,
 		nil,
-		wheel + conda + "venv/bin/cph create files made-1-0.conda --out-folder $PWD && mv made-1-0.conda made.conda",
+		wheel + conda + "venv/bin/cph create files made-1-0.conda --out-folder $PWD && mv " +
+			"made-1-0.conda made.conda",
 	},
 	{
 		"made-1-0.tar.bz2",
@@ -107,25 +112,30 @@ var cases = []struct {
 		"made.pex",
 		unpack.FormatZip,
 		nil,
-		"python3 -m venv venv && venv/bin/pip install -q pex && venv/bin/pex markupsafe==2.1.5 --pex-root root -o made.pex",
+		"python3 -m venv venv && venv/bin/pip install -q pex && venv/bin/pex markupsafe==2.1.5 " +
+			"--pex-root root -o made.pex",
 	},
 	{
 		"made.pyz",
 		unpack.FormatZip,
 		nil,
-		"python3 -m venv venv && venv/bin/pip install -q shiv && venv/bin/shiv -q -o made.pyz markupsafe==2.1.5",
+		"python3 -m venv venv && venv/bin/pip install -q shiv && venv/bin/shiv -q -o made.pyz " +
+			"markupsafe==2.1.5",
 	},
 	{
 		"oci.tar",
 		unpack.FormatImage,
 		[]string{"umoci umoci"},
-		wheel + "umoci init --layout oci && umoci new --image oci:t && umoci insert --rootless --image oci:t files /opt/files && tar -C oci -cf oci.tar .",
+		wheel + "umoci init --layout oci && umoci new --image oci:t && umoci insert --rootless --image " +
+			"oci:t files /opt/files && tar -C oci -cf oci.tar .",
 	},
 	{
 		"docker.tar",
 		unpack.FormatImage,
 		[]string{"umoci umoci", "skopeo skopeo"},
-		wheel + "umoci init --layout oci && umoci new --image oci:t && umoci insert --rootless --image oci:t files /opt/files && skopeo --insecure-policy copy -q oci:oci:t docker-archive:docker.tar:t:t",
+		wheel + "umoci init --layout oci && umoci new --image oci:t && umoci insert --rootless --image " +
+			"oci:t files /opt/files && skopeo --insecure-policy copy -q oci:oci:t " +
+			"docker-archive:docker.tar:t:t",
 	},
 }
 
@@ -181,7 +191,9 @@ func found(t *testing.T, file string) (sums, formats []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(_ string, _ int64, head []byte) bool { return strings.HasPrefix(string(head), "\x7fELF") }
+	want := func(_ string, _ int64, head []byte) bool {
+		return strings.HasPrefix(string(head), "\x7fELF")
+	}
 	packages, problems, err := unpack.Walk(
 		context.Background(),
 		filepath.Base(file),
@@ -241,7 +253,9 @@ func extracted(t *testing.T, file string) (sums []string) {
 			sum := sha256.Sum256(b)
 			sums = append(sums, hex.EncodeToString(sum[:]))
 		case strings.HasSuffix(path, ".tar"),
-			slices.ContainsFunc(packed, func(magic string) bool { return strings.HasPrefix(string(b), magic) }):
+			slices.ContainsFunc(packed, func(magic string) bool {
+				return strings.HasPrefix(string(b), magic)
+			}):
 			sums = append(sums, extracted(t, path)...)
 		}
 		return nil

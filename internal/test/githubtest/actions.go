@@ -8,7 +8,9 @@ import (
 )
 
 func (s *Server) listRuns(r *request) (any, error) {
-	matches := func(query, value string) bool { return r.query(query) == "" || r.query(query) == value }
+	matches := func(query, value string) bool {
+		return r.query(query) == "" || r.query(query) == value
+	}
 	var out []any
 	for _, w := range slices.Backward(r.repo.Runs) {
 		status := r.query("status") // GitHub takes a conclusion there too

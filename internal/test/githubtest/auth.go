@@ -17,7 +17,8 @@ import (
 // permissions is what the App asks for at its installation, unless it was made from a manifest.
 var permissions = map[string]string{
 	"metadata": "read", "contents": "read", "actions": "read", "merge_queues": "read",
-	"checks": "write", "pull_requests": "write", "issues": "write", "deployments": "write", "statuses": "write",
+	"checks": "write", "pull_requests": "write", "issues": "write", "deployments": "write",
+	"statuses": "write",
 }
 
 type token struct {
@@ -53,7 +54,8 @@ func (s *Server) authenticate(r *request) error {
 			s.violate("%s %s: carries credentials, and needs none", r.Method, r.call.Path)
 		}
 		return nil
-	case credential == "" || !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token"):
+	case credential == "" || !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme,
+		"token"):
 		s.violate("%s %s: no credentials", r.Method, r.call.Path)
 		return fail(http.StatusUnauthorized, "Requires authentication")
 	case isJWT && r.op.needs != "jwt" && r.op.needs != "any":

@@ -65,7 +65,8 @@ func (s *Server) updateCheck(r *request) (any, error) {
 // apply changes what the body names. A conclusion completes the run; another status without one
 // opens it again.
 func (k *Check) apply(body object) {
-	for key, field := range map[string]*string{"name": &k.Name, "external_id": &k.ExternalID, "details_url": &k.DetailsURL} {
+	for key, field := range map[string]*string{"name": &k.Name, "external_id": &k.ExternalID,
+		"details_url": &k.DetailsURL} {
 		if v, ok := body[key].(string); ok {
 			*field = v
 		}
@@ -95,7 +96,8 @@ func (k *Check) apply(body object) {
 		}
 	}
 	out := obj(body, "output")
-	for key, field := range map[string]*string{"title": &k.Title, "summary": &k.Summary, "text": &k.Text} {
+	for key, field := range map[string]*string{"title": &k.Title, "summary": &k.Summary,
+		"text": &k.Text} {
 		if v, ok := out[key].(string); ok {
 			*field = v
 		}

@@ -246,7 +246,8 @@ func TestDownloadsGoToStorage(t *testing.T) {
 	if b, _ := io.ReadAll(res.Body); string(b) != "zip" {
 		t.Errorf("downloaded %q", b)
 	}
-	if _, _, err := w.client.Actions.DownloadArtifact(w.ctx, "acme", "widget", old.ID, 0); err == nil ||
+	if _, _, err := w.client.Actions.DownloadArtifact(w.ctx, "acme", "widget", old.ID,
+		0); err == nil ||
 		!strings.Contains(err.Error(), "410") {
 		t.Errorf("an expired artifact: %v", err)
 	}

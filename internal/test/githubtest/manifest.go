@@ -144,8 +144,11 @@ func (s *Server) createApp(w http.ResponseWriter, r *http.Request) {
 
 // needed says which permission an event of a manifest needs.
 var needed = map[string]string{
-	"pull_request": "pull_requests", "pull_request_review_comment": "pull_requests", "workflow_run": "actions", "check_run": "checks", "check_suite": "checks", "issue_comment": "issues", "release": "contents",
-	"push": "contents", "merge_group": "merge_queues", "deployment_protection_rule": "deployments", "repository": "metadata",
+	"pull_request": "pull_requests", "pull_request_review_comment": "pull_requests",
+	"workflow_run": "actions", "check_run": "checks", "check_suite": "checks",
+	"issue_comment": "issues", "release": "contents",
+	"push": "contents", "merge_group": "merge_queues", "deployment_protection_rule": "deployments",
+	"repository": "metadata",
 }
 
 // checkManifest holds a manifest to what GitHub's page takes.
@@ -160,7 +163,8 @@ func checkManifest(m object) error {
 		m,
 		"url",
 	)
-	for name, address := range map[string]string{"url": home, "hook_attributes.url": hook, "redirect_url": redirect} {
+	for name, address := range map[string]string{"url": home, "hook_attributes.url": hook,
+		"redirect_url": redirect} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" ||
 			u.Host == "" {
 			return fmt.Errorf("%s wasn't supplied, or is no address: %q", name, address)

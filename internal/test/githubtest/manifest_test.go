@@ -27,17 +27,27 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(map[string]any){
-		"":                              func(map[string]any) {},
-		"name has 0":                    func(m map[string]any) { delete(m, "name") },
-		"url wasn't supplied":           func(m map[string]any) { delete(m, "url") },
-		"redirect_url wasn't supplied":  func(m map[string]any) { delete(m, "redirect_url") },
-		"hook_attributes.url wasn't":    func(m map[string]any) { delete(m, "hook_attributes") },
-		"over the public internet":      func(m map[string]any) { m["hook_attributes"] = map[string]any{"url": "http://localhost/webhook"} },
-		"no permission chekcs":          func(m map[string]any) { m["default_permissions"] = map[string]any{"chekcs": "write"} },
-		"no permission checks: admin":   func(m map[string]any) { m["default_permissions"] = map[string]any{"checks": "admin"} },
-		"events unsupported: push":      func(m map[string]any) { m["default_events"] = []string{"push"} },
-		"events unsupported: no_events": func(m map[string]any) { m["default_events"] = []string{"no_events"} },
-		"webhook is no key":             func(m map[string]any) { m["webhook"] = "x" },
+		"":                             func(map[string]any) {},
+		"name has 0":                   func(m map[string]any) { delete(m, "name") },
+		"url wasn't supplied":          func(m map[string]any) { delete(m, "url") },
+		"redirect_url wasn't supplied": func(m map[string]any) { delete(m, "redirect_url") },
+		"hook_attributes.url wasn't":   func(m map[string]any) { delete(m, "hook_attributes") },
+		"over the public internet": func(m map[string]any) {
+			m["hook_attributes"] = map[string]any{"url": "http://localhost/webhook"}
+		},
+		"no permission chekcs": func(m map[string]any) {
+			m["default_permissions"] = map[string]any{"chekcs": "write"}
+		},
+		"no permission checks: admin": func(m map[string]any) {
+			m["default_permissions"] = map[string]any{"checks": "admin"}
+		},
+		"events unsupported: push": func(m map[string]any) {
+			m["default_events"] = []string{"push"}
+		},
+		"events unsupported: no_events": func(m map[string]any) {
+			m["default_events"] = []string{"no_events"}
+		},
+		"webhook is no key": func(m map[string]any) { m["webhook"] = "x" },
 	} {
 		s, err := githubtest.Start(githubtest.Options{})
 		if err != nil {

@@ -292,6 +292,7 @@ func (s *Server) getPermission(r *request) (any, error) {
 	if role == "" && !r.repo.Private {
 		role = "read"
 	}
-	legacy := map[string]string{"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "": "none"}[role]
+	legacy := map[string]string{"admin": "admin", "maintain": "write", "write": "write",
+		"triage": "read", "read": "read", "": "none"}[role]
 	return object{"permission": legacy, "role_name": role, "user": u.json()}, nil
 }

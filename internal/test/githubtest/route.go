@@ -497,7 +497,8 @@ func (op *operation) values(segments []string) (map[string]string, bool) {
 		switch {
 		case !isParam && got != w, err != nil, isParam && got == "":
 			return nil, false
-		case isParam && (strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) && strings.Trim(got, "0123456789") != "":
+		case isParam && (strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) &&
+			strings.Trim(got, "0123456789") != "":
 			return nil, false
 		case isParam:
 			values[name] = got

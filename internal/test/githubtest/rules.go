@@ -43,7 +43,8 @@ func (s *Server) checkRun(r *request, k *Check) string {
 		return fmt.Sprintf("status %s with the conclusion %s", status, conclusion)
 	case conclusion == "stale":
 		return "the conclusion stale is GitHub's own"
-	case err != nil || b["details_url"] != nil && details.Scheme != "http" && details.Scheme != "https":
+	case err != nil || b["details_url"] != nil && details.Scheme != "http" &&
+		details.Scheme != "https":
 		return fmt.Sprintf("details_url %q is not http or https", str(b, "details_url"))
 	case len(arr(b, "actions")) > maxActions:
 		return fmt.Sprintf("%d actions, at most %d", len(arr(b, "actions")), maxActions)
@@ -102,7 +103,8 @@ func checkAnnotation(c *Commit, a object) string {
 		return fmt.Sprintf("lines %d to %d", start, end)
 	case (a["start_column"] != nil || a["end_column"] != nil) && start != end:
 		return "columns on several lines"
-	case str(a, "message") == "" || len(str(a, "message")) > maxMessage || len(str(a, "raw_details")) > maxMessage:
+	case str(a, "message") == "" || len(str(a, "message")) > maxMessage ||
+		len(str(a, "raw_details")) > maxMessage:
 		return fmt.Sprintf(
 			"a message of %d and details of %d bytes, at most %d",
 			len(str(a, "message")),
@@ -176,7 +178,8 @@ func (s *Server) checkAnchor(p *Pull, sha string, c object) string {
 
 var fence = regexp.MustCompile("^ {0,3}(`{3,})([^`]*)$")
 
-// checkSuggestions wants every suggestion to be a fence of its own that is closed; another one would show as text, or swallow what follows.
+// checkSuggestions wants every suggestion to be a fence of its own that is closed; another one
+// would show as text, or swallow what follows.
 func checkSuggestions(body string) string {
 	open := ""
 	for i, l := range strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {

@@ -46,7 +46,9 @@ func (s *Server) NewRepo(i *Installation, name string, files map[string]string) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &Repo{ID: s.id(), Owner: i.Account, Name: name, Default: "main", Installation: i,
-		Branches: map[string]string{}, Tags: map[string]string{}, Roles: map[string]string{"maintainer": "maintain"}, suites: map[string]int64{}, git: map[string]*Commit{}}
+		Branches: map[string]string{}, Tags: map[string]string{},
+		Roles: map[string]string{"maintainer": "maintain"}, suites: map[string]int64{},
+		git: map[string]*Commit{}}
 	r.Branches["main"] = s.commit(r, nil, maps.Clone(files), "first").SHA
 	s.repos[r.ID] = r
 	return r

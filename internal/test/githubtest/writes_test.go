@@ -107,17 +107,23 @@ func TestRefusedCheckRuns(t *testing.T) {
 		words  string // of our own rule
 		schema bool   // only GitHub's description has it
 	}{
-		{gh.UpdateCheckRunOptions{Name: "compat", Status: gh.String("completed")}, "without a conclusion", false},
+		{gh.UpdateCheckRunOptions{Name: "compat", Status: gh.String("completed")},
+			"without a conclusion", false},
 		{gh.UpdateCheckRunOptions{Name: "other"}, "one name", false},
 		{gh.UpdateCheckRunOptions{Name: "compat", Status: gh.String("broken")}, "checks/update", true},
 		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(many...)}, "51 annotations", false},
 		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(several)}, "columns", false},
 		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(broken)}, "annotation_level", true},
-		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(annotation("list.txt", 11))}, "10 lines", false},
-		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(annotation("absent.txt", 1))}, "no file", false},
+		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(annotation("list.txt", 11))},
+			"10 lines", false},
+		{gh.UpdateCheckRunOptions{Name: "compat", Output: output(annotation("absent.txt", 1))},
+			"no file", false},
 		{gh.UpdateCheckRunOptions{Name: "compat", Output: long}, "65536", false},
-		{gh.UpdateCheckRunOptions{Name: "compat", DetailsURL: gh.String("ftp://x")}, "details_url", false},
-		{gh.UpdateCheckRunOptions{Name: "compat", Actions: []*gh.CheckRunAction{{Label: strings.Repeat("x", 21), Description: "x", Identifier: "x"}}}, "label", false},
+		{gh.UpdateCheckRunOptions{Name: "compat", DetailsURL: gh.String("ftp://x")}, "details_url",
+			false},
+		{gh.UpdateCheckRunOptions{Name: "compat",
+			Actions: []*gh.CheckRunAction{{Label: strings.Repeat("x", 21), Description: "x",
+				Identifier: "x"}}}, "label", false},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			var validate func(*http.Request, []byte) error
@@ -150,12 +156,17 @@ func TestReviewCommentsHitTheDiff(t *testing.T) {
 		comment gh.DraftReviewComment
 		words   string // "": taken
 	}{
-		{"changed line", gh.DraftReviewComment{Line: gh.Int(9), Side: gh.String("RIGHT"), Body: &suggestion}, ""},
-		{"context", gh.DraftReviewComment{Line: gh.Int(8), StartLine: gh.Int(6), Side: gh.String("RIGHT"), Body: &suggestion}, ""},
-		{"outside", gh.DraftReviewComment{Line: gh.Int(2), Side: gh.String("RIGHT"), Body: &suggestion}, "part of the diff"},
-		{"backwards", gh.DraftReviewComment{Line: gh.Int(8), StartLine: gh.Int(9), Side: gh.String("RIGHT"), Body: &suggestion}, "precede"},
+		{"changed line", gh.DraftReviewComment{Line: gh.Int(9), Side: gh.String("RIGHT"),
+			Body: &suggestion}, ""},
+		{"context", gh.DraftReviewComment{Line: gh.Int(8), StartLine: gh.Int(6),
+			Side: gh.String("RIGHT"), Body: &suggestion}, ""},
+		{"outside", gh.DraftReviewComment{Line: gh.Int(2), Side: gh.String("RIGHT"), Body: &suggestion},
+			"part of the diff"},
+		{"backwards", gh.DraftReviewComment{Line: gh.Int(8), StartLine: gh.Int(9),
+			Side: gh.String("RIGHT"), Body: &suggestion}, "precede"},
 		{"position", gh.DraftReviewComment{Position: gh.Int(1), Body: &suggestion}, "position"},
-		{"open fence", gh.DraftReviewComment{Line: gh.Int(9), Side: gh.String("RIGHT"), Body: gh.String("```suggestion\n9\n")}, "never closed"},
+		{"open fence", gh.DraftReviewComment{Line: gh.Int(9), Side: gh.String("RIGHT"),
+			Body: gh.String("```suggestion\n9\n")}, "never closed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := start(t, "")
@@ -208,7 +219,8 @@ func TestReviewsOnlyComment(t *testing.T) {
 func TestCommentsAndReactions(t *testing.T) {
 	w := start(t, "")
 	theirs := w.AddComment(w.repo, 1, w.User("someone"), "/compat recheck")
-	if _, _, err := w.client.Reactions.CreateIssueCommentReaction(w.ctx, "acme", "widget", theirs.ID, "+1"); err != nil ||
+	if _, _, err := w.client.Reactions.CreateIssueCommentReaction(w.ctx, "acme", "widget", theirs.ID,
+		"+1"); err != nil ||
 		len(theirs.Reactions) != 1 {
 		t.Errorf("reaction: %v, %v", theirs.Reactions, err)
 	}
@@ -222,11 +234,13 @@ func TestCommentsAndReactions(t *testing.T) {
 	if err != nil || mine.GetUser().GetLogin() != w.BotLogin {
 		t.Fatalf("comment: %v, %v", mine, err)
 	}
-	if _, _, err := w.client.Issues.EditComment(w.ctx, "acme", "widget", mine.GetID(), &gh.IssueComment{Body: gh.String("edited")}); err != nil {
+	if _, _, err := w.client.Issues.EditComment(w.ctx, "acme", "widget", mine.GetID(),
+		&gh.IssueComment{Body: gh.String("edited")}); err != nil {
 		t.Error(err)
 	}
 	w.clean(t)
-	if _, _, err := w.client.Issues.EditComment(w.ctx, "acme", "widget", theirs.ID, &gh.IssueComment{Body: gh.String("edited")}); status(
+	if _, _, err := w.client.Issues.EditComment(w.ctx, "acme", "widget", theirs.ID,
+		&gh.IssueComment{Body: gh.String("edited")}); status(
 		err,
 	) != 422 {
 		t.Errorf("another's comment: %v", err)
@@ -237,8 +251,10 @@ func TestCommentsAndReactions(t *testing.T) {
 func TestGraphQL(t *testing.T) {
 	w := start(t, "/api/v3")
 	body := "x"
-	if _, _, err := w.client.PullRequests.CreateReview(w.ctx, "acme", "widget", 1, &gh.PullRequestReviewRequest{CommitID: &w.pull.HeadSHA, Event: gh.String("COMMENT"),
-		Comments: []*gh.DraftReviewComment{{Path: gh.String("list.txt"), Line: gh.Int(9), Side: gh.String("RIGHT"), Body: &body}}}); err != nil {
+	if _, _, err := w.client.PullRequests.CreateReview(w.ctx, "acme", "widget", 1,
+		&gh.PullRequestReviewRequest{CommitID: &w.pull.HeadSHA, Event: gh.String("COMMENT"),
+			Comments: []*gh.DraftReviewComment{{Path: gh.String("list.txt"), Line: gh.Int(9),
+				Side: gh.String("RIGHT"), Body: &body}}}); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(query string, variables map[string]any, out any) {
@@ -332,7 +348,10 @@ func TestGate(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	w := start(t, "")
-	get := func() error { _, _, err := w.client.PullRequests.Get(w.ctx, "acme", "widget", 1); return err }
+	get := func() error {
+		_, _, err := w.client.PullRequests.Get(w.ctx, "acme", "widget", 1)
+		return err
+	}
 	w.Fault("pulls/get", 2, githubtest.Fault{Status: 502})
 	for i, want := range []int{502, 502, 0} {
 		if got := status(get()); got != want {
@@ -401,10 +420,13 @@ func TestLimitForbidsCalls(t *testing.T) {
 
 func TestStory(t *testing.T) {
 	w := start(t, "")
-	if _, _, err := w.client.Checks.CreateCheckRun(w.ctx, "acme", "widget", gh.CreateCheckRunOptions{Name: "compat", HeadSHA: w.pull.HeadSHA, Conclusion: gh.String("failure"), Output: output(annotation("list.txt", 9))}); err != nil {
+	if _, _, err := w.client.Checks.CreateCheckRun(w.ctx, "acme", "widget",
+		gh.CreateCheckRunOptions{Name: "compat", HeadSHA: w.pull.HeadSHA,
+			Conclusion: gh.String("failure"), Output: output(annotation("list.txt", 9))}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.client.Issues.CreateComment(w.ctx, "acme", "widget", 1, &gh.IssueComment{Body: gh.String("**1 finding**\n\npow")}); err != nil {
+	if _, _, err := w.client.Issues.CreateComment(w.ctx, "acme", "widget", 1,
+		&gh.IssueComment{Body: gh.String("**1 finding**\n\npow")}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `acme/widget#1 Change feature (open)
@@ -424,7 +446,8 @@ comment by compat-test[bot]
 	}
 }
 
-// Connections that are open are cut, and no new one reaches it: whoever is given its port next does not know its App.
+// Connections that are open are cut, and no new one reaches it: whoever is given its port next does
+// not know its App.
 func TestClosePutsAnEnd(t *testing.T) {
 	w := start(t, "")
 	open, err := net.Dial("tcp", strings.TrimPrefix(w.URL(), "http://"))

@@ -47,7 +47,8 @@ func TestLostWork(t *testing.T) {
 			continue
 		}
 		t.Errorf("%s (%s) returns files to earlier bytes: %s\n"+
-			"Apply the change again on the current main; if the return is meant, say \"revert\" or \"back to\" in the subject.",
+			"Apply the change again on the current main; if the return is meant, say \"revert\" or \"back "+
+			"to\" in the subject.",
 			l.commit, l.subject, strings.Join(l.files, ", "))
 	}
 }

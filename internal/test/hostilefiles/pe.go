@@ -154,7 +154,8 @@ func (l *list) imports(i image) {
 	}
 	l.changed(Any, i.b, delay, 0, "delay-absolute-addresses")
 	l.changed(Unread, i.b, thunks+4, 0x40000000, "import-symbol-beyond-32-bits")
-	l.changed(Any, i.b, at, binary.LittleEndian.Uint32(i.b[i.dirs+8:]), "import-thunks-are-descriptors")
+	l.changed(Any, i.b, at, binary.LittleEndian.Uint32(i.b[i.dirs+8:]),
+		"import-thunks-are-descriptors")
 	l.add(Unread, func() []byte { // a name that ends nowhere
 		out := bytes.Clone(i.b)
 		name := int(binary.LittleEndian.Uint32(i.b[at+12:]) - i.rva + i.raw)

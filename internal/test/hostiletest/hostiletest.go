@@ -33,13 +33,23 @@ const Long = 64 << 10
 
 // atoms are what hostile names are made of.
 var atoms = []string{
-	"`", "``", "```", "````", "~~~", "@octocat", "@octocat/team", "#1", "GH-1", "octo/repo#1", "octo@deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "deadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
-	"https://evil.test/x", "http://evil.test", "www.evil.test", "evil@evil.test", "mailto:a@b.cd", "ftp://evil.test", "javascript:alert(1)",
-	"[link](http://evil.test)", "![img](http://evil.test/x.png)", "](http://evil.test)", "[x]: http://evil.test", "[^1]", "<http://evil.test>",
-	"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<b>", "</code>", "</pre>", "</details>", "</p>", "<!--", "-->", "<!-- compat:report -->", "<!-- compat:reply 1 -->", "<!-- compat:thread 0123456789abcdef -->",
-	"&lt;b&gt;", "&#64;octocat", "\\@octocat", "\\", "\\`", "**", "_", "~~", "|a|b|", "\n|-|-|\n", "\n# heading", "\n\n> quote", "\n- item", "\n1. item", "\n- [ ] task", "\n===\n", "\n---\n", "\n    code", "\n\n", "\r\n", "\r", "\t",
-	"```suggestion\nx\n```", "\n```mermaid\ngraph\n```", "$x$", "$$x$$", ":tada:", "{{.}}", "%s%n", "'\">", "-Wl,", " ", "  ", "…",
-	"\x1b[31m", "\x1b]8;;http://evil.test\x07", "\u009b31m", "\x00", "\x7f", "\b", "\u202e", "\u2066", "\u200f", "\u200b", "\u2028", "\ufeff", "\U000e0041", "\xff\xfe", "\xc3", "é", "pow", "lib.so", "x/y",
+	"`", "``", "```", "````", "~~~", "@octocat", "@octocat/team", "#1", "GH-1", "octo/repo#1",
+	"octo@deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "deadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
+	"https://evil.test/x", "http://evil.test", "www.evil.test", "evil@evil.test", "mailto:a@b.cd",
+	"ftp://evil.test", "javascript:alert(1)",
+	"[link](http://evil.test)", "![img](http://evil.test/x.png)", "](http://evil.test)",
+	"[x]: http://evil.test", "[^1]", "<http://evil.test>",
+	"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<b>", "</code>", "</pre>",
+	"</details>", "</p>", "<!--", "-->", "<!-- compat:report -->", "<!-- compat:reply 1 -->",
+	"<!-- compat:thread 0123456789abcdef -->",
+	"&lt;b&gt;", "&#64;octocat", "\\@octocat", "\\", "\\`", "**", "_", "~~", "|a|b|", "\n|-|-|\n",
+	"\n# heading", "\n\n> quote", "\n- item", "\n1. item", "\n- [ ] task", "\n===\n", "\n---\n",
+	"\n    code", "\n\n", "\r\n", "\r", "\t",
+	"```suggestion\nx\n```", "\n```mermaid\ngraph\n```", "$x$", "$$x$$", ":tada:", "{{.}}", "%s%n",
+	"'\">", "-Wl,", " ", "  ", "…",
+	"\x1b[31m", "\x1b]8;;http://evil.test\x07", "\u009b31m", "\x00", "\x7f", "\b", "\u202e", "\u2066",
+	"\u200f", "\u200b", "\u2028", "\ufeff", "\U000e0041", "\xff\xfe", "\xc3", "é", "pow", "lib.so",
+	"x/y",
 }
 
 // Names are the atoms, each in the middle of a word too, and some names of Long bytes.
@@ -82,7 +92,8 @@ var (
 	lives = regexp.MustCompile(`(^|\W)@\w|#\d|\bGH-\d|://|\bwww\.|\$|:[a-z]+:|\b[0-9a-f]{40}\b`)
 )
 
-// Alive says what of the Markdown is more than text, code and what the judge allows; "" when nothing is.
+// Alive says what of the Markdown is more than text, code and what the judge allows; "" when
+// nothing is.
 func (j Judge) Alive(markdown string) string {
 	if what := Hidden(markdown); what != "" {
 		return what
@@ -126,7 +137,9 @@ func (j Judge) element(n *dom.Node) string {
 	for _, a := range n.Attr {
 		class, coded := strings.CutPrefix(a.Val, "language-")
 		switch {
-		case n.Data == "a" && a.Key == "href" && slices.ContainsFunc(j.Links, func(l string) bool { return strings.HasPrefix(a.Val, l) }):
+		case n.Data == "a" && a.Key == "href" && slices.ContainsFunc(j.Links, func(l string) bool {
+			return strings.HasPrefix(a.Val, l)
+		}):
 		case n.Data == "code" && a.Key == "class" && coded && slices.Contains(j.Lang, class):
 		default:
 			return fmt.Sprintf("<%s %s=%q>", n.Data, a.Key, a.Val)
@@ -147,7 +160,8 @@ func inside(n *dom.Node, tag string) bool {
 	return false
 }
 
-// Hidden says what of a text can't be seen or drives a terminal; "" when nothing does. Line feeds and tabs are seen.
+// Hidden says what of a text can't be seen or drives a terminal; "" when nothing does. Line feeds
+// and tabs are seen.
 func Hidden(s string) string {
 	if !utf8.ValidString(s) {
 		return "it is no UTF-8"
@@ -161,7 +175,8 @@ func Hidden(s string) string {
 	return ""
 }
 
-// AlivePlain is Alive for a text of one line that is no Markdown, a check's title, and that somebody may render all the same.
+// AlivePlain is Alive for a text of one line that is no Markdown, a check's title, and that
+// somebody may render all the same.
 func AlivePlain(s string) string {
 	if what := Hidden(s); what != "" {
 		return what

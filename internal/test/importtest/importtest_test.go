@@ -47,7 +47,8 @@ var (
 	// work is what turns a job into a verdict.
 	work = []string{
 		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
-		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options", "internal/queue",
+		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options",
+		"internal/queue",
 		"internal/report", "internal/review", "internal/sandbox", "internal/spool",
 	}
 
@@ -102,11 +103,13 @@ var layers = map[string][]string{
 	"analyzer/staticlink":     knowledge,
 	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu", "analyzer/platform"},
 
-	"analyzer/facts":    parts,
-	"analyzer/result":   append([]string{"analyzer/facts"}, parts...),
-	"analyzer/judge":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
-	"analyzer/trial":    append([]string{"analyzer/facts", "analyzer/judge", "analyzer/result"}, parts...),
-	"analyzer":          slices.Concat([]string{"analyzer/cause", "analyzer/facts", "analyzer/judge", "analyzer/result", "analyzer/trial"}, parts),
+	"analyzer/facts":  parts,
+	"analyzer/result": append([]string{"analyzer/facts"}, parts...),
+	"analyzer/judge":  append([]string{"analyzer/facts", "analyzer/result"}, parts...),
+	"analyzer/trial": append([]string{"analyzer/facts", "analyzer/judge", "analyzer/result"},
+		parts...),
+	"analyzer": slices.Concat([]string{"analyzer/cause", "analyzer/facts", "analyzer/judge",
+		"analyzer/result", "analyzer/trial"}, parts),
 	"analyzer/rules":    append([]string{"analyzer"}, parts...),
 	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
@@ -139,7 +142,8 @@ var layers = map[string][]string{
 	"comment/post":       {"comment", "internal/github", "internal/mdsafe"},
 
 	"internal/worker": {"internal/job", "internal/queue"},
-	"internal/store":  {"analyzer/...", "comment", "internal/job", "internal/queue", "internal/worker"},
+	"internal/store": {"analyzer/...", "comment", "internal/job", "internal/queue",
+		"internal/worker"},
 	"internal/repository": {
 		"comment/...", "config", "internal/artifact", "internal/github", "internal/job",
 		"internal/store", "internal/worker",
@@ -184,7 +188,8 @@ var banned = []ban{
 		"",
 		[]string{"html/template", "text/template"},
 		nil,
-		"a template calls methods by name, so the linker keeps every method of every type: a third of the binary",
+		"a template calls methods by name, so the linker keeps every method of every type: a third of " +
+			"the binary",
 	},
 	{
 		"webhook",
@@ -241,7 +246,8 @@ func TestImports(t *testing.T) {
 	for _, b := range banned {
 		for _, pkg := range b.except {
 			if !used[b.reason+pkg] {
-				t.Errorf("%s is excepted (%s) and imports none of %q; remove the exception", pkg, b.reason, b.imports)
+				t.Errorf("%s is excepted (%s) and imports none of %q; remove the exception", pkg, b.reason,
+					b.imports)
 			}
 		}
 	}

@@ -250,9 +250,9 @@ func (c *comparison) symbols(file, name string, o *machoobj.Object, a answer) er
 var undefinedLine = regexp.MustCompile(`\(undefined\) (weak )?external (.*) ` +
 	`\((?:from (.*)|dynamically looked up)\)$`)
 
-// undefined compares imports with the symbol table, which does not list C++ definitions that another
-// image may replace. It is for chained imports with addends of 64 bits, of which LLVM 19 prints no
-// names.
+// undefined compares imports with the symbol table, which does not list C++ definitions that
+// another image may replace. It is for chained imports with addends of 64 bits, of which LLVM 19
+// prints no names.
 func (c *comparison) undefined(file string, o *machoobj.Object) error {
 	text, err := output("llvm-nm-19", "-m", "-u", "--arch="+o.Arch, file)
 	if err != nil {

@@ -103,7 +103,8 @@ func (s *Server) Sentinel(name string) *Server {
 	w.URL = "redis://" + w.Addr() + "/0?master_name=" + name
 	file := filepath.Join(w.dir, "sentinel.conf")
 	text := fmt.Sprintf(
-		"bind 127.0.0.1\nport %d\ndir %q\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 3600000\nsentinel failover-timeout %[3]s 5000\n",
+		"bind 127.0.0.1\nport %d\ndir %q\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel "+
+			"down-after-milliseconds %[3]s 3600000\nsentinel failover-timeout %[3]s 5000\n",
 		w.port,
 		w.dir,
 		name,

@@ -153,7 +153,8 @@ func TestButtons(t *testing.T) {
 	}
 	press := func(k githubtest.Check, action, login string) string {
 		guid := githubtest.NewGUID()
-		if d := s.gh.SendAs(guid, "check_run", s.gh.CheckEvent(s.repo, k.ID, "requested_action", action, s.gh.User(login))); d.Code != 202 {
+		if d := s.gh.SendAs(guid, "check_run", s.gh.CheckEvent(s.repo, k.ID, "requested_action", action,
+			s.gh.User(login))); d.Code != 202 {
 			t.Fatalf("%s: answered %d %s", action, d.Code, d.Body)
 		}
 		return "<!-- compat:reply " + guid + " -->"
@@ -249,7 +250,8 @@ func TestCommandsInAReview(t *testing.T) {
 		switch {
 		case len(replies) < 2:
 			return fmt.Sprintf("%d replies in the conversation, want 2", len(replies))
-		case !strings.Contains(replies[0], "Did you mean `pow`?") || !strings.Contains(replies[1], "GLIBC_2.29"):
+		case !strings.Contains(replies[0], "Did you mean `pow`?") || !strings.Contains(replies[1],
+			"GLIBC_2.29"):
 			t.Fatalf("replies %q", replies)
 		}
 		return ""
@@ -279,7 +281,8 @@ func TestStrangersGetOneReply(t *testing.T) {
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
 	s.answered(p, s.say(p, "outsider", "/compat explain pow"), "pow")
-	for _, body := range []string{"/compat explain", "/compat help", "/compat frobnicate", "/compat status"} {
+	for _, body := range []string{"/compat explain", "/compat help", "/compat frobnicate",
+		"/compat status"} {
 		s.say(p, "outsider", body)
 	}
 	s.answered(p, s.say(p, "someone", "/compat help"), "/compat explain")

@@ -19,9 +19,13 @@ func TestConfigurationOfTheAccount(t *testing.T) {
 		{"none", nil, "failure", nil},
 		{"public", map[string]string{".github": "fail_on: never\n"}, "neutral", nil},
 		{"members only", map[string]string{".github-private": "fail_on: never\n"}, "neutral", nil},
-		{"both", map[string]string{".github": "fail_on: error\n", ".github-private": "fail_on: never\n"}, "failure", nil},
-		{"its own", map[string]string{".github": "fail_on: never\n", "widget": "# nothing\n"}, "failure", nil},
-		{"wrong", map[string]string{".github": "fail_on: error\nfail_onn: never\n"}, "action_required", []string{"`acme/.github:.github/compat.yml:2`", "fail_onn", "did you mean `fail_on`", "for all repositories", "Fix it there"}},
+		{"both", map[string]string{".github": "fail_on: error\n", ".github-private": "fail_on: never\n"},
+			"failure", nil},
+		{"its own", map[string]string{".github": "fail_on: never\n", "widget": "# nothing\n"}, "failure",
+			nil},
+		{"wrong", map[string]string{".github": "fail_on: error\nfail_onn: never\n"}, "action_required",
+			[]string{"`acme/.github:.github/compat.yml:2`", "fail_onn", "did you mean `fail_on`",
+				"for all repositories", "Fix it there"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, time.Minute)
@@ -46,7 +50,9 @@ func TestConfigurationOfTheAccount(t *testing.T) {
 // What each mode of the summary comment writes: for a clean head, one with a warning only, one that
 // fails, and one that is clean again.
 func TestModesOfTheSummaryComment(t *testing.T) {
-	for mode, want := range map[string]string{"never": "- - - -", "on-failure": "- - new same", "on-change": "- new same same", "always": "new same same same", "on": "- new same same", "off": "- - - -"} {
+	for mode, want := range map[string]string{"never": "- - - -", "on-failure": "- - new same",
+		"on-change": "- new same same", "always": "new same same same", "on": "- new same same",
+		"off": "- - - -"} {
 		t.Run(mode, func(t *testing.T) {
 			s := start(t, time.Minute)
 			s.gh.Commit(

@@ -11,7 +11,8 @@ import (
 )
 
 func TestEveryCallFailsOnce(t *testing.T) {
-	for name, f := range map[string]githubtest.Fault{"502": {Status: 502}, "cut": {Cut: true}, "cut after it took effect": {Cut: true, After: true}} {
+	for name, f := range map[string]githubtest.Fault{"502": {Status: 502}, "cut": {Cut: true},
+		"cut after it took effect": {Cut: true, After: true}} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, time.Minute)
 			s.gh.EachOnce(f)
@@ -45,7 +46,8 @@ func TestLimits(t *testing.T) {
 		"secondary": {Status: 403, Limit: limit, RetryAfter: true},
 		"429":       {Status: 429, Limit: limit, RetryAfter: true},
 	} {
-		for _, op := range []string{"checks/update", "actions/list-workflow-runs-for-repo", "issues/create-comment"} {
+		for _, op := range []string{"checks/update", "actions/list-workflow-runs-for-repo",
+			"issues/create-comment"} {
 			t.Run(name+" on "+strings.ReplaceAll(op, "/", " "), func(t *testing.T) {
 				s := start(t, time.Minute)
 				p := s.open("feature")
@@ -166,7 +168,8 @@ func TestSuspended(t *testing.T) {
 	s.until(func() string { // what was under way ends
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if claimed, ended := strings.Count(s.log.String(), "job claimed"), strings.Count(s.log.String(), "job ended"); claimed != ended {
+		if claimed, ended := strings.Count(s.log.String(), "job claimed"), strings.Count(s.log.String(),
+			"job ended"); claimed != ended {
 			return fmt.Sprintf("%d jobs were claimed and %d have ended", claimed, ended)
 		}
 		return ""

@@ -42,7 +42,9 @@ func TestPanicInAJob(t *testing.T) {
 	s := start(
 		t,
 		time.Minute,
-		func(s *service) { s.checker = func(c subject.Checker) subject.Checker { p.then = c; return &p } },
+		func(s *service) {
+			s.checker = func(c subject.Checker) subject.Checker { p.then = c; return &p }
+		},
 	)
 	pull := s.open("feature")
 	s.finish(pull, bad("1.1.0"))

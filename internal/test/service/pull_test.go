@@ -25,7 +25,9 @@ func TestBadWheelFails(t *testing.T) {
 	s.oneSummary(p)
 	s.once(p.HeadSHA)
 
-	for address, want := range map[string]int{k.DetailsURL: 200, k.DetailsURL[:len(k.DetailsURL)-1] + "x": 404, strings.ToUpper(k.DetailsURL[len(s.front.URL):]): 404, s.front.URL + "/reports/style.css": 200} {
+	for address, want := range map[string]int{k.DetailsURL: 200, k.DetailsURL[:len(k.DetailsURL)-1] +
+		"x": 404, strings.ToUpper(k.DetailsURL[len(s.front.URL):]): 404, s.front.URL +
+		"/reports/style.css": 200} {
 		if !strings.HasPrefix(address, "http") {
 			address = s.front.URL + "/reports/" + address[len("/REPORTS/"):]
 			if address == k.DetailsURL { // an id without letters

@@ -72,7 +72,8 @@ func TestPushToTheBase(t *testing.T) {
 	if first.Content > 80 || first.Content*12 > 500 || first.Points > 900 ||
 		first.AtOnce > 100 { // a wave every five minutes
 		t.Errorf(
-			"one wave: %+v: GitHub allows 80 comments and reviews a minute and 500 an hour, 900 points a minute, and 100 requests at once",
+			"one wave: %+v: GitHub allows 80 comments and reviews a minute and 500 an hour, 900 points a "+
+				"minute, and 100 requests at once",
 			first,
 		)
 	}

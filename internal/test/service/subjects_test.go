@@ -193,8 +193,10 @@ func TestGates(t *testing.T) {
 		artifacts                []*githubtest.Artifact
 	}{
 		{"clean", "approved", "", "", []*githubtest.Artifact{clean("1.1.0")}},
-		{"bad", "rejected", "pow", "Checking the artifacts of the workflow run.", []*githubtest.Artifact{bad("1.1.0")}},
-		{"nothing", "rejected", "artifact", "Waiting for artifacts. The workflow run uploaded no artifact.", nil},
+		{"bad", "rejected", "pow", "Checking the artifacts of the workflow run.",
+			[]*githubtest.Artifact{bad("1.1.0")}},
+		{"nothing", "rejected", "artifact",
+			"Waiting for artifacts. The workflow run uploaded no artifact.", nil},
 	} {
 		var sha string
 		s.gh.Do(func() { sha = s.repo.Branches["main"] })

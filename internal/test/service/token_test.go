@@ -61,7 +61,8 @@ func TestTokensAreNarrow(t *testing.T) {
 	})
 	asked := s.asked()
 	for _, want := range []string{
-		fmt.Sprintf("[%d] map[actions:read checks:write contents:read issues:write metadata:read pull_requests:write]", s.repo.ID),
+		fmt.Sprintf("[%d] map[actions:read checks:write contents:read issues:write metadata:read "+
+			"pull_requests:write]", s.repo.ID),
 		fmt.Sprintf("[%d] map[actions:read contents:read deployments:write metadata:read]", s.repo.ID),
 		"[] map[contents:read metadata:read]", // the configuration of the account
 	} {

@@ -158,8 +158,9 @@ func TestWorkflowsThatPullsDoNotHave(t *testing.T) {
 		on   string
 		base []*githubtest.Artifact
 	}{
-		"pushes to main alone": {"{push: {branches: [main]}}", []*githubtest.Artifact{artifact("arm", cases.Dist(cases.Clean("1.0.0")))}},
-		"keeps nothing":        {"[push, pull_request]", nil},
+		"pushes to main alone": {"{push: {branches: [main]}}",
+			[]*githubtest.Artifact{artifact("arm", cases.Dist(cases.Clean("1.0.0")))}},
+		"keeps nothing": {"[push, pull_request]", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t, world{})

@@ -34,11 +34,15 @@ func TestUnreadableArtifacts(t *testing.T) {
 		words    string
 	}{
 		{"half of it", bad(func(a *githubtest.Artifact) { a.Half = true }), "truncated"},
-		{"wrong digest", bad(func(a *githubtest.Artifact) { a.Digest = "sha256:" + strings.Repeat("0", 64) }), "digest"},
+		{"wrong digest", bad(func(a *githubtest.Artifact) {
+			a.Digest = "sha256:" + strings.Repeat("0", 64)
+		}), "digest"},
 		{"expired", bad(func(a *githubtest.Artifact) { a.Expired = true }), "expired"},
 		{"not a zip", artifact("wheels", bytes.Repeat([]byte("x"), 1000)), "wheels"},
-		{"not an ELF file", wheels(with(cases.Clean("1.1.0"), "clean/libbroken.so", []byte("this is no library at all\n"))), "libbroken.so"},
-		{"an ELF file cut in the middle", wheels(with(cases.Clean("1.1.0"), "clean/libcut.so", library[:len(library)/2])), "libcut.so"},
+		{"not an ELF file", wheels(with(cases.Clean("1.1.0"), "clean/libbroken.so",
+			[]byte("this is no library at all\n"))), "libbroken.so"},
+		{"an ELF file cut in the middle", wheels(with(cases.Clean("1.1.0"), "clean/libcut.so",
+			library[:len(library)/2])), "libcut.so"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t, world{wait: 5 * time.Second})
@@ -220,8 +224,10 @@ func TestNamesAreHarmless(t *testing.T) {
 		texts[fmt.Sprintf("annotation %d", i)] = a.Message
 	}
 	commands := []string{
-		"/compat explain `@octocat`<img src=x>#1", "/compat accept </code>@octocat", "/compat accept </code>@octocat because @octocat said #1 <img src=x> until 2999-99-99",
-		"/compat unaccept https://evil.test/x", "/compat @octocat<b>", "/compat accept pow because ](http://evil.test) ``` @octocat #1", "/compat status",
+		"/compat explain `@octocat`<img src=x>#1", "/compat accept </code>@octocat",
+		"/compat accept </code>@octocat because @octocat said #1 <img src=x> until 2999-99-99",
+		"/compat unaccept https://evil.test/x", "/compat @octocat<b>",
+		"/compat accept pow because ](http://evil.test) ``` @octocat #1", "/compat status",
 	}
 	for i, command := range commands {
 		c := s.Say(p.Number, "maintainer", command)

@@ -219,7 +219,8 @@ func TestGarbage(t *testing.T) {
 		s.Errorf("%d requests leave %d MiB more of memory, %d before", n, grown, memory)
 	}
 	s.Logf(
-		"%d requests of garbage: %d keys before and after, %d lines of metrics, memory grew by %d MiB from %d MiB",
+		"%d requests of garbage: %d keys before and after, %d lines of metrics, memory grew by %d MiB "+
+			"from %d MiB",
 		n,
 		keysBefore,
 		seriesBefore,
@@ -247,7 +248,9 @@ func (s *story) garbage(n int) {
 				for i := range noise {
 					noise[i] = byte(random.Uint32())
 				}
-				method, path := []string{"POST", "POST", "POST", "GET", "PUT"}[i%5], []string{"/webhook", "/webhook", fmt.Sprintf("/%x", noise[:min(len(noise), 20)]), "/reports/" + fmt.Sprintf("%032x", random.Uint64())}[i%4]
+				method, path := []string{"POST", "POST", "POST", "GET", "PUT"}[i%5], []string{"/webhook",
+					"/webhook", fmt.Sprintf("/%x", noise[:min(len(noise), 20)]), "/reports/" +
+						fmt.Sprintf("%032x", random.Uint64())}[i%4]
 				req, err := http.NewRequest(method, s.app.url(path), bytes.NewReader(noise))
 				if err != nil {
 					s.Error(err)

@@ -83,7 +83,8 @@ func TestStatusAndUnaccept(t *testing.T) {
 	c = s.Say(p.Number, "maintainer", "/compat rechek")
 	s.reacted(c, "confused")
 	s.says(s.replied(p, c), "did you mean /compat recheck?")
-	for _, audited := range []string{`"command":"accept"`, `"command":"unaccept"`, `"by":"outsider"`, `"answer":"-1"`} {
+	for _, audited := range []string{`"command":"accept"`, `"command":"unaccept"`, `"by":"outsider"`,
+		`"answer":"-1"`} {
 		if !strings.Contains(s.app.log.String(), audited) {
 			t.Errorf("the audit log lacks %s", audited)
 		}

@@ -64,7 +64,8 @@ func TestAcceptedInTheConfig(t *testing.T) {
 			s := tell(t, world{})
 			s.Configure(
 				fmt.Sprintf(
-					"accept:\n  - rule: symbol-version-too-new\n    because: users have newer systems\n    until: %s\n",
+					"accept:\n  - rule: symbol-version-too-new\n    because: users have newer systems\n    "+
+						"until: %s\n",
 					until,
 				),
 			)

@@ -30,16 +30,21 @@ func TestVerdictInSpiteOf(t *testing.T) {
 			gh.Fault("checks/update", 1, githubtest.Fault{Status: 403, Limit: limit, RetryAfter: true})
 		}},
 		{"limit on the comment", func(gh *githubtest.Server) {
-			gh.Fault("issues/create-comment", 1, githubtest.Fault{Status: 403, Limit: limit, RetryAfter: true})
+			gh.Fault("issues/create-comment", 1, githubtest.Fault{Status: 403, Limit: limit,
+				RetryAfter: true})
 		}},
-		{"502 once for each operation", func(gh *githubtest.Server) { gh.EachOnce(githubtest.Fault{Status: 502}) }},
+		{"502 once for each operation", func(gh *githubtest.Server) {
+			gh.EachOnce(githubtest.Fault{Status: 502})
+		}},
 		{"502 after it took effect", func(gh *githubtest.Server) {
-			for _, op := range []string{"checks/create", "checks/update", "issues/create-comment", "pulls/create-review"} {
+			for _, op := range []string{"checks/create", "checks/update", "issues/create-comment",
+				"pulls/create-review"} {
 				gh.Fault(op, 1, githubtest.Fault{Status: 502, After: true})
 			}
 		}},
 		{"404 just after the event", func(gh *githubtest.Server) {
-			for _, op := range []string{"pulls/get", "actions/get-workflow-run", "actions/list-workflow-run-artifacts"} {
+			for _, op := range []string{"pulls/get", "actions/get-workflow-run",
+				"actions/list-workflow-run-artifacts"} {
 				gh.Fault(op, 2, githubtest.Fault{Status: 404})
 			}
 		}},
@@ -48,7 +53,9 @@ func TestVerdictInSpiteOf(t *testing.T) {
 				gh.FaultAfter("*", 4*i, 1, githubtest.Fault{Cut: true})
 			}
 		}},
-		{"slow answers", func(gh *githubtest.Server) { gh.Fault("*", -1, githubtest.Fault{Delay: 300 * time.Millisecond}) }},
+		{"slow answers", func(gh *githubtest.Server) {
+			gh.Fault("*", -1, githubtest.Fault{Delay: 300 * time.Millisecond})
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t, world{})

@@ -57,7 +57,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 				requiring(fmt.Sprintf("packaging>=%d", i)),
 			)
 			w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
-			for _, d := range []*githubtest.Delivery{s.gh.Send("pull_request", s.gh.PullEvent(p, "opened")), s.gh.Send("workflow_run", s.gh.RunEvent(w, "completed"))} {
+			for _, d := range []*githubtest.Delivery{s.gh.Send("pull_request", s.gh.PullEvent(p, "opened")),
+				s.gh.Send("workflow_run", s.gh.RunEvent(w, "completed"))} {
 				if d.Code != 202 {
 					s.Fatalf("%s is answered %d %s", d.Event, d.Code, d.Body)
 				}
@@ -233,7 +234,9 @@ func TestOneGrepTellsADelivery(t *testing.T) {
 			trace = append(trace, line)
 		}
 	}
-	for _, want := range []string{`"msg":"delivery","delivery":`, `"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`, s.repo.ID, p.Number), `"msg":"checked"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
+	for _, want := range []string{`"msg":"delivery","delivery":`,
+		`"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`,
+			s.repo.ID, p.Number), `"msg":"checked"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
 		at := slices.IndexFunc(
 			trace,
 			func(line string) bool { return strings.Contains(line, want) },

@@ -186,7 +186,8 @@ func (s *story) group() (*githubtest.Pull, string) {
 }
 
 func TestMergeGroup(t *testing.T) {
-	for want, w := range map[string]cases.Wheel{"success": cases.Clean("1.1.0"), "failure": cases.CaseA("1.1.0")} {
+	for want, w := range map[string]cases.Wheel{"success": cases.Clean("1.1.0"),
+		"failure": cases.CaseA("1.1.0")} {
 		t.Run(want, func(t *testing.T) {
 			s := tell(t, world{})
 			p, sha := s.group()

@@ -125,7 +125,9 @@ var acts = []func(*replay) []event{
 	},
 	func(r *replay) (log []event) {
 		for _, c := range []struct{ by, body string }{
-			{"maintainer", "/compat help"}, {"someone", "/compat explain pow"}, {"outsider", "/compat recheck"}, {"maintainer", "/compat frobnicate"}, {"maintainer", "say `/compat recheck`"},
+			{"maintainer", "/compat help"}, {"someone", "/compat explain pow"}, {"outsider",
+				"/compat recheck"}, {"maintainer", "/compat frobnicate"}, {"maintainer",
+				"say `/compat recheck`"},
 		} {
 			k := r.gh.AddComment(r.repo, r.fork.Number, r.gh.User(c.by), c.body)
 			log = append(
@@ -335,7 +337,8 @@ func plainly(t *testing.T) (after []string, calls int) {
 		}
 		switch i {
 		case 0:
-			for sha, want := range map[string]string{r.pin.Heads[0]: "failure", r.fork.HeadSHA: "failure", r.tag: "failure", r.group: "success"} {
+			for sha, want := range map[string]string{r.pin.Heads[0]: "failure", r.fork.HeadSHA: "failure",
+				r.tag: "failure", r.group: "success"} {
 				r.want(r.Concluded(sha), want)
 			}
 			r.answered(r.gate, "rejected")

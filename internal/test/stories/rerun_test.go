@@ -57,7 +57,8 @@ func TestIgnoredCommands(t *testing.T) {
 	before, comments := s.Verdicts(p.HeadSHA), len(s.gh.CommentsBy(s.gh.Bot(), s.repo, p.Number))
 	var said []*githubtest.Comment
 	for _, body := range []string{
-		"```\n/compat recheck\n```", "    /compat recheck", "say `/compat recheck`", "> /compat recheck", "<!-- /compat recheck -->", "<!--\n/compat recheck\n-->", "you could /compat recheck",
+		"```\n/compat recheck\n```", "    /compat recheck", "say `/compat recheck`", "> /compat recheck",
+		"<!-- /compat recheck -->", "<!--\n/compat recheck\n-->", "you could /compat recheck",
 	} {
 		said = append(said, s.Say(p.Number, "maintainer", body))
 	}
@@ -87,7 +88,8 @@ func TestAnswersToCommands(t *testing.T) {
 	p := s.Bad()
 	s.Summary(p)
 	for body, words := range map[string][]string{
-		"/compat help": {"recheck", "explain", "accept"}, "/compat explain pow": {"pow", "GLIBC_2.29"}, "/compat explain symbol-version-too-new": {"symbol-version-too-new", "pow", "GLIBC_2.29"},
+		"/compat help": {"recheck", "explain", "accept"}, "/compat explain pow": {"pow", "GLIBC_2.29"},
+		"/compat explain symbol-version-too-new": {"symbol-version-too-new", "pow", "GLIBC_2.29"},
 	} {
 		reply := s.replied(p, s.Say(p.Number, "maintainer", body))
 		s.says(reply, words...)
@@ -108,7 +110,9 @@ func TestAccept(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
 	before := s.Verdicts(p.HeadSHA)
-	for _, c := range []*githubtest.Comment{s.Say(p.Number, "outsider", "/compat accept symbol-version-too-new because I say so"), s.Say(p.Number, "maintainer", "/compat accept symbol-version-too-new")} {
+	for _, c := range []*githubtest.Comment{s.Say(p.Number, "outsider",
+		"/compat accept symbol-version-too-new because I say so"), s.Say(p.Number, "maintainer",
+		"/compat accept symbol-version-too-new")} {
 		eventually(s, func() string {
 			if r := s.reactions(c); !slices.Contains(r, "-1") && !slices.Contains(r, "confused") {
 				return "not refused: " + c.Body
@@ -138,13 +142,18 @@ func TestRerunButtons(t *testing.T) {
 		func(k githubtest.Check) {
 			s.Send("check_run", s.gh.CheckEvent(s.repo, k.ID, "rerequested", "", who))
 		},
-		func(githubtest.Check) { s.Send("check_suite", s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", who)) },
+		func(githubtest.Check) {
+			s.Send("check_suite", s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", who))
+		},
 		func(k githubtest.Check) {
-			i := slices.IndexFunc(k.Actions, func(a githubtest.Action) bool { return strings.Contains(a.Identifier, "recheck") })
+			i := slices.IndexFunc(k.Actions, func(a githubtest.Action) bool {
+				return strings.Contains(a.Identifier, "recheck")
+			})
 			if i < 0 {
 				s.Fatalf("no action to recheck in %+v", k.Actions)
 			}
-			s.Send("check_run", s.gh.CheckEvent(s.repo, k.ID, "requested_action", k.Actions[i].Identifier, who))
+			s.Send("check_run", s.gh.CheckEvent(s.repo, k.ID, "requested_action", k.Actions[i].Identifier,
+				who))
 		},
 	} {
 		k := s.Concluded(p.HeadSHA)

@@ -121,9 +121,10 @@ var suggested = regexp.MustCompile(`(?s)<pre><code class="language-suggestion">(
 // suggest shows a suggestion as GitHub does, as a change of the line it is for.
 func suggest(body template.HTML, line string) template.HTML {
 	return template.HTML(suggested.ReplaceAllStringFunc(string(body), func(s string) string {
-		return `<div class="change"><header>Suggested change</header><pre class="out">- ` + html.EscapeString(
-			line,
-		) + `</pre><pre class="in">+ ` + suggested.FindStringSubmatch(s)[1] + `</pre></div>`
+		return `<div class="change"><header>Suggested change</header><pre class="out">- ` +
+			html.EscapeString(
+				line,
+			) + `</pre><pre class="in">+ ` + suggested.FindStringSubmatch(s)[1] + `</pre></div>`
 	}))
 }
 
@@ -236,7 +237,8 @@ func TestScreens(t *testing.T) {
 		s.want(k, "failure")
 		check, talk := c.name+"-check.html", c.name+"-conversation.html"
 		pages[check], pages[talk] = s.shot(c, p, k)
-		addresses[c.name+"-check"], addresses[c.name+"-conversation"], addresses[c.name+"-report"] = server.URL+"/"+check, server.URL+"/"+talk, k.DetailsURL
+		addresses[c.name+"-check"], addresses[c.name+"-conversation"],
+			addresses[c.name+"-report"] = server.URL+"/"+check, server.URL+"/"+talk, k.DetailsURL
 	}
 	for name, address := range addresses {
 		back := map[string]bool{}

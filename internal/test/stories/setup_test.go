@@ -161,7 +161,8 @@ func TestSetUp(t *testing.T) {
 // runWith starts the service with the settings of an App that was made.
 func (s *story) runWith(env map[string]string) {
 	s.Helper()
-	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET", "GITHUB_API_URL", "COMPAT_PUBLIC_URL"} {
+	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET",
+		"GITHUB_API_URL", "COMPAT_PUBLIC_URL"} {
 		if s.app.env[name] = env[name]; env[name] == "" {
 			delete(s.app.env, name)
 		}
@@ -200,7 +201,8 @@ func TestSetUpWhereTheServiceIs(t *testing.T) {
 		s.app.addr,
 	)
 	way := proxy{s.app.addr}
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/setup": 403, "/setup/created?code=x&state=y": 403, "/metrics": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/setup": 403,
+		"/setup/created?code=x&state=y": 403, "/metrics": 404} {
 		r, err := (&http.Client{Transport: way}).Get("https://compat.example.com" + path)
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +212,8 @@ func TestSetUpWhereTheServiceIs(t *testing.T) {
 			t.Errorf("%s answers %d, want %d", path, r.StatusCode, want)
 		}
 	}
-	if r, err := http.Post("http://"+s.app.addr+"/webhook", "application/json", strings.NewReader("{}")); err != nil ||
+	if r, err := http.Post("http://"+s.app.addr+"/webhook", "application/json",
+		strings.NewReader("{}")); err != nil ||
 		r.StatusCode != 503 ||
 		r.Header.Get("Retry-After") == "" {
 		t.Errorf("a delivery: %v, %v", r, err)

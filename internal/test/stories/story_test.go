@@ -52,7 +52,8 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "compat")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "github.com/compat-app/compat/cmd/compat").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary,
+		"github.com/compat-app/compat/cmd/compat").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "stories: build cmd/compat: %v\n%s", err, out)
 		return 1
 	}
@@ -506,7 +507,8 @@ func (s *story) downloads(b *githubtest.Blob) (n int) {
 	return n
 }
 
-// eventually asks until f has nothing to complain about; when the time is over the complaint is fatal.
+// eventually asks until f has nothing to complain about; when the time is over the complaint is
+// fatal.
 func eventually(t testing.TB, f func() string) {
 	t.Helper()
 	within(t, 3*patience, f)

@@ -53,15 +53,23 @@ func TestRefusedDeliveries(t *testing.T) {
 		body   string
 		code   int
 	}{
-		{"no signature", headers(func(h http.Header) { h.Del("X-Hub-Signature-256") }), string(payload), 401},
-		{"another secret", headers(func(h http.Header) { h.Set("X-Hub-Signature-256", githubtest.Sign("other", payload)) }), string(payload), 401},
-		{"the empty secret", headers(func(h http.Header) { h.Set("X-Hub-Signature-256", githubtest.Sign("", payload)) }), string(payload), 401},
+		{"no signature", headers(func(h http.Header) {
+			h.Del("X-Hub-Signature-256")
+		}), string(payload), 401},
+		{"another secret", headers(func(h http.Header) {
+			h.Set("X-Hub-Signature-256", githubtest.Sign("other", payload))
+		}), string(payload), 401},
+		{"the empty secret", headers(func(h http.Header) {
+			h.Set("X-Hub-Signature-256", githubtest.Sign("", payload))
+		}), string(payload), 401},
 		{"SHA-1 only", headers(func(h http.Header) {
 			h.Del("X-Hub-Signature-256")
 			h.Set("X-Hub-Signature", "sha1=0123456789012345678901234567890123456789")
 		}), string(payload), 401},
 		{"no event", headers(func(h http.Header) { h.Del("X-GitHub-Event") }), string(payload), 400},
-		{"no delivery", headers(func(h http.Header) { h.Del("X-GitHub-Delivery") }), string(payload), 400},
+		{"no delivery", headers(func(h http.Header) {
+			h.Del("X-GitHub-Delivery")
+		}), string(payload), 400},
 		{"not JSON", signed("action=opened"), "action=opened", 400},
 		{"null", signed("null"), "null", 400},
 		{"a list", signed("[]"), "[]", 400},
@@ -104,7 +112,8 @@ func TestSameDeliveryTwice(t *testing.T) {
 func TestEventsWithoutWork(t *testing.T) {
 	s := tell(t, world{})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), nil)
-	for _, c := range []struct{ event, action string }{{"star", "created"}, {"pull_request", "labeled"}, {"something_new", "happened"}} {
+	for _, c := range []struct{ event, action string }{{"star", "created"},
+		{"pull_request", "labeled"}, {"something_new", "happened"}} {
 		d := s.gh.Send(c.event, s.gh.PullEvent(p, c.action))
 		if d.Code != 200 || d.Text("status") != "ignored" || d.Text("reason") == "" {
 			s.Errorf("%s.%s: answered %d %s", c.event, c.action, d.Code, d.Body)
@@ -193,8 +202,10 @@ func TestSurface(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		code int
-	}{{"/healthz", 200}, {"/readyz", 200}, {"/metrics", 404}, {"/debug/pprof/", 404}, {"/validate", 404}, {"/reports/nothing", 404},
-		{s.app.operator("/metrics"), 200}, {s.app.operator("/webhook"), 404}, {s.app.operator("/reports/nothing"), 404}, {"/nothing", 404}} {
+	}{{"/healthz", 200}, {"/readyz", 200}, {"/metrics", 404}, {"/debug/pprof/", 404},
+		{"/validate", 404}, {"/reports/nothing", 404},
+		{s.app.operator("/metrics"), 200}, {s.app.operator("/webhook"), 404},
+		{s.app.operator("/reports/nothing"), 404}, {"/nothing", 404}} {
 		if code, body := s.app.get(c.path); code != c.code {
 			s.Errorf("GET %s: %d %.200s, want %d", c.path, code, body, c.code)
 		}
@@ -208,9 +219,11 @@ func TestSurface(t *testing.T) {
 func TestBadEnvironment(t *testing.T) {
 	s := tell(t, world{asleep: true})
 	for _, c := range []struct{ name, value string }{
-		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"APP_ID", "-"}, {"APP_ID", "twelve"}, {"PRIVATE_KEY", "no key"}, {"COMPAT_WAIT", "banana"},
+		{"WEBHOOK_SECRET", "-"}, {"WEBHOOK_SECRET", ""}, {"APP_ID", "-"}, {"APP_ID", "twelve"},
+		{"PRIVATE_KEY", "no key"}, {"COMPAT_WAIT", "banana"},
 		{"GITHUB_API_URL", "::no url"}, {"REDIS_URL", "http://not-redis"}, {"LOG_LEVEL", "shouting"},
-		{"COMPAT_ADMIN_ADDR", "nowhere"}, {"COMPAT_ADMIN_ADDR", "192.0.2.1:9"}, {"COMPAT_SANDBOX", "maybe"},
+		{"COMPAT_ADMIN_ADDR", "nowhere"}, {"COMPAT_ADMIN_ADDR", "192.0.2.1:9"}, {"COMPAT_SANDBOX",
+			"maybe"},
 	} {
 		cmd := s.app.command()
 		var env []string

@@ -118,10 +118,12 @@ export cuFileDriverOpen
 // NvJitLink is NVIDIA's package that case B is about, as an index has it: a release brings the
 // symbols of every 12.x up to its own.
 func NvJitLink(version string, minor int) Wheel {
-	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 libc.so.6\n"
+	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 " +
+		"libc.so.6\n"
 	for m := range minor + 1 {
 		text += fmt.Sprintf(
-			"export __nvJitLinkCreate_12_%d@@libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_%d@@libnvJitLink.so.12\n",
+			"export __nvJitLinkCreate_12_%d@@libnvJitLink.so.12\nexport "+
+				"__nvJitLinkGetErrorLogSize_12_%d@@libnvJitLink.so.12\n",
 			m,
 			m,
 		)
@@ -131,7 +133,8 @@ func NvJitLink(version string, minor int) Wheel {
 		Version: version,
 		Tags:    []string{"py3-none-manylinux2010_x86_64", "py3-none-manylinux_2_12_x86_64"},
 		Files: map[string][]byte{
-			"nvidia/__init__.py": {}, "nvidia/nvjitlink/__init__.py": {}, "nvidia/nvjitlink/lib/libnvJitLink.so.12": object(text)},
+			"nvidia/__init__.py": {}, "nvidia/nvjitlink/__init__.py": {},
+			"nvidia/nvjitlink/lib/libnvJitLink.so.12": object(text)},
 	}
 }
 

@@ -80,7 +80,8 @@ func Validate(r *http.Request, body []byte) error {
 	err = openapi3filter.ValidateRequest(
 		context.Background(),
 		&openapi3filter.RequestValidationInput{
-			Request: clone, PathParams: params, Route: &routers.Route{Spec: doc, Path: path, PathItem: item, Method: method, Operation: op},
+			Request: clone, PathParams: params, Route: &routers.Route{Spec: doc, Path: path, PathItem: item,
+				Method: method, Operation: op},
 			Options: &openapi3filter.Options{
 				AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 			},

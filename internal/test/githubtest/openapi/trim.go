@@ -96,7 +96,8 @@ func (t *trimmer) trim(v any, names bool) any {
 	case object:
 		out := object{}
 		for key, x := range v {
-			prose := key == "description" || key == "summary" || key == "title" || key == "example" || key == "examples" || key == "externalDocs" || strings.HasPrefix(key, "x-")
+			prose := key == "description" || key == "summary" || key == "title" || key == "example" ||
+				key == "examples" || key == "externalDocs" || strings.HasPrefix(key, "x-")
 			if prose && !names {
 				continue
 			}
