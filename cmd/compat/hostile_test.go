@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,16 +25,18 @@ const (
 	hostileMemory = 300 << 10
 )
 
-// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own.
+// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own. The
+// program is built without the race detector, which costs several times the bounds.
 func TestHostileBinaries(t *testing.T) {
 	files := hostilefiles.All()
 	const least = 150
 	if len(files) < least {
 		t.Fatalf("there are %d files, fewer than %d", len(files), least)
 	}
-	compat, err := exec.LookPath("compat") // this test binary, see TestMain
-	if err != nil {
-		t.Fatal(err)
+	compat := filepath.Join(t.TempDir(), "compat")
+	build := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", compat, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, f := range files {
 		t.Run(f.Name, func(t *testing.T) { hostile(t, compat, f) })
@@ -79,7 +80,7 @@ func hostile(t *testing.T, compat string, f hostilefiles.File) {
 	if code < 0 || code > 2 || strings.Contains(stderr.String(), "goroutine ") {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	if !raceDetector() && (cpu > hostileCPU || usage.Maxrss > hostileMemory) {
+	if cpu > hostileCPU || usage.Maxrss > hostileMemory {
 		t.Errorf("it took %v and %d KiB", cpu, usage.Maxrss)
 	}
 	var r analyzer.Report
@@ -94,13 +95,6 @@ func hostile(t *testing.T, compat string, f hostilefiles.File) {
 	if f.Expect == hostilefiles.Unread && (r.Verdict == analyzer.Compatible || code == 0) {
 		t.Errorf("verdict %s, exit code %d", r.Verdict, code)
 	}
-}
-
-// raceDetector reports whether this binary has the race detector, which costs several times the
-// bounds.
-func raceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // named says where a report names a file: unread, skipped or finding; "" where it does not.
