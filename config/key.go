@@ -11,11 +11,13 @@ import (
 	"strings"
 )
 
-// maxKey is far above any RSA key's PEM: a file that is larger is not a key.
+// maxKey is the limit of the key file in bytes; the PEM of an RSA key is far smaller.
 const maxKey = 64 << 10
 
-// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. The key may have been squeezed
-// through tools that allow no newline: as base64 of the PEM, or with \n written out.
+// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. Besides PEM it accepts base64
+// of the PEM and PEM with
+//
+//	instead of newlines, for tools that do not allow newlines in variables.
 func (env environment) key(s *Service) error {
 	v, path := env("PRIVATE_KEY"), env("PRIVATE_KEY_PATH")
 	switch {
@@ -68,7 +70,7 @@ func readKey(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// parseKey gives the PEM of an RSA private key. Its errors hold nothing of the key.
+// parseKey returns the RSA private key as PEM. Its errors contain no part of the key.
 func parseKey(data []byte) (Secret, error) {
 	data = bytes.TrimSpace(data)
 	if !bytes.HasPrefix(data, []byte("-----BEGIN")) {

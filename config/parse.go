@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	maxSize   = 64 << 10 // a hand-written file is a hundredth of it
-	maxValues = 10_000
-	maxShown  = 50 // problems; annotations of one request (docs: checks/create)
+	maxSize   = 64 << 10 // bytes; a hand-written file is a hundred times smaller
+	maxValues = 10_000   // YAML nodes
+	maxShown  = 50       // problems; the limit of annotations in one request (docs: checks/create)
 )
 
-// ParseRepository reads a compat.yml. It is strict: a key, a value or a rule id that is not known
-// is a problem, and with any problem the configuration is nil. rules are the ids that the key rules
-// and accept may name. An empty file is the zero configuration. There are at most 50 problems, in
-// the order of their lines.
+// ParseRepository parses a compat.yml. It is strict: unknown keys, values and rule IDs are
+// problems, and the configuration is nil if there is any problem. rules are the IDs allowed in
+// the keys rules and accept. An empty file gives the zero Repository. At most 50 problems are
+// returned, in line order.
 func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	if len(data) > maxSize {
 		return nil, []Problem{TooLarge(len(data))}
@@ -50,7 +50,7 @@ func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	return nil, p.problems[:min(len(p.problems), maxShown)]
 }
 
-// TooLarge is the problem of a file of so many bytes.
+// TooLarge returns the problem of a file with this many bytes.
 func TooLarge(bytes int) Problem {
 	return Problem{
 		Line: 1,
@@ -62,8 +62,8 @@ func TooLarge(bytes int) Problem {
 	}
 }
 
-// load keeps a panic of the YAML library, were there one, from the caller: the file is outside
-// bytes.
+// load decodes YAML and turns a panic of the library into an error, because the file is
+// untrusted.
 func load(data []byte, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -71,7 +71,7 @@ func load(data []byte, doc *yaml.Node) (err error) {
 		}
 	}()
 	if err = yaml.Load(data, doc); err != nil && len(bytes.TrimSpace(stripComments(data))) == 0 {
-		return nil // nothing but comments: the library calls it the end of the file
+		return nil // only comments: the library reports io.EOF for them
 	}
 	return err
 }
@@ -86,7 +86,7 @@ type parser struct {
 	problems []Problem
 }
 
-// syntax reports what the YAML library says, at its line.
+// syntax reports an error of the YAML library at the line that it names.
 func (p *parser) syntax(err error) {
 	line := 1
 	var le *yaml.LoadError
@@ -111,7 +111,8 @@ func (p *parser) bad(n *yaml.Node, key, format string, a ...any) {
 	)
 }
 
-// bounded refuses aliases, which can make a short file long, and files of very many values.
+// bounded rejects aliases, which can expand a short file without limit, and files with too many
+// values.
 func (p *parser) bounded(root *yaml.Node) bool {
 	todo, count := []*yaml.Node{root}, 0
 	for len(todo) > 0 {
@@ -161,10 +162,10 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 	})
 }
 
-// field reads the value of one key; key is its path.
+// field parses the value of one key. key is the full path of the key.
 type field func(n *yaml.Node, key string)
 
-// mapping hands each value of n to its key's field.
+// mapping parses each value of the mapping n with the field of its key.
 func (p *parser) mapping(n *yaml.Node, path string, fields map[string]field) {
 	p.pairs(n, path, func(k, v *yaml.Node, key string) {
 		f := fields[k.Value]
@@ -177,7 +178,7 @@ func (p *parser) mapping(n *yaml.Node, path string, fields map[string]field) {
 			return
 		}
 		if v.Tag == "!!null" {
-			return // a key without a value is a key left out
+			return // a key without a value is treated as absent
 		}
 		f(v, key)
 	})
@@ -240,7 +241,7 @@ func (p *parser) strings(to *[]string) field {
 	}
 }
 
-// against reads the builds that libraries are compared with.
+// against parses abi.against.
 func (p *parser) against(to *[]string) field {
 	return func(n *yaml.Node, key string) {
 		p.strings(to)(n, key)
@@ -254,7 +255,7 @@ func (p *parser) against(to *[]string) field {
 	}
 }
 
-// numbered is strings, with the line of each.
+// numbered is like strings and also stores the line of each item.
 func (p *parser) numbered(to *[]string, lines *[]int) field {
 	return func(n *yaml.Node, key string) {
 		p.strings(to)(n, key)
@@ -279,7 +280,7 @@ func (p *parser) oneOf(to *string, words ...string) field {
 	}
 }
 
-// comment reads a mode of the summary comment; on and off are what they are elsewhere.
+// comment parses comment.mode. on and off are accepted as in the other keys.
 func (p *parser) comment(to *string) field {
 	return func(n *yaml.Node, key string) {
 		s, ok := p.text(n, key)
@@ -307,7 +308,7 @@ func (p *parser) comment(to *string) field {
 	}
 }
 
-// switchOff reads on, off, true or false.
+// switchOff parses on, off, true or false, and sets *to if the value is off.
 func (p *parser) switchOff(to *bool) field {
 	return func(n *yaml.Node, key string) {
 		s, ok := p.text(n, key)
@@ -325,7 +326,7 @@ func (p *parser) switchOff(to *bool) field {
 
 var pythonVersion = lazyregexp.New(`^3\.\d{1,2}(\.\d{1,3})?$`)
 
-// environments reads a list of files, or off.
+// environments parses the value off or a list of environment files.
 func (p *parser) environments(to *Environments) field {
 	return func(n *yaml.Node, key string) {
 		if n.Kind == yaml.ScalarNode {

@@ -13,8 +13,8 @@ import (
 
 var testRules = []string{"symbol-version-too-new", "missing-symbol", "link-undefined"}
 
-// Each story has a compat.yml and either want (the configuration as JSON, what it leaves out is
-// zero) or problems.
+// Each testdata file has a compat.yml and either want (the configuration as JSON without zero
+// values) or problems.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -5,76 +5,78 @@ import (
 	"slices"
 )
 
-// Path is where a repository keeps its configuration.
+// Path is the path of the configuration file in a repository.
 const Path = ".github/compat.yml"
 
-// Repository is a repository's own configuration. The zero value is that of a repository without a
-// file.
+// Repository is the configuration of one repository. The zero value is the configuration of a
+// repository without a file.
 type Repository struct {
-	// globs of artifact names; empty = every artifact that may hold binaries
+	// globs of artifact names; empty = every artifact that may contain binaries
 	Artifacts []string
-	// globs of workflow names or paths whose artifacts count; empty = all
+	// globs of names or paths of workflows whose artifacts are checked; empty = all
 	Workflows []string
-	Platforms []string          // targets; empty = what the artifacts claim
-	Python    Python            // the packages beside the artifacts
+	// platforms to check against; empty = those that the artifacts claim
+	Platforms []string
+	Python    Python            // packages installed with the artifacts
 	GPU       GPU               //
 	FailOn    string            // error, warning or never; "" = error
 	Rules     map[string]string // rule id -> error, warning, note or off
-	Accept    []Accept          // findings that count for nothing
+	Accept    []Accept          // findings that do not fail the check
 	Comment   Comment           //
 	Release   Release           //
 	ABI       ABI               // how shared libraries are compared with earlier builds
-	// Environments are the files of pins that are reviewed.
+	// Environments are the environment files (requirements, lock files) to review.
 	Environments Environments
-	// Documentation are globs of paths that are no part of any artifact, beside those that are known
-	// by their name.
+	// Documentation are globs of paths that do not affect any artifact, in addition to those that
+	// compat recognizes by name.
 	Documentation []string
 }
 
-// Environments says which files of pins are reviewed. The zero value: those that are known by name.
+// Environments selects the environment files to review. The zero value selects the files that
+// compat recognizes by name.
 type Environments struct {
-	Off  bool          // none
-	List []Environment // these; empty: those that are known by name
+	Off  bool          // review none
+	List []Environment // review these; empty = those recognized by name
 }
 
-// Environment is a file of pins, and where they are installed.
+// Environment is an environment file with the Python version and platforms that it is for.
 type Environment struct {
 	File      string   // path in the repository
-	Python    string   // "3.12"; "": found out from the repository
-	Platforms []string // empty: those of the repository
+	Python    string   // "3.12"; "" = detected from the repository
+	Platforms []string // empty = Repository.Platforms
 }
 
-// ABI says how shared libraries are compared with earlier builds.
+// ABI configures the comparison of shared libraries with earlier builds.
 type ABI struct {
-	// Against is AgainstBase, AgainstRelease, or paths of files of the repository that describe a
-	// library; empty = AgainstBase.
+	// Against contains AgainstBase, AgainstRelease, or paths of baseline files in the repository;
+	// empty = AgainstBase.
 	Against  []string
-	Policy   string   // none, warn, break-on-patch or break-always; "" = by what Against is
-	Headers  []string // globs of public headers; types from elsewhere are private
-	Private  []string // patterns of symbols, symbol versions and types that are not for programs
+	Policy   string   // none, warn, break-on-patch or break-always; "" = depends on Against
+	Headers  []string // globs of public headers; types declared elsewhere are private
+	Private  []string // patterns of symbols, symbol versions and types that are not public
 	Suppress []string // paths of .abignore files; empty = SuppressPath, if it exists
 }
 
-// Builds that libraries are compared with.
+// Values of ABI.Against.
 const (
-	AgainstBase    = "base"         // the base branch; for a release the one before it
+	AgainstBase    = "base"         // the base branch; for a release, the previous release
 	AgainstRelease = "last-release" // the newest release
 )
 
-// SuppressPath is the usual file with changes of the ABI that are not reported.
+// SuppressPath is the default file with ABI changes to ignore.
 const SuppressPath = ".abignore"
 
-// Base reports whether libraries are compared with the base.
+// Base reports whether libraries are compared with the base branch.
 func (a ABI) Base() bool { return len(a.Against) == 0 || slices.Contains(a.Against, AgainstBase) }
 
-// Baselines lists the files that describe an earlier build.
+// Baselines returns the paths of baseline files in Against.
 func (a ABI) Baselines() []string {
 	return slices.DeleteFunc(slices.Clone(a.Against), func(s string) bool {
 		return s == AgainstBase || s == AgainstRelease
 	})
 }
 
-// Suppressions lists the .abignore files, and whether they have to exist.
+// Suppressions returns the paths of the .abignore files, and whether they must exist.
 func (a ABI) Suppressions() (paths []string, required bool) {
 	if len(a.Suppress) == 0 {
 		return []string{SuppressPath}, false
@@ -82,57 +84,59 @@ func (a ABI) Suppressions() (paths []string, required bool) {
 	return a.Suppress, true
 }
 
-// Python says what is installed beside the artifacts.
+// Python configures the packages that are installed with the artifacts.
 type Python struct {
-	With []string // requirements, as "torch==2.7.0"; they replace what the artifacts declare
-	At   []int    // the lines of With, from 1
+	// requirements such as "torch==2.7.0"; they replace those that the artifacts declare
+	With []string
+	At   []int    // line numbers of With, from 1
 	Lock []string // paths of lock files in the repository
 }
 
-// GPU says which accelerators the artifacts are for.
+// GPU configures the accelerators that the artifacts are built for.
 type GPU struct {
-	Stack string   // cuda or rocm; "" = not said
+	Stack string   // cuda or rocm; "" = unknown
 	Archs []string // sm_80, gfx90a, …
 }
 
-// Accept is a finding that somebody decided to live with. Empty Rule, Symbol or Object match any;
-// at least one is set.
+// Accept marks matching findings as accepted. An empty Rule, Symbol or Object matches any; at
+// least one is set.
 type Accept struct {
 	Rule    string
 	Symbol  string
 	Object  string
-	Because string // never empty
-	Until   string // YYYY-MM-DD, the last day it counts; "" = for ever
+	Because string // the reason; never empty
+	Until   string // YYYY-MM-DD, the last day on which it applies; "" = no end
 }
 
-// Comment says when the summary comment is written.
+// Comment configures when the summary comment is written.
 type Comment struct {
 	Mode string // one of the constants below; "" = CommentOnChange
 }
 
-// Modes of the summary comment. One that is there is kept up to date in all of them but the first.
+// Modes of the summary comment. All but CommentNever update an existing comment.
 const (
-	CommentNever     = "never"      // no summary comment, no review: the check run alone
-	CommentOnFailure = "on-failure" // begun when the check fails
-	CommentOnChange  = "on-change"  // begun when the head has a finding that the base doesn't have
-	CommentAlways    = "always"     // begun with the first verdict
+	CommentNever     = "never"      // no summary comment and no review, only the check run
+	CommentOnFailure = "on-failure" // created when the check fails
+	// created when the head has a finding that the base does not have
+	CommentOnChange = "on-change"
+	CommentAlways   = "always" // created with the first verdict
 )
 
-// Release says what is done about releases.
+// Release configures the check of releases.
 type Release struct {
 	Off bool // releases are not checked
 }
 
-// Problem is one thing wrong with a configuration file.
+// Problem is an error in a configuration file.
 type Problem struct {
-	Line    int    // from 1; never behind the file's last line
-	Key     string // the path of keys, as "python.wiht"; "" where the file could not be parsed
+	Line    int    // from 1; at most the number of lines of the file
+	Key     string // the path of the key, such as "python.wiht"; "" if the file could not be parsed
 	Message string // what is wrong and what to do; one line
 }
 
 func (p Problem) String() string { return p.In(Path) }
 
-// In is String with another name of the file.
+// In is like String, for a file with another name.
 func (p Problem) In(file string) string {
 	if p.Key == "" {
 		return fmt.Sprintf("%s:%d: %s", file, p.Line, p.Message)

@@ -6,17 +6,13 @@ import (
 	"log/slog"
 )
 
-// Secret is bytes that are never shown: every way of printing, logging or marshalling one gives
-// ***.
+// Secret is a byte string that is printed, logged and marshaled as ***.
 type Secret []byte
 
 func (Secret) String() string { return "***" }
 
-func (Secret) Format(
-	f fmt.State,
-	_ rune,
-) {
-	_, _ = io.WriteString(f, "***")
-}                                           // whatever the verb: %d would print bytes
+// Format ignores the verb: %d would print the bytes otherwise.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
+
 func (Secret) LogValue() slog.Value         { return slog.StringValue("***") }
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }

@@ -1,11 +1,10 @@
-// Package config holds the two configurations of compat: Service, of the process, from the
-// environment, and Repository, of one GitHub repository, from its .github/compat.yml.
+// Package config reads the two configurations of compat: Service, from the environment of the
+// process, and Repository, from the .github/compat.yml of a repository.
 //
-// Both are strict. A bad variable is an error of one line that names the variable, what is wrong
-// with it and what to do; a bad compat.yml is a list of problems, each with its key and line, so
-// that a check run can hang them on the file. compat.yml comes from the base branch, but anyone
-// with write access to a repository wrote it: its size, its nesting and its aliases are bounded
-// before anything is made of it (at most 64 KiB and 10,000 values; an alias is an error).
+// Both are strict. An invalid variable gives a one-line error with the variable, the problem and
+// what to set. An invalid compat.yml gives a list of problems with key and line, which a check
+// run shows as annotations. Everyone with write access to a repository can change compat.yml, so
+// its size is limited to 64 KiB and 10,000 values, and aliases are errors.
 //
 //	service, err := config.FromEnv(os.LookupEnv)
 //	repository, problems := config.ParseRepository(data, ruleIDs)
@@ -22,43 +21,42 @@ import (
 	"time"
 )
 
-// Defaults of what the environment may leave out.
+// Defaults of the optional variables.
 const (
-	DefaultAPI   = "https://api.github.com"
-	DefaultData  = "./compat-data"
-	DefaultAddr  = ":8080"
-	DefaultLease = 10 * time.Second // a crashed worker's job is taken over after this long
-	DefaultWait  = 6 * time.Hour    // the longest a job of GitHub's own runners may take
+	DefaultAPI  = "https://api.github.com"
+	DefaultData = "./compat-data"
+	DefaultAddr = ":8080"
+	// time after which another worker takes over the job of a crashed one
+	DefaultLease = 10 * time.Second
+	DefaultWait  = 6 * time.Hour // the time limit of a job on GitHub-hosted runners
 )
 
-// Service is what `compat serve` is told by its environment. FromEnv gives a usable one; the zero
-// value is not.
+// Service is the configuration of `compat serve`. Use FromEnv: the zero value is not usable.
 type Service struct {
 	AppID          int64
-	PrivateKey     Secret   // PEM, a key that can sign RS256
-	WebhookSecrets []Secret // at least one, none empty; every one is accepted
-	API            *url.URL // root of the REST API, without a slash at its end
-	RedisURL       Secret   // may hold a password; empty = the embedded queue
-	Data           string   // directory of the embedded journal and of downloads
-	Workers        int      // 0 = only receive
-	// where the report pages are reached, without a slash at its end; nil = unknown, check runs
-	// carry no link
+	PrivateKey     Secret   // PEM of an RSA key
+	WebhookSecrets []Secret // at least one, none empty; a signature by any of them is valid
+	API            *url.URL // root of the REST API, without a trailing slash
+	RedisURL       Secret   // may contain a password; empty = the embedded queue
+	Data           string   // directory of the embedded queue's journal and of downloads
+	Workers        int      // 0 = receive webhooks only
+	// root address of the report pages, without a trailing slash; nil = check runs do not link to
+	// a report
 	PublicURL  *url.URL
 	Lease      time.Duration
-	Wait       time.Duration // how long a check waits for its artifacts before it is concluded
+	Wait       time.Duration // how long a check waits for artifacts before it is concluded
 	LogLevel   slog.Level
-	IndexURL   Secret // package index, may hold a password; empty = none is asked
-	IndexAllow string // names of packages that anybody may have looked up; see COMPAT_INDEX_ALLOW
+	IndexURL   Secret // package index, may contain a password; empty = no index is used
+	IndexAllow string // names of packages that any pull request may look up; see COMPAT_INDEX_ALLOW
 	Addr       string // from PORT
 
-	// address of the operator's endpoints, HOST:PORT; empty = they are not served
+	// address of the admin endpoints, HOST:PORT; empty = not served
 	AdminAddr string
-	// refuse to start if a layer of the sandbox is missing
+	// exit at start if a layer of the sandbox is not available
 	SandboxRequired bool
 }
 
-// EnvError is a variable that can't be used. Its text is one line and never holds the value of a
-// secret.
+// EnvError is an invalid environment variable. Its text is one line and never contains a secret.
 type EnvError struct {
 	Variable string
 	Problem  string // what is wrong, and what to do
@@ -66,15 +64,15 @@ type EnvError struct {
 
 func (e *EnvError) Error() string { return e.Variable + ": " + e.Problem }
 
-// FromEnv reads the service's settings; getenv is os.LookupEnv. The error is an *EnvError: the
-// first variable that can't be used.
+// FromEnv reads the service's configuration; getenv is os.LookupEnv. The error is an *EnvError
+// for the first invalid variable.
 func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
 	env := trimmed(getenv)
 	return env.read(env.app, env.key, env.secrets)
 }
 
-// BeforeApp reads the settings of a service that has no App yet, and is told where it will be
-// reached. nil and no error: an App is configured, in part at least, or nobody said where.
+// BeforeApp reads the configuration of a service whose GitHub App is not created yet. It returns
+// nil, nil if any variable of the App is set or COMPAT_PUBLIC_URL is not.
 func BeforeApp(getenv func(string) (string, bool)) (*Service, error) {
 	env := trimmed(getenv)
 	if env("APP_ID") != "" || env("PRIVATE_KEY") != "" || env("PRIVATE_KEY_PATH") != "" ||
@@ -94,7 +92,8 @@ func trimmed(getenv func(string) (string, bool)) environment {
 	}
 }
 
-// read makes a service of what these and the readers of everything but the App find.
+// read builds a Service with the given readers and those of all variables that do not concern the
+// App.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
 	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times,
@@ -176,8 +175,8 @@ func (env environment) public(s *Service) (err error) {
 	return err
 }
 
-// Root reads an absolute http address that paths are put behind: the value of a variable (or of a
-// flag), without a slash at its end. hint says what to set it to.
+// Root parses an absolute http or https address to which paths are appended, and removes trailing
+// slashes. variable names the variable or flag for the error, and hint describes a valid value.
 func Root(variable, v, hint string) (*url.URL, error) {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
@@ -201,7 +200,7 @@ func (env environment) redis(s *Service) error {
 		return nil
 	}
 	s.RedisURL = Secret(v)
-	// The value may hold a password, so it is not repeated.
+	// The value may contain a password, so the error does not contain it.
 	u, err := url.Parse(v)
 	switch {
 	case err != nil:
@@ -222,7 +221,7 @@ func (env environment) redis(s *Service) error {
 }
 
 func (env environment) workers(s *Service) error {
-	// An analysis is bound by the processor, but most of a job is waiting for GitHub.
+	// An analysis needs a processor, but most of a job's time is spent waiting for GitHub.
 	s.Workers = 4 * runtime.NumCPU()
 	v := env("COMPAT_WORKERS")
 	if v == "" {
@@ -243,7 +242,7 @@ func (env environment) times(s *Service) error {
 		to       *time.Duration
 		least    time.Duration
 	}{
-		{"COMPAT_LEASE", &s.Lease, time.Second}, // three heartbeats have to fit into it
+		{"COMPAT_LEASE", &s.Lease, time.Second}, // room for three heartbeats
 		{"COMPAT_WAIT", &s.Wait, time.Second},
 	} {
 		v := env(t.variable)
@@ -286,7 +285,7 @@ func (env environment) index(s *Service) error {
 	if v == "" {
 		return nil
 	}
-	// The value may hold a password, so it is not repeated.
+	// The value may contain a password, so the error does not contain it.
 	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
 		u.Host == "" {
 		return bad(
@@ -340,7 +339,7 @@ func (env environment) sandbox(s *Service) error {
 	return nil
 }
 
-// quote shows a value on one line, cut where it is long.
+// quote quotes a value on one line and truncates it to 60 characters.
 func quote(v string) string {
 	if r := []rune(v); len(r) > 60 {
 		v = string(r[:60]) + "…"

@@ -32,7 +32,7 @@ var testKey = sync.OnceValue(func() string {
 	)
 })
 
-// env gives a working environment with over laid on it; a value of "-" takes the variable away.
+// env returns a valid environment, changed by over; the value "-" removes a variable.
 func env(over map[string]string) func(string) (string, bool) {
 	all := map[string]string{"APP_ID": "42", "PRIVATE_KEY": testKey(), "WEBHOOK_SECRET": "s3cret"}
 	maps.Copy(all, over)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Nearest is the known word that was probably meant, in whatever case; "" where none is near.
+// Nearest returns the known word closest to word, ignoring case; "" if none is close.
 func Nearest(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -16,7 +16,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// suggest names the known word that was probably meant, or else the words there are.
+// suggest suggests the closest known word, or lists the known words.
 func suggest(word string, known []string) string {
 	best := Nearest(word, known)
 	switch {
@@ -28,8 +28,8 @@ func suggest(word string, known []string) string {
 	return "one of: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// edits counts the insertions, deletions, replacements and swaps of neighbours between two words.
-// Long words count as far apart.
+// edits returns the Damerau-Levenshtein distance of two words. Words longer than 80 bytes get the
+// distance 80.
 func edits(a, b string) int {
 	if len(a) > 80 || len(b) > 80 {
 		return 80

@@ -16,8 +16,8 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// How long the comparison takes must not depend on what it finds: every secret is tried to the end,
-// each by hmac.Equal, and nothing leaves the loop.
+// The time of the comparison must not depend on its result: every secret is compared with
+// hmac.Equal, and nothing leaves the loop early.
 func TestSignatureTimeByConstruction(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "signature.go", nil, 0)
 	if err != nil {
@@ -63,15 +63,15 @@ func TestSignatureTimeByConstruction(t *testing.T) {
 	}
 }
 
-// Strangers whose bodies never end hold no more memory than maxUnverified, and keep no delivery of
-// GitHub's waiting, however large.
+// Bodies of unverified senders that never end use at most maxUnverified bytes and do not delay
+// large deliveries from GitHub.
 func TestUnverifiedBodiesAreBounded(t *testing.T) {
-	q := &shelf{}
+	q := &memoryQueue{}
 	server := httptest.NewServer(
 		New(Options{Secrets: []config.Secret{config.Secret("s3cret")}, Queue: q}),
 	)
 	defer server.Close()
-	const strangers, sent = 60, 2 << 20 // more than maxUnverified together
+	const strangers, sent = 60, 2 << 20 // more than maxUnverified in total
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var all sync.WaitGroup

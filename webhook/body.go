@@ -12,31 +12,32 @@ import (
 )
 
 const (
-	// maxBody is GitHub's limit for a payload (docs: webhook-events-and-payloads, payload cap).
+	// maxBody is GitHub's payload limit in bytes (docs: webhook-events-and-payloads, payload
+	// cap).
 	maxBody = 25 << 20
 
-	// bodyChunk is more than nearly all payloads have. Larger ones are kept in chunks of it, made as
-	// the bytes arrive: a length that is only announced costs nothing.
+	// bodyChunk is larger than nearly all payloads. Longer bodies are stored in several chunks,
+	// which are allocated as bytes arrive, so a large Content-Length alone costs no memory.
 	bodyChunk = 64 << 10
 
-	// maxUnverified bounds the bytes of all bodies that are not verified yet. Beyond it the body that
-	// began first is given up: GitHub's arrive within a fraction of a second, so that one is a
-	// stranger's, or GitHub delivers it again.
+	// maxUnverified limits the total bytes of bodies whose signature has not been verified yet.
+	// Above the limit the oldest body is dropped: bodies from GitHub arrive within a fraction of
+	// a second, and GitHub redelivers if needed.
 	maxUnverified = 96 << 20
 
-	// bodyTime is how long a body may take; GitHub waits ten seconds for the answer.
+	// bodyTime is the time limit for reading a body; GitHub waits ten seconds for the response.
 	bodyTime = 8 * time.Second
 )
 
 var errBusy = errors.New("too many large request bodies are in progress")
 
-// bodies reads the bodies of requests that are not verified yet.
+// bodies reads request bodies whose signature has not been verified yet.
 type bodies struct {
-	chunks sync.Pool // of *[]byte, bodyChunk long
+	chunks sync.Pool // *[]byte of length bodyChunk
 
 	mu      sync.Mutex
 	held    int64   // bytes
-	reading []*body // the one that began first is the first
+	reading []*body // oldest first
 }
 
 func newBodies() *bodies {
@@ -46,19 +47,19 @@ func newBodies() *bodies {
 	}}}
 }
 
-// body is what has arrived of a request's body.
+// body is the part of a request body received so far.
 type body struct {
-	all    *bodies
-	chunks []*[]byte
-	size   int
-	stop   func()
-	given  bool // up, for others
+	all     *bodies
+	chunks  []*[]byte
+	size    int
+	stop    func()
+	dropped bool // to free memory for other bodies
 }
 
-// read reads a body of up to maxBody, which is good until close is called. Errors: errBusy,
-// *http.MaxBytesError, and those of the connection.
+// read reads a body of at most maxBody bytes. The body is valid until close is called. Errors are
+// errBusy, *http.MaxBytesError and those of the connection.
 func (b *bodies) read(w http.ResponseWriter, r *http.Request) (*body, error) {
-	// A recorder of a test has no deadlines.
+	// The ResponseRecorder of tests does not support deadlines.
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
 	in := http.MaxBytesReader(w, r.Body, maxBody)
@@ -75,7 +76,7 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return one, nil
-		case err != nil && b.gaveUp(one):
+		case err != nil && b.wasDropped(one):
 			return one, errBusy
 		case err != nil:
 			return one, err
@@ -83,12 +84,12 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	}
 }
 
-// grow gives a body another chunk, at the cost of the one that began first where there are too
-// many.
+// grow adds a chunk to a body and drops the oldest other bodies above maxUnverified. It returns
+// false if this body was dropped itself.
 func (b *bodies) grow(one *body) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if one.given {
+	if one.dropped {
 		return false
 	}
 	b.held += bodyChunk
@@ -96,9 +97,9 @@ func (b *bodies) grow(one *body) bool {
 		if b.held <= maxUnverified {
 			break
 		}
-		if other != one && !other.given && len(other.chunks) > 1 {
+		if other != one && !other.dropped && len(other.chunks) > 1 {
 			b.held -= int64(len(other.chunks)) * bodyChunk
-			other.given = true
+			other.dropped = true
 			other.stop()
 		}
 	}
@@ -107,13 +108,13 @@ func (b *bodies) grow(one *body) bool {
 	return true
 }
 
-func (b *bodies) gaveUp(one *body) bool {
+func (b *bodies) wasDropped(one *body) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return one.given
+	return one.dropped
 }
 
-// close gives the memory of a body back.
+// close releases the memory of a body.
 func (one *body) close() {
 	b := one.all
 	b.mu.Lock()
@@ -124,7 +125,7 @@ func (one *body) close() {
 			break
 		}
 	}
-	if !one.given {
+	if !one.dropped {
 		b.held -= int64(len(one.chunks)) * bodyChunk
 	}
 	for _, chunk := range one.chunks {
@@ -133,7 +134,7 @@ func (one *body) close() {
 	one.chunks = nil
 }
 
-// parts are the bytes of a body, chunk by chunk.
+// parts returns the bytes of a body as a list of chunks.
 func (one *body) parts() (parts [][]byte) {
 	left := one.size
 	for _, chunk := range one.chunks {
@@ -144,7 +145,7 @@ func (one *body) parts() (parts [][]byte) {
 	return parts
 }
 
-// bytes is the whole body, which is copied where it has several chunks.
+// bytes returns the whole body. It copies if there are several chunks.
 func (one *body) bytes() []byte {
 	parts := one.parts()
 	if len(parts) == 1 {
@@ -153,7 +154,7 @@ func (one *body) bytes() []byte {
 	return bytes.Join(parts, nil)
 }
 
-// mac is the HMAC-SHA256 of a body.
+// mac returns the HMAC-SHA256 of a body.
 func (one *body) mac(secret []byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	for _, part := range one.parts() {

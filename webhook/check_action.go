@@ -8,11 +8,11 @@ import (
 	"github.com/compat-app/compat/internal/job"
 )
 
-// actions are the identifiers of the App's actions on a check run.
+// actions are the identifiers of the App's buttons on a check run.
 var actions = []string{"recheck", "accept", "explain"}
 
-// checkAction: a person chose one of the App's actions on a check run. GitHub shows them to people
-// with write access; the worker asks GitHub for that access all the same.
+// checkAction handles a click on one of the App's buttons on a check run. GitHub shows them to
+// people with write access only; the worker checks that access again.
 func checkAction(e envelope, identifier, external, sha string) (decision, error) {
 	i := slices.IndexFunc(actions, func(a string) bool { return strings.Contains(identifier, a) })
 	if i < 0 {

@@ -22,8 +22,8 @@ type checkRunPayload struct {
 	}
 }
 
-// checkRun: a person chose Re-run, or one of the App's actions, on a check run of this App. Or a
-// check run is concluded: one of another App that has this App's name.
+// checkRun handles Re-run and the App's buttons on its own check runs, and reports completed
+// check runs of other Apps with the same name.
 func checkRun(e envelope, p *checkRunPayload) (decision, error) {
 	k := &p.CheckRun
 	switch e.Action {
@@ -52,9 +52,9 @@ func checkRun(e envelope, p *checkRunPayload) (decision, error) {
 	return e.rerunPulls(k.PullRequests, k.HeadSHA)
 }
 
-// namesake reports a check run of another App that has this App's name and passes: branch
-// protection that names no App for the required check accepts it. A job of GitHub Actions with that
-// name is enough.
+// namesake reports a passing check run of another App with the name of this App's. Branch
+// protection accepts it if the required check is not bound to an App. A job of GitHub Actions
+// with that name is enough.
 func namesake(e envelope, p *checkRunPayload) (decision, error) {
 	k := &p.CheckRun
 	passes := k.Conclusion == "success" || k.Conclusion == "neutral" || k.Conclusion == "skipped"

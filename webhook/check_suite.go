@@ -8,8 +8,8 @@ type checkSuitePayload struct {
 	} `json:"check_suite"`
 }
 
-// checkSuite: a person chose "Re-run all checks". The action requested comes with every push and
-// before any artifact; the events of the pull request carry more.
+// checkSuite handles "Re-run all checks". The action requested is ignored: GitHub sends it for
+// every push before there are artifacts, and the events of the pull request contain more.
 func checkSuite(e envelope, p *checkSuitePayload) (decision, error) {
 	if e.Action != "rerequested" {
 		return e.unused()

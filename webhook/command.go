@@ -10,15 +10,14 @@ import (
 	"github.com/compat-app/compat/internal/job"
 )
 
-// maxComment is what GitHub lets a comment hold, in characters; nothing longer is looked at.
+// maxComment is GitHub's limit for a comment in characters; longer bodies are not parsed.
 const maxComment = 65536
 
-// maxArguments is enough for any symbol with a reason; the rest of a longer line is cut.
+// maxArguments is the length in characters to which the arguments of a command are truncated.
 const maxArguments = 1000
 
-// Commands finds the commands of a comment as a reader sees it: a line of a paragraph that starts
-// with "/compat ". Code blocks, inline code, quotes, lists, HTML comments and the middle of a
-// sentence hold none.
+// Commands returns the commands in a comment: lines of a paragraph that start with "/compat ".
+// Code blocks, inline code, quotes, lists, HTML comments and text inside a line are ignored.
 func Commands(body string) []job.CommandLine {
 	if len(body) > 4*maxComment || !strings.Contains(body, "/compat ") {
 		return nil
@@ -35,7 +34,7 @@ func Commands(body string) []job.CommandLine {
 }
 
 func paragraph(p ast.Node, source []byte) (out []job.CommandLine) {
-	// A line is a command only where plain text starts with it: not inside code or HTML that began
+	// A line is a command only if it starts with plain text, not inside code or HTML that began
 	// on an earlier line.
 	plain := map[int]bool{}
 	for n := p.FirstChild(); n != nil; n = n.NextSibling() {

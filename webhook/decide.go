@@ -11,21 +11,21 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// decision is what becomes of a delivery: jobs, or an installation whose jobs are dropped, or a
-// reason to do nothing.
+// decision is the result of handling a delivery: jobs to enqueue, an installation whose jobs are
+// removed, or a reason to ignore it.
 type decision struct {
 	jobs     []queue.Job
 	drop     int64
 	ignored  string
-	namesake bool   // ignored: another App has a check run of this App's name
-	rerunBy  string // login of who had something checked again; "": nobody
+	namesake bool   // ignored, but another App has a check run with this App's name
+	rerunBy  string // login of the person who requested a re-run; "" = none
 }
 
 func ignore(format string, a ...any) (decision, error) {
 	return decision{ignored: fmt.Sprintf(format, a...)}, nil
 }
 
-// envelope is what every event has in common.
+// envelope contains the members that all payloads have.
 type envelope struct {
 	Action       string
 	Installation struct{ ID int64 }
@@ -35,19 +35,19 @@ type envelope struct {
 	}
 	Sender struct{ Login, Type string }
 
-	name string // of the event
+	name string // name of the event
 	guid string
-	app  int64 // the App's own id
+	app  int64 // ID of this App
 }
 
-// event is what one of the events that the App subscribes to leads to.
+// event handles one kind of event.
 type event struct {
 	decide func(e envelope, body []byte) (decision, error)
 	fields func() fields // the members of the payload that decide reads
 }
 
-// on makes an event whose payload is decoded into a P. The members of P, and those of the envelope,
-// are all that is read of a payload.
+// on returns an event whose payload is decoded into a P. Only the members of P and of envelope
+// are read from the payload.
 func on[P any](decide func(e envelope, p *P) (decision, error)) event {
 	return event{
 		fields: sync.OnceValue(func() fields { return fieldsOf[envelope]().with(fieldsOf[P]()) }),
@@ -61,7 +61,7 @@ func on[P any](decide func(e envelope, p *P) (decision, error)) event {
 	}
 }
 
-// events holds the decision of each event the App subscribes to.
+// events contains the handler of each event that the App subscribes to.
 var events = map[string]event{
 	"pull_request":                on(pullRequest),
 	"workflow_run":                on(workflowRun),
@@ -79,8 +79,8 @@ var events = map[string]event{
 	"ping":                        on(ping),
 }
 
-// decide turns a payload into a decision, and depends on nothing else. An error means that the body
-// is not what GitHub sends: 400.
+// decide turns a payload into a decision. It is pure. An error means that the payload is
+// malformed, and is answered with status 400.
 func decide(name, guid string, body []byte, app int64) (decision, error) {
 	e := envelope{name: name, guid: guid, app: app}
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
@@ -120,7 +120,7 @@ func (e envelope) unused() (decision, error) {
 	return ignore("%s.%.60s is not used", e.name, e.Action)
 }
 
-// job makes the job of a body. sha is the commit that the event names; "": none.
+// job makes a job with this body. sha is the commit that the event names, or "".
 func (e envelope) job(b job.Body, sha string) (queue.Job, error) {
 	return job.New(b, job.Origin{
 		Installation: e.Installation.ID,
@@ -130,14 +130,14 @@ func (e envelope) job(b job.Body, sha string) (queue.Job, error) {
 	})
 }
 
-// rerun makes the job of a subject that a person wants checked again.
+// rerun makes a job for a subject that a person wants to check again.
 func (e envelope) rerun(b job.Body, sha string) (queue.Job, error) {
 	j, err := e.job(b, sha)
 	j.ForceID = e.guid
 	return j, err
 }
 
-// one is a decision for a single job.
+// one returns a decision with a single job.
 func one(j queue.Job, err error) (decision, error) {
 	if err != nil {
 		return decision{}, err
@@ -145,14 +145,14 @@ func one(j queue.Job, err error) (decision, error) {
 	return decision{jobs: []queue.Job{j}}, nil
 }
 
-// pull is the short form in which check runs, check suites and workflow runs name pull requests.
+// pull is the short form of a pull request in check runs, check suites and workflow runs.
 type pull struct {
 	Number int
 	Base   struct{ Repo struct{ ID int64 } }
 }
 
-// pulls are the pull requests that belong to the event's own repository: a workflow run in a fork's
-// network may name others.
+// pulls returns the pull requests of the event's own repository. A workflow run may also list
+// pull requests of other repositories in the fork network.
 func (e envelope) pulls(named []pull) (own []job.Body) {
 	for _, p := range named {
 		if p.Number > 0 && (p.Base.Repo.ID == 0 || p.Base.Repo.ID == e.Repository.ID) {
@@ -162,8 +162,8 @@ func (e envelope) pulls(named []pull) (own []job.Body) {
 	return own
 }
 
-// rerunPulls makes the jobs of pull requests that a person wants checked again; where none is
-// named, that of the commit.
+// rerunPulls makes jobs that check pull requests again, or the commit if no pull request is
+// listed.
 func (e envelope) rerunPulls(named []pull, sha string) (decision, error) {
 	bodies := e.pulls(named)
 	if len(bodies) == 0 {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want parts of the stories")
 
-// A story has parts EVENT.json (a payload, cut to what matters) and after each the part want: a
-// line per job, or why it is ignored, dropped or refused.
+// A testdata file has parts EVENT.json (a shortened payload), each followed by a part want: a
+// line per job, or the reason why the delivery is ignored, dropped or refused.
 func TestDecideStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -76,7 +76,7 @@ func describe(d decision, err error) string {
 	return sb.String()
 }
 
-// payloads visits those of all stories.
+// payloads calls visit for each payload in testdata.
 func payloads(f *testing.F, visit func(event string, body []byte)) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -118,8 +118,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// Every kind of job comes from an event of the stories. A kind that only workers put into the queue
-// would be listed here.
+// Every kind of job is created by an event in testdata.
 func TestEveryKindHasAnEvent(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

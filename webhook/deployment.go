@@ -9,11 +9,12 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// callback is the path of the address that GitHub wants the answer at. Only the run's number is
-// taken from it: the answer goes to the configured API host, whatever host the payload names.
+// callback matches the path of deployment_callback_url. Only the run ID is used: the response
+// goes to the configured API host, whatever host the payload names.
 var callback = lazyregexp.New(`/actions/runs/([0-9]{1,18})/deployment_protection_rule$`)
 
-// maxEnvironment is how long an environment's name may be (docs: deployment environments).
+// maxEnvironment is the limit for the name of an environment in characters (docs: deployment
+// environments).
 const maxEnvironment = 255
 
 type deploymentPayload struct {
@@ -22,8 +23,8 @@ type deploymentPayload struct {
 	Deployment  struct{ SHA string }
 }
 
-// deployment: a workflow run waits for an environment's protection rule until its artifacts are
-// checked.
+// deployment handles a workflow run that waits for this App's protection rule until its artifacts
+// are checked.
 func deployment(e envelope, p *deploymentPayload) (decision, error) {
 	if e.Action != "requested" {
 		return e.unused()

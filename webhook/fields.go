@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// fields are the members of an object that are read; a member without fields of its own is read
-// whole. Lists in between don't count.
+// fields are the names of the object members to keep. A member with nil fields is kept whole. The
+// fields of a list apply to its elements.
 type fields map[string]fields
 
-// fieldsOf lists the members that encoding/json decodes into a T.
+// fieldsOf returns the members that encoding/json decodes into a T.
 func fieldsOf[T any]() fields { return membersOf(reflect.TypeFor[T]()) }
 
 func membersOf(t reflect.Type) fields {
@@ -50,15 +50,15 @@ func (f fields) with(other fields) fields {
 	return f
 }
 
-// maxDepth is more than any payload nests, and as much as a reader keeps track of.
+// maxDepth limits nesting; payloads of GitHub nest far less.
 const maxDepth = 256
 
 var errNotJSON = errors.New("the body is not JSON")
 
-// keep copies a JSON object without the members that are not in f. A payload has 25 KB, of which a
-// few hundred bytes are read, and decoding all of it would cost several times as much as the rest
-// of an answer. What is left out is only followed to its end, and what is kept is checked by the
-// decoder.
+// keep copies a JSON object without the members that are not in f. A payload has about 25 KB, of
+// which a few hundred bytes are used, and decoding all of it would take several times as long as
+// the rest of the request. Dropped values are only scanned for their end; kept values are
+// validated by the decoder.
 func (f fields) keep(body []byte) ([]byte, error) {
 	t := copier{in: body, out: make([]byte, 0, 1024)}
 	t.space()
@@ -77,7 +77,7 @@ type copier struct {
 	out []byte
 }
 
-// value copies what is wanted of the value that begins here; false: it does not end.
+// value copies the wanted parts of the value at t.at. It returns false if the value is malformed.
 func (t *copier) value(want fields, depth int) bool {
 	start := t.at
 	if start == len(t.in) || depth == 0 {
@@ -96,8 +96,9 @@ func (t *copier) value(want fields, depth int) bool {
 	return t.list('{', '}', func(first bool) bool { return t.member(want, first, depth) })
 }
 
-// list walks over what stands between two brackets. each is told whether it is the first of what is
-// kept, and writes the comma itself for members.
+// list copies a list or object between the brackets from and to. It calls each for every element;
+// first is true until something was copied. For members of an object each writes the comma
+// itself.
 func (t *copier) list(from, to byte, each func(first bool) bool) bool {
 	t.at++
 	t.out = append(t.out, from)
@@ -126,7 +127,7 @@ func (t *copier) list(from, to byte, each func(first bool) bool) bool {
 	return false
 }
 
-// member copies a member of an object when it is wanted, and passes over it otherwise.
+// member copies a wanted member of an object and skips others.
 func (t *copier) member(want fields, first bool, depth int) bool {
 	start := t.at
 	if t.in[start] != '"' || !t.text() {
@@ -140,7 +141,7 @@ func (t *copier) member(want fields, first bool, depth int) bool {
 	t.at++
 	t.space()
 	inner, wanted := want[string(name)]
-	// GitHub escapes no name; one that is escaped is kept, so that nobody can hide a member from
+	// GitHub never escapes names. An escaped name is kept, so that nobody can hide a member from
 	// the decoder.
 	if !wanted && bytes.IndexByte(name, '\\') < 0 {
 		return t.skip()
@@ -152,7 +153,7 @@ func (t *copier) member(want fields, first bool, depth int) bool {
 	return t.value(inner, depth-1)
 }
 
-// skip goes to the end of a value.
+// skip moves to the end of a value.
 func (t *copier) skip() bool {
 	var open []byte
 	for t.at < len(t.in) {
@@ -165,7 +166,7 @@ func (t *copier) skip() bool {
 			if len(open) == maxDepth {
 				return false
 			}
-			open = append(open, c+2) // the closing one
+			open = append(open, c+2) // the matching closing bracket
 			t.at++
 			continue
 		case '}', ']':
@@ -192,7 +193,7 @@ func (t *copier) skip() bool {
 	return false
 }
 
-// text goes behind the end of a string.
+// text moves behind the end of a string.
 func (t *copier) text() bool {
 	for at := t.at + 1; ; {
 		n := bytes.IndexByte(t.in[at:], '"')
@@ -201,7 +202,7 @@ func (t *copier) text() bool {
 		}
 		at += n + 1
 		slashes := 0
-		for t.in[at-2-slashes] == '\\' { // the string's first quote stops it
+		for t.in[at-2-slashes] == '\\' { // ends at the opening quote
 			slashes++
 		}
 		if slashes%2 == 0 {
@@ -211,10 +212,10 @@ func (t *copier) text() bool {
 	}
 }
 
-// words are what a value can be that has no quote or bracket.
+// words are the JSON literals other than numbers.
 var words = [][]byte{[]byte("true"), []byte("false"), []byte("null")}
 
-// word goes behind a number, true, false or null.
+// word moves behind a number, true, false or null.
 func (t *copier) word() bool {
 	start := t.at
 	for t.at < len(t.in) && (t.in[t.at] >= 'a' && t.in[t.at] <= 'z' || t.in[t.at] >= '0' &&

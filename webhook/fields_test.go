@@ -36,8 +36,7 @@ func TestKeepFields(t *testing.T) {
 	}
 }
 
-// FuzzKeepFields compares with encoding/json: of what that takes, the same members are left with
-// the same values.
+// FuzzKeepFields compares with encoding/json: the same members must be kept with the same values.
 func FuzzKeepFields(f *testing.F) {
 	payloads(f, func(event string, body []byte) { f.Add(event, body) })
 	f.Fuzz(func(t *testing.T, event string, body []byte) {
@@ -49,7 +48,7 @@ func FuzzKeepFields(f *testing.F) {
 		got, err := used.keep(body)
 		var whole, left any
 		if json.Unmarshal(body, &whole) != nil {
-			return // what is kept goes through the decoder
+			return // the decoder validates what is kept
 		}
 		if err != nil {
 			if nesting(body) < maxDepth {
@@ -66,7 +65,7 @@ func FuzzKeepFields(f *testing.F) {
 	})
 }
 
-// nesting is at least how deep the brackets of a text nest.
+// nesting returns an upper bound of the nesting depth of brackets.
 func nesting(body []byte) (most int) {
 	depth := 0
 	for _, c := range body {
@@ -81,7 +80,7 @@ func nesting(body []byte) (most int) {
 	return most
 }
 
-// prune is fields.keep on decoded values.
+// prune does the same as fields.keep on decoded values.
 func prune(v any, want fields) any {
 	switch v := v.(type) {
 	case map[string]any:

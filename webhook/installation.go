@@ -2,7 +2,7 @@ package webhook
 
 import "errors"
 
-// installation: the App was uninstalled or suspended, and must do nothing more there.
+// installation removes the jobs of an installation that was deleted or suspended.
 func installation(e envelope, _ *struct{}) (decision, error) {
 	switch e.Action {
 	case "deleted", "suspend":

@@ -8,8 +8,8 @@ type issueCommentPayload struct {
 	Comment comment
 }
 
-// issueComment: a person wrote a line "/compat …" on a pull request. An edited comment is not a
-// command: it may have been answered.
+// issueComment handles "/compat …" commands in comments on a pull request. Edited comments are
+// ignored because they may have been answered already.
 func issueComment(e envelope, p *issueCommentPayload) (decision, error) {
 	if e.Action != "created" {
 		return e.unused()

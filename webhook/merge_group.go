@@ -11,7 +11,7 @@ type mergeGroupPayload struct {
 	} `json:"merge_group"`
 }
 
-// mergeGroup: the merge queue waits for a check of the same name on the group's head.
+// mergeGroup checks the head of a merge group, which needs a check run of the same name.
 func mergeGroup(e envelope, p *mergeGroupPayload) (decision, error) {
 	if e.Action != "checks_requested" && e.Action != "destroyed" {
 		return e.unused()

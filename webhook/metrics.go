@@ -51,8 +51,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// answered counts one answer. The event of a delivery that was not believed is anybody's word, and
-// no label.
+// answered counts one response. Unknown events and events of refused deliveries are counted as
+// other, because anyone can send them.
 func (m *metrics) answered(event, status string, code int, took time.Duration) {
 	if _, known := events[event]; !known || status == "refused" {
 		event = "other"

@@ -1,4 +1,4 @@
 package webhook
 
-// ping: GitHub tests the webhook's address.
+// ping acknowledges GitHub's test of the webhook address.
 func ping(envelope, *struct{}) (decision, error) { return ignore("the webhook works") }

@@ -24,8 +24,8 @@ type pullRequestPayload struct {
 	Changes struct{ Base *struct{} }
 }
 
-// pullRequest: a new head, or a reason to check the head again. closed too, so that an open check
-// run is closed with it.
+// pullRequest handles new heads and other changes that need a check. closed is included, so that
+// an open check run is concluded.
 func pullRequest(e envelope, p *pullRequestPayload) (decision, error) {
 	switch e.Action {
 	case "opened", "synchronize", "reopened", "ready_for_review", "closed", "edited":

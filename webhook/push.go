@@ -14,8 +14,8 @@ type pushPayload struct {
 	Commits []struct{ Added, Modified, Removed []string }
 }
 
-// push: the default branch has moved, and with it the configuration of its pull requests. Pushes to
-// other branches reach the App as events of their pull requests.
+// push handles a new commit on the default branch, which may change the configuration of pull
+// requests. Pushes to other branches arrive as events of their pull requests.
 func push(e envelope, p *pushPayload) (decision, error) {
 	if p.Deleted || e.Repository.DefaultBranch == "" ||
 		p.Ref != "refs/heads/"+e.Repository.DefaultBranch {

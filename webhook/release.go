@@ -13,9 +13,9 @@ type releasePayload struct {
 	}
 }
 
-// release: assets to check. released and prereleased come together with published, and alone when a
-// release stops or starts being a pre-release; their jobs have one subject. A draft is checked
-// before users get it: created comes for drafts alone, and together with published for the others.
+// release checks the assets of a release. GitHub sends released and prereleased together with
+// published, and alone when a release stops or starts being a pre-release; the jobs have the same
+// key. For a draft GitHub sends only created, so drafts are checked before users get them.
 func release(e envelope, p *releasePayload) (decision, error) {
 	switch e.Action {
 	case "published", "released", "prereleased", "created", "edited", "deleted", "unpublished":

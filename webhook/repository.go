@@ -6,15 +6,15 @@ import (
 	"github.com/compat-app/compat/internal/job"
 )
 
-// maxRemoved repositories of one event get a job; the jobs of the others end by themselves once
-// GitHub answers 404 for the repository.
+// maxRemoved limits the jobs of one event. The jobs of other removed repositories end when GitHub
+// answers 404.
 const maxRemoved = 500
 
 type installationRepositoriesPayload struct {
 	Removed []struct{ ID int64 } `json:"repositories_removed"`
 }
 
-// installationRepositories: the App lost access to some repositories, and their jobs have to end.
+// installationRepositories ends the jobs of repositories that the App lost access to.
 func installationRepositories(
 	e envelope,
 	p *installationRepositoriesPayload,
@@ -45,8 +45,8 @@ type repositoryPayload struct {
 	}
 }
 
-// repository: it has another name, owner or default branch, or is archived. Jobs know it by its id;
-// what is cached of it is forgotten.
+// repository clears the cached data of a repository that has a new name, owner or default branch,
+// or was archived. Jobs use the repository's ID, which does not change.
 func repository(e envelope, p *repositoryPayload) (decision, error) {
 	switch e.Action {
 	case "renamed", "transferred", "archived", "unarchived":

@@ -7,7 +7,8 @@ import (
 	"github.com/compat-app/compat/internal/job"
 )
 
-// maxCommands of one comment are followed: each is answered, and GitHub allows 80 answers a minute.
+// maxCommands limits the commands of one comment: each gets a reply, and GitHub allows 80 a
+// minute.
 const maxCommands = 5
 
 type reviewCommentPayload struct {
@@ -18,8 +19,8 @@ type reviewCommentPayload struct {
 	}
 }
 
-// reviewComment: a person wrote a line "/compat …" in a conversation on the diff. It is answered
-// there.
+// reviewComment handles "/compat …" commands in a review conversation. The reply goes to the same
+// conversation.
 func reviewComment(e envelope, p *reviewCommentPayload) (decision, error) {
 	if e.Action != "created" {
 		return e.unused()
@@ -28,7 +29,7 @@ func reviewComment(e envelope, p *reviewCommentPayload) (decision, error) {
 	return p.Comment.commands(e, p.PullRequest.Number, thread)
 }
 
-// comment is one that may hold commands.
+// comment is a comment that may contain commands.
 type comment struct {
 	ID   int64
 	Body string
@@ -36,8 +37,8 @@ type comment struct {
 	App  *struct{} `json:"performed_via_github_app"`
 }
 
-// commands makes the job of a comment. thread is the first comment of the conversation on the diff
-// that it is in; 0: it is in the pull request's own.
+// commands makes the job for the commands in a comment. thread is the ID of the first comment of
+// the review conversation; 0 means that the comment is on the pull request itself.
 func (c *comment) commands(e envelope, number int, thread int64) (decision, error) {
 	if e.Sender.Type == "Bot" || c.User.Type == "Bot" || c.App != nil {
 		return ignore("the comment was written by a bot")

@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// signature reads the header X-Hub-Signature-256. The older SHA-1 header is not looked at: GitHub
-// always sends both.
+// signature parses the header X-Hub-Signature-256. The SHA-1 header is ignored: GitHub always
+// sends both.
 func signature(header string) ([]byte, error) {
 	digits, found := strings.CutPrefix(header, "sha256=")
 	if !found {
@@ -26,8 +26,9 @@ func signature(header string) ([]byte, error) {
 	return mac, nil
 }
 
-// signed is which of the secrets fits, the first is 1, or 0. It compares with every one, so that
-// the time taken tells nothing of which. An empty secret fits nothing.
+// signed returns the number, from 1, of the secret that signed the body, or 0. It compares with
+// every secret, so that the time does not depend on which one matches. An empty secret never
+// matches.
 func signed(b *body, mac []byte, secrets []config.Secret) int {
 	which := 0
 	for i, secret := range secrets {
@@ -38,7 +39,7 @@ func signed(b *body, mac []byte, secrets []config.Secret) int {
 	return which
 }
 
-// name tells whether a header has the form of an event's name or a GUID: short, and only characters
+// name reports whether s looks like the name of an event or a GUID: short, and only characters
 // that are safe in keys and logs.
 func name(s string) bool {
 	for _, r := range s {
@@ -50,7 +51,7 @@ func name(s string) bool {
 	return s != "" && len(s) <= 100
 }
 
-// clean is a header as it may stand in the log.
+// clean returns a header for the log, or "" if it is not a name.
 func clean(s string) string {
 	if !name(s) {
 		return ""

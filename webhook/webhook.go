@@ -1,14 +1,14 @@
-// Package webhook takes GitHub's events in and puts jobs into the queue. It makes no outbound
-// connection and analyzes nothing.
+// Package webhook receives GitHub's webhook events and puts jobs into the queue. It makes no
+// outbound connections and analyzes nothing.
 //
-// A delivery is believed only after its HMAC-SHA256 over the raw body was compared in constant time
-// with each configured secret. Before that nothing of it is parsed, and no more than 25 MiB
-// (GitHub's own limit for a payload) is read. What an event means is decided by one pure function
-// per event, in the file of its name: payload in, jobs or a reason to ignore it out. 202 is
-// answered only once the queue holds the jobs; the delivery's GUID is marked in the same step, so a
-// refused delivery can come again.
+// A delivery is accepted only if its HMAC-SHA256 over the raw body matches one of the configured
+// secrets, compared in constant time. Before that at most 25 MiB are read (GitHub's payload
+// limit) and nothing is parsed. One pure function per event, in the file with the event's name,
+// turns a payload into jobs or a reason to ignore it. The response is 202 once the queue has
+// stored the jobs. The delivery's GUID is stored in the same step, so a delivery that failed can
+// be redelivered.
 //
-//	handler := webhook.New(webhook.Options{AppID: id, Secrets: secrets, Queue: q, Log: log, Metrics: registry, Report: page})
+//	handler := webhook.New(webhook.Options{AppID: id, Secrets: secrets, Queue: q})
 package webhook
 
 import (
@@ -27,31 +27,32 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// storeTimeout leaves GitHub, which waits ten seconds for an answer, time to hear a 503.
+// storeTimeout leaves time to send a 503 before GitHub's ten seconds end.
 const storeTimeout = 5 * time.Second
 
-// Queue is what the webhook needs of the queue.
+// Queue is the part of the queue that the webhook uses.
 type Queue interface {
 	// Enqueue stores all jobs and marks the delivery, or does neither.
 	Enqueue(ctx context.Context, delivery string, jobs ...queue.Job) (queue.Result, error)
-	// DropInstallation forgets the jobs of an installation, running ones too.
+	// DropInstallation removes all jobs of an installation, including running ones.
 	DropInstallation(ctx context.Context, id int64) error
-	// Ping says whether the queue can store.
+	// Ping returns an error if the queue cannot store jobs.
 	Ping(ctx context.Context) error
 }
 
-// Options is what New needs. Secrets and Queue are required.
+// Options configures New. Secrets and Queue are required.
 type Options struct {
-	AppID   int64           // tells the App's own check runs and comments; 0 = none is own
-	Secrets []config.Secret // each is accepted; with none every delivery is refused
+	AppID int64 // identifies the App's own check runs and comments; 0 = unknown
+	// a signature by any of them is valid; empty = every delivery is refused
+	Secrets []config.Secret
 	Queue   Queue
-	Log     *slog.Logger
-	Metrics prometheus.Registerer // for the webhook's metrics; nil = none
+	Log     *slog.Logger          // nil = discard
+	Metrics prometheus.Registerer // nil = not registered
 	Report  http.Handler          // GET /reports/{id}; nil = 404
 }
 
-// New gives the HTTP surface of the service: /webhook (and /api/github/webhooks, as Probot has it),
-// /healthz, /readyz and /reports/{id}. Everything else is 404.
+// New returns the HTTP handler of the service: /webhook (and /api/github/webhooks, the path that
+// Probot uses), /healthz, /readyz and /reports/{id}. Other paths are answered with 404.
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -81,7 +82,7 @@ type server struct {
 	bodies  *bodies
 }
 
-// answer is the body of every response to a delivery.
+// answer is the response body for a delivery.
 type answer struct {
 	Delivery string   `json:"delivery,omitempty"`
 	Status   string   `json:"status"` // queued, duplicate, ignored, refused or unavailable
@@ -121,7 +122,7 @@ func (s *server) hook(c *gin.Context) {
 	c.JSON(code, a)
 }
 
-// take verifies, decides and stores one delivery.
+// take verifies a delivery, decides what to do and stores the jobs.
 func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	refused := func(code int, reason string) (int, answer) {
 		return code, answer{Status: "refused", Reason: reason}
@@ -163,7 +164,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 
 func (s *server) store(ctx context.Context, guid string, d decision) (int, answer) {
 	a := answer{Delivery: guid}
-	// GitHub may hang up; what it handed over is stored all the same.
+	// The jobs are stored even if GitHub closes the connection.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if d.drop != 0 {
@@ -211,8 +212,7 @@ func (s *server) ready(c *gin.Context) {
 	c.String(http.StatusOK, "ready\n")
 }
 
-// recover keeps one request's panic from the others. Headers are not logged: they may hold
-// credentials of a proxy.
+// recover turns a panic into a 500. Headers are not logged because a proxy may add credentials.
 func (s *server) recover(c *gin.Context) {
 	defer func() {
 		if r := recover(); r != nil {

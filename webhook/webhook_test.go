@@ -23,15 +23,15 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// shelf is a queue that only stores; down makes it act out an outage.
-type shelf struct {
+// memoryQueue is a queue that only stores; every call fails while down is true.
+type memoryQueue struct {
 	down    bool
 	guids   map[string]bool
 	jobs    []queue.Job
 	dropped []int64
 }
 
-func (s *shelf) Enqueue(
+func (s *memoryQueue) Enqueue(
 	_ context.Context,
 	delivery string,
 	jobs ...queue.Job,
@@ -54,12 +54,12 @@ func (s *shelf) Enqueue(
 	return r, nil
 }
 
-func (s *shelf) DropInstallation(_ context.Context, id int64) error {
+func (s *memoryQueue) DropInstallation(_ context.Context, id int64) error {
 	s.dropped = append(s.dropped, id)
 	return nil
 }
 
-func (s *shelf) Ping(context.Context) error {
+func (s *memoryQueue) Ping(context.Context) error {
 	if s.down {
 		return errors.New("connection refused")
 	}
@@ -150,7 +150,7 @@ func TestAnswers(t *testing.T) {
 		{"ping", call{event: "ping", guid: "g-1", body: "{}", signature: sign("new", "{}")}, 200,
 			"ignored", 0},
 	} {
-		q := &shelf{}
+		q := &memoryQueue{}
 		h := New(
 			Options{
 				AppID:   7,
@@ -179,7 +179,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestBodySize(t *testing.T) {
-	q := &shelf{}
+	q := &memoryQueue{}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	body := `{"pad":"` + strings.Repeat("x", maxBody) + `"}`
 	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body,
@@ -190,7 +190,7 @@ func TestBodySize(t *testing.T) {
 		"POST",
 		"/webhook",
 		io.MultiReader(strings.NewReader(body)),
-	) // its length is not known
+	) // hides the length
 	r.ContentLength = -1
 	r.Header.Set("X-Hub-Signature-256", sign("s", body))
 	w := httptest.NewRecorder()
@@ -206,7 +206,7 @@ func TestBodySize(t *testing.T) {
 
 func TestNoSecretRefusesEverything(t *testing.T) {
 	for _, secrets := range [][]config.Secret{nil, {config.Secret("")}} {
-		h := New(Options{Secrets: secrets, Queue: &shelf{}})
+		h := New(Options{Secrets: secrets, Queue: &memoryQueue{}})
 		if code, _, _ := post(h, call{event: "ping", guid: "g", body: "{}",
 			signature: sign("", "{}")}); code != 401 {
 			t.Errorf("secrets %v: %d, want 401", secrets, code)
@@ -215,7 +215,7 @@ func TestNoSecretRefusesEverything(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	q := &shelf{down: true}
+	q := &memoryQueue{down: true}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	c := call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s", opened)}
 	code, a, header := post(h, c)
@@ -237,7 +237,7 @@ func TestOutage(t *testing.T) {
 }
 
 func TestInstallationGone(t *testing.T) {
-	q := &shelf{}
+	q := &memoryQueue{}
 	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
 	body := `{"action":"suspend","installation":{"id":9}}`
 	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body,
@@ -253,7 +253,7 @@ func TestSurface(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) },
 	)
 	registry := prometheus.NewRegistry()
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &shelf{}, Report: page,
+	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &memoryQueue{}, Report: page,
 		Metrics: registry})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404,
 		"/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404,
@@ -276,7 +276,7 @@ func TestSurface(t *testing.T) {
 
 func TestPanicIsAnAnswer(t *testing.T) {
 	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("lost") })
-	h := New(Options{Queue: &shelf{}, Report: page})
+	h := New(Options{Queue: &memoryQueue{}, Report: page})
 	if w := get(h, "/reports/abc"); w.Code != 500 {
 		t.Errorf("a panic answers %d, want 500", w.Code)
 	}
@@ -288,12 +288,12 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Who had something checked again is in the log, with the delivery.
+// A requested re-run is logged with the person and the delivery.
 func TestRerunIsAudited(t *testing.T) {
 	var log bytes.Buffer
 	h := New(Options{
 		Secrets: []config.Secret{config.Secret("s3cret")},
-		Queue:   &shelf{},
+		Queue:   &memoryQueue{},
 		Log:     slog.New(slog.NewJSONHandler(&log, nil)),
 	})
 	body := `{"action":"rerequested","installation":{"id":9},"repository":{"id":5},` +

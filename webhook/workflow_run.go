@@ -8,10 +8,11 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// queueBranch is where GitHub's merge queue builds: gh-readonly-queue/BASE/pr-NUMBER-SHA.
+// queueBranch prefixes the branches of GitHub's merge queue:
+// gh-readonly-queue/BASE/pr-NUMBER-SHA.
 const queueBranch = "gh-readonly-queue/"
 
-// building are the triggers of runs that build a branch itself.
+// building are the events whose runs build the branch itself, not a pull request.
 var building = []string{"push", "schedule", "workflow_dispatch"}
 
 type workflowRunPayload struct {
@@ -28,10 +29,10 @@ type workflowRunPayload struct {
 	} `json:"workflow_run"`
 }
 
-// workflowRun: CI has ended, so there may be artifacts. The worker notes that before it looks at
-// the pull requests: a head without a finished run needs no look. GitHub lists no pull requests for
-// a fork's head; the worker finds them by the head's owner and branch. A run of the default branch
-// is what the next pull requests are compared with: it is analyzed before they come.
+// workflowRun handles a completed workflow run, which may have uploaded artifacts. Runs without
+// pull requests include those of forks: GitHub lists none for them, and the worker finds them by
+// owner and branch of the head. A run of the default branch is analyzed at once, because pull
+// requests are compared with it.
 func workflowRun(e envelope, p *workflowRunPayload) (decision, error) {
 	switch e.Action {
 	case "completed":
@@ -75,7 +76,7 @@ func workflowRun(e envelope, p *workflowRunPayload) (decision, error) {
 	return one(e.job(commit, w.HeadSHA))
 }
 
-// word keeps the characters that an event's name consists of.
+// word keeps the characters that occur in names of events.
 func word(r rune) rune {
 	if r >= 'a' && r <= 'z' || r == '_' {
 		return r
