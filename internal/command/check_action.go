@@ -33,11 +33,17 @@ func (s *Service) checkAction(
 		number = pull.Number
 	}
 	r := &request{Service: s, attempt: a, repo: repo, number: number, author: p.Author}
-	answer := "worker.Done"
+	answer := "done"
 	var reply string
+	within, err := r.withinBudget(ctx, 1)
+	if err != nil {
+		return worker.Done, err
+	}
 	ok, err := r.mayWrite(ctx)
 	switch {
 	case err != nil:
+	case !within:
+		answer = overBudget
 	case !ok:
 		answer, reply = "not permitted", comment.NotPermitted(p.Action)
 	case p.Action == comment.Recheck:

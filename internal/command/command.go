@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/worker"
 )
 
@@ -60,6 +61,19 @@ func (s *Service) comment(
 	}
 	r := &request{Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author}
 	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
+	within, err := r.withinBudget(ctx, len(j.Lines))
+	if err != nil {
+		return worker.Done, err
+	}
+	if !within {
+		err := repo.Poster.React(ctx, at, confused)
+		if err != nil && !repository.Refused(err) {
+			return worker.Done, err
+		}
+		r.repo.Log.Info("audit", "commands", len(j.Lines), "by", r.author, "pull", r.number,
+			"comment", j.Comment, "answer", overBudget)
+		return worker.Done, nil
+	}
 	if err := repo.Poster.React(ctx, at, eyes); err != nil && !repository.Refused(err) {
 		return worker.Done, err
 	}
@@ -119,6 +133,26 @@ func (s *Service) comment(
 		return worker.Done, err
 	}
 	return worker.Done, nil
+}
+
+// overBudget is the answer, in the log, to a request that nothing is done for.
+const overBudget = "over budget"
+
+// withinBudget counts the commands of the request. false: the person, or all people together, gave
+// too many in the last hour.
+func (r *request) withinBudget(ctx context.Context, commands int) (bool, error) {
+	writer, err := r.mayWrite(ctx)
+	if err != nil {
+		return false, err
+	}
+	j := r.attempt.Job
+	by := store.Spender{
+		Installation: j.Installation,
+		Repository:   j.Repository,
+		Login:        r.author,
+		Writer:       writer,
+	}
+	return r.Store.Spend(ctx, by, j.Key, commands)
 }
 
 // bounded is one reply made of several. A person without write access gets one short reply an hour;

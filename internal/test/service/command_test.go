@@ -2,12 +2,14 @@ package service_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
@@ -297,5 +299,69 @@ func TestStrangersGetOneReply(t *testing.T) {
 	}
 	if replies != 4 {
 		t.Errorf("%d replies, want 4", replies)
+	}
+}
+
+// Past its budget a command has one reaction: nothing is analyzed, downloaded or answered. People
+// without write access do not use up what the others have.
+func TestCommandBudgets(t *testing.T) {
+	s := start(t, time.Minute)
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.judged(p.HeadSHA, "failure")
+	s.idle()
+	shared := &store.Store{Queue: s.queue, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	spend := func(login string, writer bool, commands int) {
+		t.Helper()
+		by := store.Spender{
+			Installation: s.inst.ID, Repository: s.repo.ID, Login: login, Writer: writer,
+		}
+		allowed, err := shared.Spend(t.Context(), by, "command/"+login, commands)
+		if err != nil || !allowed {
+			t.Fatal(allowed, err)
+		}
+	}
+	refused := func(login, command string) {
+		t.Helper()
+		before := len(s.gh.Calls())
+		c := s.say(p, login, command)
+		s.until(func() string {
+			if got := s.reactions(c); !slices.Equal(got, []string{"confused"}) {
+				return fmt.Sprintf("reactions %q, want one: confused", got)
+			}
+			return ""
+		})
+		s.idle()
+		for _, call := range s.gh.Calls()[before:] {
+			if strings.Contains(call.Path, "/actions/") || strings.Contains(call.Path, "/check-runs") {
+				t.Errorf("%s by %s: %s %s", command, login, call.Method, call.Path)
+			}
+		}
+		for _, reply := range s.bot(p) {
+			if strings.HasPrefix(reply.Body, fmt.Sprintf("<!-- compat:reply %d -->", c.ID)) {
+				t.Errorf("%s by %s has a reply: %s", command, login, reply.Body)
+			}
+		}
+	}
+	spend("outsider", false, store.StrangerBudget.Person)
+	refused("outsider", "/compat help")
+	for i := range store.StrangerBudget.Repository/store.StrangerBudget.Person - 1 {
+		spend(fmt.Sprint("stranger", i), false, store.StrangerBudget.Person)
+	}
+	left := store.StrangerBudget.Repository % store.StrangerBudget.Person
+	if left > 0 {
+		spend("last", false, left)
+	}
+	refused("someone", "/compat explain pow")
+	s.answered(p, s.say(p, "maintainer", "/compat help"), "/compat explain")
+
+	spend("maintainer", true, store.WriterBudget.Person-1)
+	refused("maintainer", "/compat recheck")
+	refused("maintainer", "/compat explain")
+	if n := s.verdicts(p.HeadSHA); n != 1 {
+		t.Errorf("%d verdicts, want 1", n)
+	}
+	if !strings.Contains(s.log.String(), `"answer":"over budget"`) {
+		t.Error("the audit log does not have what was refused")
 	}
 }
