@@ -195,7 +195,7 @@ func index(exports *elfobj.Exports, versions []string, oldest string) *table {
 }
 
 func (t *table) defines(name, version string) bool {
-	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for _, i := range t.exports.Named(name) {
 			if !yield(t.exports.Offer(int(i), version, t.oldest)) {
 				return

@@ -127,7 +127,7 @@ func (t *table) each(names *symindex.Names, yield func(name, export int32)) {
 }
 
 func (t *table) serves(_, version string, rows []symindex.Row) bool {
-	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
 			if !yield(t.exports.Offer(int(r.Export), version, t.oldest)) {
 				return

@@ -45,23 +45,23 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 		}
 		versioned := w.version.Hash != 0
 		if !m.HasVersym {
-			return !d.Unseen && !d.Local, versioned
+			return !d.HiddenVisibility && !d.Local, versioned
 		}
 		v := m.Version(d.Index)
 		o := elfobj.Offer{
-			Same: v.Hash == w.version.Hash &&
-				v.Name == w.version.Name, Bare: versioned && v.Hash == 0, Oldest: d.Index <= 2,
+			SameVersion: v.Hash == w.version.Hash &&
+				v.Name == w.version.Name, Unversioned: versioned && v.Hash == 0, Oldest: d.Index <= 2,
 			Hidden: d.Hidden, Versioned: versioned, Strict: w.version.Hidden,
 		}
 		switch o.Match() {
-		case elfobj.Accepted:
-			return !d.Unseen && !d.Local, false
-		case elfobj.OnlyOne:
+		case elfobj.Matches:
+			return !d.HiddenVisibility && !d.Local, false
+		case elfobj.DefaultVersion:
 			defaults++
 			only = d
 		}
 	}
-	return defaults == 1 && !only.Unseen && !only.Local, false
+	return defaults == 1 && !only.HiddenVisibility && !only.Local, false
 }
 
 // foreign are the references that the object itself does not satisfy. Which object of the scope

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Contents gives what an object has at its addresses once it is relocated: where its exports are,
-// and the pointers in its tables. It keeps the reader. The zero value has no exports and no words.
+// Contents reads the data of an object as it is after relocation: the addresses of its exports
+// and the pointers in its data. It keeps the io.ReaderAt. The zero value has no exports and no
+// words.
 type Contents struct {
 	m     *image
 	d     *dynamic
@@ -19,34 +20,34 @@ type Contents struct {
 	ps    []progHeader
 }
 
-// Place is where an export is defined.
+// Place is the location of an export.
 type Place struct {
-	Addr      uint64 // st_value; of a thread-local symbol the offset in its segment
-	Absolute  bool   // SHN_ABS: no address
+	Addr      uint64 // st_value; for a thread-local symbol the offset in the TLS segment
+	Absolute  bool   // SHN_ABS: Addr is a value and not an address
 	Protected bool   // STV_PROTECTED
-	ReadOnly  bool   // in a section that cannot be written to once the object is relocated
+	ReadOnly  bool   // in a section that is read-only after relocation
 }
 
 // Word is a pointer-sized word of an object's data.
 type Word struct {
-	Symbol string // the symbol whose address the loader stores; "" where it names none
-	// the address inside the object that the loader stores, or the addend of Symbol, or else the
-	// bytes in the file
+	Symbol string // the symbol whose address the loader stores, "" if none
+	// The address inside the object that the loader stores, the addend of Symbol, or the bytes in
+	// the file.
 	Value uint64
-	Moved bool // Value is an address inside the object
+	Moved bool // Value is an address relative to the load address
 }
 
 // Span is a range of addresses.
 type Span struct{ Addr, Size uint64 }
 
-// ReadContents is Read, with access to the object's data.
+// ReadContents is like Read and also returns access to the object's data.
 func ReadContents(r io.ReaderAt, size int64) (*Object, *Contents, error) {
 	c := &Contents{}
 	o, err := read(NewNames(), r, size, c)
 	return o, c, err
 }
 
-// Places gives the place of each export, in their order.
+// Places returns the location of each export, in the order of Object.Exports.
 func (c *Contents) Places() ([]Place, error) {
 	if c.m == nil || c.o.Exports.Len() == 0 {
 		return nil, nil
@@ -79,9 +80,9 @@ func (c *Contents) Places() ([]Place, error) {
 	return out, err
 }
 
-// writable tells whether a program may write to an address. Section headers are asked first: where
-// a linker made no PT_GNU_RELRO, only the name .data.rel.ro still shows that the compiler meant the
-// data to be constant.
+// writable returns a function that reports whether an address is writable after relocation.
+// Section headers take precedence: if the linker made no PT_GNU_RELRO, only the section name
+// .data.rel.ro shows that the data is constant.
 func (c *Contents) writable() func(addr uint64) bool {
 	var loaded []section
 	for _, s := range c.secs {
@@ -117,8 +118,8 @@ func (c *Contents) writable() func(addr uint64) bool {
 	}
 }
 
-// Words reads the words of ranges of data as they are after relocation. The ranges must not
-// overlap. Where a range is not in the file (data that starts as zero) its words are zero.
+// Words returns the words of each span as they are after relocation. Spans must not overlap.
+// Words of data that is not in the file (.bss) are missing from the result.
 func (c *Contents) Words(spans []Span) ([][]Word, error) {
 	out := make([][]Word, len(spans))
 	if c.m == nil {
@@ -192,7 +193,7 @@ func (c *Contents) Words(spans []Span) ([][]Word, error) {
 	})
 }
 
-// symbolName is the name of a symbol by its index.
+// symbolName returns the name of the symbol with an index.
 func (c *Contents) symbolName(i uint64) (string, error) {
 	entry := c.m.symbolSize()
 	off, have, _ := c.m.at(c.d.value(elf.DT_SYMTAB))
@@ -210,7 +211,7 @@ func (c *Contents) symbolName(i uint64) (string, error) {
 	return c.names.get(c.m.symbol(b).name)
 }
 
-// eachRelocation goes through DT_REL and DT_RELA.
+// eachRelocation calls yield for the entries of DT_RELA and DT_REL.
 func (c *Contents) eachRelocation(
 	yield func(addr, symbol uint64, way Relocs, addend uint64, explicit bool) error,
 ) error {
@@ -255,7 +256,8 @@ func (c *Contents) eachRelocation(
 	return nil
 }
 
-// eachRelr goes through DT_RELR: addresses, each followed by bitmaps of the words after it.
+// eachRelr calls yield for the addresses in DT_RELR: each address is followed by bitmaps of the
+// words after it.
 func (c *Contents) eachRelr(yield func(addr uint64)) error {
 	const dtRelrSize = elf.DynTag(35)
 	size := c.d.value(dtRelrSize)

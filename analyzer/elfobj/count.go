@@ -2,11 +2,11 @@ package elfobj
 
 import "debug/elf"
 
-// No dynamic tag says how many symbols there are. countSymbols takes the largest of what these say:
-// DT_HASH (exact), DT_GNU_HASH (all exported symbols, nothing for an object that exports none), the
-// symbols that relocations use, the distance to the string table where nothing lies between,
-// DT_MIPS_SYMTABNO, and .dynsym where there are section headers. It is an error when one of them
-// reaches into the next table.
+// No dynamic tag contains the number of symbols. countSymbols returns the largest of: the count
+// of DT_HASH (exact), the count of DT_GNU_HASH (includes all exported symbols; 0 if there are
+// none), the largest symbol index in a relocation, the distance to the string table if no table
+// is between them, DT_MIPS_SYMTABNO, and the size of .dynsym. It returns an error if one of
+// them extends into the next table.
 func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *symbolUses, error) {
 	symtab := d.value(elf.DT_SYMTAB)
 	entry := m.symbolSize()
@@ -18,7 +18,7 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 		)
 	}
 	limit := have / entry
-	var after elf.DynTag // the table that follows next
+	var after elf.DynTag // the table that follows the symbol table
 	for _, tag := range []elf.DynTag{elf.DT_STRTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM,
 		elf.DT_VERNEED, elf.DT_VERDEF} {
 		if a := d.value(tag); d.has(tag) && a > symtab && (a-symtab)/entry <= limit {
@@ -79,8 +79,8 @@ func (f *file) symbolSize() uint64 {
 	return 16
 }
 
-// countHash reads nchain of DT_HASH, which has one chain entry for each symbol. On s390x (and
-// alpha) the words of this table have 8 bytes (binutils, bfd/elf64-s390.c).
+// countHash returns nchain of DT_HASH, which is the number of symbols. On s390x and alpha the
+// words of this table have 8 bytes (binutils, bfd/elf64-s390.c).
 func countHash(m *image, d *dynamic, o *Object) (uint64, error) {
 	if !d.has(elf.DT_HASH) {
 		return 0, nil
@@ -103,8 +103,9 @@ func countHash(m *image, d *dynamic, o *Object) (uint64, error) {
 	return uint64(m.order.Uint32(b)), nil
 }
 
-// countGNUHash finds the last symbol of the last chain. Buckets name the first symbol of a chain, a
-// chain ends with an odd hash value. Format: binutils, bfd/elflink.c, and glibc, elf/dl-lookup.c.
+// countGNUHash returns one more than the index of the last symbol of the last chain. A bucket
+// contains the first symbol of its chain; a chain ends with an odd hash value. Format:
+// binutils, bfd/elflink.c, and glibc, elf/dl-lookup.c.
 func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	if !d.has(elf.DT_GNU_HASH) {
 		return 0, nil
@@ -133,7 +134,7 @@ func countGNUHash(m *image, d *dynamic) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if last == 0 { // no chain: nothing is exported
+	if last == 0 { // no chain: no exported symbol
 		return 0, nil
 	}
 	if last < first {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// dynamic is the content of PT_DYNAMIC: the last value of each tag, as the loader keeps it, and all
-// DT_NEEDED.
+// dynamic is the content of PT_DYNAMIC: all DT_NEEDED, and the last value of every other tag,
+// which is the one that the loader uses.
 type dynamic struct {
 	tags   map[elf.DynTag]uint64
 	needed []uint64
@@ -15,17 +15,16 @@ type dynamic struct {
 func (d *dynamic) has(t elf.DynTag) bool     { _, ok := d.tags[t]; return ok }
 func (d *dynamic) value(t elf.DynTag) uint64 { return d.tags[t] }
 
-// dtRelrAndroid is DT_ANDROID_RELR (bionic, linker/linker.cpp), the tag from before DT_RELR was
-// agreed on.
+// Values of DT_RELR and of DT_ANDROID_RELR, its predecessor (bionic, linker/linker.cpp).
 const (
 	dtRelr        = elf.DynTag(36)
 	dtRelrAndroid = elf.DynTag(0x6fffe000)
 )
 
-// findDynamic gives the PT_DYNAMIC that the loader uses: the last one that has bytes. nil means
-// that there is none (a static program) or that its bytes were left out (a file of debug
-// information, objcopy --only-keep-debug). That second case is glibc's own: _dl_map_object_from_fd
-// skips a PT_DYNAMIC whose p_filesz is 0.
+// findDynamic returns the PT_DYNAMIC that the loader uses: the last one with a size. It returns
+// nil for a static program and for a file with debug information only (objcopy
+// --only-keep-debug); emptied is true in the second case, in which p_filesz is 0. glibc skips
+// such an entry too (_dl_map_object_from_fd).
 func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 	for i := range ps {
 		if ps[i].typ == elf.PT_DYNAMIC {
@@ -38,9 +37,9 @@ func findDynamic(ps []progHeader) (p *progHeader, emptied bool) {
 	return p, emptied && p == nil
 }
 
-// strippedDynamic recognizes the debug files of eu-strip, which leaves the program headers as they
-// were: the section .dynamic is NOBITS, and nothing that the loader could use stands where
-// PT_DYNAMIC leads. The section alone is not believed, or it would hide a library from every check.
+// strippedDynamic recognizes the debug files of eu-strip, which keep the program headers: the
+// section .dynamic is NOBITS, and there are no usable tags at the offset of PT_DYNAMIC. The
+// section type alone is not trusted, because a library could then avoid every check.
 func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bool {
 	nobits := func(s section) bool {
 		return s.name == ".dynamic" && s.typ == elf.SHT_NOBITS && s.addr == p.vaddr
@@ -56,8 +55,7 @@ func strippedDynamic(f *file, ps []progHeader, p *progHeader, secs []section) bo
 	return err != nil || !d.has(elf.DT_STRTAB)
 }
 
-// readDynamic reads tags until DT_NULL. The loader finds them by address and does not look at
-// p_filesz.
+// readDynamic reads tags until DT_NULL. Like the loader, it ignores p_filesz.
 func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	w := m.wordSize()
 	if p.vaddr%w != 0 {
@@ -94,7 +92,8 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	return d, err
 }
 
-// zeroFilled tells whether an address lies in the part of a segment that has no bytes in the file.
+// zeroFilled reports whether an address is in the part of a segment that has no bytes in the
+// file.
 func (m *image) zeroFilled(addr uint64) bool {
 	for _, p := range m.loads {
 		if addr >= p.vaddr+p.filesz && addr < p.vaddr+p.memsz {
@@ -104,7 +103,7 @@ func (m *image) zeroFilled(addr uint64) bool {
 	return false
 }
 
-// describe fills in everything that a tag says by itself or by one string.
+// describe sets the fields that follow from a single tag.
 func (d *dynamic) describe(o *Object, t *names) (err error) {
 	str := func(tag elf.DynTag) string {
 		if !d.has(tag) || err != nil {

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// file is the bytes of an object with what is needed to decode them. No method trusts an offset or
-// a length.
+// file decodes the bytes of an object. Its methods check every offset and length.
 type file struct {
 	r     io.ReaderAt
 	size  uint64
 	wide  bool // ELFCLASS64
 	order binary.ByteOrder
-	chunk []byte // for each
+	chunk []byte // buffer of each
 }
 
-// has tells whether n bytes at off lie inside the file.
+// has reports whether the n bytes at off are inside the file.
 func (f *file) has(off, n uint64) bool { return n <= f.size && off <= f.size-n }
 
-// bytes reads n bytes at off. The caller has bounded n; the file's size bounds it again.
+// bytes reads n bytes at off. The caller limits n; it is also limited by the file's size.
 func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	if !f.has(off, n) {
 		return nil, truncated(
@@ -40,15 +39,15 @@ func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
 	return b, nil
 }
 
-// each reads n bytes at off in few large reads and gives them to yield as entries of the given
-// size, until yield says stop. A rest that is smaller than an entry is left out. yield must not
-// keep the entry.
+// each reads n bytes at off in large chunks and calls yield for each entry of the given size
+// until yield returns false. An incomplete last entry is skipped. yield must not keep the
+// entry.
 func (f *file) each(
 	off, n, entry uint64,
 	what string,
 	yield func(i uint64, b []byte) (more bool, err error),
 ) error {
-	chunk := f.chunk // a yield that reads something else by each takes another
+	chunk := f.chunk // if yield calls each too, that call allocates another buffer
 	f.chunk = nil
 	if need := int(min(n/entry, max(chunkSize/entry, 1)) * entry); need > len(chunk) {
 		chunk = make([]byte, need)
@@ -71,11 +70,11 @@ func (f *file) each(
 	return nil
 }
 
-// chunkSize is how much of a table is read at once.
+// chunkSize is how many bytes of a table are read at once.
 const chunkSize = 64 << 10
 
-// readError names the place of a failed read. An end of file here means that the size given to Read
-// was wrong.
+// readError adds the place of a failed read. If r ends early, the size passed to Read was
+// wrong.
 func readError(err error, off uint64, what string) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return truncated("%s: the file ends at offset %d", what, off)
@@ -83,7 +82,7 @@ func readError(err error, off uint64, what string) error {
 	return fmt.Errorf("read %s at offset %d: %w", what, off, err)
 }
 
-// wordSize is the size of an address: 4 or 8.
+// wordSize returns the size of an address: 4 or 8.
 func (f *file) wordSize() uint64 {
 	if f.wide {
 		return 8
@@ -91,7 +90,7 @@ func (f *file) wordSize() uint64 {
 	return 4
 }
 
-// cursor decodes fields one after the other. The caller has checked that there are enough bytes.
+// cursor decodes consecutive fields. The caller must have checked the number of bytes.
 type cursor struct {
 	f *file
 	b []byte
@@ -109,7 +108,7 @@ func (c *cursor) u8() uint8   { return c.take(1)[0] }
 func (c *cursor) u16() uint16 { return c.f.order.Uint16(c.take(2)) }
 func (c *cursor) u32() uint32 { return c.f.order.Uint32(c.take(4)) }
 
-// word is an address, offset or size: 4 bytes in ELF32, 8 in ELF64.
+// word reads an address, offset or size: 4 bytes in ELF32, 8 in ELF64.
 func (c *cursor) word() uint64 {
 	if c.f.wide {
 		return c.f.order.Uint64(c.take(8))
@@ -117,43 +116,41 @@ func (c *cursor) word() uint64 {
 	return uint64(c.u32())
 }
 
-// What Read can say of a file. Every error wraps exactly one of them, or the error of the
-// io.ReaderAt.
+// Errors of Read. Every error wraps exactly one of them, or the error of the io.ReaderAt.
 var (
 	ErrNotELF    = errors.New("not an ELF file") // no magic number; also for an empty file
 	ErrTruncated = errors.New(
 		"truncated ELF file",
-	) // a header, segment or table lies beyond the end of the file
+	) // a header, segment or table is not inside the file
 	ErrDamaged = errors.New(
 		"damaged ELF file",
-	) // a field contradicts another, or names a place where nothing is
-	ErrTooLarge = errors.New("ELF file exceeds a limit") // a table is larger than compat reads
+	) // two fields contradict each other, or an offset or index is invalid
+	ErrTooLarge = errors.New("ELF file exceeds a limit") // a table is larger than its limit below
 )
 
-// Limits that the size of the file alone does not give. Each is far above the largest of 3,200
-// objects of Debian 12, and together they keep one object below 300 MB of memory however large its
-// file is.
+// Limits that do not follow from the size of the file. Each is far above the maximum in 3,200
+// objects of Debian 12. Together they keep the memory for one object below 300 MB, whatever the
+// size of its file.
 const (
 	maxTags = 64 << 10 // entries of PT_DYNAMIC; the largest seen has 45
-	// dynamic symbols; node has 75 thousand, the largest libraries of machine learning ten times
-	// that
+	// Dynamic symbols. node has 75,000; the largest machine learning libraries have 750,000.
 	maxSymbols = 2 << 20
 	maxStrings = 128 << 20 // bytes of DT_STRTAB
 	maxName    = 64 << 10  // bytes of one string
-	// Verneed, Vernaux, Verdef and Verdaux records in all; the largest seen has 163
+	// Verneed, Vernaux, Verdef and Verdaux records together; the largest seen has 163.
 	maxRecords  = 64 << 10
-	maxSections = 64 << 10 // section headers; a linked object has some 40
+	maxSections = 64 << 10 // section headers; a linked object has about 40
 	maxSecNames = 16 << 20 // bytes of the section name table
-	// bytes of PT_INTERP: PATH_MAX, the kernel's own limit (fs/binfmt_elf.c)
+	// Bytes of PT_INTERP: PATH_MAX, the limit of the kernel (fs/binfmt_elf.c).
 	maxInterp  = 4096
-	maxNotes   = 1 << 20  // bytes of all PT_NOTE together
+	maxNotes   = 1 << 20  // bytes of all PT_NOTE segments together
 	maxComment = 64 << 10 // bytes of .comment
 )
 
-// Names may share bytes (a linker merges "bar" into the tail of "foobar"), so a small string table
-// can spell a huge amount of text. All strings together may be textFactor times as long as the
-// table, plus textFree for objects whose few version names are used by every symbol. Of 3,200
-// objects of Debian 12 the most is 3.7 times (libncursesw).
+// Names may overlap (a linker stores "bar" as the end of "foobar"), so a small string table can
+// expand to a huge amount of text. All names of an object together may have textFactor times
+// the size of the table, plus textFree for objects with few version names that every symbol
+// uses. The maximum in 3,200 objects of Debian 12 is a factor of 3.7 (libncursesw).
 const (
 	textFactor = 16
 	textFree   = 1 << 20
@@ -163,7 +160,7 @@ func damaged(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, a...))
 }
 
-// of says what an error is about.
+// of adds to an error what it is about.
 func of(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
 
 func truncated(format string, a ...any) error {
@@ -180,14 +177,14 @@ func tooLarge(what string, n, limit uint64) error {
 	)
 }
 
-// image is the object as the loader maps it: address ranges that are backed by bytes of the file.
+// image is an object as the loader maps it.
 type image struct {
 	*file
 	loads []progHeader // PT_LOAD in table order
 }
 
-// mapSegments checks every PT_LOAD. The kernel maps a segment that runs beyond the end of the file
-// and the process dies of SIGBUS at its first use, so such a file counts as truncated.
+// mapSegments checks every PT_LOAD. The kernel maps a segment that extends beyond the end of
+// the file, but accessing it kills the process with SIGBUS, so such a file is truncated.
 func mapSegments(f *file, ps []progHeader) (*image, error) {
 	m := &image{file: f}
 	for i, p := range ps {
@@ -216,14 +213,14 @@ func mapSegments(f *file, ps []progHeader) (*image, error) {
 	return m, nil
 }
 
-// mapUnit is the smallest size in which any loader maps (getpagesize(2); AArch64 and POWER also
-// know larger ones).
+// mapUnit is the smallest page size of any supported machine. AArch64 and POWER also have
+// larger pages.
 const mapUnit = 4096
 
-// mapped is where the bytes of the file that a segment maps begin, in memory and in the file, and
-// how many there are. Segments are mapped by whole pages, so the file's bytes beside one in its
-// first and last page are there too: patchelf puts tables just behind a segment's end. Where the
-// segment is longer in memory than in the file, the kernel clears what follows its own bytes.
+// mapped returns the address, file offset and number of the bytes of the file that are mapped
+// for a segment. Whole pages are mapped, so the bytes before and after the segment in its first
+// and last page are accessible too; patchelf stores tables just after the end of a segment. If
+// memsz is larger than filesz, the kernel clears the bytes after filesz.
 func (m *image) mapped(p progHeader) (addr, off, n uint64) {
 	if p.filesz == 0 || p.off%mapUnit != p.vaddr%mapUnit {
 		return p.vaddr, p.off, p.filesz
@@ -236,9 +233,9 @@ func (m *image) mapped(p progHeader) (addr, off, n uint64) {
 	return addr, off, n
 }
 
-// at gives the file offset of an address and how many bytes follow there. ok is false where no
-// PT_LOAD has bytes at it. Where segments overlap the later one counts, as with mmap; what only
-// shares a page with a segment comes last.
+// at returns the file offset for an address, and the number of mapped bytes from there. ok is
+// false if no PT_LOAD maps file contents there. If segments overlap, the last one wins, as with
+// mmap; bytes that are only in the same page as a segment have the lowest priority.
 func (m *image) at(addr uint64) (off, n uint64, ok bool) {
 	for _, own := range []bool{true, false} {
 		for i := len(m.loads) - 1; i >= 0; i-- {
@@ -255,7 +252,7 @@ func (m *image) at(addr uint64) (off, n uint64, ok bool) {
 	return 0, 0, false
 }
 
-// table gives the offset of n bytes at an address that a dynamic tag names.
+// table returns the file offset of the n bytes at an address in a dynamic tag.
 func (m *image) table(addr, n uint64, what string) (uint64, error) {
 	off, have, ok := m.at(addr)
 	if !ok {
@@ -273,13 +270,13 @@ func (m *image) table(addr, n uint64, what string) (uint64, error) {
 	return off, nil
 }
 
-// names is the dynamic string table. Every string of an object is cut from it, under one budget.
+// names is the dynamic string table. The length of all names read from it is limited by budget.
 type names struct {
 	text   string
 	budget uint64
 }
 
-// readNames reads DT_STRTAB. An object without one has no names, and any use of one is an error.
+// readNames reads DT_STRTAB. In an object without one, any use of a name is an error.
 func readNames(m *image, d *dynamic) (*names, error) {
 	if !d.has(elf.DT_STRTAB) {
 		return &names{}, nil
@@ -292,8 +289,8 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	if n > maxStrings {
 		return nil, tooLarge("DT_STRSZ", n, maxStrings)
 	}
-	// The strings are cut from one Go string; a Builder saves the second copy that a conversion
-	// would make.
+	// The names are substrings of one string. A Builder avoids the copy of a conversion from
+	// []byte.
 	var b strings.Builder
 	b.Grow(int(n))
 	const what = "the string table"
@@ -311,14 +308,14 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	return &names{b.String(), textFree + textFactor*n}, nil
 }
 
-// get is a copy of the string at off, so that the table can go. The caller says in its error whose
-// name it was.
+// get returns a copy of the string at off, so that the table can be freed. The caller adds to
+// the error whose name it is.
 func (t *names) get(off uint64) (string, error) {
 	s, err := t.cut(off)
 	return strings.Clone(s), err
 }
 
-// cut is the string at off, a part of the table.
+// cut returns the string at off as a substring of the table.
 func (t *names) cut(off uint64) (string, error) {
 	if off >= uint64(len(t.text)) {
 		return "", damaged("a name at byte %d of the string table, which has %d", off, len(t.text))
@@ -341,7 +338,7 @@ func (t *names) cut(off uint64) (string, error) {
 	return s[:i], nil
 }
 
-// charge takes n bytes of text from the budget.
+// charge subtracts n bytes from the budget.
 func (t *names) charge(n uint64) error {
 	if n > t.budget {
 		return damaged(

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// header is the part of the ELF header that Read needs.
+// header contains the fields of the ELF header that Read needs.
 type header struct {
 	typ                 elf.Type
 	phoff, shoff        uint64
@@ -25,7 +25,7 @@ type progHeader struct {
 
 const magic = "\x7fELF"
 
-// readHeader reads the ELF header into f, o and the result.
+// readHeader reads the ELF header. It sets the fields of o that the header contains.
 func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	f := &file{r: r, size: uint64(max(size, 0)), order: binary.LittleEndian}
 	if f.size < uint64(len(magic)) {
@@ -97,7 +97,7 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 			uint16(h.typ),
 		)
 	}
-	// A core file may have more program headers than the field can say, and a .o file has none;
+	// A core file may have more program headers than e_phnum can hold, and a .o file has none;
 	// neither is loaded.
 	if loadable(h) && pe != phentsize {
 		return nil, nil, damaged(
@@ -118,7 +118,7 @@ func readProgHeaders(f *file, h *header) ([]progHeader, error) {
 	if h.phnum == 0 {
 		return nil, damaged("no program headers")
 	}
-	// PN_XNUM: the number stands elsewhere; the loader does not know this form
+	// PN_XNUM: the count is in the first section header; the loader does not support this.
 	if h.phnum == 0xffff {
 		return nil, damaged("65535 program headers mean an extended table, which no loader accepts")
 	}
@@ -149,12 +149,11 @@ func readProgHeaders(f *file, h *header) ([]progHeader, error) {
 	return ps, nil
 }
 
-// Head is the start of an ELF file with nothing judged: each loader has its own rules and words for
-// what is wrong with it.
+// Head is the ELF header, not validated: every loader has its own checks and error messages.
 type Head struct {
 	Ident     [16]byte // e_ident
-	Class     int      // 32 or 64; 0 where EI_CLASS says neither
-	Big       bool     // EI_DATA says big endian
+	Class     int      // 32 or 64; 0 if EI_CLASS is neither
+	Big       bool     // EI_DATA is big endian
 	Type      uint16   // e_type: 2 is ET_EXEC, 3 is ET_DYN
 	Machine   Machine
 	Version   uint32 // e_version
@@ -162,7 +161,7 @@ type Head struct {
 	PhEntSize uint16
 	PhNum     uint16
 	phoff     uint64
-	first     []byte // the bytes that were read, for the program headers in them
+	first     []byte // the bytes that were read; usually they include the program headers
 }
 
 // Segment is one program header.
@@ -173,14 +172,14 @@ type Segment struct {
 	Offset, Addr, FileSize, MemSize, Align uint64
 }
 
-// headRead is how much of a file ReadHead takes at once: like glibc's struct filebuf, header and
-// program headers of nearly all files.
+// headRead is how many bytes ReadHead reads, like glibc's struct filebuf: enough for the header
+// and the program headers of nearly all files.
 const headRead = 1024
 
-// ReadHead reads the ELF header. It returns ErrTruncated for a file that is shorter than the header
-// of its class, and ErrNotELF where the magic number is another. Everything else that may be wrong
-// is left to the caller. With a kind the class, byte order and machine are those of kind, whatever
-// the file says, as for a loader that looks at none of them.
+// ReadHead reads the ELF header. It returns ErrTruncated if the file is shorter than the header
+// of its class, and ErrNotELF if the magic number is wrong. The caller checks everything else.
+// If kind is not nil, its class, byte order and machine replace those of the file, as in a
+// loader that does not check them.
 func ReadHead(r io.ReaderAt, size int64, kind *Head) (*Head, error) {
 	b := make([]byte, min(max(size, 0), headRead))
 	if n, err := r.ReadAt(b, 0); n < len(b) {
@@ -227,8 +226,8 @@ func ReadHead(r io.ReaderAt, size int64, kind *Head) (*Head, error) {
 	return h, nil
 }
 
-// Segments reads the program headers. The caller has checked PhEntSize. It returns ErrTruncated
-// where the table lies beyond the file's end.
+// Segments reads the program headers. The caller must have checked PhEntSize. It returns
+// ErrTruncated if the table is not inside the file.
 func (h *Head) Segments(r io.ReaderAt, size int64) ([]Segment, error) {
 	f := h.file(r, size)
 	n := uint64(32)
@@ -272,8 +271,8 @@ func (h *Head) file(r io.ReaderAt, size int64) *file {
 	return f
 }
 
-// KernelNote is the oldest Linux that NT_GNU_ABI_TAG accepts, as 0xMMmmpp; 0 where there is no such
-// note.
+// KernelNote returns the minimum Linux version in NT_GNU_ABI_TAG as 0xMMmmpp, or 0 if there is
+// no such note.
 func (h *Head) KernelNote(r io.ReaderAt, size int64, segments []Segment) uint32 {
 	f, ps, o := h.file(r, size), make([]progHeader, 0, 4), Object{}
 	for _, s := range segments {
@@ -292,10 +291,11 @@ func (h *Head) KernelNote(r io.ReaderAt, size int64, segments []Segment) uint32 
 	return n[1]&0xff<<16 | n[2]&0xff<<8 | n[3]&0xff
 }
 
-// Code tells where in a file its machine code lies, by the first bytes of it: pairs of an offset
-// and the offset behind, in order. They are the executable segments that nothing else which a
-// program header names overlaps; in most objects half of the file, and nothing that Read looks at.
-// It is nil where the program headers lie elsewhere or are damaged: Read says why.
+// Code returns the parts of a file that contain only machine code, as pairs of start and end
+// offsets in ascending order. head is the beginning of the file. They are the executable
+// segments that overlap no other segment: half of most objects, and nothing that Read needs. It
+// returns nil if the program headers are not inside head or are damaged; Read reports the
+// reason.
 func Code(head []byte) [][2]int64 {
 	size := int64(len(head))
 	h, err := ReadHead(bytes.NewReader(head), size, nil)
@@ -312,7 +312,7 @@ func Code(head []byte) [][2]int64 {
 			continue
 		}
 		if n := len(out); n > 0 && int64(s.Offset) < out[n-1][1] {
-			return nil // out of order, which no linker writes
+			return nil // not in ascending order; no linker writes that
 		}
 		out = append(out, [2]int64{int64(s.Offset), int64(s.Offset + s.FileSize)})
 	}
@@ -326,7 +326,8 @@ func phEntSize(class int) uint16 {
 	return 32
 }
 
-// code tells an executable segment behind the file's start, which holds the headers.
+// code reports whether s is an executable segment that does not start at offset 0, where the
+// headers are.
 func (s *Segment) code() bool {
 	return elf.ProgType(s.Type) == elf.PT_LOAD && elf.ProgFlag(s.Flags)&elf.PF_X != 0 &&
 		s.Offset > 0 &&
@@ -334,7 +335,7 @@ func (s *Segment) code() bool {
 		s.FileSize < 1<<62
 }
 
-// overlaps tells whether another segment has bytes of that one.
+// overlaps reports whether another segment shares bytes of the file with segment n.
 func overlaps(segments []Segment, n int) bool {
 	one := &segments[n]
 	for i, s := range segments {

@@ -8,27 +8,27 @@ import (
 	"sync"
 )
 
-// Exports are the defined symbols of an object, in table order, in rows of 20 bytes. nil is an
-// empty list. A list does not change.
+// Exports is the list of the symbols that an object defines, in table order, with 20 bytes per
+// symbol. nil is an empty list. A list is immutable.
 type Exports struct {
 	names    *Names
 	versions []string // of rows; the first is none
 	rows     []exportRow
 
 	sort sync.Once
-	// places in rows by number of the name, then place; made when a single name is asked for
+	// Indexes of rows, sorted by number of the name and index; built at the first call of Named.
 	byName []int32
 }
 
 type exportRow struct {
 	name, version        uint32
-	size                 [2]uint32 // low and high half
+	size                 [2]uint32 // low and high 32 bits
 	relocs               Relocs
 	kind                 uint8
 	hidden, weak, unique bool
 }
 
-// NewExports makes a list. A Kind that is none of a symbol's becomes "".
+// NewExports returns a list. An unknown Kind becomes "".
 func NewExports(list ...Export) *Exports {
 	l := &Exports{names: NewNames(), rows: make([]exportRow, 0, len(list))}
 	versions := newNumbered[string]()
@@ -55,7 +55,7 @@ func NewExports(list ...Export) *Exports {
 
 func halves(size uint64) [2]uint32 { return [2]uint32{uint32(size), uint32(size >> 32)} }
 
-// Len is how many there are.
+// Len returns the number of symbols.
 func (l *Exports) Len() int {
 	if l == nil {
 		return 0
@@ -63,7 +63,7 @@ func (l *Exports) Len() int {
 	return len(l.rows)
 }
 
-// At is one of them, by its place from 0.
+// At returns symbol n, counted from 0.
 func (l *Exports) At(n int) Export {
 	r := &l.rows[n]
 	return Export{
@@ -78,19 +78,19 @@ func (l *Exports) At(n int) Export {
 	}
 }
 
-// Any tells whether one of their names is as asked.
+// Any reports whether is returns true for a name in the list.
 func (l *Exports) Any(is func(name string) bool) bool {
 	return l != nil &&
 		slices.ContainsFunc(l.rows, func(r exportRow) bool { return is(l.names.Name(r.name)) })
 }
 
-// Name is At without the rest.
+// Name returns the name of symbol n.
 func (l *Exports) Name(n int) string { return l.names.Name(l.rows[n].name) }
 
-// Version is At without the rest.
+// Version returns the version of symbol n.
 func (l *Exports) Version(n int) string { return l.versions[l.rows[n].version] }
 
-// All gives each with its place.
+// All iterates over the symbols with their index.
 func (l *Exports) All() iter.Seq2[int, Export] {
 	return func(yield func(int, Export) bool) {
 		for n := range l.Len() {
@@ -101,7 +101,7 @@ func (l *Exports) All() iter.Seq2[int, Export] {
 	}
 }
 
-// List gives them as a slice of their own.
+// List returns a new slice of the symbols.
 func (l *Exports) List() []Export {
 	out := make([]Export, 0, l.Len())
 	for _, e := range l.All() {
@@ -110,7 +110,7 @@ func (l *Exports) List() []Export {
 	return out
 }
 
-// Versions lists the versions that they have, each once, without "".
+// Versions returns the distinct versions of the symbols, without "".
 func (l *Exports) Versions() []string {
 	if l == nil {
 		return nil
@@ -118,7 +118,7 @@ func (l *Exports) Versions() []string {
 	return l.versions[1:]
 }
 
-// Named gives the places of those that have a name, in their order.
+// Named returns the indexes of the symbols with a name, in ascending order.
 func (l *Exports) Named(name string) []int32 {
 	if l == nil {
 		return nil
@@ -142,7 +142,7 @@ func (l *Exports) Named(name string) []int32 {
 	return l.byName[from:to]
 }
 
-// Equal tells whether two lists say the same in the same order.
+// Equal reports whether both lists have the same symbols in the same order.
 func (l *Exports) Equal(other *Exports) bool {
 	if l.Len() != other.Len() {
 		return false
@@ -155,16 +155,16 @@ func (l *Exports) Equal(other *Exports) bool {
 	return true
 }
 
-// Names is the set in which their names are numbered.
+// Names returns the table that contains their names.
 func (l *Exports) Names() *Names { return l.names }
 
-// Number is the number of an export's name, by its place.
+// Number returns the number of the name of symbol n in Names.
 func (l *Exports) Number(n int) uint32 { return l.rows[n].name }
 
-// MarshalJSON makes an array of Export.
+// MarshalJSON returns an array of Export.
 func (l *Exports) MarshalJSON() ([]byte, error) { return json.Marshal(l.List()) }
 
-// UnmarshalJSON takes what MarshalJSON makes.
+// UnmarshalJSON parses what MarshalJSON returns.
 func (l *Exports) UnmarshalJSON(b []byte) error {
 	var list []Export
 	if err := json.Unmarshal(b, &list); err != nil {
@@ -175,12 +175,12 @@ func (l *Exports) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// JSONItem is what MarshalJSON makes an array of.
+// JSONItem returns an element of the array that MarshalJSON returns, for the JSON schema.
 func (*Exports) JSONItem() any { return Export{} }
 
-// Imports are the undefined symbols of an object, in table order. An object of a C++ project has
-// tens of thousands, so they lie in rows of 12 bytes and without pointers. nil is an empty list. A
-// list does not change.
+// Imports is the list of the undefined symbols of an object, in table order. Objects of C++
+// projects have tens of thousands, so a row has 12 bytes and no pointers. nil is an empty list.
+// A list is immutable.
 type Imports struct {
 	names    *Names
 	versions []version // of rows; the first is none
@@ -194,7 +194,7 @@ type importRow struct {
 	weak          bool
 }
 
-// NewImports makes a list. A Kind that is none of a symbol's becomes "".
+// NewImports returns a list. An unknown Kind becomes "".
 func NewImports(list ...Import) *Imports {
 	l := &Imports{names: NewNames(), rows: make([]importRow, 0, len(list))}
 	versions := newNumbered[version]()
@@ -216,7 +216,7 @@ func NewImports(list ...Import) *Imports {
 	return l
 }
 
-// Len is how many there are.
+// Len returns the number of symbols.
 func (l *Imports) Len() int {
 	if l == nil {
 		return 0
@@ -224,14 +224,14 @@ func (l *Imports) Len() int {
 	return len(l.rows)
 }
 
-// At is one of them, by its place from 0.
+// At returns symbol n, counted from 0.
 func (l *Imports) At(n int) Import {
 	r := &l.rows[n]
 	v := &l.versions[r.version]
 	return Import{l.names.Name(r.name), v.name, v.library, r.weak, r.relocs, kinds[r.kind]}
 }
 
-// All gives each with its place.
+// All iterates over the symbols with their index.
 func (l *Imports) All() iter.Seq2[int, Import] {
 	return func(yield func(int, Import) bool) {
 		for n := range l.Len() {
@@ -242,7 +242,7 @@ func (l *Imports) All() iter.Seq2[int, Import] {
 	}
 }
 
-// List gives them as a slice of their own.
+// List returns a new slice of the symbols.
 func (l *Imports) List() []Import {
 	out := make([]Import, 0, l.Len())
 	for _, i := range l.All() {
@@ -251,25 +251,25 @@ func (l *Imports) List() []Import {
 	return out
 }
 
-// Any tells whether one of their names is as asked.
+// Any reports whether is returns true for a name in the list.
 func (l *Imports) Any(is func(name string) bool) bool {
 	return l != nil &&
 		slices.ContainsFunc(l.rows, func(r importRow) bool { return is(l.names.Name(r.name)) })
 }
 
-// Names is the set in which their names are numbered.
+// Names returns the table that contains their names.
 func (l *Imports) Names() *Names { return l.names }
 
-// Asks gives the number of an import's name, and its version, by its place.
-func (l *Imports) Asks(n int) (name uint32, version string) {
+// NameAndVersion returns the number of the name of symbol n in Names, and its version.
+func (l *Imports) NameAndVersion(n int) (name uint32, version string) {
 	r := &l.rows[n]
 	return r.name, l.versions[r.version].name
 }
 
-// MarshalJSON makes an array of Import.
+// MarshalJSON returns an array of Import.
 func (l *Imports) MarshalJSON() ([]byte, error) { return json.Marshal(l.List()) }
 
-// UnmarshalJSON takes what MarshalJSON makes.
+// UnmarshalJSON parses what MarshalJSON returns.
 func (l *Imports) UnmarshalJSON(b []byte) error {
 	var list []Import
 	if err := json.Unmarshal(b, &list); err != nil {
@@ -280,5 +280,5 @@ func (l *Imports) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// JSONItem is what MarshalJSON makes an array of.
+// JSONItem returns an element of the array that MarshalJSON returns, for the JSON schema.
 func (*Imports) JSONItem() any { return Import{} }

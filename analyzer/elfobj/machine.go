@@ -25,7 +25,8 @@ var machines = map[Machine]string{
 	Machine(elf.EM_AMDGPU):    "amdgpu",
 }
 
-// arch is one architecture: a machine alone does not tell ppc64le from ppc64, nor x32 from x86_64.
+// arch is an architecture. The machine alone does not distinguish ppc64le from ppc64, or x32
+// from x86_64.
 type arch struct {
 	name    string
 	machine elf.Machine
@@ -57,8 +58,8 @@ var archs = []arch{
 	{"mips64el", elf.EM_MIPS, 64, "little"},
 }
 
-// String is the name that platform tags use for the machine in its usual class and byte order, or
-// "0x…" for a machine that compat does not know. EM_PPC64 is "ppc64"; Object.Arch honours the byte
+// String returns the name that platform tags use for the machine in its usual class and byte
+// order, or "0x…" for an unknown machine. EM_PPC64 is "ppc64"; Object.Arch considers the byte
 // order.
 func (m Machine) String() string {
 	if s, ok := machines[m]; ok {
@@ -67,11 +68,10 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%#x", uint16(m))
 }
 
-// MarshalText makes JSON say "x86_64" and not 62.
+// MarshalText makes JSON contain "x86_64" instead of 62.
 func (m Machine) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText takes what MarshalText makes. It returns an error for a name that String never
-// gives.
+// UnmarshalText parses what MarshalText returns. It returns an error for an unknown name.
 func (m *Machine) UnmarshalText(text []byte) error {
 	for k, s := range machines {
 		if s == string(text) {
@@ -88,10 +88,10 @@ func (m *Machine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown ELF machine %q", text)
 }
 
-// Arch is the architecture as platform tags and compat's reports name it: "x86_64", "i686",
+// Arch returns the architecture as platform tags and reports name it: "x86_64", "i686",
 // "aarch64", "armv7l", "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64", "mips64el" …. It
-// honours class and byte order: the 32-bit ABI of x86_64 is "x32". A combination without a name is
-// MACHINE-CLASS-ORDER, as in "0xfeed-64-little".
+// considers class and byte order: the 32-bit ABI of x86_64 is "x32". A combination without a
+// name is MACHINE-CLASS-ORDER, for example "0xfeed-64-little".
 func (o *Object) Arch() string {
 	for _, a := range archs {
 		if Machine(a.machine) == o.Machine && a.class == o.Class && a.order == o.ByteOrder {
@@ -101,7 +101,8 @@ func (o *Object) Arch() string {
 	return fmt.Sprintf("%s-%d-%s", o.Machine, o.Class, o.ByteOrder)
 }
 
-// SetArch takes what Arch gives.
+// SetArch sets Machine, Class and ByteOrder from a name that Arch returns. It returns an error
+// for an unknown name.
 func (o *Object) SetArch(name string) error {
 	for _, a := range archs {
 		if a.name == name {
@@ -135,7 +136,7 @@ type FlagName struct {
 	Name string
 }
 
-// FlagNames has the names of DT_FLAGS.
+// FlagNames lists the bits of DT_FLAGS.
 var FlagNames = []FlagName{
 	{uint64(elf.DF_ORIGIN), "origin"},
 	{uint64(elf.DF_SYMBOLIC), "symbolic"},
@@ -144,7 +145,7 @@ var FlagNames = []FlagName{
 	{uint64(elf.DF_STATIC_TLS), "static-tls"},
 }
 
-// Flag1Names has the names of DT_FLAGS_1.
+// Flag1Names lists the bits of DT_FLAGS_1.
 var Flag1Names = []FlagName{
 	{uint64(elf.DF_1_NOW), "now"},
 	{uint64(elf.DF_1_GLOBAL), "global"},
@@ -157,7 +158,7 @@ var Flag1Names = []FlagName{
 	{uint64(elf.DF_1_PIE), "pie"},
 }
 
-// NamesOfFlags lists the names of the bits of v. Bits without a name are one number at the end.
+// NamesOfFlags returns the names of the bits of v. Bits without a name follow as one number.
 func NamesOfFlags(v uint64, names []FlagName) []string {
 	out := []string{}
 	for _, n := range names {
@@ -172,7 +173,7 @@ func NamesOfFlags(v uint64, names []FlagName) []string {
 	return out
 }
 
-// SetFlags sets DT_FLAGS and the fields that follow from it.
+// SetFlags sets DT_FLAGS and the fields derived from it.
 func (o *Object) SetFlags(flags uint64) {
 	o.Flags = flags
 	o.TextRel = flags&uint64(elf.DF_TEXTREL) != 0

@@ -7,30 +7,32 @@ import (
 	"iter"
 )
 
-// Mapping is a shared object or program as a loader has it in memory: the tables behind PT_DYNAMIC
-// as bytes, with the hash tables that a lookup walks. Object says the same in words; a Mapping is
-// for resolving thousands of symbols. It keeps no reference to the file.
+// Mapping contains the tables of a shared object or program as bytes, as a loader has them in
+// memory, with the hash tables for symbol lookup. Object has the same information decoded; a
+// Mapping is made for resolving thousands of symbols. It keeps no reference to the file.
 type Mapping struct {
 	Head
-	SONAME     string // "" where it has none
-	Interp     string // PT_INTERP
-	RPath      string // DT_RPATH; "" where there is a DT_RUNPATH, as the loader drops it then
+	SONAME string // "" if there is none
+	Interp string // PT_INTERP
+	// DT_RPATH; "" if there is a DT_RUNPATH, because the loader ignores DT_RPATH then.
+	RPath      string
 	RunPath    string
 	HasRunPath bool
 	Needed     []Dependency // DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the file
 	Flags1     uint64       // DT_FLAGS_1
 	RelR       bool         // DT_RELR
-	Symbolic   bool         // DT_SYMBOLIC or DF_SYMBOLIC: its own definitions come first
+	Symbolic   bool         // DT_SYMBOLIC or DF_SYMBOLIC: lookups start with the object itself
 	BindNow    bool         // DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW
 
 	HasVersym, HasVerdef bool
 	Versions             []IndexedVersion // by version index: what DT_VERSYM refers to
 	Needs                []MappedNeed     // DT_VERNEED
-	Defs                 []MappedDef      // DT_VERDEF, the base one included
+	Defs                 []MappedDef      // DT_VERDEF, including the base definition
 
-	// symbols that relocations look up, once per symbol and class, in the order of relocation
+	// Symbols that relocations look up, once per symbol and class, in relocation order.
 	References []Reference
-	// each once, in the order of relocation, without what DT_RELACOUNT and DT_RELCOUNT count
+	// Distinct types in relocation order, without the entries counted by DT_RELACOUNT and
+	// DT_RELCOUNT.
 	RelocationTypes []uint32
 
 	dynsym, dynstr, versym []byte
@@ -39,13 +41,13 @@ type Mapping struct {
 	sysv                   sysvTable
 }
 
-// Dependency is an entry that makes the loader look for another object.
+// Dependency is an entry for which the loader loads another object.
 type Dependency struct {
 	Kind DependencyKind
 	Name string
 }
 
-// DependencyKind tells DT_NEEDED, DT_AUXILIARY and DT_FILTER apart.
+// DependencyKind is DT_NEEDED, DT_AUXILIARY or DT_FILTER.
 type DependencyKind uint8
 
 const (
@@ -54,13 +56,13 @@ const (
 	Filter
 )
 
-// dynTags are the entries of PT_DYNAMIC that a Mapping uses; a value of 0 counts as absent, as no
-// table lies at address 0.
+// dynTags are the entries of PT_DYNAMIC that a Mapping uses. A value of 0 means absent, because
+// no table is at address 0.
 type dynTags struct {
 	low                                         [40]uint64
 	gnuHash, versym, verneed, verdef, flags1    uint64
 	relaCount, relCount, mipsSymtab, mipsGotsym uint64
-	has                                         uint64 // bits of low that were there
+	has                                         uint64 // bits of the entries of low that are present
 	order                                       []tagged
 }
 
@@ -69,10 +71,10 @@ type tagged struct {
 	off  uint64
 }
 
-// Map reads what a loader would use. The segments are those of h.Segments. Errors: ErrTruncated
-// where a segment or table lies beyond the end of the file, where the process would die of SIGBUS;
-// ErrDamaged where a table is not in a segment, where it would die of SIGSEGV; ErrTooLarge. The
-// caller has checked that there is a PT_DYNAMIC with bytes.
+// Map reads the tables that a loader uses. segments is the result of h.Segments and must
+// include a PT_DYNAMIC with contents. It returns ErrTruncated if a segment or table is not
+// inside the file (the process would die of SIGBUS), ErrDamaged if a table is not in a segment
+// (SIGSEGV), or ErrTooLarge.
 func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, error) {
 	f := h.file(r, size)
 	im := &image{file: f}
@@ -136,7 +138,7 @@ func readTags(im *image, dyn *Segment) (*dynTags, error) {
 		return nil, damaged("PT_DYNAMIC at address %#x is not in a segment", dyn.Addr)
 	}
 	n = min(n, 2*w*maxTags)
-	if dyn.FileSize < n { // normally all there is; the loader itself reads on until DT_NULL
+	if dyn.FileSize < n { // usually all entries; the loader itself reads until DT_NULL
 		n = max(dyn.FileSize, 2*w)
 	}
 	t := &dynTags{}
@@ -202,8 +204,8 @@ func (t *dynTags) add(tag elf.DynTag, v uint64) {
 
 func (t *dynTags) got(tag elf.DynTag) bool { return t.has&(1<<uint(tag)) != 0 }
 
-// window is the file range from a table's address to the next table or the end of its segment, and
-// at most limit bytes.
+// window returns the file range from a table's address to the next table or the end of its
+// segment, and at most limit bytes.
 func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uint64, err error) {
 	off, n, ok := im.at(addr)
 	if !ok {
@@ -219,7 +221,7 @@ func (t *dynTags) window(im *image, addr, limit uint64, what string) (off, n uin
 	return off, min(n, limit), nil
 }
 
-// describe reads the strings that tags name.
+// describe reads the strings that tags refer to.
 func (m *Mapping) describe(t *dynTags) error {
 	text := func(tag elf.DynTag) string {
 		if !t.got(tag) {
@@ -254,7 +256,7 @@ func (m *Mapping) describe(t *dynTags) error {
 	return nil
 }
 
-// name is the string at an offset of DT_STRTAB, without its NUL; nothing where there is none.
+// name returns the string at an offset of DT_STRTAB without its NUL, or nil if there is none.
 func (m *Mapping) name(off uint64) []byte {
 	if off >= uint64(len(m.dynstr)) {
 		return nil
@@ -266,10 +268,10 @@ func (m *Mapping) name(off uint64) []byte {
 	return nil
 }
 
-// HasHash tells whether there is a hash table to look symbols up in.
+// HasHash reports whether the object has a hash table for symbol lookup.
 func (m *Mapping) HasHash() bool { return m.gnu.table != nil || m.sysv.table != nil }
 
-// Size is roughly how many bytes of memory the mapping holds.
+// Size returns the approximate memory use of m in bytes.
 func (m *Mapping) Size() int {
 	return len(
 		m.dynsym,
@@ -286,11 +288,11 @@ func (m *Mapping) Size() int {
 	) + 40*(len(m.Versions)+len(m.Defs)) + 512
 }
 
-// IndexedVersion is what a version index stands for (glibc: struct r_found_version). Hash 0:
-// nothing.
+// IndexedVersion is the version for an index (glibc, struct r_found_version). Hash 0 means
+// none.
 type IndexedVersion struct {
 	Name    string
-	Library string // vn_file of a needed version; "" of one that the object defines
+	Library string // vn_file of a needed version; "" for a version that the object defines
 	Hash    uint32
 	Hidden  bool // bit 15 of vna_other
 }
@@ -298,14 +300,14 @@ type IndexedVersion struct {
 // MappedNeed is a Verneed record.
 type MappedNeed struct {
 	Library  string
-	Record   uint16 // vn_version; a loader accepts 1
+	Record   uint16 // vn_version; loaders accept only 1
 	Versions []MappedVersion
 }
 
 // MappedVersion is a Vernaux record.
 type MappedVersion struct {
 	Name string
-	Hash uint32 // vna_hash: compared together with the name
+	Hash uint32 // vna_hash: compared in addition to the name
 	Weak bool
 }
 
@@ -317,7 +319,7 @@ type MappedDef struct {
 	Base   bool
 }
 
-// versionTables reads DT_VERNEED and DT_VERDEF, and the table of indexes that they make together.
+// versionTables reads DT_VERNEED and DT_VERDEF, and sets Versions, Needs and Defs.
 func (m *Mapping) versionTables(im *image, t *dynTags) error {
 	left := maxRecords
 	budget := textFree + textFactor*len(m.dynstr)
@@ -424,74 +426,76 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 	return nil
 }
 
-// Match is what the loader makes of one definition of a name.
+// Match is the result of comparing a definition with a reference of the same name.
 type Match uint8
 
 const (
-	Refused Match = iota
-	Accepted
-	// a default version, asked for without one: it serves where the object has no second one
-	OnlyOne
+	NoMatch Match = iota
+	Matches
+	// A default version for a reference without a version: it matches if it is the only one.
+	DefaultVersion
 )
 
-// Offer is a definition as the loader sees it, with how its version relates to the one asked for.
+// Offer is a definition compared with a reference of the same name.
 type Offer struct {
-	Same bool // under the version that is asked for
-	Bare bool // under no version
-	// under the object's first version (index 2), to which references without a version were bound
-	// once
+	SameVersion bool // has the version that the reference requires
+	Unversioned bool // has no version
+	// Has the object's first version (index 2). References without a version were bound to it
+	// before the library had versions.
 	Oldest    bool
-	Hidden    bool // name@VERSION and not name@@VERSION
-	Versioned bool // the reference asks for a version
-	// bit 15 of the reference's version index: no definition without a version will do
+	Hidden    bool // name@VERSION, not name@@VERSION
+	Versioned bool // the reference requires a version
+	// Bit 15 of the reference's version index is set: a definition without a version does not
+	// match.
 	Strict bool
 }
 
-// Match is the version part of glibc's check_match (elf/dl-lookup.c), for files of a root and for
-// what is known of packages and platforms alike. A version asked for is served by the same version,
-// or by a definition without one; no version by one without, by the oldest, or by the default.
+// Match implements the version rules of glibc's check_match (elf/dl-lookup.c). A reference with
+// a version matches the same version or a definition without a version. A reference without a
+// version matches a definition without a version, the oldest version, or the default version.
 func (o Offer) Match() Match {
 	switch {
-	case o.Versioned && (o.Same || o.Bare && !o.Hidden && !o.Strict):
-		return Accepted
+	case o.Versioned && (o.SameVersion || o.Unversioned && !o.Hidden && !o.Strict):
+		return Matches
 	case o.Versioned:
-		return Refused
-	case o.Bare || o.Oldest:
-		return Accepted
+		return NoMatch
+	case o.Unversioned || o.Oldest:
+		return Matches
 	case o.Hidden:
-		return Refused
+		return NoMatch
 	}
-	return OnlyOne
+	return DefaultVersion
 }
 
-// Serves tells whether a reference binds to one of an object's definitions of its name.
-func Serves(offers iter.Seq[Offer]) bool {
+// Binds reports whether a reference binds to one of an object's definitions of its name.
+func Binds(offers iter.Seq[Offer]) bool {
 	defaults := 0
 	for o := range offers {
 		switch o.Match() {
-		case Accepted:
+		case Matches:
 			return true
-		case OnlyOne:
+		case DefaultVersion:
 			defaults++
 		}
 	}
 	return defaults == 1
 }
 
-// Offer is an export, by its place in the list, for a reference; version "" is one without, oldest
-// the object's OldestVersion.
+// Offer compares export n with a reference to its name. version is "" for a reference without a
+// version; oldest is the object's OldestVersion.
 func (l *Exports) Offer(n int, version, oldest string) Offer {
 	own := l.Version(n)
 	return Offer{
-		Same:      own == version,
-		Bare:      own == "",
-		Oldest:    own == oldest,
-		Hidden:    l.rows[n].hidden,
-		Versioned: version != "",
+		SameVersion: own == version,
+		Unversioned: own == "",
+		Oldest:      own == oldest,
+		Hidden:      l.rows[n].hidden,
+		Versioned:   version != "",
 	}
 }
 
-// OldestVersion is the first version node after the object's own name, "" where it has none.
+// OldestVersion returns the first version definition after the base definition, or "" if there
+// is none.
 func (o *Object) OldestVersion() string {
 	for _, d := range o.VersionDefs {
 		if !d.Base {

@@ -4,22 +4,21 @@ import (
 	"debug/elf"
 )
 
-// Definition is a symbol of a hash table that has the name that was looked for. Whether it serves
-// is the loader's decision.
+// Definition is a symbol with the name that was looked up. The loader decides whether it binds.
 type Definition struct {
-	// st_shndx is SHN_UNDEF: of a program that takes a function's address, or no definition at all
-	Undefined bool
-	Absolute  bool   // SHN_ABS
-	Value     bool   // st_value is not 0
-	Local     bool   // STB_LOCAL or another binding that no loader looks at
-	Unseen    bool   // STV_HIDDEN or STV_INTERNAL
-	Unique    bool   // STB_GNU_UNIQUE
-	Type      uint8  // STT_…
-	Index     uint16 // of DT_VERSYM, without the hidden bit; 0 where there is no such table
-	Hidden    bool   // the hidden bit
+	// st_shndx is SHN_UNDEF: a program uses the function's address, or the symbol is not defined.
+	Undefined        bool
+	Absolute         bool   // SHN_ABS
+	Value            bool   // st_value is not 0
+	Local            bool   // STB_LOCAL, or another binding that loaders ignore
+	HiddenVisibility bool   // STV_HIDDEN or STV_INTERNAL
+	Unique           bool   // STB_GNU_UNIQUE
+	Type             uint8  // STT_…
+	Index            uint16 // version index without the hidden bit; 0 without DT_VERSYM
+	Hidden           bool   // the hidden bit
 }
 
-// HashGNU is the hash of DT_GNU_HASH.
+// HashGNU returns the hash that DT_GNU_HASH uses.
 func HashGNU(name []byte) uint32 {
 	h := uint32(5381)
 	for _, c := range name {
@@ -28,7 +27,7 @@ func HashGNU(name []byte) uint32 {
 	return h
 }
 
-// HashSysV is the hash of DT_HASH and of version names.
+// HashSysV returns the hash that DT_HASH and version records use.
 func HashSysV(name string) uint32 {
 	var h uint32
 	for i := 0; i < len(name); i++ {
@@ -40,18 +39,18 @@ func HashSysV(name string) uint32 {
 	return h
 }
 
-// Candidates walks the definitions of one name, in the order of the hash table.
+// Candidates iterates over the definitions of one name, in the order of the hash table.
 type Candidates struct {
 	m    *Mapping
 	name []byte
 	hash uint32
 	next uint64 // GNU: offset of the next chain word; SysV: the next symbol
-	left uint64 // steps that a chain may still have: a circle ends
+	left uint64 // remaining steps, which limits circular chains
 	sysv bool
 }
 
-// Lookup starts a walk. The hash is HashGNU of the name. An object without a hash table offers
-// nothing.
+// Lookup returns the definitions of a name; hash must be HashGNU(name). There are none if the
+// object has no hash table.
 func (m *Mapping) Lookup(name []byte, hash uint32) Candidates {
 	c := Candidates{m: m, name: name, hash: hash}
 	if g := &m.gnu; g.table != nil {
@@ -87,7 +86,7 @@ func (m *Mapping) Lookup(name []byte, hash uint32) Candidates {
 	return c
 }
 
-// Next gives the index of the next symbol of that name.
+// Next returns the symbol index of the next definition. ok is false after the last one.
 func (c *Candidates) Next() (symbol uint32, ok bool) {
 	if c.left == 0 {
 		return 0, false
@@ -118,7 +117,7 @@ func (c *Candidates) Next() (symbol uint32, ok bool) {
 	return 0, false
 }
 
-// named tells whether a symbol has a name.
+// named reports whether symbol s has the given name.
 func (m *Mapping) named(s uint32, name []byte) bool {
 	at := uint64(s) * uint64(m.symbolLen)
 	if at+uint64(m.symbolLen) > uint64(len(m.dynsym)) {
@@ -130,7 +129,7 @@ func (m *Mapping) named(s uint32, name []byte) bool {
 		m.dynstr[end] == 0
 }
 
-// Definition describes a symbol that Next gave.
+// Definition returns the properties of a symbol that Next returned.
 func (m *Mapping) Definition(s uint32) Definition {
 	b := m.dynsym[s*m.symbolLen:]
 	var info, other byte
@@ -145,7 +144,7 @@ func (m *Mapping) Definition(s uint32) Definition {
 	d := Definition{
 		Undefined: shndx == 0, Absolute: elf.SectionIndex(shndx) == elf.SHN_ABS, Value: value,
 		Local: bind != elf.STB_GLOBAL && bind != elf.STB_WEAK && bind != bindUnique,
-		Unseen: vis == elf.STV_HIDDEN ||
+		HiddenVisibility: vis == elf.STV_HIDDEN ||
 			vis == elf.STV_INTERNAL, Unique: bind == bindUnique, Type: info & 15,
 	}
 	if i := 2 * uint64(s); i+2 <= uint64(len(m.versym)) {
@@ -155,7 +154,7 @@ func (m *Mapping) Definition(s uint32) Definition {
 	return d
 }
 
-// Version is the version of an index; its hash is 0 where the index names none.
+// Version returns the version for an index; its Hash is 0 if there is none.
 func (m *Mapping) Version(index uint16) IndexedVersion {
 	if int(index) < len(m.Versions) {
 		return m.Versions[index]
@@ -163,9 +162,9 @@ func (m *Mapping) Version(index uint16) IndexedVersion {
 	return IndexedVersion{}
 }
 
-// gnuTable is DT_GNU_HASH as bytes: bloom filter, buckets and chains (glibc, elf/dl-lookup.c).
+// gnuTable is DT_GNU_HASH: Bloom filter, buckets and chains (glibc, elf/dl-lookup.c).
 type gnuTable struct {
-	table                        []byte // from the bloom filter on; nil: there is none
+	table                        []byte // starts with the Bloom filter; nil if there is no table
 	buckets, first, bloom, shift uint32
 	bucketAt, chainAt            uint64 // offsets in table
 }
@@ -177,7 +176,7 @@ type sysvTable struct {
 	word            uint64 // 4; 8 on s390x and alpha
 }
 
-// tables reads everything that is not a string of PT_DYNAMIC itself.
+// tables reads everything that is not a string in PT_DYNAMIC.
 func (m *Mapping) tables(im *image, t *dynTags) error {
 	m.symbolLen = uint32(im.symbolSize())
 	if t.got(elf.DT_STRTAB) {
@@ -262,7 +261,7 @@ func (m *Mapping) u64(b []byte) uint64 {
 	return uint64(m.u32(b)) | uint64(m.u32(b[4:]))<<32
 }
 
-// readGNUHash gives the number of symbols that the table speaks of.
+// readGNUHash returns the number of symbols that the table covers.
 func (m *Mapping) readGNUHash(im *image, t *dynTags) (uint64, error) {
 	const what = "the hash table (DT_GNU_HASH)"
 	off, n, err := t.window(im, t.gnuHash, 4*(4*maxSymbols), what)

@@ -71,7 +71,7 @@ func TestMap(t *testing.T) {
 					break
 				}
 				d := m.Definition(s)
-				if d.Undefined || d.Local || d.Unseen {
+				if d.Undefined || d.Local || d.HiddenVisibility {
 					t.Errorf("%s: %s is %+v", arch, e.Name, d)
 				}
 				versions = append(versions, m.Version(d.Index).Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-func TestServes(t *testing.T) {
+func TestBinds(t *testing.T) {
 	const oldest = "V1"
 	for _, c := range []struct {
 		name    string
@@ -37,11 +37,11 @@ func TestServes(t *testing.T) {
 				}
 			}
 		}
-		if got := elfobj.Serves(offers); got != c.want {
+		if got := elfobj.Binds(offers); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		slices.Reverse(c.exports)
-		if got := elfobj.Serves(offers); got != c.want {
+		if got := elfobj.Binds(offers); got != c.want {
 			t.Errorf("%s, the other way round: %v, want %v", c.name, got, c.want)
 		}
 	}

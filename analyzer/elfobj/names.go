@@ -7,28 +7,30 @@ import (
 	"sync/atomic"
 )
 
-// Names numbers symbol names and keeps each once. Objects of one project share most of theirs: of
-// 207,000 symbols in vtk's wheel a third have a name of their own. It is safe for concurrent use.
+// Names assigns numbers to symbol names and stores each name once. The objects of a project
+// share most of their names: of the 207,000 symbols in vtk's wheel only a third have a name
+// that no other symbol has. It is safe for concurrent use.
 type Names struct {
-	mu    sync.Mutex
-	seed  maphash.Seed
-	slots []uint32 // by hash, open addressing: number+1, 0 where nothing is; a power of two
+	mu   sync.Mutex
+	seed maphash.Seed
+	// Hash table with open addressing: number+1, or 0 if free. Its length is a power of two.
+	slots []uint32
 	all   []string // by number
 	text  strings.Builder
 
-	shown atomic.Pointer[[]string] // all, as far as readers may look
+	shown atomic.Pointer[[]string] // the part of all that readers may access without the mutex
 }
 
-// namesText is how much room the text of names gets at once, in bytes; few names get less.
+// namesText is the largest block in which space for names is allocated, in bytes.
 const namesText = 64 << 10
 
-// NewNames makes an empty set.
+// NewNames returns an empty table.
 func NewNames() *Names { return &Names{seed: maphash.MakeSeed()} }
 
-// Name is the name of a number that the set gave.
+// Name returns the name with a number that Find or Add returned.
 func (n *Names) Name(number uint32) string { return (*n.shown.Load())[number] }
 
-// Len is how many names there are; their numbers are below it.
+// Len returns the number of names. The numbers are 0 to Len()-1.
 func (n *Names) Len() int {
 	if all := n.shown.Load(); all != nil {
 		return len(*all)
@@ -36,25 +38,25 @@ func (n *Names) Len() int {
 	return 0
 }
 
-// Find gives the number of a name; false where the set does not have it.
-func (n *Names) Find(name string) (uint32, bool) {
+// Find returns the number of a name. ok is false if the table does not contain it.
+func (n *Names) Find(name string) (number uint32, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.slots) == 0 {
 		return 0, false
 	}
-	number := n.slots[n.slot(name)]
+	number = n.slots[n.slot(name)]
 	return number - 1, number > 0
 }
 
-// Add gives the number of a name, a new one where it has none.
+// Add returns the number of a name, and adds the name if it is new.
 func (n *Names) Add(name string) (number uint32) {
 	n.fill(func(add func(string, bool) uint32) { number = add(name, true) })
 	return number
 }
 
-// fill lets f add names. clone: the set keeps a copy of the text, so that what the name was cut
-// from can go.
+// fill calls f with a function that adds names. With clone, the table copies the text, so that
+// the string that contains it can be freed.
 func (n *Names) fill(f func(add func(name string, clone bool) uint32)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +86,7 @@ func (n *Names) add(name string, clone bool) uint32 {
 	return n.slots[at] - 1
 }
 
-// slot is where a name is in slots, or where it belongs.
+// slot returns the index of a name in slots, or the free index where it is to be added.
 func (n *Names) slot(name string) int {
 	mask := len(n.slots) - 1
 	at := int(maphash.String(n.seed, name)) & mask
@@ -94,7 +96,8 @@ func (n *Names) slot(name string) int {
 	return at
 }
 
-// clone copies a name into text, of which it never moves what is there.
+// clone copies a name into text. A full block is replaced and never grows, because growing
+// would copy it.
 func (n *Names) clone(name string) string {
 	if n.text.Cap()-n.text.Len() < len(name) {
 		n.text = strings.Builder{}
@@ -105,7 +108,7 @@ func (n *Names) clone(name string) string {
 	return n.text.String()[start:]
 }
 
-// numbered gives values numbers in the order in which they first come; the zero value has 0.
+// numbered assigns numbers to values in order of first use. The zero value has number 0.
 type numbered[T comparable] struct {
 	list   []T
 	number map[T]uint32

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Guards is a set of protections of control flow. A bit is set when all code of the object was made
-// for it (the linker drops it as soon as one input lacks it).
+// Guards is a set of control-flow protections. A bit is set if all code of the object supports
+// the protection; the linker clears it if one input does not.
 type Guards uint8
 
-// The protections. Which of them can be set depends on the machine.
+// Control-flow protections. Each exists on one machine only.
 const (
 	GuardIBT     Guards = 1 << iota // x86: indirect branch tracking
 	GuardSHSTK                      // x86: shadow stack
@@ -26,11 +26,10 @@ const (
 
 var guardNames = []string{"ibt", "shstk", "bti", "pac", "gcs", "zicfilp", "zicfiss"}
 
-// feature is a machine's GNU_PROPERTY_*_FEATURE_1_AND and what its bits mean (binutils,
-// include/elf/common.h).
+// feature describes GNU_PROPERTY_*_FEATURE_1_AND of a machine (binutils, include/elf/common.h).
 type feature struct {
 	property uint32
-	bits     []Guards // of bit 0, 1, 2 …
+	bits     []Guards // meaning of bit 0, 1, 2 …
 }
 
 var features = map[elf.Machine]feature{
@@ -46,7 +45,7 @@ const (
 	propertyISAUsed   = 0xc0010002 // GNU_PROPERTY_X86_ISA_1_USED
 )
 
-// Has tells whether a protection is in the set.
+// Has reports whether the set contains a protection.
 func (g Guards) Has(one Guards) bool { return g&one != 0 }
 
 func (g Guards) names() []string {
@@ -59,13 +58,13 @@ func (g Guards) names() []string {
 	return out
 }
 
-// String gives the names separated by spaces.
+// String returns the names separated by spaces.
 func (g Guards) String() string { return strings.Join(g.names(), " ") }
 
-// MarshalJSON makes a list of names.
+// MarshalJSON returns a list of names.
 func (g Guards) MarshalJSON() ([]byte, error) { return json.Marshal(g.names()) }
 
-// UnmarshalJSON takes what MarshalJSON makes.
+// UnmarshalJSON parses what MarshalJSON returns.
 func (g *Guards) UnmarshalJSON(b []byte) error {
 	var names []string
 	if err := json.Unmarshal(b, &names); err != nil {
@@ -80,7 +79,7 @@ func (g *Guards) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// JSONSchema describes what MarshalJSON makes.
+// JSONSchema returns the schema for the list that MarshalJSON returns.
 func (Guards) JSONSchema() map[string]any { return listOf(guardNames) }
 
 // Add adds a protection by name. It returns an error for an unknown name.
@@ -156,8 +155,8 @@ const noteGoBuildID = 4
 
 var abiSystems = []string{"Linux", "Hurd", "Solaris", "FreeBSD", "NetBSD", "Syllable", "NaCl"}
 
-// readNotes reads build ID, ABI tag and program properties. A note that makes no sense ends its
-// segment; nothing depends on notes.
+// readNotes reads the build ID, the ABI tag and the program properties. The rest of a segment
+// is skipped after an invalid note; no result depends on notes alone.
 func readNotes(f *file, ps []progHeader, o *Object) {
 	left := uint64(maxNotes)
 	for _, p := range ps {
@@ -195,7 +194,7 @@ func readNotes(f *file, ps []progHeader, o *Object) {
 func (o *Object) note(f *file, typ uint32, desc []byte) {
 	switch {
 	case typ == noteBuildID && len(desc) <= 64 && o.BuildID == "":
-		// SHA-1 has 20 bytes, the longest known 32
+		// SHA-1 has 20 bytes, the longest known ID has 32.
 		o.BuildID = hex.EncodeToString(desc)
 	case typ == noteABITag && len(desc) == 16 && o.ABITag == "":
 		c := f.cursor(desc)
@@ -208,7 +207,7 @@ func (o *Object) note(f *file, typ uint32, desc []byte) {
 // up rounds n up to a multiple of align, a power of two.
 func up(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 
-// ParseABITag takes "Linux 3.2.0" apart into the four words of the note.
+// ParseABITag returns the four words of the note for a string such as "Linux 3.2.0".
 func ParseABITag(s string) ([4]uint32, error) {
 	var n [4]uint32
 	name, kernel, _ := strings.Cut(s, " ")
@@ -223,7 +222,7 @@ func ParseABITag(s string) ([4]uint32, error) {
 	return n, nil
 }
 
-// FormatABITag is the opposite of ParseABITag.
+// FormatABITag is the inverse of ParseABITag.
 func FormatABITag(n [4]uint32) string {
 	name := fmt.Sprintf("system%d", n[0])
 	if n[0] < uint32(len(abiSystems)) {

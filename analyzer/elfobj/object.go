@@ -1,27 +1,28 @@
-// Package elfobj reads an ELF file into plain data: what it needs, and what it imports and exports
-// with which versions.
+// Package elfobj reads an ELF file into plain data: the libraries it needs, and the symbols
+// that it imports and exports with their versions.
 //
 //	o, err := elfobj.Read(r, size)
 //
-// Read sees what the dynamic linker sees: program headers, PT_DYNAMIC and the tables that it names.
-// Section headers are used for hints only (.comment, GPU code), so an object without them gives the
-// same result. The package never runs anything and knows nothing about platforms. Package elftest
-// writes ELF files for tests, from a text form.
+// Read uses what the dynamic linker uses: the program headers, PT_DYNAMIC and the tables that
+// its entries refer to. Section headers are used only for hints (.comment, GPU code), so an
+// object without them gives the same result. The package never executes the file and knows
+// nothing about platforms. Package elftest writes ELF files for tests from a text form.
 //
-// The input is untrusted. A 64 KB file with overlapping Verneed records makes debug/elf allocate
-// 917 MB, and for a file without section headers its ImportedLibraries returns no libraries and no
-// error. Here every count, offset and length is checked against the file before it is used, records
-// and text are charged against budgets (limits.go), and a contradiction is an error that names the
-// table. An object that cannot be read is never reported as an object that needs nothing.
+// The input is untrusted. A 64 KB file with overlapping Verneed records makes debug/elf
+// allocate 917 MB, and for a file without section headers its ImportedLibraries returns no
+// libraries and no error. This package checks every count, offset and length against the file
+// before using it, limits the number of records and the total length of names (see the limits
+// in file.go), and returns an error that names the table if two fields contradict each other.
+// An object that cannot be read is never reported as an object without dependencies.
 package elfobj
 
 import (
 	"debug/elf"
 )
 
-// Object is one ELF file as the dynamic linker sees it: everything here was read through the
-// program headers (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK) and not through section headers,
-// except Comment and Sections, which are hints and may be empty. The zero value is an object
+// Object is an ELF file as the dynamic linker sees it. All fields are read through the program
+// headers (PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK), except Comment and Sections, which
+// come from section headers: they are hints and may be empty. The zero value is an object
 // without a dynamic section.
 type Object struct {
 	Class     int     `json:"class"`      // 32 or 64
@@ -29,86 +30,88 @@ type Object struct {
 	Machine   Machine `json:"machine"`    // in JSON and text: "x86_64", "aarch64", …
 	OSABI     uint8   `json:"os_abi"`     // EI_OSABI; 0 is System V, 3 is Linux
 	Type      string  `json:"type"`       // "ET_DYN", "ET_EXEC", "ET_REL" or "ET_CORE"
-	// e_flags: of ARM the version of its EABI and whether floats go in registers
+	// e_flags. On ARM it contains the EABI version and the floating-point calling convention.
 	EFlags uint32 `json:"e_flags"`
 
 	Interp  string `json:"interp,omitempty"` // PT_INTERP, "" for a shared library
-	Dynamic bool   `json:"dynamic"`          // has a PT_DYNAMIC with bytes in the file
+	Dynamic bool   `json:"dynamic"`          // has a PT_DYNAMIC with contents in the file
 	SONAME  string `json:"soname,omitempty"` // DT_SONAME
-	// DT_RPATH as written, colon separated; ignored by the loader where RunPath is set
+	// DT_RPATH as written, separated by colons. The loader ignores it if RunPath is set.
 	RPath   string `json:"rpath,omitempty"`
-	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, colon separated
+	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, separated by colons
 
 	Needed  []string `json:"needed"`  // DT_NEEDED in file order
 	Imports *Imports `json:"imports"` // undefined dynamic symbols in table order
-	// defined, visible GLOBAL, WEAK and UNIQUE dynamic symbols in table order
+	// Defined GLOBAL, WEAK and UNIQUE dynamic symbols with default or protected visibility, in
+	// table order.
 	Exports *Exports `json:"exports"`
 
 	VersionNeeds []VersionNeed `json:"version_needs"` // DT_VERNEED
 	VersionDefs  []VersionDef  `json:"version_defs"`  // DT_VERDEF
 	HasVersym    bool          `json:"has_versym"`    // has DT_VERSYM
 
-	// DT_FLAGS, with DF_SYMBOLIC, DF_TEXTREL, DF_BIND_NOW set from the older tags too
+	// DT_FLAGS, including the flags of the older tags DT_SYMBOLIC, DT_TEXTREL and DT_BIND_NOW.
 	Flags   uint64 `json:"flags"`
 	Flags1  uint64 `json:"flags_1"`  // DT_FLAGS_1
 	TextRel bool   `json:"text_rel"` // DT_TEXTREL or DF_TEXTREL
-	// "yes" (PF_X), "no", or "unsaid" where there is no PT_GNU_STACK
+	// "yes" if PT_GNU_STACK has PF_X, "no" if it has not, "unsaid" without a PT_GNU_STACK.
 	ExecStack string `json:"exec_stack"`
 	StaticTLS bool   `json:"static_tls"`                 // DF_STATIC_TLS
 	RelR      bool   `json:"relr"`                       // DT_RELR
-	Local     Relocs `json:"local_relocations,omitzero"` // ways of the relocations that name no symbol
+	Local     Relocs `json:"local_relocations,omitzero"` // kinds of the relocations without a symbol
 
 	BuildID string `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
 	ABITag  string `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
-	// GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, 1 x86-64-v2, 2 v3, 3 v4; the loader refuses it on
-	// less
+	// GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, bit 1 x86-64-v2, bit 2 v3, bit 3 v4. The
+	// loader refuses the object on a CPU with less.
 	ISA uint32 `json:"isa,omitempty"`
-	// GNU_PROPERTY_X86_ISA_1_USED, bits likewise: somewhere in it, perhaps after asking the processor
+	// GNU_PROPERTY_X86_ISA_1_USED, same bits: used by some of the code, possibly after checking the
+	// CPU.
 	ISAUsed uint32 `json:"isa_used,omitempty"`
-	// GNU_PROPERTY_*_FEATURE_1_AND: protections that all of its code is made for
+	// GNU_PROPERTY_*_FEATURE_1_AND: control-flow protections that all of the code supports.
 	Guards    Guards `json:"guards,omitzero"`
-	GoBuildID bool   `json:"go_build_id,omitempty"` // has the note of the Go linker
-	// distinct strings of .comment: which compilers made it
+	GoBuildID bool   `json:"go_build_id,omitempty"` // has the build ID note of the Go linker
+	// Distinct strings of .comment, which identify the compilers.
 	Comment []string `json:"comment,omitempty"`
 
-	// has no section headers, or none that can be read
+	// Has no section headers, or none that can be read.
 	NoSections bool `json:"no_sections,omitempty"`
-	// section headers that lie inside the file; a hint, empty in a stripped file
+	// Section headers whose contents are inside the file. A hint; empty in a stripped file.
 	Sections []Section `json:"-"`
 }
 
-// Import is an undefined symbol. Version and Library are "" for an unversioned one.
+// Import is an undefined symbol. Version and Library are "" if it has no version.
 type Import struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// vn_file of its version: the library the linker found it in
+	// vn_file of the version: the library in which the linker found the symbol.
 	Library string `json:"library,omitempty"`
 	Weak    bool   `json:"weak,omitempty"`
-	// how the loader is told to look it up; empty: it is not
+	// Kinds of the relocations that refer to it. If empty, the loader does not look it up.
 	Relocs Relocs `json:"relocations,omitzero"`
 	Kind   Kind   `json:"kind"`
 }
 
-// Export is a defined dynamic symbol. Version is "" where it has none (index 0 or 1).
+// Export is a defined dynamic symbol. Version is "" for version index 0 or 1.
 type Export struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// the hidden bit of its version index: name@V and not name@@V
+	// The hidden bit of the version index is set: name@V, not name@@V.
 	Hidden bool `json:"hidden,omitempty"`
 	Weak   bool `json:"weak,omitempty"`
 	Unique bool `json:"unique,omitempty"` // STB_GNU_UNIQUE
-	// uses of its own that the loader binds by name, so that another object's definition may come
-	// first
+	// Kinds of the object's own relocations that refer to it by name, so that a definition in
+	// another object may take precedence.
 	Relocs Relocs `json:"relocations,omitzero"`
 	Kind   Kind   `json:"kind"`
 	Size   uint64 `json:"size,omitempty"`
 }
 
-// Kind is a symbol's type: "notype", "object", "func", "tls", "ifunc", "common", "section", "file"
-// or "0x…".
+// Kind is a symbol type: "notype", "object", "func", "tls", "ifunc", "common", "section",
+// "file" or "0x…".
 type Kind string
 
-// VersionNeed is one Verneed record: the versions wanted of one library.
+// VersionNeed is one Verneed record: the versions required from one library.
 type VersionNeed struct {
 	Library  string          `json:"library"` // vn_file
 	Versions []NeededVersion `json:"versions"`
@@ -117,7 +120,7 @@ type VersionNeed struct {
 // NeededVersion is one Vernaux record.
 type NeededVersion struct {
 	Name string `json:"name"`
-	// VER_FLG_WEAK: its absence is a warning of the loader, not an error
+	// VER_FLG_WEAK: if the version is missing, the loader prints a warning and continues.
 	Weak bool `json:"weak,omitempty"`
 }
 
@@ -129,34 +132,35 @@ type VersionDef struct {
 	Parents []string `json:"parents,omitempty"`
 }
 
-// Section is a section header whose bytes lie inside the file.
+// Section is a section header whose contents are inside the file.
 type Section struct {
 	Name         string
 	Type         uint32
 	Offset, Size uint64
 	Flags, Addr  uint64 // sh_flags, sh_addr
-	// only from Parse and for Write; Read leaves it nil, and the bytes are at Offset of the file
+	// Set only by elftest.Parse, and written by elftest.Write. Read leaves it nil; the contents are
+	// at Offset in the file.
 	Data []byte
 }
 
-// Machine is e_machine. String gives the name that platform tags use.
+// Machine is e_machine. String returns the name that platform tags use.
 type Machine uint16
 
-// Facts is an object with what follows from it, as compat facts prints it.
+// Facts is an object with values derived from it, as compat facts prints them.
 type Facts struct {
 	*Object
 	Arch string `json:"arch"` // Object.Arch
-	// of Flags, as the text form names them; bits without a name as one number
+	// Names of the bits of Flags. Bits without a name follow as one number.
 	FlagNames  []string `json:"flag_names"`
-	Flag1Names []string `json:"flag_1_names"` // of Flags1
-	// ISALevel of what it needs, "" for the baseline or where it says nothing
+	Flag1Names []string `json:"flag_1_names"` // names of the bits of Flags1
+	// ISALevel of ISA; "" for the baseline or if the object has no such note.
 	ISALevel string `json:"isa_level"`
-	// some calls are bound when they are first made, unless the loader is asked otherwise
+	// Some calls are bound at their first use, unless the loader is configured otherwise.
 	Lazy      bool      `json:"lazy"`
 	Toolchain Toolchain `json:"toolchain"`
 }
 
-// Facts derives what follows from o.
+// Facts returns o with the values derived from it.
 func (o *Object) Facts() Facts {
 	return Facts{
 		Object:     o,
@@ -169,8 +173,8 @@ func (o *Object) Facts() Facts {
 	}
 }
 
-// Lazy tells whether the object has calls that are bound when they are first made: it does not ask
-// to be bound at once, and has jump slots.
+// Lazy reports whether the object has calls that are bound at their first use: it has jump
+// slots and sets neither DF_BIND_NOW nor DF_1_NOW.
 func (o *Object) Lazy() bool {
 	if o.Flags&uint64(elf.DF_BIND_NOW) != 0 || o.Flags1&uint64(elf.DF_1_NOW) != 0 {
 		return false
@@ -188,9 +192,9 @@ func (o *Object) Lazy() bool {
 	return false
 }
 
-// ISALevel names the highest level in a set of GNU_PROPERTY_X86_ISA_1_*: "x86-64-v2", "x86-64-v3"
-// or "x86-64-v4". It is "" for the baseline, which every x86_64 machine has, and "x86-64-v5 or
-// later" for a bit that has no name yet.
+// ISALevel returns the highest level in a set of GNU_PROPERTY_X86_ISA_1_* bits: "x86-64-v2",
+// "x86-64-v3" or "x86-64-v4". It returns "" for the baseline, which every x86_64 CPU has, and
+// "x86-64-v5 or later" for a bit that is not defined yet.
 func ISALevel(bits uint32) string {
 	switch {
 	case bits>>4 != 0:

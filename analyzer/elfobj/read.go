@@ -6,22 +6,24 @@ import (
 	"io"
 )
 
-// Read reads an ELF file of the given size the way the dynamic linker does: by program headers and
-// PT_DYNAMIC. It reads only the ranges it needs, so r may be a file of hundreds of megabytes.
+// Read reads an ELF file of the given size as the dynamic linker does, through the program
+// headers and PT_DYNAMIC. It reads only the ranges that it needs, so r may be a file of
+// hundreds of megabytes.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and says which table is wrong,
-// where and why; or it wraps the error of r. A static program, a .o file, a core file and a file of
-// debug information are read without an error, with Dynamic false.
+// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and names the table, its
+// offset and the reason, or it wraps the error of r. For a static program, a .o file, a core
+// file or a file with debug information only, Read returns an object with Dynamic false and no
+// error.
 //
-// Slices of the result are never nil for the fields that JSON always has.
+// The slices that JSON always contains are never nil.
 func Read(r io.ReaderAt, size int64) (*Object, error) { return ReadAmong(NewNames(), r, size) }
 
-// ReadAmong is Read for one of many objects, whose symbols' names are kept together.
+// ReadAmong is like Read, but stores the symbol names in a table that several objects share.
 func ReadAmong(shared *Names, r io.ReaderAt, size int64) (*Object, error) {
 	return read(shared, r, size, &Contents{})
 }
 
-// read is ReadAmong. It fills in c where there is a dynamic section.
+// read implements ReadAmong. It sets c if the object has a dynamic section.
 func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error) {
 	o := &Object{
 		Needed:       []string{},
@@ -90,7 +92,7 @@ func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error
 	return o, nil
 }
 
-// readInterp reads PT_INTERP: the path of the loader, up to its NUL byte.
+// readInterp reads PT_INTERP, the path of the dynamic loader, up to its NUL byte.
 func readInterp(f *file, ps []progHeader, o *Object) error {
 	for _, p := range ps {
 		if p.typ != elf.PT_INTERP || p.filesz == 0 {

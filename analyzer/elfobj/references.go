@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// Reference is a symbol that a relocation makes the loader look up. The symbol may be one that the
-// object defines itself.
+// Reference is a symbol that the loader looks up for a relocation. The object may define it
+// itself.
 type Reference struct {
 	Symbol  uint32
 	Hash    uint32 // HashGNU of its name
 	Name    uint32 // offset of its name
-	Version uint16 // index in Versions of what is asked for; 0: no version
+	Version uint16 // index in Versions of the required version; 0: none
 	Weak    bool
 	Class   Class
 }
 
-// Class says how a relocation type restricts what may serve (glibc: elf_machine_type_class).
+// Class is how a relocation type restricts the lookup (glibc, elf_machine_type_class).
 type Class uint8
 
 const (
-	ClassPLT  Class = 1 // calls and TLS: an undefined symbol with a value does not serve
-	ClassCopy Class = 2 // a copy relocation: the program itself does not serve
+	ClassPLT  Class = 1 // calls and TLS: an undefined symbol with a value is skipped
+	ClassCopy Class = 2 // a copy relocation: the main program is skipped
 )
 
-// Name is the name of a reference.
+// Name returns the name of a reference.
 func (m *Mapping) Name(r Reference) []byte { return m.name(uint64(r.Name)) }
 
-// lookupTypes are the relocation types of a machine that a lookup depends on. Sources: glibc,
+// lookupTypes are the relocation types of a machine with a class other than 0. Source: glibc,
 // sysdeps/*/dl-machine.h.
 type lookupTypes struct {
 	copy uint32
@@ -47,13 +47,13 @@ var lookupTypesOf = map[elf.Machine]lookupTypes{
 }
 
 const (
-	// entries of one table; the largest libraries of machine learning have a few million
+	// Entries of one table. The largest machine learning libraries have a few million.
 	maxRelocations = 32 << 20
-	maxTypes       = 64 // distinct relocation types; no machine's loader knows more
+	maxTypes       = 64 // distinct relocation types; every machine's loader supports fewer
 )
 
-// relocations scans DT_REL, DT_RELA and DT_JMPREL for the symbols they look up, and gives one more
-// than the largest symbol index.
+// relocations collects the symbols that DT_REL, DT_RELA and DT_JMPREL look up. It returns one
+// more than the largest symbol index.
 func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	types := lookupTypesOf[elf.Machine(m.Machine)]
 	var top uint64
@@ -71,7 +71,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	}
 	_, room, _ := im.at(t.low[elf.DT_SYMTAB])
 	room /= uint64(m.symbolLen)
-	last, reach := ^uint32(0), uint64(0) // reach: the highest address that is relocated
+	last, reach := ^uint32(0), uint64(0) // reach: the highest relocated address
 	rela := t.low[elf.DT_PLTREL] == uint64(elf.DT_RELA)
 	for _, r := range [...]struct {
 		tag        elf.DynTag
@@ -98,9 +98,9 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		skip := min(
 			r.skip,
 			r.size/entry,
-		) * entry // relative ones come first, in the order of their addresses, and look nothing up
+		) * entry // relative relocations come first, sorted by address, and look nothing up
 		if skip > 0 {
-			skip -= entry // the last one tells how far they reach
+			skip -= entry // the last one is read, for the highest address
 		}
 		relative := r.skip > 0
 		mips64 := im.wide && elf.Machine(m.Machine) == elf.EM_MIPS
@@ -166,7 +166,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	}
 	if elf.Machine(
 		m.Machine,
-	) == elf.EM_MIPS { // the global part of the GOT is relocated without an entry of its own
+	) == elf.EM_MIPS { // the global part of the GOT is relocated without relocation entries
 		for i := max(t.mipsGotsym, 1); i < min(t.mipsSymtab, room, maxSymbols); i++ {
 			add(i, 0)
 		}
@@ -175,8 +175,8 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 	return top, nil
 }
 
-// holds tells whether there is memory at an address, up to the end of the last page of a segment. 0
-// is where nothing is relocated.
+// holds reports whether an address is in memory, up to the end of the last page of a segment.
+// It returns true for address 0, which stands for no relocation.
 func (m *image) holds(addr uint64) bool {
 	return addr == 0 || slices.ContainsFunc(m.loads, func(p progHeader) bool {
 		return addr >= p.vaddr-p.vaddr%mapUnit &&
@@ -184,8 +184,8 @@ func (m *image) holds(addr uint64) bool {
 	})
 }
 
-// finishReferences adds names and versions, and drops what is bound without a lookup: local and
-// hidden symbols.
+// finishReferences sets names and versions, and removes local and hidden symbols, which are
+// bound without a lookup.
 func (m *Mapping) finishReferences(*dynTags) error {
 	out := m.References[:0]
 	for _, r := range m.References {

@@ -7,37 +7,36 @@ import (
 	"strings"
 )
 
-// Relocs is the set of ways in which relocations use a symbol: whether the loader looks it up at
-// all, and when. Zero says nothing, as in an object made by hand; an import that Read gives has
-// RelocNone where no relocation refers to it.
+// Relocs is the set of kinds of relocations that refer to a symbol. They determine whether and
+// when the loader looks it up. Zero means unknown, as in an object created by hand; an import
+// that Read returns has RelocNone if no relocation refers to it.
 type Relocs uint16
 
-// The ways. The type of relocation that stands for each differs with the machine (relocKinds).
+// Kinds of relocations. relocKinds contains the relocation types of each machine.
 const (
-	// a call: looked up at the first one where binding is lazy, at the load with DF_BIND_NOW,
-	// DF_1_NOW or RTLD_NOW
+	// A call. The loader looks the symbol up at the first call (lazy binding), or while loading
+	// with DF_BIND_NOW, DF_1_NOW or RTLD_NOW.
 	RelocJumpSlot Relocs = 1 << iota
-	RelocGlobDat         // an address in the GOT, filled at the load
-	// an address elsewhere in the data, in a table of functions for instance (also relative to its
-	// place)
+	RelocGlobDat         // an address in the GOT, set while loading
+	// An address elsewhere in the data, for example in a table of functions. It may be relative to
+	// its own place.
 	RelocWord
-	RelocCopy // a program's own copy of a library's variable
-	// thread-local, general dynamic: module and offset, asked of __tls_get_addr
+	RelocCopy // a program's copy of a library's variable
+	// Thread-local, general dynamic: module and offset for __tls_get_addr.
 	RelocTLSGD
-	// thread-local, initial exec: a fixed offset, which takes static TLS
+	// Thread-local, initial exec: a fixed offset, which requires static TLS.
 	RelocTLSIE
-	RelocTLSDesc  // thread-local, by descriptor
-	RelocRelative // the load address added; names no symbol
-	// a function of the object that picks an implementation runs at the load (IFUNC); names no
-	// symbol
+	RelocTLSDesc  // thread-local, TLS descriptor
+	RelocRelative // the load address is added; no symbol
+	// A function of the object that selects an implementation is called while loading (IFUNC); no
+	// symbol.
 	RelocIRelative
-	RelocOther // a type that compat does not know
-	// no relocation refers to it: the loader never looks it up, only dlsym may
+	RelocOther // an unknown type
+	// No relocation refers to the symbol: the loader does not look it up, only dlsym may.
 	RelocNone
 )
 
-// relocNames is in the order of the constants. The last one, none, is written as an empty list in
-// JSON.
+// relocNames is in the order of the constants. In JSON, RelocNone is an empty list.
 var relocNames = []string{
 	"jump-slot",
 	"glob-dat",
@@ -52,10 +51,10 @@ var relocNames = []string{
 	"none",
 }
 
-// Has tells whether one of the ways is in the set.
+// Has reports whether the set contains one of the given kinds.
 func (r Relocs) Has(way Relocs) bool { return r&way != 0 }
 
-// names lists the ways, without none.
+// names returns the names of the kinds in r, without RelocNone.
 func (r Relocs) names() []string {
 	out := []string{}
 	for i, n := range relocNames {
@@ -66,7 +65,7 @@ func (r Relocs) names() []string {
 	return out
 }
 
-// String gives the ways separated by commas, "none" for RelocNone and "" for zero.
+// String returns the names separated by commas, "none" for RelocNone and "" for zero.
 func (r Relocs) String() string {
 	if r == RelocNone {
 		return "none"
@@ -93,10 +92,10 @@ next:
 	return r, nil
 }
 
-// MarshalJSON makes a list of names; RelocNone is an empty one.
+// MarshalJSON returns a list of names; it is empty for RelocNone.
 func (r Relocs) MarshalJSON() ([]byte, error) { return json.Marshal(r.names()) }
 
-// UnmarshalJSON takes what MarshalJSON makes.
+// UnmarshalJSON parses what MarshalJSON returns.
 func (r *Relocs) UnmarshalJSON(b []byte) error {
 	var names []string
 	if err := json.Unmarshal(b, &names); err != nil {
@@ -111,15 +110,15 @@ func (r *Relocs) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// JSONSchema describes what MarshalJSON makes.
+// JSONSchema returns the schema for the list that MarshalJSON returns.
 func (Relocs) JSONSchema() map[string]any { return listOf(relocNames[:len(relocNames)-1]) }
 
 func listOf(names []string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"enum": names}}
 }
 
-// relocKinds says what a machine's relocation types mean, those that a linker leaves for the
-// loader; zero where there is no such type. Sources: binutils, include/elf/*.h, and glibc,
+// relocKinds maps the relocation types of a machine that a linker leaves for the loader to
+// their kinds; zero means unknown. Sources: binutils, include/elf/*.h, and glibc,
 // sysdeps/*/dl-machine.h.
 var relocKinds = map[elf.Machine][]Relocs{
 	elf.EM_X86_64: {
@@ -290,14 +289,14 @@ var relocKinds = map[elf.Machine][]Relocs{
 	},
 }
 
-// symbolUses is what the relocations of an object say.
+// symbolUses collects the relocations of an object.
 type symbolUses struct {
-	of    []Relocs // by symbol index; a symbol beyond the end is not used
-	local Relocs   // of the relocations that name no symbol
+	of    []Relocs // by symbol index; symbols after the end are not used
+	local Relocs   // kinds of the relocations without a symbol
 	count uint64   // one more than the largest index
 }
 
-// get is the set of a symbol; RelocNone where there are relocations and none refers to it.
+// get returns the kinds for a symbol, or RelocNone if no relocation refers to it.
 func (u *symbolUses) get(i uint64) Relocs {
 	if i < uint64(len(u.of)) && u.of[i] != 0 {
 		return u.of[i]
@@ -305,8 +304,8 @@ func (u *symbolUses) get(i uint64) Relocs {
 	return RelocNone
 }
 
-// add notes a use. It gives false where the index is not below limit, so that a file that lies
-// cannot make the table large.
+// add records a relocation. It returns false if the index is not below limit, so that an
+// invalid file cannot make the table large.
 func (u *symbolUses) add(i, limit uint64, way Relocs) bool {
 	if i == 0 {
 		u.local |= way
@@ -323,8 +322,8 @@ func (u *symbolUses) add(i, limit uint64, way Relocs) bool {
 	return true
 }
 
-// readUses goes through DT_REL, DT_RELA and DT_JMPREL. It stops at an index that is not below
-// limit, the number of symbols that there is room for.
+// readUses reads DT_REL, DT_RELA and DT_JMPREL. It stops at an index that is not below limit,
+// the number of symbols that fit in the symbol table.
 func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error) {
 	limit = min(limit, maxSymbols+1)
 	kinds := relocKinds[elf.Machine(o.Machine)]
@@ -356,7 +355,7 @@ func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error
 			case !m.wide:
 				info := m.order.Uint32(b[4:])
 				sym, typ = uint64(info>>8), info&0xff
-			case mips: // 64-bit MIPS stores the index as a word of its own before the types
+			case mips: // 64-bit MIPS has a separate word for the index, before the types
 				sym, typ = uint64(m.order.Uint32(b[8:])), uint32(b[15])
 			default:
 				info := m.order.Uint64(b[8:])
@@ -364,7 +363,7 @@ func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error
 			}
 			way := RelocOther
 			switch {
-			case typ == 0: // R_*_NONE: what an edit of the file left behind
+			case typ == 0: // R_*_NONE: removed by a tool
 				way = 0
 			case mips && sym == 0 && (typ == 3 || typ == 18):
 				way = RelocRelative
@@ -377,7 +376,7 @@ func readUses(m *image, d *dynamic, o *Object, limit uint64) (*symbolUses, error
 			return nil, err
 		}
 	}
-	if mips { // the global part of the GOT is relocated without entries
+	if mips { // the global part of the GOT is relocated without relocation entries
 		const gotsym = elf.DynTag(0x70000013) // DT_MIPS_GOTSYM
 		for i := max(d.value(gotsym), 1); d.has(gotsym) && i < min(d.value(dtMIPSSymtabno), limit); i++ {
 			u.add(i, limit, RelocGlobDat)

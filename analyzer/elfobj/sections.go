@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// section is a section header. Sections are hints: the loader does not read them and anybody may
-// write anything there, so nothing about them is an error.
+// section is a section header. Sections are hints: the loader ignores them and any tool may
+// change them, so invalid ones are not an error.
 type section struct {
 	name            string
 	typ             elf.SectionType
@@ -18,8 +18,8 @@ type section struct {
 	addr, off, size uint64
 }
 
-// readSections reads the section header table. It gives nil when there is none or when it makes no
-// sense.
+// readSections reads the section header table. It returns nil if there is none or it is
+// invalid.
 func readSections(f *file, h *header) []section {
 	entry := uint64(40)
 	if f.wide {
@@ -29,7 +29,7 @@ func readSections(f *file, h *header) []section {
 		return nil
 	}
 	n := uint64(h.shnum)
-	// more than 65,279 sections: the first header holds the number; only .o files have so many
+	// With more than 65,279 sections the count is in the first header; only .o files have so many.
 	if n == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func readSections(f *file, h *header) []section {
 	return secs
 }
 
-// public gives the sections whose bytes lie inside the file.
+// public returns the sections whose contents are inside the file.
 func public(f *file, secs []section) []Section {
 	var out []Section
 	for _, s := range secs {
@@ -91,7 +91,7 @@ func public(f *file, secs []section) []Section {
 	return out
 }
 
-// readComment gives the distinct strings of .comment in their order.
+// readComment returns the distinct strings of .comment in order.
 func readComment(f *file, secs []section) []string {
 	var out []string
 	for _, s := range secs {
@@ -115,19 +115,19 @@ func readComment(f *file, secs []section) []string {
 	return slices.Clip(out)
 }
 
-// StaticSymbol is an entry of .symtab, the table that debuggers read and strip removes.
+// StaticSymbol is an entry of .symtab, which debuggers use and strip removes.
 type StaticSymbol struct {
 	Name   string
 	Local  bool // STB_LOCAL
 	Unique bool // STB_GNU_UNIQUE
 }
 
-// StaticSymbols reads the symbols of .symtab whose name begins with one of the prefixes, in table
-// order; nil where there is no such table. It goes by section headers, since nothing else leads
-// there.
+// StaticSymbols returns the symbols in .symtab whose name has one of the prefixes, in table
+// order, or nil if there is no such table. It finds the table through section headers, because
+// no program header refers to it.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the table
-// is there and can't be read.
+// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the
+// table exists and cannot be read.
 func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbol, error) {
 	f, h, err := readHeader(r, size, &Object{})
 	if err != nil {
@@ -147,7 +147,7 @@ func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbo
 	return nil, nil
 }
 
-// static reads the symbols of one table and its strings.
+// static reads symbol table s with string table t.
 func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 	if t.size > maxStrings {
 		return nil, tooLarge(".strtab", t.size, maxStrings)

@@ -9,7 +9,7 @@ import (
 
 const versionHidden = 0x8000 // VERSYM_HIDDEN: the version is not the default one
 
-// readSymbols fills Imports and Exports, with names of shared.
+// readSymbols sets Imports and Exports. Their names are stored in shared.
 func readSymbols(
 	m *image,
 	d *dynamic,
@@ -50,7 +50,7 @@ func readSymbols(
 			return err
 		}
 	}
-	// Once to count, so that the lists are allocated once and exactly; once to read.
+	// The first pass counts, so that the lists are allocated with their exact size.
 	var imports, exports int
 	err = m.each(off, n*entry, entry, what, func(i uint64, b []byte) (bool, error) {
 		switch s := m.symbol(b); {
@@ -116,22 +116,22 @@ func (f *file) symbol(b []byte) symbol {
 
 func (s *symbol) defined() bool { return s.shndx != elf.SHN_UNDEF }
 
-// bindable tells whether the loader ever looks for the symbol by name. It binds a hidden one to the
-// object itself, so it neither asks others for it nor offers it.
+// bindable reports whether the loader looks the symbol up by name. Hidden and internal symbols
+// are bound inside the object.
 func (s *symbol) bindable() bool {
 	return (s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == bindUnique) &&
 		(s.vis == elf.STV_DEFAULT || s.vis == elf.STV_PROTECTED)
 }
 
-// symbolLists gathers imports and exports.
+// symbolLists collects imports and exports.
 type symbolLists struct {
 	names    *names
 	versions *versions
-	spelled  uint64 // bytes of all names
+	spelled  uint64 // total length of the names
 	imports  *Imports
 	exports  *Exports
-	imported *numbered[version] // versions of imports
-	exported *numbered[string]  // those of exports
+	imported *numbered[version] // versions of the imports
+	exported *numbered[string]  // versions of the exports
 }
 
 func newSymbolLists(t *names, v *versions, shared *Names, imports, exports int) *symbolLists {
@@ -148,8 +148,8 @@ func newSymbolLists(t *names, v *versions, shared *Names, imports, exports int) 
 	}
 }
 
-// add appends a symbol whose version index is ndx. Its name is where it begins in the string table
-// until numbered is called.
+// add appends a symbol with version index ndx. Until numbered is called, its name is an offset
+// in the string table.
 func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	name, err := l.names.cut(s.name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	if err != nil {
 		return err
 	}
-	if ver.name == "" { // a record may have an empty name, and then there is nothing to ask for
+	if ver.name == "" { // the name in a record can be empty: then no version is required
 		ver.library = ""
 	}
 	if err := l.names.charge(uint64(len(ver.name) + len(ver.library))); err != nil {
@@ -190,8 +190,9 @@ func (l *symbolLists) add(s *symbol, ndx uint16, uses Relocs) error {
 	return nil
 }
 
-// numbered gives the lists, when all names are known to be good. Names that overlap are not copied:
-// they may spell many times what the table holds.
+// numbered replaces the offsets by numbers in the shared table and returns the lists. It must
+// be called after all names were checked. Overlapping names are not copied: they may be many
+// times as long as the string table.
 func (l *symbolLists) numbered() (*Imports, *Exports) {
 	clone := l.spelled <= uint64(len(l.names.text))
 	l.imports.versions, l.exports.versions = l.imported.list, l.exported.list
@@ -210,9 +211,9 @@ func (l *symbolLists) numbered() (*Imports, *Exports) {
 	return l.imports, l.exports
 }
 
-// find gives the version of an index. 0 and 1 mean none. A defined symbol can use a needed version
-// (a program's copy of a library's variable), and an undefined one a version that the object
-// defines itself; then there is no library.
+// find returns the version for an index. Indexes 0 and 1 mean no version. A defined symbol can
+// use a required version (a copy relocation in a program), and an undefined symbol a version
+// that the object defines itself; the library is then "".
 func (v *versions) find(index uint16, defined bool) (version, error) {
 	if index < 2 {
 		return version{}, nil
@@ -244,7 +245,7 @@ const (
 	IFunc  Kind = "ifunc"
 )
 
-// kinds is by the number of the type, STT_; the last is no type.
+// kinds is indexed by symbol type (STT_*). The last entry stands for an unknown name.
 var kinds = [...]Kind{
 	elf.STT_NOTYPE:    NoType,
 	elf.STT_OBJECT:    Data,
@@ -265,7 +266,7 @@ var kinds = [...]Kind{
 	16:                "",
 }
 
-// KindNumber returns the number of a type, STT_. It is 16 for a name that no type has.
+// KindNumber returns the symbol type (STT_*) of a Kind, or 16 if there is none.
 func KindNumber(k Kind) uint8 {
 	if n := slices.Index(kinds[:], k); n >= 0 {
 		return uint8(n)
@@ -273,7 +274,7 @@ func KindNumber(k Kind) uint8 {
 	return uint8(len(kinds) - 1)
 }
 
-// ParseKind returns the type with a name. ok is false for an unknown name.
+// ParseKind returns the Kind with a name. ok is false for an unknown name.
 func ParseKind(s string) (k Kind, ok bool) {
 	return Kind(s), s != "" && slices.Contains(kinds[:], Kind(s))
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Toolchain is what an object tells of how it was made. All of it is a hint: strip removes
-// .comment, and a missing sign means nothing.
+// Toolchain is how the object was probably built. All of it is a hint: strip removes .comment,
+// and nothing follows from a missing entry.
 type Toolchain struct {
-	Tools     []Tool   `json:"tools"`     // of .comment, in its order
-	Languages []string `json:"languages"` // of languages below, in that order
+	Tools     []Tool   `json:"tools"`     // in the order of .comment
+	Languages []string `json:"languages"` // in the order of the variable languages
 }
 
 // Tool is a compiler or linker.
 type Tool struct {
-	// "gcc", "clang", "rustc", "lld", "mold", …; "" where compat does not know the string
+	// "gcc", "clang", "rustc", "lld", "mold", …; "" if the string is unknown.
 	Name    string `json:"name"`
-	Version string `json:"version"` // "9.4.0", "" with the name
-	// who built it: "Ubuntu 9.4.0-1ubuntu1~20.04.2", "Red Hat 10.2.1-11"
+	Version string `json:"version"` // "9.4.0"; "" if Name is ""
+	// The vendor's version: "Ubuntu 9.4.0-1ubuntu1~20.04.2", "Red Hat 10.2.1-11".
 	Detail string `json:"detail,omitempty"`
-	Text   string `json:"text"` // the whole string
+	Text   string `json:"text"` // the complete string
 }
 
-// tools are the strings that compilers and linkers leave in .comment. The first group is the
+// tools lists the strings that compilers and linkers write to .comment. The first group is the
 // version.
 var tools = []struct {
 	name    string
@@ -48,7 +48,7 @@ var (
 	rustHash   = lazyregexp.New(`17h[0-9a-f]{16}E$`)
 )
 
-// tool takes one string of .comment apart.
+// tool parses one string of .comment.
 func tool(text string) Tool {
 	for _, t := range tools {
 		m := t.pattern.FindStringSubmatch(text)
@@ -72,8 +72,8 @@ func tool(text string) Tool {
 	return Tool{Text: text}
 }
 
-// languages are recognised by what their compilers leave in the tables that the loader reads, or by
-// section names.
+// languages lists how each language is recognized: by tools, section names, needed libraries or
+// symbols.
 var languages = []struct {
 	name             string
 	tools            []string
@@ -148,7 +148,7 @@ var languages = []struct {
 	},
 }
 
-// Toolchain reads the signs of the object. Section names count where they were read.
+// Toolchain returns what is known about how the object was built.
 func (o *Object) Toolchain() Toolchain {
 	t := Toolchain{Tools: []Tool{}, Languages: []string{}}
 	for _, c := range o.Comment {

@@ -2,7 +2,7 @@ package elfobj
 
 import "debug/elf"
 
-// versions maps a version index to its name. Both kinds of record share one numbering.
+// versions contains the version of each index. Needed and defined versions share the indexes.
 type versions struct {
 	need map[uint16]version
 	def  map[uint16]string
@@ -10,16 +10,16 @@ type versions struct {
 
 type version struct{ name, library string }
 
-// records reads the linked records of DT_VERNEED and DT_VERDEF. A well-made table uses its bytes
-// once, so it has no more records than fit between its start and the end of its segment; that and
-// maxRecords bound tables whose records overlap.
+// records reads the linked records of DT_VERNEED or DT_VERDEF. In a valid table records do not
+// overlap, so there are at most as many as fit between its start and the end of its segment.
+// This and maxRecords limit tables with overlapping records.
 type records struct {
 	m         *image
 	names     *names
 	what      string
-	off, size uint64 // of the table, up to the end of its segment
-	left      *int   // of maxRecords, for the whole object
-	fit       uint64 // records that still fit into size
+	off, size uint64 // offset of the table, and its size up to the end of the segment
+	left      *int   // remaining records of maxRecords, for the whole object
+	fit       uint64 // remaining bytes of size, in units of 8
 	page      []byte
 	pageOff   uint64
 }
@@ -33,7 +33,7 @@ func (m *image) records(d *dynamic, t *names, tag elf.DynTag, left *int) (*recor
 	return &records{m: m, names: t, what: what, off: off, size: n, left: left, fit: n / 8}, nil
 }
 
-// at gives n bytes at pos of the table.
+// at returns a cursor on the n bytes at pos in the table.
 func (r *records) at(pos, n uint64) (*cursor, error) {
 	if pos > r.size || n > r.size-pos {
 		return nil, damaged(
@@ -69,8 +69,8 @@ func (r *records) name(off uint32) (string, error) {
 	return s, err
 }
 
-// readVersions reads DT_VERNEED and DT_VERDEF. Like the loader it follows the links until one is 0
-// and ignores the counts (DT_VERNEEDNUM, DT_VERDEFNUM, vn_cnt, vd_cnt).
+// readVersions reads DT_VERNEED and DT_VERDEF. Like the loader, it follows the links until one
+// is 0, and ignores the counts (DT_VERNEEDNUM, DT_VERDEFNUM, vn_cnt, vd_cnt).
 func readVersions(m *image, d *dynamic, t *names, o *Object) (*versions, error) {
 	v := &versions{need: map[uint16]version{}, def: map[uint16]string{}}
 	left := maxRecords
@@ -183,7 +183,7 @@ func (r *records) defs(v *versions, o *Object) error {
 			}
 			p += uint64(link)
 		}
-		if !n.Base { // the object's own name, which no symbol has as its version
+		if !n.Base { // the base definition is the object's own name; no symbol has it as version
 			v.def[index&0x7fff] = n.Name
 		}
 		o.VersionDefs = append(o.VersionDefs, n)

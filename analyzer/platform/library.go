@@ -83,14 +83,14 @@ func (l *Library) Has(symbol, version string) bool {
 // the default or an oldest version. False where Known is false.
 func (l *Library) Binds(symbol, version string) bool {
 	newest, isDefault := l.Default(symbol)
-	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for r := range l.named(symbol) {
 			o := elfobj.Offer{
-				Same:      r.Node == version,
-				Bare:      r.Node == "",
-				Oldest:    l.oldest(r.Node),
-				Hidden:    !isDefault || r.Node != newest,
-				Versioned: version != "",
+				SameVersion: r.Node == version,
+				Unversioned: r.Node == "",
+				Oldest:      l.oldest(r.Node),
+				Hidden:      !isDefault || r.Node != newest,
+				Versioned:   version != "",
 			}
 			if !yield(o) {
 				return

@@ -144,7 +144,7 @@ func (x *index) versions(name string) []string {
 }
 
 func (x *index) binds(name, version string) bool {
-	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for _, i := range x.exports.Named(name) {
 			if !yield(x.exports.Offer(int(i), version, x.oldest)) {
 				return
@@ -167,7 +167,7 @@ func (x *index) linksAt(export int32, _, version string) bool {
 }
 
 func (x *index) bindsAmong(rows []symindex.Row, _, version string) bool {
-	return elfobj.Serves(func(yield func(elfobj.Offer) bool) {
+	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
 			if !yield(x.exports.Offer(int(r.Export), version, x.oldest)) {
 				return

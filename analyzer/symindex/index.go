@@ -86,7 +86,7 @@ func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
 	out := make([]int32, imports.Len())
 	foreign := imports.Names() != n.kept
 	for i := range out {
-		name, version := imports.Asks(i)
+		name, version := imports.NameAndVersion(i)
 		if foreign {
 			name = n.kept.Add(imports.Names().Name(name))
 		}

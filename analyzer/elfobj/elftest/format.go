@@ -15,13 +15,13 @@ const (
 	noteABITag    = 1
 	noteBuildID   = 3
 	noteProperty  = 5
-	noteGoBuildID = 4 // with the owner "Go"
+	noteGoBuildID = 4 // owner "Go"
 
 	propertyISANeeded = 0xc0008002 // GNU_PROPERTY_X86_ISA_1_NEEDED
 	propertyISAUsed   = 0xc0010002 // GNU_PROPERTY_X86_ISA_1_USED
 )
 
-// What Write accepts: more than elfobj reads would not come back.
+// Limits of Write: elfobj would not read more.
 const (
 	maxSections = 64 << 10
 	maxInterp   = 4096

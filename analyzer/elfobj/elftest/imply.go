@@ -4,8 +4,7 @@ import "github.com/compat-app/compat/analyzer/elfobj"
 
 import "slices"
 
-// implyVersions adds the version records that the symbols speak of and that are not there, as a
-// linker would.
+// implyVersions adds the missing version records of the symbols, as a linker would.
 func implyVersions(o *elfobj.Object) {
 	i := implier{
 		o:     o,
@@ -21,8 +20,8 @@ func implyVersions(o *elfobj.Object) {
 	}
 	base := false
 	for _, d := range o.VersionDefs {
-		// The base record only carries the object's own name, even where a version has the same
-		// name (libnvJitLink.so.12).
+		// The base record contains the object's own name. A version may have the same name
+		// (libnvJitLink.so.12).
 		i.defs[d.Name] = i.defs[d.Name] || !d.Base
 		base = base || d.Base
 	}
@@ -40,7 +39,7 @@ func implyVersions(o *elfobj.Object) {
 			i.def(e.Version)
 		}
 	}
-	for k := 0; k < len(o.VersionDefs); k++ { // def appends
+	for k := 0; k < len(o.VersionDefs); k++ { // def appends to VersionDefs
 		for _, p := range o.VersionDefs[k].Parents {
 			i.def(p)
 		}
@@ -53,7 +52,7 @@ func implyVersions(o *elfobj.Object) {
 type implier struct {
 	o     *elfobj.Object
 	needs map[versionKey]bool
-	first map[string]int // of VersionNeeds, by library
+	first map[string]int // index in VersionNeeds by library
 	defs  map[string]bool
 }
 
@@ -85,7 +84,7 @@ func (i *implier) def(name string) {
 	}
 }
 
-// implyRelocs gives the imports that say nothing of relocations those that Write makes.
+// implyRelocs sets Relocs of the imports that have none to what Write writes.
 func implyRelocs(o *elfobj.Object, imports []elfobj.Import) {
 	usual := usualRelocs(o)
 	for n := range imports {
@@ -95,8 +94,8 @@ func implyRelocs(o *elfobj.Object, imports []elfobj.Import) {
 	}
 }
 
-// usualRelocs is how Write makes an import be looked up where nothing is said: by a pointer that
-// the load fills. A thread-local one has no such pointer.
+// usualRelocs returns the default kind of relocation for an import: a pointer that is set while
+// loading. A thread-local import has no such pointer.
 func usualRelocs(o *elfobj.Object) func(elfobj.Kind) elfobj.Relocs {
 	way := elfobj.RelocNone
 	for _, w := range []elfobj.Relocs{elfobj.RelocGlobDat, elfobj.RelocWord} {
@@ -112,13 +111,13 @@ func usualRelocs(o *elfobj.Object) func(elfobj.Kind) elfobj.Relocs {
 	}
 }
 
-// impliedVersym is whether an object with such records would have DT_VERSYM.
+// impliedVersym reports whether an object with such records has a DT_VERSYM.
 func impliedVersym(o *elfobj.Object) bool {
 	return len(o.VersionNeeds)+len(o.VersionDefs) > 0
 }
 
-// unrecorded gives a version that a symbol has and no record names, "" where there is none. An
-// export may have a needed version: the copy that a program keeps of a library's variable.
+// unrecorded returns a version of a symbol without a version record, or "". An export may have
+// a needed version (a copy relocation in a program).
 func unrecorded(o *elfobj.Object) string {
 	records := map[versionKey]bool{}
 	names := map[string]bool{"": true}

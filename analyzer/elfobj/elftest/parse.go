@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text form that the package comment describes. An error names the line.
+// Parse parses the text form that the package comment describes. An error contains the line
+// number.
 func Parse(text string) (*elfobj.Object, error) {
 	p := &parser{
 		o: &elfobj.Object{Needed: []string{}, VersionNeeds: []elfobj.VersionNeed{},

@@ -15,8 +15,8 @@ var typeNames = []struct{ typ, name string }{
 	{"ET_CORE", "core"},
 }
 
-// Text is the canonical text form (see the package comment). Parse gives back an equal object, but
-// for Sections without Data.
+// Text returns the canonical text form (see the package comment). Parse returns an equal
+// object, except for Sections without Data.
 func Text(o *elfobj.Object) string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
@@ -101,7 +101,7 @@ func Text(o *elfobj.Object) string {
 	return b.String()
 }
 
-// usualStack is the ExecStack that the text form does not mention; .o and core files have no
+// usualStack returns the ExecStack that the text form omits; .o and core files have no
 // PT_GNU_STACK.
 func usualStack(o *elfobj.Object) string {
 	if loadable(o) {
@@ -197,11 +197,11 @@ func flagText(
 	return " " + strings.Join(elfobj.NamesOfFlags(v, names), " ")
 }
 
-// What makes a value need quotes.
+// What a value is, which determines when it needs quotes.
 const (
 	quoteLine   = iota // the rest of a line
 	quoteWord          // one word
-	quoteSymbol        // one word without @ that is no keyword
+	quoteSymbol        // one word without @ that is not a keyword
 )
 
 func quote(s string, as int) string {
@@ -223,7 +223,7 @@ func quote(s string, as int) string {
 	return strconv.Quote(s)
 }
 
-// isModifier tells whether a bare word before a symbol's name means something.
+// isModifier reports whether a word before a symbol's name is a keyword.
 func isModifier(s string) bool {
 	switch s {
 	case "weak", "unique", "hidden":

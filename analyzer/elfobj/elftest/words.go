@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// words cuts the arguments of one line of the text form.
+// words splits the arguments of one line of the text form.
 type words struct{ rest string }
 
 var errNoValue = errors.New("a value is missing")
@@ -91,7 +91,7 @@ func (l *words) flags(to *uint64, names []elfobj.FlagName) error {
 	return nil
 }
 
-// symbolWords is what import and export lines have in common.
+// symbolWords are the words that import and export lines share.
 type symbolWords struct {
 	name, at, version    string // at is "", "@" or "@@"
 	weak, unique, hidden bool
@@ -135,7 +135,7 @@ func (l *words) symbol() (s symbolWords, err error) {
 	return s, nil
 }
 
-// relocs reads by=WAY,… at the end of a line; zero where there is nothing.
+// relocs reads by=KIND,… at the end of a line. It returns zero if there is none.
 func (l *words) relocs() (elfobj.Relocs, error) {
 	w, ok := strings.CutPrefix(l.rest, "by=")
 	if !ok {

@@ -8,18 +8,17 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Write makes a real file of o: Read gives back an equal object (but for Sections), and debug/elf,
-// readelf, linkers and the dynamic linker take it. It writes any class and byte order; functions
-// return 0 on x86_64, i686 and aarch64, and variables are zeros. Where nothing is said of its
-// relocations, each import has one on machines whose number for it is known (relocTypes), so the
-// dynamic linker really looks it up.
+// Write returns an ELF file for o. Read returns an equal object (except for Sections), and
+// debug/elf, readelf, linkers and the dynamic linker accept the file. All classes and byte
+// orders are supported. Functions return 0 on x86_64, i686 and aarch64, and variables are zero.
+// An import without Relocs gets one relocation if relocTypes contains the machine, so that the
+// dynamic linker looks it up.
 //
-// In an object made by hand, zero fields have the meaning of the text form's defaults: x86_64,
-// ET_DYN with PT_DYNAMIC, no executable stack, and version records are implied where there are none
-// at all.
+// Zero fields of an object created by hand have the defaults of the text form: x86_64, ET_DYN
+// with PT_DYNAMIC, no executable stack. Version records are added if there are none at all.
 //
-// It returns an error when o says what ELF cannot: a version without a record, a NUL byte in a
-// string, over 32,766 versions.
+// Write returns an error if ELF cannot represent o: a version without a record, a NUL byte in a
+// string, more than 32,766 versions.
 func Write(o *elfobj.Object) ([]byte, error) {
 	w := &writer{o: complete(o), strings: map[string]uint32{"": 0}, dynstr: []byte{0}}
 	w.f.wide, w.f.order = w.o.Class == 64, binary.ByteOrder(binary.LittleEndian)
@@ -40,7 +39,7 @@ func Write(o *elfobj.Object) ([]byte, error) {
 	return w.emit(), nil
 }
 
-// complete gives a copy of o with the defaults filled in.
+// complete returns a copy of o with the defaults set.
 func complete(o *elfobj.Object) *elfobj.Object {
 	c := *o
 	if c.Class == 0 {
@@ -69,20 +68,20 @@ type writer struct {
 	strings map[string]uint32 // offsets in dynstr
 	dynstr  []byte
 
-	index map[versionKey]uint16 // of the version records
+	index map[versionKey]uint16 // indexes of the version records
 
 	importIndex, exportIndex []uint16 // version indexes of the symbols
 
 	dynRelocs, pltRelocs []reloc
-	gotWords, pltWords   uint64 // of .got and .got.plt
+	gotWords, pltWords   uint64 // sizes of .got and .got.plt
 
-	split int // parts before it go into the first, read-only segment
+	split int // parts before this index are in the first, read-only segment
 }
 
-// versionKey names a version record; library is "" for a Verdef.
+// versionKey identifies a version record; library is "" for a Verdef.
 type versionKey struct{ library, name string }
 
-// part is a piece of the file with a section header of its own.
+// part is a piece of the file with its own section header.
 type part struct {
 	name      string
 	typ       elf.SectionType
@@ -91,14 +90,14 @@ type part struct {
 	info      uint32
 	align     uint64
 	entsize   uint64
-	bytes     func() []byte // its length does not depend on addresses
-	space     uint64        // of SHT_NOBITS
+	bytes     func() []byte // its length must not depend on addresses
+	space     uint64        // size of an SHT_NOBITS section
 	off, addr uint64
 	size      uint64
 }
 
-// numberVersions gives every version record its index: 1 is the base definition, then definitions,
-// then needs.
+// numberVersions assigns the version indexes: 1 for the base definition, then the other
+// definitions, then the needed versions.
 func (w *writer) numberVersions() error {
 	o := w.o
 	w.index = map[versionKey]uint16{}
@@ -164,7 +163,7 @@ func (w *writer) numberVersions() error {
 	return nil
 }
 
-// str is the offset of s in the dynamic string table.
+// str returns the offset of s in the dynamic string table, and adds s if it is missing.
 func (w *writer) str(s string) uint32 {
 	off, ok := w.strings[s]
 	if !ok {

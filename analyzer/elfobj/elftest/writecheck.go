@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ownSections are the names that Write uses itself, and .comment, which Object has as a field.
+// ownSections are the sections that Write creates, and .comment, which is a field of Object.
 var ownSections = []string{
 	".interp",
 	".note.gnu",
@@ -33,7 +33,7 @@ var ownSections = []string{
 	".shstrtab",
 }
 
-// check refuses what would come out as something else.
+// check returns an error for values that Read would return differently.
 func (w *writer) check() error {
 	o := w.o
 	all := []string{o.Interp, o.SONAME, o.RPath, o.RunPath}

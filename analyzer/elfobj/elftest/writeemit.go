@@ -4,7 +4,7 @@ import (
 	"debug/elf"
 )
 
-// emit puts headers and parts together; everything has its address now.
+// emit writes headers and parts. All addresses must be set.
 func (w *writer) emit() []byte {
 	b := w.out()
 	segments := w.segments()
@@ -138,7 +138,8 @@ func (w *writer) dynamic() []byte {
 	str(elf.DT_SONAME, o.SONAME)
 	str(elf.DT_RPATH, o.RPath)
 	str(elf.DT_RUNPATH, o.RunPath)
-	table := func(name string, addr elf.DynTag, more ...elf.DynTag) { // more: size, entry size
+	// table adds the tags of a section; more are those of its size and entry size.
+	table := func(name string, addr elf.DynTag, more ...elf.DynTag) {
 		p := w.part(name)
 		if p == nil {
 			return

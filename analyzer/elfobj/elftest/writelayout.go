@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// page is the distance of segments: the largest page size of any machine that compat knows (64 KiB
-// on aarch64 and ppc64le).
+// page is the distance between segments: the largest page size of the known machines (64 KiB on
+// aarch64 and ppc64le).
 const page = 64 << 10
 
 // plan lists the parts of the file in order.
@@ -54,8 +54,8 @@ func (w *writer) plan() {
 				bytes:   w.dynsym,
 			},
 		)
-		// Directly after the symbols: an object that exports nothing has no other sign of how many
-		// there are.
+		// Directly after the symbols: for an object without exports, the distance between both
+		// tables is the only way to count the symbols.
 		add(
 			part{
 				name:  ".dynstr",
@@ -216,7 +216,7 @@ func (w *writer) sectionNames() []byte {
 	return b
 }
 
-// part finds a mapped part by name; nil when it is not there.
+// part returns a mapped part by name, or nil.
 func (w *writer) part(name string) *part {
 	for _, p := range w.parts {
 		if p.name == name && p.flags&elf.SHF_ALLOC != 0 {
@@ -235,10 +235,10 @@ func (w *writer) shndx(want *part) uint16 {
 	return 0
 }
 
-// place gives every part its offset and address. Strings are collected on the way, so .dynstr is
-// sized last.
+// place sets the offset and address of every part. The parts add strings, so the size of
+// .dynstr is known last.
 func (w *writer) place() {
-	for _, p := range w.parts { // fills the string table
+	for _, p := range w.parts { // adds the strings
 		if p.bytes != nil {
 			p.bytes()
 		}
@@ -250,7 +250,7 @@ func (w *writer) place() {
 	}
 	for i, p := range w.parts {
 		if i == w.split {
-			base += page // another page of the address space, at the same offset in it
+			base += page // the next page of the address space, with the same offset in the page
 		}
 		p.size = p.space
 		if p.bytes != nil {
@@ -275,11 +275,11 @@ func (w *writer) headerSize() uint64 {
 	return eh + ph*uint64(len(w.segments()))
 }
 
-// segment is a program header over a run of parts.
+// segment is a program header that covers consecutive parts.
 type segment struct {
 	typ         elf.ProgType
 	flags       elf.ProgFlag
-	first, last *part // nil: PT_GNU_STACK
+	first, last *part // nil for PT_GNU_STACK
 	header      bool  // starts with the ELF header
 	align       uint64
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// relocTypes are the relocations that Write makes, for ELF32 and ELF64; 0 where there is none.
-// Machines that are not here get no relocations. Where a machine has no GLOB_DAT, its plain word
-// does that work.
+// relocTypes are the relocation types that Write writes, for ELF32 and ELF64; 0 if there is
+// none. Other machines get no relocations. A machine without GLOB_DAT uses its plain word
+// relocation.
 var relocTypes = map[elf.Machine]map[elfobj.Relocs][2]uint32{
 	elf.EM_X86_64: {
 		elfobj.RelocJumpSlot:  {7, 7},
@@ -97,7 +97,7 @@ var relocTypes = map[elf.Machine]map[elfobj.Relocs][2]uint32{
 	},
 }
 
-// relocType is the number of a way on the object's machine, 0 where there is none.
+// relocType returns the relocation type on the object's machine, or 0 if there is none.
 func relocType(o *elfobj.Object, way elfobj.Relocs) uint32 {
 	t := relocTypes[elf.Machine(o.Machine)][way]
 	if o.Class == 64 {
@@ -106,28 +106,28 @@ func relocType(o *elfobj.Object, way elfobj.Relocs) uint32 {
 	return t[0]
 }
 
-// relocAddends tells whether the machine's relocations are RELA.
+// relocAddends reports whether the machine uses RELA.
 func (w *writer) relocAddends() bool {
 	m := elf.Machine(w.o.Machine)
 	return m != elf.EM_386 && m != elf.EM_ARM
 }
 
-// reloc is one relocation to write. Each has a slot of its own but a copy, whose place is the
-// symbol's.
+// reloc is a relocation to write. Each has its own slot, except a copy relocation, which
+// applies to the symbol's address.
 type reloc struct {
 	symbol uint64
 	way    elfobj.Relocs
-	slot   uint64 // index of the word in .got or, of a jump slot, in .got.plt
+	slot   uint64 // index of the word in .got, or in .got.plt for a jump slot
 }
 
-// The words that the ABI keeps at the start of .got.plt, and the one of .got that DT_RELR
+// Words that the ABI reserves at the start of .got.plt, and the word of .got that DT_RELR
 // relocates.
 const (
 	reservedPLT = 3
 	reservedGOT = 1
 )
 
-// numberRelocs lists the relocations, jump slots apart, and gives each its slot.
+// numberRelocs lists the relocations, with separate jump slots, and assigns their slots.
 func (w *writer) numberRelocs() error {
 	w.gotWords, w.pltWords = reservedGOT, reservedPLT
 	add := func(symbol uint64, name string, ways elfobj.Relocs) error {
@@ -155,7 +155,7 @@ func (w *writer) numberRelocs() error {
 				continue
 			}
 			w.dynRelocs = append(w.dynRelocs, reloc{symbol, way, w.gotWords})
-			w.gotWords += 2 // a thread-local one may take two
+			w.gotWords += 2 // a thread-local symbol may need two
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (w *writer) numberRelocs() error {
 	return add(0, "the object", w.o.Local)
 }
 
-// planRelocs adds the tables.
+// planRelocs adds the relocation tables.
 func (w *writer) planRelocs(add func(part)) {
 	word := w.f.wordSize()
 	table := func(name string, list []reloc) {
@@ -228,7 +228,7 @@ func (w *writer) relocs(list []reloc) []byte {
 	return b.Bytes()
 }
 
-// addend makes the function of an IFUNC one that can be called.
+// addend returns the address of a valid function for IFUNC, otherwise 0.
 func (w *writer) addend(r reloc) uint64 {
 	if r.way == elfobj.RelocIRelative {
 		return w.part(".text").addr
@@ -236,7 +236,7 @@ func (w *writer) addend(r reloc) uint64 {
 	return 0
 }
 
-// got is the words of .got, with the addends of machines that keep them in place.
+// got returns the words of .got, including the addends on machines with REL.
 func (w *writer) got() []byte {
 	b := w.out()
 	for i := range w.gotWords {
@@ -253,7 +253,7 @@ func (w *writer) got() []byte {
 	return b.Bytes()
 }
 
-// relr relocates the first pointer of .got, which nobody uses.
+// relr relocates the first word of .got, which is otherwise unused.
 func (w *writer) relr() []byte {
 	b := w.out()
 	b.word(w.part(".got").addr)

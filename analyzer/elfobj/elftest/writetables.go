@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// code is a function that returns 0.
+// code returns the machine code of a function that returns 0.
 func (w *writer) code() []byte {
 	b := make([]byte, 16)
 	switch elf.Machine(w.o.Machine) {
@@ -29,18 +29,18 @@ func (w *writer) notes() []byte {
 		b.Write(make([]byte, up(uint64(len(desc)), 4)-uint64(len(desc))))
 	}
 	if w.o.BuildID != "" {
-		id, _ := hex.DecodeString(w.o.BuildID) // checked
+		id, _ := hex.DecodeString(w.o.BuildID) // validated by check
 		note(noteBuildID, id)
 	}
 	if w.o.ABITag != "" {
 		d := w.out()
-		n, _ := elfobj.ParseABITag(w.o.ABITag) // checked
+		n, _ := elfobj.ParseABITag(w.o.ABITag) // validated by check
 		for _, v := range n {
 			d.u32(v)
 		}
 		note(noteABITag, d.Bytes())
 	}
-	guards, bits, _ := w.o.Guards.Property(w.o.Machine) // checked
+	guards, bits, _ := w.o.Guards.Property(w.o.Machine) // validated by check
 	d := w.out()
 	for _, p := range []struct{ typ, value uint32 }{
 		{guards, bits},
@@ -66,20 +66,20 @@ func (w *writer) notes() []byte {
 	return b.Bytes()
 }
 
-// gnuHash is a table with one bucket, so that the symbols can keep their order.
+// gnuHash writes a table with one bucket, so that the symbols can keep their order.
 func (w *writer) gnuHash() []byte {
 	b := w.out()
 	first := uint32(1 + w.o.Imports.Len())
 	b.u32(1) // buckets
 	b.u32(first)
-	b.u32(1) // words of the bloom filter
-	b.u32(5) // its shift
+	b.u32(1) // words of the Bloom filter
+	b.u32(5) // shift of the Bloom filter
 	if w.o.Exports.Len() == 0 {
 		b.word(0)
 		b.u32(0)
 		return b.Bytes()
 	}
-	b.word(1<<64 - 1) // every name may be there
+	b.word(1<<64 - 1) // every name may be present
 	b.u32(first)
 	for i, e := range w.o.Exports.All() {
 		h := gnuHash(e.Name) &^ 1
@@ -99,7 +99,7 @@ func gnuHash(s string) uint32 {
 	return h
 }
 
-// sysvHash is the hash of version names (System V ABI, "Hash Table").
+// sysvHash returns the hash that version records use (System V ABI, "Hash Table").
 func sysvHash(s string) uint32 {
 	var h uint32
 	for i := range len(s) {
@@ -149,7 +149,7 @@ func (w *writer) dynsym() []byte {
 	return b.Bytes()
 }
 
-// rooms is where each exported variable lies in .bss or .tbss; 0 for a function.
+// rooms returns the offset of each exported variable in .bss or .tbss, 0 for functions.
 func (w *writer) rooms() []uint64 {
 	at := make([]uint64, w.o.Exports.Len())
 	var used, usedTLS uint64
@@ -167,8 +167,8 @@ func (w *writer) rooms() []uint64 {
 	return at
 }
 
-// room is the memory that a variable gets. Sizes over a page are not worth the address space;
-// nothing is stored there.
+// room returns the size reserved for a variable. Sizes are limited to a page, because nothing
+// is stored there.
 func room(e elfobj.Export) uint64 { return up(min(max(e.Size, 8), 4096), 16) }
 
 func bindOf(weak, unique bool) elf.SymBind {
@@ -181,7 +181,7 @@ func bindOf(weak, unique bool) elf.SymBind {
 	return elf.STB_GLOBAL
 }
 
-// symType is the type of a kind; a symbol of none is a function.
+// symType returns the symbol type of a kind, and STT_FUNC for "".
 func symType(k elfobj.Kind) elf.SymType {
 	if k == "" {
 		return elf.STT_FUNC
@@ -241,7 +241,7 @@ func (w *writer) verdef() []byte {
 	return b.Bytes()
 }
 
-// link is the distance to the next record, 0 for the last one.
+// link returns the distance to the next record, 0 for the last one.
 func link(i, n, size int) uint32 {
 	if i == n-1 {
 		return 0
