@@ -173,13 +173,6 @@ func (t *typeComparison) function(p *pair, a, b TypeID, depth int) string {
 	return d
 }
 
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // ref compares two types where one uses them, and gives what is different about them as the end of
 // a sentence; "" where they are the same or where a named type has its own change. value tells that
 // the type is there itself, and not behind a pointer.

@@ -293,3 +293,17 @@ func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
 	}
 	return nil
 }
+
+// FromObject gives the ABI that the dynamic symbols of an object alone show, for callers that no
+// longer have its bytes: no virtual tables, no types, and neither visibility nor read-only memory.
+func FromObject(name string, o *elfobj.Object) *Library {
+	l := fromObject(name, o)
+	l.Partial = true
+	places := make([]elfobj.Place, o.Exports.Len())
+	for i, e := range o.Exports.All() {
+		places[i].Absolute = e.Kind == elfobj.Data && e.Size == 0 &&
+			slices.Contains(l.Versions, e.Name)
+	}
+	l.addSymbols(o, places)
+	return l
+}

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,4 +88,182 @@ func (l *Library) table(symbol string) *Table {
 		return nil
 	}
 	return &l.Tables[i]
+}
+
+// tables compares the virtual tables and typeinfo of classes. Programs have the number of a virtual
+// function compiled in, and the whole table of a class that they derive from.
+func (c *comparison) tables() {
+	type difference struct {
+		class, rule, detail string
+		i                   int
+	}
+	changed := map[string]difference{} // by class in its mangled form
+	var order []string
+	for i := range c.old.Symbols {
+		s := &c.old.Symbols[i]
+		if c.matched[i] < 0 || !isTable(s.Name) || standard(c.old, s.Name) {
+			continue
+		}
+		a, b := c.old.table(s.Name), c.new.table(s.Name)
+		if a == nil || b == nil {
+			continue
+		}
+		rule, detail := RuleVtable, ""
+		switch s.Name[:4] {
+		case "_ZTV":
+			detail = vtableDifference(a, b)
+		case "_ZTI":
+			rule, detail = RuleLayout, typeinfoDifference(a, b)
+		case "_ZTT":
+			if a.Size != b.Size {
+				rule, detail = RuleLayout, fmt.Sprintf(
+					"Its virtual base classes changed (the VTT had %d bytes and has %d now).",
+					a.Size,
+					b.Size,
+				)
+			}
+		}
+		if detail == "" {
+			continue
+		}
+		mangled := s.Name[4:]
+		if _, twice := changed[mangled]; !twice {
+			order = append(order, mangled)
+			changed[mangled] = difference{classOf(s.Name), rule, detail, i}
+		} else if rule == RuleLayout { // the base classes explain the table
+			changed[mangled] = difference{classOf(s.Name), rule, detail, i}
+		}
+	}
+	for _, mangled := range order {
+		d := changed[mangled]
+		if c.types != nil && c.types.reported[d.class] {
+			continue
+		}
+		base := c.baseAmong(mangled, func(m string) bool {
+			x, ok := changed[m]
+			return ok || c.types != nil && ok && c.types.reported[x.class]
+		})
+		if base != "" { // the table of a derived class contains that of its base
+			continue
+		}
+		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
+			Effect: "A program calls the wrong virtual function, or its derived classes have " +
+				"a table of the old form.",
+			Fix: "Add virtual functions only to new classes, keep their order and base " +
+				"classes, or change the SONAME."}, d.i)
+	}
+}
+
+// baseAmong gives a base class, direct or not, for which is holds; "" where there is none.
+func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) string {
+	seen := map[string]bool{mangled: true}
+	for work := []string{mangled}; len(work) > 0; {
+		t := c.old.table("_ZTI" + work[0])
+		work = work[1:]
+		if t == nil {
+			continue
+		}
+		for k, w := range t.Words {
+			base, ok := strings.CutPrefix(w, "_ZTI")
+			if k < 2 || !ok || seen[base] {
+				continue
+			}
+			if is(base) {
+				return base
+			}
+			seen[base] = true
+			work = append(work, base)
+		}
+	}
+	return ""
+}
+
+// vtableDifference says how a virtual table changed; "" where old programs can use the new one.
+func vtableDifference(a, b *Table) string {
+	for k := 0; k < min(len(a.Words), len(b.Words)); k++ {
+		was, is := a.Words[k], b.Words[k]
+		if was == is {
+			continue
+		}
+		number := strings.HasPrefix(was, "#") || strings.HasPrefix(is, "#")
+		switch {
+		case number && was != "" && is != "" && was[0] == is[0]:
+			return "The offset of a base class in it changed."
+		case number && (was == "#0" || is == "#0"):
+			// a pure virtual function of an abstract class may be left zero
+			continue
+		case number:
+			if was != "" && is != "" {
+				return fmt.Sprintf("The order of its virtual table changed at word %d.", k)
+			}
+			continue
+		case strings.HasPrefix(was, "_ZTI") || strings.HasPrefix(is, "_ZTI"):
+			if was != "" && is != "" {
+				return fmt.Sprintf("The order of its virtual table changed at word %d.", k)
+			}
+			continue
+		}
+		x, y := method(was), method(is)
+		if x == "" || y == "" || x == y {
+			continue
+		}
+		return fmt.Sprintf(
+			"Slot %d of its virtual table was %s and is %s now.",
+			k-2,
+			Readable(was),
+			Readable(is),
+		)
+	}
+	if a.Size != b.Size {
+		return fmt.Sprintf(
+			"Its virtual table had %d bytes and has %d now: virtual functions were %s.",
+			a.Size,
+			b.Size,
+			map[bool]string{true: "added", false: "removed"}[b.Size > a.Size],
+		)
+	}
+	return ""
+}
+
+// typeinfoDifference says how the base classes changed; "" where they did not. Words: the kind of
+// typeinfo, the name, then base classes.
+func typeinfoDifference(a, b *Table) string {
+	if len(a.Words) < 2 || len(b.Words) < 2 {
+		return ""
+	}
+	if a.Words[0] != b.Words[0] && a.Words[0] != "" && b.Words[0] != "" {
+		return fmt.Sprintf("Its base classes changed: %s, now %s.", bases(a), bases(b))
+	}
+	if a.Size != b.Size {
+		return fmt.Sprintf("Its base classes changed: %s, now %s.", bases(a), bases(b))
+	}
+	for k := 2; k < min(len(a.Words), len(b.Words)); k++ {
+		was, is := a.Words[k], b.Words[k]
+		if was != is && was != "" && is != "" {
+			return fmt.Sprintf(
+				"Its base classes or their offsets changed: %s, now %s.",
+				bases(a),
+				bases(b),
+			)
+		}
+	}
+	return ""
+}
+
+// bases lists the base classes in typeinfo.
+func bases(t *Table) string {
+	var out []string
+	for _, w := range t.Words[2:] {
+		if strings.HasPrefix(w, "_ZTI") {
+			out = append(out, classOf(w))
+		}
+	}
+	kind := ""
+	if strings.Contains(t.Words[0], "vmi_class") {
+		kind = " (several or virtual)"
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ") + kind
 }

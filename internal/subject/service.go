@@ -25,11 +25,9 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
-	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/review"
 	"github.com/compat-app/compat/internal/store"
-	"github.com/compat-app/compat/internal/worker"
 )
 
 // Options is what New needs. App, Store, Fetcher, Analyzer and Config are required.
@@ -94,21 +92,6 @@ func New(o Options) (*Service, error) {
 	}
 	s.opener = &repository.Opener{App: o.App, Store: o.Store, Rules: s.ruleIDs()}
 	return s, nil
-}
-
-// Handlers has the handler of each kind of job that this package does.
-func (s *Service) Handlers() map[job.Kind]worker.Handler {
-	return map[job.Kind]worker.Handler{
-		job.KindPull:              repository.Handle(s.opener, s.pull),
-		job.KindCommit:            repository.Handle(s.opener, s.commit),
-		job.KindMergeGroup:        repository.Handle(s.opener, s.mergeGroup),
-		job.KindRelease:           repository.Handle(s.opener, s.release),
-		job.KindDeployment:        repository.Handle(s.opener, s.deployment),
-		job.KindDefaultBranch:     repository.Handle(s.opener, s.defaultBranch),
-		job.KindBaseAnalysis:      repository.Handle(s.opener, s.baseAnalysis),
-		job.KindRepositoryRemoved: worker.Handle(s.removed),
-		job.KindRepositoryRenamed: worker.Handle(s.renamed),
-	}
 }
 
 func (s *Service) ruleIDs() []string {
