@@ -14,10 +14,9 @@ import (
 // maxKey is the limit of the key file in bytes; the PEM of an RSA key is far smaller.
 const maxKey = 64 << 10
 
-// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. Besides PEM it accepts base64
-// of the PEM and PEM with
-//
-//	instead of newlines, for tools that do not allow newlines in variables.
+// key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names. Besides PEM it accepts base64 of
+// the PEM and PEM with an escaped \n for each newline, for tools that do not allow newlines in
+// variables.
 func (env environment) key(s *Service) error {
 	v, path := env("PRIVATE_KEY"), env("PRIVATE_KEY_PATH")
 	switch {

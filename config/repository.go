@@ -15,15 +15,14 @@ type Repository struct {
 	Artifacts []string
 	// globs of names or paths of workflows whose artifacts are checked; empty = all
 	Workflows []string
-	// platforms to check against; empty = those that the artifacts claim
-	Platforms []string
+	Platforms []string          // to check against; empty = those that the artifacts claim
 	Python    Python            // packages installed with the artifacts
-	GPU       GPU               //
+	GPU       GPU               // accelerators that the artifacts are built for
 	FailOn    string            // error, warning or never; "" = error
-	Rules     map[string]string // rule id -> error, warning, note or off
+	Rules     map[string]string // rule ID -> error, warning, note or off
 	Accept    []Accept          // findings that do not fail the check
-	Comment   Comment           //
-	Release   Release           //
+	Comment   Comment           // when the summary comment is written
+	Release   Release           // whether releases are checked
 	ABI       ABI               // how shared libraries are compared with earlier builds
 	// Environments are the environment files (requirements, lock files) to review.
 	Environments Environments
@@ -117,9 +116,8 @@ type Comment struct {
 const (
 	CommentNever     = "never"      // no summary comment and no review, only the check run
 	CommentOnFailure = "on-failure" // created when the check fails
-	// created when the head has a finding that the base does not have
-	CommentOnChange = "on-change"
-	CommentAlways   = "always" // created with the first verdict
+	CommentOnChange  = "on-change"  // created when the head has a new finding
+	CommentAlways    = "always"     // created with the first verdict
 )
 
 // Release configures the check of releases.

@@ -1,12 +1,12 @@
-// Package admin serves the operator's endpoints, on an address of their own (COMPAT_ADMIN_ADDR):
+// Package admin serves endpoints for operators on a separate address (COMPAT_ADMIN_ADDR):
 //
-//	GET /metrics         Prometheus' text format
+//	GET /metrics         Prometheus text format
 //	PUT /validate        validates the text of a .github/compat.yml
 //	GET /healthz         the layers of the sandbox, as JSON
 //	GET /debug/pprof/    profiles of the Go runtime
 //
-// Nothing here is authenticated: the address must only be reachable for operators. The public port
-// serves none of these.
+// Nothing is authenticated: only operators may reach the address. The public port serves none of
+// these.
 package admin
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Options is what New needs.
+// Options configures New.
 type Options struct {
 	Metrics prometheus.Gatherer
-	// Problems returns the problems of a .github/compat.yml, a line each; none: it is valid.
+	// Problems returns the problems of a .github/compat.yml, one per line; nil = valid.
 	Problems func(text []byte) []string
-	// Health is encoded as the answer of /healthz.
+	// Health is the JSON response of /healthz.
 	Health any
 }
 
-// maxValidate is more than a configuration may have, so that the parser reports the size.
+// maxValidate is above the limit of a configuration, so that the parser reports the size.
 const maxValidate = 1 << 20
 
 // New returns the handler of the operator's endpoints.
@@ -58,9 +58,9 @@ func New(o Options) http.Handler {
 	return mux
 }
 
-// profile writes a profile of runtime/pprof, in the format that go tool pprof reads, or as text
-// with ?debug=1. net/http/pprof does the same, but adds its handlers to http.DefaultServeMux and
-// costs every command memory at start.
+// profile writes a profile of runtime/pprof in the format of go tool pprof, or as text with
+// ?debug=1. It replaces net/http/pprof, which adds handlers to http.DefaultServeMux and costs
+// every command memory at start.
 func profile(w http.ResponseWriter, r *http.Request) {
 	p := pprof.Lookup(r.PathValue("name"))
 	if p == nil {
@@ -68,13 +68,13 @@ func profile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	debug, _ := strconv.Atoi(r.FormValue("debug"))
-	_ = p.WriteTo(w, debug) // the client has closed the connection
+	_ = p.WriteTo(w, debug) // fails only if the client closed the connection
 }
 
-// maxSeconds is the longest CPU profile: the server allows 2 minutes for an answer.
+// maxSeconds limits a CPU profile: the server allows 2 minutes for a response.
 const maxSeconds = 100
 
-// processorTime writes a CPU profile of the next ?seconds=, 30 by default.
+// processorTime writes a CPU profile of the next ?seconds=N, 30 by default.
 func processorTime(w http.ResponseWriter, r *http.Request) {
 	seconds, err := strconv.Atoi(cmp.Or(r.FormValue("seconds"), "30"))
 	if err != nil || seconds < 1 || seconds > maxSeconds {
@@ -92,13 +92,13 @@ func processorTime(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// validity is the answer of PUT /validate.
+// validity is the response of PUT /validate.
 type validity struct {
 	Valid    bool     `json:"valid"`
-	Problems []string `json:"problems"` // a line each: file, line, key, problem and what to do
+	Problems []string `json:"problems"` // one line each: file, line, key, problem and what to do
 }
 
-// validate returns 200 for a valid configuration, 422 for an invalid one.
+// validate returns status 200 for a valid configuration and 422 for an invalid one.
 func validate(body io.Reader, problems func([]byte) []string) (int, validity) {
 	text, err := io.ReadAll(body)
 	switch tooLarge := (*http.MaxBytesError)(nil); {
@@ -117,5 +117,5 @@ func validate(body io.Reader, problems func([]byte) []string) (int, validity) {
 func write(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // the client has closed the connection
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client closed the connection
 }

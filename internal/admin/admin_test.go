@@ -56,7 +56,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// broken is a body whose connection fails.
+// broken is a body whose connection fails while it is read.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, http.ErrBodyReadAfterClose }

@@ -1,6 +1,6 @@
-// Package apt downloads packages of any release of Debian and Ubuntu for the generators of embedded
-// data, through the mirror that this machine's apt is configured for, with a private state: nothing
-// of the machine's own apt is changed, and no root is needed.
+// Package apt downloads packages of any release of Debian and Ubuntu for the generators of
+// embedded data. It uses the mirror from this machine's apt configuration and a private state
+// directory, so it needs no root and does not change the machine's apt.
 package apt
 
 import (
@@ -19,17 +19,17 @@ import (
 	"strings"
 )
 
-// Suite is a release on the mirror.
+// Suite is a release of a distribution on the mirror.
 type Suite struct {
-	Mirror   string // folder on the mirror: "debian", "ubuntu"
+	Mirror   string // directory on the mirror: "debian", "ubuntu"
 	Codename string // "bookworm"
-	Updates  bool   // its updates too
-	Universe bool   // Ubuntu's community-maintained packages too
+	Updates  bool   // include CODENAME-updates
+	Universe bool   // include Ubuntu's universe component
 }
 
-// Fetch downloads the packages of one suite and architecture ("amd64") into the cache, once, and
-// returns the paths of the .deb files by package name. Names that the suite does not have are left
-// out.
+// Fetch downloads packages of one suite and architecture ("amd64") into the cache directory,
+// unless they are there already. It returns the paths of the .deb files by package name, without
+// the names that the suite does not have.
 func Fetch(
 	ctx context.Context,
 	cache string,
@@ -78,7 +78,7 @@ func Fetch(
 		}
 		for _, name := range missing {
 			if got[name] = downloaded(state, name); got[name] == "" {
-				delete(got, name) // a virtual package: known by name, nothing to download
+				delete(got, name) // a virtual package has no file
 			}
 		}
 	}
@@ -93,13 +93,12 @@ func downloaded(dir, name string) string {
 	return found[len(found)-1]
 }
 
-// debianURI matches the addresses of a Debian mirror in apt's own sources, in both of their
-// formats. Security mirrors are not used, so that a later run gives the same packages until the
-// next point release.
+// debianURI matches the addresses of Debian mirrors in both formats of apt sources. It does not
+// match security mirrors, so that the result is the same until the next point release.
 var debianURI = regexp.MustCompile(`(?m)^(?:URIs:|deb)[^#\n]*?\s(\S+/debian/?)(?:\s|$)`)
 
-// Mirror is the address of the Debian mirror of this machine's apt. The other distributions are
-// looked for beside it, as general mirrors have them.
+// Mirror returns the address of the Debian mirror in this machine's apt sources. Other
+// distributions are expected in sibling directories, as on general mirrors.
 func Mirror() (string, error) {
 	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list",
 		"/etc/apt/sources.list.d/*.list"} {
@@ -116,7 +115,7 @@ func Mirror() (string, error) {
 	)
 }
 
-// privateApt writes an apt configuration that keeps all state in dir.
+// privateApt writes an apt configuration that keeps all state in dir, and returns its path.
 func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 	address, err := Mirror()
 	if err != nil {
@@ -133,7 +132,7 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 	if key := "/usr/share/keyrings/" + s.Mirror + "-archive-keyring.gpg"; exists(key) {
 		options += " signed-by=" + key
 	} else {
-		// the table is compared with the libraries by a test, and read by a person
+		// signatures are not needed: a test compares the tables with the libraries
 		options += " trusted=yes"
 	}
 	components := "main"
@@ -176,7 +175,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Version turns libc6_2.31-13+deb11u11_amd64.deb into libc6=2.31-13+deb11u11.
+// Version returns NAME=VERSION for a .deb: libc6=2.31-13+deb11u11 for
+// libc6_2.31-13+deb11u11_amd64.deb.
 func Version(deb string) string {
 	parts := strings.Split(filepath.Base(deb), "_")
 	if len(parts) < 3 {
@@ -185,8 +185,8 @@ func Version(deb string) string {
 	return parts[0] + "=" + strings.ReplaceAll(parts[1], "%3a", ":")
 }
 
-// Files visits the regular files of a .deb, by paths without a slash before them; content is read
-// whole for those that want picks.
+// Files calls visit for the regular files of a .deb. Paths have no leading slash; content is nil
+// for files that want does not select.
 func Files(
 	ctx context.Context,
 	deb string,
@@ -219,7 +219,7 @@ func Files(
 	}
 }
 
-// command runs a program and returns what it printed; its error holds what it complained of.
+// command runs a program and returns its standard output. Its error contains the standard error.
 func command(
 	ctx context.Context,
 	dir string,

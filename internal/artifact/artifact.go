@@ -1,24 +1,24 @@
-// Package artifact finds the build artifacts that belong to a commit, a workflow run or a release,
-// and fetches them.
+// Package artifact finds and downloads the build artifacts of a commit, a workflow run or a
+// release.
 //
-// Finding asks GitHub and answers with a Found: wait, nothing there, or these. Downloading puts the
-// bytes into files of our own naming under the data directory, checked and capped; what can't be
-// had is a Problem with a sentence for the PR author, never a silent gap.
+// The find methods return a Found, with state Waiting, Ready or Empty. Download writes the
+// artifacts to files in the data directory under generated names, verifies them and limits their
+// size. An artifact that cannot be downloaded is reported as a Problem with a sentence for the PR
+// author.
 //
 //	f, err := artifact.New(artifact.Options{Dir: data, Log: log})
 //	found, err := f.Head(ctx, client, artifact.Head{Owner: "octo", Repo: "widget", SHA: sha, HeadRepoID: id}, nil)
 //	set, err := f.Download(ctx, client, found)
 //	defer set.Close()
 //
-// The threat: anybody who can open a pull request chooses what is in an artifact, what it is
-// called, and how large it is.
-//   - A fork's runs stand in the parent's lists, under any branch name. A run counts only when its
-//     commit and its head repository are those asked for.
-//   - Names never become paths. Sizes are capped per item (2 GiB) and in all (4 GiB); nothing is
-//     unpacked here.
-//   - Bytes that don't have the digest of the API aren't handed out.
+// Threat: anybody who can open a pull request controls the content, name and size of an artifact.
+//   - Runs of forks are listed in the parent repository under any branch name. A run is used only
+//     if its commit and head repository match the request.
+//   - Names from GitHub are never used as paths. The size is limited per item (2 GiB) and in
+//     total (4 GiB). Nothing is unpacked here.
+//   - A download whose digest differs from the API's is not returned.
 //
-// Errors are what may work another time (network, 5xx, rate limits: github.Classify); what won't is
+// Errors are temporary (network, 5xx, rate limits; see github.Classify). Permanent problems are
 // in Found or Set.
 package artifact
 
@@ -31,26 +31,27 @@ import (
 
 // Defaults of Options.
 const (
-	MaxItem  = 2 << 30 // bytes; the largest wheels on public indexes are about 1 GiB
-	MaxTotal = 4 << 30 // bytes of one Found: a matrix of large wheels
-	MaxCache = 8 << 30 // bytes kept for an unchanged artifact
-	parallel = 4       // downloads of one Found at once
+	MaxItem  = 2 << 30 // bytes; the largest wheels on public indexes have about 1 GiB
+	MaxTotal = 4 << 30 // bytes of all items of one Found
+	MaxCache = 8 << 30 // bytes of unchanged artifacts that are kept
+	parallel = 4       // concurrent downloads of one Found
 )
 
-// Options are what New needs.
+// Options configures New.
 type Options struct {
-	Dir                         string // data directory; the fetcher owns Dir/downloads
-	MaxItem, MaxTotal, MaxCache int64  // bytes; 0: the defaults above
-	Log                         *slog.Logger
+	Dir                         string       // data directory; the Fetcher uses Dir/downloads
+	MaxItem, MaxTotal, MaxCache int64        // bytes; 0 = the defaults above
+	Log                         *slog.Logger // nil = discard
 }
 
-// Fetcher finds and fetches. It is safe for concurrent use; one process uses a Dir.
+// Fetcher finds and downloads artifacts. It is safe for concurrent use. Only one process may use
+// a Dir.
 type Fetcher struct {
 	o     Options
 	cache *cache
 }
 
-// New makes the directories. It reads nothing and deletes nothing: see Clean.
+// New creates the directories. Call Clean before the first download.
 func New(o Options) (*Fetcher, error) {
 	if o.MaxItem <= 0 {
 		o.MaxItem = MaxItem
@@ -80,8 +81,8 @@ func New(o Options) (*Fetcher, error) {
 	return &Fetcher{o: o, cache: c}, nil
 }
 
-// Clean removes what a crash left behind, at the start and before any download. Whole files of the
-// cache stay.
+// Clean removes partial downloads of a crashed process, and cached files above Options.MaxCache.
+// Call it at start, before any download.
 func (f *Fetcher) Clean() error {
 	if err := os.RemoveAll(f.cache.part); err != nil {
 		return fmt.Errorf("artifact: clean up: %w", err)

@@ -9,11 +9,13 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// mostBaseRuns is how many runs of one workflow are looked at for artifacts that are still there.
+// mostBaseRuns limits the runs of one workflow that are searched for artifacts that have not
+// expired.
 const mostBaseRuns = 3
 
-// Runs that build a commit of the repository's own branches. The pull requests of forks run under
-// any branch name, "main" included, so the head repository is checked too.
+// baseEvents are the triggers of runs that build a commit of the repository's own branches. Pull
+// requests of forks can use any branch name, "main" included, so the head repository is compared
+// too.
 var baseEvents = []string{
 	"push",
 	"merge_group",
@@ -23,10 +25,11 @@ var baseEvents = []string{
 	"pull_request",
 }
 
-// Base finds what to compare a head with: for each workflow of like (the head's Found; nil: any
-// workflow) the artifacts of its newest successful run of sha (the merge base; "" unknown), else of
-// branch ref. Artifacts that have expired don't count, and a run that kept none is passed over. The
-// state is never Waiting; Empty says in Reason why everything in the head counts as new.
+// Base finds the artifacts to compare a head with. For each workflow in like (the Found of the
+// head; nil = any workflow) it takes the newest successful run with artifacts of commit sha (the
+// merge base; "" = unknown), or else of branch ref. Runs with only expired artifacts are skipped.
+// The state is never Waiting. If it is Empty, Reason says why everything in the head counts as
+// new.
 func (f *Fetcher) Base(
 	ctx context.Context,
 	c *github.Client,
@@ -48,7 +51,7 @@ func (f *Fetcher) Base(
 		}
 	}
 	if ref != "" && !b.done() {
-		// a pull request may come from a branch of that name
+		// a pull request can come from a branch with this name
 		pushed := baseEvents[:len(baseEvents)-1]
 		if err := b.search(ctx, github.RunFilter{Pages: 2, Branch: ref, Status: "success"},
 			pushed); err != nil {
@@ -62,10 +65,11 @@ func (f *Fetcher) Base(
 	return b.found.seal(why), nil
 }
 
-// Ahead finds what Base will find for a head that leaves its branch at the commit sha. Waiting:
-// there is no run of it yet, or one that isn't over. Empty: none that succeeded kept artifacts. ran
-// are the newest successful runs of all workflows, whether they kept any or not.
-func (f *Fetcher) Ahead(
+// AtCommit finds what Base will find for pull requests whose merge base is sha. The state is
+// Waiting if there is no run of the commit or one has not ended, and Empty if no successful run
+// uploaded artifacts. ran contains the newest successful run of each workflow, with or without
+// artifacts.
+func (f *Fetcher) AtCommit(
 	ctx context.Context,
 	c *github.Client,
 	owner, repo, sha string,
@@ -100,7 +104,7 @@ func (f *Fetcher) Ahead(
 	return b.found.seal("No successful run of this commit uploaded artifacts."), ran, nil
 }
 
-// own says that the head of a run is of the repository that it runs in, and not of a fork.
+// own reports whether the head of a run is in the run's own repository and not in a fork.
 func own(r Run) bool { return r.Repository != 0 && r.HeadRepository == r.Repository }
 
 type base struct {
@@ -108,14 +112,14 @@ type base struct {
 	owner, repo string
 	want        []string
 	found       *Found
-	open        map[string]bool // workflow files still without artifacts
-	any         bool            // every workflow file counts
+	open        map[string]bool // paths of workflows without artifacts so far
+	any         bool            // take all workflows
 	expired     bool
 }
 
 func (b *base) done() bool { return b.any && len(b.found.Items) > 0 || !b.any && len(b.open) == 0 }
 
-// search takes from one list of runs, newest first, what the open workflows lack.
+// search takes artifacts of the workflows in open from one list of runs, newest first.
 func (b *base) search(ctx context.Context, filter github.RunFilter, events []string) error {
 	all, err := b.list(ctx, filter)
 	if err != nil {
@@ -124,7 +128,7 @@ func (b *base) search(ctx context.Context, filter github.RunFilter, events []str
 	return b.take(ctx, all, filter, events)
 }
 
-// list reads a list of runs, the newest first.
+// list returns runs, newest first.
 func (b *base) list(ctx context.Context, filter github.RunFilter) ([]Run, error) {
 	all, err := b.c.Runs(ctx, b.owner, b.repo, filter)
 	if err != nil && !missing(err) {

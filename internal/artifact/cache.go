@@ -15,35 +15,35 @@ import (
 	"time"
 )
 
-// cache keeps the files of artifacts and assets, each for the one that it was fetched for. A digest
-// that GitHub names is a claim of whoever uploaded the artifact: it is compared with the bytes and
-// never stands for them, so nobody gets the bytes of another's artifact by naming their digest. A
-// file's name is the artifact's (nameOf) and the SHA-256 of the bytes that were read. What is in
-// use is never removed; of the rest the least recently used goes first.
+// cache stores downloaded files for the artifact that they were downloaded for. GitHub's digest
+// is a claim of whoever uploaded the artifact, so it is always compared with the bytes, and files
+// are never shared between artifacts: nobody gets another artifact's bytes by claiming their
+// digest. The file name consists of nameOf the artifact and the SHA-256 of the bytes. Files in
+// use are never removed; of the others the least recently used is removed first.
 type cache struct {
 	dir, part string
 	max       int64 // bytes
 
 	mu   sync.Mutex
-	used map[string]int // file name -> how many Sets hold it
-	// names of files that this process wrote or has read: one from before a crash may be damaged
+	used map[string]int // file name -> number of Sets that use it
+	// names of files that this process has written or verified; others may be damaged by a crash
 	known map[string]bool
-	busy  map[string]*turn // one download of an artifact at a time
+	busy  map[string]*turn // serializes downloads of the same artifact
 }
 
 func (c *cache) path(file string) string { return filepath.Join(c.dir, file) }
 
-// nameOf is the name of an artifact or asset in the cache: a digest of its address, which has the
-// repository, and its id.
+// nameOf returns the name of an artifact or asset in the cache: a digest of its ID and URL, which
+// contains the repository.
 func nameOf(i Item) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%t %d %s", i.Asset, i.ID, i.url))
 	return hex.EncodeToString(sum[:16])
 }
 
-// fileOf is the file of an artifact whose bytes have a digest.
+// fileOf returns the file name for an artifact with the SHA-256 sum.
 func fileOf(name, sum string) string { return name + "-" + sum }
 
-// lock makes sure that one worker fetches an artifact while others wait for it.
+// lock lets one worker download an artifact while others wait.
 func (c *cache) lock(ctx context.Context, name string) (unlock func(), err error) {
 	c.mu.Lock()
 	t := c.busy[name]
@@ -70,11 +70,11 @@ func (c *cache) lock(ctx context.Context, name string) (unlock func(), err error
 }
 
 type turn struct {
-	c chan struct{} // full while one is at it
-	n int           // that one, and those who wait
+	c chan struct{} // full while a worker holds the lock
+	n int           // number of workers that hold the lock or wait for it
 }
 
-// take returns the size of a kept file and holds it; ok is false when it isn't there.
+// take returns the size of a cached file and marks it as in use. ok is false if it is not cached.
 func (c *cache) take(name, sum string) (size int64, ok bool) {
 	file := fileOf(name, sum)
 	c.mu.Lock()
@@ -92,14 +92,14 @@ func (c *cache) take(name, sum string) (size int64, ok bool) {
 		return 0, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(c.path(file), now, now) // only its place in the order of removal depends on it
+	_ = os.Chtimes(c.path(file), now, now) // the time only decides the order of removal
 	c.mu.Lock()
 	c.known[file] = true
 	c.mu.Unlock()
 	return info.Size(), true
 }
 
-// put moves a finished download to its place and holds it.
+// put moves a finished download into the cache and marks it as in use.
 func (c *cache) put(from, file string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *cache) put(from, file string) error {
 	return nil
 }
 
-// drop ends one hold.
+// drop ends one use of a file.
 func (c *cache) drop(file string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *cache) drop(file string) {
 	}
 }
 
-// trim removes files that nobody holds until the rest fits.
+// trim removes unused files until the cache fits into its limit.
 func (c *cache) trim() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -65,7 +65,7 @@ func TestDownload(t *testing.T) {
 		t.Error(err)
 	}
 	set.Close()
-	// Nothing changed: nothing is fetched again, not even by the next process.
+	// An unchanged artifact is not downloaded again, even by another process.
 	f = fetcher(t, Options{Dir: dir})
 	if err := f.Clean(); err != nil {
 		t.Fatal(err)
@@ -83,8 +83,9 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// Bytes are used again only for the artifact that they were fetched for: one that names the digest
-// of another's bytes is fetched, and refused if its own are others, also after a restart.
+// Cached bytes are used only for the artifact that they were downloaded for. An artifact that
+// claims the digest of another is downloaded and refused if its bytes differ, also after a
+// restart.
 func TestDigestIsAClaim(t *testing.T) {
 	h := newHub(t)
 	first := blob(11, "good")
@@ -107,7 +108,7 @@ func TestDigestIsAClaim(t *testing.T) {
 	}
 }
 
-// What can't be had for good is told; the rest is there.
+// Permanent failures are reported, and the other items are downloaded.
 func TestDownloadProblems(t *testing.T) {
 	h := newHub(t)
 	wrong := art{
@@ -176,7 +177,7 @@ func TestDownloadProblems(t *testing.T) {
 	}
 }
 
-// The sum is judged by what GitHub names, so it is the same items each time.
+// The total is computed from the sizes that GitHub reports, so it always covers the same items.
 func TestDownloadTotal(t *testing.T) {
 	h := newHub(t)
 	var arts []art
@@ -200,7 +201,7 @@ func TestDownloadTotal(t *testing.T) {
 	}
 }
 
-// What may pass is an error; what came before it stays for the next try, and nothing is held.
+// A temporary failure is an error; completed downloads stay cached, but no file is in use.
 func TestDownloadTransient(t *testing.T) {
 	h := newHub(t)
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "a"), blob(12, "b"))}
@@ -233,7 +234,7 @@ func TestDownloadTransient(t *testing.T) {
 	}
 }
 
-// Many workers that want the same artifact fetch it once.
+// Workers that want the same artifact at the same time download it once.
 func TestDownloadTogether(t *testing.T) {
 	h := newHub(t)
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "a"), blob(12, "b"))}
@@ -253,7 +254,7 @@ func TestDownloadTogether(t *testing.T) {
 	if h.fetch[11] != 1 || h.fetch[12] != 1 {
 		t.Errorf("downloads %v", h.fetch)
 	}
-	for i, s := range sets { // in use: kept, though the cache is far too small
+	for i, s := range sets { // files in use are kept, though the cache is too small
 		if read(t, s.Files[0].Path) == "" {
 			t.Error("an empty file")
 		}
@@ -285,20 +286,20 @@ func TestCacheIsBoundedAndDistrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 2 {
-			one(0).Close() // used again: now the youngest
+			one(0).Close() // used again, so now the most recent
 		}
 		set.Close()
 	}
-	for i, want := range []int{1, 2, 2} { // 12 was the oldest; when it came back, 13 was
+	for i, want := range []int{1, 2, 2} { // 12 was the oldest; when it was downloaded again, 13 was
 		one(i).Close()
 		if h.fetch[int64(11+i)] != want {
 			t.Errorf("item %d: %d downloads, want %d", i, h.fetch[int64(11+i)], want)
 		}
-		if i == 2 { // make room for what follows
+		if i == 2 { // make room for the rest of the test
 			f.cache.max = 1 << 20
 		}
 	}
-	// A crash leaves a part and a damaged file.
+	// A crash leaves a partial download and a damaged file.
 	part := filepath.Join(f.cache.part, "part-1")
 	if err := os.WriteFile(part, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)

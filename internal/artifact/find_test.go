@@ -43,7 +43,7 @@ func TestHead(t *testing.T) {
 			func(r *run) {
 				r.status = "in_progress"
 			})}, nil, nil, home, Ready, "wheels/11", ""},
-		// The same commit in another repository, and an artifact whose own record names another
+		// The same commit in another repository, and an artifact whose record names another
 		// origin.
 		"poisoned run": {[]run{wheels, change(done(2, "evil.yml", "pull_request", blob(21, "wheels2")),
 			func(r *run) {
@@ -62,7 +62,7 @@ func TestHead(t *testing.T) {
 		"other commit": {[]run{change(wheels, func(r *run) {
 			r.sha = "HEAD2"
 		})}, nil, nil, home, Waiting, "", "No workflow run"},
-		// The newest run of a workflow counts, also while it is running.
+		// The newest run of a workflow is used, also while it is running.
 		"run again": {[]run{wheels, done(2, "wheels.yml", "pull_request", blob(21, "wheels"))}, nil, nil,
 			home, Ready, "wheels/21", ""},
 		"being run again": {[]run{wheels, change(done(2, "wheels.yml", "pull_request"), func(r *run) {
@@ -114,7 +114,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// A head repository may be known by name only.
+// A head repository may be known only by name.
 func TestHeadByName(t *testing.T) {
 	h := newHub(t)
 	h.runs = []run{done(1, "wheels.yml", "push", blob(11, "wheels"))}
@@ -156,7 +156,7 @@ func TestHeadMoreThanAHundredArtifacts(t *testing.T) {
 	set.Close()
 }
 
-// The key changes with what would be analysed, and only then.
+// The key changes if and only if the input of an analysis changes.
 func TestKey(t *testing.T) {
 	h := newHub(t)
 	f, c := fetcher(t, Options{}), h.client()

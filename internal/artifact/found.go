@@ -11,28 +11,29 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// State says how far CI is.
+// State is the progress of the workflow runs.
 type State string
 
 const (
-	Waiting State = "waiting" // no workflow run yet, or one that has not ended: look again later
-	Ready   State = "ready"   // over, and there is something to judge
-	// over, and there is nothing; the list can lag a few seconds behind the end of the run
+	Waiting State = "waiting" // no run yet, or a run has not ended: look again later
+	Ready   State = "ready"   // the runs have ended and there are artifacts to check
+	// the runs have ended without artifacts; GitHub's list may lag a few seconds behind
 	Empty State = "empty"
 )
 
-// Found is what belongs to one commit, run or release.
+// Found contains the artifacts of one commit, run or release.
 type Found struct {
 	State State
-	// a sentence for Waiting and Empty; may hold names from outside, to be escaped where it is
+	// a sentence for Waiting and Empty; may contain untrusted names, to be escaped where it is
 	// shown
 	Reason string
-	Runs   []Run // the workflow runs that count, in the order of their ids; none for releases
-	// by name; for Ready at least one, except where all that there was is in Problems
-	Items    []Item
-	Skipped  []Problem // assets that can't hold binaries, artifacts that configuration leaves out
-	Problems []Problem // what should have been judged and is not in Items; Download repeats them
-	// hex digest over run ids, attempts, item ids, digests and sizes: equal when nothing changed
+	Runs   []Run // the workflow runs used, sorted by ID; nil for releases
+	// sorted by name; not empty if State is Ready, unless Problems has everything
+	Items []Item
+	// assets that cannot contain binaries, and artifacts that the configuration does not select
+	Skipped  []Problem
+	Problems []Problem // what should have been checked but is not in Items; Download copies them
+	// hex digest of run IDs, attempts, item IDs, digests and sizes: equal if nothing has changed
 	Key string
 }
 
@@ -42,21 +43,21 @@ type Run = github.Run
 // Item is one artifact or release asset.
 type Item struct {
 	ID      int64
-	Name    string // as GitHub has it: attacker data
-	Size    int64
+	Name    string // as on GitHub; controlled by an attacker
+	Size    int64  // bytes
 	Digest  string // "sha256:…" or ""
 	Expired bool
-	Run     int64 // 0 for an asset
-	Asset   bool
+	Run     int64 // ID of the workflow run; 0 for an asset
+	Asset   bool  // a release asset, not a workflow artifact
 
 	url  string
-	from string // file name of the workflow, to tell equal names apart
+	from string // file name of the workflow, to distinguish equal names
 }
 
-// Problem is something that isn't judged, and why: a sentence that a PR author understands.
+// Problem is an item that is not checked, with the reason as a sentence for the PR author.
 type Problem struct{ Name, Reason string }
 
-// key digests what an analysis would depend on.
+// key returns a digest of everything that an analysis depends on.
 func (f *Found) key() string {
 	var rows []string
 	for _, r := range f.Runs {
@@ -70,7 +71,7 @@ func (f *Found) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// seal orders what was found, and settles state and key.
+// seal sorts the contents and sets State and Key. nothing is the Reason if Found is Empty.
 func (f *Found) seal(nothing string) *Found {
 	slices.SortFunc(f.Runs, func(a, b Run) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(f.Items, func(a, b Item) int {

@@ -8,27 +8,27 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Head names a commit whose artifacts are wanted, and where it comes from.
+// Head identifies a commit whose artifacts are wanted.
 type Head struct {
-	Owner, Repo string // where the runs are: the base repository
-	SHA         string // of the head itself, not of a test merge
-	HeadRepo    string // "owner/name" of the head's repository; only used where HeadRepoID is 0
-	// its id; 0 with an empty HeadRepo: deleted. For pushes and merge groups that of Owner/Repo
-	// itself
+	Owner, Repo string // the base repository, which runs the workflows
+	SHA         string // the head commit, not a test merge
+	HeadRepo    string // "owner/name" of the head repository; used only if HeadRepoID is 0
+	// ID of the head repository; 0 with an empty HeadRepo = deleted. For pushes and merge groups
+	// the ID of Owner/Repo
 	HeadRepoID int64
-	Branch     string // of the head; informative
-	// triggers that count, the most telling first; nil: pull_request, merge_group, push,
+	Branch     string // branch of the head; not used for the search
+	// triggers of runs to use, the preferred first; nil = pull_request, merge_group, push,
 	// pull_request_target, workflow_dispatch
 	Events    []string
-	Workflows []string // file names, paths or names (globs) of the workflows that count; nil: all
+	Workflows []string // globs of file names, paths or names of workflows; nil = all
 }
 
-// Head finds the artifacts of a commit. want are artifact name globs (nil: all).
+// Head finds the artifacts of a commit. want are globs of artifact names (nil = all).
 //
-// Waiting: no run of the commit that counts, or one that isn't completed (a first-time
-// contributor's waits for approval as "action_required"). Ready: all are completed and there are
-// artifacts, expired ones included. Empty: all are completed and there is none. A 404 counts as
-// "none yet", so a caller that polls until its deadline needs no care just after an event.
+// The state is Waiting if there is no matching run or one has not completed (runs of first-time
+// contributors wait for approval as "action_required"), Ready if all have completed and there are
+// artifacts, including expired ones, and Empty if there are none. A 404 means that there are none
+// yet, so callers can poll directly after an event.
 func (f *Fetcher) Head(
 	ctx context.Context,
 	c *github.Client,
@@ -76,7 +76,7 @@ func (f *Fetcher) Head(
 	return found.seal(nothing(found)), nil
 }
 
-// nothing says why a finished commit has no artifact to judge.
+// nothing explains why a completed commit has no artifact to check.
 func nothing(f *Found) string {
 	if len(f.Skipped) > 0 {
 		return "The workflow runs uploaded no artifact that \"artifacts\" in .github/compat.yml selects."
@@ -89,9 +89,9 @@ func nothing(f *Found) string {
 	return "The workflow runs uploaded no artifact."
 }
 
-// Run finds the artifacts of one run, for a deployment gate: the run itself waits for the answer.
-// Artifacts that are there are Ready whatever the run's state, since the jobs that the deployment
-// needs are over. Without any: Waiting while jobs are still running, else Empty.
+// Run finds the artifacts of one run, for a deployment protection rule: the run itself waits for
+// the response. If there are artifacts the state is Ready, because the jobs that the deployment
+// needs have ended. Otherwise it is Waiting while jobs are running, else Empty.
 func (f *Fetcher) Run(
 	ctx context.Context,
 	c *github.Client,

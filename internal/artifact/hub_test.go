@@ -35,13 +35,13 @@ var testPEM = sync.OnceValue(func() []byte {
 	)
 })
 
-// repository ids: the base, a fork
+// IDs of the base repository and of a fork
 const (
 	home = 100
 	fork = 200
 )
 
-// hub is a GitHub with one repository, octo/widget, whose bytes are on a second host.
+// hub is a fake GitHub with the repository octo/widget, whose artifacts are on a second host.
 type hub struct {
 	t            *testing.T
 	api, storage *httptest.Server
@@ -49,18 +49,18 @@ type hub struct {
 	mu     sync.Mutex
 	runs   []run
 	assets []art
-	down   int // answer that many artifact downloads with 502
-	gone   int // answer that many of all calls with 404
+	down   int // number of artifact downloads to answer with 502
+	gone   int // number of calls to answer with 404
 	limit  bool
-	fetch  map[int64]int // downloads of each artifact
-	cut    map[int64]int // break that many
+	fetch  map[int64]int // number of downloads of each artifact
+	cut    map[int64]int // number of downloads of each artifact to cut off
 }
 
 type run struct {
 	id                        int64
-	path, event, status, over string // over: conclusion
+	path, event, status, over string // over is the conclusion
 	sha, branch               string
-	head                      int64 // repository
+	head                      int64 // repository ID
 	arts                      []art
 }
 
@@ -68,12 +68,12 @@ type art struct {
 	id          int64
 	name        string
 	data        []byte
-	digest      string // "" : the right one, "-": none
-	size        int64  // 0: the right one
+	digest      string // "" = correct, "-" = none
+	size        int64  // 0 = correct
 	expired     bool
 	state       string
-	origin, sha any // of the artifact's own record; nil: the run's
-	status      int // of its download, 0: fine
+	origin, sha any // in the record of the artifact; nil = those of the run
+	status      int // of the download; 0 = 200
 }
 
 func newHub(t *testing.T) *hub {
@@ -338,7 +338,7 @@ func (a art) sum() any {
 	return a.digest
 }
 
-// Words for runs: "wheels.yml pull_request" of the head, completed with success.
+// done is a successful run for the head commit.
 func done(id int64, file, event string, arts ...art) run {
 	return run{
 		id:     id,
@@ -365,7 +365,7 @@ func names(f *Found) string {
 	return strings.Join(out, " ")
 }
 
-// left lists what stands in the fetcher's folders.
+// left lists the files in the Fetcher's directories.
 func left(t *testing.T, f *Fetcher) (cached, parts []string) {
 	t.Helper()
 	list := func(dir string) (out []string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// suffixes are what an asset that compat can look into is called.
+// suffixes are the file name suffixes of assets that compat can read.
 var suffixes = []string{
 	".whl",
 	".egg",
@@ -39,9 +39,9 @@ var suffixes = []string{
 	".run",
 }
 
-// Release finds the assets of a release. Waiting while one is still being uploaded; Empty when none
-// can hold binaries (checksums, texts and the like are in Skipped). The list can grow after the
-// event: a caller waits until Key stands still.
+// Release finds the assets of a release. The state is Waiting while an asset is being uploaded,
+// and Empty if no asset can contain binaries (others are in Skipped). The list can grow after the
+// event, so callers wait until Key does not change any more.
 func (f *Fetcher) Release(
 	ctx context.Context,
 	c *github.Client,
@@ -90,8 +90,8 @@ func (f *Fetcher) Release(
 	return found.seal("The release has no assets."), nil
 }
 
-// holdsBinaries judges by name: a known suffix, a versioned library (libx.so.1.2), or a program
-// named after its system (tool-1.2-linux-amd64).
+// holdsBinaries decides by the name: a known suffix, a versioned library (libx.so.1.2), or a
+// program with the system in its name (tool-1.2-linux-amd64).
 func holdsBinaries(name string) bool {
 	n := strings.ToLower(name)
 	for _, s := range suffixes {

@@ -15,8 +15,8 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// events are the triggers of runs that build a head, the most telling first: where two runs of one
-// workflow keep artifacts of the same name, the one of the earlier event counts.
+// events are the triggers of runs that build a head, the preferred first: if two runs of a
+// workflow have artifacts of the same name, those of the earlier event in the list are used.
 var events = []string{
 	"pull_request",
 	"merge_group",
@@ -25,15 +25,16 @@ var events = []string{
 	"workflow_dispatch",
 }
 
-// missing is a 404. Just after an event GitHub may not know a commit, a run or a release yet, so it
-// means "nothing yet".
+// missing reports whether err is a 404. Directly after an event GitHub may not know a commit, run
+// or release yet, so callers treat it as "none yet".
 func missing(err error) bool {
 	var e *gh.ErrorResponse
 	return errors.As(err, &e) && e.Response.StatusCode == http.StatusNotFound
 }
 
-// from says whether a run comes from a repository: the check against artifact poisoning. A head
-// repository that was deleted has the id 0 in the pull request and none in the run; these match.
+// from reports whether a run comes from the given head repository; it prevents artifact
+// poisoning. A deleted head repository has ID 0 in the pull request and none in the run; these
+// match.
 func from(r Run, repoID int64, full string) bool {
 	if repoID == 0 && full != "" {
 		return strings.EqualFold(r.HeadName, full)
@@ -41,17 +42,18 @@ func from(r Run, repoID int64, full string) bool {
 	return r.HeadRepository == repoID
 }
 
-// selected says whether a workflow is one of those that configuration names by file, path or name
-// (globs); none: all are.
+// selected reports whether a workflow matches one of the configured globs of file name, path or
+// name. All match an empty list.
 func selected(r Run, workflows []string) bool {
 	return len(workflows) == 0 || matches(workflows, r.Path, fileName(r.Path), r.Name)
 }
 
-// Selects says whether an entry of workflows: in .github/compat.yml means the workflow of a run.
+// Selects reports whether a glob of workflows: in .github/compat.yml matches the workflow of a
+// run.
 func Selects(glob string, r Run) bool { return selected(r, []string{glob}) }
 
-// matches says whether any glob matches any of the names. A glob that can't be parsed is compared
-// as text; configuration reports it.
+// matches reports whether any glob matches any of the names. An invalid glob is compared as text;
+// the configuration parser reports it.
 func matches(globs []string, names ...string) bool {
 	for _, g := range globs {
 		for _, n := range names {
@@ -63,8 +65,8 @@ func matches(globs []string, names ...string) bool {
 	return false
 }
 
-// newest keeps of each workflow and event the run with the highest id, in the order of the events.
-// (An attempt isn't a run of its own: GitHub lists a run once, as its newest attempt.)
+// newest returns the run with the highest ID of each workflow and event, ordered by event. GitHub
+// lists a run once, as its newest attempt.
 func newest(runs []Run, order []string) []Run {
 	type kind struct{ workflow, event string }
 	last := map[kind]Run{}
@@ -85,7 +87,7 @@ func newest(runs []Run, order []string) []Run {
 	return out
 }
 
-// pending is why a run isn't over, "" when it is.
+// pending explains why a run has not ended; "" if it has.
 func pending(r Run) string {
 	switch {
 	case r.Status == "completed" && r.Conclusion == "action_required":
@@ -102,9 +104,9 @@ func pending(r Run) string {
 	)
 }
 
-// artifacts adds the artifacts of a run to what was found. Of equal names in one run the newest
-// counts (earlier attempts stay listed), of equal names in two runs of one workflow that of the
-// earlier run in the list.
+// artifacts adds the artifacts of a run. Of equal names in one run the newest is used (those of
+// earlier attempts stay listed); of equal names in two runs of a workflow, that of the run added
+// first.
 func (f *Found) artifacts(
 	ctx context.Context,
 	c *github.Client,
@@ -135,7 +137,8 @@ func (f *Found) artifacts(
 	for _, a := range all {
 		if a.HeadSHA != "" && a.HeadSHA != r.SHA ||
 			a.HeadRepository != 0 && repoID != 0 && a.HeadRepository != repoID {
-			// of another head: a list never should, but its bytes would be judged as this one's
+			// The artifact belongs to another head. GitHub should not list it; it must not be
+			// checked as part of this head.
 			continue
 		}
 		if old, ok := last[a.Name]; !ok || a.ID > old.ID {

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// RunsForPulls says whether GitHub starts a workflow, told by the text of its file, for every new
-// head of a pull request but for its filters of paths and branches. own: the head is a branch of
-// the repository itself, whose pushes count too. false: for none or only for some (a label, a tag),
-// or the file can't be read.
+// RunsForPulls reports whether GitHub runs the workflow with this text for every new head of a
+// pull request, not considering filters of paths and branches. own means that the head is a
+// branch of the repository itself, so pushes count too. It returns false for workflows that only
+// run for some events (labels, tags) and for text that cannot be parsed.
 func RunsForPulls(text string, own bool) bool {
 	on := triggers(text)
 	if on == nil {
@@ -31,9 +31,9 @@ func RunsForPulls(text string, own bool) bool {
 		field(push, "tags-ignore") == nil
 }
 
-// triggers is the value of a workflow's "on"; nil: there is none.
+// triggers returns the value of "on" in a workflow; nil if there is none.
 func triggers(text string) (on *yaml.Node) {
-	defer func() { // the file is outside text: a panic of the library, were there one, is not ours
+	defer func() { // the text is untrusted, so a panic of the YAML library is treated as an error
 		if recover() != nil {
 			on = nil
 		}
@@ -45,7 +45,7 @@ func triggers(text string) (on *yaml.Node) {
 	return field(doc.Content[0], "on")
 }
 
-// field is the value of a mapping's key; nil: it has none, or n is no mapping.
+// field returns the value of a key of the mapping n; nil if there is none or n is not a mapping.
 func field(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -58,8 +58,8 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// event finds an event among triggers, which are a name, a list of names, or a mapping of names to
-// filters.
+// event finds an event in the value of "on", which is a name, a list of names, or a mapping of
+// names to filters.
 func event(on *yaml.Node, name string) (filter *yaml.Node, there bool) {
 	if on.Kind == yaml.MappingNode {
 		filter = field(on, name)
@@ -68,7 +68,7 @@ func event(on *yaml.Node, name string) (filter *yaml.Node, there bool) {
 	return nil, anyOf(on, name)
 }
 
-// anyOf says whether a scalar, or one of a list of scalars, is any of the words.
+// anyOf reports whether a scalar, or an element of a list of scalars, is one of the words.
 func anyOf(n *yaml.Node, words ...string) bool {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -82,8 +82,8 @@ func anyOf(n *yaml.Node, words ...string) bool {
 	return false
 }
 
-// Documentation reports whether every one of some paths is documentation, by its name or by one of
-// the globs, and is no part of a build or of how it runs.
+// Documentation reports whether all paths are documentation, by their name or by one of the
+// globs, and not part of the build or of CI.
 func Documentation(paths, globs []string) bool {
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
 		return !documentation(p, globs)
@@ -106,7 +106,7 @@ func documentation(p string, globs []string) bool {
 	return false
 }
 
-// builds are the names of files that say how something is built.
+// builds are the names of files that configure a build.
 var builds = map[string]bool{
 	"pyproject.toml": true, "setup.py": true, "setup.cfg": true, "CMakeLists.txt": true,
 	"Makefile": true, "meson.build": true, "Dockerfile": true, "Cargo.toml": true,
@@ -114,8 +114,8 @@ var builds = map[string]bool{
 	"environment.yml": true, "MANIFEST.in": true,
 }
 
-// pathMatches reports whether a path matches a glob as in a workflow's filter of paths: "*" and "?"
-// stay within a folder, "**" does not, and a glob that ends with "/" is everything below.
+// pathMatches reports whether a path matches a glob of a workflow's paths filter: "*" and "?" do
+// not match a slash, "**" does, and a glob that ends with "/" matches everything below.
 func pathMatches(glob, p string) bool {
 	if strings.HasSuffix(glob, "/") {
 		glob += "**"

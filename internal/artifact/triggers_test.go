@@ -42,8 +42,8 @@ func TestRunsForPulls(t *testing.T) {
 	}
 }
 
-// Any text has an answer, and what runs for a fork's head runs for the repository's own branches
-// too.
+// RunsForPulls returns for any text, and what runs for a fork's head also runs for branches of
+// the repository itself.
 func FuzzRunsForPulls(f *testing.F) {
 	f.Add("on: [push, pull_request]")
 	f.Add("on:\n  pull_request:\n    types: [labeled]\n")
@@ -54,7 +54,7 @@ func FuzzRunsForPulls(f *testing.F) {
 			t.Error("runs for a fork's head alone")
 		}
 		if own && !strings.Contains(text, "pu") &&
-			!strings.Contains(text, "\\") { // an escape may hide the letters
+			!strings.Contains(text, "\\") { // letters may be escaped
 			t.Error("no event is named")
 		}
 	})

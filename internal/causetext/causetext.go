@@ -1,5 +1,5 @@
-// Package causetext writes the causes of a report as sentences and Markdown, for the pages and
-// comments of packages report and comment. It writes no file and knows no limit of GitHub.
+// Package causetext formats the causes of a report as sentences and Markdown, for the packages
+// report and comment.
 //
 // Every name comes from an artifact and is shown in a code span (internal/mdsafe).
 package causetext
@@ -12,11 +12,11 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxShown bounds one name, in characters.
+// maxShown is the length in characters to which a name is truncated.
 const maxShown = 300
 
-// Section is the section of a cause under a heading of some level ("###"): its title, who has
-// to act, the evidence as a table, the platforms and the fixes.
+// Section returns the Markdown of cause i under a heading of the given level ("###"): title, who
+// has to act, evidence, platforms and fixes.
 func Section(r *analyzer.Report, i int, heading string) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
@@ -45,7 +45,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 	return b.String()
 }
 
-// evidenceTable is the evidence of a cause; what every row leaves empty has no column.
+// evidenceTable returns the evidence of a cause as a table without empty columns.
 func evidenceTable(c *analyzer.Cause) string {
 	if len(c.Evidence) == 0 {
 		return ""
@@ -102,7 +102,7 @@ func more(s string, n int) string {
 	return fmt.Sprintf("%s +%d", s, n)
 }
 
-// NonEmpty is what of some strings is not empty.
+// NonEmpty returns the strings that are not empty.
 func NonEmpty(ss ...string) (out []string) {
 	for _, s := range ss {
 		if s != "" {
@@ -130,7 +130,7 @@ func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) 
 	return b
 }
 
-// FixState says whether a fix was tried, and what it clears where that is not all.
+// FixState says whether a fix was tried, and which part of the cause it clears.
 func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
 	s := "not tried"
 	if x.Verified {
@@ -145,7 +145,7 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
 	return s
 }
 
-// Names are the names from outside that the sentences of a cause contain.
+// Names returns the untrusted names that the sentences of a cause contain.
 func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 	f := &r.Findings[c.Findings[0]]
 	ns := NonEmpty(f.Object, f.Symbol, f.Demangled, f.Version, f.Library, f.Package, f.Target)
@@ -158,7 +158,7 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 	return ns
 }
 
-// Counts is how many causes of each severity there are: "2 errors and 1 warning.".
+// Counts counts the causes by severity: "2 errors and 1 warning.".
 func Counts(r *analyzer.Report) string {
 	n := map[analyzer.Severity]int{}
 	for _, c := range r.Causes {
@@ -173,7 +173,7 @@ func Counts(r *analyzer.Report) string {
 	return strings.Join(parts, " and ") + "."
 }
 
-// PlanSentence says what is left when the plan is followed, "" where nothing is known of that.
+// PlanSentence says which causes remain after following the plan; "" if that is not known.
 func PlanSentence(r *analyzer.Report) string {
 	numbers := map[string]int{}
 	for i, c := range r.Causes {
@@ -220,7 +220,7 @@ func and(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// Plural is a count with its noun: "1 object", "3 objects".
+// Plural returns a count with its noun: "1 object", "3 objects".
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -15,8 +15,7 @@ import (
 
 var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
-// accept adds the findings about a symbol, or of a rule, to what is accepted, and has the pull
-// request checked again.
+// accept accepts the findings of a symbol or rule, and checks the pull request again.
 func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
@@ -72,14 +71,14 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
 }
 
-// earlier reports whether the request is older than the base branch that a report is about, or that
-// branch is not known: what was said then was not said about it.
+// earlier reports whether the request was made before the base branch of the last report was
+// known or changed, so that it concerned another base.
 func (r *request) earlier(l store.Last) bool {
 	return l.Report != nil && (l.Base == "" || r.attempt.Job.Received.Before(l.Since))
 }
 
-// unaccept revokes an acceptance, and has the pull request checked again. Where it is revoked
-// already (the job has run before) there is nothing left to do, and the reply says so.
+// unaccept revokes an acceptance, and checks the pull request again. If it is revoked already,
+// because the job ran before, the reply says so.
 func (r *request) unaccept(ctx context.Context, arguments string) (reaction, error) {
 	what := word(arguments)
 	if what == "" {
@@ -106,13 +105,13 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 		return reaction{
 			emoji: confused,
 			reply: text,
-			// costs nothing when nothing has changed
+			// without a ForceID, unchanged input is not analyzed again
 		}, worker.Follow(ctx, r.Store.Queue, r.attempt.Job, r.repo.Pull(r.number), "", "")
 	}
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
 }
 
-// isDay reports whether a text is a day as YYYY-MM-DD.
+// isDay reports whether s is a date of the form YYYY-MM-DD.
 func isDay(s string) bool {
 	_, err := time.Parse(time.DateOnly, s)
 	return err == nil

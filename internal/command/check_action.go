@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// checkAction does what an action of the App on a check run says. The answer is in the conversation
-// of its pull request, where it has one.
+// checkAction handles a click on one of the App's buttons on a check run. The reply is posted to
+// the pull request, if there is one.
 func (s *Service) checkAction(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -87,8 +87,8 @@ func (s *Service) checkAction(
 	return worker.Done, err
 }
 
-// acceptNew accepts all that is new in the report on a commit, one entry for each rule; the answer
-// says why not.
+// acceptNew accepts all new findings in the report of a commit, with one entry per rule. The
+// returned text explains why nothing was accepted; "" = accepted.
 func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 	key := r.key()
 	standing, err := r.Store.Standing(ctx, key)

@@ -18,7 +18,7 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Reactions that show a person what became of a command: seen, and then one of the others.
+// Reactions to a command: eyes when it is received, then one of the others.
 const (
 	eyes       = "eyes"
 	thumbsUp   = "+1"
@@ -26,17 +26,17 @@ const (
 	confused   = "confused"
 )
 
-// reaction is what a command answers with; both may be empty.
+// reaction is the response to a command; both fields may be empty.
 type reaction struct {
 	emoji string
-	reply string // Markdown of ours
+	reply string // Markdown
 }
 
-// command does what one line says; arguments are the rest of the line.
+// command runs one command; arguments are the rest of its line.
 type command func(r *request, ctx context.Context, arguments string) (reaction, error)
 
-// commands holds what each command does. They may run twice: reactions and replies look first, and
-// a force id counts once.
+// commands maps names to commands. A command may run twice for one comment: reactions and replies
+// that exist already are not repeated, and each ForceID has one effect.
 var commands = map[string]command{
 	"recheck":  (*request).recheck,
 	"explain":  (*request).explain,
@@ -49,7 +49,7 @@ var commands = map[string]command{
 	},
 }
 
-// comment answers the commands of one comment: with a reaction, and with one reply for all of them.
+// comment runs the commands of one comment. It adds one reaction and one reply for all of them.
 func (s *Service) comment(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -96,7 +96,7 @@ func (s *Service) comment(
 		if err != nil {
 			return worker.Done, err
 		}
-		// Who had the service do what. The text is a stranger's: the log escapes it.
+		// The text is untrusted; the log handler escapes it.
 		r.repo.Log.Info(
 			"audit",
 			"command",
@@ -135,11 +135,11 @@ func (s *Service) comment(
 	return worker.Done, nil
 }
 
-// overBudget is the answer, in the log, to a request that nothing is done for.
+// overBudget is the logged answer of a request that exceeds the budget of its author.
 const overBudget = "over budget"
 
-// withinBudget counts the commands of the request. false: the person, or all people together, gave
-// too many in the last hour.
+// withinBudget counts the commands of the request. It returns false if the author, or all people
+// together, exceeded the limit of the last hour.
 func (r *request) withinBudget(ctx context.Context, commands int) (bool, error) {
 	writer, err := r.mayWrite(ctx)
 	if err != nil {
@@ -155,8 +155,8 @@ func (r *request) withinBudget(ctx context.Context, commands int) (bool, error) 
 	return r.Store.Spend(ctx, by, j.Key, commands)
 }
 
-// bounded is one reply made of several. A person without write access gets one short reply an hour;
-// "": none now.
+// bounded joins replies into one. A person without write access gets at most one short reply an
+// hour; "" means that no reply is allowed now.
 func (r *request) bounded(ctx context.Context, replies []string) (string, error) {
 	if len(replies) == 0 {
 		return "", nil
@@ -184,7 +184,7 @@ func (r *request) bounded(ctx context.Context, replies []string) (string, error)
 	}), nil
 }
 
-// paragraphs splits a reply at its blank lines, except inside of code blocks and of <details>.
+// paragraphs splits a reply at blank lines, except inside code blocks and <details>.
 func paragraphs(reply string) (blocks []string) {
 	block, open := "", 0
 	for line := range strings.Lines(reply) {
@@ -206,17 +206,17 @@ func paragraphs(reply string) (blocks []string) {
 	return blocks
 }
 
-// maxReply is well below GitHub's 65,536 characters for a comment.
+// maxReply is below GitHub's limit of 65,536 characters for a comment.
 const maxReply = 60000
 
-// maxStrangerReply is how long a reply to a person without write access may be: with its marker it
-// stays below 2,000 bytes.
+// maxStrangerReply limits a reply to a person without write access; with its marker it stays
+// below 2,000 bytes.
 const maxStrangerReply = 1800
 
-// maxPlatforms is how many platforms a recheck may name.
+// maxPlatforms limits the platforms of one recheck.
 const maxPlatforms = 20
 
-// recheck has the head checked again, against the platforms that are named too.
+// recheck checks the head again, also against the platforms in the arguments.
 func (r *request) recheck(ctx context.Context, arguments string) (reaction, error) {
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("recheck")}, err
@@ -254,7 +254,7 @@ func (r *request) recheck(ctx context.Context, arguments string) (reaction, erro
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
 }
 
-// platformNames are the names that people give platforms, without the architecture.
+// platformNames returns the names of platforms without the architecture.
 func platformNames() []string {
 	names := platform.Names("x86_64")
 	for i, n := range names {
@@ -263,5 +263,5 @@ func platformNames() []string {
 	return names
 }
 
-// word takes the code marks off a symbol or rule.
+// word removes backquotes around a symbol or rule.
 func word(s string) string { return strings.Trim(strings.TrimSpace(s), "`") }

@@ -15,12 +15,13 @@ import (
 	"github.com/compat-app/compat/internal/store"
 )
 
-// explain answers with what the last report of the pull request has about a symbol, library or
-// rule, with the rule's documentation, and with what the logs of its failed jobs show; without an
-// argument, with the logs alone.
+// explain replies with the findings of a symbol, library or rule in the last report, the
+// documentation of the rule, and errors in the logs of failed jobs. Without arguments it explains
+// only the logs.
 func (r *request) explain(ctx context.Context, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))
-	// Logs are downloaded for people with write access only: a comment costs a stranger nothing.
+	// Logs are downloaded only for people with write access, so that others cannot cause the
+	// cost.
 	writer, err := r.mayWrite(ctx)
 	if err != nil {
 		return reaction{}, err
@@ -61,17 +62,16 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 	return reaction{emoji: confused, reply: text}, nil
 }
 
-// explainStored explains what is new in the last report.
+// explainStored explains the new findings of the last report.
 func (r *request) explainStored(ctx context.Context) (reaction, error) {
 	text, err := r.explainNew(ctx, r.key())
 	return reaction{emoji: thumbsUp, reply: text}, err
 }
 
-// maxWords bounds the words of a report that a mistyped one is compared with.
+// maxWords limits the words of a report that a mistyped word is compared with.
 const maxWords = 2000
 
-// meant is the rule, or the symbol, library or object of a report, that was probably meant; "" when
-// none is near.
+// meant returns the rule, symbol, library or object that was probably meant; "" if none is close.
 func (s *Service) meant(what string, report *analyzer.Report) string {
 	words := s.ruleIDs()
 	for _, f := range store.Findings(report) {
@@ -90,7 +90,7 @@ func (s *Service) meant(what string, report *analyzer.Report) string {
 	return config.Nearest(what, words)
 }
 
-// headLogs are the logs of a pull request's newest head; nil where no run of it has failed.
+// headLogs returns the logs of a pull request's newest head; nil if no run of it has failed.
 func (r *request) headLogs(ctx context.Context) (*comment.Logs, error) {
 	pr, _, err := r.repo.Client.PullRequests.Get(ctx, r.repo.Owner, r.repo.Name, r.number)
 	if err != nil {

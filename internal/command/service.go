@@ -1,8 +1,9 @@
-// Package command does what people request: the commands "/compat …" in the comments of a pull
-// request, and the App's actions on a check run. A file per command.
+// Package command runs what people request in a pull request: "/compat …" commands in comments,
+// and clicks on the App's buttons on a check run. There is a file per command.
 //
-// Who may request what is asked of GitHub, not of the event: membership says nothing of the
-// repository. Commands may run twice; reactions and replies look first whether they are there.
+// Permissions are read from GitHub, not from the event, whose author association does not say
+// what a person may do in the repository. Commands may run twice: reactions and replies that
+// exist already are not repeated.
 package command
 
 import (
@@ -18,21 +19,21 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Options is what New needs. All fields are required.
+// Options configures New. All fields are required.
 type Options struct {
 	App      *github.App
 	Store    *store.Store
 	Fetcher  *artifact.Fetcher
-	Analyzer *analyzer.Analyzer // for its rules
+	Analyzer *analyzer.Analyzer // for the list of rules
 }
 
-// Service handles the jobs of all commands.
+// Service handles the job kinds of this package.
 type Service struct {
 	Options
 	opener *repository.Opener
 }
 
-// New checks the options.
+// New returns an error if an option is missing.
 func New(o Options) (*Service, error) {
 	if o.App == nil || o.Store == nil || o.Fetcher == nil || o.Analyzer == nil {
 		return nil, errors.New("command: app, store, fetcher and analyzer are required")
@@ -42,7 +43,7 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Handlers has the handler of each kind of job that this package does.
+// Handlers returns the handler of each job kind of this package.
 func (s *Service) Handlers() map[job.Kind]worker.Handler {
 	return map[job.Kind]worker.Handler{
 		job.KindCommand:     repository.Handle(s.opener, s.comment),
@@ -63,15 +64,15 @@ type request struct {
 	*Service
 	attempt *worker.Attempt
 	repo    *repository.Repository
-	number  int    // of the pull request; 0: it is about another subject
+	number  int    // of the pull request; 0 = another subject
 	author  string // login
-	writer  *bool  // whether the author has write access; nil: not looked up yet
+	writer  *bool  // whether the author has write access; nil = not looked up yet
 }
 
-// key is the pull request's.
+// key returns the key of the pull request.
 func (r *request) key() string { return r.repo.Pull(r.number).Key() }
 
-// mayWrite asks GitHub for the author's permission.
+// mayWrite looks up whether the author has write access.
 func (r *request) mayWrite(ctx context.Context) (bool, error) {
 	if r.writer == nil {
 		p, err := r.repo.Client.Permission(ctx, r.repo.Owner, r.repo.Name, r.author)
@@ -83,7 +84,7 @@ func (r *request) mayWrite(ctx context.Context) (bool, error) {
 	return *r.writer, nil
 }
 
-// recheckPull has the pull request checked again though nothing has changed.
+// recheckPull checks the pull request again even if nothing has changed.
 func (r *request) recheckPull(ctx context.Context) error {
 	j := r.attempt.Job
 	return worker.Follow(ctx, r.Store.Queue, j, r.repo.Pull(r.number), "", j.Delivery)

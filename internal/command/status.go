@@ -10,8 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// status tells the verdict on the pull request, what its job does or waits for, and what was
-// accepted in it.
+// status replies with the verdict on the pull request, the state of its job, and its acceptances.
 func (r *request) status(ctx context.Context, _ string) (reaction, error) {
 	key := r.key()
 	last, err := r.Store.Standing(ctx, key)

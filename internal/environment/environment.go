@@ -1,5 +1,5 @@
-// Package environment opens the wheels of an environment that lock files or requirements describe,
-// so that the analyzer can check whether they load together.
+// Package environment opens the wheels of an environment that lock files or requirements
+// describe, so that the analyzer can check whether they load together.
 //
 //	f := environment.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
 //	p, err := f.Pinned(packages.On{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
@@ -8,10 +8,10 @@
 //	defer w.Close()
 //	report, err := a.CheckEnvironment(ctx, &w.Environment, nil, options)
 //
-// Files reads the pins from lock files and requirements files, and Resolve adds those that only pip
-// would choose. Each pin is one wheel, the one that pip would install for the interpreter and the
-// machine. Only the parts of a wheel that a loader sees are fetched. Nothing is installed and
-// nothing is run.
+// Files reads the pins of lock files and requirements files. Resolve pins the requirements that
+// have no version. For each pin the wheel is opened that pip would install for the interpreter
+// and platform, and only the members that matter for loading are downloaded. Nothing is installed
+// or executed.
 package environment
 
 import (
@@ -34,40 +34,41 @@ import (
 )
 
 const (
-	atOnce = 6 // wheels opened at the same time: pip opens about as many connections
-	// maxObjects bounds the shared objects of one wheel, in packed bytes. Those of the large GPU
-	// frameworks are above it; what they export is in the embedded history.
+	atOnce = 6 // concurrent downloads; pip opens about as many connections
+	// maxObjects limits the compressed shared objects of one wheel, in bytes. Only the large GPU
+	// frameworks exceed it; their exports are in the embedded history.
 	maxObjects = 192 << 20
 )
 
-// Pinned is one version of each package, for one interpreter and machine.
+// Pinned contains one version of each package, for one interpreter and platform.
 type Pinned struct {
 	Pins []Pin
 	On   packages.On
-	// Platform is the name of the system, for the report; "" leaves it to analyzer.Options.
+	// Platform is the name of the system for the report; "" = analyzer.Options decides.
 	Platform string
-	// Unpinned are requirements without a version, which Resolve pins. Constraints limit them.
+	// Unpinned are requirements without a version, which Resolve pins. Constraints limit their
+	// versions.
 	Unpinned, Constraints []Pin
 	Notes                 []string
-	// Budget bounds the bytes of the wheels that are opened together; 0: DefaultBudget. What is above
-	// it is Unread.
+	// Budget limits the total bytes of the opened wheels; 0 = DefaultBudget. Wheels above it are
+	// in Unread.
 	Budget int64
 }
 
-// DefaultBudget is 1 GiB: the largest sets of packages at hand have 600 MB of shared objects.
+// DefaultBudget is 1 GiB; large known environments have 600 MB of shared objects.
 const DefaultBudget = 1 << 30
 
 // errBudget is the error for a wheel that was not opened because of Pinned.Budget.
 var errBudget = errors.New("not opened")
 
-// Pin is a pinned version and where it is written.
+// Pin is a pinned version with the file that contains it.
 type Pin struct {
 	lockfile.Pin
-	File string // as the user named it
+	File string // as the user wrote it
 }
 
-// Opener opens the wheel that pip would install; internal/index implements it. See index.Open for
-// its errors.
+// Opener opens the wheel that pip would install. It is implemented by internal/index; index.Open
+// documents the errors.
 type Opener interface {
 	Open(
 		ctx context.Context,
@@ -77,14 +78,14 @@ type Opener interface {
 	) (*index.Wheel, error)
 }
 
-// Wheels are the opened wheels of an environment. Those with native code are in the order of the
+// Wheels are the opened wheels of an environment. Wheels with native code are in the order of the
 // pins.
 type Wheels struct {
 	analyzer.Environment
 	opened []io.Closer
 }
 
-// Close frees what the wheels hold.
+// Close closes all wheels.
 func (w *Wheels) Close() error {
 	var err error
 	for _, o := range w.opened {
@@ -93,8 +94,8 @@ func (w *Wheels) Close() error {
 	return err
 }
 
-// Open opens every wheel. A pin whose marker excludes the environment is left out. The error is
-// that of ctx; whatever else goes wrong with a pin is in Unread.
+// Open opens the wheel of every pin whose marker applies to the environment. The error is that of
+// ctx; failures of single pins are in Unread.
 func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	type result struct {
 		place int
@@ -148,7 +149,8 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 				"before it", budget>>20)
 		}
 		var none *index.NoWheelError
-		if !errors.As(r.err, &none) || none.Tags != nil { // what is built from source is not known
+		// what a build from source contains is not known
+		if !errors.As(r.err, &none) || none.Tags != nil {
 			w.With = append(w.With, p.Requirement)
 		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
@@ -164,7 +166,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	return w, nil
 }
 
-// applies gives the requirement of a pin and its version; nil when its marker excludes the
+// applies returns the requirement of a pin and its version; nil if its marker excludes the
 // environment.
 func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 	q, err := pkgmeta.ParseRequirement(p.Requirement)
@@ -183,7 +185,7 @@ func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 	return &q, version, nil
 }
 
-// add puts a pin's wheel where it belongs.
+// add stores the result of opening a pin's wheel.
 func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	var large *index.TooLargeError
 	var none *index.NoWheelError
@@ -222,7 +224,7 @@ func listed(file, sha256 string) analyzer.Artifact {
 	return a
 }
 
-// at is FILE:LINE of a pin.
+// at returns FILE:LINE of a pin.
 func at(p Pin) string {
 	return analyzer.Origin{File: p.File, Line: p.Line}.String()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// opener is an index with four packages.
+// opener is a fake index with four packages.
 type opener struct{}
 
 func (opener) Open(

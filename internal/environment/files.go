@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	maxFiles = 100 // of one environment, with those that requirements files take in
-	// newestPython is the interpreter of an environment that names none.
+	maxFiles = 100 // of one environment, including files that requirements files include
+	// newestPython is the default interpreter.
 	newestPython = "3.12"
 )
 
 // Files are the lock and requirements files of one environment.
 type Files struct {
-	Paths []string // as the user names them, with slashes
-	// Read reads a file: one of Paths, or one that a requirements file takes in, relative to it. What
-	// Read refuses is not followed.
+	Paths []string // as the user wrote them, with slashes
+	// Read reads one of Paths, or a path that a requirements file includes. Files for which it
+	// returns an error are not followed.
 	Read           func(path string) ([]byte, error)
-	Extras, Groups []string // beside what is installed by default
+	Extras, Groups []string // in addition to what is installed by default
 }
 
-// FileError is the error for a file that cannot be read, or that is no lock file.
+// FileError is the error for a file that cannot be read or is not a lock file.
 type FileError struct {
 	Path string
-	Err  error // names the line where there is one
+	Err  error // contains the line, if known
 }
 
 func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Python is the oldest interpreter that the requires-python of the lock files allows, of those that
-// are supported somewhere; 3.12 where they name none.
+// Python returns the oldest interpreter, from 3.7, that requires-python of the lock files allows;
+// "3.12" if they have none.
 func (f *Files) Python() string {
 	for _, file := range f.Paths {
 		data, err := f.Read(file)
 		if err != nil {
-			continue // the error comes when it is read
+			continue // Pinned returns the error
 		}
 		spec, err := pkgmeta.ParseSpec(lockfile.RequiresPython(path.Base(file), data))
 		if err != nil || spec.String() == "" {
@@ -64,7 +64,7 @@ func (f *Files) Python() string {
 	return newestPython
 }
 
-// Pinned reads the files. The pins are those that are installed on the platform; a later pin of a
+// Pinned reads the files and returns the pins that apply to the platform. A later pin of a
 // package replaces an earlier one. Errors are *FileError.
 func (f *Files) Pinned(on packages.On) (*Pinned, error) {
 	on.Python = cmp.Or(on.Python, f.Python())
@@ -81,13 +81,13 @@ func (f *Files) Pinned(on packages.On) (*Pinned, error) {
 	return p, nil
 }
 
-// fileReader follows the files of an environment.
+// fileReader reads files and the files that they include.
 type fileReader struct {
 	files  *Files
 	choice lockfile.Choice
 	pinned *Pinned
 	seen   map[string]bool
-	places map[string]int // of a package in pinned.Pins
+	places map[string]int // package -> index in pinned.Pins
 }
 
 func (r *fileReader) read(file string, constraint bool) error {
@@ -102,7 +102,7 @@ func (r *fileReader) read(file string, constraint bool) error {
 	if err != nil {
 		var inner *fs.PathError
 		if errors.As(err, &inner) {
-			err = inner.Err // which does not repeat the path
+			err = inner.Err // the inner error does not repeat the path
 		}
 		return &FileError{file, err}
 	}
@@ -144,7 +144,7 @@ func (r *fileReader) read(file string, constraint bool) error {
 	return nil
 }
 
-// add adds a pin, which replaces an earlier one of the package.
+// add adds a pin, which replaces an earlier pin of the same package.
 func (r *fileReader) add(pin Pin) {
 	p := r.pinned
 	name, _, _ := strings.Cut(pin.Requirement, "==")
@@ -162,9 +162,9 @@ func (r *fileReader) add(pin Pin) {
 	p.Pins[n] = pin
 }
 
-// Resolve pins the packages in Unpinned to what pip would install today: the newest version that
-// the requirements, the constraints and the other pins allow. A package without such a version
-// stays in Unpinned, and becomes Unread. The error is that of ctx.
+// Resolve pins the packages in Unpinned to the versions that pip would install now: the newest
+// that the requirements, constraints and other pins allow. Packages without such a version stay
+// in Unpinned and are reported as Unread. The error is that of ctx.
 func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	var with, open []pkgmeta.Requirement
 	names := map[string]Pin{}
@@ -186,7 +186,7 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 			continue
 		}
 		if _, pinned := names[q.Name]; pinned {
-			continue // elsewhere, or by another line
+			continue // it does not apply here, or the name is pinned by another line
 		}
 		names[q.Name] = p
 		q.Spec = strings.Join(limits[q.Name], ",")
@@ -197,7 +197,7 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	if len(open) == 0 {
 		return nil
 	}
-	// Of the pins only the requirements matter that limit what is open.
+	// The pins only matter for their requirements on the open packages.
 	set, err := packages.Resolve(ctx, source, e.On, slices.Concat(with, open), nil, packages.Highest)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	return nil
 }
 
-// unpinned lists the packages that Resolve found no version of.
+// unpinned lists the packages for which Resolve found no version.
 func (e *Pinned) unpinned() []analyzer.Unread {
 	var out []analyzer.Unread
 	for _, p := range e.Unpinned {

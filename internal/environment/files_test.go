@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// inFiles is Files that reads from a map.
+// inFiles returns Files that read from a map.
 func inFiles(files map[string]string, paths ...string) *Files {
 	return &Files{Paths: paths, Read: func(path string) ([]byte, error) {
 		text, ok := files[path]
@@ -92,7 +92,7 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Budget = -1 // used up before the first
+	p.Budget = -1 // used up before the first wheel
 	w, err := p.Open(t.Context(), opener{})
 	if err != nil {
 		t.Fatal(err)

@@ -21,21 +21,22 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// maxText bounds a file of a dist-info folder in bytes; the longest RECORDs have some megabytes.
+// maxText limits the bytes read from a file in a dist-info directory; long RECORDs have some
+// megabytes.
 const maxText = 64 << 20
 
-// Installed are the distributions that a folder of packages for Python has.
+// Installed contains the distributions in a Python environment on disk.
 type Installed struct {
-	Site string // site-packages below the folder: "lib/python3.12/site-packages"
-	// DistInfo are the names of the *.dist-info folders in Site
+	Site string // path of site-packages in the directory: "lib/python3.12/site-packages"
+	// DistInfo are the names of the *.dist-info directories in Site
 	DistInfo []string
 	Wheels   Wheels
 }
 
 var sitePackages = lazyregexp.New(`^python(3\.[0-9]+)$`)
 
-// OpenInstalled reads a virtual environment, or another folder with lib/python3.X/site-packages. It
-// returns an error if there is no such folder, or several.
+// OpenInstalled reads a virtual environment, or any directory with lib/python3.X/site-packages.
+// It returns an error if there is none or more than one.
 func OpenInstalled(dir string) (*Installed, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "lib"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +77,7 @@ func OpenInstalled(dir string) (*Installed, error) {
 // Close closes the files of the wheels.
 func (in *Installed) Close() error { return in.Wheels.Close() }
 
-// add adds the distribution of a dist-info folder.
+// add adds the distribution of a dist-info directory.
 func (in *Installed) add(root, info string) {
 	unread := func(err error) {
 		in.Wheels.Unread = append(in.Wheels.Unread, analyzer.Unread{
@@ -114,7 +115,7 @@ func (in *Installed) add(root, info string) {
 	}
 	tags, err := text(filepath.Join(root, info, "WHEEL"))
 	if len(files) == 0 || err != nil {
-		// Nothing for a loader, or installed by another tool than an installer of wheels.
+		// It contains nothing to load, or was not installed from a wheel.
 		in.Wheels.Listed = append(in.Wheels.Listed, listed(name+"py3-none-any.whl", ""))
 		return
 	}
@@ -143,7 +144,7 @@ func text(file string) ([]byte, error) {
 	return data, err
 }
 
-// compressed is the tag of a file name that stands for the Tag lines of WHEEL (PEP 425).
+// compressed returns the compressed tag set (PEP 425) of the Tag lines in WHEEL.
 func compressed(wheel []byte) string {
 	var parts [3][]string
 	for lines := bufio.NewScanner(bytes.NewReader(wheel)); lines.Scan(); {
@@ -165,18 +166,18 @@ func compressed(wheel []byte) string {
 		strings.Join(parts[2], ".")
 }
 
-// zip is a zip of files, which are stored in it as they are and read from where they are.
+// zip presents files on disk as an uncompressed zip archive. Their content is read when needed.
 type zip struct {
 	spans     []span
 	directory []byte
 	at, size  int64
 
-	mu       sync.Mutex // guards the file that is open
+	mu       sync.Mutex // guards open and openName
 	open     *os.File
 	openName string
 }
 
-// span is one file with its local header.
+// span is the position of one file and its local header in the archive.
 type span struct {
 	at     int64
 	header []byte
@@ -254,7 +255,7 @@ func (z *zip) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// read reads of one file and its header.
+// read reads from one file or its header.
 func (z *zip) read(s *span, p []byte, at int64) (int, error) {
 	if at < int64(len(s.header)) {
 		return copy(p, s.header[at:]), nil
@@ -279,7 +280,7 @@ func (z *zip) read(s *span, p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Close closes the file that is open.
+// Close closes the open file, if any.
 func (z *zip) Close() error {
 	z.mu.Lock()
 	defer z.mu.Unlock()

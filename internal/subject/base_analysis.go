@@ -51,7 +51,7 @@ func (s *Service) baseAnalysis(
 	if err != nil || len(problems) > 0 {
 		return worker.Done, an.bearable(ctx, err)
 	}
-	found, ran, err := s.Fetcher.Ahead(ctx, r.Client, r.Owner, r.Name, sha, set.Artifacts...)
+	found, ran, err := s.Fetcher.AtCommit(ctx, r.Client, r.Owner, r.Name, sha, set.Artifacts...)
 	if err != nil {
 		return worker.Done, an.bearable(ctx, err)
 	}
