@@ -1,26 +1,25 @@
-// Package github makes all clients of GitHub's API.
+// Package github provides clients for GitHub's API.
 //
-// An App holds the App's key. It returns one Client per installation: a go-github client whose
-// transport follows GitHub's rules, with methods for the calls that go-github v60 lacks or does in
-// an unsafe way (lists with digests, GraphQL, downloads).
+// An App holds the private key of the GitHub App. It returns one Client per installation: a
+// go-github client with a transport that follows GitHub's rules, and methods for the calls that
+// go-github v60 does not support or does not do safely (lists with digests, GraphQL, downloads).
 //
 //	app, err := github.New(github.Options{AppID: 12, Key: pem, API: root, Log: log})
 //	c, err := app.Installation(48000001)
 //	pull, _, err := c.PullRequests.Get(ctx, "octo", "widget", 7)
 //	class := github.Classify(err)
 //
-// For every call of an installation the transport
+// For each call the transport of an installation
 //   - refuses addresses outside the API root, so a token never reaches another host;
-//   - repeats a GET whose connection broke or that got 502, 503 or 504, and any request once with a
-//     new token after a 401; a write whose answer was lost is not repeated: Classify returns
-//     Unsure,
+//   - retries a GET after a connection error, 502, 503 or 504, and any request once with a new
+//     token after a 401. A write whose response was lost is not retried: Classify returns Unsure,
 //     and the caller reads before it writes again;
-//   - makes no call after a rate limit answer until the limit ends, and fails with a *LimitError;
-//   - revalidates cached answers with their ETag, which GitHub does not count;
-//   - runs at most ten requests at once, and spaces comments and reviews.
+//   - fails with a *LimitError, without a request, while a rate limit lasts;
+//   - revalidates cached responses with their ETag, which GitHub does not count;
+//   - runs at most ten requests at once, and delays comments and reviews.
 //
-// The package never sleeps until a rate limit ends (the queue does), and never logs or returns a
-// token, a key or a signed address.
+// The package never waits for the end of a rate limit (the queue does), and never logs or returns
+// a token, a key or a signed address.
 package github
 
 import (
@@ -39,21 +38,21 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Options are what New needs.
+// Options configures New.
 type Options struct {
 	AppID int64
-	Key   []byte // the App's private key, in any form that ParseKey takes
-	// REST root, with or without /api/v3 and trailing slash; nil: GitHub's public API
+	Key   []byte // private key of the App, in any form that ParseKey accepts
+	// REST root, with or without /api/v3 and trailing slash; nil = GitHub's public API
 	API *url.URL
-	Log *slog.Logger // nil: silent
-	// transport of all requests, also downloads; nil: a new net/http transport
+	Log *slog.Logger // nil = discard
+	// transport of all requests, including downloads; nil = a new net/http transport
 	Transport http.RoundTripper
-	UserAgent string // "" : "compat"
-	// wait before retry number try; nil: 150 ms, 600 ms, then 2.4 s
+	UserAgent string // "" = "compat"
+	// delay before retry number try; nil = 150 ms, 600 ms, 2.4 s
 	Backoff func(try int) time.Duration
 }
 
-// App makes the clients of a GitHub App. It is safe for concurrent use.
+// App returns the clients of a GitHub App. It is safe for concurrent use.
 type App struct {
 	id     int64
 	key    *rsa.PrivateKey
@@ -62,7 +61,7 @@ type App struct {
 
 	mu       sync.Mutex
 	clients  map[int64]*Client
-	narrow   map[scope]*tokenAuth // tokens for one repository, or for one purpose
+	narrow   map[scope]*tokenAuth // tokens limited to one repository or purpose
 	limiters map[int64]*limiter   // kept by Forget: GitHub still enforces the limit
 	slug     string
 }
@@ -75,8 +74,8 @@ type Client struct {
 	repositories *repositoryCache // shared by the clients of an installation
 }
 
-// New checks the options and makes an App. It opens no connection. It returns an error if the id
-// is not positive, the key cannot be parsed, or API is not an absolute http or https URL.
+// New returns an App. It opens no connection. It returns an error if AppID is not positive, Key
+// cannot be parsed, or API is not an absolute http or https URL.
 func New(o Options) (*App, error) {
 	if o.AppID <= 0 {
 		return nil, fmt.Errorf("github: App id %d is not positive", o.AppID)
@@ -131,13 +130,14 @@ func New(o Options) (*App, error) {
 	return a, nil
 }
 
-// ID is the App's id.
+// ID returns the App ID.
 func (a *App) ID() int64 { return a.id }
 
-// Client authenticates as the App itself: deliveries, installations, the App's own record.
+// Client returns a client that authenticates as the App itself, for deliveries, installations and
+// the App's own record.
 func (a *App) Client() *gh.Client { return a.client }
 
-// Installation returns the client of an installation; the same one each time, until Forget.
+// Installation returns the client of an installation. It returns the same client until Forget.
 func (a *App) Installation(id int64) (*Client, error) {
 	if id <= 0 {
 		return nil, fmt.Errorf("github: installation id %d is not positive", id)
@@ -165,8 +165,8 @@ func (a *App) Installation(id int64) (*Client, error) {
 	return c, nil
 }
 
-// Forget drops the client of an installation that was suspended or deleted. Clients handed out
-// before make no call any more: they fail with ErrForgotten. A later Installation makes a new one.
+// Forget drops the client of an installation that was suspended or deleted. Clients returned
+// before fail with ErrForgotten. The next call of Installation makes a new client.
 func (a *App) Forget(id int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,7 +184,7 @@ func (a *App) Forget(id int64) {
 	}
 }
 
-// Slug is the App's name in URLs, asked for once.
+// Slug returns the App's name in URLs. It is cached.
 func (a *App) Slug(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	slug := a.slug
@@ -205,7 +205,7 @@ func (a *App) Slug(ctx context.Context) (string, error) {
 	return a.slug, nil
 }
 
-// Bot is the login under which the App comments: its slug and "[bot]".
+// Bot returns the login of the App's comments: its slug followed by "[bot]".
 func (a *App) Bot(ctx context.Context) (string, error) {
 	slug, err := a.Slug(ctx)
 	if err != nil {
@@ -214,6 +214,5 @@ func (a *App) Bot(ctx context.Context) (string, error) {
 	return slug + "[bot]", nil
 }
 
-// ErrForgotten is what a client answers after App.Forget: the installation was suspended or
-// deleted.
+// ErrForgotten is the error of a client after App.Forget.
 var ErrForgotten = errors.New("github: the installation was suspended or deleted")

@@ -37,8 +37,7 @@ func TestTokensAreSharedAndCarried(t *testing.T) {
 	}
 }
 
-// A token that GitHub would still take for half a minute is not begun with any more; one that it
-// takes for an hour is.
+// A token that expires in half a minute is not used any more; one that is valid for an hour is.
 func TestTokensAreRenewedEarly(t *testing.T) {
 	for life, want := range map[time.Duration]int{30 * time.Second: 3, time.Hour: 1} {
 		h := newHub(t)
@@ -60,8 +59,8 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 	}
 }
 
-// Fifty calls that meet a revoked token together: each is repeated, one new token is asked for,
-// bodies are sent again whole.
+// Fifty concurrent calls with a revoked token are all retried with their whole body, and request
+// one new token together.
 func TestRevokedTokenIsReplaced(t *testing.T) {
 	h := newHub(t)
 	var mu sync.Mutex
@@ -232,8 +231,8 @@ func TestEnterpriseRoot(t *testing.T) {
 	}
 }
 
-// An address outside of the root gets no request, whether it comes from a caller, a name with dots,
-// or a redirect.
+// An address outside the API root gets no request, whether it comes from a caller, a name with
+// dots, or a redirect.
 func TestTokensStayHome(t *testing.T) {
 	h := newHub(t)
 	h.prefix = "/api/v3"
@@ -276,7 +275,7 @@ func TestRenamedRepositoryIsFollowed(t *testing.T) {
 	}
 }
 
-// At LOG_LEVEL=debug neither log nor error holds a token, a JWT, the key or a signature.
+// Neither the log at level debug nor errors contain a token, a JWT, the key or a signature.
 func TestNoSecretsInLogsAndErrors(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {

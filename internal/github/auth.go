@@ -18,13 +18,13 @@ import (
 
 // auth sends a request with credentials.
 type auth interface {
-	// send authenticates and sends one request; used names the credentials, for renew.
+	// send authenticates and sends one request. used identifies the credentials, for renew.
 	send(r *http.Request) (resp *http.Response, used any, err error)
-	// renew drops the credentials that a 401 refused; false when there are no others.
+	// renew drops credentials that a 401 rejected. It returns false if there are no others.
 	renew(used any) bool
 }
 
-// jwtAuth is the App itself: each request is signed anew, so there is nothing to renew.
+// jwtAuth authenticates as the App itself. Each request gets a new signature.
 type jwtAuth struct{ signed http.RoundTripper }
 
 func (j jwtAuth) send(r *http.Request) (*http.Response, any, error) {
@@ -34,15 +34,16 @@ func (j jwtAuth) send(r *http.Request) (*http.Response, any, error) {
 
 func (j jwtAuth) renew(any) bool { return false }
 
-// tokenAuth is one installation. ghinstallation keeps the token and renews it by its date; one that
-// GitHub refuses before is dropped with its transport, since ghinstallation can't be told.
+// tokenAuth authenticates as one installation. ghinstallation caches the token until its expiry.
+// If GitHub rejects it before, renew replaces the whole transport, because ghinstallation has no
+// way to drop a token.
 type tokenAuth struct {
 	app *App
 	id  int64
 
 	mu  sync.Mutex
 	now *ghinstallation.Transport
-	// what the tokens may do; nil: all that the installation grants
+	// permissions of the tokens; nil = all that the installation grants
 	options *gh.InstallationTokenOptions
 }
 
@@ -53,8 +54,8 @@ func newTokenAuth(a *App, id int64, options *gh.InstallationTokenOptions) (*toke
 	return t, err
 }
 
-// fresh makes a transport of its own for the installation: one AppsTransport shared by several is a
-// data race (refreshToken writes to it).
+// fresh returns a new transport for the installation. AppsTransports must not be shared:
+// refreshToken writes to them.
 func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
 	base := tokenCalls{t.app.api}
 	signed, err := ghinstallation.NewAppsTransportWithOptions(
@@ -84,8 +85,8 @@ func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
 	return resp, tr, err
 }
 
-// renew puts a new transport in the place of the one used, once: fifty calls that meet 401 together
-// ask for one new token.
+// renew replaces the transport if it is still the one used, so that concurrent calls with a 401
+// request one new token together.
 func (t *tokenAuth) renew(used any) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,9 +100,9 @@ func (t *tokenAuth) renew(used any) bool {
 	return true
 }
 
-// jobAuth is an installation with narrow tokens, for one job. Where GitHub refuses a narrow token
-// (422: the installation has not granted what the App requests now, or the repository is no longer
-// part of it), this job alone goes on with tokens for all that the installation grants.
+// jobAuth authenticates one job with tokens of limited scope. If GitHub refuses such a token
+// (422: the installation has not granted what the App requests now, or the repository is no
+// longer part of it), the job continues with tokens of the whole installation.
 type jobAuth struct {
 	narrow, all auth
 	log         *slog.Logger
@@ -133,7 +134,7 @@ func (j *jobAuth) renew(used any) bool {
 	return j.narrow.renew(used)
 }
 
-// tokenError turns ghinstallation's error, which holds an open body, into one of ours.
+// tokenError converts ghinstallation's error, which contains an open body.
 func (t *tokenAuth) tokenError(err error) error {
 	var he *ghinstallation.HTTPError
 	if !errors.As(err, &he) || he.Response == nil {
@@ -153,11 +154,11 @@ func (t *tokenAuth) tokenError(err error) error {
 	}
 }
 
-// TokenError says that GitHub gave no token for an installation.
+// TokenError reports that GitHub issued no token for an installation.
 type TokenError struct {
 	Installation int64
-	Status       int    // 0: no answer, see Err
-	Message      string // GitHub's words, cut
+	Status       int    // HTTP status; 0 = no response, see Err
+	Message      string // GitHub's message, truncated
 	Err          error
 }
 
@@ -175,7 +176,7 @@ func (e *TokenError) Error() string {
 
 func (e *TokenError) Unwrap() error { return e.Err }
 
-// tokenCalls repeats token requests that broke: a token too many harms nobody.
+// tokenCalls retries token requests; a surplus token does no harm.
 type tokenCalls struct{ *api }
 
 func (x tokenCalls) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -186,19 +187,21 @@ func (x tokenCalls) RoundTrip(r *http.Request) (*http.Response, error) {
 	)
 }
 
-// Purpose is what a client is used for. It decides the permissions of its tokens.
+// Purpose is the use of a client. It decides the permissions of its tokens.
 type Purpose string
 
 const (
-	// Review reads runs and files of a repository and writes checks, comments and reviews.
+	// Review reads workflow runs and files of a repository and writes checks, comments and
+	// reviews.
 	Review Purpose = "review"
-	// Deployment reads runs and files of a repository and approves or rejects deployments.
+	// Deployment reads workflow runs and files of a repository and approves or rejects
+	// deployments.
 	Deployment Purpose = "deployment"
-	// Browse reads files of every repository of the installation.
+	// Browse reads files of all repositories of the installation.
 	Browse Purpose = "browse"
 )
 
-// permissions are the least for a purpose; app.yml says what for.
+// permissions returns the least permissions for a purpose; app.yml explains them.
 func (p Purpose) permissions() *gh.InstallationPermissions {
 	read, write := gh.String("read"), gh.String("write")
 	switch p {
@@ -222,16 +225,16 @@ func (p Purpose) permissions() *gh.InstallationPermissions {
 	return &gh.InstallationPermissions{Metadata: read, Contents: read}
 }
 
-// scope is what a token is for.
+// scope is what a token gives access to.
 type scope struct {
 	installation, repository int64
 	purpose                  Purpose
 }
 
-// Narrow is Installation with tokens that are good for one repository (0: all of the installation)
-// and one purpose, for one job: who gets hold of a token while a job of a repository runs can do
-// nothing elsewhere. Tokens, limits, and what is known of repositories, are shared with the
-// installation's other clients.
+// Narrow returns a client for one job, whose tokens are valid for one repository (0 = all of the
+// installation) and one purpose. A token leaked while a job runs cannot be used for other
+// repositories. Tokens, limits and cached repositories are shared with the other clients of the
+// installation.
 func (a *App) Narrow(installation, repository int64, purpose Purpose) (*Client, error) {
 	wide, err := a.Installation(installation)
 	if err != nil {

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// what is read of an answer that reports an error; GitHub's are under 4 KiB
+	// limit for the body of an error response; GitHub's have less than 4 KiB
 	errorBytes = 64 << 10
-	// JSON answers up to this size are read within the retry loop, so that a cut in the body is
-	// repeated too
+	// JSON responses up to this size are read inside the retry loop, so that a truncated body is
+	// retried too
 	bufferBytes = 4 << 20
-	// a whole call with its repeats: a backstop, jobs bring their own deadline
+	// limit for a call with its retries, in addition to the deadline of the job
 	callLimit = 5 * time.Minute
-	idleLimit = 60 * time.Second // a download that brings no byte for so long is broken
-	tries     = 4                // the first and three repeats
+	idleLimit = 60 * time.Second // a download without any byte for this long has failed
+	tries     = 4                // the first try and three retries
 )
 
-// api is what every client shares.
+// api is shared by all clients.
 type api struct {
 	roots
 	log   *slog.Logger
 	agent string
 	base  http.RoundTripper
 	idle  time.Duration
-	wait  func(try int) time.Duration // before the repeat number try
+	wait  func(try int) time.Duration // delay before retry number try
 
 	etags *etagCache
 }
@@ -50,15 +50,15 @@ func newBase() http.RoundTripper {
 
 func backoff(try int) time.Duration { return 150 * time.Millisecond << min(2*(try-1), 4) }
 
-// newClient makes a go-github client on a transport. A redirect that leaves the API isn't followed:
-// its answer is returned as an error.
+// newClient returns a go-github client for a transport. A redirect that leaves the API is not
+// followed; the response is returned as an error.
 func (x *api) newClient(tr http.RoundTripper) *gh.Client {
 	c := gh.NewClient(
 		&http.Client{
 			Transport: tr,
 			Timeout:   callLimit,
 			CheckRedirect: func(r *http.Request, via []*http.Request) error {
-				if !x.holds(r.URL) || len(via) >= 5 {
+				if !x.contains(r.URL) || len(via) >= 5 {
 					return http.ErrUseLastResponse
 				}
 				return nil
@@ -70,8 +70,8 @@ func (x *api) newClient(tr http.RoundTripper) *gh.Client {
 	return c
 }
 
-// plain is the transport for requests that bring their own credentials (JWT, tokens): it names us,
-// logs, and bounds error bodies.
+// plain is the transport for requests that have credentials already (JWT, tokens). It sets
+// User-Agent, logs, and limits error bodies.
 func (x *api) plain() http.RoundTripper { return plain{x} }
 
 type plain struct{ *api }
@@ -84,7 +84,7 @@ func (x plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := x.base.RoundTrip(r)
 	took := slog.Duration("took", time.Since(start).Round(time.Millisecond))
-	if err != nil { // may hold an address, so it is only returned
+	if err != nil { // the error may contain an address, so it is not logged
 		x.log.DebugContext(
 			r.Context(),
 			"github call broke",

@@ -38,7 +38,7 @@ func TestFailedDeliveries(t *testing.T) {
 		code int
 		age  time.Duration
 	}
-	pages := [][]row{{ // newest first, as GitHub has them
+	pages := [][]row{{ // newest first, as GitHub sorts them
 		{
 			20,
 			"refused-then-fine",

@@ -10,23 +10,23 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Delivery is a webhook that never arrived.
+// Delivery is a failed webhook delivery.
 type Delivery struct {
-	ID            int64 // of its newest attempt, for Redeliver
+	ID            int64 // of the last attempt, for Redeliver
 	GUID          string
 	Event, Action string
-	Installation  int64 // 0: none
-	Code          int   // what the newest attempt was answered; 0: nothing (refused, or too late)
+	Installation  int64 // 0 = none
+	Code          int   // HTTP status of the last attempt; 0 = no response
 	At            time.Time
 }
 
-// FailedDeliveries lists the webhooks sent since a time of which no attempt arrived, newest first:
-// one entry for each GUID. What compat itself refused for good (400, 401, 413) isn't among them:
-// asking again would only be refused again. GitHub can be asked again for three days (seven on
-// Enterprise Server), and never does it by itself.
+// FailedDeliveries lists the deliveries since a time for which no attempt succeeded, newest
+// first, one per GUID. Deliveries that compat rejected (400, 401, 413) are left out, because a
+// new attempt would be rejected too. GitHub keeps deliveries for three days (seven on Enterprise
+// Server) and does not redeliver by itself.
 func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
 	var order []Delivery
-	settled := map[string]bool{} // GUIDs that arrived or were refused
+	settled := map[string]bool{} // GUIDs that were delivered or rejected
 	seen := map[string]bool{}
 	o := &gh.ListCursorOptions{PerPage: perPage}
 	for page := 0; page < 10*mostPages; page++ {
@@ -76,11 +76,11 @@ func (a *App) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery
 	return out, nil
 }
 
-// Redeliver asks GitHub to send a webhook again, under its old GUID.
+// Redeliver asks GitHub to repeat a delivery, with the same GUID.
 func (a *App) Redeliver(ctx context.Context, id int64) error {
 	_, _, err := a.client.Apps.RedeliverHookDelivery(ctx, id)
 	if accepted := (*gh.AcceptedError)(nil); err != nil &&
-		!errors.As(err, &accepted) { // go-github's word for 202, which is success
+		!errors.As(err, &accepted) { // go-github returns this error for 202, which is success
 		return fmt.Errorf("github: redeliver %d: %w", id, err)
 	}
 	return nil

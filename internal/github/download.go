@@ -18,16 +18,18 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// DownloadOptions bound and check a download.
+// DownloadOptions limit and verify a download.
 type DownloadOptions struct {
-	Max int64 // bytes; 0: no limit
-	// of the first request; "" : GitHub's default. Assets need "application/octet-stream"
+	Max int64 // bytes; 0 = no limit
+	// Accept header of the first request; "" = GitHub's default. Assets need
+	// "application/octet-stream"
 	Accept string
-	Digest string // "sha256:…" that the bytes must have; "" unknown. Other algorithms are ignored
-	Size   int64  // bytes that must come at least; 0 unknown. With Digest it only names the failure
+	Digest string // expected digest "sha256:…"; "" = unknown. Other algorithms are ignored
+	// minimum size in bytes; 0 = unknown. If Digest is set, Size only selects the error
+	Size int64
 }
 
-// Why a download failed for good. They come inside a *DownloadError.
+// Permanent reasons why a download failed. They are wrapped in a *DownloadError.
 var (
 	ErrTooLarge  = errors.New("larger than the limit")
 	ErrDigest    = errors.New("the digest does not match")
@@ -37,10 +39,11 @@ var (
 	ErrHost      = errors.New("a redirect leads to a host that is not GitHub's storage")
 )
 
-// DownloadError says why the bytes can't be had. Its Err is one of the errors above.
+// DownloadError reports why a download failed permanently. Err is one of the errors above.
 type DownloadError struct {
 	Err error
-	// bytes: ErrTruncated came and expected (0 unknown); ErrTooLarge size (-1 unknown) and limit
+	// bytes. ErrTruncated: received and expected (0 = unknown); ErrTooLarge: size (-1 = unknown)
+	// and limit
 	Got, Want int64
 	GotSum    string // ErrDigest: "sha256:…"
 	WantSum   string
@@ -79,23 +82,22 @@ func (e *DownloadError) class() ErrorClass {
 	return f
 }
 
-// Rewinder is a destination that can start over. *os.File is one. Into anything else a download
-// that breaks can only be continued, which needs a server that can.
+// Rewinder is a destination that can be restarted, such as *os.File. A failed download to another
+// destination can only be resumed, if the server supports ranges.
 type Rewinder interface {
 	io.Writer
 	io.Seeker
 	Truncate(size int64) error
 }
 
-// Download fetches an address of the API whose bytes come by redirect from another host: an
-// artifact, an asset, a log. It replaces go-github's own downloads, which send the token after the
-// redirect or change their client for all.
+// Download downloads an artifact, asset or log from an API address, which redirects to another
+// host. It replaces go-github's downloads, which send the token after the redirect or change
+// their shared client.
 //
-// The first request carries the token, those after it carry nothing. A connection that breaks, a
-// 404 (GitHub is sometimes late) and a 5xx are tried again, five times in all, from where the bytes
-// ended where that is safe. It returns the size and the SHA-256 in hex. Errors: *DownloadError for
-// bytes that can't be had, *LimitError, and what else Classify knows. No error holds a signed
-// address.
+// Only requests to the API carry the token. After a connection error, 404 (GitHub may be late) or
+// 5xx it retries, five tries in all, and resumes where that is safe. It returns the size and the
+// SHA-256 in hex. Errors are *DownloadError for permanent failures, *LimitError, and others that
+// Classify knows. No error contains a signed address.
 func (c *Client) Download(
 	ctx context.Context,
 	address string,
@@ -103,7 +105,7 @@ func (c *Client) Download(
 	o DownloadOptions,
 ) (size int64, sum string, err error) {
 	u, err := c.BaseURL.Parse(address)
-	if err != nil || !c.api.holds(u) {
+	if err != nil || !c.api.contains(u) {
 		return 0, "", fmt.Errorf(
 			"github: download: the address is outside of the API %s",
 			c.api.rest,
@@ -121,7 +123,7 @@ func (c *Client) Download(
 		if ctx.Err() != nil {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}
-		var again *againError
+		var again *retryableError
 		if !errors.As(err, &again) {
 			return 0, "", err
 		}
@@ -129,7 +131,7 @@ func (c *Client) Download(
 			short++
 		}
 		if try == downloadTries || short == shortTries {
-			return 0, "", d.give(again)
+			return 0, "", d.finalError(again)
 		}
 		c.api.log.DebugContext(
 			ctx,
@@ -149,8 +151,8 @@ func (c *Client) Download(
 
 const (
 	downloadTries = 5
-	// answers that end in good order, but too soon: more tries seldom help, and each costs a whole
-	// download
+	// tries that end without a connection error, but too early: retries seldom help, and each
+	// costs a whole download
 	shortTries = 3
 )
 
@@ -159,31 +161,31 @@ type download struct {
 	url  *url.URL
 	dst  io.Writer
 	o    DownloadOptions
-	want string // SHA-256 in hex, "" unknown
+	want string // SHA-256 in hex; "" = unknown
 
 	n      int64 // bytes in dst
 	hash   hash.Hash
 	etag   string
-	pieces bool    // more than one answer went into dst
-	ends   []int64 // where tries that started at the beginning were cut
-	total  int64   // bytes the server announced, -1 unknown
+	pieces bool    // dst has bytes of more than one response
+	ends   []int64 // sizes at which complete tries were truncated
+	total  int64   // announced by the server; -1 = unknown
 }
 
-// againError is a failure that another try may cure.
-type againError struct{ err error }
+// retryableError is a failure that may not occur in another try.
+type retryableError struct{ err error }
 
-func (e *againError) Error() string { return e.err.Error() }
-func (e *againError) Unwrap() error { return e.err }
+func (e *retryableError) Error() string { return e.err.Error() }
+func (e *retryableError) Unwrap() error { return e.err }
 
-func again(format string, args ...any) error { return &againError{fmt.Errorf(format, args...)} }
+func retryable(format string, args ...any) error { return &retryableError{fmt.Errorf(format, args...)} }
 
-// once makes one try: all redirects, then the bytes.
+// once makes one try: it follows redirects and copies the body.
 func (d *download) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(d.c.api.idle, func() { cancel(errStalled) })
 	defer idle.Stop()
-	if d.n > 0 && d.want == "" && d.etag == "" { // nothing would tell us that the pieces fit
+	if d.n > 0 && d.want == "" && d.etag == "" { // nothing verifies that the parts belong together
 		if err := d.restart(); err != nil {
 			return err
 		}
@@ -202,7 +204,7 @@ func (d *download) once(ctx context.Context) error {
 			d.ends = append(d.ends, d.n)
 		}
 		if cause := context.Cause(ctx); cause == errStalled {
-			err = again("github: download: %w", cause)
+			err = retryable("github: download: %w", cause)
 		}
 		return err
 	}
@@ -211,7 +213,7 @@ func (d *download) once(ctx context.Context) error {
 
 var errStalled = errors.New("the transfer stalled")
 
-// start reads the status and makes dst ready for the body.
+// start checks the status and prepares dst for the body.
 func (d *download) start(resp *http.Response) error {
 	d.total = resp.ContentLength
 	switch code := resp.StatusCode; {
@@ -220,7 +222,7 @@ func (d *download) start(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
 			&total); err != nil ||
 			from != d.n {
-			return d.over(again("github: download: the storage continues at the wrong place"))
+			return d.restartAfter(retryable("github: download: the storage continues at the wrong place"))
 		}
 		d.total, d.pieces = total, true
 	case code == http.StatusOK:
@@ -230,14 +232,14 @@ func (d *download) start(resp *http.Response) error {
 			}
 		}
 	case code == http.StatusRequestedRangeNotSatisfiable && d.n > 0:
-		return d.over(again("github: download: the storage can't continue"))
+		return d.restartAfter(retryable("github: download: the storage can't continue"))
 	case code == http.StatusGone:
 		return &DownloadError{Err: ErrExpired}
 	case code == http.StatusNotFound,
-		code == http.StatusForbidden: // late, or a link that has run out
-		return &againError{&DownloadError{Err: ErrRefused, Status: code}}
+		code == http.StatusForbidden: // too early, or the link has expired
+		return &retryableError{&DownloadError{Err: ErrRefused, Status: code}}
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
-		return again("github: download: the storage answered %d", code)
+		return retryable("github: download: the storage answered %d", code)
 	default:
 		return &DownloadError{Err: ErrRefused, Status: code}
 	}
@@ -249,14 +251,14 @@ func (d *download) start(resp *http.Response) error {
 		if tag := resp.Header.Get("ETag"); strings.HasPrefix(
 			tag,
 			`"`,
-		) { // a weak one promises no bytes
+		) { // a weak ETag does not identify bytes
 			d.etag = tag
 		}
 	}
 	return nil
 }
 
-// copy moves the body to dst, at most Max bytes in all.
+// copy copies the body to dst, at most Max bytes in total.
 func (d *download) copy(body io.Reader, alive func()) error {
 	buf := make([]byte, 128<<10)
 	for {
@@ -277,7 +279,7 @@ func (d *download) copy(body io.Reader, alive func()) error {
 			return nil
 		}
 		if err != nil {
-			return again(
+			return retryable(
 				"github: download: the connection broke after %d bytes: %w",
 				d.n,
 				bare(err),
@@ -286,18 +288,18 @@ func (d *download) copy(body io.Reader, alive func()) error {
 	}
 }
 
-// check judges what came to its end.
+// check verifies a body that was received without error.
 func (d *download) check() error {
 	switch got := hex.EncodeToString(d.hash.Sum(nil)); {
 	case d.want != "" && got == d.want:
 		return nil
 	case d.n < d.o.Size || d.n < d.total:
 		err := &DownloadError{Err: ErrTruncated, Got: d.n, Want: max(d.o.Size, d.total)}
-		return d.over(&againError{err})
+		return d.restartAfter(&retryableError{err})
 	case d.want == "":
 		return nil
 	case d.pieces:
-		return d.over(again("github: download: the pieces don't fit together"))
+		return d.restartAfter(retryable("github: download: the pieces don't fit together"))
 	default:
 		return &DownloadError{Err: ErrDigest, GotSum: "sha256:" + got, WantSum: "sha256:" + d.want}
 	}
@@ -326,17 +328,17 @@ func (d *download) restart() error {
 	return nil
 }
 
-// over starts over because of err.
-func (d *download) over(err error) error {
+// restartAfter empties dst and returns err.
+func (d *download) restartAfter(err error) error {
 	if e := d.restart(); e != nil {
 		return e
 	}
 	return err
 }
 
-// give is the error after the last try. A body that always ends at the same place is cut at its
-// source, not by the network.
-func (d *download) give(last *againError) error {
+// finalError returns the error after the last try. A body that always ends at the same place is
+// truncated at its source, not by the network.
+func (d *download) finalError(last *retryableError) error {
 	if len(d.ends) == downloadTries && d.ends[0] > 0 {
 		same := true
 		for _, n := range d.ends {

@@ -24,7 +24,7 @@ var content = bytes.Repeat([]byte("0123456789abcdef"), 40_000) // 640 kB
 
 func sumOf(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
 
-// redirecting is a hub whose artifact lives on the storage host, served by deliver.
+// redirecting is a hub whose artifact is on the storage host, served by deliver.
 func redirecting(t *testing.T, deliver http.HandlerFunc) *hub {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func whole(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// half announces everything, sends half and breaks.
+// half announces the whole content, sends half of it and breaks the connection.
 func half(w http.ResponseWriter, from int) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)-from))
 	if from > 0 {
@@ -90,8 +90,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// An asset may come from the API itself, and a renamed repository's address is asked with the token
-// again.
+// An asset may come from the API itself, and a redirect of a renamed repository is followed with
+// the token.
 func TestDownloadWithoutStorage(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -122,9 +122,9 @@ func TestDownloadSurvivesBreaks(t *testing.T) {
 	for name, x := range map[string]struct {
 		digest bool
 		etag   string
-		range_ bool // the storage can continue
-		wantN  int  // requests to the storage for two breaks
-		ranges int  // of them with Range
+		range_ bool // the storage supports ranges
+		wantN  int  // requests to the storage for two failures
+		ranges int  // requests with a Range header
 	}{
 		"continued by digest":    {true, "", true, 3, 2},
 		"continued by ETag":      {false, `"v1"`, true, 3, 2},
@@ -173,7 +173,7 @@ func TestDownloadSurvivesBreaks(t *testing.T) {
 	}
 }
 
-// Pieces of two versions: caught by the digest, and then fetched whole.
+// Parts of two versions are detected by the digest, and the file is downloaded again.
 func TestDownloadPiecesThatDontFit(t *testing.T) {
 	n := 0
 	h := redirecting(t, func(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +200,7 @@ func TestDownloadFailsForGood(t *testing.T) {
 		o       DownloadOptions
 		want    error
 		says    string
-		n       int // storage requests
+		n       int // requests to the storage
 	}{
 		"digest": {whole, DownloadOptions{Digest: "sha256:" + sumOf(nil), Size: size}, ErrDigest,
 			"got sha256:" + sumOf(content) + ", want sha256:" + sumOf(nil), 1},
@@ -254,7 +254,7 @@ func TestDownloadFailsForGood(t *testing.T) {
 	}
 }
 
-// What the API itself answers instead of a redirect.
+// Errors of the API itself instead of a redirect.
 func TestDownloadAPIAnswers(t *testing.T) {
 	for _, x := range []struct {
 		code int
@@ -273,7 +273,7 @@ func TestDownloadAPIAnswers(t *testing.T) {
 	}
 }
 
-// Late by a moment: 404 twice, then there. The token is revoked in between.
+// Two responses are 404, and the token is revoked in between.
 func TestDownloadComesLate(t *testing.T) {
 	n := 0
 	h := redirecting(t, whole)
@@ -297,7 +297,7 @@ func TestDownloadComesLate(t *testing.T) {
 func TestDownloadIsATransientFailure(t *testing.T) {
 	n := 0
 	h := redirecting(t, func(w http.ResponseWriter, r *http.Request) {
-		n++ // a little more each time, and no way to continue
+		n++ // a few more bytes each time, and no way to resume
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		w.Write(content[:n*1000])
 		w.(http.Flusher).Flush()
@@ -335,8 +335,8 @@ func TestDownloadStalls(t *testing.T) {
 	}
 }
 
-// A destination that can't start over is told so; one that fails to write isn't blamed on the
-// network.
+// A destination that cannot be restarted and one that fails to write have their own errors, not
+// those of the network.
 func TestDownloadDestinations(t *testing.T) {
 	n := 0
 	h := redirecting(t, func(w http.ResponseWriter, r *http.Request) {
@@ -366,7 +366,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Further redirects are followed without anything, never back to the API with the token.
+// Redirects after the first are followed without credentials, and never back to the API with the
+// token.
 func TestDownloadHops(t *testing.T) {
 	var third *httptest.Server
 	h := redirecting(

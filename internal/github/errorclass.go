@@ -130,7 +130,7 @@ func status(e *gh.ErrorResponse) ErrorClass {
 	return f
 }
 
-// class of a failed token request: 404 is a deleted installation, 403 a suspended one.
+// class classifies a failed token request: 404 is a deleted installation, 403 a suspended one.
 func (e *TokenError) class() ErrorClass {
 	switch {
 	case e.Status == http.StatusNotFound,

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	etagCacheBytes = 32 << 20 // answers of all installations together
+	etagCacheBytes = 32 << 20 // bodies of all installations
 	// a pull request has 30 KiB; a page of workflow runs may have megabytes and is not cached
 	etagEntryBytes = 512 << 10
 )
 
-// etagCache keeps JSON answers with their ETag and evicts the least recently used. Each is
-// revalidated with If-None-Match: a 304 does not count against the rate limit
-// (docs.github.com: best practices for using the REST API). Installations don't share entries,
-// since what one may see another may not.
+// etagCache caches JSON responses with their ETag and evicts the least recently used. Each is
+// revalidated with If-None-Match, since a 304 does not count against the rate limit
+// (docs.github.com: best practices for using the REST API). Installations do not share entries,
+// because they may have different access.
 type etagCache struct {
 	mu    sync.Mutex
 	bytes int
-	order *list.List // of *kept, the newest first
+	order *list.List // *kept, most recent first
 	at    map[string]*list.Element
 }
 
@@ -41,11 +41,11 @@ func newETagCache() *etagCache {
 		at: map[string]*list.Element{}}
 }
 
-// immutable are addresses whose answer never changes: a blob, or the tree of a commit, by its hash.
+// immutable matches addresses whose response never changes: blobs and trees by hash.
 var immutable = lazyregexp.New(`/git/(blobs|trees)/([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// conditional adds If-None-Match to a GET that is in the cache. k is its entry, nil for none; key
-// is "" for a request that is not cached. now is the answer of an address that never changes.
+// conditional adds If-None-Match to a cached GET. k is the entry, or nil; key is "" if the
+// request is not cacheable. now is the response for an immutable address, which needs no request.
 func (m *etagCache) conditional(
 	installation int64,
 	q *http.Request,

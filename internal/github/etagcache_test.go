@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What was answered is asked for with its ETag; a 304 gives the caller what it was, blobs are not
-// asked for again, and installations share nothing.
+// Cached responses are revalidated with their ETag, blobs are not requested again, and
+// installations share nothing.
 func TestAnswersAreRevalidated(t *testing.T) {
 	h := newHub(t)
 	version, statuses := 1, []int{}
@@ -76,7 +76,7 @@ func TestAnswersAreRevalidated(t *testing.T) {
 	}
 }
 
-// The memory is bounded: what is too large is not kept, and the least recently used goes.
+// The cache is bounded: large responses are not cached, and the least recently used is evicted.
 func TestMemoryIsBounded(t *testing.T) {
 	m := newETagCache()
 	for i := range 200 {

@@ -13,11 +13,11 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-const graphBytes = 16 << 20 // no answer of ours comes near
+const graphBytes = 16 << 20 // larger than any response that we request
 
-// GraphQL runs one query or mutation and decodes its data into out (nil: ignored). A query is
-// repeated like a GET, a mutation is not. Errors inside a 200 answer become a *GraphQLError; the
-// data that came beside them is decoded all the same.
+// GraphQL runs one query or mutation and decodes its data into out (nil = ignored). Queries are
+// retried like a GET, mutations are not. Errors in a response with status 200 become a
+// *GraphQLError; data in the same response is decoded anyway.
 func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any, out any) error {
 	body, err := json.Marshal(struct {
 		Query     string         `json:"query"`
@@ -69,21 +69,21 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 		return nil
 	}
 	failed := &GraphQLError{Faults: answer.Errors}
-	if failed.limited() { // GitHub answers 200 to a limited query
+	if failed.limited() { // GitHub responds with 200 to a rate limited query
 		like := &http.Response{StatusCode: http.StatusTooManyRequests, Header: resp.Header}
 		return fmt.Errorf("github: graphql: %w", c.tr.limiter.block(readLimit(like, nil, time.Now())))
 	}
 	return failed
 }
 
-// GraphQLFault is one entry of a GraphQL answer's errors.
+// GraphQLFault is one element of errors in a GraphQL response.
 type GraphQLFault struct {
-	// "NOT_FOUND", "FORBIDDEN", "RATE_LIMITED", …; "" for a query that GitHub can't parse
+	// "NOT_FOUND", "FORBIDDEN", "RATE_LIMITED", …; "" if GitHub could not parse the query
 	Type    string
 	Message string
 }
 
-// GraphQLError is a GraphQL answer with errors.
+// GraphQLError is the error for a GraphQL response with errors.
 type GraphQLError struct{ Faults []GraphQLFault }
 
 func (e *GraphQLError) Error() string {

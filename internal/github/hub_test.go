@@ -36,23 +36,23 @@ func testPEM() []byte {
 	)
 }
 
-// hub is GitHub as these tests need it: it gives tokens, takes only the newest of an installation,
-// and hands the rest to handle.
+// hub is a fake GitHub. It issues tokens, accepts only the newest of an installation, and passes
+// other requests to handle.
 type hub struct {
 	t       *testing.T
 	api     *httptest.Server
 	storage *httptest.Server
-	prefix  string // of REST, "/api/v3" or ""
+	prefix  string // of the REST API, "/api/v3" or ""
 
 	mu     sync.Mutex
-	tokens map[string]string // installation -> token; a request with another one gets 401
+	tokens map[string]string // installation -> token; a request with another token gets 401
 	issued int
-	calls  []string // "GET /path" as they came, without tokens
+	calls  []string // "GET /path" in the order of requests, without token requests
 	life   time.Duration
 
-	token   http.HandlerFunc // instead of giving a token
+	token   http.HandlerFunc // replaces the response to token requests
 	handle  http.HandlerFunc
-	deliver http.HandlerFunc // the storage host
+	deliver http.HandlerFunc // handles requests to the storage host
 }
 
 func newHub(t *testing.T) *hub {
@@ -87,7 +87,7 @@ func (h *hub) count(call string) (n int) {
 	return n
 }
 
-// revoke ends all tokens.
+// revoke revokes all tokens.
 func (h *hub) revoke() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +166,7 @@ func (h *hub) checkJWT(signed string) {
 	}
 }
 
-// app makes an App that doesn't wait between repeats.
+// app returns an App that does not wait between retries.
 func (h *hub) app(log io.Writer) *App {
 	h.t.Helper()
 	root, err := url.Parse(h.api.URL + h.prefix)

@@ -11,13 +11,13 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Installed is an account that the App is installed in and may act for.
+// Installed is an installation of the App.
 type Installed struct {
 	ID    int64
 	Since time.Time
 }
 
-// Installations lists where the App is installed, without those that are suspended.
+// Installations lists the App's installations, except suspended ones.
 func (a *App) Installations(ctx context.Context) ([]Installed, error) {
 	var out []Installed
 	o := &gh.ListOptions{PerPage: perPage}
@@ -38,16 +38,16 @@ func (a *App) Installations(ctx context.Context) ([]Installed, error) {
 	}
 }
 
-// Listed is a repository as the list of an installation has it.
+// Listed is a repository in the list of an installation.
 type Listed struct {
 	Repository
-	// it may have an open pull request: it has an open issue, as GitHub counts pull requests too
+	// has open issues or pull requests, which GitHub counts together
 	Open   bool
-	Pushed time.Time // when something was pushed last; zero: not said
+	Pushed time.Time // time of the last push; zero = unknown
 }
 
-// ListRepositories lists the repositories of the installation that are not archived. It reads the
-// first 3,000.
+// ListRepositories lists the repositories of the installation that are not archived, at most
+// 3,000.
 func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 	var out []Listed
 	o := &gh.ListOptions{PerPage: perPage}
@@ -80,8 +80,8 @@ func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 	return out, nil
 }
 
-// OpenPulls lists the open pull requests of a repository that changed after a time, the newest
-// change first.
+// OpenPulls lists the open pull requests that were updated since a time, most recently updated
+// first.
 func (c *Client) OpenPulls(
 	ctx context.Context,
 	owner, repo string,
@@ -113,7 +113,7 @@ func (c *Client) OpenPulls(
 	return out, nil
 }
 
-// Concluded says whether a commit has a check run of the App, and none that is still open.
+// Concluded reports whether a commit has check runs of the App and all are completed.
 func (c *Client) Concluded(ctx context.Context, owner, repo, sha string, app int64) (bool, error) {
 	list, _, err := c.Checks.ListCheckRunsForRef(
 		ctx,
@@ -135,17 +135,17 @@ func (c *Client) Concluded(ctx context.Context, owner, repo, sha string, app int
 		), nil
 }
 
-// groupBranches begins the names of the branches that GitHub makes for the groups of a merge queue;
-// each is there while its group waits.
+// groupBranches is the prefix of the branches of merge groups. A branch exists while its group is
+// in the queue.
 const groupBranches = "heads/gh-readonly-queue"
 
-// Group is a merge group that waits: its branch, as refs/heads/gh-readonly-queue/BASE/pr-N-SHA, and
-// its head.
+// Group is a merge group in the queue: its branch, refs/heads/gh-readonly-queue/BASE/pr-N-SHA,
+// and its head.
 type Group struct {
 	Ref, SHA string
 }
 
-// Groups lists the merge groups that wait in a repository.
+// Groups lists the merge groups in a repository's queue.
 func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error) {
 	refs, resp, err := c.Git.ListMatchingRefs(
 		ctx,
@@ -153,7 +153,7 @@ func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error
 		repo,
 		&gh.ReferenceListOptions{Ref: groupBranches},
 	)
-	if resp != nil && resp.StatusCode == http.StatusConflict { // nothing was ever pushed to it
+	if resp != nil && resp.StatusCode == http.StatusConflict { // the repository is empty
 		return nil, nil
 	}
 	if err != nil {
@@ -168,11 +168,11 @@ func (c *Client) Groups(ctx context.Context, owner, repo string) ([]Group, error
 	return out, nil
 }
 
-// newest is how many releases of a repository are looked at.
+// newest is the number of releases that Releases reads.
 const newest = 10
 
-// Releases lists the newest releases of a repository that were made or published after a time; of
-// drafts those that have assets.
+// Releases lists the newest releases that were created or published since a time, without drafts
+// that have no assets.
 func (c *Client) Releases(
 	ctx context.Context,
 	owner, repo string,
@@ -185,9 +185,9 @@ func (c *Client) Releases(
 	}), err
 }
 
-// Told says whether a commit, or what refs/tags/… or refs/heads/… names, has a concluded check run
-// of the App with an external id that begins so.
-func (c *Client) Told(
+// HasCheckRun reports whether a commit, or a ref such as refs/tags/…, has a completed check run
+// of the App whose external ID starts with begin.
+func (c *Client) HasCheckRun(
 	ctx context.Context,
 	owner, repo, ref string,
 	app int64,

@@ -14,10 +14,9 @@ import (
 	"github.com/golang-jwt/jwt/v4"
 )
 
-// ParseKey reads an RSA private key as people put it into environment variables: PEM in PKCS#1 (as
-// GitHub gives it) or PKCS#8, with real line breaks, with the two characters \n instead of them,
-// with spaces instead of them, quoted, or all of that in base64. The error never holds a byte of
-// the key.
+// ParseKey parses an RSA private key as people store it in environment variables: PEM in PKCS#1
+// (GitHub's format) or PKCS#8, with newlines, escaped newlines or spaces, quoted, or any of these
+// in base64. The error never contains a byte of the key.
 func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	s := strings.Trim(strings.TrimSpace(string(text)), `"'`)
 	s = strings.NewReplacer(`\r`, "", `\n`, "\n", "\r", "").Replace(s)
@@ -33,7 +32,7 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 		}
 		s = string(raw)
 	}
-	block, _ := pem.Decode([]byte(lines(s)))
+	block, _ := pem.Decode([]byte(restoreLines(s)))
 	if block == nil {
 		return nil, errors.New(
 			"private key: damaged PEM: it needs a BEGIN and an END line and base64 between them",
@@ -55,9 +54,8 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// lines gives PEM that lost its line breaks (to spaces, or to nothing) its BEGIN and END lines
-// back.
-func lines(s string) string {
+// restoreLines restores the line breaks around BEGIN and END of a PEM that has lost them.
+func restoreLines(s string) string {
 	head, rest, ok := strings.Cut(s, "-----BEGIN ")
 	kind, body, ok2 := strings.Cut(rest, "-----")
 	body, _, ok3 := strings.Cut(body, "-----END ")
@@ -70,16 +68,16 @@ func lines(s string) string {
 	) + "\n-----END " + kind + "-----\n"
 }
 
-// GitHub refuses a JWT that is issued in the future or lives longer than ten minutes, both by its
-// own clock (docs.github.com: generating a JSON web token for a GitHub App). So ours tolerates a
-// clock that is a minute off, either way.
+// GitHub rejects a JWT issued in the future or valid for more than ten minutes, by its own clock
+// (docs.github.com: generating a JSON web token for a GitHub App). These times tolerate a clock
+// that is off by one minute in either direction.
 const (
 	jwtBack = 60 * time.Second
 	jwtLife = 8 * time.Minute
 )
 
-// signer signs ghinstallation's claims with RS256 and our own times: its default (30 s back, 2
-// minutes) is tighter.
+// signer signs ghinstallation's claims with RS256 and with the times above; its defaults (30 s
+// back, 2 minutes) tolerate less.
 type signer struct{ key *rsa.PrivateKey }
 
 func (s signer) Sign(claims jwt.Claims) (string, error) {

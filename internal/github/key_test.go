@@ -61,7 +61,7 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is a key that signs; whatever isn't is not repeated in the error.
+// An accepted key can sign, and the error for others does not contain the input.
 func FuzzParseKey(f *testing.F) {
 	f.Add(testPEM())
 	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----"))

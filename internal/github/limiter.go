@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	atOnce = 10 // requests of one installation; GitHub allows 100 to all replicas together
+	atOnce = 10 // requests of one installation; GitHub allows 100 for all replicas together
 
-	// GitHub allows 80 comments and reviews a minute and advises a second between them
-	// (docs.github.com: rate limits for the REST API). A few may go at once, so that a single pull
-	// request isn't slow.
+	// GitHub allows 80 comments and reviews a minute and recommends one second between them
+	// (docs.github.com: rate limits for the REST API). A burst keeps a single pull request fast.
 	contentBurst = 10
 	contentEvery = time.Second
 
-	contentHour = 500 // and 500 an hour
+	contentHour = 500 // GitHub's limit for an hour
 )
 
 // limiter delays the calls of one installation to stay within GitHub's rate limits.
@@ -31,17 +30,18 @@ type limiter struct {
 	slots        chan struct{}
 
 	mu          sync.Mutex
-	until       time.Time   // no call before
-	unspecified int         // consecutive limit answers without a time
-	ahead       time.Time   // when the content allowed so far would be due at one per contentEvery
-	hour        []time.Time // of the content of the last hour, the oldest first
+	until       time.Time   // no call before this time
+	unspecified int         // consecutive rate limit responses without a time
+	due         time.Time   // time when the content so far would be due at one per contentEvery
+	hour        []time.Time // times of content in the last hour, oldest first
 }
 
 func newLimiter(installation int64) *limiter {
 	return &limiter{installation: installation, slots: make(chan struct{}, atOnce)}
 }
 
-// enter waits for a slot. Free calls (reading the rate limit itself) pass while a limit holds.
+// enter waits for a slot. Free calls (reading the rate limit itself) are allowed during a rate
+// limit.
 func (g *limiter) enter(ctx context.Context, free bool) error {
 	if err := g.check(free); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (g *limiter) enter(ctx context.Context, free bool) error {
 
 func (g *limiter) leave() { <-g.slots }
 
-// check fails with a *LimitError while a limit holds.
+// check returns a *LimitError during a rate limit.
 func (g *limiter) check(free bool) error {
 	if until := g.blocked(); !free && time.Now().Before(until) {
 		return &LimitError{Installation: g.installation, Until: until}
@@ -70,15 +70,15 @@ func (g *limiter) blocked() time.Time {
 	return g.until
 }
 
-// block records a limit answer. One without a time blocks for a minute, doubled while they repeat,
-// as GitHub requires.
+// block records a rate limit response. One without a time blocks for a minute, doubled for each
+// consecutive one, as GitHub requires.
 func (g *limiter) block(l *LimitError) *LimitError {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	until := l.Until
 	if l.Unspecified {
-		if now.Before(g.until) { // answers to calls that were on their way together count once
+		if now.Before(g.until) { // responses to concurrent calls count once
 			until = g.until
 		} else {
 			until = now.Add(min(unspecifiedWait<<min(g.unspecified, 4), unspecifiedMax))
@@ -91,7 +91,7 @@ func (g *limiter) block(l *LimitError) *LimitError {
 	return &LimitError{Installation: g.installation, Until: g.until, Unspecified: l.Unspecified}
 }
 
-// open records that GitHub answers again.
+// open records a successful response.
 func (g *limiter) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,11 +115,11 @@ func (g *limiter) space(ctx context.Context) error {
 		return &LimitError{Installation: g.installation, Until: until, Content: true}
 	}
 	g.hour = append(g.hour, now)
-	if g.ahead.Before(now) {
-		g.ahead = now
+	if g.due.Before(now) {
+		g.due = now
 	}
-	g.ahead = g.ahead.Add(contentEvery)
-	wait := g.ahead.Sub(now) - contentBurst*contentEvery
+	g.due = g.due.Add(contentEvery)
+	wait := g.due.Sub(now) - contentBurst*contentEvery
 	g.mu.Unlock()
 	if wait > 0 && sleep.For(ctx, wait) != nil {
 		return context.Cause(ctx)
@@ -130,18 +130,18 @@ func (g *limiter) space(ctx context.Context) error {
 const (
 	// a limit answer that names no time (docs.github.com: wait at least one minute, then longer)
 	unspecifiedWait = time.Minute
-	unspecifiedMax  = 15 * time.Minute // and no longer
-	// primary limits are per hour; a later time is a mistake of somebody's clock
+	unspecifiedMax  = 15 * time.Minute // and no longer than this
+	// primary limits are per hour; a later time is due to a wrong clock
 	maxWait = 65 * time.Minute
 )
 
-// LimitError reports that GitHub limits an installation: no call is made before Until; with Content
-// set, no comment and no review.
+// LimitError reports a rate limit of an installation: no call is made before Until. With Content
+// set, only comments and reviews are blocked.
 type LimitError struct {
-	Installation int64 // 0: the App itself
+	Installation int64 // 0 = the App itself
 	Until        time.Time
-	Unspecified  bool // GitHub named no time
-	Content      bool // our own limit below GitHub's, for comments and reviews only
+	Unspecified  bool // GitHub gave no time
+	Content      bool // the hourly limit of this package, for comments and reviews only
 }
 
 func (e *LimitError) Error() string {
@@ -156,9 +156,9 @@ func (e *LimitError) Error() string {
 	)
 }
 
-// readLimit reads a limit answer; nil when a 403 is about something else. go-github v60 knows
-// neither 429 nor a 403 without its documentation_url. The order is GitHub's: Retry-After, then the
-// reset of an empty budget, then a minute.
+// readLimit parses a rate limit response; nil if a 403 has another reason. go-github v60 knows
+// neither 429 nor a 403 without documentation_url. As GitHub documents, Retry-After comes first,
+// then X-RateLimit-Reset if no requests remain, then one minute.
 func readLimit(resp *http.Response, body []byte, now time.Time) *LimitError {
 	h := resp.Header
 	empty := h.Get("X-RateLimit-Remaining") == "0"
@@ -172,7 +172,7 @@ func readLimit(resp *http.Response, body []byte, now time.Time) *LimitError {
 	default:
 		return nil
 	}
-	// Both times are GitHub's; what counts is how far away they were by GitHub's own clock.
+	// Both times are by GitHub's clock, so only the difference from its Date is used.
 	theirs := now
 	if d, err := http.ParseTime(h.Get("Date")); err == nil {
 		theirs = d

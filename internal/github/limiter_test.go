@@ -22,7 +22,7 @@ func TestReadLimit(t *testing.T) {
 		code        int
 		head        map[string]string
 		body        string
-		want        time.Duration // 0: no limit
+		want        time.Duration // 0 = no limit
 		unspecified bool
 	}{
 		"primary": {403, map[string]string{"X-RateLimit-Remaining": "0",
@@ -70,8 +70,8 @@ func TestReadLimit(t *testing.T) {
 	}
 }
 
-// After a limit answer: no call of that installation, reads and writes, GraphQL and downloads;
-// others go on.
+// A rate limit stops all calls of one installation (reads, writes, GraphQL, downloads), and none
+// of others.
 func TestLimitSilencesOneInstallation(t *testing.T) {
 	h := newHub(t)
 	limited := true
@@ -146,8 +146,8 @@ func TestLimitEnds(t *testing.T) {
 	}
 }
 
-// Answers that name no time: a minute, then longer; several at once count once; a good answer ends
-// it.
+// Rate limits without a time last a minute, then longer. Concurrent ones count once, and a
+// success resets the wait.
 func TestVagueLimitsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(1)

@@ -13,35 +13,36 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Lists are read to their end, but not beyond this: 30 pages of 100.
+// Lists are read up to 30 pages of 100.
 const (
 	perPage   = 100
 	mostPages = 30
 )
 
-// ErrTooMany says that a list goes on beyond what is read of it.
+// ErrTooMany reports that a list has more pages than are read.
 var ErrTooMany = errors.New("the list is too long to be read to its end")
 
-// Artifact is what a workflow run keeps. go-github v60 knows neither its digest nor its origin.
+// Artifact is an artifact of a workflow run. go-github v60 has neither its digest nor its origin.
 type Artifact struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
-	// of the zip; for artifacts without a digest (upload-artifact before v4) of its content
+	// bytes of the zip; for artifacts without a digest (upload-artifact before v4) of its content
 	Size      int64     `json:"size_in_bytes"`
 	Expired   bool      `json:"expired"`
-	Digest    string    `json:"digest"` // "sha256:…" of the zip; "" unknown
+	Digest    string    `json:"digest"` // "sha256:…" of the zip; "" = unknown
 	CreatedAt time.Time `json:"created_at"`
-	URL       string    `json:"-"` // for Download, below our API root whatever GitHub's answer says
+	// for Download; always below the API root, whatever GitHub's response contains
+	URL string `json:"-"`
 
-	// Origin, "" and 0 where GitHub doesn't say. Forks and parent share one list, so these are
-	// checked before trusting the bytes.
+	// Origin; "" and 0 if GitHub does not report it. Forks and parent share one list, so check
+	// these before trusting the artifact.
 	Run            int64  `json:"-"`
 	HeadSHA        string `json:"-"`
 	HeadBranch     string `json:"-"`
 	HeadRepository int64  `json:"-"`
 }
 
-// UnmarshalJSON flattens workflow_run.
+// UnmarshalJSON decodes an artifact and flattens workflow_run.
 func (a *Artifact) UnmarshalJSON(b []byte) error {
 	type plain Artifact
 	v := struct {
@@ -67,13 +68,13 @@ type Asset struct {
 	Name      string    `json:"name"`
 	State     string    `json:"state"` // "uploaded", or "open" while it is being uploaded
 	Size      int64     `json:"size"`
-	Digest    string    `json:"digest"` // "sha256:…"; "" unknown
+	Digest    string    `json:"digest"` // "sha256:…"; "" = unknown
 	UpdatedAt time.Time `json:"updated_at"`
 	URL       string    `json:"-"` // for Download with Accept "application/octet-stream"
 }
 
-// Artifacts lists all artifacts of a workflow run, with those of earlier attempts. With ErrTooMany
-// the first 3,000 come too.
+// Artifacts lists the artifacts of a workflow run, including those of earlier attempts. Together
+// with ErrTooMany it returns the first 3,000.
 func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) ([]Artifact, error) {
 	path := fmt.Sprintf("repos/%s/%s/actions/", url.PathEscape(owner), url.PathEscape(repo))
 	list, err := pages(
@@ -94,7 +95,7 @@ func (c *Client) Artifacts(ctx context.Context, owner, repo string, run int64) (
 	return list, nil
 }
 
-// Assets lists all files of a release. With ErrTooMany the first 3,000 come too.
+// Assets lists the files of a release. Together with ErrTooMany it returns the first 3,000.
 func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) ([]Asset, error) {
 	path := fmt.Sprintf("repos/%s/%s/releases/", url.PathEscape(owner), url.PathEscape(repo))
 	list, err := pages(
@@ -115,9 +116,8 @@ func (c *Client) Assets(ctx context.Context, owner, repo string, release int64) 
 	return list, nil
 }
 
-// pages reads a list to its end; field names the list inside an object, "" where the answer is the
-// list itself. An entry that moved to the next page while we read, because a newer one came, is
-// kept once.
+// pages reads all pages of a list. field is the member that contains the list; "" = the response
+// is the list. Entries that move to the next page during the reading are returned once.
 func pages[T any](
 	ctx context.Context,
 	c *gh.Client,

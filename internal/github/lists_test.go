@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// paged serves total entries made by entry, a hundred a page, in a field or bare.
+// paged serves total entries made by entry, a hundred a page, in a field or as a plain list.
 func paged(h *hub, field string, total int, entry func(i int) map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
@@ -192,7 +192,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// What GitHub says of runs and artifacts decodes into what is said, or into an error.
+// Runs and artifacts in GitHub's format are decoded unchanged, or there is an error.
 func FuzzEntries(f *testing.F) {
 	f.Add(
 		[]byte(

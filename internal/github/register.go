@@ -12,46 +12,46 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Registered is an App that was made from a manifest a moment ago. Key and WebhookSecret are told
-// once and never again.
+// Registered is a new App that was created from a manifest. GitHub returns Key and WebhookSecret
+// only once.
 type Registered struct {
 	ID   int64
-	Slug string // its name in addresses
-	Name string // as people see it
-	// its public page; "" where GitHub told an address of another host than its own
+	Slug string // name in URLs
+	Name string // display name
+	// public page of the App; "" if GitHub's response has an address on another host
 	Page          string
-	Key           []byte // its private key, a PEM that ParseKey takes
+	Key           []byte // private key, a PEM that ParseKey accepts
 	WebhookSecret []byte
 }
 
-// ErrCode is what Register answers when GitHub doesn't know the code: it was exchanged before, is
-// older than an hour, or never was one.
+// ErrCode is the error of Register if GitHub does not know the code: it was used before, is older
+// than an hour, or never existed.
 var ErrCode = errors.New("github: the code of the new App is not known")
 
-// RegisterError says that GitHub refused to exchange a code for another reason than the code.
+// RegisterError reports that GitHub rejected the exchange for another reason than the code.
 type RegisterError struct {
 	Status  int
-	Message string // GitHub's words, cut
+	Message string // GitHub's message, truncated
 }
 
 func (e *RegisterError) Error() string {
 	return fmt.Sprintf("github: the code of the new App was rejected: %d %s", e.Status, e.Message)
 }
 
-// registerLimit is for the one request: a person waits for it.
+// registerLimit is the timeout of the request; a person waits for it.
 const registerLimit = 30 * time.Second
 
-// codes are what GitHub makes: nothing in them has to be escaped in a path.
+// codes matches GitHub's codes, which need no escaping in a path.
 var codes = lazyregexp.New(`^[A-Za-z0-9_-]{1,200}$`)
 
-// slugs are GitHub's: lower-case letters, digits and hyphens.
+// slugs matches GitHub's slugs.
 var slugs = lazyregexp.New(`^[A-Za-z0-9-]{1,100}$`)
 
-// Register exchanges the code of an App that somebody made from a manifest for the App's secrets:
-// POST /app-manifests/{code}/conversions (docs.github.com: registering a GitHub App from a
-// manifest). web is the root of GitHub's pages. The request carries no credentials, and is sent
-// once: its answer can't be had again. It returns ErrCode, a *RegisterError, or an error of the
-// connection, none of which holds the code.
+// Register exchanges the code of an App that was created from a manifest for its secrets: POST
+// /app-manifests/{code}/conversions (docs.github.com: registering a GitHub App from a manifest).
+// web is the root of GitHub's web pages. The request has no credentials and is not retried,
+// because a code works once. It returns ErrCode, a *RegisterError or a connection error. No error
+// contains the code.
 func Register(ctx context.Context, o Options, web *url.URL, code string) (*Registered, error) {
 	at, err := newRoots(o.API)
 	if err != nil {
@@ -98,8 +98,8 @@ func Register(ctx context.Context, o Options, web *url.URL, code string) (*Regis
 	return r, nil
 }
 
-// registerError keeps the address out of an error: the code in it is as good as the App's key until
-// it is exchanged.
+// registerError removes the address from an error: until it is exchanged, the code in it is as
+// valuable as the App's key.
 func registerError(err error) error {
 	var resp *gh.ErrorResponse
 	var primary *gh.RateLimitError

@@ -13,8 +13,7 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// What Register makes of GitHub's answers. None of its errors holds the code, and none of its
-// requests credentials.
+// Register handles all responses. No error contains the code, and no request has credentials.
 func TestRegister(t *testing.T) {
 	const code = "c0de0123456789"
 	app := func(change func(map[string]any)) string {
@@ -41,7 +40,7 @@ func TestRegister(t *testing.T) {
 		status     int
 		body       string
 		header     http.Header
-		want       string // of the error; "" for none
+		want       string // error text; "" = no error
 		page       string
 	}{
 		{"an App", code, 201, app(nil), nil, "", "WEB/apps/compat"},

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// Release is a release as far as compat asks about it; go-github v60 doesn't know that one may be
-// immutable.
+// Release has the members of a release that compat needs; go-github v60 has no member immutable.
 type Release struct {
 	ID          int64     `json:"id"`
-	Tag         string    `json:"tag_name"` // of a draft: the tag that it will make
+	Tag         string    `json:"tag_name"` // for a draft, the tag that publishing creates
 	Target      string    `json:"target_commitish"`
 	Draft       bool      `json:"draft"`
-	Immutable   bool      `json:"immutable"` // its assets can't be replaced any more
+	Immutable   bool      `json:"immutable"` // the assets cannot be replaced
 	CreatedAt   time.Time `json:"created_at"`
 	PublishedAt time.Time `json:"published_at"` // zero for a draft
 	Assets      []struct {
@@ -23,7 +22,7 @@ type Release struct {
 	} `json:"assets"`
 }
 
-// ReleaseByID reads a release. Drafts are shown to those who may write.
+// ReleaseByID returns a release. Drafts are visible only with write permission.
 func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) (*Release, error) {
 	req, err := c.NewRequest(
 		http.MethodGet,
@@ -40,8 +39,8 @@ func (c *Client) ReleaseByID(ctx context.Context, owner, repo string, id int64) 
 	return r, nil
 }
 
-// ReleaseBefore is the newest release that was published before another one; of a draft, the newest
-// that is published. nil: there is none among the newest hundred.
+// ReleaseBefore returns the newest release published before another; for a draft, the newest
+// published release. nil means that the newest hundred have none.
 func (c *Client) ReleaseBefore(
 	ctx context.Context,
 	owner, repo string,
@@ -63,7 +62,7 @@ func (c *Client) ReleaseBefore(
 	return best, nil
 }
 
-// releases lists the newest releases, at most a hundred.
+// releases lists the newest releases, at most 100.
 func (c *Client) releases(ctx context.Context, owner, repo string, most int) ([]*Release, error) {
 	req, err := c.NewRequest(
 		http.MethodGet,
@@ -85,17 +84,18 @@ func (c *Client) releases(ctx context.Context, owner, repo string, most int) ([]
 	return all, nil
 }
 
-// ReviewComment is how many characters GitHub takes in the comment of a deployment review
-// (docs.github.com: creating custom deployment protection rules).
+// ReviewComment is the limit of a deployment review's comment in characters (docs.github.com:
+// creating custom deployment protection rules).
 const ReviewComment = 1024
 
-// StatusReports is how often GitHub takes word of how a deployment's review stands (same page).
+// StatusReports is the number of status reports that GitHub accepts for a deployment review (same
+// page).
 const StatusReports = 10
 
-// ReviewDeployment answers a deployment protection rule; go-github v60 can't. state is "approved"
-// or "rejected"; "" only reports how it stands. The path is built from the run's id, never from the
-// payload's callback address, which could name another host. A longer comment is cut, since a gate
-// that isn't answered holds the deployment for ever.
+// ReviewDeployment responds to a deployment protection rule; go-github v60 cannot. state is
+// "approved", "rejected", or "" for a status report. The path is built from the run ID and not
+// from the callback address of the payload, which could name another host. Longer comments are
+// truncated, because a rejected response would block the deployment forever.
 func (c *Client) ReviewDeployment(
 	ctx context.Context,
 	owner, repo string,

@@ -11,8 +11,9 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// repeat sends a request until it neither breaks nor meets a gateway error. safe says that doing it
-// twice does no harm; what isn't safe is repeated only when it can't have arrived.
+// repeat sends a request until there is neither a connection error nor a gateway error. safe
+// means that sending it twice does no harm; other requests are retried only if they cannot have
+// arrived.
 func (x *api) repeat(
 	r *http.Request,
 	safe bool,
@@ -44,7 +45,7 @@ func (x *api) repeat(
 	}
 }
 
-// replay copies a request, with a new body where there is a way to get one.
+// replay copies a request with a new body.
 func replay(r *http.Request) (*http.Request, error) {
 	q := r.Clone(r.Context())
 	if r.GetBody != nil {
@@ -57,15 +58,15 @@ func replay(r *http.Request) (*http.Request, error) {
 	return q, nil
 }
 
-// replayable says whether a request's body can be had again.
+// replayable reports whether the body of a request can be read again.
 func replayable(r *http.Request) bool {
 	return r.GetBody != nil || r.Body == nil || r.Body == http.NoBody
 }
 
 func gateway(status int) bool { return status == 502 || status == 503 || status == 504 }
 
-// buffered reads a JSON answer so that a connection that breaks in its body is noticed while the
-// request can still be repeated.
+// buffered reads a JSON response, so that a connection error in the body is found while the
+// request can still be retried.
 func buffered(resp *http.Response) error {
 	if !strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		return nil
@@ -79,14 +80,13 @@ func buffered(resp *http.Response) error {
 	return nil
 }
 
-// drain makes the connection usable for the repeat.
+// drain reads the rest of a body, so that the connection can be used again.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBytes))
 	resp.Body.Close()
 }
 
-// lost marks an answer that broke off after the request was taken, the way net/http marks a
-// connection that broke.
+// lost wraps the error of a truncated response like net/http wraps connection errors.
 func lost(r *http.Request, err error) error {
 	op := r.Method[:1] + strings.ToLower(r.Method[1:])
 	if safe(r) {

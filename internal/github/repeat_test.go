@@ -43,7 +43,7 @@ func TestReadsAreRepeated(t *testing.T) {
 	}
 }
 
-// A write is sent once; what it answers says whether it may have happened.
+// A write is sent once; the error class says whether it may have succeeded.
 func TestWritesAreNotRepeated(t *testing.T) {
 	for name, x := range map[string]struct {
 		fail   func(http.ResponseWriter)
@@ -91,7 +91,7 @@ func cutBody(w http.ResponseWriter, code int) {
 	cut()
 }
 
-// What never left this machine may be sent again.
+// A request that never left this machine may be sent again.
 func TestUnsentWrite(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, 201, map[string]any{"id": 1}) }

@@ -12,18 +12,18 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-// Repository is where a repository is now; jobs know it by its id, which survives renames and
-// transfers.
+// Repository is the current name and state of a repository. Jobs contain only its ID, which does
+// not change with renames and transfers.
 type Repository struct {
 	ID            int64
 	Owner, Name   string
 	DefaultBranch string
 	Private       bool
-	Archived      bool // nobody writes to it
+	Archived      bool // read-only
 }
 
-// RepositoryByID looks a repository up. An error classified as Missing: deleted, or no longer
-// visible to the installation.
+// RepositoryByID returns a repository. An error of class Missing means that it was deleted or is
+// not visible to the installation.
 func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, error) {
 	r, _, err := c.Repositories.GetByID(ctx, id)
 	if err != nil {
@@ -45,14 +45,14 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 	}, nil
 }
 
-// PullsForHead lists the open pull requests from a branch of headOwner (a fork's owner too) into a
-// repository. It is how pull requests of forks are found: GitHub's payloads leave pull_requests
-// empty for them. Several are possible, one for each base branch.
+// PullsForHead lists the open pull requests from a branch of headOwner. It finds the pull
+// requests of forks, for which pull_requests is empty in GitHub's payloads. There can be one for
+// each base branch.
 func (c *Client) PullsForHead(
 	ctx context.Context,
 	owner, repo, headOwner, branch string,
 ) ([]*gh.PullRequest, error) {
-	if headOwner == "" || branch == "" { // GitHub would ignore the filter and list them all
+	if headOwner == "" || branch == "" { // GitHub would ignore the filter
 		return nil, fmt.Errorf(
 			"github: pull requests of %s/%s from %q:%q: a head needs an owner and a branch",
 			owner,
@@ -92,8 +92,8 @@ func (c *Client) PullsForHead(
 	return out, nil
 }
 
-// PullsForCommit lists the pull requests, open or not, that GitHub knows for a commit. It is empty
-// for commits of forks.
+// PullsForCommit lists the open and closed pull requests that GitHub knows for a commit. It is
+// empty for commits of forks.
 func (c *Client) PullsForCommit(
 	ctx context.Context,
 	owner, repo, sha string,
@@ -111,16 +111,15 @@ func (c *Client) PullsForCommit(
 	return list, nil
 }
 
-// Permission is what somebody may do in a repository.
+// Permission is the permission of a user in a repository.
 type Permission struct {
-	// as GitHub names it: "admin", "maintain", "write", "triage", "read", "none", or a role of the
-	// organization's own
+	// GitHub's name: "admin", "maintain", "write", "triage", "read", "none", or a custom role of
+	// the organization
 	Role  string
-	Write bool // may push: write, maintain, admin, and roles based on them; triage may not
+	Write bool // may push: write, maintain, admin, and custom roles based on them, but not triage
 }
 
-// Permission asks what a user may do. Somebody whom GitHub doesn't know there (404) may do nothing;
-// that is no error.
+// Permission returns the permission of a user. A 404 is Role "none" and not an error.
 func (c *Client) Permission(ctx context.Context, owner, repo, user string) (Permission, error) {
 	none := Permission{Role: "none"}
 	req, err := c.NewRequest(
@@ -151,8 +150,8 @@ func (c *Client) Permission(ctx context.Context, owner, repo, user string) (Perm
 	return p, nil
 }
 
-// ReplyInThread answers in a conversation on the diff, whose first comment is given. go-github v60
-// does it in a way that GitHub's description does not allow.
+// ReplyInThread replies in the review conversation with the given first comment. go-github v60
+// uses a request that GitHub does not document.
 func (c *Client) ReplyInThread(
 	ctx context.Context,
 	owner, repo string,
@@ -172,8 +171,8 @@ func (c *Client) ReplyInThread(
 	return err
 }
 
-// repositoryTTL is how long a repository's name and default branch are cached. An event reports a
-// change at once; this bounds the effect of a lost event, or of one that another replica received.
+// repositoryTTL is how long the name and default branch of a repository are cached. Events clear
+// the cache on a change; the TTL covers events that were lost or received by another replica.
 const repositoryTTL = 2 * time.Minute
 
 // repositoryCache caches the repositories of one installation.
@@ -187,7 +186,7 @@ type cachedRepository struct {
 	until      time.Time
 }
 
-// KnownRepository is RepositoryByID with a cache of a few minutes.
+// KnownRepository is like RepositoryByID, but cached for repositoryTTL.
 func (c *Client) KnownRepository(ctx context.Context, id int64) (*Repository, error) {
 	c.repositories.mu.Lock()
 	k, found := c.repositories.repos[id]
@@ -210,7 +209,7 @@ func (c *Client) KnownRepository(ctx context.Context, id int64) (*Repository, er
 	return r, nil
 }
 
-// ForgetRepository drops a cached repository that was renamed, moved or deleted.
+// ForgetRepository removes a repository from the cache.
 func (c *Client) ForgetRepository(id int64) {
 	c.repositories.mu.Lock()
 	defer c.repositories.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 
 const publicAPI = "https://api.github.com/"
 
-// roots are the only addresses that get credentials.
+// roots are the only addresses that receive credentials.
 type roots struct {
-	rest    *url.URL // ends in a slash, as go-github wants it
+	rest    *url.URL // ends with a slash, as go-github requires
 	graphql *url.URL
 }
 
-// newRoots takes the REST root as given. GraphQL is beside it, on GitHub Enterprise Server
-// (/api/v3) at /api/graphql.
+// newRoots derives the GraphQL address from the REST root; on GitHub Enterprise Server (/api/v3)
+// it is /api/graphql.
 func newRoots(u *url.URL) (roots, error) {
 	if u == nil {
 		u, _ = url.Parse(publicAPI)
@@ -38,12 +38,12 @@ func newRoots(u *url.URL) (roots, error) {
 	return roots{rest, &graphql}, nil
 }
 
-// public says whether this is GitHub's own service, whose storage hosts are known.
+// public reports whether this is github.com, whose storage hosts are known.
 func (r roots) public() bool { return strings.EqualFold(hostPort(r.rest), "api.github.com:443") }
 
-// holds says whether an address is part of the API. Dot segments never are: they could leave the
-// root behind our back.
-func (r roots) holds(u *url.URL) bool {
+// contains reports whether an address is part of the API. Dot segments are refused because they
+// could leave the root.
+func (r roots) contains(u *url.URL) bool {
 	if u.User != nil || !strings.EqualFold(u.Scheme, r.rest.Scheme) ||
 		!strings.EqualFold(hostPort(u), hostPort(r.rest)) {
 		return false

@@ -12,30 +12,30 @@ import (
 	"time"
 )
 
-// Run is a workflow run; go-github v60 doesn't know its file.
+// Run is a workflow run; go-github v60 does not have its path.
 type Run struct {
 	ID      int64  `json:"id"`
 	Attempt int    `json:"run_attempt"` // GitHub lists a run once, as its newest attempt
 	Name    string `json:"name"`        // of the workflow
-	// of the workflow's file, ".github/workflows/wheels.yml", without a ref
+	// path of the workflow file without ref: ".github/workflows/wheels.yml"
 	Path       string `json:"path"`
 	Event      string `json:"event"`
 	Status     string `json:"status"`
-	Conclusion string `json:"conclusion"` // "" while it isn't over
-	URL        string `json:"html_url"`   // for people
+	Conclusion string `json:"conclusion"` // "" until it is completed
+	URL        string `json:"html_url"`   // web page
 	SHA        string `json:"head_sha"`
 	Branch     string `json:"head_branch"`
 
-	Created time.Time `json:"created_at"` // of the first attempt
+	Created time.Time `json:"created_at"` // time of the first attempt
 
-	// Where it runs and where its head comes from. HeadRepository is 0 and HeadName "" when that
-	// was deleted.
+	// The run's repository and its head's. HeadRepository is 0 and HeadName "" if the head
+	// repository was deleted.
 	Repository     int64  `json:"-"`
 	HeadRepository int64  `json:"-"`
 	HeadName       string `json:"-"` // "owner/name"
 }
 
-// UnmarshalJSON flattens the repositories and takes the ref off the path.
+// UnmarshalJSON decodes a run, flattens the repositories and removes the ref from the path.
 func (r *Run) UnmarshalJSON(b []byte) error {
 	type plain Run
 	type repository struct {
@@ -56,12 +56,12 @@ func (r *Run) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// RunFilter selects workflow runs; empty fields select all.
+// RunFilter selects workflow runs; zero fields select all.
 type RunFilter struct {
 	SHA    string
-	Branch string // of the head, in whatever repository: "main" of a fork is among them
-	Status string // a status or a conclusion, "success"
-	Pages  int    // of 100 to read at most; 0: 10, which is all that GitHub gives
+	Branch string // branch of the head in any repository, including "main" of forks
+	Status string // a status or conclusion, such as "success"
+	Pages  int    // limit of pages of 100; 0 = 10, which is GitHub's maximum
 }
 
 // Runs lists workflow runs, newest first.
@@ -91,7 +91,7 @@ func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]R
 	return list, nil
 }
 
-// Run looks one workflow run up.
+// Run returns a workflow run.
 func (c *Client) Run(ctx context.Context, owner, repo string, id int64) (*Run, error) {
 	req, err := c.NewRequest(
 		http.MethodGet,
@@ -108,16 +108,17 @@ func (c *Client) Run(ctx context.Context, owner, repo string, id int64) (*Run, e
 	return r, nil
 }
 
-// Job is one job of a workflow run.
+// Job is a job of a workflow run.
 type Job struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
-	Conclusion string `json:"conclusion"` // "" while it isn't over
-	URL        string `json:"html_url"`   // for people
+	Conclusion string `json:"conclusion"` // "" until it is completed
+	URL        string `json:"html_url"`   // web page
 	Steps      []Step `json:"steps"`
 }
 
-// Step is one step of a job. Its times are whole seconds; zero where it has not begun or not ended.
+// Step is a step of a job. Its times have a precision of one second; zero = not started or not
+// completed.
 type Step struct {
 	Number     int       `json:"number"`
 	Name       string    `json:"name"`
@@ -126,7 +127,7 @@ type Step struct {
 	Completed  time.Time `json:"completed_at"`
 }
 
-// Failed says that the job ended because something in it went wrong.
+// Failed reports whether the job failed or timed out.
 func (j *Job) Failed() bool { return j.Conclusion == "failure" || j.Conclusion == "timed_out" }
 
 // maxJobPages is enough for 300 jobs; a matrix has at most 256.
@@ -155,9 +156,9 @@ func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job
 	return list, nil
 }
 
-// JobLog writes the log of a job that has ended, as text with a time stamp on each line, to dst.
-// The error is that of Download; ErrExpired, and ErrRefused with 404, mean that GitHub no longer
-// has it.
+// JobLog writes the log of a completed job to dst, as text with a timestamp on each line. Errors
+// are those of Download; ErrExpired, and ErrRefused with status 404, mean that the log has
+// expired.
 func (c *Client) JobLog(ctx context.Context, owner, repo string, job int64, dst io.Writer) error {
 	_, _, err := c.Download(
 		ctx,

@@ -15,8 +15,8 @@ import (
 
 const mostHops = 6
 
-// storageHosts hold the artifacts, assets and logs of GitHub's public service (docs.github.com:
-// self-hosted runners, accessible domains).
+// storageHosts store the artifacts, assets and logs of github.com (docs.github.com: self-hosted
+// runners, accessible domains).
 var storageHosts = []string{
 	".githubusercontent.com",
 	".blob.core.windows.net",
@@ -24,9 +24,9 @@ var storageHosts = []string{
 	".s3.amazonaws.com",
 }
 
-// allowed says whether bytes may be fetched from an address that a redirect names. GitHub's public
-// API only sends to hosts that are known; another GitHub has storage of its own, over plain http
-// only on this machine or where the API has no TLS either.
+// allowed reports whether a redirect to an address may be followed. github.com redirects only to
+// known hosts. Other servers may use any storage host, with plain http only on this machine or if
+// the API has no TLS either.
 func (r roots) allowed(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	if host == "" || u.User != nil {
@@ -47,8 +47,8 @@ func (r roots) allowed(u *url.URL) bool {
 			(r.rest.Scheme == "http" || host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// open follows the redirects by hand: with the token while the address is the API's, and never
-// again after it was not.
+// open follows redirects. It sends the token as long as all addresses belong to the API, and not
+// after the first that does not.
 func (d *download) open(ctx context.Context) (*http.Response, error) {
 	x := d.c.api
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -60,9 +60,9 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 		if err != nil {
 			return nil, errors.New("github: download: a redirect names no usable address")
 		}
-		trusted = trusted && x.holds(req.URL)
+		trusted = trusted && x.contains(req.URL)
 		req.Header.Set("User-Agent", x.agent)
-		req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as stored
+		req.Header.Set("Accept-Encoding", "identity") // the digest is that of the stored bytes
 		client := outside
 		if trusted {
 			client = inside
@@ -82,7 +82,7 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 			if trusted {
 				return nil, trustedError(err)
 			}
-			return nil, again(
+			return nil, retryable(
 				"github: download: storage host %s: %w",
 				req.URL.Hostname(),
 				bare(err),
@@ -111,29 +111,28 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 	return nil, errors.New("github: download: more than 6 redirects")
 }
 
-// trustedError sorts the errors of the authenticated hop: limits and tokens are final, the
-// transport has repeated the rest already.
+// trustedError classifies errors of authenticated requests: limits and token errors are final,
+// and the transport has retried the others.
 func trustedError(err error) error {
 	if err = bare(err); broken(err) {
-		return again("github: download: %w", err)
+		return retryable("github: download: %w", err)
 	}
 	return fmt.Errorf("github: download: %w", err)
 }
 
-// apiError reads an error answer of the API itself.
+// apiError converts an error response of the API.
 func apiError(resp *http.Response) error {
 	if resp.StatusCode == http.StatusGone {
 		return &DownloadError{Err: ErrExpired}
 	}
 	err := gh.CheckResponse(resp)
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode >= 500 {
-		return &againError{err}
+		return &retryableError{err}
 	}
 	return fmt.Errorf("github: download: %w", err)
 }
 
-// bare takes net/http's wrapping off an error: it holds the whole address, with the signature that
-// opens it.
+// bare unwraps net/http's error, which contains the whole address with its signature.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// transport sends the calls of one installation (or of the App itself).
+// transport sends the calls of one installation, or of the App itself.
 type transport struct {
 	api     *api
 	limiter *limiter
@@ -20,13 +20,13 @@ type transport struct {
 	closed  *atomic.Bool // shared by the clients of an installation
 }
 
-// RoundTrip implements http.RoundTripper. Its errors are *LimitError, *TokenError, ErrForgotten, or
-// those of the connection.
+// RoundTrip implements http.RoundTripper. Errors are *LimitError, *TokenError, ErrForgotten and
+// connection errors.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.GetBody != nil {
-		defer r.Body.Close() // copies are sent
+		defer r.Body.Close() // only copies are sent
 	}
-	if !t.api.holds(r.URL) {
+	if !t.api.contains(r.URL) {
 		return nil, fmt.Errorf(
 			"github: %s %s://%s is outside of the API %s: no credentials for it",
 			r.Method,
@@ -64,7 +64,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 }
 
-// once sends one request unless a limit holds, and remembers the limit that an answer reports.
+// once sends one request unless a limit lasts, and records a limit in the response.
 func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error) {
 	if t.closed.Load() {
 		return nil, nil, ErrForgotten
@@ -79,7 +79,7 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	resp, used, err := t.auth.send(q)
 	if err != nil {
 		var l *LimitError
-		if errors.As(err, &l) { // the token request met it
+		if errors.As(err, &l) { // of the token request
 			return nil, used, t.limiter.block(l)
 		}
 		return nil, used, err
@@ -103,26 +103,27 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 
 type repeatable struct{}
 
-// safe says whether doing a request twice is as good as once.
+// safe reports whether a request can be sent twice.
 func safe(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
 		r.Context().Value(repeatable{}) != nil
 }
 
-// creates says whether a POST makes content that people are told of; GitHub limits these most.
+// creates reports whether a POST creates content with notifications, which GitHub limits most.
 func creates(path string) bool {
 	return strings.HasSuffix(path, "/comments") || strings.HasSuffix(path, "/reviews") ||
 		strings.HasSuffix(path, "/replies")
 }
 
-// broken says whether an error is the connection's: the request may or may not have arrived.
+// broken reports whether err is a connection error, so that the request may or may not have
+// arrived.
 func broken(err error) bool {
 	var l *LimitError
 	var t *TokenError
 	return !errors.As(err, &l) && !errors.As(err, &t) && !errors.Is(err, ErrForgotten)
 }
 
-// unsent says whether a request certainly didn't arrive: the connection couldn't be made.
+// unsent reports whether a request cannot have arrived, because no connection was made.
 func unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

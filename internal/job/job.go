@@ -1,14 +1,13 @@
-// Package job is the contract between the webhook, which stores jobs, and the workers and sweepers,
-// which handle them: the kinds of jobs, the key of each and its payload.
+// Package job defines the jobs that the webhook stores and that workers and sweepers handle:
+// their kinds, keys and payloads.
 //
-// A kind is a type that implements Body. New makes the queue's job from one, and Decode reads it
-// back; nothing else builds or parses keys and payloads. The package knows nothing of how a job is
-// handled.
+// Each kind is a type that implements Body. New makes a job of the queue from a Body, and Decode
+// returns the Body of a job; no other package formats or parses keys and payloads.
 //
 //	j, err := job.New(&job.Pull{Repository: 4711, Number: 12}, job.Origin{Installation: 7, Trigger: "pull_request.opened"})
 //	body, err := job.Decode(lease.Job)
 //
-// Decode reads what earlier releases stored: a job without a payload, and the earlier names of some
+// Decode also accepts jobs of earlier releases: jobs without a payload, and earlier names of some
 // kinds.
 package job
 
@@ -25,10 +24,10 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// Kind names what a job is about.
+// Kind is the kind of a job.
 type Kind string
 
-// The kinds.
+// Kinds of jobs.
 const (
 	KindPull              Kind = "pull"
 	KindMergeGroup        Kind = "merge_group"
@@ -43,7 +42,7 @@ const (
 	KindRepositoryRenamed Kind = "repository_renamed"
 )
 
-// kinds makes an empty body of each kind.
+// kinds maps each kind to a function that returns an empty body.
 var kinds = map[Kind]func() Body{
 	KindPull:              func() Body { return new(Pull) },
 	KindMergeGroup:        func() Body { return new(MergeGroup) },
@@ -58,7 +57,8 @@ var kinds = map[Kind]func() Body{
 	KindRepositoryRenamed: func() Body { return new(RepositoryRenamed) },
 }
 
-// earlier has the names that earlier releases gave some kinds. A queue may still hold such jobs.
+// earlier maps the names of kinds in earlier releases to the present ones. A queue may still
+// contain them.
 var earlier = map[Kind]Kind{
 	"button":     KindCheckAction,
 	"base":       KindDefaultBranch,
@@ -67,7 +67,7 @@ var earlier = map[Kind]Kind{
 	"repository": KindRepositoryRenamed,
 }
 
-// Kinds lists every kind, in no particular order.
+// Kinds returns all kinds, in no particular order.
 func Kinds() []Kind {
 	var all []Kind
 	for k := range kinds {
@@ -76,8 +76,8 @@ func Kinds() []Kind {
 	return all
 }
 
-// KindOf is the kind of a stored job, also of one that an earlier release named differently. A kind
-// that nobody knows is returned as it is.
+// KindOf returns the kind of a stored job, also if an earlier release stored it under another
+// name. An unknown kind is returned unchanged.
 func KindOf(j queue.Job) Kind {
 	if k, ok := earlier[Kind(j.Kind)]; ok {
 		return k
@@ -85,36 +85,36 @@ func KindOf(j queue.Job) Kind {
 	return Kind(j.Kind)
 }
 
-// Body is what a job is about, one type per kind. Its exported fields with a JSON name are the
-// payload; the others are in the key.
+// Body is the subject of a job, with one type per kind. Exported fields with a JSON name are in
+// the payload, the others in the key.
 type Body interface {
-	// Kind is the kind of the job.
+	// Kind returns the kind of the job.
 	Kind() Kind
-	// Key identifies the subject: the queue keeps at most one waiting job for a key. It begins with
-	// the kind and the repository's id.
+	// Key identifies the subject. The queue has at most one waiting job for a key. It begins with
+	// the kind and the repository's ID.
 	Key() string
-	// RepositoryID is GitHub's id of the base repository.
+	// RepositoryID returns GitHub's ID of the base repository.
 	RepositoryID() int64
 
-	// fromKey sets the fields that are in the key: the repository, and what follows it.
+	// fromKey sets the fields that are in the key: the repository, and the rest of the key.
 	fromKey(repository int64, rest string) error
 }
 
-// Origin is what jobs of all kinds have in common: where a job comes from.
+// Origin contains what jobs of all kinds have in common.
 type Origin struct {
 	Installation int64  // never 0
-	SHA          string // the head as the event has it; "" where it names none
-	Trigger      string // "pull_request.opened"; "sweeper"
-	Delivery     string // GUID of the delivery; "" for none
-	// ForceID makes the worker check the subject again though nothing has changed; each value counts
-	// once. "": only when something has changed.
+	SHA          string // head commit in the event; "" = the event has none
+	Trigger      string // such as "pull_request.opened" or "sweeper"
+	Delivery     string // GUID of the delivery; "" = none
+	// ForceID makes the worker check the subject again even if nothing has changed. Each value
+	// has one effect. "" = check only if something has changed.
 	ForceID  string
-	Priority queue.Priority // 0: the kind's own
-	Received time.Time      // of the delivery; zero: the webhook sets it
+	Priority queue.Priority // 0 = the default of the kind
+	Received time.Time      // time of the delivery; zero = the webhook sets it
 }
 
-// OriginOf is the origin of a follow-up of a job: a job of another subject that it leads to. It is
-// not forced, has no commit, and has the priority of its kind.
+// OriginOf returns the origin for a follow-up job of j about another subject. It has no ForceID,
+// no commit and the default priority.
 func OriginOf(j queue.Job) Origin {
 	return Origin{
 		Installation: j.Installation,
@@ -124,8 +124,8 @@ func OriginOf(j queue.Job) Origin {
 	}
 }
 
-// New makes the queue's job. It returns an error when the installation or the repository is
-// missing, the SHA is not one, or the body names no subject.
+// New returns a job of the queue. It returns an error if the installation or repository is
+// missing, SHA is malformed, or the body identifies no subject.
 func New(b Body, o Origin) (queue.Job, error) {
 	if o.Installation == 0 || b.RepositoryID() == 0 {
 		return queue.Job{}, errors.New("the installation or the repository is missing")
@@ -155,8 +155,8 @@ func New(b Body, o Origin) (queue.Job, error) {
 	}, nil
 }
 
-// Decode reads the body of a stored job. It returns an error when the kind is unknown, the key is
-// not one of the kind, or the payload has a field that the kind does not have.
+// Decode returns the body of a stored job. It returns an error if the kind is unknown, the key is
+// malformed, or the payload has unknown fields.
 func Decode(j queue.Job) (Body, error) {
 	b, err := fromKey(KindOf(j), j.Key)
 	if err != nil {
@@ -182,8 +182,8 @@ func Decode(j queue.Job) (Body, error) {
 	return b, nil
 }
 
-// Subject reads the key of a subject that has a check run: a pull request, a merge group or a
-// release. It returns an error for any other key.
+// Subject parses the key of a subject that has a check run: a pull request, merge group or
+// release. It returns an error for other keys.
 func Subject(key string) (Body, error) {
 	kind, _, _ := strings.Cut(key, "/")
 	switch Kind(kind) {
@@ -193,7 +193,7 @@ func Subject(key string) (Body, error) {
 	return nil, fmt.Errorf("%q is not the key of a subject with a check run", key)
 }
 
-// fromKey makes the body that a key identifies, without its payload.
+// fromKey returns the body that a key identifies, without its payload.
 func fromKey(kind Kind, key string) (Body, error) {
 	make := kinds[kind]
 	if make == nil {
@@ -214,8 +214,8 @@ func fromKey(kind Kind, key string) (Body, error) {
 	return b, nil
 }
 
-// External makes the external id of a check run: the subject, the commit, and a digest of
-// everything that the verdict is made of. digest "": the check run has no verdict yet.
+// External returns the external ID of a check run: the subject, the commit, and a digest of
+// everything that was checked. digest is "" if there is no verdict yet.
 func External(key, sha, digest string) string {
 	if digest == "" {
 		return key + "@" + sha
@@ -223,8 +223,8 @@ func External(key, sha, digest string) string {
 	return key + "@" + sha + "#" + digest
 }
 
-// ParseExternal reads the subject from an external id that External made, when it is one of the
-// repository. GitHub's own list of a check run's pull requests is empty for forks.
+// ParseExternal returns the subject in an external ID made by External, if it belongs to the
+// repository. It is needed for forks, for which GitHub lists no pull requests.
 func ParseExternal(external string, repository int64) (b Body, ok bool) {
 	key, _, found := strings.Cut(external, "@")
 	if !found {
@@ -234,7 +234,7 @@ func ParseExternal(external string, repository int64) (b Body, ok bool) {
 	return b, err == nil && b.RepositoryID() == repository
 }
 
-// IsSHA reports whether s has the form of a commit's SHA-1 or SHA-256.
+// IsSHA reports whether s has the form of a SHA-1 or SHA-256 of a commit.
 func IsSHA(s string) bool {
 	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
@@ -244,7 +244,7 @@ func IsSHA(s string) bool {
 	return len(s) == 40 || len(s) == 64
 }
 
-// positive reads the decimal number that a key ends in.
+// positive parses the positive decimal number at the end of a key.
 func positive(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n <= 0 || strconv.FormatInt(n, 10) != s {

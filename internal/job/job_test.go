@@ -11,7 +11,7 @@ import (
 
 const sha = "0123456789abcdef0123456789abcdef01234567"
 
-// bodies has one of every kind, with every field set.
+// bodies returns a body of each kind with all fields set.
 func bodies() []Body {
 	return []Body{
 		&Pull{5, 3, &Push{sha, "fix", 6, "someone/widget", "main", time.Unix(1, 0).UTC()}},
@@ -54,7 +54,7 @@ func TestEveryKindSurvivesTheQueue(t *testing.T) {
 	}
 }
 
-// A queue may hold jobs that an earlier release stored.
+// A queue may contain jobs that an earlier release stored.
 func TestJobsOfEarlierReleases(t *testing.T) {
 	for _, c := range []struct {
 		kind, key, payload string
@@ -91,7 +91,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		{"pull", "pull/5", ""},
 		{"pull", "pull/5/x", ""},
 		{"pull", "pull/5/03", ""},
-		{"pull", "pull/6/3", ""}, // of another repository
+		{"pull", "pull/6/3", ""}, // another repository
 		{"pull", "pull/5/3", `{"number":4}`},
 		{"pull", "pull/5/3", `{"number":3,"more":1}`},
 		{"pull", "pull/5/3", `{"number":3} {}`},
@@ -147,7 +147,7 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what Decode takes, New makes again with the same key and payload.
+// FuzzDecode checks that New restores the key and payload of what Decode accepts.
 func FuzzDecode(f *testing.F) {
 	for _, b := range bodies() {
 		j, err := New(b, Origin{Installation: 9})

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Command is a comment with lines "/compat …".
+// Command is a comment with "/compat …" lines.
 type Command struct {
 	Repository int64 `json:"-"`
-	Number     int   `json:"number"` // of the pull request
+	Number     int   `json:"number"` // number of the pull request
 	Comment    int64 `json:"comment"`
-	// Thread is the first comment of the conversation on the diff; 0: the comment is in the pull
-	// request's own conversation.
+	// Thread is the ID of the first comment of the review conversation; 0 = the comment is on the
+	// pull request itself.
 	Thread int64         `json:"thread,omitempty"`
 	Author string        `json:"author"` // login
 	Lines  []CommandLine `json:"commands"`
@@ -27,7 +27,7 @@ type CommandLine struct {
 // Kind implements Body.
 func (*Command) Kind() Kind { return KindCommand }
 
-// Key implements Body. GitHub numbers the comments of the two kinds of conversation separately.
+// Key implements Body. GitHub numbers review comments and other comments separately.
 func (c *Command) Key() string {
 	if c.Thread > 0 {
 		return fmt.Sprintf("%s/%d/review/%d", KindCommand, c.Repository, c.Comment)
@@ -44,15 +44,15 @@ func (c *Command) fromKey(repository int64, rest string) (err error) {
 	return err
 }
 
-// CheckAction is one of the App's actions on a check run ("Re-check"), requested by a person.
+// CheckAction is a click on one of the App's buttons on a check run.
 type CheckAction struct {
 	Repository int64  `json:"-"`
 	Delivery   string `json:"-"`
 	Action     string `json:"action"` // recheck, accept or explain
-	Of         Kind   `json:"kind"`   // of the subject that the check run is about
-	Subject    string `json:"key"`    // its key
+	Of         Kind   `json:"kind"`   // kind of the check run's subject
+	Subject    string `json:"key"`    // key of the check run's subject
 	SHA        string `json:"sha"`
-	Author     string `json:"author"` // login of who requested it
+	Author     string `json:"author"` // login of the person who clicked
 }
 
 // Kind implements Body.
@@ -74,7 +74,7 @@ func (a *CheckAction) fromKey(repository int64, rest string) error {
 	return nil
 }
 
-// DefaultBranch is a push to the default branch, and with it perhaps another configuration.
+// DefaultBranch is a push to the default branch, which may change the configuration.
 type DefaultBranch struct {
 	Repository int64 `json:"-"`
 	Settings   bool  `json:"settings,omitempty"` // the push changes .github/compat.yml
@@ -97,11 +97,11 @@ func (d *DefaultBranch) fromKey(repository int64, rest string) error {
 	return empty(rest)
 }
 
-// BaseAnalysis is a commit of the default branch whose artifacts are analyzed before a pull request
-// is compared with them.
+// BaseAnalysis analyzes the artifacts of the default branch before pull requests are compared
+// with them.
 type BaseAnalysis struct {
 	Repository int64 `json:"-"`
-	Run        int64 `json:"run,omitempty"` // the workflow run that has ended; 0: none is named
+	Run        int64 `json:"run,omitempty"` // the workflow run that has completed; 0 = unknown
 }
 
 // Kind implements Body.
@@ -118,7 +118,7 @@ func (b *BaseAnalysis) fromKey(repository int64, rest string) error {
 	return empty(rest)
 }
 
-// RepositoryRemoved is a repository that the App lost access to: its jobs are dropped.
+// RepositoryRemoved is a repository that the App lost access to. Its jobs are removed.
 type RepositoryRemoved struct {
 	Repository int64 `json:"-"`
 }
@@ -139,8 +139,8 @@ func (r *RepositoryRemoved) fromKey(repository int64, rest string) error {
 	return empty(rest)
 }
 
-// RepositoryRenamed is a repository with another name, owner or default branch, or one that was
-// archived or unarchived: what is cached of it is forgotten.
+// RepositoryRenamed is a repository with a new name, owner or default branch, or one that was
+// archived or unarchived. Its cached data is removed.
 type RepositoryRenamed struct {
 	Repository int64 `json:"-"`
 }

@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// Pull is a pull request: its newest head needs a check run with a verdict.
+// Pull is a pull request, whose newest head needs a check run with a verdict.
 type Pull struct {
 	Repository int64 `json:"-"`
 	Number     int   `json:"number"`
-	Pushed     *Push `json:"pushed,omitempty"` // nil: the worker has to ask GitHub
+	// nil = the worker reads the pull request from GitHub
+	Pushed *Push `json:"pushed,omitempty"`
 }
 
-// Push is an open pull request as the event of a push describes it. Only the worker can tell
-// whether it is newer than what it knows.
+// Push is an open pull request as described by the event of a push. The event may be older than
+// what the worker knows.
 type Push struct {
 	SHA     string    `json:"sha"`
 	Ref     string    `json:"ref"`
-	RepoID  int64     `json:"repo,omitempty"` // of the head; 0: it was deleted
-	Repo    string    `json:"name,omitempty"` // its full name
+	RepoID  int64     `json:"repo,omitempty"` // ID of the head repository; 0 = deleted
+	Repo    string    `json:"name,omitempty"` // full name of the head repository
 	Base    string    `json:"base"`
 	Updated time.Time `json:"updated"`
 }
@@ -43,14 +44,14 @@ func (p *Pull) fromKey(repository int64, rest string) error {
 	return err
 }
 
-// MergeGroup is a group of the merge queue, which waits for a check on the group's head.
+// MergeGroup is a group of the merge queue that needs a check run on its head.
 type MergeGroup struct {
 	Repository int64  `json:"-"`
-	SHA        string `json:"-"`                  // the group's head
+	SHA        string `json:"-"`                  // head of the group
 	HeadRef    string `json:"head_ref,omitempty"` // refs/heads/gh-readonly-queue/…
 	BaseRef    string `json:"base_ref,omitempty"`
 	BaseSHA    string `json:"base_sha,omitempty"`
-	Destroyed  bool   `json:"destroyed,omitempty"` // the group no longer exists
+	Destroyed  bool   `json:"destroyed,omitempty"` // the group does not exist any more
 }
 
 // Kind implements Body.
@@ -69,7 +70,7 @@ func (g *MergeGroup) fromKey(repository int64, rest string) error {
 	return checkSHA(rest)
 }
 
-// Release is a release: its assets are checked together, on the commit of its tag.
+// Release is a release. Its assets are checked together, for the commit of its tag.
 type Release struct {
 	Repository int64 `json:"-"`
 	ID         int64 `json:"release"`
@@ -97,13 +98,13 @@ type Deployment struct {
 	Environment string `json:"environment"`
 }
 
-// longestEnvironment keeps a key below the queue's limit.
+// longestEnvironment keeps the key below the queue's limit.
 const longestEnvironment = 200
 
 // Kind implements Body.
 func (*Deployment) Kind() Kind { return KindDeployment }
 
-// Key implements Body. The name of a long environment is replaced by its digest.
+// Key implements Body. A long environment name is replaced by its digest.
 func (d *Deployment) Key() string {
 	name := url.PathEscape(d.Environment)
 	if len(name) > longestEnvironment {
@@ -127,8 +128,8 @@ func (d *Deployment) fromKey(repository int64, rest string) (err error) {
 type Commit struct {
 	Repository int64    `json:"-"`
 	SHA        string   `json:"-"`
-	Ran        bool     `json:"ran,omitempty"`   // a workflow run of it has ended
-	Pulls      []string `json:"pulls,omitempty"` // keys of the pull requests that the event names
+	Ran        bool     `json:"ran,omitempty"`   // a workflow run of the commit has completed
+	Pulls      []string `json:"pulls,omitempty"` // keys of the pull requests in the event
 	HeadOwner  string   `json:"head_owner,omitempty"`
 	HeadBranch string   `json:"head_branch,omitempty"`
 }

@@ -1,10 +1,9 @@
-// Package lazyregexp is regexp for expressions in package variables: each is compiled when it is
-// first used. Compiling all of them takes longer than most commands do.
+// Package lazyregexp compiles the regular expressions of package variables when they are first
+// used. Compiling all of them at start would take longer than most commands run.
 //
 //	var soName = lazyregexp.New(`^lib.+\.so`)
 //
-// A test of this package compiles the expressions of the whole module, so that an invalid one
-// fails.
+// A test compiles all expressions of the module, so an invalid one fails it.
 package lazyregexp
 
 import (
@@ -12,7 +11,7 @@ import (
 	"sync"
 )
 
-// Regexp is a regular expression; its methods are those of regexp.Regexp. It is safe for concurrent
+// Regexp is a regular expression with the methods of regexp.Regexp. It is safe for concurrent
 // use.
 type Regexp struct {
 	text    string
@@ -20,9 +19,8 @@ type Regexp struct {
 	re      *regexp.Regexp
 }
 
-// New makes an expression of what regexp.MustCompile takes. It only stores the text: the compiler
-// then initializes package variables statically, and a package without other variables needs no
-// code at start.
+// New returns the expression text, which must be valid for regexp.MustCompile. It only stores the
+// text, so the compiler can initialize package variables statically.
 func New(text string) *Regexp { return &Regexp{text: text} }
 
 func (r *Regexp) get() *regexp.Regexp {

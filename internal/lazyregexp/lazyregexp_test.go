@@ -34,8 +34,8 @@ func TestSameAsRegexp(t *testing.T) {
 	}
 }
 
-// TestAllCompile compiles every constant expression that the module passes to New, since a program
-// only compiles those that it uses.
+// TestAllCompile compiles every constant expression that the module passes to New, because a
+// program compiles only those that it uses.
 func TestAllCompile(t *testing.T) {
 	expressions := 0
 	folders := map[string][]*ast.File{}
@@ -56,7 +56,8 @@ func TestAllCompile(t *testing.T) {
 			continue
 		}
 		info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		// Imports are not loaded: an expression is made of literals and constants of its package.
+		// Imports are not loaded: an expression consists of literals and constants of its own
+		// package.
 		ignored := types.Config{Error: func(error) {}, FakeImportC: true}
 		_, _ = ignored.Check(dir, fset, files, &info)
 		for _, file := range files {

@@ -9,14 +9,13 @@ import (
 
 func printable(r rune) bool { return strconv.IsPrint(r) }
 
-// blank are letters by their category that show as nothing: the Hangul fillers and the Braille
-// blank.
+// blank reports whether r is classified as a letter but invisible: the Hangul fillers and the
+// Braille blank.
 func blank(r rune) bool {
 	return r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r == '\u2800'
 }
 
-// Cut returns at most max runes of s, the last of them "…" when something was left out. max 0 or
-// less means no limit.
+// Cut truncates s to at most max runes, with "…" as the last. max <= 0 means no limit.
 func Cut(s string, max int) string {
 	if max <= 0 || utf8.RuneCountInString(s) <= max {
 		return s
@@ -30,17 +29,17 @@ func Cut(s string, max int) string {
 	return s
 }
 
-// Code returns s as a Markdown code span of at most max runes of content (0: no limit). The fence
-// is longer than any run of backticks inside. The empty string is shown as (none), without code: an
-// empty code span does not exist.
+// Code returns s as a Markdown code span with at most max runes of content (0 = no limit). The
+// fence is longer than any run of backticks inside. The empty string is shown as (none), because
+// an empty code span does not exist.
 func Code(s string, max int) string {
 	if s == "" {
 		return "(none)"
 	}
 	s = Cut(untagged(Visible(Cut(s, max))), max)
 	fence := strings.Repeat("`", longest(s)+1)
-	// A span that starts or ends with a backtick needs a space there; one that starts and ends with a
-	// space would lose both.
+	// A span that starts or ends with a backtick needs a space there. One that starts and ends
+	// with a space would lose both.
 	if s[0] == '`' || s[len(s)-1] == '`' ||
 		s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
 		s = " " + s + " "
@@ -48,8 +47,8 @@ func Code(s string, max int) string {
 	return fence + s + fence
 }
 
-// untagged parts the bracket from the word script. GitHub shows a code span as it is, but reports
-// are also shown by what knows less Markdown, and no name of anything holds that tag.
+// untagged separates the bracket from the word script. GitHub shows code spans unchanged, but
+// reports are also shown by weaker Markdown renderers, and no real name contains that tag.
 func untagged(s string) string {
 	const tag = "<script"
 	for i := 0; i+len(tag) <= len(s); i++ {
@@ -60,7 +59,7 @@ func untagged(s string) string {
 	return s
 }
 
-// Codes joins code spans with commas. At most n are shown; the rest are counted: "and 12 more".
+// Codes joins code spans with commas. It shows at most n and counts the rest: "and 12 more".
 func Codes(ss []string, n, max int) string {
 	var out []string
 	for i, s := range ss {
@@ -72,9 +71,9 @@ func Codes(ss []string, n, max int) string {
 	return strings.Join(out, ", ")
 }
 
-// Fence returns s as a fenced code block with its closing line, the fence longer than any run of
-// backticks inside. lang is ours, never outside text; "" for none. The block must start at the
-// beginning of a line.
+// Fence returns s as a fenced code block that ends with a newline. The fence is longer than any
+// run of backticks inside. lang must be trusted; "" = none. The block must start at the beginning
+// of a line.
 func Fence(lang, s string) string {
 	s = strings.TrimSuffix(Lines(s), "\n")
 	fence := strings.Repeat("`", max(3, longest(s)+1))
@@ -94,13 +93,13 @@ func longest(s string) int {
 	return best
 }
 
-// Plain returns s for a field that shows plain text and is now and then rendered as Markdown by
-// whoever copies it: one line of at most max runes in which nothing mentions, links or opens a tag.
-// What could is shown as "?".
+// Plain returns s for a plain text field that might be rendered as Markdown elsewhere: one line
+// of at most max runes, where characters that could start a mention, link or tag are replaced by
+// "?".
 func Plain(s string, max int) string {
 	s = Visible(
 		Cut(s, max),
-	) // cut before and after: names of megabytes exist, and showing a character can take several
+	) // before and after, because names can have megabytes, and Visible makes them longer
 	var b strings.Builder
 	prev := rune(' ')
 	for i, r := range s {
@@ -120,9 +119,9 @@ func Plain(s string, max int) string {
 
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Join puts whole blocks together as long as they stay within limit bytes, and says with more(n)
-// how many were left out. A block is never cut, so no fence, span or tag stays open. more's text is
-// counted too; nil says nothing.
+// Join concatenates whole blocks as long as they fit into limit bytes, followed by more(n), where
+// n is the number of blocks left out. Blocks are never truncated, so no fence, span or tag stays
+// open. The limit includes the text of more; more may be nil.
 func Join(blocks []string, limit int, more func(left int) string) string {
 	size := 0
 	for _, b := range blocks {

@@ -18,7 +18,7 @@ var gfm = goldmark.New(
 	goldmark.WithRendererOptions(html.WithUnsafe()),
 )
 
-// alive says what of Markdown is more than text to another reader, whose tags are allowed.
+// alive returns what another Markdown renderer interprets in the text, except the allowed tags.
 func alive(markdown string, allowed ...string) string {
 	return hostiletest.Judge{Tags: allowed}.Alive(markdown)
 }
@@ -40,8 +40,7 @@ func TestHostileTextIsDead(t *testing.T) {
 	}
 }
 
-// A plain field is no Markdown; what Plain keeps out is what hurts when somebody renders it all the
-// same.
+// A plain field is not Markdown, but Plain removes what would do harm if it were rendered.
 func TestPlainHasNoMentionLinkOrTag(t *testing.T) {
 	for _, h := range hostiletest.Names() {
 		p := Plain(h, 100)

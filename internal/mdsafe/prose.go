@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Prose returns a sentence as Markdown in which every word that could be more than a word stands in
-// a code span. names are strings from outside that the sentence holds; each becomes one span,
-// however many words it has. What is left as prose are words of letters, small numbers and plain
-// punctuation, which no Markdown processor turns into anything.
+// Prose returns a sentence as Markdown in which everything except plain words is in code spans.
+// names are untrusted strings in the sentence; each becomes one span, even if it consists of
+// several words. Only words of letters, small numbers and plain punctuation stay outside spans,
+// so no Markdown processor interprets them.
 func Prose(s string, names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	slices.SortFunc(
 		names,
 		func(a, b string) int { return len(b) - len(a) },
-	) // the longest name at a place wins
+	) // the longest name at a position wins
 	var pieces []piece
 	s = Cut(s, maxSentence)
 	add := func(t string, code bool) {
@@ -54,7 +54,7 @@ func Prose(s string, names ...string) string {
 		rest = rest[end:]
 	}
 	var b strings.Builder
-	for _, p := range whole(pieces) { // never two spans beside each other: they would be one
+	for _, p := range whole(pieces) { // merges adjacent spans, which Markdown would join
 		if p.code {
 			b.WriteString(Code(p.text, maxName))
 		} else {
@@ -64,19 +64,19 @@ func Prose(s string, names ...string) string {
 	return b.String()
 }
 
-// piece is a stretch of a sentence.
+// piece is a part of a sentence.
 type piece struct {
 	text string
 	code bool
 }
 
 const (
-	opening = "(\"'"      // punctuation that may stand before a word
-	closing = ".,;:?)\"'" // and behind one
+	opening = "(\"'"      // punctuation before a word
+	closing = ".,;:?)\"'" // punctuation after a word
 )
 
-// whole takes into each code piece what touches it in the same word, punctuation aside: half a word
-// beside a span is where readers of Markdown disagree on what an address is.
+// whole extends each code piece to the word around it, without punctuation. Markdown processors
+// disagree about addresses in a word that is partly a span.
 func whole(pieces []piece) []piece {
 	var out []piece
 	for _, p := range pieces {
@@ -101,7 +101,7 @@ func whole(pieces []piece) []piece {
 			end = len(strings.TrimRight(p.text[:end], closing))
 			out[n].text, p.text = out[n].text+p.text[:end], p.text[end:]
 		}
-		if n := len(out) - 1; p.code && out[n].text == "" { // nothing is left between two spans
+		if n := len(out) - 1; p.code && out[n].text == "" { // no text between two spans
 			out = out[:n]
 			if n > 0 {
 				out[n-1].text += p.text
@@ -113,15 +113,14 @@ func whole(pieces []piece) []piece {
 	return out
 }
 
-// maxName bounds a name in a sentence: mangled C++ names of some kilobytes exist, and hostile ones
-// of megabytes.
+// maxName limits a name in a sentence, in runes: real mangled C++ names have some kilobytes.
 const maxName = 400
 
-// maxSentence bounds a sentence; a longer one is cut with "…".
+// maxSentence limits a sentence, in runes; longer ones are truncated.
 const maxSentence = 4000
 
-// named returns the first of names that stands at the start of s as a whole: a name "pow" is not
-// found in "power".
+// named returns the first of names that s starts with, as a whole word: "pow" is not found in
+// "power". before is the text before s.
 func named(s string, names []string, before string) string {
 	if before != "" && wordByte(before[len(before)-1]) && wordByte(s[0]) {
 		return ""
@@ -140,7 +139,7 @@ func wordByte(c byte) bool {
 		c >= utf8.RuneSelf
 }
 
-// split takes the punctuation of a sentence off a word.
+// split separates the punctuation around a word.
 func split(w string) (open, word, tail string) {
 	word = strings.TrimLeft(w, "(\"'")
 	open = w[:len(w)-len(word)]
@@ -149,9 +148,9 @@ func split(w string) (open, word, tail string) {
 	return open, end, tail
 }
 
-// plainWord says whether a word can stand in prose: letters, with hyphens and apostrophes inside,
-// or a number of digits and dots; nothing that looks like a commit (seven or more hexadecimal
-// digits), an address or a reference (GH-1).
+// plainWord reports whether a word can stay outside a code span: letters with hyphens and
+// apostrophes inside, or a number of digits and dots, and nothing like a commit (seven or more
+// hexadecimal digits), an address or a reference (GH-1).
 func plainWord(w string) bool {
 	if w == "" || w == "—" || w == "–" || w == "-" {
 		return true

@@ -1,20 +1,18 @@
-// Package mdsafe shows text from outside (symbols, file names, package names, comments, log lines)
-// so that it stays text.
+// Package mdsafe formats untrusted text (symbols, file names, package names, comments, log lines)
+// so that it cannot be interpreted.
 //
-// Everything that an artifact or a webhook carries is chosen by whoever wrote it. Shown raw in
-// GitHub's Markdown, a symbol called "@everyone" notifies, "#1" links an issue, "![](http://x)"
-// loads an image and an escape sequence drives a terminal. Backslashes and entities don't help:
-// GitHub looks for mentions and references after it has undone them. It leaves alone only what
-// stands in code, so that is where names go.
+// The author of an artifact or webhook payload chooses its names. In GitHub's Markdown, a symbol
+// called "@everyone" would notify people, "#1" would link an issue and "![](http://x)" would load
+// an image; an escape sequence would control a terminal. Backslashes and entities do not help,
+// because GitHub searches for mentions and references after decoding them. GitHub does not
+// interpret code spans and blocks, so names are shown in them.
 //
-//	Visible(s)           one line, control and invisible characters as their codes: terminals, plain text fields
-//	Code(s, max)         a code span: anything in Markdown prose
-//	Fence(lang, s)       a fenced block: commands
-//	Prose(s, names...)   a sentence of ours with names in it: the names become code spans
-//	Plain(s, max)        for plain text fields (a check's title) that somebody might still render as Markdown
-//	Join(blocks, …)      blocks that together stay under a byte limit, never cut inside a construct
-//
-// The package opens nothing and imports nothing of ours.
+//	Visible(s)           one line, control and invisible characters as codes: terminals, plain text fields
+//	Code(s, max)         a code span, for names in Markdown
+//	Fence(lang, s)       a fenced code block, for commands
+//	Prose(s, names...)   a sentence of compat with untrusted names, which become code spans
+//	Plain(s, max)        plain text fields (a check's title) that might be rendered as Markdown
+//	Join(blocks, …)      whole blocks up to a limit in bytes
 package mdsafe
 
 import (
@@ -23,12 +21,12 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s on one line with nothing hidden: a control character is shown as its picture
-// (␊, ␛, ␀), what has no picture (C1, bidi controls, zero-width and private characters) as \u202e,
-// a byte that is no UTF-8 as \xff.
+// Visible returns s on one line with all characters visible: control characters as pictures (␊,
+// ␛, ␀), other invisible characters (C1, bidi controls, zero-width, private use) as \u202e, and
+// invalid UTF-8 bytes as \xff.
 func Visible(s string) string { return visible(s, false) }
 
-// Lines is Visible that keeps line feeds and tabs; a carriage return before a line feed is dropped.
+// Lines is like Visible, but keeps line feeds and tabs, and turns CRLF into LF.
 func Lines(s string) string { return visible(strings.ReplaceAll(s, "\r\n", "\n"), true) }
 
 func visible(s string, lines bool) string {

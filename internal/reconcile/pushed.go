@@ -69,7 +69,7 @@ func (s *survey) releases(ctx context.Context, r github.Repository) error {
 			r,
 			lost{b, ""},
 			func() (bool, error) {
-				found, err := s.client.Told(
+				found, err := s.client.HasCheckRun(
 					ctx,
 					r.Owner,
 					r.Name,

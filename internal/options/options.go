@@ -1,5 +1,5 @@
-// Package options turns a repository's configuration into the analyzer's options, for the command
-// line and the service alike.
+// Package options converts a repository's configuration to options of the analyzer, for the
+// command line and the service.
 package options
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// Apply puts what a configuration says into options.
+// Apply sets options from a configuration.
 func Apply(c *config.Repository, o *analyzer.Options) {
 	o.Platforms = c.Platforms
 	o.With = c.Python.With
@@ -17,7 +17,7 @@ func Apply(c *config.Repository, o *analyzer.Options) {
 		if i < len(c.Python.At) {
 			at.Line = c.Python.At[i]
 		}
-		from(o, w, at)
+		setOrigin(o, w, at)
 	}
 	o.GPU = analyzer.GPU{Stack: c.GPU.Stack, Archs: c.GPU.Archs}
 	o.ABI = analyzer.ABI{
@@ -46,18 +46,19 @@ func Apply(c *config.Repository, o *analyzer.Options) {
 	}
 }
 
-// Locked is the requirements of a lock file, whose origin it puts into options.
+// Locked returns the requirements of a lock file, and stores their origins in o.
 func Locked(file string, pins []lockfile.Pin, o *analyzer.Options) []string {
 	var out []string
 	for _, p := range pins {
-		from(o, p.Requirement, analyzer.Origin{File: file, Line: p.Line, Lock: true})
+		setOrigin(o, p.Requirement, analyzer.Origin{File: file, Line: p.Line, Lock: true})
 		out = append(out, p.Requirement)
 	}
 	return out
 }
 
-// from notes where a requirement stands; what was given goes before what is locked.
-func from(o *analyzer.Options, requirement string, at analyzer.Origin) {
+// setOrigin stores the origin of a requirement. A requirement from the configuration takes precedence
+// over a locked one.
+func setOrigin(o *analyzer.Options, requirement string, at analyzer.Origin) {
 	if o.Origins == nil {
 		o.Origins = map[string]analyzer.Origin{}
 	}
@@ -66,7 +67,7 @@ func from(o *analyzer.Options, requirement string, at analyzer.Origin) {
 	}
 }
 
-// FailOn is the least severity that fails; Off for never.
+// FailOn returns the lowest severity that fails the check; Off = never.
 func FailOn(s string) analyzer.Severity {
 	if s == "never" {
 		return analyzer.Off
