@@ -19,8 +19,11 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 		order = binary.BigEndian
 	}
 	for _, s := range o.Sections {
-		if s.Name != ".BTF" || s.Size > maxBTF {
+		if s.Name != ".BTF" {
 			continue
+		}
+		if s.Size > maxBTF {
+			return errTooManyTypes
 		}
 		b := make([]byte, s.Size)
 		in := io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size))
@@ -40,6 +43,9 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 		for _, u := range units {
 			t := btfTypes{l: l, u: u, ids: make([]TypeID, len(u.Types))}
 			t.read(symbols)
+			if t.deep {
+				return errTooDeep
+			}
 		}
 	}
 	return nil
@@ -47,9 +53,10 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 
 // btfTypes turns the types of one source file into types of a library.
 type btfTypes struct {
-	l   *Library
-	u   btf.Unit
-	ids []TypeID // by number in u; 0: not turned yet
+	l    *Library
+	u    btf.Unit
+	ids  []TypeID // by number in u; 0: not turned yet
+	deep bool     // more than maxSteps qualifiers and typedefs are in a row
 }
 
 // read gives functions and variables their types. What they reach is turned by number, from a list
@@ -72,7 +79,11 @@ func (t *btfTypes) read(symbols map[string]int) {
 
 // intern gives the type of a number, without qualifiers and typedefs. Its members are read later.
 func (t *btfTypes) intern(n uint32, typedef string) TypeID {
-	for range maxSteps {
+	for step := 0; ; step++ {
+		if step == maxSteps {
+			t.deep = true
+			return 0
+		}
 		x := &t.u.Types[n]
 		switch x.Kind {
 		case btf.Typedef:

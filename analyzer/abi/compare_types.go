@@ -178,8 +178,11 @@ func (t *typeComparison) function(p *pair, a, b TypeID, depth int) string {
 // the type is there itself, and not behind a pointer.
 func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step string) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
-	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown || depth > maxTypeDepth {
+	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown {
 		return ""
+	}
+	if depth > maxTypeDepth { // no compiler writes such a type
+		return "is nested deeper than compat follows"
 	}
 	was := func() string {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))

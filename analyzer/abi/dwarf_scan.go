@@ -80,11 +80,12 @@ func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 				return err
 			}
 		case dwarf.TagNamespace, dwarf.TagModule:
-			if depth+1 < len(cursors) {
-				cursors[depth+1].Reset(s.d, &c.Entry)
-				if err := s.scope(cursors, depth+1); err != nil {
-					return err
-				}
+			if depth+1 == len(cursors) {
+				return errTooDeep
+			}
+			cursors[depth+1].Reset(s.d, &c.Entry)
+			if err := s.scope(cursors, depth+1); err != nil {
+				return err
 			}
 		}
 	}

@@ -16,7 +16,10 @@ const (
 	maxSteps     = 64  // qualifiers and typedefs in a row
 )
 
-var errTooManyTypes = errors.New("its debug information has more types than compat reads")
+var (
+	errTooManyTypes = errors.New("its debug information has more types than compat reads")
+	errTooDeep      = errors.New("its debug information is nested deeper than compat reads")
+)
 
 // builder turns entries into types. Each unit has its own entries for the types of the headers that
 // it includes; those with the same name, size and line become one type.
@@ -251,10 +254,10 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 			dwarf.TagImmutable,
 			dwarf.TagSubrange:
 		default:
-			step = maxSteps
+			return b.remember(from, ref, b.unknown()), nil
 		}
 		if step >= maxSteps {
-			return b.remember(from, ref, b.unknown()), nil
+			return 0, errTooDeep
 		}
 		ref = e.Reference(dwarf.Type)
 		if ref == 0 && e.Has(dwarf.Type) {
@@ -269,7 +272,7 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 		return 0, errTooManyTypes
 	}
 	if depth > maxTypeDepth {
-		return b.remember(from, ref, b.unknown()), nil
+		return 0, errTooDeep
 	}
 	var id TypeID
 	var err error

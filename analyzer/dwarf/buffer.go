@@ -57,11 +57,15 @@ func (b *buffer) uint(n uint8) uint64 {
 	return 0
 }
 
+// maxShift is that of the tenth byte, the last one of a LEB128 that fits into 64 bits. A longer one
+// is damaged.
+const maxShift = 63
+
 // uleb is an unsigned LEB128. Bits above the 64th are lost.
 func (b *buffer) uleb() uint64 {
 	var v uint64
 	for shift := uint(0); ; shift += 7 {
-		if b.at >= uint64(len(b.data)) {
+		if b.at >= uint64(len(b.data)) || shift > maxShift {
 			b.bad = true
 			return 0
 		}
@@ -81,7 +85,8 @@ func (b *buffer) sleb() int64 {
 	shift := uint(0)
 	for {
 		c := b.u8()
-		if b.bad {
+		if b.bad || shift > maxShift {
+			b.bad = true
 			return 0
 		}
 		if shift < 64 {

@@ -25,19 +25,24 @@ const (
 	hostileMemory = 300 << 10
 )
 
-// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own. The
-// program is built without the race detector, which costs several times the bounds.
+// plainBuild builds the program without the race detector, which costs several times the bounds.
+func plainBuild(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "compat")
+	build := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", file, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
+// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own.
 func TestHostileBinaries(t *testing.T) {
 	files := hostilefiles.All()
 	const least = 150
 	if len(files) < least {
 		t.Fatalf("there are %d files, fewer than %d", len(files), least)
 	}
-	compat := filepath.Join(t.TempDir(), "compat")
-	build := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", compat, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	compat := plainBuild(t)
 	for _, f := range files {
 		t.Run(f.Name, func(t *testing.T) { hostile(t, compat, f) })
 	}
