@@ -8,40 +8,41 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Outcome says what became of an import.
+// Outcome is the result of resolving an import.
 type Outcome string
 
 const (
 	Bound Outcome = "bound"
-	// a library of the scope may have it; what that exports is not known
+	// A library in the scope may define it; the exports of that library are not known.
 	Undecided Outcome = "undecided"
-	// the library it names lacks the version node: the loader refuses at once
-	NoVersion     Outcome = "no version"
-	NoSymbol      Outcome = "no symbol"      // no library of the scope defines it
-	WeakUndefined Outcome = "weak undefined" // nothing defines it, and that is no error
+	// The library named in DT_VERNEED lacks the version definition: the loader refuses to load.
+	NoVersion Outcome = "no version"
+	NoSymbol  Outcome = "no symbol" // no library in the scope defines it
+	// No library in the scope defines it, which is not an error for a weak symbol.
+	WeakUndefined Outcome = "weak undefined"
 )
 
-// outcomes are numbered in Bindings.
+// outcomes are numbered by their index in Bindings.rows.
 var outcomes = [...]Outcome{Bound, Undecided, NoVersion, NoSymbol, WeakUndefined}
 
-// Binding is an import with what the loader would make of it.
+// Binding is an import and how the loader would resolve it.
 type Binding struct {
 	Import  elfobj.Import
 	Outcome Outcome
-	// who defines it; of NoVersion and of a versioned NoSymbol the library that should have; else
-	// nil
+	// The library that defines it. For NoVersion, and for NoSymbol with a version, the library that
+	// should define it. Otherwise nil.
 	Provider *Library
 }
 
-// Bindings are those of an object's imports, in their order, in 4 bytes each.
+// Bindings contains the binding of each import of an object, in order, with 4 bytes per import.
 type Bindings struct {
 	imports *elfobj.Imports
 	scope   []*Library
-	rows    []uint32 // place of the provider in scope, +1; behind it 3 bits for the outcome
-	failed  []int32  // places of the rows that are not Bound
+	rows    []uint32 // (index of the provider in scope + 1) << 3 | outcome
+	failed  []int32  // indexes of the rows that are not Bound
 }
 
-// At is one of them, by the place of its import from 0.
+// At returns the binding of import n, counted from 0.
 func (b Bindings) At(n int) Binding {
 	out := Binding{Import: b.imports.At(n), Outcome: outcomes[b.rows[n]&7]}
 	if provider := b.rows[n] >> 3; provider > 0 {
@@ -50,7 +51,7 @@ func (b Bindings) At(n int) Binding {
 	return out
 }
 
-// All gives every one.
+// All iterates over the bindings.
 func (b Bindings) All() iter.Seq[Binding] {
 	return func(yield func(Binding) bool) {
 		for n := range b.rows {
@@ -61,7 +62,7 @@ func (b Bindings) All() iter.Seq[Binding] {
 	}
 }
 
-// Failed gives those that are not Bound.
+// Failed iterates over the bindings that are not Bound.
 func (b Bindings) Failed() iter.Seq[Binding] {
 	return func(yield func(Binding) bool) {
 		for _, n := range b.failed {
@@ -72,7 +73,7 @@ func (b Bindings) Failed() iter.Seq[Binding] {
 	}
 }
 
-// To gives those with a provider of a kind.
+// To iterates over the bindings whose provider has the given kind.
 func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 	return func(yield func(Binding) bool) {
 		for n, row := range b.rows {
@@ -83,17 +84,17 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 	}
 }
 
-// Bind looks every import up in a scope, as a load with RTLD_NOW does (Python's default). musl's
-// loader (ldso/dynlink.c) ignores versions altogether.
+// Bind resolves every import in a scope, like a load with RTLD_NOW (Python's default). With
+// musl (ldso/dynlink.c) versions are ignored.
 func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
 	questions := p.names.Of(imports, musl)
-	p.enter(scope)
-	named := firsts{
+	p.setScope(scope)
+	named := scopeIndex{ // finds vn_file, the library whose versions are checked while loading
 		scope:  scope,
 		places: map[string]int{},
-	} // vn_file: the library whose version nodes are checked at load
+	}
 	var unknown []*Library
 	for _, l := range scope {
 		if !l.Known {
@@ -120,11 +121,8 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		}
 		switch {
 		case known && versioned && !i.Weak:
-			out.set(
-				n,
-				NoSymbol,
-				provider,
-			) // the node is that library's own, so no other one can bring the symbol
+			// The version belongs to that library, so no other one can define the symbol.
+			out.set(n, NoSymbol, provider)
 		case i.Weak:
 			out.set(n, WeakUndefined, provider)
 		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.mayDefine(i.Name) }):
@@ -138,14 +136,15 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 
 const none = -1
 
-// firsts finds libraries of a scope by name. Most objects have versions of a handful of libraries.
-type firsts struct {
+// scopeIndex finds libraries of a scope by name. Most objects require versions of a few
+// libraries.
+type scopeIndex struct {
 	scope  []*Library
-	places map[string]int // of the first with a name, none where there is none
-	whole  bool           // all are in places
+	places map[string]int // index of the first library with a name, or none
+	whole  bool           // places contains all libraries of the scope
 }
 
-func (n *firsts) place(library string) int {
+func (n *scopeIndex) place(library string) int {
 	const few = 16
 	if k, ok := n.places[library]; ok {
 		return k
@@ -172,16 +171,17 @@ func (b *Bindings) set(n int, o Outcome, provider int) {
 	}
 }
 
-// Of a library whose exports are not known while those of neighbouring releases are, a name counts
-// as possible when it begins like one of theirs that far: symbols of one project begin alike,
-// _ZN8Shiboken and a little more in C++, a short prefix in C.
+// If the exports of a library are not known but those of neighbouring releases are, a symbol
+// may exist if it shares a prefix of this length with one of theirs. Symbols of a project start
+// alike: in C++ with _ZN8Shiboken and a little more, in C with a short prefix.
 const (
 	likeCpp = 16
 	likeC   = 4
 )
 
-// mayDefine tells whether a library whose exports are not known can have a symbol. Those that a
-// platform promises by name only (libX11, libGL, libglib) are C libraries, and export no C++ name.
+// mayDefine reports whether a library with unknown exports may define a symbol. Libraries that
+// a platform guarantees only by name (libX11, libGL, libglib) are C libraries without C++
+// symbols.
 func (l *Library) mayDefine(symbol string) bool {
 	mangled := strings.HasPrefix(symbol, "_Z")
 	switch {

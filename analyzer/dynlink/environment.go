@@ -1,14 +1,15 @@
-// Package dynlink is the dynamic linker as a function: which library is found for a DT_NEEDED
-// entry, and which library provides an imported symbol. A Linker answers for the files of a root;
-// an Environment for platform, packages, artifact and the process that loads it, most of which are
-// no files yet. Both search and load by the same rules.
+// Package dynlink models the dynamic linker: which library is loaded for a DT_NEEDED entry, and
+// which library provides an imported symbol. A Linker uses the files below a root folder. An
+// Environment uses libraries of a platform, of packages, of the artifact and of the loading
+// process, most of which are not available as files. Both use the same search and load
+// algorithms.
 //
 //	env := dynlink.NewEnvironment("glibc", libraries, host, nil)
 //	loading := env.Load(object)
 //	bindings := env.Bind(object.Imports, loading.Scope())
 //
-// It follows glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's (ldso/dynlink.c).
-// It executes nothing and opens nothing.
+// The algorithms follow glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's
+// ldso/dynlink.c. The package executes nothing and opens no files itself.
 package dynlink
 
 import (
@@ -20,40 +21,40 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Environment is everything that a load can find. Paths are those below site-packages, or in the
-// artifact. It is not safe for concurrent use.
+// Environment is the set of libraries that a load can find. Paths are relative to site-packages
+// or to the artifact. It is not safe for concurrent use.
 type Environment struct {
 	Libc string // "glibc" or "musl"; "" counts as glibc
-	// of what is in the process already: opened with RTLD_LOCAL, so that only those who list it see
-	// its symbols
+	// The libraries of the process that were opened with RTLD_LOCAL: only objects that list them in
+	// DT_NEEDED see their symbols.
 	Local map[*Library]bool
 
-	Files       *Files   // what lies in folders of the system besides; nil: nothing
+	Files       *Files   // libraries in other folders of the system; nil if there are none
 	LibraryPath []string // folders of LD_LIBRARY_PATH, absolute
-	// folders of the program's own DT_RPATH, which glibc searches for every object without a
-	// DT_RUNPATH
+	// Absolute folders of the program's DT_RPATH, which glibc searches for every object without a
+	// DT_RUNPATH.
 	ProgramPath []string
 
-	host   []*Library            // already in the process: the global scope
-	byName map[string][]*Library // SONAME or file name -> libraries, first given first
-	byPath map[string]*Library   // as the loader sees it
-	// musl's libc, which answers for libpthread, libm and others too; nil where there is none
+	host   []*Library            // already loaded in the process, in its global scope
+	byName map[string][]*Library // libraries by SONAME and by file name, in search order
+	byPath map[string]*Library   // by the path that the loader sees
+	// musl's libc, which is also libpthread, libm and others; nil if there is none
 	musl    *Library
 	objects map[*Library]*object
 	store   *store
 	glibc   *glibc
 	loads   int
-	run     *run // of the last load, whose memory the next one takes
+	run     *run // state of the last load, reused by the next one
 
 	providers *Providers
-	place     map[*Library]int32 // of each library given
+	place     map[*Library]int32 // number of each library
 }
 
-// system is where the libraries of a platform lie: no path of an artifact begins like it.
+// system is the folder of a platform's libraries. No path in an artifact starts with it.
 const system = "platform:"
 
-// ordinary is the head that all libraries of an environment have: they are for one machine.
-var ordinary = &elfobj.Head{
+// defaultHead is the ELF header of all libraries in an environment: they have the same machine.
+var defaultHead = &elfobj.Head{
 	Ident:     [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1},
 	Class:     64,
 	Type:      typeDyn,
@@ -62,12 +63,13 @@ var ordinary = &elfobj.Head{
 	PhEntSize: 56,
 }
 
-var ordinarySegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSize: 16}}
+var defaultSegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSize: 16}}
 
-// NewEnvironment puts libraries in search order: where two answer to one name and no path decides,
-// the first given wins, as the first loaded does. host is what the loading process already has, in
-// its global scope but for Local. providers is shared among environments of the same libraries,
-// copies of them included, on one libc; nil: it has its own.
+// NewEnvironment returns an environment. libraries are in search order: if several have a name
+// and no path decides, the first one is used, because it is loaded first. host are the
+// libraries that the process has already loaded; they are in its global scope unless they are
+// in Local. providers can be shared by environments with the same libc whose libraries have the
+// same exports; nil creates a new one.
 func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
 	if providers == nil {
 		providers = NewProviders(symindex.New(elfobj.NewNames()), libraries)
@@ -99,7 +101,7 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 		minor:  unknownMinor,
 		lib:    "lib",
 		cpu:    "cpu",
-		kind:   ordinary,
+		kind:   defaultHead,
 		subs:   []string{""},
 		cached: map[string]string{},
 	}
@@ -122,7 +124,7 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 	return e
 }
 
-// place is where an environment has a library.
+// place returns the path of a library in an environment.
 func (l *Library) place() string {
 	if l.Kind == FromPlatform {
 		return system + "/" + l.Path
@@ -130,8 +132,8 @@ func (l *Library) place() string {
 	return cleaned("/" + l.Site + "/" + l.Path)
 }
 
-// cleaned is a path without "." and "..", "" for one that starts nowhere: in the working folder,
-// which no artifact knows.
+// cleaned returns a path without "." and "..". It returns "" for a relative path, because the
+// working folder is not known.
 func cleaned(p string) string {
 	if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, system) {
 		return ""
@@ -139,12 +141,12 @@ func cleaned(p string) string {
 	return path.Clean(p)
 }
 
-// object is a library as a file would be.
+// object returns a library in the form of a file that was read.
 func (e *Environment) object(l *Library) *object {
 	o := e.objects[l]
 	if o == nil {
 		m := &elfobj.Mapping{
-			Head:       *ordinary,
+			Head:       *defaultHead,
 			SONAME:     l.SONAME,
 			RunPath:    l.RunPath,
 			HasRunPath: l.RunPath != "",
@@ -159,8 +161,8 @@ func (e *Environment) object(l *Library) *object {
 		o = &object{
 			path:     l.place(),
 			magic:    true,
-			head:     ordinary,
-			segments: ordinarySegments,
+			head:     defaultHead,
+			segments: defaultSegments,
 			m:        m,
 			library:  l,
 		}
@@ -169,69 +171,68 @@ func (e *Environment) object(l *Library) *object {
 	return o
 }
 
-// lend answers a name to which no path leads: its own package or the artifact loads such a library
-// before.
-func (e *Environment) lend(name string) (*object, string) {
+// loadedEarlier finds a library that no search path contains, by name: its own package or the
+// artifact loads it before it is needed.
+func (e *Environment) loadedEarlier(name string) (*object, string) {
 	for _, l := range e.byName[name] {
 		return e.object(l), l.place()
 	}
 	return nil, ""
 }
 
-// Found is one library of a load: who asked for it, and how it was found.
+// Found is a library of a load, which object needed it first, and how it was found.
 type Found struct {
 	Library  *Library
 	NeededBy *Library // nil for the root
 	By       FoundBy
 }
 
-// FoundBy says how a library was found.
+// FoundBy is how a library was found.
 type FoundBy string
 
 const (
-	ByHost     FoundBy = "already loaded" // by the process, or by an import that comes first
+	ByHost     FoundBy = "already loaded" // by the process, or by an earlier import
 	ByRunPath  FoundBy = "runpath"
 	ByRPath    FoundBy = "rpath"
 	ByPath     FoundBy = "library path" // LD_LIBRARY_PATH
 	ByPlatform FoundBy = "platform"
-	// no path leads there: it is found because its own package or the artifact loads it before
+	// Not on any search path: its own package or the artifact loads it earlier.
 	ByPackage FoundBy = "loaded first"
 )
 
-// Missing is a DT_NEEDED entry that nothing answers.
+// Missing is a DT_NEEDED entry for which no library was found.
 type Missing struct {
 	Name     string
 	NeededBy *Library
 }
 
-// Loading is a root object with everything its load brings in, breadth first as the loader orders
-// it.
+// Loading is an object with all libraries that it loads, breadth first like the loader's list.
 type Loading struct {
 	Found   []Found
 	Missing []Missing
-	// in the process already, and seen by those only that list them: see Environment.Local
+	// Already in the process, but only visible to objects that need them: see Environment.Local.
 	Hidden []*Library
 
 	host   []*Library
-	places []int32  // of what was found, in the environment's list
-	set    []uint64 // the same
+	places []int32  // numbers of the libraries in Found
+	set    []uint64 // the same numbers as a bit set
 }
 
-// Has tells whether the load brings a library in, or begins with it.
+// Has reports whether the load includes library x.
 func (l *Loading) Has(x *Library) bool {
 	return slices.ContainsFunc(l.Found, func(f Found) bool { return f.Library == x })
 }
 
-// Load follows DT_NEEDED from a root, which is one of the environment's libraries and which the
-// process opens as Python opens a module.
+// Load follows DT_NEEDED from a root library, which the process opens as Python opens an
+// extension module. root must be one of the environment's libraries.
 func (e *Environment) Load(root *Library) *Loading {
 	const usual = 64
 	e.loads++
 	if e.run == nil {
-		e.run = &run{store: e.store, answer: &Answer{}, lent: e.lend}
+		e.run = &run{store: e.store, answer: &Answer{}, loadedEarlier: e.loadedEarlier}
 	}
 	r := e.run
-	r.number, r.scope, r.order, r.lost = e.loads, r.scope[:0], r.order[:0], nil
+	r.number, r.scope, r.order, r.missingNeeds = e.loads, r.scope[:0], r.order[:0], nil
 	r.start(e.object(root), root.place(), usual)
 	r.libPath, r.program = folders(e.LibraryPath), folders(e.ProgramPath)
 	for _, h := range e.host {
@@ -239,7 +240,7 @@ func (e *Environment) Load(root *Library) *Loading {
 			r.add(o, h.place(), h.place(), nil, foundHost)
 		}
 	}
-	if e.Libc == "musl" { // errors are of reading files, and these libraries are read
+	if e.Libc == "musl" { // errors are I/O errors, which cannot occur here
 		_ = newMusl(r, e.musl, e.object).dependencies(r, 0)
 	} else {
 		_ = e.glibc.dependencies(r, nil)
@@ -253,20 +254,20 @@ func (e *Environment) Load(root *Library) *Loading {
 	for _, x := range r.order {
 		f := Found{Library: x.l.object.library}
 		if x.by != nil {
-			f.NeededBy, f.By = x.by.object.library, how[x.l.foundBy]
+			f.NeededBy, f.By = x.by.object.library, foundByOf[x.l.foundBy]
 		}
 		n := e.placeOf(f.Library)
 		l.places, l.set[n/64] = append(l.places, n), l.set[n/64]|1<<(n%64)
 		l.Found = append(l.Found, f)
 	}
-	for _, n := range r.lost {
+	for _, n := range r.missingNeeds {
 		l.Missing = append(l.Missing, Missing{n.name, n.by.object.library})
 	}
 	return l
 }
 
-// how are the ways of a Linker in the words of an Environment.
-var how = map[string]FoundBy{
+// foundByOf maps the values of LoadedObject.FoundBy.
+var foundByOf = map[string]FoundBy{
 	foundHost:    ByHost,
 	foundLibPath: ByPath,
 	foundRunPath: ByRunPath,
@@ -275,10 +276,10 @@ var how = map[string]FoundBy{
 	foundCache:   ByPlatform,
 	foundDefault: ByPlatform,
 	foundLoader:  ByPlatform,
-	foundLent:    ByPackage,
+	foundEarlier: ByPackage,
 }
 
-// scopes are what the process has in its global scope, and what it has loaded beside.
+// scopes splits the libraries of the process into its global scope and the others.
 func (e *Environment) scopes() (global, hidden []*Library) {
 	if len(e.Local) == 0 {
 		return e.host, nil
@@ -293,8 +294,8 @@ func (e *Environment) scopes() (global, hidden []*Library) {
 	return global, hidden
 }
 
-// Scope is where a symbol of the load is looked up: the process's global scope, then the load
-// itself.
+// Scope returns the libraries in which symbols of the load are looked up: the process's global
+// scope, then the load itself.
 func (l *Loading) Scope() []*Library {
 	scope := append([]*Library{}, l.host...)
 	for _, f := range l.Found {
@@ -303,8 +304,8 @@ func (l *Loading) Scope() []*Library {
 	return scope
 }
 
-// Union is the scope of a load with those of others behind it, each library once. All are loads of
-// environments of the same libraries.
+// Union returns the scope of a load followed by the libraries of other loads, without
+// duplicates. All loads must belong to environments with the same libraries.
 func Union(own *Loading, others []*Loading) []*Library {
 	scope := own.Scope()
 	have := slices.Clone(own.set)
@@ -313,7 +314,7 @@ func Union(own *Loading, others []*Loading) []*Library {
 		host[h] = true
 	}
 	for _, o := range others {
-		// of an environment that knows more libraries, which come behind
+		// from an environment with more libraries, whose numbers are larger
 		if more := len(o.set) - len(have); more > 0 {
 			have = append(have, make([]uint64, more)...)
 		}
@@ -340,7 +341,8 @@ func Union(own *Loading, others []*Loading) []*Library {
 	return scope
 }
 
-// Chain says who needed whom, from the root to a library; nil when it is not part of the load.
+// Chain returns the libraries from the root to library to, each needed by the one before. It
+// returns nil if the load does not include to.
 func (l *Loading) Chain(to *Library) []*Library {
 	for _, f := range l.Found {
 		if f.Library == to {

@@ -9,24 +9,24 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// glibc is one ld.so of a root. What differs from release to release is decided by minor.
+// glibc is the ld.so of a root. Differences between releases depend on minor.
 type glibc struct {
 	store   *store
 	linker  *Linker
 	arch    string
-	path    string  // "" where the root has none; then it counts as Debian's of glibc 2.36
-	object  *object // of path; nil where there is none
-	minor   int     // 36 of glibc 2.36
+	path    string  // "" if the root has none: then Debian's glibc 2.36 is assumed
+	object  *object // the file at path, nil if there is none
+	minor   int     // 36 for glibc 2.36
 	lib     string  // $LIB
 	cpu     string  // $PLATFORM
 	folders []string
-	subs    []string // folders below each folder of the search, "" last; each ends with "/"
+	subs    []string // hwcaps subfolders of each search folder, "" last; each ends with "/"
 	cacheID int32
 	cached  map[string]string
-	kind    *elfobj.Head // of the files that it takes
+	kind    *elfobj.Head // kind of the files that it loads
 }
 
-// interpreters are the paths of ld.so that the ABIs fix; ldd looks nowhere else.
+// interpreters are the paths of ld.so that the ABIs define; ldd tries only these.
 var interpreters = map[string]string{
 	"x86_64": "/lib64/ld-linux-x86-64.so.2", "i686": "/lib/ld-linux.so.2",
 	"x32": "/libx32/ld-linux-x32.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1",
@@ -37,7 +37,7 @@ var interpreters = map[string]string{
 	"mips": "/lib/ld.so.1", "mipsel": "/lib/ld.so.1",
 }
 
-// triplets are Debian's names of the architectures' library folders.
+// triplets are Debian's multiarch names of the library folders.
 var triplets = map[string]string{
 	"x86_64": "x86_64-linux-gnu", "i686": "i386-linux-gnu", "x32": "x86_64-linux-gnux32",
 	"aarch64": "aarch64-linux-gnu", "armv7l": "arm-linux-gnueabihf",
@@ -62,7 +62,8 @@ var cacheIDs = map[string]int32{
 	"loongarch64": 0x1103,
 }
 
-// hwcaps are the folders below glibc-hwcaps that the best CPU of an architecture uses, best first.
+// hwcaps are the folders in glibc-hwcaps that the newest CPU of an architecture uses, best
+// first.
 var hwcaps = map[string][]string{
 	"x86_64":  {"x86-64-v4", "x86-64-v3", "x86-64-v2"},
 	"ppc64le": {"power10", "power9"},
@@ -71,7 +72,7 @@ var hwcaps = map[string][]string{
 
 const unknownMinor = 36
 
-// loader finds the loader of an architecture.
+// loader returns the loader of an architecture.
 func (l *Linker) loader(arch string) *glibc {
 	g, ok := l.loaders[arch]
 	if !ok {
@@ -95,7 +96,7 @@ func (l *Linker) loader(arch string) *glibc {
 	return g
 }
 
-// glibcFor is the loader of an architecture, for a program that it takes.
+// glibcFor returns the loader of an architecture if it accepts the program.
 func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
 	g := l.loader(arch)
 	if g.path == "" {
@@ -116,7 +117,7 @@ func (l *Linker) glibcFor(arch string, main *object) (rules, error) {
 	return g, nil
 }
 
-// describe reads from the loader itself which release it is and which folders it searches.
+// describe reads the release and the default folders from the loader's file.
 func (g *glibc) describe() {
 	if g.object != nil {
 		data := g.store.text(g.path, 4<<20)
@@ -139,8 +140,8 @@ func (g *glibc) describe() {
 	g.subs = append(g.subs, "")
 }
 
-// legacySubs are the combinations that _dl_important_hwcaps made until glibc 2.36: "tls", the
-// platform, and on x86_64 a capability of the same name.
+// legacySubs returns the subfolders that _dl_important_hwcaps generated until glibc 2.36: all
+// combinations of "tls", the platform, and on x86_64 a capability with the same name.
 func legacySubs(arch string) []string {
 	parts := []string{arch, "tls"}
 	if arch == "x86_64" {
@@ -159,8 +160,8 @@ func legacySubs(arch string) []string {
 	return out
 }
 
-// systemFolders finds the table system_dirs in the bytes of a loader: strings one after the other,
-// each a folder with a "/" at its end, /usr/lib… among them.
+// systemFolders finds the table system_dirs in the loader's file: consecutive strings that end
+// with "/", including /usr/lib….
 func systemFolders(data []byte) []string {
 	at := bytes.Index(data, []byte("/\x00/usr/lib"))
 	if at < 0 {
@@ -178,7 +179,7 @@ func systemFolders(data []byte) []string {
 	return out
 }
 
-// release is the minor version: from the banner of ld.so (since 2.33) or of libc.so.6 beside it.
+// release returns the minor version from the banner of ld.so (since 2.33) or of libc.so.6.
 func (g *glibc) release(data []byte) int {
 	if n := banner(data); n > 0 {
 		return n
@@ -238,7 +239,7 @@ func first(m *elfobj.Mapping, otherwise string) string {
 	return otherwise
 }
 
-// list fills in what was loaded and what not, in the order of the link map after the main program.
+// list sets the loaded objects and missing libraries, in the order of the link map.
 func (g *glibc) list(r *run) {
 	seen := map[string]bool{}
 	after := false
@@ -281,18 +282,18 @@ func (g *glibc) binds(r *run, w want, scopes [][]*loaded) *loaded {
 	return r.unique(l, w)
 }
 
-// glibcRelocations are the types that elf_machine_rela knows (sysdeps/x86_64/dl-machine.h); on
-// other machines every type counts as known.
+// glibcRelocations are the types that elf_machine_rela supports (sysdeps/x86_64/dl-machine.h).
+// On other machines every type is accepted.
 var glibcRelocations = map[elfobj.Machine][]uint32{
 	62: {0, 1, 2, 5, 6, 7, 8, 10, 16, 17, 18, 32, 33, 36, 37, 38},
 }
 
-// relocate looks up what every object of the search list refers to, as with LD_BIND_NOW.
+// relocate looks up all references of the objects in the search list, as with LD_BIND_NOW.
 func (g *glibc) relocate(r *run) error {
 	var bad uint32
-	known, judged := glibcRelocations[r.main.object.head.Machine]
+	known, checked := glibcRelocations[r.main.object.head.Machine]
 	for _, l := range r.scope {
-		if !judged || l.foundBy == foundLoader {
+		if !checked || l.foundBy == foundLoader {
 			continue
 		}
 		if i := slices.IndexFunc(l.object.m.RelocationTypes, func(t uint32) bool {
@@ -301,7 +302,7 @@ func (g *glibc) relocate(r *run) error {
 			bad = l.object.m.RelocationTypes[i]
 		}
 	}
-	if r.bare && g.minor <= 40 {
+	if r.unversioned && g.minor <= 40 {
 		for _, l := range r.scope {
 			for _, ref := range l.object.m.References {
 				if _, refused := r.first(wanted(l.object.m, ref), [][]*loaded{r.scope}); refused != nil &&
@@ -324,7 +325,7 @@ func (g *glibc) relocate(r *run) error {
 	return nil
 }
 
-// refusal is the assertion at which older loaders die.
+// refusal returns the assertion failure of older loaders.
 func refusal(l *loaded, ref elfobj.Reference, refused *loaded) error {
 	return &failure{
 		"Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == " +

@@ -8,13 +8,13 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// mapObject is _dl_map_object (glibc, elf/dl-load.c): the object for a name, out of the load or of
-// the files. When fake is set a missing one becomes an entry without a file, as when the loader
-// only lists; otherwise it is an error.
+// mapObject implements _dl_map_object (glibc, elf/dl-load.c): it returns the loaded object for
+// a name, or searches and loads it. If fake is true, a missing object becomes an entry without
+// a file, as in ldd; otherwise it is an error.
 func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, error) {
 	if l := r.known[name]; l != nil {
-		// found by its SONAME, which is one of its names from now on
-		if _, ok := r.asked[name]; !ok {
+		// found by its SONAME, which DT_VERNEED can refer to from now on
+		if _, ok := r.requested[name]; !ok {
 			r.name(l, name)
 		}
 		return l, nil
@@ -33,9 +33,10 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 			}
 		}
 	} else {
-		if o, found, how, text = g.search(r, name, by, nil); o == nil && text == "" && r.lent != nil {
-			o, found = r.lent(name)
-			how = foundLent
+		o, found, how, text = g.search(r, name, by, nil)
+		if o == nil && text == "" && r.loadedEarlier != nil {
+			o, found = r.loadedEarlier(name)
+			how = foundEarlier
 		}
 	}
 	if text != "" {
@@ -50,7 +51,7 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 		l := &loaded{path: name, shown: name, by: by, fake: true}
 		r.all = append(r.all, l)
 		r.name(l, name)
-		r.lost = append(r.lost, lost{name, by})
+		r.missingNeeds = append(r.missingNeeds, missingNeed{name, by})
 		return l, nil
 	}
 	if l := r.byFile[o]; l != nil {
@@ -72,8 +73,8 @@ func (g *glibc) mapObject(r *run, name string, by *loaded, fake bool) (*loaded, 
 	return r.add(o, name, found, by, how), nil
 }
 
-// preload loads what --preload and /etc/ld.so.preload name, for the main program. One that can't be
-// loaded is only a message of the loader.
+// preload loads the libraries of --preload and /etc/ld.so.preload for the main program. If one
+// cannot be loaded, the loader prints a message and continues.
 func (g *glibc) preload(r *run) []*loaded {
 	var out []*loaded
 	load := func(name string) {
@@ -103,13 +104,13 @@ func (g *glibc) preload(r *run) []*loaded {
 	return out
 }
 
-// entry is one place of the search list.
+// entry is an element of the search list.
 type entry struct {
 	l, by *loaded
 	done  bool
 }
 
-// dependencies makes the main program's search list.
+// dependencies sets the main program's search list.
 func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 	list, err := g.searchList(r, r.main, preloads)
 	if err != nil {
@@ -131,8 +132,8 @@ func (g *glibc) dependencies(r *run, preloads []*loaded) error {
 	return nil
 }
 
-// searchList is _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees before the
-// object that names them.
+// searchList implements _dl_map_object_deps (glibc, elf/dl-deps.c): breadth first, filtees
+// before the object that names them.
 func (g *glibc) searchList(r *run, of *loaded, preloads []*loaded) ([]entry, error) {
 	list := make([]entry, 0, 64)
 	list = append(list, entry{l: of})
@@ -198,7 +199,7 @@ func (g *glibc) searchList(r *run, of *loaded, preloads []*loaded) ([]entry, err
 	return list, nil
 }
 
-// moveBefore puts an object before another one in the link map list.
+// moveBefore moves an object before another one in the link map.
 func (r *run) moveBefore(l, before *loaded) {
 	i := slices.Index(r.all, l)
 	r.all = slices.Delete(r.all, i, i+1)
@@ -212,8 +213,8 @@ func (g *glibc) fatal(r *run, text string) error {
 	return &failure{r.main.shown + ": error while loading shared libraries: " + text}
 }
 
-// versions is _dl_check_all_versions (glibc, elf/dl-version.c): every version node that some
-// objects need of a library must be one that it defines.
+// versions implements _dl_check_all_versions (glibc, elf/dl-version.c): a library must define
+// every version that the objects require from it.
 func (g *glibc) versions(r *run, of []*loaded) error {
 	cut := false
 	for _, l := range of {
@@ -231,7 +232,7 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 					)+" of Verneed record",
 				)
 			}
-			p := r.asked[n.Library]
+			p := r.requested[n.Library]
 			if p == nil {
 				return g.fatal(
 					r,
@@ -249,7 +250,7 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 				continue
 			}
 			if !p.object.m.HasVersym {
-				r.bare = true
+				r.unversioned = true
 			}
 			if !p.object.m.HasVerdef {
 				continue // "no version information available": a warning
@@ -277,8 +278,8 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 	return nil
 }
 
-// definesVersion is match_symbol: the hash that stands in the file and the name must both agree.
-// The base node counts.
+// definesVersion implements match_symbol: hash and name must both match. The base definition
+// counts.
 func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 	for i := range m.Defs {
 		if d := &m.Defs[i]; d.Hash == v.Hash && d.Name == v.Name {
@@ -288,39 +289,39 @@ func definesVersion(m *elfobj.Mapping, v elfobj.MappedVersion) bool {
 	return false
 }
 
-// tableSize is the size of the loader's table of versions (l_nversions), which leaves out what is
-// needed of libraries that were not found.
+// tableSize returns the size of the loader's table of versions (l_nversions), which does not
+// include requirements on missing libraries.
 func (r *run) tableSize(m *elfobj.Mapping) uint16 {
 	var top uint16
 	for i, v := range m.Versions {
 		if v.Hash == 0 {
 			continue
 		}
-		if p := r.asked[v.Library]; v.Library == "" || p != nil && !p.fake {
+		if p := r.requested[v.Library]; v.Library == "" || p != nil && !p.fake {
 			top = max(top, uint16(i))
 		}
 	}
 	return top + 1
 }
 
-// versionTable is the loader's table of versions of one object (l_versions) in its memory.
+// versionTable is the loader's table of versions (l_versions) of an object, with its address.
 type versionTable struct {
 	l       *loaded // nil: the vdso
-	at      int     // address, in bytes from the first table
+	at      int     // address in bytes, relative to the first table
 	entries []elfobj.IndexedVersion
 }
 
 // Layout of struct r_found_version with 64-bit addresses: name, hash, hidden, filename. The
-// loader's own malloc puts tables one after the other.
+// loader's malloc allocates tables consecutively.
 const (
 	versionSize, versionHash = 24, 8
 	mallocAlign              = 16
 )
 
-// overreads fills in what the loader reads for versions that are beyond its table: it sizes the
-// table without the needs of libraries that were not found (glibc 2.31 to 2.41,
-// _dl_check_map_versions), and finds there the tables of the objects that follow. A symbol whose
-// version happens to read as none binds to any definition, so this decides which symbols ldd -r
+// overreads sets what the loader reads after the end of its version table. glibc 2.31 to 2.41
+// compute the table's size without the requirements on missing libraries
+// (_dl_check_map_versions), and then read the tables of the following objects. A symbol whose
+// version is read as 0 binds to any definition, so this determines which symbols ldd -r
 // reports.
 func (r *run) overreads() {
 	var tables []versionTable
@@ -355,7 +356,7 @@ func (r *run) overreads() {
 	}
 }
 
-// readVersion is the struct that begins at an address.
+// readVersion returns the struct at an address.
 func readVersion(tables []versionTable, at int) elfobj.IndexedVersion {
 	for _, t := range tables {
 		in := at + versionHash - t.at
@@ -366,11 +367,11 @@ func readVersion(tables []versionTable, at int) elfobj.IndexedVersion {
 		switch in % versionSize {
 		case versionHash:
 			return v
-		case 0: // the address of the name, read as a hash
+		case 0: // the address of the version name, read as a hash
 			if v.Hash != 0 {
 				return noVersionHasIt
 			}
-		default: // the address of the library's name
+		default: // the address of the library name
 			if v.Library != "" {
 				return noVersionHasIt
 			}
@@ -379,5 +380,6 @@ func readVersion(tables []versionTable, at int) elfobj.IndexedVersion {
 	return elfobj.IndexedVersion{}
 }
 
-// noVersionHasIt is an address taken for a hash: only a definition without a version serves.
+// noVersionHasIt stands for an address read as a hash: only a definition without a version
+// matches.
 var noVersionHasIt = elfobj.IndexedVersion{Name: "\x00", Hash: 1}

@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// open is dl_open_worker (glibc, elf/dl-open.c).
+// open implements dl_open_worker (glibc, elf/dl-open.c).
 func (g *glibc) open(r *run, name string, how Mode, by *loaded) error {
 	if name == "" {
 		return nil // the program itself
@@ -19,7 +19,7 @@ func (g *glibc) open(r *run, name string, how Mode, by *loaded) error {
 	case len(r.all) > count && how.NoLoad:
 		return &failure{NotLoaded}
 	case len(r.all) > count:
-		l.by = nil // who calls dlopen is no l_loader
+		l.by = nil // the caller of dlopen is not the l_loader
 	}
 	if l.list == nil {
 		if err := g.enter(r, l, how, r.all[:count:count]); err != nil {
@@ -37,8 +37,8 @@ func (g *glibc) open(r *run, name string, how Mode, by *loaded) error {
 	return nil
 }
 
-// enter brings what a library needs into the process, and relocates what is new, from the last to
-// the first.
+// enter loads the dependencies of a library, and relocates the new objects from the last to the
+// first.
 func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	before = slices.Clone(before)
 	for _, x := range r.all {
@@ -98,8 +98,8 @@ func (g *glibc) enter(r *run, l *loaded, how Mode, before []*loaded) error {
 	return nil
 }
 
-// unique is the one definition of a unique symbol (STB_GNU_UNIQUE) that a process of glibc's has,
-// wherever it was first looked up; l where its own is none.
+// unique returns the process-wide definition of a unique symbol (STB_GNU_UNIQUE), wherever it
+// was looked up first. It returns l if l's own definition is not unique.
 func (r *run) unique(l *loaded, w want) *loaded {
 	is := func(m *elfobj.Mapping) bool {
 		c := m.Lookup(w.name, w.hash)

@@ -6,20 +6,19 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// newestKernel is what a file's NT_GNU_ABI_TAG may ask for: any Linux that there is. glibc looked
-// at the note until 2.35.
+// newestKernel is larger than any Linux version that NT_GNU_ABI_TAG may require. glibc checked
+// the note until 2.35.
 const newestKernel = 20 << 16
 
-// candidate is header with the look at NT_GNU_ABI_TAG that only libraries got, not the program
-// itself.
+// candidate is header with the check of NT_GNU_ABI_TAG, which applies to libraries only.
 func (g *glibc) candidate(o *object) (ok bool, text string) {
 	ok, text = g.header(o)
 	return ok && (g.minor > 35 || o.kernel <= newestKernel), text
 }
 
-// header is open_verify (glibc, elf/dl-load.c): whether a file that could be opened is one to load.
-// ok false without a text means that the search goes on, as for a file of another machine; a text
-// ends the run.
+// header implements open_verify (glibc, elf/dl-load.c): whether a file can be loaded. If ok is
+// false and text is "", the search continues, for example after a file for another machine;
+// otherwise text is the error message.
 func (g *glibc) header(o *object) (ok bool, text string) {
 	switch {
 	case o.folder:
@@ -61,7 +60,7 @@ func (g *glibc) header(o *object) (ok bool, text string) {
 	return true, ""
 }
 
-// wanted is the kind of file that the loader takes: its own.
+// wanted returns the kind of file that the loader accepts: its own.
 func (g *glibc) wanted(
 	main *elfobj.Head,
 ) (class int, big bool, machine elfobj.Machine, flags uint32) {
@@ -74,7 +73,7 @@ func (g *glibc) wanted(
 	return g.kind.Class, g.kind.Big, g.kind.Machine, g.kind.Flags
 }
 
-// flagMask are the bits of e_flags that must agree: the floating-point ABI of RISC-V
+// flagMask returns the bits of e_flags that must match: the floating-point ABI of RISC-V
 // (sysdeps/riscv/dl-machine.h), the ELF version of 64-bit PowerPC.
 func flagMask(m elfobj.Machine) uint32 {
 	switch m.String() {
@@ -86,8 +85,8 @@ func flagMask(m elfobj.Machine) uint32 {
 	return 0
 }
 
-// segments is what _dl_map_object_from_fd checks before and after it maps a file. "" means that it
-// can be loaded.
+// segments implements the checks of _dl_map_object_from_fd on the program headers. It returns
+// "" if the file can be loaded.
 func (g *glibc) segments(o *object, main bool) string {
 	loads := 0
 	for _, s := range o.segments {
@@ -123,7 +122,7 @@ func (g *glibc) segments(o *object, main bool) string {
 // Bits of DT_FLAGS_1.
 const flag1NoOpen, flag1NoDefLib, flag1PIE = 0x40, 0x800, 0x08000000
 
-// pageSize is the smallest page of a machine's kernels.
+// pageSize returns the smallest page size of a machine.
 func pageSize(elfobj.Machine) uint64 { return 4096 }
 
 func order(big bool) binary.ByteOrder {

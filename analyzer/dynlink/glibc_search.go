@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// search is the part of _dl_map_object that looks for a name without "/" (glibc, elf/dl-load.c). by
-// asks; tried, where it is not nil, gets every path that was looked at. A nil object and no text is
-// "not found"; a text ends the run.
+// search implements the part of _dl_map_object that searches a name without "/" (glibc,
+// elf/dl-load.c) for the object by. If tried is not nil, the paths that were tried are
+// appended. A nil object with text "" means not found; otherwise text is the error message.
 func (g *glibc) search(
 	r *run,
 	name string,
@@ -16,7 +16,7 @@ func (g *glibc) search(
 	tried *[]string,
 ) (o *object, found, how, text string) {
 	if by.object == nil ||
-		!by.object.m.HasRunPath { // DT_RPATH of who asks, of who loaded that, and so on
+		!by.object.m.HasRunPath { // DT_RPATH of the object, of the object that loaded it, and so on
 		did := false
 		for l := by; l != nil; l = l.by {
 			if dirs := g.rpath(l); dirs != nil {
@@ -72,7 +72,7 @@ func (g *glibc) isDefault(path string) bool {
 	return false
 }
 
-// walk is open_path: each folder with its hwcaps folders.
+// walk implements open_path: it tries each folder with its hwcaps subfolders.
 func (g *glibc) walk(dirs []string, name string, tried *[]string) (*object, string, string) {
 	for _, dir := range dirs {
 		any := false
@@ -96,8 +96,8 @@ func (g *glibc) walk(dirs []string, name string, tried *[]string) (*object, stri
 				return o, p, text
 			}
 		}
-		if any && last != nil && !passes(last) {
-			return nil, "", "" // a circle of links: something is there that can't be opened
+		if any && last != nil && !searchContinues(last) {
+			return nil, "", "" // a circular link: the entry exists and cannot be opened
 		}
 		if !any && tried != nil {
 			*tried = append(*tried, dir+name)
@@ -126,8 +126,8 @@ func (g *glibc) runpath(l *loaded) []string {
 	return l.runpath
 }
 
-// elements is fillin_rpath: folders that end with "/", each once; an empty element is the working
-// folder.
+// elements implements fillin_rpath: distinct folders that end with "/". An empty element is the
+// working folder.
 func (g *glibc) elements(list, separators string, l *loaded) []string {
 	if list == "" {
 		return nil
@@ -161,8 +161,8 @@ func (g *glibc) elements(list, separators string, l *loaded) []string {
 	}
 }
 
-// expand replaces $ORIGIN, $LIB and $PLATFORM, with or without braces. any tells whether there was
-// one. A name is not followed by a letter, digit or "_".
+// expand replaces $ORIGIN, $LIB and $PLATFORM, with or without braces, unless a letter, digit
+// or "_" follows. any reports whether there was one.
 func (g *glibc) expand(s string, l *loaded) (out string, any bool) {
 	if !strings.Contains(s, "$") {
 		return s, false
@@ -192,7 +192,8 @@ func (g *glibc) expand(s string, l *loaded) (out string, any bool) {
 	}
 }
 
-// token recognizes the name of a dynamic string token after its "$", and how long it is there.
+// token returns the name and length of the dynamic string token at the start of s, after its
+// "$".
 func token(s string) (name string, n int) {
 	for _, t := range [...]string{"ORIGIN", "PLATFORM", "LIB"} {
 		if strings.HasPrefix(s, "{"+t+"}") {
@@ -209,13 +210,13 @@ func letter(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// maxCache bounds /etc/ld.so.cache; a full desktop has 200 KB.
+// maxCache limits the size of /etc/ld.so.cache; a desktop system has 200 KB.
 const maxCache = 64 << 20
 
-// cachePath answers a name from /etc/ld.so.cache, "" where it has none. Format: glibc,
-// sysdeps/generic/dl-cache.h: optionally the table of libc 5 times, then "glibc-ld.so.cache1.1"
-// with entries of flags, name, path and hwcap, and an extension that names the glibc-hwcaps
-// folders. A cache that makes no sense is no cache.
+// cachePath returns the path for a name in /etc/ld.so.cache, or "". Format: glibc,
+// sysdeps/generic/dl-cache.h: optionally the table of libc5, then "glibc-ld.so.cache1.1" with
+// entries of flags, name, path and hwcap, and an extension with the names of the glibc-hwcaps
+// folders. An invalid cache is ignored.
 func (g *glibc) cachePath(name string) string {
 	if g.cached == nil {
 		g.cached = map[string]string{}
@@ -268,7 +269,7 @@ func (g *glibc) readCache(data []byte, ord binary.ByteOrder) {
 		if flags != 1 && flags != g.cacheID && (g.cacheID != 0 || flags&0xff != 3) {
 			continue
 		}
-		better := 1 << 20 // an entry of no hwcaps folder comes last
+		better := 1 << 20 // an entry without a hwcaps folder comes last
 		switch {
 		case hwcap&(1<<62) != 0: // DL_CACHE_HWCAP_EXTENSION
 			k := hwcap & (1<<32 - 1)
@@ -281,7 +282,7 @@ func (g *glibc) readCache(data []byte, ord binary.ByteOrder) {
 			}
 			better = p
 		case hwcap != 0:
-			continue // a legacy hwcaps folder of a CPU that is not assumed
+			continue // a legacy hwcaps folder, for another CPU
 		}
 		key := text(ord.Uint32(e[4:]))
 		if r, had := rank[key]; key == "" || had && r <= better {
@@ -294,7 +295,7 @@ func (g *glibc) readCache(data []byte, ord binary.ByteOrder) {
 	}
 }
 
-// cacheCaps reads the names of the extension cache_extension_tag_glibc_hwcaps.
+// cacheCaps returns the names in the extension cache_extension_tag_glibc_hwcaps.
 func cacheCaps(data []byte, ord binary.ByteOrder, text func(uint32) string) (out []string) {
 	at := uint64(ord.Uint32(data[32:]))
 	if at == 0 || at+8 > uint64(len(data)) || ord.Uint32(data[at:]) != 0xeaa42174 {

@@ -9,77 +9,70 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Kind says where a library comes from.
+// Kind is where a library comes from.
 type Kind string
 
 const (
 	FromArtifact Kind = "artifact"
 	FromPackage  Kind = "package"
 	FromPlatform Kind = "platform"
-	FromFolder   Kind = "folder" // of the system, and no part of what the platform promises
+	FromFolder   Kind = "folder" // in a folder of the system, but not guaranteed by the platform
 )
 
 // Library is a shared object that can be loaded.
 type Library struct {
-	// in the artifact, or below site-packages; of a platform's library its SONAME, of a folder's
-	// its absolute path
+	// Path in the artifact or relative to site-packages; the SONAME of a platform's library; the
+	// absolute path of a library in a folder.
 	Path    string
-	SONAME  string // "" where it has none
+	SONAME  string // "" if there is none
 	Needed  []string
 	RPath   string
 	RunPath string
 	Kind    Kind
-	// "manylinux_2_17_x86_64", "nvidia-nvjitlink-cu12==12.8.93", of a folder's library the folder;
-	// "" for the artifact itself
+	// Platform or release, for example "manylinux_2_17_x86_64" or "nvidia-nvjitlink-cu12==12.8.93";
+	// the folder of a library in a folder; "" for the artifact itself.
 	Origin string
-	// the release that it belongs to; zero where Kind is not FromPackage
+	// The release that contains it; zero if Kind is not FromPackage.
 	Package packages.ID
-	// where site-packages is below "/", for what is installed there; "" where that does not matter
+	// Path of site-packages below "/" for an installed library; "" if it does not matter.
 	Site string
-	// false: what it exports is not known, and nothing may be concluded from an absence
+	// If false, the exports are not known, and the absence of a symbol means nothing.
 	Known bool
 
 	symbols symbols
-	alike   bool // not Known, and symbols are those of the nearest releases
+	alike   bool // Known is false and symbols are those of the nearest releases
 }
 
-// symbols answers what a library defines, in the terms of the loader's do_lookup_x (glibc
-// elf/dl-lookup.c).
+// symbols is the set of symbols that a library defines, with the rules of the loader's
+// do_lookup_x (glibc elf/dl-lookup.c).
 type symbols interface {
 	defines(name, version string) bool // version "": an unversioned reference
-	hasVersion(
-		version string,
-	) bool // the check of elf/dl-version.c; true where the library has no version table at all
+	// hasVersion is the check of elf/dl-version.c. It is true if the library has no version table.
+	hasVersion(version string) bool
 	versionsOf(name string) []string
 
-	each(
-		names *symindex.Names,
-		yield func(name, export int32),
-	) // the exports that are asked for, a name's side by side or once
-	serves(
-		symbol, version string,
-		of []symindex.Row,
-	) bool // defines, of the rows that each gave for the symbol
-	seen(
-		symbol string,
-		of []symindex.Row,
-	) bool // the same by musl's find_sym, which knows no versions and passes over hidden definitions
+	// each yields the exports whose names are in names. Exports with the same name are consecutive.
+	each(names *symindex.Names, yield func(name, export int32))
+	// satisfies is defines for the rows that each returned for the symbol.
+	satisfies(symbol, version string, of []symindex.Row) bool
+	// satisfiesMusl implements musl's find_sym, which ignores versions and hidden definitions.
+	satisfiesMusl(symbol string, of []symindex.Row) bool
 }
 
-// Defines tells whether a reference name@version binds here. An unversioned reference has version
-// "".
+// Defines reports whether a reference name@version binds to a definition in l. version is ""
+// for a reference without a version.
 func (l *Library) Defines(name, version string) bool { return l.symbols.defines(name, version) }
 
-// HasVersion tells whether the loader's version check passes: the node is defined here, or no nodes
-// at all are.
+// HasVersion reports whether the loader's version check passes: l defines the version, or has
+// no version definitions at all.
 func (l *Library) HasVersion(version string) bool { return l.symbols.hasVersion(version) }
 
-// VersionsOf lists the versions under which a symbol is defined here, oldest first where an order
-// is known.
+// VersionsOf returns the versions of a symbol that l defines, oldest first if the order is
+// known.
 func (l *Library) VersionsOf(name string) []string { return l.symbols.versionsOf(name) }
 
-// Similar is the length of the longest beginning that a name shares with one that a package's or an
-// artifact's library defines: symbols of one project begin alike.
+// Similar returns the length of the longest prefix that name shares with a symbol that l
+// defines, or 0 for a library of a platform. Symbols of a project start alike.
 func (l *Library) Similar(name string) int {
 	t, ok := l.symbols.(*table)
 	if !ok {
@@ -97,7 +90,7 @@ func (l *Library) Similar(name string) int {
 	return best
 }
 
-// Names are the names by which DT_NEEDED finds the library: its SONAME and its file name.
+// Names returns the names by which DT_NEEDED finds the library: its SONAME and its file name.
 func (l *Library) Names() []string {
 	base := path.Base(l.Path)
 	if l.SONAME == "" || l.SONAME == base {
@@ -106,7 +99,7 @@ func (l *Library) Names() []string {
 	return []string{l.SONAME, base}
 }
 
-// name is the first of them.
+// name returns the SONAME, or else the file name.
 func (l *Library) name() string {
 	if l.SONAME != "" {
 		return l.SONAME
@@ -114,7 +107,7 @@ func (l *Library) name() string {
 	return path.Base(l.Path)
 }
 
-// FromObject makes a library of an object of the artifact.
+// FromObject returns the library for an object of the artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
 	return &Library{
 		Path:    p,
@@ -128,14 +121,14 @@ func FromObject(p string, o *elfobj.Object) *Library {
 	}
 }
 
-// InFolder makes a library of a file of the system, by the absolute path to it.
+// InFolder returns the library for a file of the system with the given absolute path.
 func InFolder(p string, o *elfobj.Object) *Library {
 	l := FromObject(p, o)
 	l.Kind, l.Origin = FromFolder, path.Dir(p)
 	return l
 }
 
-// OfPlatform makes a library of one that a platform provides.
+// OfPlatform returns the library for a library of a platform.
 func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
 	return &Library{
 		Path:    l.SONAME,
@@ -148,7 +141,7 @@ func OfPlatform(p *platform.Platform, l *platform.Library) *Library {
 	}
 }
 
-// OfPackage makes a library of one that a release brings.
+// OfPackage returns the library for a library of a release.
 func OfPackage(r *packages.Release, l *packages.Library) *Library {
 	out := &Library{
 		Path:    l.Path,
@@ -175,11 +168,12 @@ func nodes(o *elfobj.Object) []string {
 	return vs
 }
 
-// table is what an object exports.
+// table contains the exports of an object.
 type table struct {
 	exports  *elfobj.Exports
 	versions map[string]bool
-	// the first node after the base: an unversioned reference binds to it though it is hidden
+	// The first version after the base definition: a reference without a version binds to it even
+	// if it is hidden.
 	oldest string
 }
 
@@ -218,7 +212,7 @@ func (t *table) versionsOf(name string) []string {
 	return vs
 }
 
-// provided reads a platform's own table.
+// provided uses the symbol table of a platform.
 type provided struct{ l *platform.Library }
 
 func (p provided) defines(name, version string) bool { return p.l.Binds(name, version) }
@@ -229,22 +223,22 @@ func (p provided) hasVersion(version string) bool {
 
 func (p provided) versionsOf(name string) []string { return p.l.SymbolVersions(name) }
 
-// Files are libraries of folders of a system, read when a path leads to them. Environments of one
-// artifact share them.
+// Files are libraries in folders of the system. Each is read when a load first reaches it.
+// Environments of one artifact share them.
 type Files struct {
 	open  func(path string) *Library
 	known map[string]*Library
 	order map[*Library]int32
-	from  int // the place of the first; 0 as long as no environment has any
+	from  int // number of the first file; 0 until an environment uses one
 }
 
-// NewFiles makes libraries of files: open gives the one at an absolute path, nil where there is
-// none that can be loaded.
+// NewFiles returns an empty set. open returns the library at an absolute path, or nil if there
+// is no loadable one.
 func NewFiles(open func(path string) *Library) *Files {
 	return &Files{open: open, known: map[string]*Library{}, order: map[*Library]int32{}}
 }
 
-// At is the library at an absolute path, nil where there is none.
+// At returns the library at an absolute path, or nil if there is none.
 func (f *Files) At(path string) *Library {
 	l, ok := f.known[path]
 	if !ok && path != "" {
@@ -256,12 +250,12 @@ func (f *Files) At(path string) *Library {
 	return l
 }
 
-// spare is how many libraries an environment may know beyond those of the first one before the
-// places of files would be theirs too.
+// spare is how many more libraries than the first environment another one may have before its
+// numbers would overlap those of the files.
 const spare = 1 << 10
 
-// placeOf numbers a library: those given by their order, files behind all that an environment may
-// be given.
+// placeOf returns the number of a library: its index in the environment, or for files a number
+// larger than the index of any library.
 func (e *Environment) placeOf(l *Library) int32 {
 	if n, ok := e.place[l]; ok || e.Files == nil {
 		return n
@@ -272,7 +266,7 @@ func (e *Environment) placeOf(l *Library) int32 {
 	return int32(e.Files.from) + e.Files.order[l]
 }
 
-// most is how many places there are.
+// most returns the upper limit of the numbers.
 func (e *Environment) most() int {
 	if e.Files == nil || len(e.Files.order) == 0 {
 		return len(e.place)
@@ -283,7 +277,7 @@ func (e *Environment) most() int {
 	return e.Files.from + len(e.Files.order)
 }
 
-// folders writes folders as a search has them: with "/" at their end.
+// folders returns folders in the form that searches use: with a "/" at the end.
 func folders(list []string) []string {
 	var out []string
 	for _, f := range list {

@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Linker answers for files of one root what its dynamic linker would do with them. It keeps what it
-// has read in memory, so many files of one root cost little more than the first. It is not safe for
+// Linker models the dynamic linker for the files of one root. It caches the files that it has
+// read, so resolving many files of a root costs little more than the first. It is not safe for
 // concurrent use.
 //
 //	l := dynlink.NewLinker(root)
@@ -26,29 +26,28 @@ type Linker struct {
 	last    *run
 }
 
-// Settings are what the caller of a loader can ask for.
+// Settings are options of the loader.
 type Settings struct {
 	Preload     []string // names or paths; one may hold several, separated by ":" or " "
 	LibraryPath string   // LD_LIBRARY_PATH
 }
 
-// NewLinker makes a linker of a root.
+// NewLinker returns a linker for a root.
 func NewLinker(root Root) *Linker {
 	return &Linker{store: newStore(root), loaders: map[string]*glibc{}}
 }
 
-// rules are those of one dynamic linker.
+// rules is the algorithm of one dynamic linker.
 type rules interface {
-	// resolve loads r.main, fills the answer and returns the error at which the loader gives up.
+	// resolve loads r.main and sets r.answer. It returns the error with which the loader exits.
 	resolve(r *run) error
-	// binds finds the first object that satisfies a reference, nil where none does.
+	// binds returns the first object that satisfies a reference, or nil.
 	binds(r *run, w want, scopes [][]*loaded) *loaded
-	// open is dlopen in a process that r.resolve has started. The error is what dlerror says.
+	// open is dlopen in a process that resolve has started. The error is the text of dlerror.
 	open(r *run, name string, how Mode, by *loaded) error
 }
 
-// Resolve says what the loader does with a file. The path is one of the root; one without a leading
-// "/" is below its "/".
+// Resolve returns what the loader does with a file. A relative path is below "/" of the root.
 func (l *Linker) Resolve(path string, s Settings) *Answer {
 	if l.store.held > maxHeld {
 		l.store.empty()
@@ -78,8 +77,8 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 	return r.answer
 }
 
-// Why explains a symbol of the file that was resolved last: who refers to it, in load order, and
-// who provides it.
+// Why returns the references to a symbol in the file that was resolved last, in load order, and
+// their providers.
 func (l *Linker) Why(symbol string) []Reason {
 	if l.last == nil || l.last.rules == nil || l.last.main == nil {
 		return nil
@@ -87,8 +86,8 @@ func (l *Linker) Why(symbol string) []Reason {
 	return l.last.reasons(symbol)
 }
 
-// rulesFor chooses the loader for a file: musl's where the file says so or the root has no other,
-// else glibc's.
+// rulesFor selects the loader of a file: musl's if the file requires it or the root has no
+// other loader, otherwise glibc's.
 func (l *Linker) rulesFor(o *object) (rules, error) {
 	arch := elfobj.Object{Machine: o.head.Machine, Class: o.head.Class, ByteOrder: "little"}
 	if o.head.Big {
@@ -102,7 +101,7 @@ func (l *Linker) rulesFor(o *object) (rules, error) {
 	return l.glibcFor(name, o)
 }
 
-// ofMusl tells whether a library was linked with musl's libc, whose names glibc's hasn't.
+// ofMusl reports whether a library was linked with musl, whose libc has other names.
 func ofMusl(m *elfobj.Mapping) bool {
 	return m != nil && m.Interp == "" &&
 		slices.ContainsFunc(m.Needed, func(d elfobj.Dependency) bool {
@@ -119,9 +118,9 @@ func (l *Linker) exists(path string) bool {
 	return err == nil
 }
 
-// Platform is the root as a target on an architecture: the libraries that its loader finds by their
-// names alone, and what those need. name is what reports call it. It returns an error where the
-// root has no loader for the architecture.
+// Platform returns the root as a target platform for an architecture: the libraries that its
+// loader finds by name, and their dependencies. name is used in reports. It returns an error if
+// the root has no loader for the architecture.
 func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	r := &run{store: l.store, linker: l, answer: &Answer{}}
 	r.main = &loaded{object: &object{m: &elfobj.Mapping{}}}
@@ -168,21 +167,21 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	return platform.Unpacked(name, arch, libc, version, t.find), nil
 }
 
-// target finds libraries in a root for no program in particular.
+// target searches libraries in a root, independently of a program.
 type target struct {
 	linker *Linker
 	run    *run
-	by     map[string]*loaded // libraries that were found, by the name asked for
+	by     map[string]*loaded // libraries that were found, by name
 	search func(name string, by *loaded) (*object, string)
 }
 
-// find is platform.Unpacked's question.
+// find is the search function of platform.Unpacked.
 func (t *target) find(soname, by string) *elfobj.Object {
-	asks := t.by[by]
-	if asks == nil || soname == "" {
+	requester := t.by[by]
+	if requester == nil || soname == "" {
 		return nil
 	}
-	o, found := t.search(soname, asks)
+	o, found := t.search(soname, requester)
 	if o == nil || o.m == nil {
 		return nil
 	}
@@ -190,17 +189,17 @@ func (t *target) find(soname, by string) *elfobj.Object {
 	if read == nil {
 		return nil
 	}
-	t.by[soname] = &loaded{object: o, path: found, shown: found, by: asks}
+	t.by[soname] = &loaded{object: o, path: found, shown: found, by: requester}
 	return read
 }
 
-// Answer is what a loader makes of one file: the document of `compat ldd`.
+// Answer is the result for one file, and the JSON output of `compat ldd`.
 type Answer struct {
 	Objects         []LoadedObject   `json:"objects"`
 	NotFound        []NotFound       `json:"not_found"`
 	MissingVersions []MissingVersion `json:"missing_versions"`
 	Undefined       []Undefined      `json:"undefined"`
-	// why the loader gives up, in its own words; the lists are what it had said by then
+	// The error message with which the loader exits. The lists contain what was found before.
 	Error string `json:"error,omitempty"`
 }
 
@@ -213,7 +212,7 @@ func newAnswer() *Answer {
 	}
 }
 
-// LoadedObject is one object that is loaded, under the name that the loader prints.
+// LoadedObject is a loaded object with the name that the loader prints.
 type LoadedObject struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
@@ -222,34 +221,34 @@ type LoadedObject struct {
 	FoundBy string `json:"found_by"`
 }
 
-// NotFound is a need that nothing answers.
+// NotFound is a dependency that was not found.
 type NotFound struct {
 	Name     string   `json:"name"`
 	NeededBy string   `json:"needed_by"`
-	Searched []string `json:"searched"` // paths, in the order of the search
+	Searched []string `json:"searched"` // paths in search order
 }
 
-// MissingVersion is a version node that the library which was found does not define.
+// MissingVersion is a required version that the library does not define.
 type MissingVersion struct {
 	Version    string `json:"version"`
 	Library    string `json:"library"`
 	RequiredBy string `json:"required_by"`
 }
 
-// Undefined is a symbol that nothing in the scope defines.
+// Undefined is a symbol that no object in the scope defines.
 type Undefined struct {
 	Symbol  string `json:"symbol"`
-	Version string `json:"version"` // "" where the reference has none
+	Version string `json:"version"` // "" if the reference has no version
 	Object  string `json:"object"`
 }
 
-// Reason says who asked for a symbol and who provides it.
+// Reason is a reference to a symbol and its provider.
 type Reason struct {
-	Object   string   // who refers to it
-	Version  string   // under which version
-	Weak     bool     // nobody need provide it
-	Provider string   // "" where nobody does
-	Chain    []string // from the file asked for to the provider, each needed by the one before
+	Object   string   // the object that refers to it
+	Version  string   // the required version
+	Weak     bool     // a weak reference, which need not be satisfied
+	Provider string   // "" if there is none
+	Chain    []string // from the resolved file to the provider, each needed by the one before
 }
 
 // FoundBy values of LoadedObject.
@@ -262,46 +261,46 @@ const (
 	foundPath    = "path"
 	foundPreload = "preload"
 	foundLoader  = "loader"
-	foundLent    = "lent" // of an Environment only: no path leads there
-	foundHost    = "host" // of an Environment only: in the process before
+	foundEarlier = "loaded earlier" // in an Environment: on no search path
+	foundHost    = "host"           // in an Environment: already in the process
 )
 
-// failure is an error at which a loader gives up; its text is what the loader prints.
+// failure is an error with which a loader exits, with the text that it prints.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// Process is a program that has started: what its loader has in memory. It answers what dlopen
-// would do there, one library after the other.
+// Process is a running program as its loader knows it. Open models dlopen; libraries stay
+// loaded.
 //
 //	p, answer := l.Start("/usr/bin/python3", dynlink.Settings{})
 //	opened := p.Open("/usr/lib/python3/dist-packages/_cffi_backend.so", dynlink.Mode{}, "")
 //
-// It ends when its Linker is asked for another file.
+// It is valid until the next Resolve or Start of its Linker.
 type Process struct {
-	run *run // nil: it has not started
+	run *run // nil: it did not start
 }
 
-// Mode is how dlopen is called; its zero value is RTLD_NOW | RTLD_LOCAL, as Python opens a module.
+// Mode is the mode of dlopen. The zero value is RTLD_NOW | RTLD_LOCAL, as in Python's import.
 type Mode struct {
-	// RTLD_LAZY in place of RTLD_NOW: what is only called is looked up at the first call, which is
-	// beyond this answer
+	// RTLD_LAZY instead of RTLD_NOW: functions are looked up at their first call, which is not part
+	// of the answer.
 	Lazy   bool
-	Global bool // RTLD_GLOBAL: what is opened later sees its symbols, and those of what it needs
-	// RTLD_DEEPBIND: its own symbols before those of the global scope. musl does not know it
+	Global bool // RTLD_GLOBAL: libraries opened later see its symbols and those of its dependencies
+	// RTLD_DEEPBIND: its own symbols precede those of the global scope. Ignored by musl.
 	DeepBind bool
-	NoLoad   bool // RTLD_NOLOAD: only if it is there already
+	NoLoad   bool // RTLD_NOLOAD: only if it is already loaded
 }
 
-// NotLoaded is the error of an Open with NoLoad where the library isn't there. glibc's dlopen
-// returns NULL then, without an error.
+// NotLoaded is the error of an Open with NoLoad if the library is not loaded. glibc's dlopen
+// returns NULL without an error in this case.
 const NotLoaded = "not loaded"
 
-// NotStarted is the error of every Open of a program that does not start.
+// NotStarted is the error of Open if the program did not start.
 const NotStarted = "the program does not start"
 
-// Start starts a program. It does not start where the answer has an error or something that is
-// missing, as under LD_BIND_NOW.
+// Start starts a program. It does not start if the answer has an error or anything is missing,
+// as with LD_BIND_NOW.
 func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 	a := l.Resolve(path, s)
 	if a.Error != "" || len(a.NotFound)+len(a.MissingVersions)+len(a.Undefined) > 0 {
@@ -321,9 +320,10 @@ func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 	return &Process{r}, a
 }
 
-// Open is dlopen of a name or path. by is the path of the object that calls it, as an Answer shows
-// it; "" is the program. The answer has what comes into the process. With an error nothing has: its
-// text is what dlerror says, the first of the undefined symbols standing for all.
+// Open models dlopen of a name or path. by is the path of the calling object as shown in an
+// Answer; "" is the program. The answer contains the new objects of the process. On an error
+// there are none, and the text is that of dlerror, which mentions only the first undefined
+// symbol.
 func (p *Process) Open(name string, how Mode, by string) *Answer {
 	r := p.run
 	if r == nil {
@@ -331,7 +331,7 @@ func (p *Process) Open(name string, how Mode, by string) *Answer {
 		a.Error = NotStarted
 		return a
 	}
-	r.answer, r.lost = newAnswer(), nil
+	r.answer, r.missingNeeds = newAnswer(), nil
 	before := make(map[*loaded]bool, len(r.all))
 	caller := r.main
 	for _, l := range r.all {
@@ -343,7 +343,7 @@ func (p *Process) Open(name string, how Mode, by string) *Answer {
 	global := r.scope
 	if err := r.rules.open(r, name, how, caller); err != nil {
 		r.answer.Error, r.answer.Objects = err.Error(), []LoadedObject{}
-		r.forget(before)
+		r.unload(before)
 		r.scope = global
 		return r.answer
 	}
@@ -359,7 +359,7 @@ func (p *Process) Open(name string, how Mode, by string) *Answer {
 	return r.answer
 }
 
-// Why is Linker.Why for the whole process as it is now.
+// Why is like Linker.Why, for the current state of the process.
 func (p *Process) Why(symbol string) []Reason {
 	if p.run == nil {
 		return nil
@@ -367,11 +367,11 @@ func (p *Process) Why(symbol string) []Reason {
 	return p.run.reasons(symbol)
 }
 
-// forget takes back what came into the process.
-func (r *run) forget(before map[*loaded]bool) {
+// unload removes the objects that are not in before from the process.
+func (r *run) unload(before map[*loaded]bool) {
 	gone := func(l *loaded) bool { return !before[l] }
 	r.all = slices.DeleteFunc(r.all, gone)
-	for _, names := range []map[string]*loaded{r.known, r.asked} {
+	for _, names := range []map[string]*loaded{r.known, r.requested} {
 		for n, l := range names {
 			if gone(l) {
 				delete(names, n)
@@ -385,8 +385,8 @@ func (r *run) forget(before map[*loaded]bool) {
 	}
 }
 
-// undefinedIn reports the references of an object that nothing in its scopes satisfies. later tells
-// of a reference that it is left to the first call.
+// undefinedIn reports the references of an object that nothing in its scopes satisfies, except
+// those for which later returns true because they are bound at the first call.
 func (r *run) undefinedIn(l *loaded, later func(elfobj.Reference) bool) {
 	m := l.object.m
 	for _, ref := range l.object.foreign {

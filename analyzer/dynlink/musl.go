@@ -10,22 +10,22 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// musl is musl's ldso (ldso/dynlink.c of 1.2.x) as its ldd runs it: no versions, no cache, RPATH
-// and RUNPATH alike and both inherited, libc and the loader in one file. It looks at little of a
-// file's header, and what a search finds first is what it loads or fails on.
+// musl models musl's ldso (ldso/dynlink.c of 1.2.x) as its ldd runs it: no versions, no cache,
+// RPATH and RUNPATH are equivalent and both inherited, and libc and the loader are one file. It
+// checks few fields of the header, and loads the first file that a search finds or fails.
 type musl struct {
-	arch  string       // its own name of the architecture
-	self  *loaded      // the loader, called what PT_INTERP calls it
-	kind  *elfobj.Head // of self
-	path  []string     // the system's folders
-	short map[string]*loaded
-	told  map[string]bool // which of muslReserved were listed
-	// 1.2.4 and later: libc has no names of large files, and the loader replaces them
+	arch   string       // musl's name of the architecture
+	self   *loaded      // the loader, with the name in PT_INTERP
+	kind   *elfobj.Head // header of self
+	path   []string     // default folders
+	short  map[string]*loaded
+	listed map[string]bool // which of muslReserved were listed
+	// 1.2.4 and later: libc has no symbols for large files (open64 …), the loader maps them
 	large bool
-	dead  string // why it dies of a signal
+	crash string // why the loader dies of a signal
 }
 
-// muslArch is musl's own name of an architecture, as in ld-musl-armhf.so.1.
+// muslArch returns musl's name of an architecture, as in ld-musl-armhf.so.1.
 func muslArch(arch string) string {
 	switch arch {
 	case "i686":
@@ -38,11 +38,11 @@ func muslArch(arch string) string {
 	return arch
 }
 
-// muslPath is where the ABI has musl's loader.
+// muslPath returns the path of musl's loader, which the ABI defines.
 func muslPath(arch string) string { return "/lib/ld-musl-" + muslArch(arch) + ".so.1" }
 
-// muslRelocations are the types that do_relocs knows (arch/*/reloc.h); on other machines every type
-// counts as known.
+// muslRelocations are the types that do_relocs supports (arch/*/reloc.h). On other machines
+// every type is accepted.
 var muslRelocations = map[elfobj.Machine][]uint32{
 	62:  {0, 1, 2, 5, 6, 7, 8, 16, 17, 18, 36},                    // x86_64
 	3:   {0, 1, 2, 5, 6, 7, 8, 14, 35, 36, 37, 41},                // i386
@@ -63,7 +63,7 @@ func (u *musl) resolve(r *run) error {
 	u.kind, u.self = o.head, &loaded{object: o, path: name, shown: name, foundBy: foundLoader}
 	u.large = !muslDefines(o.m, named("open64"))
 	u.path = u.folders(r)
-	u.short, u.told = map[string]*loaded{}, map[string]bool{}
+	u.short, u.listed = map[string]*loaded{}, map[string]bool{}
 	delete(
 		r.byFile,
 		r.main.object,
@@ -83,13 +83,13 @@ func (u *musl) resolve(r *run) error {
 	return u.relocate(r)
 }
 
-// newMusl is the loader of an Environment; libc is nil where the platform has none.
+// newMusl returns the loader of an Environment; libc is nil if the platform has none.
 func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
 	u := &musl{
-		kind:  ordinary,
-		path:  []string{system},
-		short: map[string]*loaded{},
-		told:  map[string]bool{},
+		kind:   defaultHead,
+		path:   []string{system},
+		short:  map[string]*loaded{},
+		listed: map[string]bool{},
 	}
 	if libc != nil {
 		u.self = &loaded{
@@ -105,7 +105,7 @@ func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
 			needed[d.Name] = true
 		}
 	}
-	// one that was opened by its path, and that none of the others needs, answers to no name
+	// a library that was opened by path and that no other one needs is not found by name
 	for _, l := range r.all[1:] {
 		if name := path.Base(l.path); needed[name] || l.object.library.Kind == FromPlatform {
 			u.short[name] = cmp.Or(u.short[name], l)
@@ -115,7 +115,7 @@ func newMusl(r *run, libc *Library, object func(*Library) *object) *musl {
 	return u
 }
 
-// dependencies is load_deps: breadth first, from a place in the scope on.
+// dependencies implements load_deps: breadth first, starting at index from of the scope.
 func (u *musl) dependencies(r *run, from int) error {
 	for i := from; i < len(r.scope); i++ {
 		l := r.scope[i]
@@ -130,21 +130,21 @@ func (u *musl) dependencies(r *run, from int) error {
 			if dep := u.load(r, d.Name, l, "", &tried); dep != nil {
 				l.direct = append(l.direct, dep)
 			} else {
-				r.lost = append(r.lost, lost{d.Name, l})
+				r.missingNeeds = append(r.missingNeeds, missingNeed{d.Name, l})
 				if !r.missing[d.Name] {
 					r.missing[d.Name] = true
 					r.answer.NotFound = append(r.answer.NotFound, NotFound{d.Name, l.shown, tried})
 				}
 			}
-			if u.dead != "" {
-				return &failure{u.dead}
+			if u.crash != "" {
+				return &failure{u.crash}
 			}
 		}
 	}
 	return nil
 }
 
-// relocate looks up what every object refers to; the program comes last.
+// relocate looks up all references of the objects; the program comes last.
 func (u *musl) relocate(r *run) error {
 	var unsupported error
 	for _, l := range append(slices.Clone(r.scope[1:]), r.main) {
@@ -178,7 +178,7 @@ func (u *musl) relocate(r *run) error {
 	return unsupported
 }
 
-// binds is find_sym, and get_lfs64 where that finds nothing.
+// binds implements find_sym, and get_lfs64 if that finds nothing.
 func (u *musl) binds(r *run, w want, scopes [][]*loaded) *loaded {
 	for _, scope := range scopes {
 		for _, l := range scope {
@@ -203,8 +203,8 @@ func named(name string) want {
 	return want{name: []byte(name), hash: elfobj.HashGNU([]byte(name)), class: elfobj.ClassPLT}
 }
 
-// muslDefines is one step of find_sym2: the first symbol of that name whose version is not hidden
-// must do.
+// muslDefines implements a step of find_sym2: only the first symbol of the name whose version
+// is not hidden is considered.
 func muslDefines(m *elfobj.Mapping, w want) bool {
 	for c := m.Lookup(w.name, w.hash); ; {
 		s, ok := c.Next()
@@ -223,7 +223,7 @@ func muslDefines(m *elfobj.Mapping, w want) bool {
 	}
 }
 
-// largeFiles are the functions of libc that the loader offers as NAME64 too (get_lfs64).
+// largeFiles are the functions of libc that are also available as NAME64 (get_lfs64).
 var largeFiles = strings.Fields(
 	`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat fallocate fgetpos fopen freopen
 	fseeko fsetpos fstat fstatat fstatfs fstatvfs ftello ftruncate ftw getdents getrlimit glob globfree lio_listio lockf lseek lstat mkostemp mkostemps
@@ -231,7 +231,7 @@ var largeFiles = strings.Fields(
 	statfs statvfs tmpfile truncate versionsort __fxstat __fxstatat __lxstat __xstat`,
 )
 
-// largeFileName is the name without its 64, "" for a name of no such function.
+// largeFileName returns the name without its 64, or "" if it is not such a function.
 func largeFileName(name string) string {
 	if name == "readdir64_r" {
 		return "readdir_r"

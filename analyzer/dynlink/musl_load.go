@@ -8,12 +8,12 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// muslReserved are the beginnings of the names that musl's libc answers for itself, after "lib"
+// muslReserved are prefixes of library names, after "lib", that musl maps to its own libc
 // (load_library).
 var muslReserved = [...]string{"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."}
 
-// reservedByMusl is the beginning by which musl answers a name itself, "" for another name:
-// libc.so.6 of an object built for glibc is musl too.
+// reservedByMusl returns the prefix with which a name is mapped to musl's libc, or "". For
+// example, libc.so.6 in an object built for glibc becomes musl's libc.
 func reservedByMusl(name string) string {
 	rest, ok := strings.CutPrefix(name, "lib")
 	for _, n := range muslReserved {
@@ -24,28 +24,28 @@ func reservedByMusl(name string) string {
 	return ""
 }
 
-// muslName and muslBuffer are NAME_MAX and the size of load_library's buffer for a path.
+// muslName and muslBuffer are NAME_MAX and the size of the path buffer in load_library.
 const muslName, muslBuffer = 255, 512
 
-// load is load_library. by asks, nil for a preload; how is what to say of where it was found
-// instead of the search's own word; tried gets every path that was looked at. nil means that
-// nothing was found, or something that can't be loaded.
+// load implements load_library. by is the object that needs the library, nil for a preload; how
+// replaces how it was found, if not ""; the paths that were tried are appended to tried. nil
+// means that nothing was found, or that it cannot be loaded.
 func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string) *loaded {
 	if name == "" {
 		return nil
 	}
 	if n := reservedByMusl(name); n != "" && u.self != nil {
-		if !u.told[n] {
-			u.told[n] = true
+		if !u.listed[n] {
+			u.listed[n] = true
 			r.answer.Objects = append(
 				r.answer.Objects,
 				LoadedObject{name, u.self.shown, by.shownBy(), foundLoader},
 			)
 		}
-		return u.own(r, by)
+		return u.libc(r, by)
 	}
 	if u.self != nil && name == u.self.path {
-		return u.own(r, by)
+		return u.libc(r, by)
 	}
 	var o *object
 	found, as := name, foundPath
@@ -60,9 +60,9 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 		if len(name) > muslName {
 			return nil
 		}
-		if o, found, as = u.search(r, name, by, tried); o == nil && r.lent != nil {
-			o, found = r.lent(name)
-			as = foundLent
+		if o, found, as = u.search(r, name, by, tried); o == nil && r.loadedEarlier != nil {
+			o, found = r.loadedEarlier(name)
+			as = foundEarlier
 		}
 	}
 	if o == nil {
@@ -70,28 +70,28 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	}
 	if l := r.byFile[o]; l != nil {
 		if as != foundPath &&
-			l.foundBy == foundPath { // by a path before, by its file name from now on
-			u.answersTo(l)
+			l.foundBy == foundPath { // loaded by path before; found by its file name from now on
+			u.registerName(l)
 		}
 		r.share(l, by)
 		return l
 	}
 	file := o
-	o = r.store.like(o, found, u.kind)
-	if o.m == nil && o.damage == nil || u.taken(r, o) {
+	o = r.store.readAs(o, found, u.kind)
+	if o.m == nil && o.damage == nil || u.addressesTaken(r, o) {
 		return nil
 	}
 	if o.damage != nil || !o.m.HasHash() && o.library == nil {
-		u.dead = found + " is cut short or damaged, of which the loader dies"
+		u.crash = found + " is cut short or damaged, of which the loader dies"
 		return nil
 	}
 	if muslDefines(o.m, named("__libc_start_main")) && muslDefines(o.m, named("stdin")) {
-		return u.load(r, "libc.so", by, how, tried) // another libc
+		return u.load(r, "libc.so", by, how, tried) // another copy of libc
 	}
 	l := r.add(o, name, found, by, as)
 	r.byFile[file] = l
 	if as != foundPath {
-		u.answersTo(l)
+		u.registerName(l)
 	}
 	if how != "" {
 		l.foundBy = how
@@ -101,7 +101,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 	return l
 }
 
-// share brings an object that was there before the load into its scope.
+// share adds an object that was in the process before the load to the load's scope.
 func (r *run) share(l, by *loaded) {
 	if l.foundBy == foundHost && !l.reserved {
 		l.reserved = true
@@ -109,16 +109,16 @@ func (r *run) share(l, by *loaded) {
 	}
 }
 
-// answersTo lets an object be found by the name of its file.
-func (u *musl) answersTo(l *loaded) {
+// registerName makes an object findable by the name of its file.
+func (u *musl) registerName(l *loaded) {
 	name := l.path[strings.LastIndexByte(l.path, '/')+1:]
 	if u.short[name] == nil {
 		u.short[name] = l
 	}
 }
 
-// own is musl's libc, which is the loader itself. It is in the scope from when it is asked for.
-func (u *musl) own(r *run, by *loaded) *loaded {
+// libc returns musl's libc, which is the loader itself. It joins the scope at its first use.
+func (u *musl) libc(r *run, by *loaded) *loaded {
 	if u.self.names == nil {
 		u.self.names, u.self.by = []string{u.self.path}, by
 		r.scope, r.order = append(r.scope, u.self), append(r.order, entry{l: u.self, by: by})
@@ -126,8 +126,8 @@ func (u *musl) own(r *run, by *loaded) *loaded {
 	return u.self
 }
 
-// taken tells whether a file of fixed addresses wants those of another one.
-func (u *musl) taken(r *run, o *object) bool {
+// addressesTaken reports whether a file with fixed addresses overlaps another one.
+func (u *musl) addressesTaken(r *run, o *object) bool {
 	if o.head.Type != typeExec {
 		return false
 	}
@@ -143,8 +143,8 @@ func (u *musl) taken(r *run, o *object) bool {
 	return false
 }
 
-// search looks along LD_LIBRARY_PATH, then the paths of who asks and of who loaded that, then the
-// system's folders.
+// search searches LD_LIBRARY_PATH, then the paths of the object that needs the library and of
+// those that loaded it, then the default folders.
 func (u *musl) search(
 	r *run,
 	name string,
@@ -162,7 +162,7 @@ func (u *musl) search(
 			if err == nil {
 				o, found, how = c, p, as
 			}
-			if err == nil || !passes(err) {
+			if err == nil || !searchContinues(err) {
 				return true
 			}
 		}
@@ -181,8 +181,8 @@ func (u *musl) search(
 	return
 }
 
-// muslRPath is fixup_rpath: the folders of DT_RUNPATH or else DT_RPATH. A token other than $ORIGIN
-// voids them all.
+// muslRPath implements fixup_rpath: the folders of DT_RUNPATH or else DT_RPATH. If it contains
+// a token other than $ORIGIN, there are none.
 func muslRPath(l *loaded) (dirs []string, as string) {
 	list, as := l.object.m.RPath, foundRPath
 	if l.object.m.HasRunPath {
@@ -212,8 +212,8 @@ func muslRPath(l *loaded) (dirs []string, as string) {
 	}
 }
 
-// folders reads the path file, which replaces the built-in list where it exists:
-// /etc/ld-musl-ARCH.path beside the folder of the loader.
+// folders reads the path file etc/ld-musl-ARCH.path in the prefix of the loader, which replaces
+// the built-in list if it exists.
 func (u *musl) folders(r *run) []string {
 	prefix := ""
 	if u.self.path[0] == '/' {
@@ -227,13 +227,13 @@ func (u *musl) folders(r *run) []string {
 	return muslList(string(r.store.text(file, 1<<20)))
 }
 
-// muslList splits a list of folders; empty ones don't count.
+// muslList splits a list of folders and drops empty ones.
 func muslList(list string) []string {
 	return strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == '\n' })
 }
 
-// open is musl's dlopen (ldso/dynlink.c): it searches as if the program had the need, and all that
-// it relocates sees all that is global, the library and what that needs.
+// open models musl's dlopen (ldso/dynlink.c): it searches as if the program had the dependency.
+// New objects see all global symbols, the library and its dependencies.
 func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	if name == "" {
 		return &failure{"Error loading shared library : Invalid argument"}
@@ -250,8 +250,8 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	l := u.load(r, name, r.main, "", new([]string))
 	from := len(global)
 	switch {
-	case u.dead != "":
-		return &failure{u.dead}
+	case u.crash != "":
+		return &failure{u.crash}
 	case how.NoLoad && (l == nil || len(r.scope) > from):
 		return &failure{"Library " + name + " is not already loaded"}
 	case l == nil:
@@ -264,8 +264,8 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	if err := u.dependencies(r, from); err != nil {
 		return err
 	}
-	if len(r.lost) > 0 {
-		gone := r.lost[0]
+	if len(r.missingNeeds) > 0 {
+		gone := r.missingNeeds[0]
 		return &failure{
 			"Error loading shared library " + gone.name + u.why(
 				r,
@@ -276,7 +276,7 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	}
 	fresh := r.scope[from:]
 	all := global
-	for _, x := range append([]*loaded{l}, below(l)...) {
+	for _, x := range append([]*loaded{l}, dependenciesOf(l)...) {
 		if !slices.Contains(all, x) {
 			all = append(all, x)
 		}
@@ -302,7 +302,7 @@ func (u *musl) open(r *run, name string, how Mode, _ *loaded) (err error) {
 	return nil
 }
 
-// why is what musl says of a library that it did not load.
+// why returns musl's message about a library that could not be loaded.
 func (u *musl) why(r *run, name string, by *loaded) string {
 	var o *object
 	if strings.Contains(name, "/") {
@@ -316,8 +316,8 @@ func (u *musl) why(r *run, name string, by *loaded) string {
 	return ": No such file or directory"
 }
 
-// below is what an object needs, breadth first (extend_bfs_deps).
-func below(l *loaded) []*loaded {
+// dependenciesOf returns what an object needs, breadth first (extend_bfs_deps).
+func dependenciesOf(l *loaded) []*loaded {
 	out := slices.Clone(l.direct)
 	for i := 0; i < len(out); i++ {
 		for _, d := range out[i].direct {
@@ -329,8 +329,8 @@ func below(l *loaded) []*loaded {
 	return out
 }
 
-// deferrable tells whether all relocations that refer to a symbol are of the kinds that
-// prepare_lazy leaves for later: calls, and addresses in the GOT.
+// deferrable reports whether all relocations that refer to a symbol are of the kinds that
+// prepare_lazy defers: calls, and addresses in the GOT.
 func (u *musl) deferrable(r *run, l *loaded, ref elfobj.Reference) bool {
 	o := ReadObject(r.store.root, rooted(l.path))
 	if o == nil {

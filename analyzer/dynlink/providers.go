@@ -7,20 +7,20 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Providers remembers which of some libraries provides what objects ask for. Libraries that are
-// copies of each other, with other needs or paths, count as one. It is for one goroutine.
+// Providers caches which libraries provide the symbols that objects import. Libraries with the
+// same exports but other dependencies or paths count as one. It is not safe for concurrent use.
 type Providers struct {
 	names    *symindex.Names
 	tables   []symbols
 	number   map[symbols]int32
 	rows     symindex.Rows
-	known    symindex.Answers // the tables that provide what a question asks for
-	gathered int              // names that rows were gathered for; -1: gather anew
+	known    symindex.Answers // the tables that satisfy each query
+	gathered int              // number of names that rows includes; -1: rebuild rows
 	node     map[node]bool
-	musl     bool // versions do not matter, and hidden definitions are none
+	musl     bool // versions are ignored, and hidden definitions too
 
-	// of the scope under look
-	at     []int32 // by table: its first place in the scope, if mark says so
+	// for the scope set last
+	at     []int32 // by table: its first index in the scope, if mark equals marked
 	mark   []int32
 	marked int32
 }
@@ -30,7 +30,8 @@ type node struct {
 	version string
 }
 
-// NewProviders gathers who exports what names asks for. What it asks for later is gathered then.
+// NewProviders indexes the exports of libraries. Names that are added to names later are
+// indexed at their first use.
 func NewProviders(names *symindex.Names, libraries []*Library) *Providers {
 	p := &Providers{names: names, number: map[symbols]int32{}, node: map[node]bool{}}
 	for _, l := range libraries {
@@ -64,13 +65,13 @@ func (p *Providers) gather() {
 	)
 }
 
-// of lists the tables that provide what a question asks for.
+// of returns the tables that satisfy a query.
 func (p *Providers) of(question int32) []int32 {
 	return p.known.Of(question, func(out []int32) []int32 {
 		q := p.names.Question(question)
 		for n, own := range symindex.ByTable(p.rows.Of(q.Name)) {
-			if t := p.tables[n]; p.musl && t.seen(q.Symbol, own) ||
-				!p.musl && t.serves(q.Symbol, q.Version, own) {
+			if t := p.tables[n]; p.musl && t.satisfiesMusl(q.Symbol, own) ||
+				!p.musl && t.satisfies(q.Symbol, q.Version, own) {
 				out = append(out, n)
 			}
 		}
@@ -78,8 +79,8 @@ func (p *Providers) of(question int32) []int32 {
 	})
 }
 
-// enter takes in a scope: of, by a table's number, the first place that it has there.
-func (p *Providers) enter(scope []*Library) {
+// setScope sets, by table, the index of its first library in the scope.
+func (p *Providers) setScope(scope []*Library) {
 	for _, l := range scope {
 		if l.Known {
 			p.table(l.symbols)
@@ -97,8 +98,7 @@ func (p *Providers) enter(scope []*Library) {
 	}
 }
 
-// first is the place in the scope of the library that provides what a question asks for, -1 where
-// none does.
+// first returns the index in the scope of the first library that satisfies a query, or -1.
 func (p *Providers) first(question int32) int {
 	best := int32(-1)
 	for _, n := range p.of(question) {
@@ -109,7 +109,7 @@ func (p *Providers) first(question int32) int {
 	return int(best)
 }
 
-// hasVersion remembers Library.HasVersion.
+// hasVersion caches Library.HasVersion.
 func (p *Providers) hasVersion(l *Library, version string) bool {
 	key := node{p.table(l.symbols), version}
 	has, ok := p.node[key]
@@ -126,7 +126,7 @@ func (t *table) each(names *symindex.Names, yield func(name, export int32)) {
 	}
 }
 
-func (t *table) serves(_, version string, rows []symindex.Row) bool {
+func (t *table) satisfies(_, version string, rows []symindex.Row) bool {
 	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
 		for _, r := range rows {
 			if !yield(t.exports.Offer(int(r.Export), version, t.oldest)) {
@@ -136,7 +136,7 @@ func (t *table) serves(_, version string, rows []symindex.Row) bool {
 	})
 }
 
-func (t *table) seen(_ string, rows []symindex.Row) bool {
+func (t *table) satisfiesMusl(_ string, rows []symindex.Row) bool {
 	return slices.ContainsFunc(
 		rows,
 		func(r symindex.Row) bool { return !t.exports.At(int(r.Export)).Hidden },
@@ -147,11 +147,11 @@ func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
 	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
 }
 
-func (p provided) serves(symbol, version string, _ []symindex.Row) bool {
+func (p provided) satisfies(symbol, version string, _ []symindex.Row) bool {
 	return p.l.Binds(symbol, version)
 }
 
-func (p provided) seen(symbol string, _ []symindex.Row) bool {
+func (p provided) satisfiesMusl(symbol string, _ []symindex.Row) bool {
 	_, ok := p.l.Default(symbol)
 	return ok
 }

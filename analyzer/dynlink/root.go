@@ -8,19 +8,19 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Root is a file system as the loader sees it. The caller provides it: this package opens nothing
-// by itself. Paths start with "/" and may hold "..", "//" and links, which are followed inside the
-// root as the kernel does in a chroot.
+// Root is the file system that the loader sees. The caller implements it: this package opens no
+// files itself. Paths start with "/" and may contain "..", "//" and symbolic links, which are
+// resolved inside the root as in a chroot.
 type Root interface {
-	// Open returns an error that wraps fs.ErrNotExist where nothing is there (or can be, below a
-	// file or under too long a name), fs.ErrPermission where it can't be read, and another one
-	// otherwise (a circle of links). A folder and a device can be opened.
+	// Open returns an error that wraps fs.ErrNotExist if there is no such file (also below a file
+	// or if the name is too long), fs.ErrPermission if it cannot be read, and another one otherwise
+	// (circular links). Folders and devices can be opened.
 	Open(path string) (File, error)
-	// Folder tells whether there is a folder.
+	// Folder reports whether there is a folder at path.
 	Folder(path string) bool
 }
 
-// ReadObject reads a file of a root in whole; nil where there is none, or none that is an object.
+// ReadObject reads a file of a root. It returns nil if there is no ELF file at path.
 func ReadObject(root Root, path string) *elfobj.Object {
 	f, err := root.Open(path)
 	if err != nil {
@@ -34,40 +34,40 @@ func ReadObject(root Root, path string) *elfobj.Object {
 	return o
 }
 
-// File is an open file. ReadAt of a folder fails.
+// File is an open file. ReadAt fails for a folder.
 type File interface {
 	io.ReaderAt
 	io.Closer
-	Size() int64  // 0 for what is no regular file
-	ID() FileID   // equal for two names of one file
+	Size() int64  // 0 unless it is a regular file
+	ID() FileID   // the same for all names of a file
 	Folder() bool // whether it is a folder
 }
 
 // FileID is the identity of a file: device and inode.
 type FileID struct{ Device, Inode uint64 }
 
-// object is one file of the root, read once.
+// object is a file of the root. It is read once.
 type object struct {
-	path     string // where it was opened first
+	path     string // the path with which it was first opened
 	folder   bool
-	short    bool // no whole ELF header
+	short    bool // shorter than an ELF header
 	magic    bool // the magic number is right
 	head     *elfobj.Head
 	segments []elfobj.Segment
-	unread   error // of the program headers
+	unread   error // error of reading the program headers
 	m        *elfobj.Mapping
-	damage   error // of m: what would kill the process
+	damage   error // why m is not usable: what would kill the process
 	kernel   uint32
-	foreign  []elfobj.Reference // what it looks up and does not define itself
+	foreign  []elfobj.Reference // references that the object does not satisfy itself
 
 	bound   bindings
-	other   *object  // read by another head: see like
-	library *Library // of an Environment, which has no files; else nil
-	// of an Environment: what it was in an earlier load, to be what it is in the next one
-	again *loaded
+	other   *object  // read with another header: see readAs
+	library *Library // set in an Environment, which has no files
+	// In an Environment: its state in an earlier load, reused in the next one.
+	previous *loaded
 }
 
-// span is the range of addresses that an object of fixed addresses takes.
+// span returns the address range of an object with fixed addresses.
 func (o *object) span() (from, to uint64) {
 	from = ^uint64(0)
 	for _, s := range o.segments {
@@ -78,8 +78,8 @@ func (o *object) span() (from, to uint64) {
 	return from, to
 }
 
-// readObject reads everything that any loader asks of a file. kind is nil, or the head by whose
-// class, byte order and machine the file is read, whatever its own says.
+// readObject reads everything that a loader needs from a file. If kind is not nil, its class,
+// byte order and machine replace those of the file.
 func readObject(f File, path string, kind *elfobj.Head) *object {
 	o := &object{path: path}
 	if o.folder = f.Folder(); o.folder {
@@ -130,16 +130,16 @@ func hasDynamic(segments []elfobj.Segment) bool {
 	return false
 }
 
-// opened is the answer to one path.
+// opened is the result of opening a path.
 type opened struct {
 	object *object
-	err    error // nil: object is there
+	err    error // nil if object is set
 }
 
-// store is what was read of a root, in memory.
+// store caches the files of a root.
 type store struct {
 	root    Root
-	known   func(path string) *object // of an Environment, in place of root
+	known   func(path string) *object // replaces root in an Environment
 	files   map[string]opened
 	objects map[FileID]*object
 	folders map[string]bool
@@ -147,8 +147,8 @@ type store struct {
 	marks   int
 }
 
-// maxHeld is where the store is emptied: with what the collector leaves behind it keeps the process
-// under 300 MB.
+// maxHeld is the size in bytes at which the cache is cleared. With uncollected garbage, the
+// process stays below 300 MB.
 const maxHeld = 96 << 20
 
 func newStore(root Root) *store {
@@ -162,7 +162,7 @@ func (s *store) empty() {
 		map[string]bool{}, 0
 }
 
-// open opens a path; a relative one is below "/", the loader's working folder.
+// open opens a path. Relative paths are below "/", the loader's working folder.
 func (s *store) open(path string) (*object, error) {
 	if o, ok := s.files[path]; ok {
 		return o.object, o.err
@@ -201,8 +201,8 @@ func (s *store) hold(o *object) {
 	}
 }
 
-// like is an object as a loader sees it that takes every file for one of its own kind.
-func (s *store) like(o *object, path string, kind *elfobj.Head) *object {
+// readAs returns an object as read by a loader that assumes its own kind for every file.
+func (s *store) readAs(o *object, path string, kind *elfobj.Head) *object {
 	if h := o.head; o.folder ||
 		h != nil && h.Class == kind.Class && h.Big == kind.Big && h.Machine == kind.Machine {
 		return o
@@ -230,7 +230,7 @@ func (s *store) folder(path string) bool {
 	return is
 }
 
-// text reads a whole small file; nil where there is none.
+// text returns the content of a small file, or nil if there is none.
 func (s *store) text(path string, limit int64) []byte {
 	f, err := s.root.Open(path)
 	if err != nil {
@@ -253,8 +253,8 @@ func rooted(path string) string {
 
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// passes tells whether the search goes on after such an error in a folder that exists (open_path:
-// ENOENT and EACCES).
-func passes(err error) bool {
+// searchContinues reports whether a search continues after an error in an existing folder
+// (open_path: ENOENT and EACCES).
+func searchContinues(err error) bool {
 	return notThere(err) || errors.Is(err, fs.ErrPermission)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// run is one load: the state that the loader has in memory.
+// run is the state of one load.
 type run struct {
 	store    *store
 	linker   *Linker
@@ -17,55 +17,55 @@ type run struct {
 	number   int
 
 	main *loaded
-	all  []*loaded // in the order of the link map list
-	// the main program's search list, without what was not found
-	scope []*loaded
-	order []entry // the same with who asked first
-	lost  []lost  // every need that nothing answers
-	// who answers where no path leads to a file; nil: nobody
-	lent func(name string) (o *object, path string)
-	// who answers to a name: names asked by, and SONAMEs
+	all  []*loaded // in link map order
+	// The main program's search list, without missing libraries.
+	scope        []*loaded
+	order        []entry       // the same with the object that needed each first
+	missingNeeds []missingNeed // every dependency that was not found
+	// Finds a library that is on no search path; nil if there are none.
+	loadedEarlier func(name string) (o *object, path string)
+	// Objects by requested name and by SONAME.
 	known map[string]*loaded
-	// who was asked for by a name: what DT_VERNEED is matched with
-	asked   map[string]*loaded
-	byFile  map[*object]*loaded
-	libPath []string // LD_LIBRARY_PATH as folders
-	program []string // of an Environment: DT_RPATH of the program that loads main
-	missing map[string]bool
-	direct  []*object      // see near
-	hints   [hints]*object // who served the last reference of a hash; never the main program
-	opening bool           // the program runs, and opens a library
-	// an object without DT_VERSYM is named by a DT_VERNEED: the order of lookups can matter
-	bare bool
+	// Objects by requested name, which DT_VERNEED is matched with.
+	requested map[string]*loaded
+	byFile    map[*object]*loaded
+	libPath   []string // LD_LIBRARY_PATH as folders
+	program   []string // in an Environment: DT_RPATH of the program that loads main
+	missing   map[string]bool
+	direct    []*object      // buffer of directNeeds
+	hints     [hints]*object // the last provider by hash of the name; never the main program
+	opening   bool           // the program is running and opens a library
+	// DT_VERNEED refers to an object without DT_VERSYM: the order of lookups can matter.
+	unversioned bool
 }
 
-// lost is a need that nothing answers.
-type lost struct {
+// missingNeed is a dependency that was not found.
+type missingNeed struct {
 	name string
 	by   *loaded
 }
 
 const hints = 1 << 10
 
-// loaded is one object of a load (glibc: struct link_map).
+// loaded is an object of a load (glibc: struct link_map).
 type loaded struct {
 	object   *object
-	path     string   // as found: l_name; "" of the main program
-	shown    string   // as printed
-	names    []string // as asked by
-	by       *loaded  // who asked first; nil: nobody
+	path     string   // l_name: the path where it was found; "" for the main program
+	shown    string   // name in the output
+	names    []string // requested names
+	by       *loaded  // the object that needed it first, or nil
 	foundBy  string
 	origin   string // $ORIGIN
 	fake     bool   // not found
-	reserved bool   // part of the search list
-	// version indexes from here on mean nothing, see versions; 0: all do
+	reserved bool   // in the search list
+	// Version indexes from here on are not in the loader's table, see overreads; 0: all are.
 	cut    uint16
-	beyond map[uint16]elfobj.IndexedVersion // what the loader reads there
+	beyond map[uint16]elfobj.IndexedVersion // what the loader reads instead
 
-	list   []*loaded   // of one that was opened: its search list
-	scopes [][]*loaded // of a process: where its references were looked up
-	global bool        // of a process: part of the global scope
-	direct []*loaded   // of musl: what its needs led to
+	list   []*loaded   // for an opened library: its search list
+	scopes [][]*loaded // in a process: where its references were looked up
+	global bool        // in a process: in the global scope
+	direct []*loaded   // for musl: its direct dependencies
 
 	rpath, runpath         []string
 	rpathDone, runpathDone bool
@@ -83,31 +83,31 @@ func (l *loaded) calledBy(name string) bool {
 	return false
 }
 
-// start puts the main program into a fresh load of about so many objects. What is left of an
-// earlier load is cleared away.
-func (r *run) start(o *object, asked string, size int) {
+// start begins a load with the main program, and clears the state of the previous load. size is
+// the expected number of objects.
+func (r *run) start(o *object, requested string, size int) {
 	if r.known == nil {
-		r.known, r.asked = make(map[string]*loaded, size), make(map[string]*loaded, size)
+		r.known, r.requested = make(map[string]*loaded, size), make(map[string]*loaded, size)
 		r.byFile, r.missing = make(map[*object]*loaded, size), map[string]bool{}
 		r.all = make([]*loaded, 0, size)
 	}
 	clear(r.known)
-	clear(r.asked)
+	clear(r.requested)
 	clear(r.byFile)
 	clear(r.missing)
-	r.main = &loaded{object: o, shown: asked, origin: origin(asked), reserved: true}
+	r.main = &loaded{object: o, shown: requested, origin: origin(requested), reserved: true}
 	r.all = append(r.all[:0], r.main)
 	r.byFile[o] = r.main
 	r.name(r.main, "")
-	r.name(r.main, asked)
+	r.name(r.main, requested)
 	if o.m != nil && o.m.SONAME != "" {
 		r.known[o.m.SONAME] = r.main
 	}
 }
 
-// add puts a new object into the load.
+// add adds a new object to the load.
 func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded {
-	l := o.again
+	l := o.previous
 	if l == nil || l.path != found {
 		l = &loaded{object: o}
 	}
@@ -125,7 +125,7 @@ func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded
 		runpathDone: l.runpathDone,
 	}
 	if o.library != nil {
-		o.again = l
+		o.previous = l
 	}
 	r.all = append(r.all, l)
 	r.byFile[o] = l
@@ -141,15 +141,15 @@ func (r *run) add(o *object, name, found string, by *loaded, how string) *loaded
 	return l
 }
 
-// name adds a name by which an object was asked for.
+// name adds a name with which an object was requested.
 func (r *run) name(l *loaded, name string) {
 	l.names = append(l.names, name)
 	r.index(l, name)
 }
 
 func (r *run) index(l *loaded, name string) {
-	if _, ok := r.asked[name]; !ok {
-		r.asked[name] = l
+	if _, ok := r.requested[name]; !ok {
+		r.requested[name] = l
 	}
 	if l.fake {
 		return
@@ -159,8 +159,8 @@ func (r *run) index(l *loaded, name string) {
 	}
 }
 
-// originOf is $ORIGIN of an object: the folder of the path by which it was opened, links
-// unresolved.
+// originOf returns $ORIGIN of an object: the folder of the path with which it was opened, with
+// unresolved links.
 func (l *loaded) originOf() string {
 	if l.origin == "" {
 		l.origin = origin(l.path)
@@ -179,7 +179,7 @@ func origin(p string) string {
 	return dir
 }
 
-// shownBy is the name of who asked.
+// shownBy returns the name of the object that needed it.
 func (l *loaded) shownBy() string {
 	if l == nil {
 		return ""
@@ -187,7 +187,7 @@ func (l *loaded) shownBy() string {
 	return l.shown
 }
 
-// chain says who needed whom, from the file that was asked for to an object.
+// chain returns the names from the resolved file to an object, each needed by the one before.
 func (l *loaded) chain() []string {
 	if l == nil {
 		return nil
@@ -195,7 +195,7 @@ func (l *loaded) chain() []string {
 	return append(l.by.chain(), l.shown)
 }
 
-// reportUndefined fills in the symbols that nothing defines.
+// reportUndefined adds the undefined symbols to the answer.
 func (r *run) reportUndefined() {
 	for _, l := range r.all {
 		if l.object == nil || !l.reserved || l.foundBy == foundLoader {
@@ -226,7 +226,7 @@ func distinct[T comparable](in []T) []T {
 	return out
 }
 
-// scopesOf is where the references of an object are looked up.
+// scopesOf returns the scopes in which the references of an object are looked up.
 func (r *run) scopesOf(l *loaded) [][]*loaded {
 	if l.scopes != nil {
 		return l.scopes
@@ -234,7 +234,7 @@ func (r *run) scopesOf(l *loaded) [][]*loaded {
 	return [][]*loaded{r.scope}
 }
 
-// reasons lists who refers to a symbol, in the order of loading, and who provides it.
+// reasons returns the references to a symbol in load order, and their providers.
 func (r *run) reasons(symbol string) []Reason {
 	var out []Reason
 	for _, l := range r.all {

@@ -2,18 +2,18 @@ package dynlink
 
 import "github.com/compat-app/compat/analyzer/elfobj"
 
-// Types of symbols that check_match looks at.
+// Symbol types that check_match uses.
 const (
 	sttNoType, sttObject, sttFunc, sttCommon, sttTLS, sttIFunc = 0, 1, 2, 5, 6, 10
 
 	sttAllowed = 1<<sttNoType | 1<<sttObject | 1<<sttFunc | 1<<sttCommon | 1<<sttTLS | 1<<sttIFunc
 )
 
-// want is a reference with its version.
+// want is a reference and its version.
 type want struct {
 	name    []byte
 	hash    uint32
-	version elfobj.IndexedVersion // Hash 0: none
+	version elfobj.IndexedVersion // Hash 0: no version
 	class   elfobj.Class
 }
 
@@ -25,10 +25,11 @@ func wanted(m *elfobj.Mapping, r elfobj.Reference) want {
 	return w
 }
 
-// defines is one step of do_lookup_x (glibc, elf/dl-lookup.c): whether a reference binds to this
-// object. bare tells that the object has the symbol and no DT_VERSYM while a version is asked for,
-// which older loaders refuse with an assertion where the object is the one named.
-func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
+// defines implements a step of do_lookup_x (glibc, elf/dl-lookup.c): whether a reference binds
+// to this object. unversioned reports that the reference requires a version and the object
+// defines the symbol but has no DT_VERSYM; older loaders fail an assertion if it is the
+// required library.
+func defines(m *elfobj.Mapping, w want) (yes, unversioned bool) {
 	c := m.Lookup(w.name, w.hash)
 	defaults := 0
 	var only elfobj.Definition
@@ -64,9 +65,9 @@ func defines(m *elfobj.Mapping, w want) (yes, bare bool) {
 	return defaults == 1 && !only.HiddenVisibility && !only.Local, false
 }
 
-// foreign are the references that the object itself does not satisfy. Which object of the scope
-// satisfies a reference depends on the order; whether any does, does not, and an object is always
-// in its own scope.
+// foreign returns the references that the object does not satisfy itself. Which object
+// satisfies a reference depends on the scope's order, but not whether one does, and an object
+// is always in its own scope.
 func foreign(m *elfobj.Mapping) []elfobj.Reference {
 	var out []elfobj.Reference
 	for _, r := range m.References {
@@ -82,19 +83,19 @@ func foreign(m *elfobj.Mapping) []elfobj.Reference {
 	return out
 }
 
-// bindings remembers who satisfied the references of an object in an earlier scope: in a scope with
-// the same providers nothing needs to be looked up again.
+// bindings caches the providers of an object's references in an earlier scope. If a scope has
+// the same providers, nothing is looked up again.
 type bindings struct {
-	by   []*object // per foreign reference; nil: nobody
-	uses []*object // the distinct ones
-	open []int     // references that nobody satisfied
+	by   []*object // per foreign reference; nil: none
+	uses []*object // the distinct providers
+	open []int     // unsatisfied references
 	ok   bool
-	in   int // the scope that the object is part of: one number per run
+	in   int // number of the run in whose scope the object is
 	mark int
 }
 
-// undefined gives the references of an object that nothing in the scope satisfies, weak ones
-// included.
+// undefined returns the references of an object that nothing in the scope satisfies, including
+// weak ones.
 func (r *run) undefined(l *loaded) []elfobj.Reference {
 	o := l.object
 	b := &o.bound
@@ -115,7 +116,7 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 		}
 		b.uses, b.open = b.uses[:0], b.open[:0]
 		r.store.marks++
-		near := r.near(l)
+		near := r.directNeeds(l)
 		for i, ref := range o.foreign {
 			p := b.by[i]
 			if p == nil || p.bound.in != r.number ||
@@ -142,7 +143,7 @@ func (r *run) undefined(l *loaded) []elfobj.Reference {
 	return out
 }
 
-// undefinedCut is undefined for an object whose table of versions the loader has cut short.
+// undefinedCut is undefined for an object whose version table is too short in the loader.
 func (r *run) undefinedCut(l *loaded) []elfobj.Reference {
 	var out []elfobj.Reference
 	for _, ref := range l.object.foreign {
@@ -157,20 +158,21 @@ func (r *run) undefinedCut(l *loaded) []elfobj.Reference {
 	return out
 }
 
-// near are the objects that an object needs directly, where most of what it refers to is.
-func (r *run) near(l *loaded) []*object {
+// directNeeds returns the direct dependencies of an object, which define most of its
+// references.
+func (r *run) directNeeds(l *loaded) []*object {
 	r.direct = r.direct[:0]
 	for _, d := range l.object.m.Needed {
-		if n := r.asked[d.Name]; n != nil && n.object != nil && n.reserved && n != r.main {
+		if n := r.requested[d.Name]; n != nil && n.object != nil && n.reserved && n != r.main {
 			r.direct = append(r.direct, n.object)
 		}
 	}
 	return r.direct
 }
 
-// provider finds some object of the scope that satisfies a reference. It begins with the library
-// that the version names, with what served the last reference to that name, and with those near,
-// and ends with the main program: what it finds then is likely to hold in other scopes too.
+// provider returns an object of the scope that satisfies a reference. It first tries the
+// library of the version, the last provider of that name and the direct dependencies, and the
+// main program last: such a result is likely to be valid in other scopes too.
 func (r *run) provider(w want, near []*object) *object {
 	hint := &r.hints[w.hash%hints]
 	if o := *hint; o != nil {
@@ -179,7 +181,7 @@ func (r *run) provider(w want, near []*object) *object {
 		}
 	}
 	if w.version.Library != "" {
-		if l := r.asked[w.version.Library]; l != nil && l.object != nil && l.reserved &&
+		if l := r.requested[w.version.Library]; l != nil && l.object != nil && l.reserved &&
 			l != r.main {
 			if yes, _ := defines(l.object.m, w); yes {
 				*hint = l.object
@@ -209,16 +211,16 @@ func (r *run) provider(w want, near []*object) *object {
 	return nil
 }
 
-// first finds who satisfies a reference, in the loader's order. refused is the object at which an
-// older loader fails an assertion.
+// first returns the first object that satisfies a reference, in the loader's order. refused is
+// the object for which an older loader fails an assertion.
 func (r *run) first(w want, scopes [][]*loaded) (provider, refused *loaded) {
 	for _, scope := range scopes {
 		for _, l := range scope {
 			if l == r.main && w.class&elfobj.ClassCopy != 0 {
 				continue
 			}
-			yes, bare := defines(l.object.m, w)
-			if bare && w.version.Library != "" && l.calledBy(w.version.Library) {
+			yes, unversioned := defines(l.object.m, w)
+			if unversioned && w.version.Library != "" && l.calledBy(w.version.Library) {
 				return nil, l
 			}
 			if yes {
