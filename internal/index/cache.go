@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// memory is the Cache of a process that was given none: the least recently used goes first. It
-// heeds no ttl, since what is kept is a fact about a wheel's bytes.
-type memory struct {
+// memoryCache is the default Cache: an LRU cache in memory. It ignores the ttl, because the
+// values are facts about the content of a file.
+type memoryCache struct {
 	mu    sync.Mutex
 	most  int // bytes
 	size  int
-	order *list.List // of memoryEntry, the most recently used in front
+	order *list.List // *memoryEntry, most recently used first
 	keys  map[string]*list.Element
 }
 
@@ -22,11 +22,11 @@ type memoryEntry struct {
 	value []byte
 }
 
-func newMemory(most int) *memory {
-	return &memory{most: most, order: list.New(), keys: map[string]*list.Element{}}
+func newMemoryCache(most int) *memoryCache {
+	return &memoryCache{most: most, order: list.New(), keys: map[string]*list.Element{}}
 }
 
-func (m *memory) Get(_ context.Context, key string) ([]byte, error) {
+func (m *memoryCache) Get(_ context.Context, key string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, ok := m.keys[key]
@@ -37,7 +37,7 @@ func (m *memory) Get(_ context.Context, key string) ([]byte, error) {
 	return e.Value.(memoryEntry).value, nil
 }
 
-func (m *memory) Put(_ context.Context, key string, value []byte, _ time.Duration) error {
+func (m *memoryCache) Put(_ context.Context, key string, value []byte, _ time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if old, ok := m.keys[key]; ok {
@@ -54,7 +54,7 @@ func (m *memory) Put(_ context.Context, key string, value []byte, _ time.Duratio
 	return nil
 }
 
-func (m *memory) drop(e *list.Element) {
+func (m *memoryCache) drop(e *list.Element) {
 	entry := m.order.Remove(e).(memoryEntry)
 	delete(m.keys, entry.key)
 	m.size -= len(entry.value)

@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	firstWindow = 128 << 10 // holds the directory of most wheels
+	firstWindow = 128 << 10 // bytes; contains the directory of most wheels
 	lastWindow  = 8 << 20
 )
 
-// content is a wheel's bytes: a temporary file, or ranges asked for as they are needed.
+// content is the content of a wheel: a temporary file, or ranges that are requested when needed.
 type content struct {
 	io.ReaderAt
 	size  int64
-	tail  *window // not nil: by ranges, and this is the end
-	err   error   // why a range could not be had; the walk only sees that reading failed
+	tail  *window // the end of the wheel; nil = not read by ranges
+	err   error   // why a range could not be read, which the zip reader does not report
 	close func() error
 }
 
-// cause is why a range could not be had, where that is why err came about.
+// cause returns the error of a range request if there was one, or else err.
 func (c *content) cause(err error) error { return cmp.Or(c.err, err) }
 
 func (c *content) Close() error { return c.close() }
 
-// openWheel opens a wheel for ranges. One that is hardly larger than its directory, or of an index
-// that sends no ranges, is fetched whole.
+// openWheel opens a wheel to be read by ranges. It downloads the whole wheel if it is small or
+// the index does not support ranges.
 func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if f.size > 0 && f.size <= firstWindow {
 		return i.download(ctx, f)
 	}
-	// The end first: the directory is there, and the answer tells the size.
+	// The end contains the directory, and the response contains the size.
 	resp, err := i.do(
 		ctx,
 		request{
@@ -91,7 +91,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 		return &content{ReaderAt: end, size: size, close: end.close}, nil
 	}
 	c := &content{size: size, tail: &end}
-	r := &grown{i: i, ctx: ctx, f: f, size: size, tail: end, step: firstWindow, failed: &c.err}
+	r := &rangeReader{i: i, ctx: ctx, f: f, size: size, tail: end, step: firstWindow, failed: &c.err}
 	c.ReaderAt, c.close = r, func() error { return r.last.close() }
 	return c, nil
 }
@@ -106,8 +106,8 @@ func digestError(f file, n int64) error {
 
 var errLarge = errors.New("larger than the limit")
 
-// download fetches a wheel to a temporary file and compares its digest with the page's. A body that
-// breaks off is asked for again.
+// download downloads a wheel to a temporary file and verifies the digest on the page. It retries
+// interrupted downloads.
 func (i *Index) download(ctx context.Context, f file) (*content, error) {
 	for try := 1; ; try++ {
 		c, err := i.downloadOnce(ctx, f)
@@ -169,7 +169,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 	return &content{ReaderAt: t, size: n, close: t.Close}, nil
 }
 
-// contentRange reads "bytes 100-199/1000".
+// contentRange parses "bytes 100-199/1000".
 func contentRange(s string) (start, size int64, ok bool) {
 	rest, ok := strings.CutPrefix(s, "bytes ")
 	span, total, ok2 := strings.Cut(rest, "/")
@@ -180,7 +180,7 @@ func contentRange(s string) (start, size int64, ok bool) {
 		start <= size
 }
 
-// temp is a temporary file that has lost its name already, so that nothing is left behind.
+// temp is an unlinked temporary file, so it disappears with the process.
 type temp struct{ *os.File }
 
 func newTemp(dir string) (*temp, error) {
@@ -198,7 +198,7 @@ func newTemp(dir string) (*temp, error) {
 	return &temp{f}, nil
 }
 
-// tempErrors tells errors of the disk from those of the connection.
+// tempErrors marks errors of the disk, to distinguish them from those of the connection.
 type tempErrors struct{ w io.Writer }
 
 type tempError struct{ err error }

@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Cost is what the questions to an index came to.
+// Cost counts the work of an Index.
 type Cost struct {
-	Requests int64 // sent, repeated ones included
-	Bytes    int64 // of bodies received
-	Cached   int64 // pages and facts that the cache had
-	Recorded int64 // releases of the built-in history, whose file the index lists
-	Spared   int64 // bytes of those files, as far as the index says how large they are
-	Sized    int64 // of how many it does
+	Requests int64 // including retries
+	Bytes    int64 // bytes of bodies received
+	Cached   int64 // pages and facts found in the cache
+	Recorded int64 // releases described by the built-in history
+	// total bytes of the wheels of Recorded that were not downloaded, if their size is known
+	Spared int64
+	Sized  int64 // number of wheels in Spared
 }
 
-// meter counts costs; it is safe for concurrent use.
+// meter is the concurrent form of Cost.
 type meter struct{ requests, bytes, cached, recorded, spared, sized atomic.Int64 }
 
-// Cost is what was spent so far.
+// Cost returns the work so far.
 func (i *Index) Cost() Cost {
 	return Cost{
 		Requests: i.meter.requests.Load(),
@@ -30,9 +31,9 @@ func (i *Index) Cost() Cost {
 	}
 }
 
-// String is a sentence without its end: "12 requests, 0.7 MB received, 3 answers from the cache, 14
-// releases known from the built-in history, whose 2711.3 MB were not read". An index that tells no
-// sizes leaves the number out.
+// String formats a Cost without a period: "12 requests, 0.7 MB received, 3 answers from the
+// cache, 14 releases known from the built-in history, whose 2711.3 MB were not read". The last
+// number is left out if the index reports no sizes.
 func (c Cost) String() string {
 	s := fmt.Sprintf(
 		"%s, %.1f MB received, %s from the cache, %s known from the built-in history",

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// basic is the Authorization header for a URL's credentials, "" for none.
+// basic returns the Authorization header for the credentials of a URL; "" = none.
 func basic(u *url.Userinfo) string {
 	if u == nil {
 		return ""
@@ -19,8 +19,8 @@ func header(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// netrc finds the credentials of a host, else those of "default" (the format is that of the GNU
-// inetutils manual, "The .netrc file"; macros are passed over). "" where there are none.
+// netrc returns the Authorization header for a host, or else for "default", from the text of a
+// netrc file (GNU inetutils manual, "The .netrc file"). It ignores macros. "" = none.
 func netrc(text, host string) string {
 	var words []string
 	macro := false

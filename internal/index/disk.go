@@ -16,23 +16,22 @@ import (
 	"time"
 )
 
-// Disk is a Cache in a folder, which any number of processes may share: a value is written beside
-// its place and renamed, and one that is deleted while it is wanted is merely absent. When the
-// folder holds more than its limit, the entries that were not used for longest go.
+// Disk is a Cache in a directory that several processes may share: values are written to a
+// temporary file and renamed. Above the size limit the least recently used entries are deleted.
 type Disk struct {
 	dir   string
 	most  int64 // bytes
 	mu    sync.Mutex
-	added int64 // written since the folder was last gone through; -1: never
+	added int64 // bytes written since the last trim; -1 = not trimmed yet
 }
 
-// diskLimit is room for what is known of some thousand wheels.
+// diskLimit has room for the facts of some thousand wheels.
 const diskLimit = 512 << 20
 
-// expiryBytes begin an entry: the Unix time until which it holds.
+// expiryBytes is the length of the expiry time, in Unix seconds, at the start of an entry.
 const expiryBytes = 8
 
-// NewDisk makes the folder if it is not there, for its owner alone.
+// NewDisk returns a cache in dir, which is created with mode 0700 if it does not exist.
 func NewDisk(dir string) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache folder for package facts:  %w", err)
@@ -40,7 +39,7 @@ func NewDisk(dir string) (*Disk, error) {
 	return &Disk{dir: dir, most: diskLimit, added: -1}, nil
 }
 
-// place is the file of a key, whose name says nothing of what the key holds.
+// place returns the path of a key's file. The name is a digest, so it does not reveal the key.
 func (d *Disk) place(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(d.dir, hex.EncodeToString(sum[:]))
@@ -64,7 +63,7 @@ func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
 		file,
 		now,
 		now,
-	) // used just now; on a disk that cannot be written to nothing is deleted either
+	) // marks it as used; an error only affects the order of deletion
 	return data[expiryBytes:], nil
 }
 
@@ -88,7 +87,7 @@ func (d *Disk) Put(_ context.Context, key string, value []byte, ttl time.Duratio
 	return d.trim(int64(len(value)))
 }
 
-// trim goes through the folder at first, and whenever a tenth of the limit was added.
+// trim deletes entries at the first call, and then whenever a tenth of the limit was added.
 func (d *Disk) trim(n int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

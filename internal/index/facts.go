@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	maxFacts  = 256 << 20 // of a cached entry, inflated
+	maxFacts  = 256 << 20 // bytes of a cached entry, uncompressed
 	keepFacts = 30 * 24 * time.Hour
-	keepPlace = time.Hour // of a file without a digest, whose place may change its mind
+	keepPlace = time.Hour // for files without a digest, whose content may change
 	keepPage  = 10 * time.Minute
 )
 
-// facts is what is known of one wheel without its libraries; it is what the cache holds, as gzipped
-// JSON.
+// facts are the facts about a wheel except its libraries. They are cached as gzipped JSON.
 type facts struct {
 	Requires []pkgmeta.Requirement
-	Objects  []unpack.Member // by name a shared object
-	Size     int64           // of the wheel
-	// the index sends no ranges of it, or it is hardly larger than its directory
+	Objects  []unpack.Member // members with the name of a shared object
+	Size     int64           // bytes of the wheel
+	// the whole wheel was downloaded, because the index does not support ranges or it is small
 	Whole bool
-	Known bool // Objects are all there are
+	Known bool // Objects is complete
 }
 
-// keys of a wheel's facts. With a digest the key is the content's own; without one it is the place.
+// factsKey returns the cache key of a wheel's facts: its digest, or else its URL.
 func factsKey(f file) (key string, keep time.Duration) {
 	if f.sha256 != "" {
 		return "index/2/" + f.sha256, keepFacts
@@ -51,9 +50,9 @@ func hashed(s string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// recall reads a cached value; false for what is absent, damaged, or can't be asked for: then it is
-// found out again.
-func recall[T any](ctx context.Context, i *Index, key string, value *T) bool {
+// loadCached reads a cached value. It returns false if the value is absent, damaged or cannot be
+// read; then it is computed again.
+func loadCached[T any](ctx context.Context, i *Index, key string, value *T) bool {
 	data, err := i.cache.Get(ctx, key)
 	if err != nil {
 		i.log.WarnContext(ctx, "reading package facts from the cache", "err", err)
@@ -71,8 +70,8 @@ func recall[T any](ctx context.Context, i *Index, key string, value *T) bool {
 	return true
 }
 
-// remember caches a value. One that can't be kept is found out again.
-func (i *Index) remember(ctx context.Context, key string, keep time.Duration, value any) {
+// storeCached caches a value. Errors are only logged.
+func (i *Index) storeCached(ctx context.Context, key string, keep time.Duration, value any) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	_ = json.NewEncoder(z).Encode(value) // neither the types nor the buffer can fail
@@ -82,13 +81,13 @@ func (i *Index) remember(ctx context.Context, key string, keep time.Duration, va
 	}
 }
 
-func (i *Index) rememberLibraries(
+func (i *Index) storeLibraries(
 	ctx context.Context,
 	f file,
 	libraries map[string]packages.Library,
 ) {
 	for path, l := range libraries {
 		key, keep := libraryKey(f, path)
-		i.remember(ctx, key, keep, l)
+		i.storeCached(ctx, key, keep, l)
 	}
 }

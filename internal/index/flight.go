@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// flights lets callers that ask for the same thing at once share one answer, and keeps good answers
-// for a while.
+// flights merges concurrent calls for the same key into one, and caches successful results for a
+// while.
 type flights[T any] struct {
-	mu     sync.Mutex
-	flying map[string]*flight[T]
-	kept   map[string]kept[T]
-	most   int // answers kept; 0 none
-	keep   time.Duration
+	mu      sync.Mutex
+	running map[string]*flight[T]
+	kept    map[string]cached[T]
+	most    int // maximum number of cached results; 0 = no cache
+	keep    time.Duration
 }
 
 type flight[T any] struct {
 	done    chan struct{}
 	value   T
 	err     error
-	dropped bool // the one who asked went away: the next one asks himself
+	dropped bool // the context of the running call was canceled, so a waiting caller tries itself
 }
 
-type kept[T any] struct {
+type cached[T any] struct {
 	value T
 	until time.Time
 }
 
 func newFlights[T any](most int, keep time.Duration) *flights[T] {
 	return &flights[T]{
-		flying: map[string]*flight[T]{},
-		kept:   map[string]kept[T]{},
-		most:   most,
-		keep:   keep,
+		running: map[string]*flight[T]{},
+		kept:    map[string]cached[T]{},
+		most:    most,
+		keep:    keep,
 	}
 }
 
-// do calls fn in the caller's goroutine, unless a kept answer is there or another call for the key
-// is under way.
+// do returns a cached result or waits for a running call with the same key. Otherwise it calls fn
+// in the caller's goroutine.
 func (f *flights[T]) do(
 	ctx context.Context,
 	key string,
@@ -50,7 +50,7 @@ func (f *flights[T]) do(
 			f.mu.Unlock()
 			return k.value, nil
 		}
-		if c, ok := f.flying[key]; ok {
+		if c, ok := f.running[key]; ok {
 			f.mu.Unlock()
 			select {
 			case <-c.done:
@@ -64,21 +64,21 @@ func (f *flights[T]) do(
 			return c.value, c.err
 		}
 		c := &flight[T]{done: make(chan struct{}), dropped: true}
-		f.flying[key] = c
+		f.running[key] = c
 		f.mu.Unlock()
-		return f.fly(ctx, key, c, fn)
+		return f.run(ctx, key, c, fn)
 	}
 }
 
-func (f *flights[T]) fly(
+func (f *flights[T]) run(
 	ctx context.Context,
 	key string,
 	c *flight[T],
 	fn func(context.Context) (T, error),
 ) (T, error) {
-	defer func() { // also when fn panics: nobody may wait for ever
+	defer func() { // also if fn panics, so that no caller waits forever
 		f.mu.Lock()
-		delete(f.flying, key)
+		delete(f.running, key)
 		f.mu.Unlock()
 		close(c.done)
 	}()
@@ -86,13 +86,13 @@ func (f *flights[T]) fly(
 	c.dropped = c.err != nil && ctx.Err() != nil
 	if c.err == nil && f.most > 0 {
 		f.mu.Lock()
-		for k := range f.kept { // any one goes: pages are cheap to ask for again
+		for k := range f.kept { // in any order, because pages are cheap to fetch again
 			if len(f.kept) < f.most {
 				break
 			}
 			delete(f.kept, k)
 		}
-		f.kept[key] = kept[T]{c.value, time.Now().Add(f.keep)}
+		f.kept[key] = cached[T]{c.value, time.Now().Add(f.keep)}
 		f.mu.Unlock()
 	}
 	return c.value, c.err

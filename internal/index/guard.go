@@ -10,11 +10,10 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Guard asks an index only for the names that it was given, and for those that their releases
-// require. An index that takes credentials may have packages that nobody else may see, and a pull
-// request must not choose which of them are asked for. For another name the history answers; what
-// it does not know is an error that names the variable COMPAT_INDEX_ALLOW and wraps
-// packages.ErrUnavailable.
+// Guard restricts an index to the given names and the names that their releases require. An index
+// with credentials may have private packages, and a pull request must not choose which of them
+// are looked up. Other names are answered from the history. If the history does not know them,
+// the error mentions COMPAT_INDEX_ALLOW and wraps packages.ErrUnavailable.
 type Guard struct {
 	index *Index
 
@@ -24,17 +23,17 @@ type Guard struct {
 
 var _ packages.Reader = (*Guard)(nil)
 
-// Guard allows names, in any form.
+// Guard returns a Guard that allows the names, in any spelling.
 func (i *Index) Guard(names ...string) *Guard {
 	g := &Guard{index: i, names: map[string]bool{}}
 	g.Allow(names...)
 	return g
 }
 
-// Private reports whether the index is asked with credentials.
+// Private reports whether requests to the index have credentials.
 func (i *Index) Private() bool { return i.auth != "" }
 
-// Allow adds names.
+// Allow allows more names.
 func (g *Guard) Allow(names ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -43,7 +42,7 @@ func (g *Guard) Allow(names ...string) {
 	}
 }
 
-// refused is the error for a name that is not asked for; nil for others.
+// refused returns the error for a name that is not allowed; nil for others.
 func (g *Guard) refused(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +54,7 @@ func (g *Guard) refused(name string) error {
 			"credentials; the operator can list it in COMPAT_INDEX_ALLOW", pkgmeta.Normalize(name))
 }
 
-// follow allows what a release requires.
+// follow allows the names that a release requires.
 func (g *Guard) follow(r *packages.Release) {
 	for _, q := range r.Requires {
 		g.Allow(q.Name)
@@ -111,7 +110,7 @@ func (g *Guard) Read(
 	return g.index.Read(ctx, r, on, worth)
 }
 
-// Open is that of the index.
+// Open is like Index.Open for allowed names.
 func (g *Guard) Open(
 	ctx context.Context,
 	name, version string,
@@ -124,7 +123,7 @@ func (g *Guard) Open(
 	return g.index.Open(ctx, name, version, on, limit)
 }
 
-// Pure is that of the index.
+// Pure is like Index.Pure for allowed names.
 func (g *Guard) Pure(
 	ctx context.Context,
 	name, version string,
@@ -136,8 +135,8 @@ func (g *Guard) Pure(
 	return g.index.Pure(ctx, name, version, on)
 }
 
-// ParseAllowed reads COMPAT_INDEX_ALLOW: names of packages, separated by commas; any: there is a
-// "*".
+// ParseAllowed parses COMPAT_INDEX_ALLOW: names of packages, separated by commas. any reports
+// whether the list contains "*".
 func ParseAllowed(list string) (names []string, any bool, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	attempts   = 3 // what fails three times in some seconds will fail a fourth
+	attempts   = 3 // what fails three times in some seconds usually keeps failing
 	firstPause = 500 * time.Millisecond
-	// a longer Retry-After is an outage for whoever waits for a check
+	// a longer Retry-After is treated as an outage, because a person waits for the check
 	longestPause = 30 * time.Second
-	// after an outage: ask once only, so that 50 packages do not wait 50 times
+	// tries only once for this long after an outage, so that 50 packages do not wait 50 times
 	downFor      = 30 * time.Second
-	stall        = 60 * time.Second // without a byte
+	stall        = 60 * time.Second // time without a byte
 	maxRedirects = 5
 )
 
-// newClient gives the client its redirect policy: credentials stay on the host of the index, and
-// nothing leads from https to http.
+// newClient returns a client with a redirect policy: credentials are only sent to the host of the
+// index, and no redirect leads from https to http.
 func (i *Index) newClient(given *http.Client) *http.Client {
 	c := &http.Client{}
 	if given != nil {
@@ -59,8 +59,7 @@ func (i *Index) newClient(given *http.Client) *http.Client {
 	return c
 }
 
-// authorize sets the credentials for the host of the index, port and scheme included, and for
-// nobody else.
+// authorize sets the credentials if scheme, host and port are those of the index.
 func (i *Index) authorize(r *http.Request) {
 	r.Header.Del("Authorization")
 	if i.auth != "" && r.URL.Host == i.base.Host && r.URL.Scheme == i.base.Scheme {
@@ -68,14 +67,14 @@ func (i *Index) authorize(r *http.Request) {
 	}
 }
 
-// request is one GET.
+// request is a GET request.
 type request struct {
 	url    *url.URL
 	header map[string]string
 }
 
-// do sends a request until it is answered by 200 or 206, three times at most. The caller closes the
-// body. Errors wrap ErrUnknown (404, 410), ErrUnavailable, or the context's.
+// do sends a request, with retries, until the status is 200 or 206. The caller closes the body.
+// Errors wrap ErrUnknown (404, 410), ErrUnavailable or the error of ctx.
 func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 	tries := i.tries()
 	pause := firstPause
@@ -114,7 +113,7 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 	}
 }
 
-// tries is how often to ask: once only soon after an outage.
+// tries returns the number of attempts, which is 1 directly after an outage.
 func (i *Index) tries() int {
 	if time.Now().UnixNano() < i.down.Load() {
 		return 1
@@ -122,10 +121,10 @@ func (i *Index) tries() int {
 	return attempts
 }
 
-// outage remembers that the index was given up.
+// outage records that all attempts failed.
 func (i *Index) outage() { i.down.Store(time.Now().Add(downFor).UnixNano()) }
 
-// retryError is a failure that may pass.
+// retryError is a temporary failure.
 type retryError struct {
 	why   string
 	after time.Duration
@@ -149,7 +148,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 	resp, err := i.client.Do(r)
 	if err != nil {
 		cancel(nil)
-		// *url.Error quotes the URL, which may carry a signature in its query.
+		// *url.Error quotes the URL, whose query may contain a signature.
 		var quoted *url.Error
 		if errors.As(err, &quoted) {
 			err = quoted.Err
@@ -187,7 +186,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 	return nil, err
 }
 
-// retryAfter reads seconds or a date (RFC 9110, 10.2.3); 0 for neither.
+// retryAfter parses Retry-After, seconds or a date (RFC 9110, 10.2.3); 0 for neither.
 func retryAfter(s string) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
 		return time.Duration(min(max(n, 0), 86400)) * time.Second
@@ -200,7 +199,7 @@ func retryAfter(s string) time.Duration {
 
 var errStall = fmt.Errorf("no byte for %v", stall)
 
-// stalling ends a body that stops coming, and frees its context when it is closed.
+// stalling fails a body that stalls, and releases its context when it is closed.
 type stalling struct {
 	body   io.ReadCloser
 	timer  *time.Timer
@@ -225,8 +224,8 @@ func (s *stalling) Close() error {
 	return s.body.Close()
 }
 
-// get reads a whole body of at most limit bytes; a body that breaks off is asked for again. It
-// gives the content type and the URL that answered in the end.
+// get reads a whole body of at most limit bytes and retries interrupted ones. It returns the
+// content type and the URL after redirects.
 func (i *Index) get(
 	ctx context.Context,
 	u *url.URL,

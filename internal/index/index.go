@@ -1,21 +1,19 @@
-// Package index asks a package index (PEP 503 HTML or PEP 691 JSON) what versions of a package
-// exist and which shared libraries a version brings. It implements packages.Source.
+// Package index reads from a package index (PEP 503 HTML or PEP 691 JSON) which versions of a
+// package exist and which shared libraries a version contains. It implements packages.Source.
 //
 //	i, err := index.New(index.Options{URL: os.Getenv("PIP_INDEX_URL"), Log: log})
 //	release, err := i.Release(ctx, "nvidia-nvjitlink-cu12", "12.9.86", packages.On{Python: "3.12", Arch: "x86_64"})
 //
-// There is no built-in address: without a configured index nobody is asked. Only GET requests are
-// made, to the index and to the places where its pages say that files are. Credentials (in the URL,
-// or for its host in a netrc file) go to the host of the index alone, never to one it redirects or
-// links to, and into no message.
+// There is no default index. It only sends GET requests, to the index and to the URLs of files on
+// its pages. Credentials (in the URL, or for its host in a netrc file) are sent to the host of
+// the index only, not to hosts that it redirects or links to, and are in no message.
 //
-// What a wheel holds is outside data: it is read by analyzer/unpack under limits and never executed
-// or installed. Nothing is read that need not be: a release that the built-in history describes
-// costs its project's page, whose digests prove that it is the one; of another, Release reads the
-// wheel's directory and Read those members that are asked for, by ranges. Where these are most of
-// the file, or the index sends no ranges, a wheel up to 600 MB is fetched whole, to a temporary
-// file without a name, and checked against the index's digest. What was read once is cached by that
-// digest.
+// Wheels are untrusted: analyzer/unpack reads them with limits, and they are neither executed nor
+// installed. As little as possible is downloaded. For a release in the built-in history the page
+// of the project is enough, because its digests identify the release. For others, Release reads
+// the directory of the wheel and Read the requested members, by range requests. If these are most
+// of the file, or the index does not support ranges, a wheel of up to 600 MB is downloaded to an
+// unlinked temporary file and verified against the digest. Results are cached by digest.
 package index
 
 import (
@@ -34,27 +32,28 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// Options configure an Index. Only URL is required.
+// Options configures an Index. Only URL is required.
 type Options struct {
-	URL   string // "https://user:secret@host/simple/"; http or https
-	Netrc string // path of a netrc file; "" none. A URL's own credentials come first
-	// nil: one with time limits and the environment's proxy. Its redirect policy is replaced
+	URL   string // "https://user:secret@host/simple/", http or https
+	Netrc string // path of a netrc file; "" = none. Credentials in URL take precedence
+	// nil = a client with timeouts and the proxy of the environment. Its redirect policy is
+	// replaced
 	Client  *http.Client
-	History History      // describes releases without their files; nil: none
-	Cache   Cache        // nil: memory of this process, up to 64 MiB
-	TempDir string       // for wheels; "" the system's
-	Log     *slog.Logger // nil: silent
+	History History      // describes releases without a download; nil = none
+	Cache   Cache        // nil = in memory, up to 64 MiB
+	TempDir string       // for wheels; "" = the system's directory
+	Log     *slog.Logger // nil = discard
 }
 
-// History describes releases, and tells from which file it knows one: its name, and its SHA-256 in
-// hex ("" unknown).
+// History describes known releases. Recorded returns the file that describes a release was made
+// from, and its SHA-256 in hex ("" = unknown).
 type History interface {
 	packages.Source
 	Recorded(name, version string, on packages.On) (file, sha256 string, ok bool)
 }
 
-// Cache keeps what was found out about a wheel. Get gives nil, nil for an absent key. It must be
-// safe for concurrent use.
+// Cache caches facts about wheels. Get returns nil, nil for an absent key. It must be safe for
+// concurrent use.
 type Cache interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
@@ -62,8 +61,8 @@ type Cache interface {
 
 // Index is a package index. It is safe for concurrent use.
 type Index struct {
-	base    *url.URL // without credentials, path ends in "/"
-	auth    string   // Authorization header, "" none
+	base    *url.URL // without credentials; the path ends with "/"
+	auth    string   // Authorization header; "" = none
 	client  *http.Client
 	history History
 	cache   Cache
@@ -73,14 +72,14 @@ type Index struct {
 	pages   *flights[*page]
 	wheels  *flights[*facts]
 	reads   *flights[map[string]packages.Library]
-	down    atomic.Int64 // Unix nanoseconds until which a failing index is asked once only
+	down    atomic.Int64 // Unix nanoseconds until which requests to a failing index are not retried
 	pause   func(context.Context, time.Duration) error
-	whole   int64 // the largest wheel that is fetched whole
+	whole   int64 // size limit in bytes of a wheel that is downloaded whole
 }
 
 var _ packages.Reader = (*Index)(nil)
 
-// New checks the options; it asks nothing yet. The error for an unusable URL shows it without
+// New returns an Index. It sends no request. The error for an invalid URL does not contain its
 // credentials.
 func New(o Options) (*Index, error) {
 	base, auth, err := address(o.URL)
@@ -111,7 +110,7 @@ func New(o Options) (*Index, error) {
 		reads:  newFlights[map[string]packages.Library](0, 0),
 	}
 	if i.cache == nil {
-		i.cache = newMemory(64 << 20)
+		i.cache = newMemoryCache(64 << 20)
 	}
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
@@ -121,17 +120,17 @@ func New(o Options) (*Index, error) {
 	return i, nil
 }
 
-// Name is the host of the index, for messages.
+// Name returns the host of the index, for messages.
 func (i *Index) Name() string { return i.base.Host }
 
-// String is the address without credentials.
+// String returns the address without credentials.
 func (i *Index) String() string { return i.base.String() }
 
-// address takes the credentials out of a URL.
+// address separates the credentials from a URL.
 func address(raw string) (*url.URL, string, error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
-		// The parser's own message would quote the URL.
+		// The parser's message would contain the URL.
 		return nil, "", fmt.Errorf(
 			"package index %q: not a URL (want https://host/simple/)",
 			redact(raw),
@@ -151,8 +150,7 @@ func address(raw string) (*url.URL, string, error) {
 	return u, auth, nil
 }
 
-// redact drops everything in front of the last "@", where a URL has its credentials, and everything
-// behind a "?".
+// redact removes everything before the last "@", which may be credentials, and after "?".
 func redact(raw string) string {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {

@@ -27,8 +27,8 @@ var (
 	linux = packages.On{Python: "3.12", Arch: "x86_64"}
 )
 
-// demo has three versions, one of them yanked and one as source only, with a library and things
-// beside it.
+// demo has three versions: one with a library and other members, one yanked and one with only a
+// source archive.
 func demo(t *testing.T) map[string][]wheel {
 	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 	return map[string][]wheel{"demo": {
@@ -71,10 +71,10 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// everything is a library that is worth any transfer.
+// everything accepts any transfer for a library.
 func everything(string) int64 { return 1 << 40 }
 
-// described is a release with all its libraries.
+// described returns a release with all its libraries.
 func described(i *Index, name, version string) (*packages.Release, error) {
 	r, err := i.Release(ctx, name, version, linux)
 	if err != nil {
@@ -86,7 +86,7 @@ func described(i *Index, name, version string) (*packages.Release, error) {
 func TestRelease(t *testing.T) {
 	for _, way := range []string{"json", "html", "no metadata beside", "no ranges", "far"} {
 		wheels := demo(t)
-		if way == "far" { // larger than what comes with the directory
+		if way == "far" { // larger than what is downloaded with the directory
 			lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 			noise := make([]byte, 400<<10)
 			rand.NewChaCha8([32]byte{}).Read(noise)
@@ -107,7 +107,7 @@ func TestRelease(t *testing.T) {
 			)
 		}
 		s := serve(t, wheels)
-		s.json, s.beside, s.noRanges = way != "html", way != "no metadata beside" &&
+		s.json, s.metadata, s.noRanges = way != "html", way != "no metadata beside" &&
 			way != "far", way == "no ranges"
 		i := s.index(t, nil)
 		r, err := described(i, "demo", "1.0.0")
@@ -138,15 +138,15 @@ func TestRelease(t *testing.T) {
 		if l := r.Libraries[2]; l.Path != "demo/broken.so" || l.Known || l.Unread {
 			t.Errorf("%s: %+v", way, l)
 		}
-		asked := strings.Join(s.asked(), "\n")
-		// only JSON tells that it is small
+		asked := strings.Join(s.takeRequests(), "\n")
+		// only JSON contains the size
 		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" ||
 			way == "no metadata beside" || way == "no ranges") {
 			t.Errorf("%s: asked\n%s", way, asked)
 		}
-		// Once known, nothing is asked again.
+		// Cached facts need no request.
 		if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known ||
-			len(s.asked()) != 0 {
+			len(s.takeRequests()) != 0 {
 			t.Errorf("%s: asked again, %v", way, err)
 		}
 	}
@@ -164,12 +164,12 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 	if r, err := i.Release(ctx, "demo", "3.0", linux); err != nil || !r.Known {
 		t.Errorf("a yanked version by its name: %+v, %v", r, err)
 	}
-	s.asked()
+	s.takeRequests()
 	if r, err := i.Release(ctx, "demo", "1.1rc1", linux); err != nil || !r.Known ||
 		r.Libraries != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if got := s.asked(); !slices.Equal(
+	if got := s.takeRequests(); !slices.Equal(
 		got,
 		[]string{"/files/demo-1.1rc1-py3-none-any.whl.metadata"},
 	) {
@@ -186,7 +186,7 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if got := s.asked(); !slices.Equal(got, []string{"/simple/nosuch/"}) {
+	if got := s.takeRequests(); !slices.Equal(got, []string{"/simple/nosuch/"}) {
 		t.Errorf("asked %v", got)
 	}
 }
@@ -207,7 +207,7 @@ func TestOutages(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		fail  func(int, http.ResponseWriter, *http.Request) bool
-		want  string // "" it works in the end
+		want  string // "" = success after retries
 		asked int
 	}{
 		"503 twice":    {status(503, 2), "", 5},
@@ -263,7 +263,7 @@ func TestOutages(t *testing.T) {
 			!strings.Contains(err.Error(), "demo")):
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := s.asked(); len(got) != c.asked {
+		if got := s.takeRequests(); len(got) != c.asked {
 			t.Errorf("%s: asked %d times: %v", name, len(got), got)
 		}
 	}
@@ -298,7 +298,7 @@ func TestWrongDigest(t *testing.T) {
 	}
 }
 
-// Credentials reach the index and nobody else, and no message.
+// Credentials are sent to the index only, and are in no message.
 func TestCredentials(t *testing.T) {
 	var other *server
 	s := serve(t, demo(t))
@@ -327,7 +327,7 @@ func TestCredentials(t *testing.T) {
 	if len(other.auth) == 0 || strings.Join(other.auth, "") != "" {
 		t.Errorf("the other host got %q", other.auth)
 	}
-	// The same from a netrc file.
+	// Credentials from a netrc file.
 	file := filepath.Join(t.TempDir(), "netrc")
 	if err := os.WriteFile(file, []byte("machine example.org login a password b\nmachine "+
 		"127.0.0.1\n  login user password hunter2\n"), 0o600); err != nil {
@@ -343,7 +343,7 @@ func TestCredentials(t *testing.T) {
 		strings.Join(other.auth, "") != "" {
 		t.Errorf("netrc: %q, %q", s.auth, other.auth)
 	}
-	// And in failure.
+	// Errors.
 	other.Close()
 	_, err := s.index(t, with).Release(ctx, "demo", "1.0", linux)
 	for _, secret := range []string{"hunter2", "topsecret", "user:"} {
@@ -420,7 +420,7 @@ func TestHTTPSLinksStayHTTPS(t *testing.T) {
 	}
 }
 
-// Many who ask at once cost one download, and one who goes away takes nobody with him.
+// Concurrent callers share one download, and a canceled one does not affect the others.
 func TestAtOnce(t *testing.T) {
 	s := serve(t, demo(t))
 	started, free := make(chan struct{}), make(chan struct{})
@@ -450,7 +450,7 @@ func TestAtOnce(t *testing.T) {
 	close(free)
 	wg.Wait()
 	whole := 0
-	for _, r := range s.asked() {
+	for _, r := range s.takeRequests() {
 		if strings.HasSuffix(r, ".whl") {
 			whole++
 		}
@@ -475,10 +475,10 @@ func TestCaches(t *testing.T) {
 	}).Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Errorf("a cache that is down: %v", err)
 	}
-	shared := newMemory(1 << 20)
+	shared := newMemoryCache(1 << 20)
 	var releases []*packages.Release
 	for range 2 {
-		s.asked()
+		s.takeRequests()
 		r, err := s.index(t, func(o *Options) { o.Cache = shared }).
 			Release(ctx, "demo", "1.0", linux)
 		if err != nil {
@@ -489,10 +489,10 @@ func TestCaches(t *testing.T) {
 	if fmt.Sprintf("%+v", releases[0]) != fmt.Sprintf("%+v", releases[1]) {
 		t.Errorf("%+v\n%+v", releases[0], releases[1])
 	}
-	if got := s.asked(); len(got) != 0 {
+	if got := s.takeRequests(); len(got) != 0 {
 		t.Errorf("asked %v with a warm cache", got)
 	}
-	// A damaged entry is found out again.
+	// A damaged entry is computed again.
 	for key := range shared.keys {
 		shared.Put(ctx, key, []byte("?"), 0)
 	}
@@ -505,7 +505,7 @@ func TestCaches(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(100)
+	m := newMemoryCache(100)
 	for n := range 50 {
 		m.Put(ctx, strconv.Itoa(n), make([]byte, 10), 0)
 		m.Get(ctx, "0")

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// smallWheel is fetched whole: one request costs less than one for each member.
+	// smallWheel is the size in bytes up to which the whole wheel is downloaded: one request is
+	// faster than one per member.
 	smallWheel = 8 << 20
-	// maxMember is the size in bytes, packed, of a file other than a shared object that a wheel is
-	// opened with.
+	// maxMember limits members other than shared objects in an opened wheel, in compressed bytes.
 	maxMember = 64 << 10
-	keptWheel = 32 << 20 // bytes of an opened wheel that the cache keeps
+	keptWheel = 32 << 20 // size limit in bytes of an opened wheel in the cache
 )
 
-// Wheel is a wheel of the index, opened for the analyzer. Of a large one only the metadata and the
-// shared objects are there, in a zip of their own, and each is fetched when it is first read.
+// Wheel is a wheel opened for the analyzer. Of a large wheel it contains only the metadata and
+// the shared objects, as a smaller zip whose members are downloaded when they are first read.
 type Wheel struct {
 	io.ReaderAt
 	File   string // "numpy-1.26.4-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
-	SHA256 string // of the whole wheel, as the index lists it; "" where it lists none
-	Size   int64  // of what ReaderAt gives, in bytes
-	// Pure: the name of the wheel promises that nothing in it is for one platform. It is not opened.
+	SHA256 string // of the whole wheel, from the index; "" = unknown
+	Size   int64  // bytes that ReaderAt can read
+	// Pure means that the tags of the wheel have no platform. Then it is not opened.
 	Pure  bool
 	close func() error
 }
 
-// Close frees the temporary files.
+// Close releases the temporary files.
 func (w *Wheel) Close() error {
 	if w.close == nil {
 		return nil
@@ -43,27 +43,26 @@ func (w *Wheel) Close() error {
 	return w.close()
 }
 
-// TooLargeError says that the shared objects of a wheel are larger than the limit of Open.
+// TooLargeError reports that the shared objects of a wheel exceed the limit of Open.
 type TooLargeError struct {
 	File   string
-	Packed int64 // bytes of the shared objects in the wheel
+	Packed int64 // total compressed size of the shared objects in bytes
 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the shared objects of %s have %d MB", e.File, e.Packed>>20)
 }
 
-// NoWheelError says that a version has no wheel that an installer would take there. It wraps
-// packages.ErrUnknown.
+// NoWheelError reports that a version has no compatible wheel. It wraps packages.ErrUnknown.
 type NoWheelError struct {
 	Name, Version string
-	Tags          []string // of the wheels that exist, as "cp312-win_amd64"; nil: no wheel at all
-	// RequiresPython is what the wheels for the platform require, where that is all that excludes
-	// them.
+	// tags of the existing wheels, such as "cp312-win_amd64"; nil = there is no wheel
+	Tags []string
+	// RequiresPython is set if wheels for the platform exist but all require other interpreters.
 	RequiresPython string
 	On             packages.On
-	Source         bool   // there is a source archive, which an installer would build
-	Newest         string // the newest release that has a wheel there; "" none
+	Source         bool   // there is a source archive
+	Newest         string // the newest version with a compatible wheel; "" = none
 }
 
 func (e *NoWheelError) Error() string {
@@ -85,9 +84,9 @@ func (e *NoWheelError) Error() string {
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 
-// Open opens the wheel that pip would install of a version. The shared objects in it may have limit
-// bytes, packed. Errors are a *TooLargeError or a *NoWheelError, or wrap packages.ErrUnknown or
-// packages.ErrUnavailable.
+// Open opens the wheel of a version that pip would install. limit is the maximum total size of
+// its shared objects, in compressed bytes. Errors are a *TooLargeError or *NoWheelError, or wrap
+// packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) Open(
 	ctx context.Context,
 	name, version string,
@@ -118,8 +117,8 @@ func (i *Index) Open(
 	return w, nil
 }
 
-// Pure reports whether the wheel that pip would install of a version has no native code, by its
-// name. Nothing of the wheel is fetched. Errors are those of Open.
+// Pure reports whether the wheel of a version that pip would install has only platform tags
+// "any". It downloads no wheel. Errors are those of Open.
 func (i *Index) Pure(ctx context.Context, name, version string, on packages.On) (bool, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
@@ -131,7 +130,7 @@ func (i *Index) Pure(ctx context.Context, name, version string, on packages.On) 
 	return best.pure(), nil
 }
 
-// pure reports whether a wheel is for any platform.
+// pure reports whether a wheel has only platform tags "any".
 func (f *file) pure() bool {
 	return !slices.ContainsFunc(
 		f.tags,
@@ -139,8 +138,7 @@ func (f *file) pure() bool {
 	)
 }
 
-// Spool copies the wheel into a temporary file without a name in dir, which then is its ReaderAt,
-// as an *os.File.
+// Spool copies the wheel to an unlinked temporary file in dir. ReaderAt is then an *os.File.
 func (w *Wheel) Spool(dir string) error {
 	f, err := os.CreateTemp(dir, "wheel-*")
 	if err != nil {
@@ -154,7 +152,7 @@ func (w *Wheel) Spool(dir string) error {
 	return nil
 }
 
-// openFor is the wheel's content, from the cache where it is known.
+// openFor returns the content of a wheel, from the cache if possible.
 func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, error) {
 	key, keep := factsKey(f)
 	key += "/opened"
@@ -167,7 +165,7 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 		w := inBytes(0, known)
 		return &content{ReaderAt: w, size: w.size, close: w.close}, nil
 	}
-	c, err := i.partly(ctx, f, limit)
+	c, err := i.openMembers(ctx, f, limit)
 	if err != nil || c.size > keptWheel {
 		return c, err
 	}
@@ -183,8 +181,9 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	return &content{ReaderAt: w, size: w.size, close: w.close}, nil
 }
 
-// partly opens a small wheel whole, and of another one the members that the analyzer reads.
-func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, error) {
+// openMembers opens a small wheel as a whole, and only the members that the analyzer reads of
+// others.
+func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content, error) {
 	if f.size > 0 && f.size <= smallWheel {
 		return i.download(ctx, f)
 	}
@@ -210,7 +209,7 @@ func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, erro
 	switch {
 	case packed > limit:
 		return nil, errors.Join(&TooLargeError{f.name, packed}, w.Close())
-	case w.tail == nil: // it came whole
+	case w.tail == nil: // the whole wheel was downloaded
 		return w, nil
 	case packed > w.size/2 && w.size <= i.whole || len(wanted) > maxRanges:
 		if err := w.Close(); err != nil {
@@ -225,7 +224,7 @@ func (i *Index) partly(ctx context.Context, f file, limit int64) (*content, erro
 	return s, nil
 }
 
-// noWheel describes the files of a version of which none fits.
+// noWheel returns the error for a version whose files are all incompatible.
 func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.On) error {
 	e := &NoWheelError{Name: all[0].project, Version: version, On: on}
 	for _, f := range all {
@@ -234,8 +233,8 @@ func (i *Index) noWheel(ctx context.Context, version string, all []file, on pack
 		}
 		for _, t := range f.tags {
 			e.Tags = append(e.Tags, t.Python+"-"+t.Platform)
-			if _, ok := rate(t, on); ok && !f.takes(on.Python) {
-				e.RequiresPython = f.pythons
+			if _, ok := rate(t, on); ok && !f.supports(on.Python) {
+				e.RequiresPython = f.requiresPython
 			}
 		}
 	}
@@ -257,7 +256,7 @@ func (i *Index) noWheel(ctx context.Context, version string, all []file, on pack
 	return e
 }
 
-// Open is that of the first index that has a wheel of the version.
+// Open opens the wheel on the first index that has a compatible wheel of the version.
 func (s Several) Open(
 	ctx context.Context,
 	name, version string,
@@ -270,7 +269,7 @@ func (s Several) Open(
 		if err == nil || !errors.Is(err, packages.ErrUnknown) {
 			return w, err
 		}
-		unknown = joined(unknown, err)
+		unknown = joinErrors(unknown, err)
 	}
 	return nil, unknown
 }

@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	maxPage  = 64 << 20 // the longest pages of the public index are below 20 MB
+	maxPage  = 64 << 20 // bytes; the largest pages of the public index have less than 20 MB
 	maxFiles = 200_000
-	// PEP 691, "Content types": JSON where the index has it, else either HTML.
+	// PEP 691, "Content types": prefer JSON, then HTML of either kind.
 	acceptPage = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, " +
 		"text/html;q=0.01"
 )
 
-// page is what the index says about a project.
+// page is the page of a project.
 type page struct {
 	name  string
 	files []file
 }
 
-// file is one wheel or source archive of a project.
+// file is a wheel or source archive of a project.
 type file struct {
-	name     string
-	project  string // normalised
-	url      *url.URL
-	sha256   string // "" unsaid
-	size     int64  // 0 unsaid
-	version  pkgmeta.Version
-	tags     []pkgmeta.Tag // nil for a source archive
-	build    string
-	yanked   bool
-	pythons  string // Requires-Python, "" any
-	metadata bool   // FILE.metadata is there (PEP 658)
-	metaSum  string // its SHA-256, "" unsaid
+	name           string
+	project        string // normalized name
+	url            *url.URL
+	sha256         string // "" = unknown
+	size           int64  // bytes; 0 = unknown
+	version        pkgmeta.Version
+	tags           []pkgmeta.Tag // nil for a source archive
+	build          string
+	yanked         bool
+	requiresPython string // Requires-Python; "" = any
+	metadata       bool   // the index has FILE.metadata (PEP 658)
+	metaSum        string // SHA-256 of FILE.metadata; "" = unknown
 }
 
-// page asks for a project's page, at most once in ten minutes.
+// page returns the page of a project, at most ten minutes old.
 func (i *Index) page(ctx context.Context, name string) (*page, error) {
 	name = pkgmeta.Normalize(name)
 	if r, err := pkgmeta.ParseRequirement(name); err != nil || r.Raw != name || r.Name != name {
@@ -80,11 +80,10 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 	})
 }
 
-// cachedPage is a page as the cache has it.
+// cachedPage is the cached form of a page.
 type cachedPage struct{ Body, Kind, Final string }
 
-// fetchPage gives a page's bytes, its content type and its address, from the cache where it is
-// young enough.
+// fetchPage returns the bytes, content type and final URL of a page, from the cache if possible.
 func (i *Index) fetchPage(
 	ctx context.Context,
 	name string,
@@ -92,7 +91,7 @@ func (i *Index) fetchPage(
 	at := i.base.JoinPath(name, "/")
 	key := "index/2/page/" + hashed(at.String()) + "/" + name
 	var known cachedPage
-	if recall(ctx, i, key, &known) {
+	if loadCached(ctx, i, key, &known) {
 		if final, err := url.Parse(known.Final); err == nil {
 			return []byte(known.Body), known.Kind, final, nil
 		}
@@ -102,11 +101,11 @@ func (i *Index) fetchPage(
 	}
 	clean := *final
 	clean.User = nil
-	i.remember(ctx, key, keepPage, cachedPage{string(body), kind, clean.String()})
+	i.storeCached(ctx, key, keepPage, cachedPage{string(body), kind, clean.String()})
 	return body, kind, final, nil
 }
 
-// entry is a file as either kind of page has it.
+// entry is a file on a page, in JSON or HTML.
 type entry struct {
 	Filename string            `json:"filename"`
 	URL      string            `json:"url"`
@@ -115,11 +114,12 @@ type entry struct {
 	Yanked   flag              `json:"yanked"`
 	Pythons  string            `json:"requires-python"`
 	Core     flag              `json:"core-metadata"`
-	Old      flag              `json:"dist-info-metadata"` // PEP 658's first name for it
-	OldData  flag              `json:"data-dist-info-metadata"`
+	// the former name of core-metadata in PEP 658
+	Old     flag `json:"dist-info-metadata"`
+	OldData flag `json:"data-dist-info-metadata"`
 }
 
-// flag is a JSON value that is false, true, a text (true, even an empty one) or hashes (true).
+// flag is a JSON value that is false, true, a string (true, even if empty) or hashes (true).
 type flag struct {
 	set    bool
 	sha256 string
@@ -163,7 +163,8 @@ func parseJSON(body []byte) ([]entry, error) {
 	return p.Files, nil
 }
 
-// parseHTML takes every anchor with a href, as installers do; a <base href> counts.
+// parseHTML returns an entry for each anchor with href, like installers do. It resolves <base
+// href>.
 func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
 	var entries []entry
 	z := html.NewTokenizer(bytes.NewReader(body))
@@ -171,7 +172,7 @@ func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			return entries, at, nil // the end: the reader has no other error
+			return entries, at, nil // the end; the reader has no other error
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, more := z.TagName()
 			tag := string(name)
@@ -222,23 +223,22 @@ func anchor(href string, attrs map[string]string) entry {
 	return e
 }
 
-// file turns an entry into a file of the project; ok is false for what is neither a wheel nor a
-// source archive of it.
+// file converts an entry. ok is false if it is not a wheel or source archive of the project.
 func (e entry) file(project string, at *url.URL) (file, bool) {
 	u, err := at.Parse(e.URL)
-	// From https nothing leads back to http, where anybody on the way could answer.
+	// A page served by https must not link to http, where the response could be forged.
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || at.Scheme != "http") {
 		return file{}, false
 	}
 	u.User, u.Fragment = nil, ""
 	f := file{
-		name:     e.Filename,
-		project:  project,
-		url:      u,
-		size:     max(e.Size, 0),
-		yanked:   e.Yanked.set,
-		pythons:  e.Pythons,
-		metadata: e.Core.set || e.Old.set || e.OldData.set,
+		name:           e.Filename,
+		project:        project,
+		url:            u,
+		size:           max(e.Size, 0),
+		yanked:         e.Yanked.set,
+		requiresPython: e.Pythons,
+		metadata:       e.Core.set || e.Old.set || e.OldData.set,
 	}
 	if f.name == "" || !strings.Contains(f.name, ".") {
 		f.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
@@ -270,7 +270,7 @@ func (e entry) file(project string, at *url.URL) (file, bool) {
 	return f, err == nil
 }
 
-// digest is a SHA-256 in lower case hex, "" for anything else.
+// digest returns a SHA-256 in lower case hex; "" for anything else.
 func digest(s string) string {
 	s = strings.ToLower(s)
 	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {

@@ -9,17 +9,17 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// rank orders wheels as pip does on a current glibc system: the larger, element by element, the
-// better.
+// rank orders wheels by preference like pip on a current glibc system. It is compared element by
+// element; larger is better.
 type rank [5]int
 
-// pick chooses the wheel for on. fits is false where none is for it and the one given stands in for
-// its requirements; nil: no wheel at all.
+// pick chooses a wheel. fits is false if no wheel is compatible; then best is any wheel, whose
+// requirements are used. best is nil if there is no wheel.
 func pick(files []file, on packages.On) (best *file, fits bool) {
 	var top rank
 	for n := range files {
 		f := &files[n]
-		takes := f.takes(on.Python)
+		takes := f.supports(on.Python)
 		for _, tag := range f.tags {
 			r, ok := rate(tag, on)
 			if !ok || !takes {
@@ -46,13 +46,13 @@ func (r rank) compare(s rank) int {
 	return 0
 }
 
-// takes reports whether a file's Requires-Python admits an interpreter. "3.12" is its newest patch
-// release. What cannot be parsed admits all, as in pip.
-func (f *file) takes(python string) bool {
-	if f.pythons == "" || python == "" {
+// supports reports whether Requires-Python allows an interpreter. "3.12" means its newest patch
+// release. An invalid Requires-Python allows all, as in pip.
+func (f *file) supports(python string) bool {
+	if f.requiresPython == "" || python == "" {
 		return true
 	}
-	spec, err := pkgmeta.ParseSpec(f.pythons)
+	spec, err := pkgmeta.ParseSpec(f.requiresPython)
 	if err != nil {
 		return true
 	}
@@ -63,7 +63,7 @@ func (f *file) takes(python string) bool {
 	return err != nil || spec.Admits(v)
 }
 
-// rate tells whether a tag fits and how well: the interpreter, then the platform.
+// rate returns the rank of a tag, and whether it is compatible.
 func rate(t pkgmeta.Tag, on packages.On) (rank, bool) {
 	libc, version, ok := ratePlatform(t.Platform, on)
 	if !ok {
@@ -73,8 +73,7 @@ func rate(t pkgmeta.Tag, on packages.On) (rank, bool) {
 	return rank{python, abi, libc, version}, ok
 }
 
-// ratePython: CPython's own ABI before the stable one before none; the newer interpreter before the
-// older.
+// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters.
 func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	want := 0
 	if python != "" {
@@ -104,7 +103,7 @@ func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	return 0, 0, false // free-threaded, debug and other ABIs
 }
 
-// interpreter turns "312" into 3012 and "3" into 3000; 0 for anything else.
+// interpreter converts "312" to 3012 and "3" to 3000; 0 for anything else.
 func interpreter(digits string) int {
 	if digits == "" || len(digits) > 4 {
 		return 0
@@ -121,8 +120,9 @@ func interpreter(digits string) int {
 	return major*1000 + minor
 }
 
-// ratePlatform: manylinux before plain linux before any, and of several the newest that the libc of
-// the system is new enough for (PEP 600, PEP 656). Where the libc is not given, musl comes last.
+// ratePlatform prefers manylinux over linux over any, and the newest manylinux or musllinux
+// version that the libc of the system supports (PEP 600, PEP 656). If the libc is not given, musl
+// comes last.
 func ratePlatform(platform string, on packages.On) (libc, version int, ok bool) {
 	libc, version, arch := platformOf(platform)
 	if arch == "" || arch != on.Arch && on.Arch != "" && libc != rankAny {
@@ -145,8 +145,8 @@ const (
 	rankGlibc
 )
 
-// platformOf reads a platform tag: the kind, the version of its libc as major*1000+minor, and the
-// machine, "any" for every one; "" for a tag of another system.
+// platformOf parses a platform tag into its kind, the version of its libc as major*1000+minor,
+// and the architecture: "any" for the tag any, "" for tags of other systems.
 func platformOf(platform string) (libc, version int, arch string) {
 	if platform == "any" {
 		return rankAny, 0, "any"

@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// filesWith are wheels with these tags, of which there is one set a word.
+// filesWith returns wheels with these tag sets, separated by spaces.
 func filesWith(t *testing.T, wheels string) []file {
 	t.Helper()
 	var files []file
@@ -87,8 +87,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// Whatever an index sends as a page: no panic, and every file is of the project, over https, with a
-// version.
+// Any page is parsed without a panic, and every file belongs to the project, has a version and
+// uses https.
 func FuzzPage(f *testing.F) {
 	f.Add(
 		[]byte(
@@ -170,7 +170,7 @@ func TestPickForPython(t *testing.T) {
 		"": true, ">=3.9": true, ">=3.12.4": true, ">=3.13": false, "<3.12": false, "!=3.12.1": true,
 		"nonsense": true,
 	} {
-		files := []file{{name: "x", tags: tags, pythons: pythons}}
+		files := []file{{name: "x", tags: tags, requiresPython: pythons}}
 		if _, fits := pick(files, packages.On{Python: "3.12"}); fits != want {
 			t.Errorf("%q: %t", pythons, fits)
 		}

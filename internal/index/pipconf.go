@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Configured is what this machine's installers are configured for.
+// Configured is the configuration of installers on this machine.
 type Configured struct {
-	URLs  []string // of the index and the extra ones; none: nobody is to be asked
-	Netrc string   // path of the netrc file, which may not be there; "" none
+	URLs  []string // the index and the extra indexes; empty = none is configured
+	Netrc string   // path of the netrc file, which may not exist; "" = none
 }
 
-// maxConfig bounds a pip.conf; they have some lines.
+// maxConfig limits the bytes of a pip.conf.
 const maxConfig = 1 << 20
 
-// Find reads which indexes pip and uv are configured for: the first of chosen, PIP_INDEX_URL,
-// UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of pip's configuration files, and every extra index
-// (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). chosen "" is none. There is
-// no built-in address. An error names a configuration file that can't be read.
+// Find returns the indexes that pip and uv are configured for: the first of chosen,
+// PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of pip's configuration files, and
+// all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). There
+// is no default. It returns an error if a configuration file cannot be read.
 func Find(chosen string, getenv func(string) (string, bool)) (Configured, error) {
 	env := func(name string) string {
 		v, _ := getenv(name)
@@ -61,7 +61,7 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 	return c, nil
 }
 
-// unnamed drops the name that uv lets stand before an index: "NAME=https://…".
+// unnamed removes the optional name of a uv index: "NAME=https://…".
 func unnamed(u string) string {
 	name, rest, ok := strings.Cut(u, "=")
 	if ok && !strings.ContainsAny(name, ":/") {
@@ -74,9 +74,9 @@ func truth(s string) bool {
 	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(s))
 }
 
-// pipConfig reads pip's configuration files (pip's documentation, "Configuration Files"), the later
-// over the earlier: of the machine, of the user, of the virtual environment, and that of
-// PIP_CONFIG_FILE. Of each, [install] counts over [global].
+// pipConfig reads pip's configuration files (pip's documentation, "Configuration Files"): global,
+// user, virtual environment and PIP_CONFIG_FILE. Later files override earlier ones, and [install]
+// overrides [global].
 func pipConfig(env func(string) string) (map[string]string, error) {
 	files := []string{"/etc/pip.conf"}
 	for _, d := range filepath.SplitList(env("XDG_CONFIG_DIRS")) {
@@ -98,7 +98,7 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 	}
 	switch own := env("PIP_CONFIG_FILE"); own {
 	case "":
-	case os.DevNull: // pip's way to say: no file at all
+	case os.DevNull: // disables all configuration files
 		files = nil
 	default:
 		files = append(files, own)
@@ -139,9 +139,8 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 	return all, nil
 }
 
-// parsePipConfig reads the form of Python's configparser as pip uses it: sections, "key = value" or
-// "key: value", values that go on in indented lines, and lines of comment. Keys are written with
-// dashes.
+// parsePipConfig parses the syntax of Python's configparser as pip uses it: sections, "key =
+// value" or "key: value", continuation lines and comments. Keys are normalized to dashes.
 func parsePipConfig(text string) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	section, key := "", ""

@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 			name, value, _ := strings.Cut(v, "=")
 			env[name] = strings.NewReplacer("OWN", own, "NONE", none).
 				Replace(value)
-			// a folder may have spaces in its name
+			// directory names may contain spaces
 		}
 		got, err := Find(
 			c.chosen,

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	inMemory = 1 << 20   // of a range; a larger one goes to a temporary file
-	maxFar   = 512 << 20 // read of one wheel by ranges in all
-	// for the extra field of a local header, whose length only the header tells
+	// size limit in bytes of a range in memory; larger ones use a temporary file
+	inMemory = 1 << 20
+	maxFar   = 512 << 20 // limit in bytes for all ranges of one wheel
+	// bytes for the extra field of a local header, whose length is only in the header
 	slack = 512
 )
 
@@ -24,19 +25,21 @@ const (
 type window struct {
 	at, size int64
 	data     io.ReaderAt
-	file     *temp // nil: in memory
+	file     *temp // nil = in memory
 }
 
 func inBytes(at int64, data []byte) window {
 	return window{at: at, size: int64(len(data)), data: bytes.NewReader(data)}
 }
 
-// holds tells whether a place is in the window.
-func (w window) holds(off int64) bool { return w.data != nil && off >= w.at && off < w.at+w.size }
+// contains reports whether an offset is in the window.
+func (w window) contains(off int64) bool {
+	return w.data != nil && off >= w.at && off < w.at+w.size
+}
 
-// ReadAt reads by the file's offsets, up to the window's end.
+// ReadAt reads at an offset of the file, up to the end of the window.
 func (w window) ReadAt(p []byte, off int64) (int, error) {
-	if !w.holds(off) {
+	if !w.contains(off) {
 		return 0, io.EOF
 	}
 	return w.data.ReadAt(p, off-w.at)
@@ -49,8 +52,8 @@ func (w window) close() error {
 	return w.file.Close()
 }
 
-// fetch asks for the bytes from at to end of a file that has size bytes. One that breaks off is
-// asked for again.
+// fetch downloads the bytes from at to end of a file of size bytes. It retries interrupted
+// downloads.
 func (i *Index) fetch(ctx context.Context, f file, at, end, size int64) (window, error) {
 	for try := 1; ; try++ {
 		w, err := i.fetchOnce(ctx, f, at, end, size)
@@ -126,9 +129,9 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	return window{}, broken(cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
-// grown reads a file by ranges: the end is kept, and one window elsewhere that grows while reading
-// goes on behind it. It is for the directory of a zip, and serves one reader at a time.
-type grown struct {
+// rangeReader reads a file by ranges. It keeps the end of the file and one other window, which
+// grows with sequential reads. It is used for the directory of a zip, by one reader at a time.
+type rangeReader struct {
 	i          *Index
 	ctx        context.Context
 	f          file
@@ -138,7 +141,7 @@ type grown struct {
 	failed     *error
 }
 
-func (r *grown) ReadAt(p []byte, off int64) (int, error) {
+func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 	n := 0
 	for n < len(p) {
 		at := off + int64(n)
@@ -146,8 +149,8 @@ func (r *grown) ReadAt(p []byte, off int64) (int, error) {
 			return n, io.EOF
 		}
 		w := r.tail
-		if !w.holds(at) {
-			if !r.last.holds(at) {
+		if !w.contains(at) {
+			if !r.last.contains(at) {
 				if err := r.fetch(at); err != nil {
 					*r.failed = err
 					return n, err
@@ -164,8 +167,8 @@ func (r *grown) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// fetch makes the window begin at a place.
-func (r *grown) fetch(at int64) error {
+// fetch moves the window to an offset.
+func (r *rangeReader) fetch(at int64) error {
 	if at == r.last.at+r.last.size {
 		r.step = min(2*r.step, lastWindow)
 	} else {
@@ -191,8 +194,9 @@ func (r *grown) fetch(at int64) error {
 	return err
 }
 
-// sparse makes a zip of some members of a wheel, each of which comes by one range when it is first
-// read; tail is the end of the wheel where that is at hand, nil otherwise.
+// sparse returns a zip with some members of a wheel. Each member is downloaded by one range
+// request when it is first read. tail is the end of the wheel, if it was downloaded already, or
+// nil.
 func (i *Index) sparse(
 	ctx context.Context,
 	f file,
@@ -224,7 +228,7 @@ func (i *Index) sparse(
 	return c, nil
 }
 
-// span is where a member of the wheel stands in the sparse zip.
+// span is the position of a member in the sparse zip (at) and in the wheel (from).
 type span struct{ at, from, length int64 }
 
 type sparse struct {
@@ -235,7 +239,7 @@ type sparse struct {
 	tail      *window
 	spans     []span
 	directory window
-	read      map[int64]window // the members that were read, by their offset in the wheel
+	read      map[int64]window // members read so far, by offset in the wheel
 	failed    *error
 }
 
@@ -252,7 +256,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	for n < len(p) {
 		at := off + int64(n)
 		m, err := s.directory.ReadAt(p[n:], at)
-		if !s.directory.holds(at) {
+		if !s.directory.contains(at) {
 			if m, err = s.member(p[n:], at); m == 0 && err == nil {
 				return n, io.EOF
 			}
@@ -265,7 +269,8 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// member reads of the member at a place; 0, nil where there is none.
+// member reads from the member at an offset of the sparse zip. It returns 0, nil if there is
+// none.
 func (s *sparse) member(p []byte, at int64) (int, error) {
 	for _, m := range s.spans {
 		if at < m.at || at >= m.at+m.length {

@@ -10,12 +10,11 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// maxRanges bounds the ranges of one reading: from there on the latency of each costs more than a
-// plain GET.
+// maxRanges limits the range requests of one Read; with more of them one plain GET is faster.
 const maxRanges = 48
 
-// Read implements packages.Reader: each library by a range of its own, or all of them by one plain
-// GET where they are most of the file. What is known already costs nothing.
+// Read implements packages.Reader. It reads each library by a range request, or all by one plain
+// GET if they are most of the file. Cached libraries are not read again.
 func (i *Index) Read(
 	ctx context.Context,
 	r *packages.Release,
@@ -28,8 +27,8 @@ func (i *Index) Read(
 	}
 	best, _, _, err := i.choose(ctx, r.Name, r.Version, on)
 	if errors.Is(err, packages.ErrUnknown) {
-		if _, err := i.elsewhere(ctx, r.Name, r.Version, on, err); err == nil {
-			return r, nil // its files are not here
+		if _, err := i.fromHistory(ctx, r.Name, r.Version, on, err); err == nil {
+			return r, nil // another index has its files
 		}
 	}
 	if err != nil {
@@ -49,7 +48,7 @@ func (i *Index) Read(
 		var l packages.Library
 		key, _ := libraryKey(*best, m.Path)
 		switch {
-		case recall(ctx, i, key, &l):
+		case loadCached(ctx, i, key, &l):
 			found[at] = l
 		case m.Packed <= worth(at):
 			missing = append(missing, m)
@@ -74,7 +73,7 @@ func (i *Index) Read(
 	return &out, nil
 }
 
-// unread are the paths of the libraries that are to be read.
+// unread returns the paths of the libraries to read.
 func unread(r *packages.Release, worth func(path string) int64) map[string]bool {
 	wants := map[string]bool{}
 	for _, l := range r.Libraries {
@@ -85,8 +84,8 @@ func unread(r *packages.Release, worth func(path string) int64) map[string]bool 
 	return wants
 }
 
-// readMembers reads members that the cache does not have; those who ask for the same at once share
-// one reading.
+// readMembers reads members that are not cached. Concurrent calls for the same members share one
+// download.
 func (i *Index) readMembers(
 	ctx context.Context,
 	f file,
@@ -108,7 +107,7 @@ func (i *Index) readMembers(
 			var err error
 			if (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole ||
 				facts.Whole {
-				// All of it comes: then all of it is looked at once and for all.
+				// The whole wheel is downloaded, so all its objects are read and cached.
 				members = facts.Objects
 				w, err = i.download(ctx, f)
 			} else {
@@ -122,7 +121,7 @@ func (i *Index) readMembers(
 			if err != nil {
 				return nil, err
 			}
-			i.rememberLibraries(ctx, f, libraries)
+			i.storeLibraries(ctx, f, libraries)
 			return libraries, nil
 		},
 	)

@@ -18,14 +18,14 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// noise can't be compressed, so that members lie apart.
+// noise returns incompressible bytes, so that members are far apart.
 func noise(seed byte, n int) string {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{seed}).Read(b)
 	return string(b)
 }
 
-// large is a wheel of a megabyte, of which two objects are a small part.
+// large is a wheel of a megabyte with two small objects.
 func large(t *testing.T) map[string][]wheel {
 	lib := func(name string) string { return string(object(t, name, "run", "V1")) }
 	return map[string][]wheel{"demo": {build(
@@ -56,7 +56,7 @@ func only(names ...string) func(string) int64 {
 	}
 }
 
-// A library costs one range, and nothing the second time.
+// Reading a library takes one range request, and none the second time.
 func TestReadOneRangeEach(t *testing.T) {
 	s := serve(t, large(t))
 	i := s.index(t, nil)
@@ -68,7 +68,7 @@ func TestReadOneRangeEach(t *testing.T) {
 		) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if got := s.asked(); len(got) != 3 ||
+	if got := s.takeRequests(); len(got) != 3 ||
 		!strings.HasSuffix(got[2], "whl bytes=-131072") { // the page, METADATA, the directory
 		t.Errorf("asked %v", got)
 	}
@@ -76,7 +76,7 @@ func TestReadOneRangeEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.asked(); len(got) != 1 || !strings.Contains(got[0], " bytes=") {
+	if got := s.takeRequests(); len(got) != 1 || !strings.Contains(got[0], " bytes=") {
 		t.Errorf("asked %v for one library", got)
 	}
 	state := func(r *packages.Release) (out []string) {
@@ -97,32 +97,32 @@ func TestReadOneRangeEach(t *testing.T) {
 		t.Error("the release that was given is changed")
 	}
 	both, err := i.Read(ctx, one, linux, only("liba.so.1", "libb.so.1"))
-	if err != nil || !both.Libraries[1].Known || len(s.asked()) != 1 {
+	if err != nil || !both.Libraries[1].Known || len(s.takeRequests()) != 1 {
 		t.Errorf("%+v, %v", both, err)
 	}
 	if _, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil ||
-		len(s.asked()) != 0 {
+		len(s.takeRequests()) != 0 {
 		t.Errorf("asked again: %v", err)
 	}
 	if c := i.Cost(); c.Requests != 5 || c.Bytes == 0 || c.Bytes > 200<<10 || c.Cached < 2 ||
 		c.Recorded != 0 {
 		t.Errorf("cost %+v", c)
 	}
-	// Several at once are a range each, too.
+	// Several libraries take one range request each.
 	i = s.index(t, nil)
 	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Fatal(err)
 	}
-	s.asked()
+	s.takeRequests()
 	if both, err := i.Read(ctx, r, linux, only("liba.so.1", "libb.so.1")); err != nil ||
 		!both.Libraries[0].Known ||
 		!both.Libraries[1].Known {
 		t.Errorf("%+v, %v", both, err)
 	}
-	if got := s.asked(); len(got) != 2 || got[0] == got[1] {
+	if got := s.takeRequests(); len(got) != 2 || got[0] == got[1] {
 		t.Errorf("asked %v for two libraries", got)
 	}
-	// Most of the file comes by one plain GET, which looks at everything.
+	// If most of the file is needed, one plain GET downloads it and all objects are read.
 	s.wheels["demo"] = []wheel{
 		build(
 			t,
@@ -138,11 +138,11 @@ func TestReadOneRangeEach(t *testing.T) {
 	if r, err = i.Release(ctx, "demo", "1.0", linux); err != nil {
 		t.Fatal(err)
 	}
-	s.asked()
+	s.takeRequests()
 	if _, err := i.Read(ctx, r, linux, everything); err != nil {
 		t.Error(err)
 	}
-	if got := s.asked(); len(got) != 1 || !strings.HasSuffix(got[0], ".whl") {
+	if got := s.takeRequests(); len(got) != 1 || !strings.HasSuffix(got[0], ".whl") {
 		t.Errorf("asked %v for most of the file", got)
 	}
 }
@@ -166,7 +166,7 @@ func (h recorded) Release(context.Context, string, string, packages.On) (*packag
 	}, nil
 }
 
-// A release of the history costs the page alone; one whose file has another digest is read.
+// For a release of the history only the page is requested. One with another digest is read.
 func TestHistoryFirst(t *testing.T) {
 	wheels := large(t)
 	file := wheels["demo"][0]
@@ -186,7 +186,7 @@ func TestHistoryFirst(t *testing.T) {
 		if err != nil || (len(r.Libraries) == 1) != (c.asked == 1) {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}
-		if got := s.asked(); len(got) != c.asked {
+		if got := s.takeRequests(); len(got) != c.asked {
 			t.Errorf("%s: asked %v", c.name, got)
 		}
 		if got := i.Cost().Recorded; got != map[bool]int64{true: 1}[c.asked == 1] {
@@ -200,8 +200,8 @@ func TestHistoryFirst(t *testing.T) {
 	}
 }
 
-// Builds with a local version are on other indexes; what the history knows of them counts where no
-// index has them, and nothing else of it.
+// Local versions are published on other indexes. The history is used for those that no index has,
+// and for no other versions.
 func TestLocalVersionsByTheHistory(t *testing.T) {
 	s := serve(t, large(t))
 	i := s.index(t, func(o *Options) { o.History = recorded{} })
@@ -233,7 +233,7 @@ func TestLocalVersionsByTheHistory(t *testing.T) {
 	}
 }
 
-// What was spared is said as far as the index says how large its files are.
+// The cost contains the bytes not downloaded, if the index reports sizes.
 func TestCostSaysWhatWasSpared(t *testing.T) {
 	for want, c := range map[string]Cost{
 		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in " +
@@ -252,7 +252,7 @@ func TestCostSaysWhatWasSpared(t *testing.T) {
 	}
 }
 
-// An index that lies: the file is another one, has another size each time, or answers other ranges.
+// An index that serves another file, changing sizes or other ranges than requested.
 func TestLies(t *testing.T) {
 	other := build(t, "other-1.0-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
 	older := build(t, "demo-0.9-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
@@ -268,7 +268,7 @@ func TestLies(t *testing.T) {
 	} {
 		c.file.name = "demo-1.0-py3-none-manylinux2014_x86_64.whl"
 		s := serve(t, map[string][]wheel{"demo": {c.file}})
-		s.beside = false
+		s.metadata = false
 		if _, err := s.index(t, nil).Release(ctx, "demo", "1.0", linux); !errors.Is(
 			err,
 			packages.ErrUnavailable,
@@ -299,7 +299,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A member that inflates to more than any library has is known by its name.
+// A member that is larger than any library when uncompressed is known only by its name.
 func TestBomb(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -323,7 +323,7 @@ func TestBomb(t *testing.T) {
 			"demo": {{name: "demo-1.0-py3-none-manylinux2014_x86_64.whl", data: b.Bytes()}},
 		},
 	)
-	s.beside = false
+	s.metadata = false
 	r, err := described(s.index(t, nil), "demo", "1.0")
 	if err != nil || len(r.Libraries) != 1 || r.Libraries[0].Known || r.Libraries[0].Unread {
 		t.Errorf("%+v, %v", r, err)
@@ -343,10 +343,10 @@ func TestDisk(t *testing.T) {
 	if _, err := described(s.index(t, with), "demo", "1.0"); err != nil {
 		t.Fatal(err)
 	}
-	s.asked()
-	i := s.index(t, with) // another process
+	s.takeRequests()
+	i := s.index(t, with) // like another process
 	if r, err := described(i, "demo", "1.0"); err != nil || !r.Libraries[0].Known ||
-		len(s.asked()) != 0 {
+		len(s.takeRequests()) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if c := i.Cost(); c.Requests != 0 || c.Bytes != 0 ||
@@ -356,7 +356,7 @@ func TestDisk(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", info.Mode(), err)
 	}
-	// Damaged entries are found out again.
+	// Damaged entries are computed again.
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
 		t.Fatal(entries, err)
@@ -386,7 +386,7 @@ func TestDiskIsBoundedAndShared(t *testing.T) {
 			for k := range 100 {
 				key := fmt.Sprint(n%2, "/", k)
 				if err := d.Put(ctx, key, []byte(strings.Repeat(key, 300)), time.Hour); err != nil &&
-					!errors.Is(err, os.ErrNotExist) { // swept away by another
+					!errors.Is(err, os.ErrNotExist) { // deleted by another goroutine
 					t.Error(err)
 				}
 				if v, err := d.Get(ctx, key); err != nil ||
@@ -407,7 +407,7 @@ func TestDiskIsBoundedAndShared(t *testing.T) {
 			size += info.Size()
 		}
 	}
-	if size == 0 || size > 150_000 { // each of the four sweeps when it has added a tenth
+	if size == 0 || size > 150_000 { // each of the four caches trims when it has added a tenth
 		t.Errorf("%d bytes in %d entries", size, len(entries))
 	}
 	d, err := NewDisk(dir)
@@ -422,10 +422,10 @@ func TestDiskIsBoundedAndShared(t *testing.T) {
 	}
 }
 
-// The table of exports survives the cache.
+// The export table is the same after caching.
 func TestExportsThroughTheCache(t *testing.T) {
 	s := serve(t, large(t))
-	shared := newMemory(1 << 20)
+	shared := newMemoryCache(1 << 20)
 	with := func(o *Options) { o.Cache = shared }
 	var got [2]*packages.Release
 	for n := range got {

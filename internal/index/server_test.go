@@ -23,7 +23,7 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// wheel is one file of a served project.
+// wheel is a file of a served project.
 type wheel struct {
 	name   string
 	data   []byte
@@ -31,22 +31,23 @@ type wheel struct {
 	yanked bool
 }
 
-// server is a package index that can be made to misbehave.
+// server is a fake package index that can misbehave.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
-	wheels   map[string][]wheel // by normalised name
+	wheels   map[string][]wheel // by normalized name
 	requests []string           // "GET /path [Range]"
 	json     bool               // PEP 691
-	beside   bool               // PEP 658
+	metadata bool               // serve FILE.metadata (PEP 658)
 	noRanges bool
-	digest   string                                                   // instead of the true one
-	fail     func(n int, w http.ResponseWriter, r *http.Request) bool // true: it has answered
-	auth     []string
+	digest   string // replaces the correct digest
+	// returns true if it has sent a response
+	fail func(n int, w http.ResponseWriter, r *http.Request) bool
+	auth []string
 }
 
 func serve(t *testing.T, wheels map[string][]wheel) *server {
-	s := &server{wheels: wheels, json: true, beside: true}
+	s := &server{wheels: wheels, json: true, metadata: true}
 	s.Server = loopback.Server(t, s)
 	return s
 }
@@ -70,7 +71,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			case name == f.name:
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
 				return
-			case name == f.name+".metadata" && s.beside:
+			case name == f.name+".metadata" && s.metadata:
 				fmt.Fprint(w, f.meta)
 				return
 			}
@@ -97,7 +98,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if f.yanked {
 				e["yanked"] = "broken"
 			}
-			if s.beside {
+			if s.metadata {
 				e["core-metadata"] = map[string]string{"sha256": sum([]byte(f.meta))}
 			}
 			list = append(list, e)
@@ -113,7 +114,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.yanked {
 			extra += ` data-yanked=""`
 		}
-		if s.beside {
+		if s.metadata {
 			extra += ` data-core-metadata="sha256=` + sum([]byte(f.meta)) + `"`
 		}
 		fmt.Fprintf(
@@ -139,8 +140,8 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// asked gives the requests since the last call.
-func (s *server) asked() []string {
+// takeRequests returns the requests since the last call.
+func (s *server) takeRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.requests
@@ -148,7 +149,7 @@ func (s *server) asked() []string {
 	return r
 }
 
-// index is a client of the server that does not wait between attempts.
+// index returns a client of the server that does not wait between attempts.
 func (s *server) index(t *testing.T, change func(*Options)) *Index {
 	t.Helper()
 	o := Options{URL: s.URL + "/simple", TempDir: t.TempDir()}
@@ -163,7 +164,7 @@ func (s *server) index(t *testing.T, change func(*Options)) *Index {
 	return i
 }
 
-// object is a shared library that exports symbol@version.
+// object returns a shared library that exports symbol@version.
 func object(t *testing.T, soname, symbol, version string) []byte {
 	t.Helper()
 	data, err := elftest.Write(
@@ -192,7 +193,7 @@ func object(t *testing.T, soname, symbol, version string) []byte {
 	return data
 }
 
-// build makes a wheel of demo or other; members is path, content, path, content, …
+// build returns a wheel of demo or other. members is path, content, path, content, …
 func build(t *testing.T, file string, requires string, members ...string) wheel {
 	t.Helper()
 	name, rest, _ := strings.Cut(file, "-")

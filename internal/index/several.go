@@ -9,9 +9,9 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// Several asks an index and extra ones as pip does: what any of them offers counts, and the first
-// that has a wheel of a version gives it. An index that can't be asked spoils the answer, since it
-// might have had a better one.
+// Several combines an index and extra indexes like pip: it lists the versions of all of them, and
+// uses the first that has a wheel of a version. If an index is unavailable the result is an
+// error, because that index might have a better answer.
 type Several []*Index
 
 var _ packages.Reader = Several(nil)
@@ -28,7 +28,7 @@ func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 		case !errors.Is(err, packages.ErrUnknown):
 			return nil, err
 		default:
-			unknown = joined(unknown, err)
+			unknown = joinErrors(unknown, err)
 		}
 	}
 	if all == nil {
@@ -38,8 +38,8 @@ func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Release implements packages.Source. A release that one index knows by its requirements only may
-// be whole on the next.
+// Release implements packages.Source. If an index only knows the requirements of a release, the
+// next index is tried.
 func (s Several) Release(
 	ctx context.Context,
 	name, version string,
@@ -57,7 +57,7 @@ func (s Several) Release(
 		case err != nil && !errors.Is(err, packages.ErrUnknown):
 			return nil, err
 		case err != nil:
-			unknown = joined(unknown, err)
+			unknown = joinErrors(unknown, err)
 		}
 	}
 	switch {
@@ -66,10 +66,10 @@ func (s Several) Release(
 	case len(s) == 0:
 		return nil, unknown
 	}
-	return s[0].elsewhere(ctx, name, version, on, unknown)
+	return s[0].fromHistory(ctx, name, version, on, unknown)
 }
 
-// Read implements packages.Reader: the index that gave the release reads it.
+// Read implements packages.Reader. It uses the first index that has the release.
 func (s Several) Read(
 	ctx context.Context,
 	r *packages.Release,
@@ -88,17 +88,17 @@ func (s Several) Read(
 		if err != nil && !errors.Is(err, packages.ErrUnknown) {
 			return nil, err
 		}
-		unknown = joined(unknown, err)
+		unknown = joinErrors(unknown, err)
 	}
 	if len(s) > 0 {
-		if _, err := s[0].elsewhere(ctx, r.Name, r.Version, on, unknown); err == nil {
-			return r, nil // nobody here has its files
+		if _, err := s[0].fromHistory(ctx, r.Name, r.Version, on, unknown); err == nil {
+			return r, nil // no index has its files
 		}
 	}
 	return nil, unknown
 }
 
-// Cost is that of all.
+// Cost returns the sum of the costs of all indexes.
 func (s Several) Cost() Cost {
 	var all Cost
 	for _, i := range s {
@@ -110,7 +110,7 @@ func (s Several) Cost() Cost {
 	return all
 }
 
-func joined(a, b error) error {
+func joinErrors(a, b error) error {
 	switch {
 	case a == nil:
 		return b

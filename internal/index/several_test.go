@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// An extra index counts as pip counts it, and one that is down spoils the answer.
+// An extra index is used like pip does, and one that is down makes the result an error.
 func TestSeveral(t *testing.T) {
 	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 	first := serve(

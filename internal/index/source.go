@@ -10,9 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Versions lists the versions that the index offers for installation: those with a wheel or a
-// source archive that is not yanked, in normal form, oldest first. Errors wrap packages.ErrUnknown
-// or packages.ErrUnavailable.
+// Versions lists the versions that can be installed: those with a wheel or source archive that is
+// not yanked, normalized, oldest first. Errors wrap packages.ErrUnknown or
+// packages.ErrUnavailable.
 func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 	p, err := i.page(ctx, name)
 	if err != nil {
@@ -36,14 +36,14 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 	return names, nil
 }
 
-// Release describes one version by the wheel that pip would take on a glibc system for on; an empty
-// field of on fits every wheel. A yanked version is found too: who names it gets it. Its libraries
-// are Unread, but for a release that the history describes.
+// Release describes a version by the wheel that pip would install on a glibc system; empty fields
+// of on match every wheel. Yanked versions are found too. Libraries are Unread unless the history
+// describes the release.
 //
-// Where no wheel fits, but one for another system exists, Known is false and Requires is that
-// one's. A version that exists as source only is unknown here: what it would build is not to be
-// foretold. A local version (2.7.0+rocm6.3) that the index doesn't have is as the history knows it:
-// such builds are published elsewhere. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
+// If no wheel is compatible, Known is false and Requires is that of another wheel. Versions with
+// only a source archive are unknown, because the result of the build is. Local versions
+// (2.7.0+rocm6.3) that the index does not have are taken from the history, because such builds
+// are published on other indexes. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) Release(
 	ctx context.Context,
 	name, version string,
@@ -51,13 +51,13 @@ func (i *Index) Release(
 ) (*packages.Release, error) {
 	r, err := i.release(ctx, name, version, on)
 	if errors.Is(err, packages.ErrUnknown) {
-		return i.elsewhere(ctx, name, version, on, err)
+		return i.fromHistory(ctx, name, version, on, err)
 	}
 	return r, err
 }
 
-// elsewhere is a local version by the history, or else the error.
-func (i *Index) elsewhere(
+// fromHistory returns a local version from the history, or else the error unknown.
+func (i *Index) fromHistory(
 	ctx context.Context,
 	name, version string,
 	on packages.On,
@@ -73,7 +73,7 @@ func (i *Index) elsewhere(
 	return r, nil
 }
 
-// release is Release, of what the index has.
+// release is Release without fromHistory.
 func (i *Index) release(
 	ctx context.Context,
 	name, version string,
@@ -114,15 +114,15 @@ func (i *Index) release(
 	return release, nil
 }
 
-// normal is a version's normal form, not that of the file: 1.0.0 is asked for, and the file may say
-// 1.0.
+// normal returns a normalized version. The version in a file name may differ from the requested
+// one, such as 1.0 for 1.0.0.
 func normal(version string) string {
 	v, _ := pkgmeta.ParseVersion(version) // it was parsed before
 	return v.String()
 }
 
-// choose finds the wheel of a version, and all files of that version, with the error too where they
-// are source only.
+// choose returns the wheel of a version, and all files of that version. all is also returned with
+// the error for versions that have only a source archive.
 func (i *Index) choose(
 	ctx context.Context,
 	name, version string,
@@ -156,9 +156,9 @@ func (i *Index) choose(
 	return best, fits, all, nil
 }
 
-// recorded tells whether the index lists the very file from which the history knows a release. The
-// wheels of a release differ between interpreters in their extension modules, which nothing links
-// against; a rebuilt one has another digest.
+// recorded reports whether the index lists the file from which the history describes a release,
+// identified by its digest. The wheels of a release for several interpreters differ only in
+// extension modules, which nothing links to.
 func (i *Index) recorded(files []file, name, version string, on packages.On) bool {
 	if i.history == nil {
 		return false
@@ -168,19 +168,19 @@ func (i *Index) recorded(files []file, name, version string, on packages.On) boo
 		slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
 }
 
-// failed gives an error of reading a wheel the name of the release and one of stack's kinds.
+// failed adds the release to an error and wraps one of the errors of packages.
 func (i *Index) failed(ctx context.Context, f file, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case errors.Is(err, packages.ErrUnavailable), errors.Is(err, packages.ErrUnknown):
 		return fmt.Errorf("%s %s: %w", f.project, f.version, err)
-	default: // the disk, for one
+	default: // for example, errors of the disk
 		return i.errorf(packages.ErrUnavailable, "%s %s: %v", f.project, f.version, err)
 	}
 }
 
-// errorf makes an error that names the index and wraps one of stack's.
+// errorf returns an error that names the index and wraps kind.
 func (i *Index) errorf(kind error, format string, args ...any) error {
 	return fmt.Errorf("package index %s: %w: %s", i.base.Host, kind, fmt.Sprintf(format, args...))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// silent answers 200 and then sends nothing until nobody waits any more.
+// silent responds with 200 and then sends nothing until the request is canceled.
 type silent struct{ header string }
 
 func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,8 +31,8 @@ func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A server that stops in the middle is given up after a minute without a byte, three times, and the
-// reason names it.
+// A server that stops sending is given up after a minute without a byte, three times, and the
+// error says so.
 func TestStall(t *testing.T) {
 	for _, start := range []string{"", "<!DOCTYPE html><html>"} {
 		synctest.Test(t, func(t *testing.T) {

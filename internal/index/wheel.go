@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	maxWheel    = 600 << 20 // fetched whole: 100 MB/s and more, where ranges of 1 MB give 4 MB/s
-	maxObject   = 1 << 30   // inflated; the largest GPU libraries are known by name
+	// bytes; a whole download has 100 MB/s and more, ranges of 1 MB only 4 MB/s
+	maxWheel    = 600 << 20
+	maxObject   = 1 << 30 // uncompressed bytes; larger GPU libraries are known by name
 	maxMetadata = 4 << 20
 	maxMembers  = 200_000
 )
 
-// facts describes a wheel without its libraries, from the cache where it is known. objects false
-// asks for the requirements only.
+// facts returns the facts about a wheel, from the cache if possible. objects is false if only the
+// requirements are needed.
 func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error) {
 	key, keep := factsKey(f)
 	if !objects {
@@ -34,20 +35,20 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 	}
 	return i.wheels.do(ctx, key, func(ctx context.Context) (*facts, error) {
 		var known facts
-		if recall(ctx, i, key, &known) {
+		if loadCached(ctx, i, key, &known) {
 			return &known, nil
 		}
 		found, err := i.readWheel(ctx, f, objects)
 		if err != nil {
 			return nil, err
 		}
-		i.remember(ctx, key, keep, found)
+		i.storeCached(ctx, key, keep, found)
 		return found, nil
 	})
 }
 
-// readWheel asks for the metadata beside the wheel where the index has it, and for the wheel's
-// directory where that is not enough.
+// readWheel reads FILE.metadata if the index has it, and the directory of the wheel if that is
+// not enough.
 func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, error) {
 	var meta []byte
 	if f.metadata {
@@ -56,7 +57,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 			return nil, err
 		}
 	}
-	// A wheel for any platform has nothing that a loader would load.
+	// A wheel for any platform contains nothing to load.
 	pure := !slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.Platform != "any" })
 	found := &facts{Known: pure}
 	if meta == nil || objects && !pure {
@@ -95,7 +96,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 		if err != nil {
 			return nil, err
 		}
-		i.rememberLibraries(ctx, f, libraries)
+		i.storeLibraries(ctx, f, libraries)
 		if meta == nil {
 			meta = inside
 		}
@@ -122,8 +123,8 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 	return found, nil
 }
 
-// metadata asks for FILE.metadata (PEP 658). An absent one wraps ErrUnknown: then the wheel itself
-// is read.
+// metadata downloads FILE.metadata (PEP 658). If it is absent the error wraps ErrUnknown, and the
+// caller reads the wheel itself.
 func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 	u := *f.url
 	u.Path, u.RawPath = u.Path+".metadata", ""
@@ -146,7 +147,7 @@ var (
 	metadataName = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
 )
 
-// members reads the given members of a wheel: METADATA, and shared objects by their path.
+// members reads the given members of a wheel and returns METADATA, and shared objects by path.
 func (i *Index) members(
 	ctx context.Context,
 	f file,
@@ -162,7 +163,7 @@ func (i *Index) members(
 		names[m.Path] = true
 	}
 	o := unpack.Options{
-		NoDigest: true, // was compared while it came, where there is one
+		NoDigest: true, // compared during the download, if known
 		Limits:   unpack.Limits{FileBytes: maxObject},
 		Scratch:  func(int64) (unpack.Scratch, error) { return newTemp(i.tempDir) },
 		Skip: func(name string, size int64) bool {
@@ -191,8 +192,8 @@ func (i *Index) members(
 		return nil, nil, fmt.Errorf("reading %s: %w", unpack.Safe(f.name), err)
 	}
 	for _, p := range problems {
-		// An object that cannot be read is known by its name; a wheel that cannot is not known at
-		// all.
+		// If an object cannot be read, only its path is known. If the wheel cannot be read,
+		// nothing is.
 		name, inside := strings.CutPrefix(p.Path, unpack.Safe(f.name)+"/")
 		if !inside {
 			return nil, nil, i.errorf(packages.ErrUnavailable, "%s: %s", p.Path, p.Reason)
@@ -204,7 +205,7 @@ func (i *Index) members(
 	return meta, libraries, nil
 }
 
-// library reads one object; what is no readable ELF file is known by its name alone.
+// library describes a shared object. If it is not a readable ELF file, only its path is known.
 func library(m *unpack.File) packages.Library {
 	o, err := elfobj.Read(m.Content, m.Size)
 	if err != nil {
@@ -213,8 +214,8 @@ func library(m *unpack.File) packages.Library {
 	return packages.Described(installed(m.Path), o)
 }
 
-// installed is where a member lands in site-packages: "x-1.data/platlib/a.so" and purelib without
-// their two folders (PEP 427, "The .data directory"); the others stay as they are.
+// installed returns the path of a member in site-packages: for "x-1.data/platlib/a.so" (or
+// purelib) without the two directories (PEP 427, "The .data directory"), unchanged for others.
 func installed(name string) string {
 	parts := strings.SplitN(name, "/", 3)
 	if len(parts) == 3 && strings.HasSuffix(parts[0], ".data") &&
