@@ -35,6 +35,7 @@ func TestRenderGolden(t *testing.T) {
 	unread.Unread = []analyzer.Unread{
 		{Path: "widget/cut.so", Reason: "the dynamic section lies behind the end of the file"},
 	}
+	unread.Tool.Version = "1.2.3"
 	unread.Skipped = []analyzer.Unread{{Path: "widget/mac.dylib", Reason: "Mach-O, not checked"}}
 	unread.Notes = []string{
 		"torch 2.7.0 could not be looked up: no package index is set; name one with PIP_INDEX_URL.",

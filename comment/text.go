@@ -160,3 +160,11 @@ func link(in Input, before, what string) string {
 func unchecked(in Input, v view) bool {
 	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
 }
+
+// foot names the version that made the report.
+func foot(r *analyzer.Report) string {
+	if r.Tool.Version == "" {
+		return ""
+	}
+	return "\ncompat " + mdsafe.Prose(r.Tool.Version) + "\n"
+}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
-	"syscall"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -66,7 +65,7 @@ func (d digests) key(in analyzer.Input) string {
 	if err != nil {
 		return ""
 	}
-	s, ok := info.Sys().(*syscall.Stat_t)
+	device, number, ok := inode(info)
 	t := times.Get(info)
 	if !ok || !t.HasChangeTime() || d.now().Sub(t.ChangeTime()) < atRest ||
 		d.now().Sub(t.ModTime()) < atRest {
@@ -75,8 +74,8 @@ func (d digests) key(in analyzer.Input) string {
 	key, err := json.Marshal(
 		[]any{
 			digestFormat,
-			s.Dev,
-			s.Ino,
+			device,
+			number,
 			info.Size(),
 			t.ModTime().UnixNano(),
 			t.ChangeTime().UnixNano(),

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"runtime/debug"
+	"strings"
 )
 
 // Exit codes of every command.
@@ -36,20 +37,45 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// version returns the module's version for a binary built by go install or from a tag, else the
-// commit.
+// release, commit and date are set by the linker in builds that have no repository of their own,
+// such as packages and images (-ldflags "-X main.release=1.2.3"). date is RFC 3339.
+var release, commit, date string
+
+// version returns the version without a leading "v": the linker's, or else the module's, which is
+// a pseudo-version between two tags. It is "devel" for a build of changed or unknown sources.
 func version() string {
+	if release != "" {
+		return strings.TrimPrefix(release, "v")
+	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if !ok || info.Main.Version == "" || strings.HasSuffix(info.Main.Version, "+dirty") {
+		return "devel"
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
+	return strings.Trim(strings.TrimPrefix(info.Main.Version, "v"), "()") // "(devel)"
+}
+
+// versionLine returns the version with what it was built from: "compat 1.2.3 (commit 0a5618112345,
+// 2026-11-22)".
+func versionLine() string {
+	from := map[string]string{"vcs.revision": commit, "vcs.time": date}
+	if info, ok := debug.ReadBuildInfo(); ok && commit == "" {
+		for _, s := range info.Settings {
+			from[s.Key] = s.Value
 		}
 	}
-	return "devel"
+	var parts []string
+	if c := from["vcs.revision"]; c != "" {
+		parts = append(parts, "commit "+c[:min(12, len(c))])
+	}
+	if from["vcs.modified"] == "true" {
+		parts = append(parts, "modified")
+	}
+	if day, _, _ := strings.Cut(from["vcs.time"], "T"); day != "" {
+		parts = append(parts, day)
+	}
+	line := "compat " + version()
+	if len(parts) > 0 {
+		line += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return line
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,7 +71,7 @@ func (r *lddRoot) resolve(path string, links int) (string, error) {
 	at := in + "/" + name
 	target, err := os.Readlink(r.dir + at)
 	if err != nil {
-		if errors.Is(err, syscall.EINVAL) { // not a link
+		if errors.Is(err, errNotLink) {
 			return at, nil
 		}
 		return "", err
@@ -103,16 +102,9 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	if err != nil {
 		return nil, notThere(err)
 	}
-	// O_NONBLOCK: opening a pipe would wait for its other end. Plain system calls, because os.File
-	// registers each file with the poller, which costs more than reading it.
-	fd, err := syscall.Open(r.dir+real, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	f, err := openLddFile(r.dir + real)
 	if err != nil {
 		return nil, notThere(&fs.PathError{Op: "open", Path: path, Err: err})
-	}
-	f := &lddFile{fd: fd}
-	if err := syscall.Fstat(fd, &f.stat); err != nil {
-		f.Close()
-		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if strings.HasSuffix(path, "/") && !f.Folder() {
 		f.Close()
@@ -137,45 +129,4 @@ func (r *lddRoot) Folder(path string) bool {
 	}
 	info, err := os.Lstat(r.dir + real + "/.")
 	return err == nil && info.IsDir()
-}
-
-// lddFile is an open file of a root.
-type lddFile struct {
-	fd   int
-	stat syscall.Stat_t
-}
-
-func (f *lddFile) ReadAt(b []byte, off int64) (int, error) {
-	n := 0
-	for n < len(b) {
-		k, err := syscall.Pread(f.fd, b[n:], off+int64(n))
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return n, err
-		case k == 0:
-			return n, io.EOF
-		default:
-			n += k
-		}
-	}
-	return n, nil
-}
-
-func (f *lddFile) Close() error { return syscall.Close(f.fd) }
-
-func (f *lddFile) Size() int64 {
-	if f.stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return 0
-	}
-	return f.stat.Size
-}
-
-func (f *lddFile) Folder() bool { return f.stat.Mode&syscall.S_IFMT == syscall.S_IFDIR }
-
-func (f *lddFile) ID() dynlink.FileID {
-	return dynlink.FileID{
-		Device: f.stat.Dev,
-		Inode:  f.stat.Ino,
-	} //nolint:unconvert // its width differs between systems
 }

@@ -59,7 +59,7 @@ func cachedResult(
 	key, err := json.Marshal(
 		[]any{
 			resultFormat,
-			version(),
+			versionLine(),
 			program.Size(),
 			program.ModTime(),
 			files,

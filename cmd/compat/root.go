@@ -40,6 +40,7 @@ and what to change.
 Locally or in CI:  compat check dist/*.whl
 As a GitHub App:   compat setup, then compat serve
 To see examples:   compat demo`,
+		Version:      versionLine(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -53,6 +54,7 @@ To see examples:   compat demo`,
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
@@ -80,10 +82,10 @@ To see examples:   compat demo`,
 func newVersionCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version, the commit and its date",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(env.Out, "compat", version())
+			_, err := fmt.Fprintln(env.Out, versionLine())
 			return err
 		},
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/mattn/go-isatty"
-	"golang.org/x/sys/unix"
 )
 
 // terminal reports whether a stream is a terminal.
@@ -44,11 +43,7 @@ func columns(w io.Writer) int {
 	if !ok {
 		return 0
 	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
+	return terminalColumns(f)
 }
 
 const (
