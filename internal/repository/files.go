@@ -15,6 +15,10 @@ import (
 // MaxSource is how many bytes a source file may have.
 const MaxSource = 1 << 20
 
+// maxBaseline is how many bytes a description of an ABI may have. That of libstdc++ has
+// 0.8 MB without types.
+const maxBaseline = 32 << 20
+
 // Blob reads a file by the name that git gives its content.
 func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
 	b, _, err := r.Client.Git.GetBlob(ctx, r.Owner, r.Name, sha)
@@ -28,10 +32,20 @@ func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
 	return string(data), nil
 }
 
-// Content reads a file of a commit or branch. What is no file, or has over a megabyte, is not
-// there.
+// Content reads a file of a commit or branch. A folder, and a file of more than MaxSource bytes, is
+// not there.
 func (r *Repository) Content(ctx context.Context, ref, path string) (string, bool, error) {
 	return r.contentOf(ctx, r.Client, r.Owner, r.Name, ref, path)
+}
+
+// Baseline reads a file as Content does, of up to maxBaseline bytes.
+func (r *Repository) Baseline(ctx context.Context, ref, path string) (string, bool, error) {
+	file, err := stat(ctx, r.Client, r.Owner, r.Name, ref, path)
+	if err != nil || file == nil || file.GetSize() > maxBaseline {
+		return "", false, err
+	}
+	text, err := r.Blob(ctx, file.GetSHA()) // contents have no text over a megabyte
+	return text, err == nil, err
 }
 
 // contentOf is Content of any repository that a client may read; ref "" is its default branch.
@@ -40,18 +54,8 @@ func (r *Repository) contentOf(
 	c *github.Client,
 	owner, repo, ref, path string,
 ) (string, bool, error) {
-	file, _, _, err := c.Repositories.GetContents(
-		ctx,
-		owner,
-		repo,
-		path,
-		&gh.RepositoryContentGetOptions{Ref: ref},
-	)
-	if NotFound(err) ||
-		err == nil && (file == nil || file.GetType() != "file" || file.GetSize() > MaxSource) {
-		return "", false, nil
-	}
-	if err != nil {
+	file, err := stat(ctx, c, owner, repo, ref, path)
+	if err != nil || file == nil || file.GetSize() > MaxSource {
 		return "", false, err
 	}
 	text, err := file.GetContent()
@@ -60,6 +64,21 @@ func (r *Repository) contentOf(
 			path))
 	}
 	return text, true, nil
+}
+
+// stat asks for a file of a commit or branch; nil without an error where there is none.
+func stat(
+	ctx context.Context,
+	c *github.Client,
+	owner, repo, ref, path string,
+) (*gh.RepositoryContent, error) {
+	file, _, _, err := c.Repositories.GetContents(
+		ctx, owner, repo, path, &gh.RepositoryContentGetOptions{Ref: ref},
+	)
+	if NotFound(err) || err == nil && file.GetType() != "file" {
+		return nil, nil
+	}
+	return file, err
 }
 
 // Lines counts the lines of a file at a commit; 0: it isn't there.

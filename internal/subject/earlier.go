@@ -43,14 +43,14 @@ func (a *analysis) earlier(
 		}
 	}
 	for _, path := range c.ABI.Baselines() {
-		text, there, err := a.repo.Content(ctx, ref, path)
+		text, there, err := a.repo.Baseline(ctx, ref, path)
 		if err != nil {
 			return nil, done, fmt.Errorf("read %s: %w", path, err)
 		}
 		if !there {
 			notes = append(notes, fmt.Sprintf(
 				"The ABI was not compared with %s: %s does not have the file, or it is larger than "+
-					"1 MiB.", path, ref,
+					"32 MiB.", path, ref,
 			))
 			continue
 		}

@@ -59,6 +59,9 @@ func (s *Server) getContent(r *request) (any, error) {
 		}
 		o := entry(path, "file")
 		o["encoding"], o["content"] = "base64", base64.StdEncoding.EncodeToString([]byte(text))
+		if len(text) > 1<<20 {
+			o["encoding"], o["content"] = "none", ""
+		}
 		return o, nil
 	}
 	var list []any
