@@ -163,8 +163,8 @@ func (k *linking) run(r *staticlink.Result) *started {
 // lineOf is the link line of a scenario.
 func lineOf(s fix.Scenario) staticlink.Line {
 	return staticlink.Line{
-		Before:         staticlink.Kept(s.Link...),
-		After:          staticlink.Kept(s.LinkLast...),
+		Before:         staticlink.NoAsNeeded(s.Link...),
+		After:          staticlink.NoAsNeeded(s.LinkLast...),
 		RPathLink:      s.RPathLink,
 		AllowUndefined: s.AllowShlibUndefined,
 	}
@@ -252,7 +252,7 @@ func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	}
 	var users []*staticlink.Library
 	for _, u := range k.given {
-		if u != own && slices.ContainsFunc(u.Needed, own.AnswersTo) {
+		if u != own && slices.ContainsFunc(u.Needed, own.HasName) {
 			users = append(users, u)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// archive is a static library, or a start file, that gcc puts on every line.
+// archive is a static library or a start file that gcc adds to every link line.
 type archive struct {
 	name string
-	// as a hidden symbol, which no shared library may refer to
+	// Reports whether it has a hidden symbol, which no shared library may refer to.
 	has func(p *platform.Platform, symbol string) bool
 }
 
@@ -31,8 +31,8 @@ var libgccARM string
 //go:embed archives/libgcc-i686.txt
 var libgccI686 string
 
-// hiddenMembers are the hidden symbols of libgcc.a by architecture; empty for one that was not
-// read.
+// hiddenMembers are the hidden symbols of libgcc.a by architecture. It is empty for other
+// architectures.
 var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 	byArch := map[string]map[string]bool{}
 	for arch, text := range map[string]string{"x86_64": libgccX86, "aarch64": libgccARM,
@@ -46,11 +46,11 @@ var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 	return byArch
 })
 
-// inLibgcc tells whether libgcc.a has a symbol, as a hidden one. GCC 12 added half precision; it
-// came to distributions with glibc 2.36.
+// inLibgcc reports whether libgcc.a has a hidden symbol. GCC 12 added half precision;
+// distributions with glibc 2.36 or later have it.
 func inLibgcc(p *platform.Platform, name string) bool {
 	if !strings.HasPrefix(name, "__") ||
-		// all of them begin so, and hardly anything else that is asked for does
+		// all of them start like this, and few other symbols do
 		!hiddenMembers()[p.Arch][name] {
 		return false
 	}
@@ -58,7 +58,8 @@ func inLibgcc(p *platform.Platform, name string) bool {
 		!strings.Contains(name, "hf") && name != "__extendsfdf2" && name != "__truncdfsf2"
 }
 
-// alwaysNonshared are in libc_nonshared.a of every glibc; the others went into libc.so.6 with 2.33.
+// alwaysNonshared are in libc_nonshared.a of every glibc; the others moved to libc.so.6 in
+// 2.33.
 var (
 	alwaysNonshared = []string{
 		"atexit",
@@ -90,7 +91,7 @@ func inNonshared(p *platform.Platform, name string) bool {
 		slices.Contains(oldNonshared, name) && older(p, "2.33")
 }
 
-// inArchives tells whether one of them has a symbol. No C++ name is among theirs.
+// inArchives reports whether one of the archives has a symbol. None has C++ symbols.
 func inArchives(p *platform.Platform, name string) bool {
 	return !strings.HasPrefix(name, "_Z") &&
 		(inLibgcc(p, name) || inNonshared(p, name) || inStartFiles(p, name))
@@ -100,8 +101,8 @@ func inStartFiles(_ *platform.Platform, name string) bool {
 	return slices.Contains([]string{"_init", "_fini", "__dso_handle", "__TMC_END__"}, name)
 }
 
-// ofProgram tells whether every program defines a symbol: its own, its start files' or the linker
-// script's.
+// ofProgram reports whether every program defines a symbol, in its own code, the start files or
+// the linker script.
 func ofProgram(p *platform.Platform, name string) bool {
 	switch name {
 	case "main",
@@ -132,13 +133,13 @@ func ofProgram(p *platform.Platform, name string) bool {
 	return false
 }
 
-// emptyArchive tells whether -lX finds an archive without members: glibc 2.34 took these libraries
-// into libc.so.6 and left no link to the old one.
+// emptyArchive reports whether -lX finds an empty archive: glibc 2.34 merged these libraries
+// into libc.so.6 and removed their links.
 func emptyArchive(p *platform.Platform, soname string) bool {
 	return Merged(soname) && !older(p, "2.34")
 }
 
-// Merged tells whether glibc 2.34 took a library into libc.so.6.
+// Merged reports whether glibc 2.34 merged a library into libc.so.6.
 func Merged(soname string) bool {
 	return slices.Contains(
 		[]string{"libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"},

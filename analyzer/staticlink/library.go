@@ -10,43 +10,41 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Library is a shared library as a linker reads it. Copies share the index of what it exports, so
-// that a copy may be given other needs or paths.
+// Library is a shared library as a linker reads it. A copy shares the index of exports; its
+// dependencies and paths can be changed.
 type Library struct {
-	Path    string // in the artifact or below site-packages; of a platform's library its SONAME
-	SONAME  string // "" where it has none
+	// In the artifact or relative to site-packages; the SONAME of a platform's library.
+	Path    string
+	SONAME  string // "" if there is none
 	Needed  []string
 	RPath   string
 	RunPath string
-	// false: what it exports is not known, and nothing may be concluded from an absence
+	// If false, the exports are not known, and the absence of a symbol means nothing.
 	Known bool
-	// undefined symbols; nil for a library that is taken as sound: a platform's, a package's
+	// Undefined symbols. Nil for a library of a platform or package, which is assumed to be
+	// correct.
 	Imports *elfobj.Imports
-	System  bool // it lies in a directory that every linker and loader searches
+	System  bool // in a folder that every linker and loader searches
 
 	symbols symbols
-	plain   bool // it has no version table at all
+	plain   bool // has no version table
 }
 
-// symbols answers what a library defines.
+// symbols is the set of symbols that a library defines.
 type symbols interface {
 	links(name, version string) bool       // a linker binds a reference to it
 	binds(name, version string) bool       // the loader does
 	kind(name, version string) elfobj.Kind // of what a linker binds
-	versions(name string) []string         // under which it is defined at all; "" is none
+	versions(name string) []string         // versions with which it is defined; "" is no version
 
-	each(
-		names *symindex.Names,
-		yield func(name, export int32),
-	) // the exports that are asked for, a name's side by side or once
-	linksAt(export int32, name, version string) bool // links, by that export
-	bindsAmong(
-		rows []symindex.Row,
-		name, version string,
-	) bool // binds, by the rows that each gave for the name
+	// each yields the exports whose names are in names. Exports with the same name are consecutive.
+	each(names *symindex.Names, yield func(name, export int32))
+	linksAt(export int32, name, version string) bool // like links, for one export
+	// bindsAmong is like binds, for the rows that each returned for the name.
+	bindsAmong(rows []symindex.Row, name, version string) bool
 }
 
-// FromObject reads an object of an artifact.
+// FromObject returns the library for an object of an artifact.
 func FromObject(p string, o *elfobj.Object) *Library {
 	return &Library{
 		Path:    p,
@@ -61,7 +59,7 @@ func FromObject(p string, o *elfobj.Object) *Library {
 	}
 }
 
-// FromPackage reads a library that another package brings.
+// FromPackage returns the library for a library of another package.
 func FromPackage(l *packages.Library) *Library {
 	return &Library{
 		Path:    l.Path,
@@ -73,7 +71,7 @@ func FromPackage(l *packages.Library) *Library {
 	}
 }
 
-// FromPlatform reads a library that a platform provides.
+// FromPlatform returns the library for a library of a platform.
 func FromPlatform(l *platform.Library) *Library {
 	return &Library{
 		Path:    l.SONAME,
@@ -85,7 +83,7 @@ func FromPlatform(l *platform.Library) *Library {
 	}
 }
 
-// names are those by which DT_NEEDED and -l: find the library.
+// names returns the names with which DT_NEEDED and -l: find the library.
 func (l *Library) names() []string {
 	base := path.Base(l.Path)
 	if l.SONAME == "" || l.SONAME == base {
@@ -94,29 +92,30 @@ func (l *Library) names() []string {
 	return []string{l.SONAME, base}
 }
 
-// Name is what DT_NEEDED of a user says.
+// Name returns the DT_NEEDED entry of an object linked with the library.
 func (l *Library) Name() string { return l.names()[0] }
 
-// AnswersTo tells whether a DT_NEEDED entry means this library.
-func (l *Library) AnswersTo(name string) bool {
+// HasName reports whether a DT_NEEDED entry refers to this library.
+func (l *Library) HasName(name string) bool {
 	return l.SONAME == name || path.Base(l.Path) == path.Base(name)
 }
 
-// Links tells whether a linker binds name@version here; version "" is a reference without one.
+// Links reports whether a linker binds name@version to this library. version is "" for a
+// reference without a version.
 func (l *Library) Links(name, version string) bool { return l.symbols.links(name, version) }
 
-// Binds tells whether the loader binds name@version here. It does not tell that the reference names
-// this library and the loader dies of it: see Run.
+// Binds reports whether the loader binds name@version to this library. It does not consider
+// that the loader may exit with an error if the reference names this library: see Run.
 func (l *Library) Binds(name, version string) bool { return l.symbols.binds(name, version) }
 
-// Versions are those under which a name is defined here, for the loader only or for linkers too; ""
-// stands for none.
+// Versions returns the versions with which a name is defined, including those that only the
+// loader uses; "" stands for no version.
 func (l *Library) Versions(name string) []string { return l.symbols.versions(name) }
 
-// index looks exports up by name.
+// index finds exports by name.
 type index struct {
 	exports *elfobj.Exports
-	oldest  string // the first version node, to which the loader binds a reference without version
+	oldest  string // the first version, to which the loader binds references without a version
 }
 
 func (x *index) links(name, version string) bool {
@@ -159,8 +158,8 @@ func (x *index) each(names *symindex.Names, yield func(name, export int32)) {
 	}
 }
 
-// linksAt follows bfd/elflink.c: name@@V enters the table as name and as name@V, name@V as itself
-// only, and a definition without version as name.
+// linksAt follows bfd/elflink.c: name@@V defines name and name@V, name@V only itself, and a
+// definition without a version defines name.
 func (x *index) linksAt(export int32, _, version string) bool {
 	e := x.exports.At(int(export))
 	return version == "" && !e.Hidden || version != "" && e.Version == version
@@ -176,7 +175,7 @@ func (x *index) bindsAmong(rows []symindex.Row, _, version string) bool {
 	})
 }
 
-// provided reads a platform's own table.
+// provided uses the symbol table of a platform.
 type provided struct{ l *platform.Library }
 
 func (p provided) links(name, version string) bool {

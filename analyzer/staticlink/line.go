@@ -5,28 +5,27 @@ import (
 	"strings"
 )
 
-// Line is what stands on a link line beside the program and the library. The zero value is a plain
-// one.
+// Line contains the options of a link line. The zero value has none: only program and library.
 type Line struct {
-	// libraries before the objects (LDFLAGS), and after the library (LDLIBS)
+	// Libraries before the objects (LDFLAGS), and after the library (LDLIBS).
 	Before, After  []Named
-	RPathLink      []string // -rpath-link: directories, in the terms of Library.Path
+	RPathLink      []string // folders of -rpath-link, in the form of Library.Path
 	AllowUndefined bool     // --allow-shlib-undefined
-	// --unresolved-symbols=ignore-in-shared-libs; only GNU ld of all versions here takes it
+	// --unresolved-symbols=ignore-in-shared-libs, which only GNU ld supports in all versions.
 	IgnoreInShared bool
-	Shared         bool // the output is a shared library itself: no linker judges then
-	CXX            bool // g++ is the driver: -lstdc++ -lm behind everything
+	Shared         bool // the output is a shared library: no linker checks symbols then
+	CXX            bool // linked by g++, which adds -lstdc++ -lm at the end
 }
 
-// Named is a library that the line names. AsNeeded: under --as-needed, which is how Debian's and
-// Ubuntu's gcc begin a line.
+// Named is a library on the line. AsNeeded is set if it is after --as-needed, which is the
+// default of gcc in Debian and Ubuntu.
 type Named struct {
 	SONAME   string
 	AsNeeded bool
 }
 
-// Kept names libraries between --no-as-needed and its end.
-func Kept(sonames ...string) []Named {
+// NoAsNeeded returns the libraries as listed after --no-as-needed.
+func NoAsNeeded(sonames ...string) []Named {
 	var out []Named
 	for _, s := range sonames {
 		out = append(out, Named{SONAME: s})
@@ -34,8 +33,8 @@ func Kept(sonames ...string) []Named {
 	return out
 }
 
-// toolchain are the libraries that -lX finds wherever there is a compiler; of others only a -dev
-// package brings the link.
+// toolchain are the libraries that -lX finds wherever a compiler is installed. For others, -lX
+// needs a -dev package.
 var toolchain = []string{
 	"dl",
 	"pthread",
@@ -54,8 +53,8 @@ var toolchain = []string{
 	"itm",
 }
 
-// Flag writes the flag that names a library: -ldl for libdl.so.2, and -l:libfoo.so.1 where no link
-// libfoo.so can be counted on.
+// Flag returns the flag for a library: -ldl for libdl.so.2, and -l:libfoo.so.1 if a link
+// libfoo.so cannot be expected.
 func (s *System) Flag(soname string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(soname, "lib"), ".so")
 	if slices.Contains(toolchain, name) && s.provided(soname) != nil {

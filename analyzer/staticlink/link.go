@@ -8,87 +8,90 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Kind says what a linker complains of.
+// Kind is the kind of a linker error.
 type Kind string
 
 const (
 	Undefined Kind = "undefined reference"
-	// of a static library or the start files, referred to by a shared library
-	Hidden      Kind = "hidden symbol"
-	TLSMismatch Kind = "TLS mismatch" // a thread-local reference to a definition that is not
+	// Defined in a static library or a start file, referenced by a shared library.
+	Hidden Kind = "hidden symbol"
+	// A thread-local reference to a definition that is not thread-local.
+	TLSMismatch Kind = "TLS mismatch"
 )
 
-// Problem is one symbol that a linker refuses.
+// Problem is a symbol for which a linker reports an error.
 type Problem struct {
 	Kind   Kind
 	Import elfobj.Import
-	// the library that refers to it: the one linked against, or one that its needs lead to
+	// The library that refers to it: the linked library or one of its dependencies.
 	By    *Library
-	In    string     // of Hidden the file that has it, of TLSMismatch the library
-	Chain []*Library // who needs whom, from the library linked against to By
-	// Missing is the library that should have it and was not found: the one its version names, or
-	// the first missing one; "" where none is.
+	In    string     // for Hidden the file that defines it, for TLSMismatch the library
+	Chain []*Library // from the linked library to By, each needed by the one before
+	// The library that should define it and was not found: the one of its version, or the first
+	// missing one; "" if none is missing.
 	Missing string
 }
 
-// Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found (try
-// using -rpath or -rpath-link)".
+// Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found
+// (try using -rpath or -rpath-link)".
 type Missing struct {
 	Name string
 	By   *Library
 }
 
-// Result is the outcome of a link.
+// Result is the result of a link.
 type Result struct {
-	Problems []Problem // in order of libraries read, and of their tables; empty: it links
-	Missing  []Missing // a warning by itself
-	Absent   []string  // libraries that the line names and that are nowhere: "cannot find -lX"
-	// Undecided are imports that a library may define of which only the name is known.
+	// In the order of libraries and their symbol tables; empty if the link succeeds.
+	Problems []Problem
+	Missing  []Missing // each is only a warning
+	Absent   []string  // libraries on the line that do not exist: "cannot find -lX"
+	// Imports that a library with unknown exports may define.
 	Undecided []elfobj.Import
-	Needed    []string // DT_NEEDED of the program, where it links
+	Needed    []string // DT_NEEDED of the program if the link succeeds
 
-	read  []*Library
-	place map[question]int // of the first problem of each reference; nil until Problem is asked
+	read []*Library
+	// Index of the first problem of each symbol; nil until Problem is called.
+	place map[symbolVersion]int
 }
 
-// Reads tells whether the linker read a library.
+// Reads reports whether the linker read a library.
 func (r *Result) Reads(l *Library) bool { return slices.Contains(r.read, l) }
 
-// Only tells whether everything that the linker read is of a kind.
+// Only reports whether kind returns true for all libraries that the linker read.
 func (r *Result) Only(kind func(*Library) bool) bool {
 	return !slices.ContainsFunc(r.read, func(l *Library) bool { return !kind(l) })
 }
 
-// Failed tells whether the link fails.
+// Failed reports whether the link failed.
 func (r *Result) Failed() bool { return len(r.Problems)+len(r.Absent) > 0 }
 
-// Problem finds what a result says of a reference, nil when nothing.
+// Problem returns the problem with a reference, or nil.
 func (r *Result) Problem(i elfobj.Import) *Problem {
 	if r.place == nil {
-		r.place = make(map[question]int, len(r.Problems))
+		r.place = make(map[symbolVersion]int, len(r.Problems))
 		for n, p := range slices.Backward(r.Problems) {
-			r.place[question{p.Import.Name, p.Import.Version}] = n
+			r.place[symbolVersion{p.Import.Name, p.Import.Version}] = n
 		}
 	}
-	if n, ok := r.place[question{i.Name, i.Version}]; ok {
+	if n, ok := r.place[symbolVersion{i.Name, i.Version}]; ok {
 		return &r.Problems[n]
 	}
 	return nil
 }
 
-// question is a reference in a result.
-type question struct{ name, version string }
+// symbolVersion identifies a symbol in a result.
+type symbolVersion struct{ name, version string }
 
-// Link links a neutral program against lib.
+// Link links a program that only calls lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 	s.learn(lib)
 	l := &link{
-		System:   s,
-		line:     line,
-		from:     map[*Library]*Library{},
-		has:      make([]bool, len(s.entries)),
-		answered: make([]bool, s.needed),
-		result:   &Result{},
+		System:  s,
+		line:    line,
+		from:    map[*Library]*Library{},
+		has:     make([]bool, len(s.entries)),
+		present: make([]bool, s.needed),
+		result:  &Result{},
 	}
 	if line.CXX {
 		l.line.After = append(
@@ -107,19 +110,19 @@ func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 	return l.result
 }
 
-// link is one link under way.
+// link is the state of a link.
 type link struct {
 	*System
-	line     Line
-	read     []*Library // whose symbols are in the table
-	has      []bool     // the same, by number
-	answered []bool     // by number of a name: something that was read answers to it
-	// strong references that nothing read so far defines; until all is read only those that matter
-	// before, but for whole
+	line    Line
+	read    []*Library // libraries whose symbols were read
+	has     []bool     // the same, by number
+	present []bool     // by number of a name: a library with that name was read
+	// Strong references that no library defines so far. Until all libraries are read, only those
+	// that matter earlier, unless whole is set.
 	open []reference
-	// the line has libraries that only a look at all references keeps or drops
+	// All references are needed to decide which libraries --as-needed keeps.
 	whole  bool
-	from   map[*Library]*Library // who needs a library that was read for that
+	from   map[*Library]*Library // the library that first needed a dependency
 	result *Result
 }
 
@@ -127,18 +130,18 @@ type link struct {
 type reference struct {
 	elfobj.Import
 	by       *Library
-	at       int32 // its place among the library's imports
+	at       int32 // index of the import in the library
 	question int32
-	hidden   string // the static library whose hidden symbol serves it, for want of a better one
+	hidden   string // the static library with a hidden definition, if there is no better one
 }
 
-// place is where a reference comes from.
+// place identifies a reference.
 type place struct {
 	by *Library
 	at int32
 }
 
-// reads puts a library into the table, without a look at what it refers to, and tells whether it is
+// reads adds a library's definitions, not its references. It reports whether the library is
 // new.
 func (l *link) reads(lib *Library) bool {
 	n := l.number[lib]
@@ -146,13 +149,13 @@ func (l *link) reads(lib *Library) bool {
 		return false
 	}
 	l.read, l.has[n] = append(l.read, lib), true
-	for _, name := range l.entries[n].answers {
-		l.answered[name] = true
+	for _, name := range l.entries[n].ownNames {
+		l.present[name] = true
 	}
 	return true
 }
 
-// add reads a library of the line; keep: the program will need it.
+// add reads a library on the line. keep: it is added to the program's DT_NEEDED.
 func (l *link) add(lib *Library, keep bool) {
 	if lib == nil {
 		return
@@ -180,8 +183,7 @@ func (l *link) add(lib *Library, keep bool) {
 	}
 }
 
-// refer adds what a library refers to and nothing that was read defines: of its strong imports
-// those that are open.
+// refer adds the undefined references of a library: open and those that need a closer look.
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
@@ -191,11 +193,12 @@ func (l *link) refer(lib *Library, open []int32) {
 			open = append(open, n)
 		}
 	}
-	l.leave(lib, open, nil)
+	l.addOpen(lib, open, nil)
 }
 
-// leave adds open references, by their places; hidden has those that a static library serves.
-func (l *link) leave(lib *Library, open []int32, hidden map[place]string) {
+// addOpen adds undefined references by index. hidden contains those that a static library
+// defines.
+func (l *link) addOpen(lib *Library, open []int32, hidden map[place]string) {
 	w := l.imports(l.number[lib], linking)
 	slices.Sort(open)
 	for _, n := range open {
@@ -212,7 +215,7 @@ func (l *link) leave(lib *Library, open []int32, hidden map[place]string) {
 	}
 }
 
-// defined tells whether a library that was read defines what a question asks for.
+// defined reports whether a library that was read satisfies a query.
 func (l *link) defined(question int32) bool {
 	return slices.ContainsFunc(
 		l.definers(question, linking),
@@ -220,8 +223,8 @@ func (l *link) defined(question int32) bool {
 	)
 }
 
-// served tells whether a library that was read defines what is referred to. The first one read
-// does, which matters where its kind may be wrong.
+// served reports whether a library that was read defines a reference. For a thread-local symbol
+// the first definition is used, because its type may be wrong.
 func (l *link) served(r reference) bool {
 	if r.Kind != "tls" {
 		return l.defined(r.question)
@@ -229,12 +232,12 @@ func (l *link) served(r reference) bool {
 	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) })
 }
 
-// defines tells whether a library defines what is referred to.
+// defines reports whether a library defines a reference.
 func (l *link) defines(x *Library, r reference) bool {
 	return slices.Contains(l.definers(r.question, linking), l.number[x])
 }
 
-// serves tells the same, and notes a definition of the wrong kind.
+// serves is like defines, and reports a definition of the wrong type.
 func (l *link) serves(x *Library, r reference) bool {
 	if !l.defines(x, r) {
 		return false
@@ -247,11 +250,11 @@ func (l *link) serves(x *Library, r reference) bool {
 	return true
 }
 
-// gnu is GNU ld: the line from left to right, then what the libraries need.
+// gnu models GNU ld: it reads the line from left to right, then the dependencies.
 func (l *link) gnu(lib *Library) {
 	l.whole = slices.ContainsFunc(l.line.After, func(n Named) bool { return n.AsNeeded })
 	for _, n := range l.expand(l.line.Before) {
-		if !n.AsNeeded { // nothing is undefined yet, so that --as-needed drops all
+		if !n.AsNeeded { // nothing is undefined yet, so --as-needed drops them all
 			l.add(n.library, true)
 		}
 	}
@@ -269,16 +272,16 @@ func (l *link) gnu(lib *Library) {
 	l.asNeeded(l.platform.Loader())
 	l.asNeeded("libgcc_s.so.1")
 	l.follow()
-	l.judge(l.read)
+	l.collectProblems(l.read)
 }
 
-// found is a library that the line names.
+// found is a library on the line.
 type found struct {
 	Named
 	library *Library
 }
 
-// expand finds what is named, with what linker scripts add.
+// expand finds the libraries, including those that linker scripts add.
 func (l *link) expand(names []Named) []found {
 	var out []found
 	for _, name := range names {
@@ -299,8 +302,8 @@ func (l *link) asNeeded(soname string) {
 	}
 }
 
-// wants tells whether a library is kept under --as-needed: it defines what is undefined so far, and
-// no library read so far needs it by itself (bfd/elflink.c, on_needed_list).
+// wants reports whether --as-needed keeps a library: it defines an undefined symbol, and no
+// library that was read needs it directly (bfd/elflink.c, on_needed_list).
 func (l *link) wants(x *Library) bool {
 	if slices.ContainsFunc(
 		l.read,
@@ -314,8 +317,8 @@ func (l *link) wants(x *Library) bool {
 	)
 }
 
-// fetch takes the members of a static library that are asked for: a shared library's reference is
-// enough for GNU ld.
+// fetch extracts the members of a static library that define open references. GNU ld does that
+// for references of shared libraries too.
 func (l *link) fetch(a archive) {
 	for i := range l.open {
 		if r := &l.open[i]; r.hidden == "" && r.Version == "" && a.has(l.platform, r.Name) {
@@ -324,14 +327,14 @@ func (l *link) fetch(a archive) {
 	}
 }
 
-// follow reads what the libraries need, and what those need.
+// follow reads the dependencies of the libraries, recursively.
 func (l *link) follow() {
 	of := len(l.read)
 	for n := 0; n < len(l.read); n++ {
 		by := l.read[n]
 		number := l.number[by]
 		for k, name := range l.entries[number].needs {
-			if l.answered[name] {
+			if l.present[name] {
 				continue
 			}
 			if x := l.find(number, int32(k), l.line); x != none {
@@ -361,28 +364,28 @@ func (l *link) follow() {
 		if lib.Imports.Len() == 0 {
 			continue
 		}
-		open := l.unserved(l.number[lib], linking, l.has)
+		open := l.undefined(l.number[lib], linking, l.has)
 		if n < of {
-			l.leave(lib, append(open, closer[lib]...), hidden)
+			l.addOpen(lib, append(open, closer[lib]...), hidden)
 		} else {
 			l.refer(lib, open)
 		}
 	}
 }
 
-// judge sums up what is still open of some libraries.
-func (l *link) judge(of []*Library) {
+// collectProblems adds the problems for the open references of some libraries.
+func (l *link) collectProblems(of []*Library) {
 	unknown := slices.ContainsFunc(l.read, func(x *Library) bool { return !x.Known })
 	absent := slices.ContainsFunc(
 		l.result.Missing,
-		func(m Missing) bool { return bringable(m.Name) },
+		func(m Missing) bool { return mayBeInstalled(m.Name) },
 	)
 	for _, r := range l.open {
 		switch {
 		case !slices.Contains(of, r.by):
 		case r.hidden != "":
-			// Any definition of a shared library spares it, were it for old programs only:
-			// pthread_atfork of glibc 2.34 and later.
+			// Any definition in a shared library suffices, even one for old programs only, such as
+			// pthread_atfork in glibc 2.34 and later.
 			if !l.line.Shared &&
 				!slices.ContainsFunc(
 					l.of(l.names.Question(r.question).Name),
@@ -400,7 +403,7 @@ func (l *link) judge(of []*Library) {
 	}
 }
 
-// report adds a problem. A table may hold a name twice.
+// report adds a problem. A symbol table may contain a name twice.
 func (l *link) report(p Problem) {
 	for x := p.By; x != nil && len(p.Chain) < len(l.read); x = l.from[x] {
 		p.Chain = slices.Insert(p.Chain, 0, x)
@@ -411,9 +414,9 @@ func (l *link) report(p Problem) {
 	}
 }
 
-// undecided tells whether a library of which only the name is known may define the reference. A
-// version is its own library's, and that may be known. A library that is not even there (unknown is
-// false) is not thought to define what the platform's own ones do: dlopen is libdl's.
+// undecided reports whether a library with unknown exports may define the reference. A required
+// version identifies the library, which may be known. If unknown is false, a missing library is
+// assumed not to define symbols of the platform: dlopen belongs to libdl.
 func (l *link) undecided(i elfobj.Import, unknown bool) bool {
 	if i.Library == "" {
 		return unknown ||
@@ -423,14 +426,14 @@ func (l *link) undecided(i elfobj.Import, unknown bool) bool {
 			)
 	}
 	for _, x := range l.read {
-		if x.AnswersTo(i.Library) {
+		if x.HasName(i.Library) {
 			return !x.Known
 		}
 	}
-	return bringable(i.Library)
+	return mayBeInstalled(i.Library)
 }
 
-// missing names the library that should define the reference and was not found.
+// missing returns the library that should define the reference and was not found, or "".
 func (l *link) missing(i elfobj.Import) string {
 	for _, m := range l.result.Missing {
 		if i.Library == "" || i.Library == m.Name {
@@ -440,9 +443,9 @@ func (l *link) missing(i elfobj.Import) string {
 	return ""
 }
 
-// bringable tells whether a driver or a system package is known to bring a library, so that a
-// machine that links may have it.
-func bringable(name string) bool {
+// mayBeInstalled reports whether a driver or a system package is known to provide a library, so
+// that the linking machine may have it.
+func mayBeInstalled(name string) bool {
 	_, ok := platform.Known(name)
 	return ok
 }

@@ -2,8 +2,8 @@ package staticlink
 
 import "slices"
 
-// other is gold, lld or mold: all that the line names is in the table, what --as-needed guards too;
-// nothing is followed.
+// other models gold, lld and mold: they read everything on the line, including libraries after
+// --as-needed, and no dependencies.
 func (l *link) other(by Linker, lib *Library) {
 	l.whole = true
 	for _, n := range l.expand(l.line.Before) {
@@ -14,7 +14,7 @@ func (l *link) other(by Linker, lib *Library) {
 		l.add(
 			n.library,
 			!n.AsNeeded,
-		) // what is as needed is dropped: the program itself wants nothing of it
+		) // the program needs none of them, so --as-needed drops them
 	}
 	l.add(l.provided("libgcc_s.so.1"), false)
 	l.add(l.provided("libc.so.6"), true)
@@ -25,17 +25,17 @@ func (l *link) other(by Linker, lib *Library) {
 	for _, a := range []archive{libgcc, nonshared, startFiles} {
 		l.fetch(a)
 	}
-	var judged []*Library
+	var checked []*Library
 	for _, x := range l.read {
 		if !slices.ContainsFunc(x.Needed, func(name string) bool {
-			return !slices.ContainsFunc(l.read, func(y *Library) bool { return y.AnswersTo(name) })
+			return !slices.ContainsFunc(l.read, func(y *Library) bool { return y.HasName(name) })
 		}) {
-			judged = append(judged, x)
+			checked = append(checked, x)
 		}
 	}
-	l.judge(judged)
-	// A hidden member serves the link and is not exported: the program fails when it runs, and no
-	// word is said before.
+	l.collectProblems(checked)
+	// A hidden definition satisfies the link without an error and is not exported, so the program
+	// fails at run time.
 	l.result.Problems = slices.DeleteFunc(
 		l.result.Problems,
 		func(p Problem) bool { return p.Kind == Hidden },

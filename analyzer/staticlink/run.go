@@ -6,15 +6,15 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Run tells whether a program that needs these libraries starts with LD_BIND_NOW, with the files of
-// the system within the loader's reach: what is missing or undefined then, in the loader's terms.
-// Both are empty when it starts.
+// Run reports whether a program with these DT_NEEDED entries starts with LD_BIND_NOW if the
+// loader can find all files of the system. It returns the libraries that are missing and the
+// symbols that are undefined then; both are empty if it starts.
 //
-// Undefined are also references to an IFUNC of libm or libmvec while that is not relocated yet: the
-// loader relocates from the last to the first, but dependencies before their users, so that a
-// library which does not list its provider must stand before it ("Relink `libfoo.so' with
-// `libm.so.6' for IFUNC symbol `sin'"); and references with a version to a library that gave up its
-// versions (the assertion of check_match in glibc's elf/dl-lookup.c).
+// undefined includes references to an IFUNC of libm or libmvec that is not relocated yet: the
+// loader relocates from the last library to the first, but dependencies before their users, so
+// a library that does not list its provider must precede it ("Relink `libfoo.so' with
+// `libm.so.6' for IFUNC symbol `sin'"). It also includes references with a version to a library
+// without versions (the assertion in check_match, glibc elf/dl-lookup.c).
 func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Import) {
 	var scope []*Library
 	want := slices.Clone(needed)
@@ -35,7 +35,7 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 		}
 	}
 	has, place := make([]bool, len(s.entries)), make([]int, len(s.entries))
-	unknown := len(scope) // the first of which only the name is known
+	unknown := len(scope) // index of the first library with unknown exports
 	for at, x := range scope {
 		has[s.number[x]], place[s.number[x]] = true, at
 		if !x.Known {
@@ -48,7 +48,7 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 		}
 		number := s.number[x]
 		if unknown == len(scope) {
-			for _, k := range s.unserved(number, binding, has) {
+			for _, k := range s.undefined(number, binding, has) {
 				undefined = append(undefined, x.Imports.At(int(k)))
 			}
 		}
@@ -61,7 +61,7 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 				}
 			}
 			if n == len(scope) ||
-				i.Version != "" && scope[n].plain && scope[n].AnswersTo(i.Library) ||
+				i.Version != "" && scope[n].plain && scope[n].HasName(i.Library) ||
 				n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" &&
 					!s.leadsTo(x, scope[n]) {
 				undefined = append(undefined, i)
@@ -71,11 +71,12 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 	return missing, undefined
 }
 
-// choosesLate tells whether a library's IFUNC resolvers read what its own relocation fills in, and
-// crash before. Others ask the processor (libatomic), and the loader only grumbles.
+// choosesLate reports whether a library's IFUNC resolvers crash before its relocation, because
+// they read relocated data. Others query the CPU (libatomic), for which the loader only prints
+// a warning.
 func choosesLate(l *Library) bool { return l.SONAME == "libm.so.6" || l.SONAME == "libmvec.so.1" }
 
-// leadsTo tells whether what a library needs, directly or not, has another in it.
+// leadsTo reports whether a library depends on another one, directly or indirectly.
 func (s *System) leadsTo(from, to *Library) bool {
 	want := slices.Clone(from.Needed)
 	for n := 0; n < len(want); n++ {

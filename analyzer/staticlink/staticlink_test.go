@@ -58,7 +58,7 @@ const bare = "soname libx.so.1; import dlopen; export x"
 // on glibc 2.31.
 func TestFlags(t *testing.T) {
 	asNeeded := []staticlink.Named{{SONAME: "libdl.so.2", AsNeeded: true}}
-	kept := staticlink.Kept("libdl.so.2")
+	kept := staticlink.NoAsNeeded("libdl.so.2")
 	const refused, dropped = "undefined reference dlopen", "needs libx.so.1 libc.so.6, dies of dlopen"
 	for _, c := range []struct {
 		name            string
@@ -76,7 +76,7 @@ func TestFlags(t *testing.T) {
 			"needs libx.so.1 libdl.so.2 libc.so.6", "needs libx.so.1 libdl.so.2 libc.so.6",
 			"needs libx.so.1 libdl.so.2 libc.so.6"},
 		{"--allow-shlib-undefined", staticlink.Line{AllowUndefined: true}, dropped, dropped, dropped},
-		{"a library that is nowhere", staticlink.Line{Before: staticlink.Kept("libnowhere.so.1")},
+		{"a library that is nowhere", staticlink.Line{Before: staticlink.NoAsNeeded("libnowhere.so.1")},
 			refused + ", cannot find libnowhere.so.1", refused + ", cannot find libnowhere.so.1",
 			"cannot find libnowhere.so.1"},
 	} {
@@ -216,12 +216,12 @@ func TestIFUNC(t *testing.T) {
 		line staticlink.Line
 		want string
 	}{
-		{staticlink.Line{Before: staticlink.Kept("libmvec.so.1")},
+		{staticlink.Line{Before: staticlink.NoAsNeeded("libmvec.so.1")},
 			"needs libmvec.so.1 libx.so.1 libc.so.6, dies of _ZGVbN2v_sin"},
-		{staticlink.Line{After: staticlink.Kept("libmvec.so.1")},
+		{staticlink.Line{After: staticlink.NoAsNeeded("libmvec.so.1")},
 			"needs libx.so.1 libmvec.so.1 libc.so.6"},
 		// libm's script has libmvec as needed
-		{staticlink.Line{Before: staticlink.Kept("libm.so.6")}, "undefined reference _ZGVbN2v_sin"},
+		{staticlink.Line{Before: staticlink.NoAsNeeded("libm.so.6")}, "undefined reference _ZGVbN2v_sin"},
 		{staticlink.Line{CXX: true}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
 	} {
 		if got := outcome(s, s.Link(staticlink.GNU, x, c.line)); got != c.want {

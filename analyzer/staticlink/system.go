@@ -11,20 +11,20 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// System is where a linker runs: a platform's own libraries, which it finds by itself, and files
-// that it finds only where a flag or a library's own path leads.
+// System is the system on which a linker runs: a platform's libraries, which the linker finds
+// by name, and files, which it finds only through a flag or a library's own path.
 type System struct {
 	platform *platform.Platform
 	own      map[string]*Library
 	byPath   map[string]*Library
 	byName   map[string][]*Library
-	needed   int // how many distinct names are needed
-	answers
+	needed   int // number of distinct names in DT_NEEDED
+	definitionIndex
 }
 
-// NewSystem puts files beside what a platform provides. Where two answer to one name, the first
-// given is meant. names is shared among systems of the same files, copies of them included; nil: it
-// has its own. A system is for one goroutine.
+// NewSystem returns a system. If several files have the same name, the first one is used. names
+// can be shared by systems whose files have the same exports; nil creates a new one. A system
+// is not safe for concurrent use.
 func NewSystem(p *platform.Platform, files []*Library, names *symindex.Names) *System {
 	if names == nil {
 		names = symindex.New(elfobj.NewNames())
@@ -34,7 +34,7 @@ func NewSystem(p *platform.Platform, files []*Library, names *symindex.Names) *S
 		own:      map[string]*Library{},
 		byPath:   map[string]*Library{},
 		byName:   map[string][]*Library{},
-		answers: answers{
+		definitionIndex: definitionIndex{
 			names:  names,
 			number: make(map[*Library]int32, len(files)+len(p.Libraries())),
 		},
@@ -57,11 +57,11 @@ func NewSystem(p *platform.Platform, files []*Library, names *symindex.Names) *S
 	return s
 }
 
-// provided is the platform's library of a SONAME, nil where it has none.
+// provided returns the platform's library with a SONAME, or nil.
 func (s *System) provided(soname string) *Library { return s.own[soname] }
 
-// Named finds what a flag names: -lX among the platform's libraries, -l:FILE among the files; nil
-// where it is neither.
+// Named returns the library that a flag names: for -lX a library of the platform, for -l:FILE a
+// file; nil if there is neither.
 func (s *System) Named(soname string) *Library {
 	if l := s.provided(soname); l != nil {
 		return l
@@ -69,7 +69,7 @@ func (s *System) Named(soname string) *Library {
 	return s.Elsewhere(soname)
 }
 
-// Elsewhere is a file that answers to a name though no path leads to it; nil where there is none.
+// Elsewhere returns the file with a name, whether or not a path leads to it, or nil.
 func (s *System) Elsewhere(name string) *Library {
 	if ls := s.byName[path.Base(name)]; len(ls) > 0 {
 		return ls[0]
@@ -77,14 +77,15 @@ func (s *System) Elsewhere(name string) *Library {
 	return nil
 }
 
-// find finds a DT_NEEDED entry as GNU ld does (ld/ldelf.c, ldelf_after_open): what is on the line,
-// -rpath-link, the asking library's own path, the system's. It is the number of a library, or none.
+// find searches a DT_NEEDED entry like GNU ld (ld/ldelf.c, ldelf_after_open): on the line, in
+// -rpath-link, in the library's own path, and in the system. It returns the number of a
+// library, or none.
 func (s *System) find(by, n int32, line Line) int32 {
 	e := &s.entries[by]
 	name := e.Needed[n]
 	for _, on := range [][]Named{line.Before, line.After} {
 		for _, m := range on {
-			if l := s.Named(m.SONAME); l != nil && l.AnswersTo(name) {
+			if l := s.Named(m.SONAME); l != nil && l.HasName(name) {
 				return s.number[l]
 			}
 		}
@@ -103,7 +104,7 @@ func (s *System) find(by, n int32, line Line) int32 {
 	return e.resolved[n]
 }
 
-// alone finds a DT_NEEDED entry where the line does not help.
+// alone searches a DT_NEEDED entry without the line.
 func (s *System) alone(by *Library, name string) *Library {
 	for _, dir := range strings.Split(ownPath(by), ":") {
 		if dir == "" {
@@ -113,7 +114,7 @@ func (s *System) alone(by *Library, name string) *Library {
 		if l := s.byPath[at]; l != nil {
 			return l
 		}
-		// a package of a distribution is unpacked into "/"
+		// packages of a distribution are unpacked into "/"
 		if l := s.byPath[strings.TrimPrefix(at, "/")]; l != nil {
 			return l
 		}
@@ -121,7 +122,7 @@ func (s *System) alone(by *Library, name string) *Library {
 	return s.provided(name)
 }
 
-// ownPath is RUNPATH, or RPATH where there is none.
+// ownPath returns RUNPATH, or RPATH if there is none.
 func ownPath(l *Library) string {
 	if l.RunPath != "" {
 		return l.RunPath
@@ -138,8 +139,8 @@ func origin(dir string, of *Library) string {
 	return dir
 }
 
-// script expands a name on the line: -lm is a linker script with libmvec as needed, and a library
-// that glibc 2.34 merged is an empty archive.
+// script expands a library on the line: -lm is a linker script that adds libmvec as needed, and
+// a library that glibc 2.34 merged is an empty archive.
 func (s *System) script(n Named) []Named {
 	switch {
 	case emptyArchive(s.platform, n.SONAME):
@@ -150,14 +151,14 @@ func (s *System) script(n Named) []Named {
 	return []Named{n}
 }
 
-// older tells whether a platform's glibc comes before a version, "2.34".
+// older reports whether a platform's glibc is older than a version such as "2.34".
 func older(p *platform.Platform, version string) bool {
 	a, b, ok := release(p.LibcVersion)
 	x, y, also := release(version)
 	return ok && also && (a < x || a == x && b < y)
 }
 
-// release reads the first two numbers of a glibc version.
+// release returns the first two numbers of a glibc version.
 func release(version string) (major, minor int, ok bool) {
 	one, rest, _ := strings.Cut(version, ".")
 	two, _, _ := strings.Cut(rest, ".")

@@ -7,31 +7,33 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// answers numbers the libraries of a system, and remembers who defines what they import and who
-// answers to what they need. Without it each link asks each library that it reads for each import
-// of each other: with hundreds of libraries, as in vtk's wheel, that is billions of questions.
-type answers struct {
+// definitionIndex numbers the libraries of a system and caches which library defines each
+// import and which library has each needed name. Without it, each link would look up each
+// import in each library: with hundreds of libraries, as in vtk's wheel, these are billions of
+// lookups.
+type definitionIndex struct {
 	names   *symindex.Names
 	number  map[*Library]int32
 	entries []entry // by number
 	*definitions
 }
 
-// definitions are who defines what, by the libraries' exports and imports alone: systems in which
-// only needs and paths differ share them.
+// definitions caches which library defines what. It depends only on exports and imports, so
+// systems that differ in dependencies and paths share it.
 type definitions struct {
-	rows     symindex.Rows       // who has a name under any version, in order of entries
-	gathered int                 // names that rows were gathered for
-	known    [2]symindex.Answers // by way: who defines what a question asks for
-	ways     [][2]*served        // by number of the library
+	rows     symindex.Rows       // libraries that define a name with any version, in order of entries
+	gathered int                 // number of names that rows includes
+	known    [2]symindex.Answers // by way: the libraries that satisfy each query
+	ways     [][2]*imports       // by number of the library
 }
 
 // entry is a library of a system.
 type entry struct {
 	*Library
-	needs    []int32 // numbers of its DT_NEEDED entries
-	answers  []int32 // numbers of the names to which it answers
-	resolved []int32 // by place in needs: whom a plain line finds; none, or unasked
+	needs    []int32 // numbers of the names in DT_NEEDED
+	ownNames []int32 // numbers of the names of this library
+	// By index in needs: the library that a line without paths finds; none, or unasked.
+	resolved []int32
 }
 
 const (
@@ -39,27 +41,28 @@ const (
 	unasked = -2
 )
 
-// The two ways to ask; see symbols.
+// The two kinds of lookups, see symbols.
 const (
 	linking = iota
 	binding
 )
 
-// served is who served the imports of a library in an earlier link or load. Where the same are
-// there again, only what was open has to be looked at.
-type served struct {
-	questions []int32 // by import
-	// the imports that somebody has to define, without those that need a closer look
+// imports are the imports of a library and what satisfied them in an earlier link or load. If
+// the same libraries are present again, only the undefined ones are looked up again.
+type imports struct {
+	questions []int32 // by index of the import
+	// Imports that must be defined, except those in closer.
 	strong []int32
-	closer []int32 // those: the kind or the place of the definition matters
-	// strong ones that decide, before all is read, which of gcc's own libraries GNU ld takes
+	closer []int32 // imports for which the type or the place of the definition matters
+	// Imports in strong that determine which of gcc's own libraries GNU ld uses, before all
+	// libraries are read.
 	early []int32
-	uses  []int32 // libraries that served the strong ones
-	open  []int32 // strong ones that nobody served
-	ok    bool    // uses and open are there
+	uses  []int32 // libraries that satisfied strong
+	open  []int32 // imports in strong that nothing satisfied
+	ok    bool    // uses and open are set
 }
 
-// take numbers libraries. What was found out before is forgotten.
+// take adds libraries, and resets the cache.
 func (s *System) take(libraries ...*Library) {
 	for _, l := range libraries {
 		if _, twice := s.number[l]; !twice {
@@ -71,7 +74,7 @@ func (s *System) take(libraries ...*Library) {
 	byBase := map[string][]int32{}
 	for n := range s.entries {
 		e := &s.entries[n]
-		e.needs, e.answers = make([]int32, 0, len(e.Needed)), nil
+		e.needs, e.ownNames = make([]int32, 0, len(e.Needed)), nil
 		for _, name := range e.Needed {
 			k, ok := needed[name]
 			if !ok {
@@ -86,16 +89,16 @@ func (s *System) take(libraries ...*Library) {
 	}
 	for n := range s.entries {
 		e := &s.entries[n]
-		e.answers = slices.Clone(byBase[path.Base(e.Path)])
-		if k, ok := needed[e.SONAME]; ok && !slices.Contains(e.answers, k) {
-			e.answers = append(e.answers, k)
+		e.ownNames = slices.Clone(byBase[path.Base(e.Path)])
+		if k, ok := needed[e.SONAME]; ok && !slices.Contains(e.ownNames, k) {
+			e.ownNames = append(e.ownNames, k)
 		}
 	}
-	s.needed, s.definitions = len(needed), &definitions{ways: make([][2]*served, len(s.entries))}
+	s.needed, s.definitions = len(needed), &definitions{ways: make([][2]*imports, len(s.entries))}
 }
 
-// Share takes over what another system found out of who defines what, where only needs and paths
-// differ between them.
+// Share reuses the cache of another system if both have the same libraries except for
+// dependencies and paths.
 func (s *System) Share(other *System) {
 	if s.platform == other.platform && s.names == other.names &&
 		slices.EqualFunc(s.entries, other.entries, func(a, b entry) bool {
@@ -106,14 +109,14 @@ func (s *System) Share(other *System) {
 	}
 }
 
-// learn takes in a library that is not there yet.
+// learn adds a library if it is new.
 func (s *System) learn(l *Library) {
 	if _, ok := s.number[l]; !ok {
 		s.take(l)
 	}
 }
 
-// gather takes in what is asked for meanwhile.
+// gather updates the cache after names were added.
 func (s *System) gather() {
 	if s.gathered != s.names.Len() {
 		s.gathered, s.known = s.names.Len(), [2]symindex.Answers{}
@@ -126,19 +129,19 @@ func (s *System) gather() {
 	}
 }
 
-// of lists the rows of a name.
+// of returns the rows of a name.
 func (s *System) of(name int32) []symindex.Row {
 	s.gather()
 	return s.rows.Of(name)
 }
 
-// definers lists who defines what a question asks for.
+// definers returns the numbers of the libraries that satisfy a query.
 func (s *System) definers(question int32, way int) []int32 {
 	s.gather()
 	return s.known[way].Of(question, func(out []int32) []int32 {
 		q := s.names.Question(question)
 		for lib, own := range symindex.ByTable(s.rows.Of(q.Name)) {
-			if s.oneServes(own, way, q.Symbol, q.Version) {
+			if s.satisfies(own, way, q.Symbol, q.Version) {
 				out = append(out, lib)
 			}
 		}
@@ -146,8 +149,8 @@ func (s *System) definers(question int32, way int) []int32 {
 	})
 }
 
-// oneServes tells whether one of a library's rows of a name serves a reference to it.
-func (s *System) oneServes(own []symindex.Row, way int, name, version string) bool {
+// satisfies reports whether one of a library's rows for a name satisfies a reference.
+func (s *System) satisfies(own []symindex.Row, way int, name, version string) bool {
 	x := s.entries[own[0].Table].symbols
 	if way == binding {
 		return x.bindsAmong(own, name, version)
@@ -158,14 +161,14 @@ func (s *System) oneServes(own []symindex.Row, way int, name, version string) bo
 	)
 }
 
-// imports sorts the imports of a library for one way to ask.
-func (s *System) imports(lib int32, way int) *served {
+// imports returns the imports of a library for one kind of lookup.
+func (s *System) imports(lib int32, way int) *imports {
 	if w := s.ways[lib][way]; w != nil {
 		return w
 	}
 	e := &s.entries[lib]
-	w := &served{questions: s.names.Of(e.Imports, false)}
-	wanted := s.gccs()
+	w := &imports{questions: s.names.Of(e.Imports, false)}
+	wanted := s.gccLibraries()
 	for n, i := range e.Imports.All() {
 		switch way {
 		case linking:
@@ -202,8 +205,8 @@ func (s *System) imports(lib int32, way int) *served {
 	return w
 }
 
-// gccs are the libraries that gcc and the linker scripts of glibc put on a line as needed.
-func (s *System) gccs() []int32 {
+// gccLibraries are the libraries that gcc and the linker scripts of glibc add with --as-needed.
+func (s *System) gccLibraries() []int32 {
 	var out []int32
 	for _, soname := range []string{"libgcc_s.so.1", "libmvec.so.1", s.platform.Loader()} {
 		if l := s.provided(soname); l != nil {
@@ -213,9 +216,8 @@ func (s *System) gccs() []int32 {
 	return out
 }
 
-// unserved lists the strong imports of a library that nothing of a set defines, those that need a
-// closer look left out.
-func (s *System) unserved(lib int32, way int, has []bool) []int32 {
+// undefined returns the imports in strong of a library that no library in a set defines.
+func (s *System) undefined(lib int32, way int, has []bool) []int32 {
 	w := s.imports(lib, way)
 	inSet := func(d int32) bool { return has[d] }
 	if w.ok && !slices.ContainsFunc(w.uses, func(d int32) bool { return !has[d] }) {
@@ -241,8 +243,8 @@ func (s *System) unserved(lib int32, way int, has []bool) []int32 {
 	return slices.Clone(w.open)
 }
 
-// Definer is the first of some libraries that defines a name that is imported somewhere: one to
-// which a linker binds, else one to which the loader does; nil where none does.
+// Definer returns the first library in among to whose definition of an imported name a linker
+// binds; otherwise the first to which the loader binds; otherwise nil.
 func (s *System) Definer(name string, among []*Library) *Library {
 	number := s.names.Name(name)
 	if number < 0 {
@@ -251,7 +253,7 @@ func (s *System) Definer(name string, among []*Library) *Library {
 	for _, way := range []int{linking, binding} {
 		best := -1
 		for lib, own := range symindex.ByTable(s.of(number)) {
-			if s.oneServes(own, way, name, "") {
+			if s.satisfies(own, way, name, "") {
 				if k := slices.Index(among, s.entries[lib].Library); k >= 0 &&
 					(best < 0 || k < best) {
 					best = k
