@@ -11,41 +11,42 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Entry is a job as a person looks at it.
+// Entry describes a job for an operator.
 type Entry struct {
 	Job   Job       `json:"job"`
 	State State     `json:"state"`
-	Since time.Time `json:"since"` // when it came into State
-	// delayed: when it is claimable; running: when its lease ends
+	Since time.Time `json:"since"` // when it entered State
+	// delayed: when it can be claimed; running: when its lease ends
 	Due time.Time `json:"due,omitzero"`
-	// running: the worker, as Options.Name of its queue has it
+	// running: Options.Name of the worker's queue
 	By       string `json:"by,omitempty"`
 	Attempts int    `json:"attempts"` // failures so far
-	// leases that ran out in a row while the job was at risk
+	// consecutive leases that expired while the job was at risk
 	Crashes int `json:"crashes"`
-	Losses  int `json:"losses"` // leases that ran out in a row
-	// why it is delayed or dead, or what went wrong before; may quote the outside, escape it
+	Losses  int `json:"losses"` // consecutive leases that expired
+	// why it is delayed or dead, or the last failure; may contain untrusted text, escape it
 	Reason     string `json:"reason"`
-	Superseded bool   `json:"superseded"` // running, and a newer job of the key follows
-	Saved      int    `json:"saved"`      // bytes of what the worker saved for the key
+	Superseded bool   `json:"superseded"` // running, and a newer job with the same key waits
+	Saved      int    `json:"saved"`      // bytes of the state saved for the key
 }
 
-// Filter says which jobs List answers; the zero value all, up to 1,000 of a state.
+// Filter selects the jobs that List returns. The zero value selects all, up to 1,000 per state.
 type Filter struct {
-	State        State // "": every state
-	Installation int64 // 0: every installation
-	Limit        int   // of each state; 0: 1,000
+	State        State // "" = all states
+	Installation int64 // 0 = all installations
+	Limit        int   // per state; 0 = 1,000
 }
 
-// Stats counts the jobs of each state.
+// Stats counts the jobs in each state.
 type Stats struct {
 	Waiting, Running, Delayed, Dead int
-	Parked                          int // installations that are parked
-	// how long the oldest job of each state that has any has been in it
+	Parked                          int // number of parked installations
+	// how long the oldest job of each state has been in it; no entry for states without jobs
 	Oldest map[State]time.Duration
 }
 
-// List returns jobs by state, in the order of States, and within a state the oldest first.
+// List returns jobs sorted by state, in the order of States, and by age within a state, oldest
+// first.
 func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -65,14 +66,13 @@ func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
 }
 
 const (
-	listTimeout = 30 * time.Second // of all calls together; each has the connection's own limit
-	// keys that are read at a time: where a million wait, the first thousand must not cost all of
-	// them
+	listTimeout = 30 * time.Second // for the whole list; each call has its own limit too
+	// keys read at a time, so that listing the first thousand of a million waiting jobs is cheap
 	listPage = 10000
 )
 
-// list returns the first jobs of a state, of one installation where that is not 0, and reads page
-// keys at a time.
+// list returns the oldest jobs of a state, of one installation or of all (0). page is the number
+// of keys read at a time.
 func (q *Queue) list(
 	ctx context.Context,
 	state State,
@@ -85,9 +85,9 @@ func (q *Queue) list(
 			prefix,
 			"ready:",
 			installation,
-		) // so that who waits behind a flood is found at once
+		) // finds the waiting jobs of an installation quickly
 	}
-	seen := map[string]bool{} // a key may move to the next page meanwhile
+	seen := map[string]bool{} // keys can move to the next page meanwhile
 	for at := 0; len(entries) < limit; at += page {
 		keys, err := q.rdb.ZRange(ctx, index, int64(at), int64(at+page-1)).Result()
 		if err != nil {
@@ -105,7 +105,7 @@ func (q *Queue) list(
 				return nil, err
 			}
 			for _, e := range found {
-				// A job may have gone to another state since its key was read.
+				// A job may have changed its state since its key was read.
 				if e.State == state && (installation == 0 || e.Job.Installation == installation) &&
 					!seen[e.Job.Key] &&
 					len(entries) < limit {
@@ -119,7 +119,7 @@ func (q *Queue) list(
 	return entries, nil
 }
 
-// Show returns the job of a key. ErrNotFound: there is none.
+// Show returns the job with a key, or ErrNotFound.
 func (q *Queue) Show(ctx context.Context, key string) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (q *Queue) Show(ctx context.Context, key string) (Entry, error) {
 	return found[0], nil
 }
 
-// entries reads jobs by key; those that are gone are left out.
+// entries reads jobs by key. Missing ones are left out.
 func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 	hashes := make([]*redis.MapStringStringCmd, len(keys))
 	saved := make([]*redis.IntCmd, len(keys))
@@ -178,7 +178,7 @@ func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
 	return entries, nil
 }
 
-// msTime reads a time as the scripts write it; zero for none.
+// msTime parses a time as written by the scripts; zero for none.
 func msTime(s string) time.Time {
 	ms, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -187,8 +187,8 @@ func msTime(s string) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// RetryDead lets a dead or a delayed job wait now, as if it had just come. ErrNotFound; ErrState:
-// it waits or runs already.
+// RetryDead makes a dead or delayed job wait like a new one. It returns ErrNotFound, or ErrState
+// if the job waits or runs already.
 func (q *Queue) RetryDead(ctx context.Context, key string) error {
 	n, err := q.number(ctx, "retry_dead", key)
 	switch {
@@ -202,8 +202,8 @@ func (q *Queue) RetryDead(ctx context.Context, key string) error {
 	return nil
 }
 
-// Drop forgets the job of a key, whatever its state; a lease on it is lost. Its delivery stays
-// known. ErrNotFound: there is none.
+// Drop removes the job with a key in any state; its lease is lost. The delivery stays marked. It
+// returns ErrNotFound if there is none.
 func (q *Queue) Drop(ctx context.Context, key string) error {
 	n, err := q.number(ctx, "drop", key)
 	if err == nil && n == -1 {

@@ -13,16 +13,16 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// MaxBlob is the most bytes that Put takes: the largest report there is has a few thousand findings
-// of a kilobyte or two.
+// MaxBlob is the limit of a value in Put, in bytes. The largest reports have a few thousand
+// findings of one or two kilobytes.
 const MaxBlob = 16 << 20
 
-// blobPrefix has no hash tag: blobs are touched one at a time, so in a Cluster they may be
-// anywhere.
+// blobPrefix has no hash tag: blobs are used one at a time, so they can be in any slot of a
+// Cluster.
 const blobPrefix = "compat:blob:"
 
-// Put stores a value (a report, the facts of an object) for ttl, which must be positive. Embedded,
-// it is kept on disk only. ErrTooLarge over MaxBlob.
+// Put stores a value (a report, the facts of an object) for ttl, which must be positive. An
+// embedded queue stores it on disk only. It returns ErrTooLarge above MaxBlob.
 func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	if err := checkPut(key, value, ttl); err != nil {
 		return err
@@ -66,7 +66,7 @@ func checkPut(key string, value []byte, ttl time.Duration) error {
 	return nil
 }
 
-// Get returns what Put stored; nil, nil when there is nothing (any more).
+// Get returns a value stored by Put; nil, nil if there is none or it has expired.
 func (q *Queue) Get(ctx context.Context, key string) ([]byte, error) {
 	if checkName(key) != nil {
 		return nil, nil
@@ -93,17 +93,17 @@ func (q *Queue) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
-// Update replaces a value by what change makes of it (nil: there is none), for ttl, without losing
-// what another process writes meanwhile: change is called again with the newer value. It changes
-// nothing when change returns an error, which it returns as it is; a nil value leaves the key as it
-// was.
+// Update replaces a value by the result of change, for ttl. The argument of change is nil if
+// there is no value. If another process writes the value meanwhile, change is called again with
+// the new value. If change returns an error, Update returns it and stores nothing; if it returns
+// nil, the value is not changed.
 func (q *Queue) Update(
 	ctx context.Context,
 	key string,
 	ttl time.Duration,
 	change func(old []byte) ([]byte, error),
 ) error {
-	// The jobs of one process take turns, so that only those of other processes can interfere.
+	// Goroutines of one process take turns, so that only other processes can interfere.
 	unlock := q.updates.lock(key)
 	defer unlock()
 	for try := 0; ; try++ {
@@ -128,8 +128,8 @@ func (q *Queue) Update(
 	}
 }
 
-// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds if its value is ARGV[1] ("": there is
-// none). Answers 1, or 0 when it has another value.
+// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds if its value is ARGV[1] ("" = no
+// value). It returns 1, or 0 if the value differs.
 var swapScript = redis.NewScript(`
 local now = redis.call('GET', KEYS[1])
 if (now or '') ~= ARGV[1] then
@@ -166,7 +166,7 @@ type keyLocks struct {
 
 type keyLock struct {
 	sync.Mutex
-	users int // who holds it or waits for it
+	users int // goroutines that hold the lock or wait for it
 }
 
 func (l *keyLocks) lock(key string) (unlock func()) {

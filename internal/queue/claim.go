@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxBlock is how long a Claim blocks on the server at a time. It bounds what a cancelled context
-// or Close waits for, and the harm of a wake-up token that a dying worker took with it.
+// maxBlock limits a blocking call to the server. It bounds the delay of a canceled context or
+// Close, and the effect of a wake-up token that was lost with a worker.
 const maxBlock = time.Second
 
-// Claim hands out the next job under a lease. It waits for one up to wait (0: looks once) and
-// returns nil, nil when none came. Waiting costs no polling: the server wakes it.
+// Claim returns the next job under a lease. It waits up to wait (0 = does not wait) and returns
+// nil, nil if there is none. It does not poll: the server wakes it.
 //
-// When the store doesn't answer it returns the error at once; the caller pauses before the next
-// call.
+// It returns an error at once if the store does not respond. The caller must pause before the
+// next call.
 func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -42,7 +42,8 @@ func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
 	}
 }
 
-// claim looks once. next is when something may be claimable by time alone; negative: never.
+// claim tries once. next is the time until a job may become claimable by itself; negative =
+// never.
 func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, err error) {
 	random := make([]byte, 16)
 	rand.Read(random) // never fails
@@ -54,7 +55,7 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 		q.o.Lease.Milliseconds(),
 		token,
 		q.o.MaxCrashes,
-		q.apart(),
+		q.separation(),
 		q.o.Name,
 	)
 	if answer == nil {
@@ -70,14 +71,13 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	}
 	lease, err = q.lease(list, token)
 	if failed != nil {
-		// The journal doesn't know of the lease. The job goes back, so that it isn't taken for
-		// crashed.
+		// The lease is not in the journal. Release the job, so that it is not counted as crashed.
 		_ = lease.Release(ctx)
 		return nil, 0, failed
 	}
 	if err != nil {
-		// A job that can't be read would stop the queue for ever. It can only have been written by
-		// someone else.
+		// A malformed job would block the queue forever. Only another program can have written
+		// it.
 		if killed := lease.Kill(ctx, err.Error()); killed != nil {
 			return nil, 0, killed
 		}
@@ -93,7 +93,7 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	return lease, 0, nil
 }
 
-// lease reads what claim.lua answered. With an error the lease is still good for Kill.
+// lease parses the result of claim.lua. If it returns an error the lease can still be killed.
 func (q *Queue) lease(list []any, token string) (*Lease, error) {
 	text := func(i int) string {
 		if i >= len(list) {
@@ -128,8 +128,7 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 	return l, err
 }
 
-// readJob puts a job together from what is stored of it. With an error the key is good all the
-// same.
+// readJob decodes a stored job. If it returns an error the key is still valid.
 func readJob(key, generation, data, forceID string) (Job, error) {
 	var j Job
 	err := json.Unmarshal([]byte(data), &j)

@@ -9,31 +9,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Class groups installations by how many of their jobs wait, so that one that floods the queue can
-// be distinguished from the others.
+// Class groups installations by the number of their waiting jobs, to distinguish one that floods
+// the queue.
 type Class string
 
-// The classes.
+// Classes of installations.
 const (
-	Few   Class = "few"   // up to 4 jobs, which may all run at once
+	Few   Class = "few"   // up to 4 jobs, which can all run at once
 	Many  Class = "many"  // up to 99
 	Flood Class = "flood" // 100 and more
 )
 
-// Classes lists every class.
+// Classes returns all classes.
 func Classes() []Class { return []Class{Few, Many, Flood} }
 
-// ClassStats is what waits of the installations of one class.
+// ClassStats counts the waiting jobs of the installations in one class.
 type ClassStats struct {
 	Installations, Jobs int
-	Oldest              time.Duration // how long the oldest job has waited; 0: none waits
+	Oldest              time.Duration // age of the oldest job; 0 = none
 }
 
-// classSample bounds what ByClass looks at: it is called at each scrape of the metrics.
+// classSample limits the jobs that ByClass reads, because it is called for each scrape of the
+// metrics.
 const classSample = 1000
 
-// ByClass groups the waiting jobs by the class of their installation. It looks at the 1,000 that
-// have waited longest.
+// ByClass counts waiting jobs by the class of their installation. It reads the 1,000 oldest jobs.
 func (q *Queue) ByClass(ctx context.Context) (map[Class]ClassStats, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -55,7 +55,7 @@ func (q *Queue) ByClass(ctx context.Context) (map[Class]ClassStats, error) {
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: done meanwhile
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: a job was claimed meanwhile
 		return nil, fmt.Errorf("queue: by class: %w", err)
 	}
 	each := map[string]ClassStats{}

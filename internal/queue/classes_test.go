@@ -35,7 +35,7 @@ func testByClass(t *testing.T, q *Queue) {
 	}
 }
 
-// A list of many is one answer of much, on whatever the queue is kept.
+// Listing many jobs at once works on every backend.
 func testListMany(t *testing.T, q *Queue) {
 	const jobs = 300
 	for n := range jobs {

@@ -17,14 +17,14 @@ import (
 
 func TestEmbedded(t *testing.T) {
 	testQueue(t, func(t *testing.T, o Options) *Queue {
-		t.Parallel() // each has an engine of its own
+		t.Parallel() // each test has its own engine
 		o.Dir = t.TempDir()
 		return mustOpen(t, o)
 	})
 }
 
 func TestRedis(t *testing.T) {
-	server := redistest.Start(t) // what a crash leaves is crash_test.go's
+	server := redistest.Start(t) // crash_test.go tests persistence
 	testQueue(t, func(t *testing.T, o Options) *Queue {
 		o.URL = server.URL
 		q := mustOpen(t, o)
@@ -33,7 +33,8 @@ func TestRedis(t *testing.T) {
 	})
 }
 
-// testQueue is what every backend passes. open returns an empty queue that closes with its test.
+// testQueue runs the tests that every backend must pass. open returns an empty queue that is
+// closed at the end of the test.
 func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 	for _, test := range []struct {
 		name string
@@ -87,7 +88,7 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 	}
 }
 
-// patience is for a machine that is busy with something else; only what hangs waits for so long.
+// patience is the timeout for a busy machine; only a deadlock reaches it.
 const patience = time.Minute
 
 func mustOpen(t testing.TB, o Options) *Queue {
@@ -121,7 +122,7 @@ func enqueue(t testing.TB, q *Queue, delivery string, jobs ...Job) Result {
 	return r
 }
 
-// claim returns the next job; there must be one, and it must be key where that is given.
+// claim returns the next job, which must exist and have the given key; "" = any.
 func claim(t testing.TB, q *Queue, key string) *Lease {
 	t.Helper()
 	l, err := q.Claim(t.Context(), patience)
@@ -269,7 +270,7 @@ func testSupersedeWaiting(t *testing.T, q *Queue) {
 	if r.Superseded != 1 {
 		t.Errorf("result %+v", r)
 	}
-	l := claim(t, q, "a") // its place before b is kept
+	l := claim(t, q, "a") // it keeps its place before b
 	if l.Job.SHA != "2" || l.Job.ID != r.IDs[0] {
 		t.Errorf("job %+v", l.Job)
 	}
@@ -296,7 +297,7 @@ func testSupersedeRunning(t *testing.T, q *Queue) {
 		t.Errorf("entry %+v", e)
 	}
 	done(t, l, true)
-	next := claim(t, q, "a") // it came before b
+	next := claim(t, q, "a") // it was enqueued before b
 	if next.Job.SHA != "3" {
 		t.Errorf("job %+v", next.Job)
 	}
@@ -309,7 +310,7 @@ func testSupersedeRunning(t *testing.T, q *Queue) {
 	none(t, q)
 }
 
-// However the lease ends, the newer job waits, fresh.
+// However the lease ends, the newer job waits without failures.
 func testSupersedeEnds(t *testing.T, q *Queue) {
 	for name, end := range map[string]func(l *Lease) error{
 		"retry":   func(l *Lease) error { return l.Retry(t.Context(), "x") },
@@ -345,14 +346,14 @@ func testSupersedeSnoozed(t *testing.T, q *Queue) {
 	start := time.Now()
 	must(t, l.Snooze(t.Context(), 400*time.Millisecond, ""))
 	l = claim(t, q, "a")
-	if d := time.Since(start); d < 350*time.Millisecond { // the server's clock may be a little off
+	if d := time.Since(start); d < 350*time.Millisecond { // the server's clock may differ slightly
 		t.Errorf("a snooze of 400 ms took %s", d)
 	}
 	must(t, l.Snooze(t.Context(), -time.Second, ""))
 	claim(t, q, "a")
 }
 
-// A repository may be handed to another owner, and so to another installation.
+// A repository can be transferred to another owner, and thereby to another installation.
 func testMoved(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	enqueue(t, q, "", Job{Key: "a", Installation: 2})
@@ -382,7 +383,7 @@ func testForceID(t *testing.T, q *Queue) {
 	l := want(claim(t, q, "a"), "asked")
 	put("")
 	done(t, l, true)
-	l = want(claim(t, q, "a"), "asked") // the first may have been cancelled before it judged
+	l = want(claim(t, q, "a"), "asked") // the first may have been canceled before its check
 	put("again")
 	put("")
 	done(t, l, true)
@@ -612,7 +613,7 @@ func testBlobs(t *testing.T, q *Queue) {
 
 func testWake(t *testing.T, q *Queue) {
 	const workers = 4
-	// A worker that isn't woken looks by itself a second later. On a busy machine one that is woken
+	// A worker that is not woken tries again a second later. On a busy machine one that is woken
 	// may be slow too, but not each time.
 	for round := 0; ; round++ {
 		var wg sync.WaitGroup
@@ -649,7 +650,7 @@ func testWake(t *testing.T, q *Queue) {
 	}
 }
 
-// Each job is done by one worker, and never two of one key at a time.
+// Each job is done by one worker, and two jobs of one key never at the same time.
 func testMany(t *testing.T, q *Queue) {
 	const keys, deliveries = 12, 120
 	var mu sync.Mutex
@@ -750,8 +751,8 @@ func testDamaged(t *testing.T, q *Queue) {
 	}
 }
 
-// All keys of a script are in one slot: a server of a Cluster refuses anything else from a script
-// that declares what it keeps to.
+// All keys of a script are in one slot: a Cluster rejects keys of other slots in a script with a
+// shebang.
 func TestRedisClusterSlot(t *testing.T) {
 	server, _ := redistest.Node(t)
 	q := mustOpen(t, Options{URL: server.URL, Lease: 20 * time.Millisecond, PerInstallation: 2})
@@ -763,7 +764,7 @@ func TestRedisClusterSlot(t *testing.T) {
 			t.Fatal("a cluster of one server does not come up")
 		}
 	}
-	// From a script with a shebang, Redis takes no key of another slot.
+	// With a shebang, Redis rejects keys of another slot.
 	for name := range q.scripts {
 		lib, err := luaFiles.ReadFile("lua/lib.lua")
 		must(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// childEnv makes the test binary a process that a test may kill: "enqueue DIR" or "work URL".
+// childEnv makes the test binary a process that a test can kill: "enqueue DIR" or "work URL".
 const childEnv = "COMPAT_QUEUE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// childEnqueue enqueues without end, works a little, and says what it has been promised:
-// "acknowledged KEY" after Enqueue, "claimed KEY" before any of its end, "done KEY" after Done.
+// childEnqueue enqueues and processes jobs forever, and prints what was confirmed: "acknowledged
+// KEY" after Enqueue, "claimed KEY" before a lease ends, "done KEY" after Done.
 func childEnqueue(dir string) error {
 	ctx := context.Background()
 	q, err := Open(ctx, Options{Dir: dir})
@@ -81,8 +81,8 @@ func childEnqueue(dir string) error {
 	return nil
 }
 
-// childFull fills a disk that has room for a megabyte, then gets room again: "acknowledged KEY"
-// after Enqueue, "refused KEY" when it fails.
+// childFull fills a disk with room for a megabyte, then frees space. It prints "acknowledged KEY"
+// after Enqueue, and "refused KEY" if it fails.
 func childFull(dir string) error {
 	ctx := context.Background()
 	q, err := Open(ctx, Options{Dir: dir})
@@ -126,7 +126,7 @@ func childFull(dir string) error {
 	select {}
 }
 
-// childWork claims one job and never says anything again.
+// childWork claims one job and does not renew it.
 func childWork(url string) error {
 	q, err := Open(context.Background(), Options{URL: url})
 	if err != nil {
@@ -140,7 +140,7 @@ func childWork(url string) error {
 	select {}
 }
 
-// child starts the test binary as a child and returns its lines.
+// child starts the test binary as a child process and returns its output by lines.
 func child(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
@@ -154,8 +154,8 @@ func child(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// A real disk that is full: what is acknowledged is there after a crash, and there is an end to
-// what is; with room again, it goes on.
+// On a full disk, acknowledged jobs survive a crash, and Enqueue fails. With free space it works
+// again.
 func TestEmbeddedDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	cmd, lines := child(t, "full "+dir)
@@ -180,7 +180,7 @@ func TestEmbeddedDiskFull(t *testing.T) {
 		t.Fatalf("refused %q, acknowledged %q", refused, acknowledged)
 	}
 	q := mustOpen(t, Options{Dir: dir})
-	// the one that was refused was stored with the next
+	// the refused job was stored together with the next
 	for _, key := range append(acknowledged, refused) {
 		show(t, q, key, Waiting)
 	}
@@ -201,7 +201,7 @@ func TestEmbeddedProcessKilled(t *testing.T) {
 		}
 		said[what][key] = true
 		if len(said["acknowledged"]) == 150 {
-			must(t, cmd.Process.Kill()) // what is in the pipe is read all the same
+			must(t, cmd.Process.Kill()) // the output in the pipe is still read
 		}
 	}
 
@@ -306,7 +306,7 @@ func recovered(t *testing.T, q *Queue) {
 	}
 }
 
-// A Redis that takes connections and doesn't answer is the slowest way to be away.
+// A Redis that accepts connections but does not respond.
 func TestRedisHangs(t *testing.T) {
 	server := redistest.Start(t)
 	q := mustOpen(t, Options{URL: server.URL})
@@ -323,7 +323,7 @@ func TestRedisHangs(t *testing.T) {
 	recovered(t, q)
 }
 
-// A Redis that answers but takes nothing is not one that can store a job.
+// A Redis that responds but refuses writes.
 func TestRedisTakesNothing(t *testing.T) {
 	full := redistest.Start(t, "--maxmemory", "100kb")
 	master := redistest.Start(t)
@@ -368,7 +368,7 @@ func TestWorkerKilled(t *testing.T) {
 	must(
 		t,
 		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
-	) // time passes
+	) // the lease expires
 	l := claim(t, q, "a")
 	if l.Losses != 1 || l.Crashes != 0 {
 		t.Errorf("lease %+v", l)

@@ -10,16 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// engine is the Redis of an embedded queue: miniredis, reached through pipes, so that no port is
-// open to others.
+// engine is the Redis of an embedded queue: miniredis, connected by pipes instead of a port.
 type engine struct{ redis *miniredis.Miniredis }
 
-// tick is how often the engine's clock for expiry moves on. What expires lives for days.
+// tick is the interval at which keys expire. Their lifetimes are days.
 const tick = 10 * time.Second
 
-// engineTimeout is how long an answer of the engine may take where the caller sets no limit.
-// Nothing gets lost on the way within a process: what is late is a machine that has too much to do,
-// and no journal is unusable for that.
+// engineTimeout is the timeout of an engine call without a deadline. Calls within a process are
+// not lost, only slow on an overloaded machine, and that does not make the journal unusable.
 const engineTimeout = time.Minute
 
 func (q *Queue) openEmbedded(ctx context.Context) error {
@@ -47,9 +45,9 @@ func (q *Queue) openEmbedded(ctx context.Context) error {
 	return nil
 }
 
-// dial gives a connection whose writes don't wait for the engine. A plain pipe holds nothing: the
-// engine would wait for the first answers of a long pipeline to be read, and the client for the
-// rest of it to be taken.
+// dial returns a connection with a buffer for writes. With a plain pipe a long pipeline would
+// deadlock: the engine waits until its first responses are read, and the client until the rest of
+// the pipeline is read.
 func (e *engine) dial() (net.Conn, error) {
 	c, err := e.redis.Dial()
 	if err != nil {
@@ -60,10 +58,10 @@ func (e *engine) dial() (net.Conn, error) {
 	return p, nil
 }
 
-// pipe is a connection that keeps what is written until it is taken.
+// pipe is a connection that buffers writes without limit.
 type pipe struct {
 	net.Conn
-	more chan struct{} // holds one when there is something new in waiting, or the end
+	more chan struct{} // contains an element if waiting has new bytes or the pipe is closed
 
 	mu      sync.Mutex
 	waiting []byte
@@ -89,7 +87,7 @@ func (p *pipe) wake() {
 	}
 }
 
-// pass writes what waits, until Close.
+// pass writes the buffered bytes until Close.
 func (p *pipe) pass() {
 	for range p.more {
 		p.mu.Lock()
@@ -118,7 +116,7 @@ func (p *pipe) Close() error {
 	return p.Conn.Close()
 }
 
-// SetDeadline implements net.Conn: writes don't wait.
+// SetDeadline implements net.Conn. Writes do not block.
 func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
 
 // SetWriteDeadline implements net.Conn.
@@ -126,7 +124,7 @@ func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
 func (e *engine) close() { e.redis.Close() }
 
-// keepTime lets keys expire in the engine, which doesn't by itself, and in the journal.
+// keepTime expires keys in the engine, which does not do so by itself, and in the journal.
 func (q *Queue) keepTime(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -156,7 +154,7 @@ func (q *Queue) keepTime(ctx context.Context) {
 	}
 }
 
-// restore fills the engine from the journal.
+// restore loads the engine from the journal.
 func (q *Queue) restore(ctx context.Context) error {
 	var jobs []string
 	now := time.Now()
@@ -181,14 +179,14 @@ func (q *Queue) restore(ctx context.Context) error {
 		crashes = 0
 	}
 	for _, key := range jobs {
-		if _, err := q.script(ctx, "restore", key, crashes, q.apart()); err != nil {
+		if _, err := q.script(ctx, "restore", key, crashes, q.separation()); err != nil {
 			return err
 		}
 	}
 	return q.sync(ctx, "restore")
 }
 
-// restoreParked makes the index of the pauses, each of which is a key of its own.
+// restoreParked rebuilds the index of parked installations from their keys.
 func (q *Queue) restoreParked(ctx context.Context) error {
 	const park = prefix + "park:"
 	keys, err := q.rdb.Keys(ctx, park+"*").Result()

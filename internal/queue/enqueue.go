@@ -11,34 +11,34 @@ import (
 	"unicode/utf8"
 )
 
-// markTTL is how long a delivery is remembered: GitHub redelivers for 3 days, GitHub Enterprise
+// markTTL is how long a delivery is marked: GitHub redelivers for 3 days, GitHub Enterprise
 // Server for 7.
 const markTTL = 8 * 24 * time.Hour
 
 const (
-	maxName = 512     // bytes of a key, a force id or a delivery GUID
-	maxJob  = 1 << 18 // bytes of a job as JSON: a payload is a few fields, never the event
+	maxName = 512     // bytes of a key, a ForceID or a delivery GUID
+	maxJob  = 1 << 18 // bytes of a job as JSON: a payload has a few fields, not the event
 )
 
-// Result says what Enqueue did.
+// Result is the result of Enqueue.
 type Result struct {
-	Duplicate  bool     // the delivery is known and none of its jobs is dead: nothing was stored
-	IDs        []string // of the jobs stored, in the order given
-	Superseded int      // how many of them took the place of a job that waited, slept or runs
+	Duplicate  bool     // the delivery is known and none of its jobs is dead, so nothing was stored
+	IDs        []string // IDs of the stored jobs, in the order of the arguments
+	Superseded int      // number of them that replaced or follow a job with the same key
 }
 
-// Enqueue stores the jobs of one delivery and marks its GUID, all or nothing; when it returns
-// without an error they are stored (Redis) or on disk (embedded). A delivery without jobs is marked
-// too. delivery "": a follow-up of our own, no mark.
+// Enqueue stores the jobs of a delivery and marks its GUID atomically. When it returns without an
+// error they are stored in Redis, or on disk if the queue is embedded. A delivery without jobs is
+// marked too. delivery is "" for a follow-up job, and then nothing is marked.
 //
-// A known delivery is a duplicate. But those of its jobs that are dead are taken again: somebody
-// asked for it with a redelivery.
+// A marked delivery is a duplicate. However, those of its jobs that are dead are stored again,
+// because a redelivery asks for it.
 //
-// It returns an error, and stores nothing, when:
-//   - a priority is none of the three; a key is empty, over 512 bytes, or holds control characters;
-//     ErrTooLarge for a job over 256 KiB
-//   - the store does not answer. It may have stored them all the same; then a second call answers
-//     Duplicate
+// It returns an error, and stores nothing, if:
+//   - a priority is invalid, a key is empty, longer than 512 bytes or contains control
+//     characters, or a job has more than 256 KiB (ErrTooLarge)
+//   - the store does not respond. In this case the jobs may be stored after all; a second call
+//     then returns Duplicate.
 func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Result, error) {
 	args := []any{delivery, int(markTTL.Seconds())}
 	if err := checkName(delivery); delivery != "" && err != nil {
@@ -65,7 +65,7 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 			)
 		}
 		forceID := j.ForceID
-		j.ID, j.ForceID = "", "" // both are the queue's to change
+		j.ID, j.ForceID = "", "" // both are set by the queue
 		j.Priority = q.priority(j)
 		data, err := json.Marshal(j)
 		if err != nil {
@@ -103,7 +103,7 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 	return r, nil
 }
 
-// Arrived says whether a delivery was stored; it is remembered for 8 days.
+// Arrived reports whether a delivery was stored in the last 8 days.
 func (q *Queue) Arrived(ctx context.Context, delivery string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (q *Queue) Arrived(ctx context.Context, delivery string) (bool, error) {
 	return n > 0, nil
 }
 
-// checkName refuses what could not be part of a Redis key or of a line.
+// checkName rejects strings that cannot be part of a Redis key.
 func checkName(s string) error {
 	switch {
 	case s == "":

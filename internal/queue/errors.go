@@ -2,8 +2,8 @@ package queue
 
 import "errors"
 
-// What callers branch on. Anything else is the store not answering: the call may be repeated, Claim
-// after a pause.
+// Errors that callers distinguish. Any other error means that the store does not respond: the
+// call may be repeated, Claim after a pause.
 var (
 	ErrLost = errors.New(
 		"the lease is lost: it ran out or the job was dropped; stop, and post nothing more for it",

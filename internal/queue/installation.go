@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Park keeps jobs of an installation from being claimed before until, for instance while its rate
-// limit lasts. Of two calls the later end counts; an end that has passed (the zero time too) ends
-// the pause. Running jobs go on.
+// Park prevents jobs of an installation from being claimed before until, for example during its
+// rate limit. Of several calls the latest until applies, but one in the past (or zero) ends the
+// pause. Running jobs are not affected.
 func (q *Queue) Park(ctx context.Context, installation int64, until time.Time) error {
-	// As a length of time: the worker's clock and the server's may differ.
+	// A duration, because the clocks of worker and server may differ.
 	_, err := q.run(ctx, "park", installation, time.Until(until).Milliseconds())
 	return err
 }
 
-// DropInstallation forgets every job of an installation: waiting, delayed, dead, and running, whose
-// leases are lost.
+// DropInstallation removes all jobs of an installation. Leases of running jobs are lost.
 func (q *Queue) DropInstallation(ctx context.Context, id int64) error {
 	_, err := q.run(ctx, "drop_installation", id)
 	return err

@@ -31,7 +31,7 @@ func testFair(t *testing.T, q *Queue) {
 	if got := strings.Join(order, " "); got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
-	// A newcomer waits one turn at most.
+	// Another installation waits for at most one claim.
 	enqueue(t, q, "", Job{Key: "d", Installation: 4})
 	first, second := claim(t, q, ""), claim(t, q, "")
 	if first.Job.Key != "d" && second.Job.Key != "d" {
@@ -53,7 +53,7 @@ func testCap(t *testing.T, q *Queue) {
 	claim(t, q, "b1")
 	l := claim(t, q, "a2")
 	none(t, q)
-	// A worker that waits is woken when a place becomes free.
+	// A waiting worker is woken when the limit allows another job.
 	go func() {
 		time.Sleep(50 * time.Millisecond)
 		_, _ = l.Done(context.Background())
@@ -66,7 +66,7 @@ func testPark(t *testing.T, q *Queue) {
 	ctx := t.Context()
 	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "b1", Installation: 2})
 	must(t, q.Park(ctx, 1, time.Now().Add(time.Hour)))
-	must(t, q.Park(ctx, 1, time.Now().Add(10*time.Millisecond))) // the later end counts
+	must(t, q.Park(ctx, 1, time.Now().Add(10*time.Millisecond))) // the later end applies
 	enqueue(t, q, "", Job{Key: "a1", Installation: 1}, Job{Key: "a2", Installation: 1})
 	running := claim(t, q, "b1")
 	none(t, q)
@@ -80,7 +80,7 @@ func testPark(t *testing.T, q *Queue) {
 	if d := time.Since(start); d < 350*time.Millisecond {
 		t.Errorf("a pause of 400 ms ended after %s", d)
 	}
-	// A job that is running goes on, and comes back into the parked line.
+	// A running job continues, and is parked again after Release.
 	must(t, q.Park(ctx, 1, time.Now().Add(time.Hour)))
 	must(t, l.Check(ctx))
 	must(t, l.Release(ctx))
@@ -102,7 +102,7 @@ func testDropInstallation(t *testing.T, q *Queue) {
 	done(t, claim(t, q, "other delayed"), false)
 	must(t, claim(t, q, "dead").Kill(ctx, ""))
 	done(t, claim(t, q, "other dead"), false)
-	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // to follow the running one
+	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // waits for the running job
 
 	must(t, q.DropInstallation(ctx, 1))
 	lost(t, q, running)

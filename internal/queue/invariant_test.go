@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// consistent checks that every index says what the jobs say.
+// consistent checks that all indexes agree with the jobs.
 func consistent(t testing.TB, q *Queue) {
 	t.Helper()
 	ctx := t.Context()
@@ -105,8 +105,7 @@ func merge(a, b map[string][]string) map[string]bool {
 	return m
 }
 
-// Whatever is called in whatever order, the indexes hold, and in the end everything can be
-// finished.
+// After any sequence of calls the indexes are consistent, and all jobs can be finished.
 func testRandom(t *testing.T, q *Queue) {
 	ctx := t.Context()
 	seed := uint64(time.Now().UnixNano())

@@ -19,34 +19,34 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// journal is the file that an embedded queue survives in. It is a mirror of the engine's job hashes
-// and strings (deliveries, states, pauses, the counter); everything else in the engine is an index
-// of these. Blobs are in the journal only.
+// journal stores an embedded queue in a file. It mirrors the engine's job hashes and strings
+// (deliveries, states, pauses, the counter). All other keys of the engine are indexes, which are
+// rebuilt. Blobs are only in the journal.
 //
-// The scripts note what they change in the zset dirty; sync writes that, as it then is, in one
-// transaction. So a change that could not be written (disk full) stays noted and goes with the
-// next, and many callers share one fsync.
+// The scripts record the changed keys in the zset dirty. sync writes their current values in one
+// transaction. So a change that could not be written (disk full) is written by the next call, and
+// concurrent callers share one fsync.
 type journal struct {
 	path string
 	db   *bbolt.DB
 
-	callers atomic.Int64 // calls of sync so far
-	mu      sync.Mutex   // one sync at a time
-	served  int64        // the calls whose changes are on disk: all up to this one
+	callers atomic.Int64 // number of sync calls so far
+	mu      sync.Mutex   // serializes sync
+	served  int64        // all sync calls up to this number are on disk
 	written int64        // the last change of the engine that is on disk
 }
 
 const journalFile = "queue.db"
 
-// The buckets: keys of the engine to records, and blobs by key, eight bytes of expiry (Unix
-// milliseconds) in front of the value.
+// Buckets: keys of the engine with records, and blobs with an expiry of eight bytes (Unix
+// milliseconds) before the value.
 const (
 	bucketKeys  = "keys"
 	bucketBlobs = "blobs"
 )
 
-// lockWait is how long to wait for another process to let go of the file: a restart overlaps a
-// little.
+// lockWait is how long to wait for another process to release the file, because a restart
+// overlaps.
 const lockWait = 2 * time.Second
 
 func openJournal(dir string, readOnly bool) (*journal, error) {
@@ -58,7 +58,7 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	path := filepath.Join(dir, journalFile)
 	wait := lockWait
 	if readOnly {
-		wait /= 10 // whoever only looks need not wait for the other to end
+		wait /= 10 // a reader need not wait for the other process to end
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("there is no journal of an embedded queue: %w", err)
 		}
@@ -102,8 +102,8 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	return j, nil
 }
 
-// guard calls f, which reads the file: where that is damaged bbolt panics, and where it is shorter
-// than it says the memory that stands for it is a fault. Both are errors.
+// guard calls f, which reads the file. For a damaged file bbolt panics, and for a truncated one
+// the memory mapping faults. Both become errors.
 func (j *journal) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -124,13 +124,13 @@ func (j *journal) view(f func(tx *bbolt.Tx) error) error {
 
 var errDamaged = errors.New("it is damaged")
 
-// unusable says what to do about a journal that can't be read. What was in it GitHub still has, for
-// the most part: the sweeper finds the open heads.
+// unusable explains what to do about an unusable journal. Most of its content can be found on
+// GitHub again: the sweeper looks for open heads.
 func (j *journal) unusable(err error) error {
 	if errno := syscall.Errno(0); errors.As(
 		err,
 		&errno,
-	) { // no right to it, no room: its content may be as good as ever
+	) { // no permission or no space; the content may be intact
 		return fmt.Errorf("the journal %s can't be used: %w", j.path, err)
 	}
 	return fmt.Errorf(
@@ -143,14 +143,14 @@ func (j *journal) unusable(err error) error {
 
 func (j *journal) close() error { return j.db.Close() }
 
-// sync writes every key that has changed. When it returns nil, all that was changed before the call
-// is on disk. changes runs changes.lua.
+// sync writes all changed keys. When it returns nil, all changes made before the call are on
+// disk. changes runs changes.lua.
 func (j *journal) sync(changes func(written string) (any, error)) error {
 	call := j.callers.Add(1)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if call <= j.served {
-		return nil // the one before wrote this one's changes with its own
+		return nil // the previous call wrote these changes too
 	}
 	serves := j.callers.Load()
 	answer, err := changes(strconv.FormatInt(j.written, 10))
@@ -187,13 +187,13 @@ func (j *journal) sync(changes func(written string) (any, error)) error {
 	if err != nil {
 		return fmt.Errorf("the journal %s: %w", j.path, err)
 	}
-	// The next call takes them off the list. A key that changed again since has a higher number and
-	// stays on it.
+	// The next call removes the keys from dirty. A key that was changed again has a higher number
+	// and remains.
 	j.written, j.served = last, serves
 	return nil
 }
 
-// readChange reads an entry of changes.lua. A nil record: the key is gone.
+// readChange parses an entry of changes.lua. The record is nil for a deleted key.
 func readChange(entry any) (change int64, key string, r *record, err error) {
 	list, _ := entry.([]any)
 	text := make([]string, len(list))
@@ -203,7 +203,7 @@ func readChange(entry any) (change int64, key string, r *record, err error) {
 	if len(text) < 2 || len(text)%2 != 0 {
 		return 0, "", nil, fmt.Errorf("changes.lua answered %v", entry)
 	}
-	// A score may be written as 1e+06.
+	// A score may have the form 1e+06.
 	score, err := strconv.ParseFloat(text[0], 64)
 	if err != nil {
 		return 0, "", nil, fmt.Errorf("changes.lua answered %v: %w", entry, err)
@@ -230,7 +230,7 @@ func readChange(entry any) (change int64, key string, r *record, err error) {
 	return change, key, r, nil
 }
 
-// record is one key of the engine as the journal keeps it: a hash, or a string that may expire.
+// record is a key of the engine in the journal: a hash, or a string that may expire.
 type record struct {
 	Hash  map[string]string `json:"hash,omitempty"`
 	Text  []byte            `json:"text,omitempty"`
@@ -283,7 +283,7 @@ func blobLives(data []byte, now time.Time) bool {
 	return len(data) >= 8 && int64(binary.BigEndian.Uint64(data)) > now.UnixMilli()
 }
 
-// purge deletes what has expired.
+// purge deletes expired keys and blobs.
 func (j *journal) purge(now time.Time) error {
 	return j.update(func(tx *bbolt.Tx) error {
 		var expired [][]byte

@@ -15,8 +15,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A restart forgets nothing: places, attempts, delays, the dead, deliveries, states, pauses, blobs
-// and the counter of ids.
+// A restart preserves the order, attempts, delays, dead jobs, deliveries, states, pauses, blobs
+// and the counter of IDs.
 func TestJournalRestart(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestJournalRestart(t *testing.T) {
 	enqueue(t, q, "g5", Job{Key: "k0", Installation: 1, SHA: "newer"})
 	must(t, claim(t, q, "k1").Snooze(ctx, time.Hour, "waits for CI"))
 	must(t, claim(t, q, "k2").Kill(ctx, "broken"))
-	// Retry, with a pause that no machine outlasts
+	// Retry with a pause that is longer than the test
 	if _, err := claim(t, q, "k3").run(ctx, "retry", "502", time.Hour.Milliseconds(), 8); err != nil {
 		t.Fatal(err)
 	}
@@ -52,14 +52,14 @@ func TestJournalRestart(t *testing.T) {
 	must(t, err)
 	must(t, q.Close())
 
-	// Looking changes nothing.
+	// A read-only queue changes nothing.
 	looker, err := Open(ctx, Options{Dir: dir, ReadOnly: true})
 	must(t, err)
 	after, err := looker.List(ctx, Filter{})
 	must(t, err)
 	for i := range after {
 		if after[i].State == Running {
-			after[i].Due = before[i].Due // there is no lease any more
+			after[i].Due = before[i].Due // the lease is gone
 		}
 	}
 	if fmt.Sprint(before) != fmt.Sprint(after) {
@@ -76,7 +76,7 @@ func TestJournalRestart(t *testing.T) {
 	q = mustOpen(t, Options{Dir: dir})
 	consistent(t, q)
 	for i := range 6 {
-		want := i != 2 // k2 is dead: a redelivery takes it again
+		want := i != 2 // k2 is dead, so a redelivery stores it again
 		if r := enqueue(t, q, fmt.Sprint("g", i), Job{Key: fmt.Sprint("k", i),
 			Installation: 1}); r.Duplicate != want {
 			t.Errorf("delivery g%d: %+v", i, r)
@@ -86,7 +86,7 @@ func TestJournalRestart(t *testing.T) {
 	if l.Job.ForceID != "n4" || string(l.Job.Payload) != `{"i":1}` || l.Job.ID != "k4#5" {
 		t.Errorf("lease %+v", l)
 	}
-	// Its process died with it, and the newer job is what is left to do.
+	// The process of the running job ended, and the newer job remains.
 	l = claim(t, q, "k0")
 	if l.Losses != 1 || l.Job.SHA != "newer" || l.Job.ForceID != "n0" ||
 		string(l.State) != "check run 1\x00\xff" {
@@ -128,7 +128,7 @@ func TestJournalRestart(t *testing.T) {
 	}))
 }
 
-// A job that kills its process is dead at last.
+// A job that kills its process becomes dead.
 func TestJournalCrashes(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
@@ -199,8 +199,8 @@ func TestJournalUnusable(t *testing.T) {
 	}
 }
 
-// A file that is damaged, or has lost its end, is an error that says what to do, and no panic; what
-// can be read of it is not taken for all.
+// A damaged or truncated file gives an error with instructions and no panic, and is not used
+// partially.
 func TestJournalDamaged(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Options{Dir: dir})
@@ -243,8 +243,8 @@ func TestJournalDamaged(t *testing.T) {
 	}
 }
 
-// While the disk takes nothing, nothing is acknowledged; when it does again, what came is stored
-// with the next call.
+// While the disk is full nothing is acknowledged; later the refused jobs are stored with the next
+// call.
 func TestJournalDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Options{Dir: dir})
@@ -256,7 +256,7 @@ func TestJournalDiskFull(t *testing.T) {
 	must(t, broken.Close())
 	q.journal.db = broken
 
-	for range 2 { // the second would be a duplicate to the engine
+	for range 2 { // the second is a duplicate for the engine
 		if _, err := q.Enqueue(t.Context(), "g1", Job{Key: "b"}); err == nil {
 			t.Error("a delivery was acknowledged that isn't on disk")
 		}
@@ -282,8 +282,7 @@ func TestJournalDiskFull(t *testing.T) {
 	claim(t, q, "b")
 }
 
-// An operator is told what would lose jobs, and an operator whose Redis is as it should be is told
-// nothing.
+// Settings that can lose jobs are logged, and nothing is logged for correct settings.
 func TestInspect(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -301,7 +300,7 @@ func TestInspect(t *testing.T) {
 			Options{URL: server.URL, Log: slog.New(slog.NewTextHandler(&logged, nil))},
 		)
 		must(t, err)
-		q.inspect(t.Context()) // the queue's own may not have come to it
+		q.inspect(t.Context()) // the queue's own check may not have run
 		must(t, q.Close())
 		if len(test.want) == 0 && strings.Contains(logged.String(), "may lose jobs") {
 			t.Errorf("%v: logged %s", test.args, logged.String())

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Term is the time for which this process leads. Another takes over when the process falls silent
-// for the length that Lead was given.
+// Term is a period in which this process is the leader. Another process takes over when this one
+// has not renewed the term for the length given to Lead.
 type Term struct {
-	Number int64 // higher than that of every term of the name before
+	Number int64 // increases with each term of a name
 
 	q           *Queue
 	name, token string
 }
 
-// Check returns nil while the term lasts, as the server sees it, and ErrLost after it. Call it
-// before each write to the outside.
+// Check returns nil while the term lasts according to the server, and ErrLost afterwards. Call it
+// before each write to GitHub.
 func (t *Term) Check(ctx context.Context) error {
 	n, err := t.q.number(ctx, "lead", t.name, t.token, 0)
 	if err == nil && n != t.Number {
@@ -28,12 +28,12 @@ func (t *Term) Check(ctx context.Context) error {
 	return err
 }
 
-// Lead calls f while this process, and no other on the same queue, leads the name. It asks for the
-// lead until it has it, renews it while f runs, and gives it up when f returns; then it asks again,
-// until ctx ends. The context of f ends with the term: when the lead is lost, when the store has
-// not answered for so long that another may have it, and with ctx.
+// Lead calls f while this process is the leader for a name, of which there is at most one per
+// queue. It tries until it is elected, renews the term while f runs, and resigns when f returns;
+// then it tries again, until ctx ends. The context of f ends with the term: when the lead is
+// lost, when the store has not responded for so long that another process may lead, and with ctx.
 //
-// An embedded queue has one process, which leads at once.
+// The only process of an embedded queue is elected at once.
 func (q *Queue) Lead(
 	ctx context.Context,
 	name string,
@@ -42,8 +42,8 @@ func (q *Queue) Lead(
 ) {
 	for ctx.Err() == nil {
 		t := &Term{q: q, name: name, token: rand.Text()}
-		// A lead counts from before it was asked for: this process believes in it no longer than
-		// the server does.
+		// The term starts before the request, so that this process does not lead longer than the
+		// server allows.
 		asked := time.Now()
 		n, err := q.number(ctx, "lead", name, t.token, length.Milliseconds())
 		if err == nil && n > 0 {
@@ -54,11 +54,11 @@ func (q *Queue) Lead(
 		if err != nil && ctx.Err() == nil {
 			q.log.Debug("the lead could not be asked for", "name", name, "error", err)
 		}
-		_ = sleep.For(ctx, length/4) // the loop looks at ctx
+		_ = sleep.For(ctx, length/4) // the loop checks ctx
 	}
 }
 
-// run calls f and renews the term beside it.
+// run calls f and renews the term concurrently.
 func (t *Term) run(
 	ctx context.Context,
 	asked time.Time,
@@ -85,7 +85,7 @@ func (t *Term) run(
 	f(termCtx, t)
 	cancel()
 	<-renewed
-	// Where this fails, the lead runs out.
+	// If this fails, the term expires.
 	if _, err := t.q.number(context.WithoutCancel(ctx), "lead", t.name, t.token, -1); err != nil {
 		t.q.log.Debug("the lead could not be given up", "name", t.name, "error", err)
 	}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// leaders are goroutines that want to lead one name.
+// leaders are goroutines that compete for one name.
 type leaders struct {
 	q     *Queue
-	terms chan *Term // each as it begins
+	terms chan *Term // receives each term at its start
 	wait  sync.WaitGroup
 }
 
-// lead wants to, for terms of the given length, until stop.
+// lead competes for terms of the given length until stop.
 func (l *leaders) lead(ctx context.Context, length time.Duration) (stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(ctx)
 	l.wait.Go(func() {
@@ -34,8 +34,8 @@ func testLead(t *testing.T, q *Queue) {
 	l := &leaders{q: q, terms: make(chan *Term)}
 	stop, stopOther := l.lead(t.Context(), length), l.lead(t.Context(), length)
 	a := <-l.terms
-	// It is renewed. On a machine that stood still for the length of a term it is lost, and another
-	// comes, but never two at once.
+	// The term is renewed. On a machine that was stopped for the length of a term it is lost and
+	// another leader elected, but there are never two leaders.
 	for try := 0; ; try++ {
 		var next *Term
 		select {
@@ -51,8 +51,7 @@ func testLead(t *testing.T, q *Queue) {
 		}
 	}
 
-	// A leader that somebody else took the place of ends by itself, and when that one is silent its
-	// lead runs out.
+	// A leader whose token was replaced stops, and the replaced token expires.
 	must(t, q.rdb.HSet(t.Context(), prefix+"lead:sweeper", "token", "another").Err())
 	wantErr(t, "the term that was taken", a.Check(t.Context()), ErrLost)
 	if b := <-l.terms; b.Number <= a.Number {
@@ -62,7 +61,7 @@ func testLead(t *testing.T, q *Queue) {
 	stopOther()
 	l.wait.Wait()
 
-	// Who ends gives up the lead; otherwise the next would have to wait for an hour.
+	// A leader that stops resigns; otherwise the next one would have to wait for an hour.
 	stop = l.lead(t.Context(), time.Hour)
 	c := <-l.terms
 	stop()

@@ -9,49 +9,49 @@ import (
 )
 
 const (
-	// bytes that Save takes: names and ids of what is open on GitHub, not a report
+	// bytes of a state: names and IDs of what is open on GitHub, not a report
 	maxState  = 1 << 20
-	maxReason = 1000 // bytes of a reason that are kept
+	maxReason = 1000 // bytes to which a reason is truncated
 )
 
-// Lease is a job that this worker, and no other, may work on until the lease runs out; Extend
-// renews it. Every method returns ErrLost when that has happened or the job was dropped, and
-// another error when the store didn't answer: then the lease may well be held, and the call be
-// repeated. One of Done, Retry, Snooze, Release and Kill ends it.
+// Lease is a job that only this worker may process until the lease expires. Extend renews it.
+// Every method returns ErrLost if the lease has expired or the job was dropped, and another error
+// if the store does not respond; then the lease may still be held, and the call may be repeated.
+// Done, Retry, Snooze, Release and Kill end the lease.
 type Lease struct {
 	Job     Job
-	Attempt int // 1 for the first; counts Retry only
-	// how often in a row before this lease the worker was lost while the job was at risk (Risk)
+	Attempt int // from 1; only Retry counts
+	// number of previous consecutive leases that expired while the job was at risk (Risk)
 	Crashes int
-	Losses  int // how often in a row before this lease the worker was lost at all
-	// when the worker is lost once more the job is dead: don't try, conclude whatever hangs on it
+	Losses  int // number of previous consecutive leases that expired
+	// if this lease expires too, the job is dead: do not process it, but conclude its check run
 	FinalLoss bool
-	// when this one fails with Retry, or falls silent, the job is dead: whatever hangs on it should
-	// be concluded now
+	// if this lease expires or ends with Retry, the job is dead: conclude its check run now
 	Last  bool
-	State []byte // what Save stored for this Key, also under earlier jobs; nil nothing
+	State []byte // stored by Save for this Key, also by earlier jobs; nil = nothing
 
 	q     *Queue
 	token string
 }
 
-// Extend gives the lease its full length again; call it every third of the length. superseded: a
-// newer job of the Key has come; what this one finds is of no use any more, so stop and call Done.
+// Extend renews the lease for its full length. Call it three times per length. superseded means
+// that a newer job with the same Key waits: stop, because the result would be outdated, and call
+// Done.
 func (l *Lease) Extend(ctx context.Context) (superseded bool, err error) {
 	n, err := l.run(ctx, "extend", l.q.o.Lease.Milliseconds())
 	return n == 1, err
 }
 
-// Check returns nil while the lease is held. Call it before each write to the outside.
+// Check returns nil while the lease is held. Call it before each write to GitHub.
 func (l *Lease) Check(ctx context.Context) error {
 	_, err := l.run(ctx, "extend", 0)
 	return err
 }
 
-// Risk says that the job now does what may end the process it runs in (it takes much memory, say),
-// or does so no longer. A worker that is lost meanwhile has crashed by the job, which makes it dead
-// after MaxCrashes; one that is lost at any other time was most likely lost by something else, and
-// four times as many may be.
+// Risk records that the job begins or ends an operation that may kill its process, such as one
+// with much memory. A lease that expires meanwhile counts as a crash, and MaxCrashes of these
+// make the job dead. At other times the cause is probably another one, and four times as many are
+// allowed.
 func (l *Lease) Risk(ctx context.Context, at bool) error {
 	n := 0
 	if at {
@@ -61,8 +61,8 @@ func (l *Lease) Risk(ctx context.Context, at bool) error {
 	return err
 }
 
-// Save stores what the next Claim of the Key shall find in State, until 30 days after its last job;
-// empty forgets. ErrTooLarge over 1 MiB.
+// Save stores a state for the Key, which later Claims return in State, until 30 days after the
+// last job of the Key. An empty state deletes it. It returns ErrTooLarge above 1 MiB.
 func (l *Lease) Save(ctx context.Context, state []byte) error {
 	if len(state) > maxState {
 		return fmt.Errorf(
@@ -80,16 +80,14 @@ func (l *Lease) Save(ctx context.Context, state []byte) error {
 	return nil
 }
 
-// Done ends the lease: the job is finished. rerun: a newer job of the Key came meanwhile and waits
-// now.
+// Done ends the lease of a finished job. rerun means that a newer job with the same Key waits.
 func (l *Lease) Done(ctx context.Context) (rerun bool, err error) {
 	n, err := l.run(ctx, "done")
 	return n == 1, err
 }
 
-// Retry ends the lease: the job failed. It is tried again after a pause that grows with each
-// attempt, and is dead after MaxAttempts; see Last. Where a newer job of the Key has come, that one
-// waits instead.
+// Retry ends the lease of a failed job. The job is retried after a pause that grows with each
+// attempt, and is dead after MaxAttempts; see Last. A newer job with the same Key replaces it.
 func (l *Lease) Retry(ctx context.Context, reason string) error {
 	_, err := l.run(
 		ctx,
@@ -101,22 +99,21 @@ func (l *Lease) Retry(ctx context.Context, reason string) error {
 	return err
 }
 
-// Snooze ends the lease: there is nothing to do before after has passed. No attempt is counted; a
-// new Enqueue of the Key wakes it at once. Where a newer job of the Key has come, that one waits
-// instead.
+// Snooze ends the lease and delays the job. No attempt is counted. Enqueue of the same Key ends
+// the delay. A newer job with the same Key replaces it.
 func (l *Lease) Snooze(ctx context.Context, after time.Duration, reason string) error {
 	_, err := l.run(ctx, "snooze", clean(reason), max(0, after).Milliseconds())
 	return err
 }
 
-// Release ends the lease: this worker stops, another may go on at once. Nothing is counted.
+// Release ends the lease, so that another worker can claim the job at once. Nothing is counted.
 func (l *Lease) Release(ctx context.Context) error {
 	_, err := l.run(ctx, "release")
 	return err
 }
 
-// Kill ends the lease: the job can't succeed, whoever tries. It is dead, unless a newer job of the
-// Key has come, which then waits.
+// Kill ends the lease of a job that cannot succeed. It is dead, unless a newer job with the same
+// Key waits, which replaces it.
 func (l *Lease) Kill(ctx context.Context, reason string) error {
 	_, err := l.run(ctx, "kill", clean(reason))
 	return err
@@ -130,9 +127,9 @@ func (l *Lease) run(ctx context.Context, name string, args ...any) (int64, error
 	return n, err
 }
 
-// backoff is the pause after the given attempt: 1 s, 3 s, 9 s … 15 min. The first is short, because
-// most failures are a GitHub that answered before all of it knew; a fifth of chance keeps jobs that
-// failed together from coming back together.
+// backoff returns the pause after an attempt: 1 s, 3 s, 9 s … 15 min, with a jitter of 20 % that
+// separates jobs which failed together. The first pause is short, because most failures are reads
+// of GitHub directly after an event.
 func backoff(attempt int) time.Duration {
 	d := time.Second
 	for i := 1; i < attempt && d < 15*time.Minute; i++ {
@@ -142,7 +139,7 @@ func backoff(attempt int) time.Duration {
 	return d - d/10 + rand.N(d/5)
 }
 
-// clean makes a reason that may quote the outside fit to be kept: valid, and short.
+// clean truncates a reason and makes it valid UTF-8.
 func clean(reason string) string {
 	if len(reason) > maxReason {
 		reason = reason[:maxReason]

@@ -54,7 +54,7 @@ func testKill(t *testing.T, q *Queue) {
 	wantErr(t, "kill", l.Kill(t.Context(), "x"), ErrLost)
 }
 
-// lost checks that every method of a lease says that it is lost and changes nothing.
+// lost checks that every method of a lost lease returns ErrLost and changes nothing.
 func lost(t *testing.T, q *Queue, l *Lease) {
 	t.Helper()
 	ctx := t.Context()
@@ -79,7 +79,7 @@ func testFencing(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	late := claim(t, q, "a")
 	time.Sleep(100 * time.Millisecond)
-	// Nobody else has taken it yet: it is still held.
+	// The lease is still held, because nobody has claimed the job.
 	if _, err := late.Extend(t.Context()); err != nil {
 		t.Errorf("extend of a lease that nobody reaped: %v", err)
 	}
@@ -102,7 +102,7 @@ func testExtend(t *testing.T, q *Queue) {
 		must(
 			t,
 			q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
-		) // time passes
+		) // longer than the lease without Extend
 		_, err := l.Extend(t.Context())
 		must(t, err)
 		none(t, q)
@@ -110,7 +110,7 @@ func testExtend(t *testing.T, q *Queue) {
 	done(t, l, false)
 }
 
-// next claims a job, whatever it waits for.
+// next claims a job, also if it is delayed.
 func next(t *testing.T, q *Queue, key string) *Lease {
 	t.Helper()
 	l, err := q.Claim(t.Context(), 0)
@@ -119,13 +119,13 @@ func next(t *testing.T, q *Queue, key string) *Lease {
 		must(
 			t,
 			q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err(),
-		) // time passes
+		) // the delay ends
 		l = claim(t, q, key)
 	}
 	return l
 }
 
-// lose claims a job and says nothing more, while it is at risk or not.
+// lose claims a job and lets the lease expire, at risk or not.
 func lose(t *testing.T, q *Queue, key string, risk bool) *Lease {
 	t.Helper()
 	l := next(t, q, key)
@@ -135,7 +135,7 @@ func lose(t *testing.T, q *Queue, key string, risk bool) *Lease {
 	must(
 		t,
 		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err(),
-	) // time passes
+	) // the lease expires
 	return l
 }
 
@@ -143,7 +143,7 @@ func testCrashes(t *testing.T, q *Queue) {
 	enqueue(t, q, "g1", Job{Key: "a", Installation: 1})
 	for i := range 3 {
 		if i > 0 {
-			// One that says a word starts the count again.
+			// A worker that ends the lease resets the count.
 			l := claim(t, q, "a")
 			must(t, l.Snooze(t.Context(), 0, "a word"))
 		}
@@ -154,8 +154,8 @@ func testCrashes(t *testing.T, q *Queue) {
 	if l := lose(t, q, "a", true); l.Crashes != 1 || l.Last {
 		t.Errorf("lease %+v", l)
 	}
-	// Whoever is lost elsewhere is no crash; and from the second time on suspects are kept apart,
-	// so another may come first.
+	// A lease that expires without risk is no crash. From the second time on suspects are
+	// separated, so another may be claimed first.
 	if l := lose(t, q, "a", false); l.Crashes != 2 || l.Losses != 2 || !l.Last || !l.FinalLoss ||
 		l.Attempt != 1 {
 		t.Errorf("lease %+v", l)
@@ -182,8 +182,7 @@ func testCrashes(t *testing.T, q *Queue) {
 	}
 }
 
-// Workers that are lost by something else don't make a job dead soon, but they don't go on for
-// ever.
+// Leases that expire without risk make a job dead too, but later.
 func testLosses(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	for i := range 12 {
@@ -195,7 +194,7 @@ func testLosses(t *testing.T, q *Queue) {
 			l = next(t, q, "a")
 			must(t, l.Risk(t.Context(), true))
 			must(t, l.Risk(t.Context(), false))
-			must(t, l.Release(t.Context())) // says nothing of the job
+			must(t, l.Release(t.Context())) // says nothing about the job
 		}
 	}
 	none(t, q)
@@ -205,7 +204,7 @@ func testLosses(t *testing.T, q *Queue) {
 	}
 }
 
-// Jobs that ran beside a culprit are under suspicion too; they don't all run beside it again.
+// Jobs that ran in the process of a crash are suspected too, and do not run together again.
 func TestSuspectsApart(t *testing.T) {
 	dir := t.TempDir()
 	var q *Queue
@@ -237,7 +236,7 @@ func TestSuspectsApart(t *testing.T) {
 	must(t, q.Close())
 }
 
-// mustReopen closes old, where there is one, with its leases held, as a crash would leave them.
+// mustReopen closes old, if not nil, without ending its leases, like a crash.
 func mustReopen(t *testing.T, old *Queue, o Options) *Queue {
 	t.Helper()
 	if old != nil {

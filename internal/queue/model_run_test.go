@@ -15,7 +15,7 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// steps is COMPAT_MODEL_STEPS, or so many. COMPAT_MODEL_SEED repeats a run that failed.
+// steps returns COMPAT_MODEL_STEPS or the default. COMPAT_MODEL_SEED repeats a failed run.
 func steps(otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv("COMPAT_MODEL_STEPS")); err == nil {
 		return n
@@ -29,7 +29,7 @@ func TestModelEmbedded(t *testing.T) {
 		o.Dir = dir
 		q, err := Open(t.Context(), o)
 		must(t, err)
-		q.journal.db.NoSync = true // the process doesn't die, so what is written is there
+		q.journal.db.NoSync = true // the process does not crash, so unsynced writes are visible
 		return q
 	}
 	runModel(t, open, true, steps(4000))
@@ -46,10 +46,11 @@ func TestModelRedis(t *testing.T) {
 	runModel(t, open, false, steps(4000)/4)
 }
 
-// far is when nothing comes by itself: time passes only where the test says so.
+// far is a time that is never reached: time passes only where the test changes it.
 const far = 123456789012345
 
-// runModel does anything in any order, to the queue and to the model, and wants the same answers.
+// runModel applies a random sequence of calls to the queue and the model, and compares the
+// results.
 func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int) {
 	const keys, installations = 10, 3
 	ctx := t.Context()
@@ -267,7 +268,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			name = "process crash"
 			must(t, q.Close())
 			q = open(o)
-			freeze() // the journal has the times as they were
+			freeze() // the journal has the previous times
 			for _, j := range m.jobs {
 				if j.state == Running {
 					m.crash(j)
@@ -286,8 +287,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			same(step, name+": lost", errors.Is(err, ErrLost), held == nil)
 			must(t, ignore(err, ErrLost))
 		}
-		// What time has changed is put right by a claim; with everything parked it hands nothing
-		// out.
+		// A claim applies the passing of time; with all installations parked it returns no job.
 		if what >= 29 {
 			for i := range installations {
 				must(t, q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: far, Member: i}).Err())

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// model is the queue as a few maps, without time: it says what each call must answer. Whose turn it
-// is among installations it leaves open.
+// model is a queue of a few maps without time. It predicts the result of each call, except the
+// order of installations.
 type model struct {
 	cap, maxAttempts, maxCrashes int
 
@@ -24,11 +24,11 @@ type modelJob struct {
 	attempts, crashes int
 	losses            int
 	risk              bool
-	lease             int // of the one that runs it
+	lease             int // of the worker that runs it
 	next              *modelWork
 }
 
-// modelWork is what a newer job brings.
+// modelWork is what a newer job replaces.
 type modelWork struct {
 	gen, seq int
 	inst     int64
@@ -97,8 +97,8 @@ func (m *model) store(n Job) (gen int, superseded bool) {
 	return w.gen, superseded
 }
 
-// claimable are the keys that a claim may answer: the first in line of each installation that may
-// be served.
+// claimable returns the keys that a claim may return: the first of each installation that may be
+// claimed.
 func (m *model) claimable() (first []*modelJob) {
 	running := map[int64]int{}
 	line := map[int64]*modelJob{}
@@ -120,7 +120,7 @@ func (m *model) claimable() (first []*modelJob) {
 	return first
 }
 
-// held is the job that a lease is on; nil: it is lost.
+// held returns the job of a lease; nil = the lease is lost.
 func (m *model) held(key string, lease int) *modelJob {
 	if j := m.jobs[key]; j != nil && j.state == Running && j.lease == lease {
 		return j
@@ -128,8 +128,7 @@ func (m *model) held(key string, lease int) *modelJob {
 	return nil
 }
 
-// end ends a lease whose worker gave word; otherwise, when no newer job waits now, the job is in
-// the state given ("": gone).
+// end ends a lease. If no newer job waits, the job gets the state otherwise ("" = removed).
 func (m *model) end(j *modelJob, otherwise State) (newer bool) {
 	j.crashes, j.losses = 0, 0
 	if m.promote(j) {

@@ -11,52 +11,50 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options says where the queue is kept and how patient it is. The zero value of each field but Dir
-// is usable.
+// Options configures a queue. All fields but Dir may be zero.
 type Options struct {
-	URL string // Redis, or several; see redis.go; "": embedded
-	Dir string // folder of the embedded journal; made when it isn't there; not used with URL
+	URL string // address of Redis, see openRedis; "" = embedded
+	Dir string // directory of the embedded journal, created if needed; not used with URL
 
-	// how long a worker may be silent before its job is given to another; 0: 10 s, GitHub's own
-	// idea of "at once"
+	// length of a lease: how long a worker may fail to renew it before its job is given to
+	// another; 0 = 10 s
 	Lease time.Duration
-	// failures (Retry) before a job is dead; 0: 8, which is about a quarter of an hour of trying
+	// failures (Retry) before a job is dead; 0 = 8, which take about a quarter of an hour
 	MaxAttempts int
-	// workers that may be lost in a row while the job is at risk before it is dead, and four times
-	// as many at other times; 0: 4
+	// consecutive expired leases before a job is dead, if it is at risk; four times as many
+	// otherwise; 0 = 4
 	MaxCrashes      int
-	PerInstallation int // jobs of one installation that run at once; 0: 4
+	PerInstallation int // limit of concurrent jobs of one installation; 0 = 4
 
-	// of this process, for people who look at what is running; "": the host's name and the process
-	// id
+	// name of this process for operators; "" = host name and process ID
 	Name string
 
-	// of kinds of jobs, for jobs that bring none of their own; nil: all are Normal
+	// priorities by kind for jobs without their own; nil = Normal
 	Priorities map[string]Priority
 
-	// embedded only: look at a journal that no process has open and change nothing, nor count
-	// running jobs as crashed
+	// embedded only: read a journal that no process has open, without changing it and without
+	// counting running jobs as crashed
 	ReadOnly bool
-	Log      *slog.Logger
+	Log      *slog.Logger // nil = discard
 }
 
 const (
 	defaultLease       = 10 * time.Second
 	defaultMaxAttempts = 8
 
-	// A job that kills its worker (memory, a panic outside its goroutine) would kill the next one
-	// for ever: after three times the fourth worker, told by Lease.FinalLoss, only says so where the
-	// job is waited for. Whoever merely ran beside the culprit, or when somebody killed a host, is
-	// kept apart from it after the second time (crash in lib.lua), and is finished before it falls
-	// under suspicion again.
+	// A job that kills its process (memory, a panic in another goroutine) would kill every
+	// worker. The fourth worker, which sees Lease.FinalLoss, does not run the job any more and
+	// only reports the failure. Jobs that ran in the same process as the cause, or whose host was
+	// killed, are separated from it after the second crash (crash in lib.lua), so they finish
+	// before they are suspected again.
 	defaultMaxCrashes = 4
 
-	// GitHub allows a hundred requests at once for an installation, and one job makes a few; more
-	// of them would only share the installation's rate limit, and take the workers from the others.
+	// GitHub allows a hundred concurrent requests per installation, and a job makes a few. More
+	// jobs would only share the rate limit, and occupy the workers.
 	defaultPerInstallation = 4
 )
 
-// Queue is an open queue; its methods may be called from any goroutine.
+// Queue is an open queue. It is safe for concurrent use.
 type Queue struct {
 	updates keyLocks // of Update
 
@@ -65,23 +63,24 @@ type Queue struct {
 	o       Options
 	log     *slog.Logger
 
-	engine  *engine  // nil: Redis
-	journal *journal // nil: Redis
+	engine  *engine  // nil with Redis
+	journal *journal // nil with Redis
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	owned  sync.WaitGroup // goroutines and waits that Close waits for
-	closed sync.RWMutex   // held for reading while a wait is added to owned
+	owned  sync.WaitGroup // goroutines that Close waits for
+	closed sync.RWMutex   // held for reading while owned is increased
 }
 
 // Open opens the queue.
 //
-// With a URL it doesn't wait for Redis: while it is away every call fails within seconds, and Ping
-// says so. It looks once, when Redis answers, whether that Redis is set up to keep what it is
-// given, and logs what to change.
+// With a URL it does not wait for Redis: while Redis is down, every call fails within seconds,
+// and Ping returns an error. As soon as Redis responds, it checks once whether Redis is
+// configured to persist its data, and logs what to change.
 //
-// Without a URL it opens the journal in Dir and brings back every job: those that ran are claimable
-// at once, their crash counted. ErrLocked: another process has it.
+// Without a URL it opens the journal in Dir and restores all jobs. Jobs that were running can be
+// claimed at once, and a lost lease is counted for them. It returns ErrLocked if another process
+// has the journal open.
 func Open(ctx context.Context, o Options) (*Queue, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -92,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	o.PerInstallation = or(o.PerInstallation, defaultPerInstallation)
 
 	if o.Name == "" {
-		host, _ := os.Hostname() // without one, the process id says something still
+		host, _ := os.Hostname() // without it, the process ID has to do
 		o.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	q := &Queue{o: o, log: o.Log}
@@ -113,12 +112,12 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	return q, nil
 }
 
-// priority of a job that is to be stored.
+// priority returns the priority of a job to be stored.
 func (q *Queue) priority(j Job) Priority { return or(j.Priority, q.o.Priorities[j.Kind]) }
 
-// apart is how long suspects of a crash are kept apart: the last of eight waits 20 s under leases
-// of 10 s.
-func (q *Queue) apart() int64 { return q.o.Lease.Milliseconds() / 4 }
+// separation returns the delay in milliseconds between jobs that are suspected of a crash: the last of
+// eight waits 20 s if leases have 10 s.
+func (q *Queue) separation() int64 { return q.o.Lease.Milliseconds() / 4 }
 
 func or[T comparable](v, otherwise T) T {
 	var zero T
@@ -128,8 +127,8 @@ func or[T comparable](v, otherwise T) T {
 	return v
 }
 
-// Close ends the queue's goroutines and waits for them, and for Claims that wait, at most a second.
-// Leases that are still held are left to run out.
+// Close stops the queue's goroutines and waits for them and for blocked Claims, at most a second.
+// Held leases expire.
 func (q *Queue) Close() error {
 	q.closed.Lock()
 	q.cancel()
@@ -159,14 +158,14 @@ func (q *Queue) own(f func(ctx context.Context)) {
 	}()
 }
 
-// Ping returns nil when the queue can store a job now.
+// Ping returns nil if the queue can store a job now.
 func (q *Queue) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: ping: %w", ErrClosed)
 	}
-	// A Redis that is full, or became a replica, still answers; what it would not take is a job.
+	// A Redis that is full or became a replica still responds, but cannot store a job.
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, prefix+"ping", "", time.Minute)
 		p.Del(ctx, prefix+"ping")
@@ -178,8 +177,8 @@ func (q *Queue) Ping(ctx context.Context) error {
 	return q.sync(ctx, "ping")
 }
 
-// Skew is how far the clock of this process is ahead of the server's, give or take half the time
-// that the question took.
+// Skew returns how far the clock of this process is ahead of the server's. The error is up to
+// half the time of the request.
 func (q *Queue) Skew(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -191,5 +190,5 @@ func (q *Queue) Skew(ctx context.Context) (time.Duration, error) {
 	return asked.Add(time.Since(asked) / 2).Sub(server), nil
 }
 
-// Embedded says whether the queue lives in this process and its journal.
+// Embedded reports whether the queue is in this process and its journal.
 func (q *Queue) Embedded() bool { return q.engine != nil }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// order claims and finishes n jobs.
+// order claims and finishes n jobs and returns their keys.
 func order(t *testing.T, q *Queue, n int) string {
 	var keys []string
 	for range n {
@@ -31,7 +31,7 @@ func testPriority(t *testing.T, q *Queue) {
 		t.Errorf("of one installation: %s", got)
 	}
 	enqueue(t, q, "", Job{Key: "nothing", Installation: 4})
-	order(t, q, 1) // the fourth claim goes by turn; the next is the first of four again
+	order(t, q, 1) // the fourth claim ignores the priority; the next is the first of four again
 	enqueue(
 		t,
 		q,
@@ -44,7 +44,7 @@ func testPriority(t *testing.T, q *Queue) {
 		t.Errorf("of several: %s", got)
 	}
 
-	// Of two jobs of one key the higher counts, waiting or running.
+	// Of two jobs with one key the higher priority applies, waiting or running.
 	enqueue(
 		t,
 		q,
@@ -69,8 +69,8 @@ func testPriority(t *testing.T, q *Queue) {
 	}
 }
 
-// One installation floods the queue with urgent jobs; another's are served all the same, one claim
-// of four.
+// One installation floods the queue with urgent jobs. Those of another are still claimed, once in
+// four claims.
 func testStarving(t *testing.T, q *Queue) {
 	for i := range 20 {
 		enqueue(t, q, "", Job{Key: fmt.Sprint("release", i), Installation: 1, Priority: Urgent})

@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// openRedis makes a client of an address:
+// openRedis connects to Redis. Forms of the address:
 //
 //	redis://USER:PASSWORD@HOST:6379/0                                    one server; rediss:// with TLS, unix:///PATH of a socket
-//	redis://HOST:26379/0?master_name=NAME&addr=HOST:26379                the master that sentinels name; username and password are the servers'
-//	redis://USER:PASSWORD@HOST:6379?cluster=true&addr=HOST:6379          a Cluster, found by any of its nodes
+//	redis://HOST:26379/0?master_name=NAME&addr=HOST:26379                Sentinel; username and password are those of the servers
+//	redis://USER:PASSWORD@HOST:6379?cluster=true&addr=HOST:6379          a Cluster, by any of its nodes
 func (q *Queue) openRedis() error {
 	rdb, err := newClient(q.o.URL)
 	if err != nil {
-		// The text of a URL error holds the URL, and that holds the password.
+		// The text of a *url.Error contains the URL with its password.
 		if e := (*url.Error)(nil); errors.As(err, &e) {
 			err = e.Err
 		}
@@ -61,8 +61,8 @@ func newClient(address string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, err
 		}
-		// It repeats a call where a node is gone or sends it elsewhere, up to three times: a
-		// delivery is then a duplicate, a second lease of a claim runs out.
+		// The client retries up to three times if a node is down or redirects. Then a delivery is
+		// a duplicate, and the second lease of a claim expires.
 		o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout,
 			dialTimeout
@@ -79,15 +79,15 @@ func newClient(address string) (redis.UniversalClient, error) {
 
 const (
 	dialTimeout = time.Second
-	ioTimeout   = 2 * time.Second // more than maxBlock
+	ioTimeout   = 2 * time.Second // must be more than maxBlock
 
-	// Each idle worker holds one connection while it blocks; what is left must do for the webhook
-	// on a machine with one core too.
+	// Each idle worker occupies a connection while it blocks. The others must suffice for the
+	// webhook, also on a machine with one core.
 	connections = 64
 )
 
-// tune sets what makes a call fail within seconds when Redis is away. Nothing is repeated in here:
-// a script may have run though its answer was lost.
+// tune sets timeouts, so that calls fail within seconds while Redis is down. Calls are not
+// retried: a script may have run even if its result was lost.
 func tune(o *redis.Options) *redis.Options {
 	o.MaxRetries, o.DialerRetries, o.Protocol = -1, 1, 2
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, ioTimeout, ioTimeout,
@@ -98,9 +98,9 @@ func tune(o *redis.Options) *redis.Options {
 	return o
 }
 
-// LogClient sends what the Redis client says by itself (a connection that couldn't be made) to log,
-// at level debug, instead of stderr: the calls return the same as errors. The client has one logger
-// for the whole process, so main calls this, once.
+// LogClient redirects the log of the Redis client (failed connections, which are also returned as
+// errors) from stderr to log, with level debug. The client has one logger for the process, so
+// main calls this once.
 func LogClient(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
 
 type clientLog struct{ *slog.Logger }
@@ -109,8 +109,8 @@ func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
 	l.DebugContext(ctx, "redis client: "+fmt.Sprintf(format, v...))
 }
 
-// inspect asks Redis, as soon as it answers, whether it keeps what it is given, and logs what to
-// change. Managed services often refuse the question; they are then trusted.
+// inspect checks whether Redis is configured to persist its data, as soon as it responds, and
+// logs what to change. Managed services often refuse the command; then nothing is logged.
 func (q *Queue) inspect(ctx context.Context) {
 	for {
 		warnings, err := inspect(ctx, q.rdb)

@@ -16,10 +16,10 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// TestScale prints what docs/scale.md tells: what enqueue and claim cost Redis with few and with
-// many jobs waiting, by its own clock. It asserts that a long queue costs at most twice what a
-// short one does. COMPAT_SCALE is the length of the long one; without it 10,000. It judges times,
-// so it is behind a build tag: `make scale` runs it.
+// TestScale prints the numbers in docs/scale.md: the time of enqueue and claim in Redis with few
+// and with many waiting jobs. It asserts that a long queue is at most twice as slow as a short
+// one. COMPAT_SCALE is the length of the long queue, by default 10,000. It measures time, so it
+// has a build tag: `make scale` runs it.
 func TestScale(t *testing.T) {
 	long := 10_000
 	if n, err := strconv.Atoi(os.Getenv("COMPAT_SCALE")); err == nil {
@@ -31,7 +31,7 @@ func TestScale(t *testing.T) {
 	payload := []byte(`{"number":12,"padding":"` + strings.Repeat("x", 200) + `"}`)
 	n := 0
 	enqueueTo := func(length int) {
-		// Connections side by side, or the way there and back would count most.
+		// Concurrent connections, because otherwise the latency would dominate.
 		work := make(chan int, 64)
 		failed := make(chan error, 32)
 		for range 32 {
@@ -47,7 +47,7 @@ func TestScale(t *testing.T) {
 						Payload:      payload,
 					}
 					_, err := q.Enqueue(t.Context(), fmt.Sprintf("guid-%08d", i), job)
-					// a disk that stands still for seconds is none of the queue's
+					// the disk may stall for seconds
 					for try := 0; err != nil && try < 10; try++ {
 						_, err = q.Enqueue(t.Context(), fmt.Sprintf("guid-%08d", i), job)
 					}
@@ -66,7 +66,7 @@ func TestScale(t *testing.T) {
 			must(t, <-failed)
 		}
 	}
-	// cost is what a call takes in Redis, median of some rounds, in microseconds.
+	// cost returns the time of a call in Redis in microseconds, the median of several rounds.
 	cost := func(f func(i int)) float64 {
 		const calls = 200
 		var rounds []float64
@@ -82,8 +82,8 @@ func TestScale(t *testing.T) {
 	type costs struct{ enqueue, claim, done float64 }
 	measure := func(length int) costs {
 		enqueueTo(length)
-		// While Redis writes its file anew, a call pays for the pages that it copies; that is not
-		// the queue's length.
+		// While Redis rewrites its file, calls are slower because of copied pages, not because of
+		// the length of the queue.
 		must(t, q.rdb.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "0").Err())
 		until(t, "the end of the rewrite", func() bool {
 			info, err := q.rdb.Info(t.Context(), "persistence").Result()
@@ -117,13 +117,14 @@ func TestScale(t *testing.T) {
 		(usedMemory(t, q)-before)/(n-beforeN),
 	)
 	drain(t, q, mustOpen(t, Options{URL: server.URL, PerInstallation: 1 << 20, Lease: time.Hour}))
-	// Twice, and what a busy machine adds.
+	// Twice, plus the noise of a busy machine.
 	if far.enqueue > 2*short.enqueue+50 || far.claim > 2*short.claim+50 {
 		t.Errorf("a long queue costs %+v, a short one %+v", far, short)
 	}
 }
 
-// drain has two replicas take all that waits, and wants each job to be taken once.
+// drain processes all waiting jobs with several replicas, and checks that each job is claimed
+// once.
 func drain(t *testing.T, replicas ...*Queue) {
 	t.Helper()
 	waiting, err := replicas[0].rdb.ZCard(t.Context(), prefix+"in:"+string(Waiting)).Result()
@@ -169,8 +170,8 @@ func drain(t *testing.T, replicas ...*Queue) {
 	)
 }
 
-// scriptMicroseconds is what a script call has cost Redis on average since the statistics were set
-// back.
+// scriptMicroseconds returns the average time of a script call in Redis since the last reset of
+// its statistics.
 func scriptMicroseconds(t *testing.T, q *Queue) float64 {
 	t.Helper()
 	info, err := q.rdb.Info(t.Context(), "commandstats").Result()

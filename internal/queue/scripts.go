@@ -17,15 +17,16 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// prefix begins every key that a script touches. Its braces are a hash tag: in a Cluster all of
-// them are in one slot.
+// prefix starts all keys of the scripts. The braces are a hash tag, so a Cluster stores all of
+// them in one slot.
 const prefix = "{compat}:"
 
-// callTimeout bounds one call, whatever the network does: a webhook must answer GitHub within 10 s,
-// and 503 is an answer.
+// callTimeout limits one call: the webhook must respond to GitHub within 10 s, if necessary with
+// 503.
 const callTimeout = 3 * time.Second
 
-// loadScripts returns the scripts by name, each with what it uses of lib.lua in front.
+// loadScripts returns the scripts by name, each preceded by the functions of lib.lua that it
+// uses.
 func loadScripts() (map[string]*redis.Script, error) {
 	lib, err := luaFiles.ReadFile("lua/lib.lua")
 	if err != nil {
@@ -55,8 +56,8 @@ var (
 	luaLocal   = lazyregexp.New(`(?m)^local (?:function )?(\w+)`)
 )
 
-// link puts those blocks of lib in front of a script that it uses, or that another such block does.
-// Both without comments.
+// link prepends the blocks of lib that a script uses, directly or indirectly, and removes
+// comments.
 func link(lib, script string) string {
 	script = luaComment.ReplaceAllString(script, "")
 	blocks := strings.Split(luaComment.ReplaceAllString(lib, ""), "\n\n")
@@ -71,9 +72,9 @@ func link(lib, script string) string {
 	return script
 }
 
-// run runs a script, and returns when what it changed is stored. The answer is that of the script's
-// header. An answer with an error: the script ran, but the journal could not be written; the next
-// call that can writes it.
+// run runs a script, and returns when its changes are stored. The header of each script documents
+// the result. A result together with an error means that the script ran but the journal could not
+// be written; the next successful call writes it.
 func (q *Queue) run(ctx context.Context, name string, args ...any) (any, error) {
 	if q.o.ReadOnly {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrReadOnly)
@@ -103,7 +104,7 @@ func (q *Queue) script(ctx context.Context, name string, args ...any) (any, erro
 	return answer, nil
 }
 
-// number runs a script that answers a number.
+// number runs a script that returns a number.
 func (q *Queue) number(ctx context.Context, name string, args ...any) (int64, error) {
 	answer, err := q.run(ctx, name, args...)
 	if err != nil {
@@ -116,12 +117,12 @@ func (q *Queue) number(ctx context.Context, name string, args ...any) (int64, er
 	return n, nil
 }
 
-// sync returns when everything that was changed so far is on disk. Redis does so by itself.
+// sync returns when all changes so far are on disk. With Redis it does nothing.
 func (q *Queue) sync(ctx context.Context, op string) error {
 	if q.journal == nil || q.o.ReadOnly {
 		return nil
 	}
-	// The change is made; a caller that goes away now must not leave it half stored.
+	// The change is made already, so a canceled caller must not leave it half stored.
 	ctx = context.WithoutCancel(ctx)
 	err := q.journal.sync(
 		func(written string) (any, error) { return q.script(ctx, "changes", written) },

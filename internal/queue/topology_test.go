@@ -22,7 +22,7 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// until waits for what takes a moment.
+// until waits for a condition.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for start := time.Now(); !f(); time.Sleep(50 * time.Millisecond) {
@@ -32,8 +32,8 @@ func until(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// When the master of a replicated Redis dies, sentinels name another, and the queue goes on there
-// with all it had.
+// When the master of a replicated Redis dies, Sentinel elects another, and the queue continues
+// with all its jobs.
 func TestSentinel(t *testing.T) {
 	master := redistest.Start(t)
 	replica := master.Replica()
@@ -53,7 +53,7 @@ func TestSentinel(t *testing.T) {
 	q := mustOpen(t, Options{URL: sentinel.URL, Lease: time.Minute})
 	enqueue(t, q, "g1", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
 	lease := claim(t, q, "a")
-	// WAIT waits for the writes of its own connection; those of the queue were before.
+	// WAIT applies to writes of its own connection; those of the queue were before.
 	conn := direct.Conn()
 	defer conn.Close()
 	must(t, conn.Set(t.Context(), "after", "all", 0).Err())
@@ -72,8 +72,8 @@ func TestSentinel(t *testing.T) {
 	_ = replica
 }
 
-// refused waits until a queue that can't be used says why: a busy machine may only have had no time
-// to try.
+// refused waits until an unusable queue returns the expected error, which may take a while on a
+// busy machine.
 func refused(t *testing.T, q *Queue, why string) {
 	t.Helper()
 	until(t, "an error of the "+why, func() bool {
@@ -85,7 +85,7 @@ func refused(t *testing.T, q *Queue, why string) {
 	})
 }
 
-// In a Cluster all keys of the queue are in one slot, wherever that is.
+// In a Cluster all keys of the queue are in one slot.
 func TestCluster(t *testing.T) {
 	var nodes []*redistest.Server
 	var buses []int
@@ -113,7 +113,7 @@ func TestCluster(t *testing.T) {
 		})
 	}
 
-	for _, n := range nodes { // whichever of them is asked first
+	for _, n := range nodes { // whichever node is the first address
 		q := mustOpen(
 			t,
 			Options{
@@ -135,7 +135,7 @@ func TestCluster(t *testing.T) {
 		}
 		must(t, q.Drop(t.Context(), "a"))
 		must(t, q.Park(t.Context(), 1, time.Time{}))
-		for _, key := range []string{"x", "y", "z"} { // values are in slots of their own
+		for _, key := range []string{"x", "y", "z"} { // values are in different slots
 			must(t, q.Put(t.Context(), key, []byte(key), time.Hour))
 			if got, err := q.Get(t.Context(), key); string(got) != key || err != nil {
 				t.Errorf("get %s: %q %v", key, got, err)
@@ -150,7 +150,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A user of an access control list that may do all a queue does, and nothing else, is enough.
+// An ACL user with only the permissions that the queue needs is sufficient.
 func TestAccessControl(t *testing.T) {
 	server := redistest.Start(t)
 	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
@@ -181,8 +181,7 @@ func TestAccessControl(t *testing.T) {
 	}
 }
 
-// rediss:// speaks TLS, and believes only a certificate that somebody known has signed unless it is
-// told otherwise.
+// rediss:// uses TLS, and accepts only a certificate of a known CA unless configured otherwise.
 func TestTLS(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)

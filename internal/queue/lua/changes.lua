@@ -1,9 +1,9 @@
--- changes.lua answers what the journal has still to write, all as it is at one moment. Embedded only.
+-- changes.lua returns the changes that the journal has not written yet. Embedded only.
 --
--- ARGV[3]  changes up to this one are written
+-- ARGV[3]  the last change that is written
 --
--- Answers an entry for each changed key: {change, key}: it is gone; {change, key, text, milliseconds it has left, -1 for ever};
--- {change, key, field, value, field, value, field, value …}: a hash, which has three fields at least.
+-- Returns an entry for each changed key: {change, key} if it was deleted; {change, key, text, remaining milliseconds or -1};
+-- or {change, key, field, value, field, value, field, value …} for a hash, which has at least three fields.
 
 call('ZREMRANGEBYSCORE', P .. 'dirty', '-inf', ARGV[3])
 local changed = call('ZRANGE', P .. 'dirty', 0, -1, 'WITHSCORES')

@@ -1,16 +1,16 @@
--- claim.lua hands out the next job under a lease, after putting right what time has changed: leases that ran out, delays and
--- pauses that are over, dead jobs that nobody came back for.
+-- claim.lua claims the next job. Before that it applies the passing of time: expired leases, ended delays and pauses, and dead jobs that have
+-- expired.
 --
 -- ARGV[3]  length of a lease in milliseconds
 -- ARGV[4]  token of the lease
--- ARGV[5]  crashes in a row before the job is dead
--- ARGV[6]  milliseconds that suspects of a crash are kept apart
+-- ARGV[5]  number of crashes in a row that make the job dead
+-- ARGV[6]  milliseconds between suspects of a crash
 -- ARGV[7]  name of the worker's process
 --
--- Answers {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 when another would make it dead, else 0}
--- or {0, milliseconds until something may be claimable by time alone; -1 never}.
+-- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if another loss makes it dead, else 0}
+-- or {0, milliseconds until a job may become claimable by itself, or -1}.
 
--- How much one claim tidies up: enough to keep up, little enough not to hold the server.
+-- Limit of this work in one claim: enough to keep up, without blocking the server.
 local BATCH = 64
 
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now(), 'LIMIT', 0, BATCH)) do
@@ -33,8 +33,8 @@ for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP 
   remove(j)
 end
 
--- The most urgent is served first, and among equals whose turn it is. Each fourth claim goes by turn alone, so that no flood of
--- urgent jobs starves the others.
+-- The most urgent job is claimed first, and among equals that of the installation whose turn it is. Every fourth claim ignores the
+-- priority, so that many urgent jobs do not starve the others.
 local inst, lowest = nil, nil
 local fair = call('INCR', P .. 'claims') % 4 == 0
 for _, prio in ipairs(PRIORITIES) do
@@ -64,10 +64,10 @@ call('ZADD', P .. 'leases', now() + tonumber(ARGV[3]), key)
 call('SADD', P .. 'running:' .. inst, key)
 enter(j, 'running', now(), 'token', ARGV[4], 'by', ARGV[7])
 for _, prio in ipairs(PRIORITIES) do
-  call('ZREM', P .. 'ring:' .. prio, inst) -- its turn is over; arm gives it a new one
+  call('ZREM', P .. 'ring:' .. prio, inst) -- arm gives it its next turn
 end
 arm(inst)
--- The token that woke this worker may have stood for several jobs: pass it on.
+-- The wake-up token of this worker may have been for several jobs: pass it on.
 if call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P .. 'ring:-1') > 0 and call('LLEN', P .. 'wake') == 0 then
   call('RPUSH', P .. 'wake', '1')
 end

@@ -1,9 +1,9 @@
--- done.lua ends a lease: the job is finished.
+-- done.lua ends the lease of a finished job.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
 --
--- Answers -1 the lease is gone, 0 finished, 1 finished and a newer job of the key waits now.
+-- Returns -1 if the lease is lost, 0 if the job is finished, 1 if it is finished and a newer job of the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -1,8 +1,8 @@
--- drop.lua forgets one job, whatever its state; a lease on it is lost.
+-- drop.lua removes a job in any state; its lease is lost.
 --
 -- ARGV[3]  key
 --
--- Answers 0 dropped, -1 there is no such job.
+-- Returns 0 if it was dropped, -1 if there is no such job.
 
 local j = load(ARGV[3])
 if not j then

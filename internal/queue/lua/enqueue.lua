@@ -1,12 +1,13 @@
--- enqueue.lua stores the jobs of one delivery and marks the delivery, or does neither.
+-- enqueue.lua stores the jobs of a delivery and marks the delivery.
 --
--- ARGV[3]   delivery GUID; "" leaves no mark
--- ARGV[4]   seconds that the mark lasts
--- ARGV[5]…  five for each job: key, installation, nonce, priority, job (JSON)
+-- ARGV[3]   GUID of the delivery; "" = do not mark
+-- ARGV[4]   lifetime of the mark in seconds
+-- ARGV[5]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
 --
--- A marked delivery is a duplicate, unless a job of it is dead: then that job is taken again.
+-- A marked delivery is a duplicate. Its jobs that are dead are stored again.
 --
--- Answers {duplicate 0|1, superseded, generation of each job; 0 for one that was not taken}.
+-- Returns {duplicate 0
+-- 1, superseded, generation of each job or 0 if it was not stored}.
 
 local delivery = ARGV[3]
 local mark = P .. 'guid:' .. delivery
@@ -38,7 +39,7 @@ local function store(key, inst, nonce, prio, job)
     return gen
   end
   if j.state == 'running' then
-    -- Its place in line is the one of the first job that came while this one ran.
+    -- It has the place of the first job that came while this one ran.
     superseded = superseded + 1
     if nonce == '' then
       nonce = j.next_nonce
@@ -53,7 +54,7 @@ local function store(key, inst, nonce, prio, job)
     nonce = j.nonce
   end
   if j.state == 'waiting' and j.inst == inst and prio <= j.prio then
-    -- It keeps its place: nothing but the job changes.
+    -- It keeps its place.
     superseded = superseded + 1
     set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'attempts', 0, 'reason', '')
     return gen

@@ -1,10 +1,10 @@
--- extend.lua gives a lease its full length again.
+-- extend.lua renews a lease.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
--- ARGV[5]  length of a lease in milliseconds; 0 only asks
+-- ARGV[5]  length of a lease in milliseconds; 0 only checks it
 --
--- Answers -1 the lease is gone, 0 held, 1 held and a newer job of the key has come.
+-- Returns -1 if the lease is lost, 0 if it is held, 1 if it is held and a newer job of the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

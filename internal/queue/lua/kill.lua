@@ -1,10 +1,10 @@
--- kill.lua ends a lease: the job can't succeed. It is dead, unless a newer job of the key has come.
+-- kill.lua ends the lease of a job that cannot succeed. It is dead, unless a newer job of the key waits.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
 -- ARGV[5]  reason
 --
--- Answers -1 the lease is gone, 0 dead, 1 a newer job of the key waits now.
+-- Returns -1 if the lease is lost, 0 if the job is dead, 1 if a newer job of the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -1,10 +1,10 @@
--- lead.lua asks for the lead of a name, keeps it, or gives it up.
+-- lead.lua acquires, renews or resigns the lead for a name.
 --
 -- ARGV[3]  name
--- ARGV[4]  token of the one who asks
--- ARGV[5]  milliseconds that the lead lasts from now; 0 only asks whether token leads; less gives it up
+-- ARGV[4]  token of the candidate
+-- ARGV[5]  milliseconds from now that the lead lasts; 0 only checks it; negative resigns
 --
--- Answers the number of the term when token leads (or has given up just now), else 0. Each term has a higher number than those before.
+-- Returns the number of the term if token leads (or has just resigned), else 0. The numbers increase.
 
 local name, token, ms = P .. 'lead:' .. ARGV[3], ARGV[4], tonumber(ARGV[5])
 local f = call('HMGET', name, 'token', 'until', 'term')

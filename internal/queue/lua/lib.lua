@@ -1,29 +1,29 @@
--- lib.lua holds what the other scripts share; it is never run alone. Each script gets the blocks between blank lines that it uses, as to make
--- a function costs Redis time in each call: a block has no blank line in it, and uses only what stands above it.
+-- lib.lua contains the functions shared by the other scripts. Each script is preceded by the blocks, separated by blank lines, that it uses,
+-- because defining a function takes Redis time in each call. A block contains no blank line and uses only blocks above it.
 --
--- KEYS[1]  prefix of every key, "{compat}:"; the other keys are made from it, so they share one Cluster slot
--- ARGV[1]  "1": note each changed job and string in the zset dirty, for the embedded journal; "0": don't
--- ARGV[2]  how many jobs of one installation may run at once
--- ARGV[3]… the script's own
+-- KEYS[1]  prefix of all keys, "{compat}:"; the other keys are built from it, so they are in one Cluster slot
+-- ARGV[1]  "1" = record each changed job and string in the zset dirty, for the embedded journal; "0" = do not
+-- ARGV[2]  limit of concurrent jobs of one installation
+-- ARGV[3]… arguments of the script
 --
--- Keys, K a job's key and I an installation id; times are milliseconds of the server's clock:
+-- Keys. K is a job's key and I an installation ID; times are milliseconds of the server's clock:
 --   job:K      hash    job (JSON), gen, nonce (the job's force id), inst, prio, state, seq, since, attempts, crashes, losses, reason; token, by (whose) and risk while running, due while
 --                      delayed; next, next_gen, next_nonce, next_inst, next_prio, next_seq when a newer job came while this one runs
 --   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
---   ready:I    zset    waiting keys of an installation by their place in line: the more urgent first, then by seq
---   ring:PRIO  zset    installations that may be served now (something ready, not parked, below the cap) by turn; PRIO is the priority of
---                      what is ready first
+--   ready:I    zset    waiting keys of an installation in the order of claims: by priority, then by seq
+--   ring:PRIO  zset    installations with a claimable job (some ready, not parked, below the limit) by turn; PRIO is the priority of
+--                      their first job
 --   running:I  set     running keys of an installation
---   inst:I     set     every key of an installation
+--   inst:I     set     all keys of an installation
 --   leases     zset    running keys by the end of their lease
 --   delayed    zset    delayed keys by the time they are due
---   parked     zset    installations by the time their pause ends; park:I (string) says the same for the journal
---   guid:G     string  delivery mark: the keys of its jobs, one a line
---   state:K    string  what a worker saved for the key
+--   parked     zset    installations by the end of their pause; park:I (string) has the same for the journal
+--   guid:G     string  mark of a delivery: the keys of its jobs, one per line
+--   state:K    string  state saved by a worker
 --   seq, turn, claims  string  counters
---   lead:NAME  hash    who leads: token, until, term (how many there were)
+--   lead:NAME  hash    the leader: token, until, term (a counter)
 --   wake       list    at most one token; idle workers block on it
---   dirty      zset    keys that the journal has still to write, by change (string, a counter)
+--   dirty      zset    keys that the journal has not written, by change (string, a counter)
 
 local P = KEYS[1]
 local call = redis.call
@@ -32,15 +32,15 @@ local JOURNAL = ARGV[1] == '1'
 
 local CAP = tonumber(ARGV[2])
 
--- The priorities, the most urgent first. In ready:I a STEP lies between two of them: more than there will ever be jobs, and little
--- enough for a score, which is exact up to 2^53.
+-- Priorities, most urgent first. In ready:I their scores differ by STEP: more than the number of jobs ever, and small enough for
+-- a score, which is exact up to 2^53.
 local PRIORITIES = {1, 0, -1}
 
 local STEP = 1e15
 
 local started = nil
 
--- now is the server's clock, the same in all of a script.
+-- now is the server's clock, which is constant during a script.
 local function now()
   if not started then
     local time = call('TIME')
@@ -49,10 +49,10 @@ local function now()
   return started
 end
 
--- How many leases may run out in a row for each crash that is allowed.
+-- Number of expired leases in a row that count like one crash.
 local LOSSES = 4
 
--- What a worker saved and a dead job are of use while their pull request is: a month after the last job.
+-- Saved states and dead jobs are kept for a month after the last job.
 local KEEP = 30 * 24 * 3600
 
 local function dirty(key)
@@ -71,7 +71,7 @@ local function set(j, ...)
   dirty(P .. 'job:' .. j.key)
 end
 
--- load answers nil when there is no such job.
+-- load returns a job, or nil if there is none.
 local function load(key)
   local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio', 'risk', 'losses')
   if not f[1] then
@@ -84,7 +84,7 @@ local function load(key)
   }
 end
 
--- held answers the running job when token is its lease's, else nil.
+-- held returns the running job if token is its lease's, else nil.
 local function held(key, token)
   local j = load(key)
   if j and j.state == 'running' and j.token == token then
@@ -93,9 +93,9 @@ local function held(key, token)
   return nil
 end
 
--- arm puts an installation into the ring or takes it out, and wakes one idle worker when there is something to claim.
--- A newcomer goes to the end: one round later it has been served as often as the others. One that changes rings keeps its turn.
--- It is in one ring at most.
+-- arm adds an installation to the ring or removes it, and wakes one idle worker if there is something to claim.
+-- A new installation goes to the end, so it is served after one round. One that changes rings keeps its turn.
+-- An installation is in at most one ring.
 local function arm(inst)
   local place = call('ZRANGE', P .. 'ready:' .. inst, 0, 0, 'WITHSCORES')[2]
   local belongs = nil
@@ -120,7 +120,7 @@ local function arm(inst)
   end
 end
 
--- leave takes a job out of the indexes of its state. What puts it into the next one, or removes it, arms its installation.
+-- leave removes a job from the indexes of its state. The caller then calls enter or remove, which arm the installation.
 local function leave(j)
   call('ZREM', P .. 'in:' .. j.state, j.key)
   if j.state == 'waiting' then
@@ -135,7 +135,7 @@ local function leave(j)
   end
 end
 
--- enter writes the state, and whatever other fields change with it.
+-- enter sets the state of a job, and other fields.
 local function enter(j, state, since, ...)
   j.state = state
   set(j, 'state', state, 'since', since, ...)
@@ -166,7 +166,7 @@ local function die(j, reason)
   arm(j.inst)
 end
 
--- remove forgets a job that has left its state.
+-- remove deletes a job after leave.
 local function remove(j)
   call('DEL', P .. 'job:' .. j.key)
   dirty(P .. 'job:' .. j.key)
@@ -175,7 +175,7 @@ local function remove(j)
   arm(j.inst)
 end
 
--- move makes a job that has left its state belong to another installation.
+-- move assigns a job to another installation after leave.
 local function move(j, inst)
   if j.inst == inst then
     return
@@ -186,7 +186,7 @@ local function move(j, inst)
   call('SADD', P .. 'inst:' .. inst, j.key)
 end
 
--- promote makes the job that came while this one ran the current one; false when there is none.
+-- promote replaces a job by the newer one that came while it ran; false if there is none.
 local function promote(j)
   if not j.next_inst then
     return false
@@ -199,7 +199,7 @@ local function promote(j)
   return true
 end
 
--- settle ends a lease whose worker gave word; true when a newer job took the place and waits.
+-- settle ends a lease at the request of its worker; true if a newer job of the key waits.
 local function settle(j)
   leave(j)
   set(j, 'crashes', 0, 'losses', 0)
@@ -210,11 +210,11 @@ local function settle(j)
   return false
 end
 
--- crash ends a lease whose worker fell silent. Only silence in a row counts: what ends in an answer did not kill its worker. A loss while the
--- job was at risk (lease.go, Risk) is a crash of its own doing; any other is most likely somebody else's (a host that was stopped, a
--- network that broke), and only LOSSES of them for each crash that is allowed make a job that kills its workers unawares dead.
--- After the first crash the job keeps its place, so it is next. Then it is a suspect, as all are that ran beside it when the process died: each
--- waits for another while, one to eight steps long, so that the culprit dies without the others.
+-- crash ends an expired lease. Only consecutive ones count, because a worker that ends a lease was not killed by the job. If the job was
+-- at risk (lease.go, Risk) it counts as a crash. Otherwise the cause is probably another one (a stopped host, a network failure), and
+-- LOSSES of these count like one crash, so that a job which kills its workers at other times becomes dead too.
+-- After the first crash the job keeps its place and is claimed next. Later it is a suspect, like all jobs of the process that died: each
+-- waits one to eight steps longer, so that the job which causes the crashes runs alone.
 local function crash(j, max, step)
   leave(j)
   promote(j)

@@ -1,9 +1,9 @@
--- park.lua keeps an installation's jobs from being claimed for a while. The later of two ends counts; running jobs go on.
+-- park.lua prevents the jobs of an installation from being claimed for a while. The latest end applies; running jobs continue.
 --
 -- ARGV[3]  installation
 -- ARGV[4]  milliseconds; 0 or less ends the pause
 --
--- Answers 0.
+-- Returns 0.
 
 local inst, ms = ARGV[3], tonumber(ARGV[4])
 if ms <= 0 then

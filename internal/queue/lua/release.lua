@@ -1,9 +1,9 @@
--- release.lua ends a lease: the worker stops and another shall go on. Nothing is counted, the job keeps its place in line.
+-- release.lua ends a lease, so that another worker can claim the job. Nothing is counted, and the job keeps its place.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
 --
--- Answers -1 the lease is gone, 0 waiting, 1 a newer job of the key waits now.
+-- Returns -1 if the lease is lost, 0 if the job waits, 1 if a newer job of the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -1,10 +1,10 @@
--- restore.lua puts one job, whose hash the journal has just written back, into the indexes. Embedded only.
+-- restore.lua adds a job, whose hash was restored from the journal, to the indexes. Embedded only.
 --
 -- ARGV[3]  key
--- ARGV[4]  crashes in a row before the job is dead; 0: nobody is to claim, show a running job as it was
--- ARGV[5]  milliseconds that suspects of a crash are kept apart
+-- ARGV[4]  number of crashes in a row that make the job dead; 0 = read-only, keep running jobs as they are
+-- ARGV[5]  milliseconds between suspects of a crash
 --
--- Answers 0.
+-- Returns 0.
 
 local j = load(ARGV[3])
 call('SADD', P .. 'inst:' .. j.inst, j.key)
@@ -16,7 +16,7 @@ elseif j.state == 'delayed' then
 elseif j.state == 'dead' or ARGV[4] == '0' then
   enter(j, j.state, f[1])
 else
-  -- The process that held the lease is gone, or the journal could not have been opened.
+  -- The process that held the lease has ended, because the journal could be opened.
   crash(j, tonumber(ARGV[4]), tonumber(ARGV[5]))
 end
 return 0

@@ -1,12 +1,12 @@
--- retry.lua ends a lease: the job failed and comes back after a pause, or is dead.
+-- retry.lua ends the lease of a failed job, which is delayed or dead.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
 -- ARGV[5]  reason
 -- ARGV[6]  pause in milliseconds
--- ARGV[7]  failures that make it dead
+-- ARGV[7]  number of failures that make the job dead
 --
--- Answers -1 the lease is gone, 0 delayed, 1 a newer job of the key waits now, 2 dead.
+-- Returns -1 if the lease is lost, 0 if the job is delayed, 1 if a newer job of the key waits, 2 if it is dead.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -1,8 +1,8 @@
--- retry_dead.lua lets a dead or delayed job wait again, as if it had just come.
+-- retry_dead.lua makes a dead or delayed job wait like a new one.
 --
 -- ARGV[3]  key
 --
--- Answers 0 it waits, -1 there is no such job, -2 it waits or runs already.
+-- Returns 0 if it waits, -1 if there is no such job, -2 if it was waiting or running already.
 
 local j = load(ARGV[3])
 if not j then

@@ -1,10 +1,10 @@
--- risk.lua says whether the worker's silence from now on counts against the job.
+-- risk.lua records whether the job is at risk: whether an expired lease counts as a crash.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
--- ARGV[5]  "1": it does, "0": it does not
+-- ARGV[5]  "1" if it is, "0" if not
 --
--- Answers -1 the lease is gone, 0 noted.
+-- Returns -1 if the lease is lost, else 0.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

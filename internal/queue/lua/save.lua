@@ -1,10 +1,10 @@
--- save.lua keeps what the worker wants to know when it meets the key again.
+-- save.lua stores a state for the key, for later leases.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
--- ARGV[5]  the state; "" forgets it
+-- ARGV[5]  the state; "" deletes it
 --
--- Answers -1 the lease is gone, 0 saved.
+-- Returns -1 if the lease is lost, else 0.
 
 if not held(ARGV[3], ARGV[4]) then
   return -1

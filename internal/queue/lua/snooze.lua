@@ -1,11 +1,11 @@
--- snooze.lua ends a lease: there is nothing to do for now. No attempt is counted.
+-- snooze.lua ends a lease and delays the job. No attempt is counted.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token
 -- ARGV[5]  reason
 -- ARGV[6]  pause in milliseconds
 --
--- Answers -1 the lease is gone, 0 delayed, 1 a newer job of the key waits now.
+-- Returns -1 if the lease is lost, 0 if the job is delayed, 1 if a newer job of the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then
