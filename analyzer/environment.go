@@ -25,7 +25,7 @@ type Environment struct {
 	With   []string // all packages, as NAME==VERSION
 	// Origins are the places where the requirements of With were written, by their text.
 	Origins map[string]Origin
-	On      packages.On // the interpreter and the libc
+	On      packages.Target // the interpreter and the libc
 	// Platform is the name of the system; "": those of Options.Platforms.
 	Platform string
 	NoWheel  []NoWheel

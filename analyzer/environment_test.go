@@ -13,7 +13,7 @@ import (
 func TestNoWheel(t *testing.T) {
 	env := func(platform string, missing ...analyzer.NoWheel) *analyzer.Environment {
 		return &analyzer.Environment{
-			On:       packages.On{Python: "3.12", Arch: "x86_64"},
+			On:       packages.Target{Python: "3.12", Arch: "x86_64"},
 			Platform: platform,
 			NoWheel:  missing,
 		}

@@ -154,8 +154,8 @@ func OfPackage(r *packages.Release, l *packages.Library) *Library {
 		Known:   l.Known,
 		symbols: index(l.Exports, l.Versions, l.OldestVersion()),
 	}
-	if !l.Known && l.Like.Len() > 0 {
-		out.symbols, out.alike = index(l.Like, nil, ""), true
+	if !l.Known && l.NearestExports.Len() > 0 {
+		out.symbols, out.alike = index(l.NearestExports, nil, ""), true
 	}
 	return out
 }

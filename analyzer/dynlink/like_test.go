@@ -32,9 +32,9 @@ func TestBindToWhatIsLikeIt(t *testing.T) {
 		l := dynlink.OfPackage(
 			r,
 			&packages.Library{
-				Path:   "torch/lib/libtorch_cuda.so",
-				SONAME: "libtorch_cuda.so",
-				Like:   c.like,
+				Path:           "torch/lib/libtorch_cuda.so",
+				SONAME:         "libtorch_cuda.so",
+				NearestExports: c.like,
 			},
 		)
 		e := dynlink.NewEnvironment("glibc", []*dynlink.Library{l}, nil, nil)

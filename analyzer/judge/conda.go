@@ -96,7 +96,7 @@ func (p *condaSource) Versions(ctx context.Context, name string) ([]string, erro
 func (p *condaSource) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	if p.version(name) == version {
 		return p.installed(name), nil
@@ -108,7 +108,7 @@ func (p *condaSource) Release(
 func (p *condaSource) Read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	if p.version(r.Name) != r.Version {
@@ -131,7 +131,7 @@ func (p *condaSource) Read(
 func (p *condaSource) library(file string) packages.Library {
 	l, ok := p.read[file]
 	if !ok {
-		l = packages.Described(file, p.conda.Open(path.Join(p.conda.Site, file)))
+		l = packages.NewLibrary(file, p.conda.Open(path.Join(p.conda.Site, file)))
 		p.read[file] = l
 	}
 	return l

@@ -93,7 +93,7 @@ func (d *demand) bySystem(soname string) bool {
 func (d *demand) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	r, err := d.once.Release(ctx, name, version, on)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *demand) Release(
 func (d *demand) read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	first := slices.ContainsFunc(
 		d.first,
@@ -147,15 +147,15 @@ func (d *demand) read(
 
 // complete reads what the packages of a set need of each other. A package that can't be read counts
 // as one that could not be looked up.
-func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On) {
+func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Target) {
 	for before := -1; before != len(d.wanted); {
 		before = len(d.wanted)
 		for i, r := range set.Releases {
 			read, err := d.read(ctx, r, on)
 			if err != nil {
-				set.Unlooked = append(
-					set.Unlooked,
-					packages.Unlooked{
+				set.Unresolved = append(
+					set.Unresolved,
+					packages.Unresolved{
 						Package:     r.Name,
 						Requirement: r.ID().String(),
 						Err:         err,
@@ -168,15 +168,15 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.On
 	}
 }
 
-// lean makes a resolution look up no more packages than are needed: each costs at least a page of
+// lazy makes a resolution look up no more packages than are needed: each costs at least a page of
 // the index. Until everything that is wanted is found, packages that provide some of it according
 // to the embedded history come first, and those that never did are left out.
-func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
+func (d *demand) lazy(f *facts.Artifact, p *platform.Platform) *packages.Lazy {
 	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
 		return nil // the version of numpy matters, and no library shows it
 	}
 	own := ownNames(f)
-	return &packages.Lean{
+	return &packages.Lazy{
 		Enough: func(s *packages.Set) bool {
 			for _, bySystem := range d.missing(s, own, p) {
 				if !bySystem {
@@ -185,12 +185,12 @@ func (d *demand) lean(f *facts.Artifact, p *platform.Platform) *packages.Lean {
 			}
 			return true
 		},
-		Brings: func(name string, s *packages.Set) (bool, bool) {
+		Provides: func(name string, s *packages.Set) (bool, bool) {
 			if d.noHistory {
 				return false, false
 			}
 			missing := d.missing(s, own, p)
-			return packages.History().Brings(name, func(file string) bool {
+			return packages.History().Provides(name, func(file string) bool {
 				_, ok := missing[platform.Stem(file)]
 				return ok
 			})

@@ -47,7 +47,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		s.contradictions(r, c.Artifact, a)
 		s.outside(r, a.Set)
 		var names []string
-		for _, u := range a.Unlooked {
+		for _, u := range a.Unresolved {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
 				!slices.Contains(told, u.Package) &&
 				(s.mayDepend(a, u.Package, found) || a.Given[u.Package] != "" &&
@@ -97,7 +97,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	var pins []string
 	var err error
-	for _, u := range a.Unlooked {
+	for _, u := range a.Unresolved {
 		if raw := a.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
 			(!s.judge.options.NoIndex || s.holds(ctx, u.Package)) &&
 			depends(u.Package) {
@@ -182,7 +182,7 @@ func (s *Session) wants(a *packageSet, name string) string {
 				brings := gpu.Package(m.Name, gpu.MajorOfPackage(name)) == name
 				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().
-						Brings(name, func(file string) bool { return platform.Stem(file) == platform.Stem(m.Name) })
+						Provides(name, func(file string) bool { return platform.Stem(file) == platform.Stem(m.Name) })
 				}
 				if !brings {
 					continue

@@ -23,7 +23,7 @@ type once struct {
 
 type releaseKey struct {
 	name, version string
-	on            packages.On
+	on            packages.Target
 }
 
 func newOnce(source packages.Source, noHistory bool) *once {
@@ -39,7 +39,7 @@ func newOnce(source packages.Source, noHistory bool) *once {
 func (o *once) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	key := releaseKey{name, version, on}
 	if r := o.releases[key]; r != nil {

@@ -17,7 +17,7 @@ func (down) Versions(context.Context, string) ([]string, error) {
 }
 
 func (down) Release(
-	context.Context, string, string, packages.On,
+	context.Context, string, string, packages.Target,
 ) (*packages.Release, error) {
 	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
@@ -26,7 +26,7 @@ func (down) Release(
 // turned it off.
 func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
-	on := packages.On{Python: "3.12", Arch: "x86_64"}
+	on := packages.Target{Python: "3.12", Arch: "x86_64"}
 	o := newOnce(down{}, false)
 	r, err := o.Release(t.Context(), name, version, on)
 	if err != nil || !r.Known || len(r.Libraries) == 0 {

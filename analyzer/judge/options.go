@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// On is the interpreter and the libc of the environment; the zero value: those of the wheel's
 	// tags. Arch is ignored.
-	On   packages.On
+	On   packages.Target
 	With []string // requirements in the same environment, PEP 508; they win over declared ones
 	// Origins are the places where requirements of With were written, by their text; a requirement
 	// that is not in it was given by itself, as with --with.

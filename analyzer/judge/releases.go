@@ -11,7 +11,7 @@ import (
 type Releases struct {
 	ctx    context.Context
 	source packages.Source
-	on     packages.On
+	on     packages.Target
 	cache  map[releaseOn]*packages.Release // nil where it could not be had; shared by a session
 }
 

@@ -54,18 +54,18 @@ func (r *resolver) resolve(
 	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
 		return []*packages.Set{&r.none}, nil
 	}
-	var lean *packages.Lean
+	var lazy *packages.Lazy
 	if d := r.judge.demand; d != nil {
 		d.want(f, p, s)
 		if r.partial(f) {
-			lean = d.lean(f, p)
+			lazy = d.lazy(f, p)
 		}
 	}
-	low, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Lowest, lean)
+	low, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Lowest, lazy)
 	if err != nil {
 		return nil, err
 	}
-	high, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Highest, lean)
+	high, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Highest, lazy)
 	if err != nil || equal(low, high) {
 		return []*packages.Set{low}, err
 	}
@@ -78,7 +78,7 @@ func (r *resolver) atEnd(
 	arch string,
 	with, declared []pkgmeta.Requirement,
 	end packages.End,
-	lean *packages.Lean,
+	lazy *packages.Lazy,
 ) (*packages.Set, error) {
 	on := r.judge.options.on(f, arch)
 	key := []string{arch, on.Python, string(end)}
@@ -88,7 +88,7 @@ func (r *resolver) atEnd(
 	for _, q := range declared {
 		key = append(key, q.Raw)
 	}
-	if lean != nil {
+	if lazy != nil {
 		key = append(key, "for "+f.Path)
 	}
 	id := strings.Join(key, "|")
@@ -99,7 +99,7 @@ func (r *resolver) atEnd(
 	if r.judge.conda != nil {
 		installed = r.judge.conda.version
 	}
-	s, err := packages.ResolveLean(ctx, r.judge.source, on, with, declared, end, lean, installed)
+	s, err := packages.ResolveLazily(ctx, r.judge.source, on, with, declared, end, lazy, installed)
 	if err != nil {
 		return s, err
 	}
@@ -162,7 +162,7 @@ func equal(a, b *packages.Set) bool {
 
 // on is the interpreter and machine of an artifact: those of the options, else what a wheel's tags
 // name, else a current Python.
-func (o *Options) on(f *facts.Artifact, arch string) packages.On {
+func (o *Options) on(f *facts.Artifact, arch string) packages.Target {
 	if o.On.Python != "" {
 		on := o.On
 		on.Arch = arch
@@ -176,5 +176,5 @@ func (o *Options) on(f *facts.Artifact, arch string) packages.On {
 			}
 		}
 	}
-	return packages.On{Python: python, Arch: arch}
+	return packages.Target{Python: python, Arch: arch}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// counting tells which releases were asked for.
+// counting records the releases that were requested.
 type counting struct {
 	shelf
 	asked []string
@@ -19,13 +19,13 @@ type counting struct {
 func (c *counting) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	c.asked = append(c.asked, name+"=="+version)
 	return c.shelf.Release(ctx, name, version, on)
 }
 
-func wishes(t *testing.T, texts ...string) (out []pkgmeta.Requirement) {
+func requirementsOf(t *testing.T, texts ...string) (out []pkgmeta.Requirement) {
 	t.Helper()
 	for _, s := range texts {
 		q, err := pkgmeta.ParseRequirement(s)
@@ -44,9 +44,9 @@ func names(s *packages.Set) (out []string) {
 	return out
 }
 
-var linux = packages.On{Python: "3.12", Arch: "x86_64"}
+var linux = packages.Target{Python: "3.12", Arch: "x86_64"}
 
-// Packages that require each other, or contradict each other in a circle, come to an end.
+// Resolve terminates for packages that require each other and for contradictory circles.
 func TestResolveCircles(t *testing.T) {
 	for _, c := range []struct {
 		shelf, want string
@@ -54,7 +54,7 @@ func TestResolveCircles(t *testing.T) {
 	}{
 		{"a 1: b\nb 1: a", "[a==1 b==1]", 0},
 		{"a 1: a[x]", "[a==1]", 0},
-		// no choice fits: it ends, and says so
+		// no combination satisfies all requirements, so there is one conflict
 		{"a 1: b==2\na 2: b==1\nb 1: a==1\nb 2: a==2", "", 1},
 	} {
 		source := &counting{shelf: parse(c.shelf)}
@@ -63,7 +63,7 @@ func TestResolveCircles(t *testing.T) {
 			source,
 			linux,
 			nil,
-			wishes(t, "a"),
+			requirementsOf(t, "a"),
 			packages.Highest,
 		)
 		if err != nil || c.want != "" && fmt.Sprint(names(s)) != c.want ||
@@ -81,8 +81,8 @@ func TestResolveCircles(t *testing.T) {
 	}
 }
 
-// Ten thousand versions cost one release at each end, and the first good one a bisection: no more
-// than 15.
+// With ten thousand versions, each end requests one release, and the search for the first good
+// version bisects: it requests at most 15.
 func TestTenThousandVersions(t *testing.T) {
 	s := shelf{"a": {}}
 	for n := range 10_000 {
@@ -96,7 +96,7 @@ func TestTenThousandVersions(t *testing.T) {
 			source,
 			linux,
 			nil,
-			wishes(t, "a>=1.100"),
+			requirementsOf(t, "a>=1.100"),
 			end,
 		)
 		if err != nil || !slices.Equal(names(set), []string{want}) ||
@@ -121,14 +121,14 @@ func TestTenThousandVersions(t *testing.T) {
 	}
 }
 
-// A lock file pins a version for each system; that of another system counts for nothing.
+// A lock file pins a version per system; pins for other systems are ignored.
 func TestResolvePinsOfSystems(t *testing.T) {
 	source := parse("a 1:\na 2:")
 	s, err := packages.Resolve(
 		context.Background(),
 		source,
 		linux,
-		wishes(t, "a==1; sys_platform == 'linux'", "a==2; sys_platform == 'darwin'"),
+		requirementsOf(t, "a==1; sys_platform == 'linux'", "a==2; sys_platform == 'darwin'"),
 		nil,
 		packages.Highest,
 	)
@@ -137,9 +137,9 @@ func TestResolvePinsOfSystems(t *testing.T) {
 	}
 }
 
-// A lean resolution asks for what is known to bring what is wanted, then for what is not known, and
-// stops when there is enough.
-func TestResolveLean(t *testing.T) {
+// A lazy resolution requests the packages known to provide a wanted library first, then those whose
+// contents are not known, and stops when everything is provided.
+func TestResolveLazily(t *testing.T) {
 	const shelves = "top 1: known, no, far, other\nknown 1: deep\ndeep 1:\nno 1:\nfar 1:\nother 1:"
 	for enough, want := range map[string][]string{
 		"deep":   {"top==1", "known==1", "deep==1"},
@@ -147,16 +147,16 @@ func TestResolveLean(t *testing.T) {
 		"nobody": {"top==1", "known==1", "deep==1", "far==1", "other==1"},
 	} {
 		source := &counting{shelf: parse(shelves)}
-		s, err := packages.ResolveLean(
+		s, err := packages.ResolveLazily(
 			context.Background(),
 			source,
 			linux,
-			wishes(t, "top==1"),
+			requirementsOf(t, "top==1"),
 			nil,
 			packages.Highest,
-			&packages.Lean{
+			&packages.Lazy{
 				Enough: func(s *packages.Set) bool { return s.Release(enough) != nil },
-				Brings: func(name string, _ *packages.Set) (bool, bool) {
+				Provides: func(name string, _ *packages.Set) (bool, bool) {
 					return name == "known" || name == "deep", name != "far" && name != "other"
 				},
 			},

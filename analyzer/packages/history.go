@@ -23,8 +23,8 @@ var historyFiles embed.FS
 
 const historySuffix = ".hist"
 
-// historyPackages opens the embedded file of each package when it is first asked for. One that does
-// not decode is a broken build, so it panics; a test reads them all.
+// historyPackages maps a package name to a function that decodes its embedded file on first use. An
+// embedded file that does not decode is a build error, so it panics; a test decodes all files.
 var historyPackages = sync.OnceValue(func() map[string]func() *historydata.File {
 	entries, err := historyFiles.ReadDir("data")
 	if err != nil {
@@ -54,19 +54,19 @@ func historyPackage(name string) *historydata.File {
 	return nil
 }
 
-// Embedded answers from the embedded files.
+// Embedded is the Source that reads the provider history built into the binary.
 type Embedded struct{}
 
-// History is the embedded provider history: the packages that compiled Python packages share a
-// process with (CUDA, torch and their companions), as they were published when it was made. It
-// answers without a package index, knows Linux on x86_64 and aarch64, and knows what their
-// libraries export; of a few too large to have been read whole, Known is false, and Needed is what
-// the head of the file told, nil where it told nothing.
+// History returns the embedded provider history: the published releases of the packages that
+// compiled Python packages share a process with (CUDA, torch and related packages), at the time
+// when internal/gen/history was last run. It needs no package index, covers Linux on x86_64 and
+// aarch64, and has the exports of their libraries. For a few libraries that were too large to read,
+// Known is false and Needed comes from the first part of the file, or is nil.
 //
-// torch also has the builds that are on no public index: Release takes 2.7.0+rocm6.3, 2.7.0+cpu and
-// 2.7.0+cu128, for every 2.7.0 that it knows, and describes them by their shape: which libraries
-// such a build has, and that a build without CUDA needs no CUDA package. Versions lists published
-// versions only, without yanked ones; Release answers for those too.
+// It also covers the torch builds that are not on a public index: Release accepts 2.7.0+rocm6.3,
+// 2.7.0+cpu and 2.7.0+cu128 for every known 2.7.0. It describes which libraries such a build
+// contains and, for builds without CUDA, drops the CUDA requirements. Versions lists published
+// versions that are not yanked; Release also accepts yanked ones.
 func History() Embedded { return Embedded{} }
 
 // Versions implements Source.
@@ -87,7 +87,7 @@ func (Embedded) Versions(_ context.Context, name string) ([]string, error) {
 }
 
 // Release implements Source.
-func (h Embedded) Release(_ context.Context, name, version string, on On) (*Release, error) {
+func (h Embedded) Release(_ context.Context, name, version string, on Target) (*Release, error) {
 	name = pkgmeta.Normalize(name)
 	if name == "torch" {
 		if base, local, ok := strings.Cut(version, "+"); ok {
@@ -101,10 +101,10 @@ func (h Embedded) Release(_ context.Context, name, version string, on On) (*Rele
 	return convert(f, r), nil
 }
 
-// Recorded tells from which file a release is known, and its SHA-256 in hex; ok is false where the
-// release is not known. An index that lists this file with this digest publishes the release that
-// Release describes.
-func (Embedded) Recorded(name, version string, on On) (file, sha256 string, ok bool) {
+// WheelOf returns the file name of the wheel that a release was read from, and its SHA-256 in hex.
+// ok is false for a release that is not in the history. An index that lists this file with this
+// digest publishes the release that Release describes.
+func (Embedded) WheelOf(name, version string, on Target) (file, sha256 string, ok bool) {
 	_, r, err := find(pkgmeta.Normalize(name), version, on)
 	if err != nil {
 		return "", "", false
@@ -112,10 +112,10 @@ func (Embedded) Recorded(name, version string, on On) (file, sha256 string, ok b
 	return r.Wheel, r.SHA256, true
 }
 
-// Brings tells whether any release of a package, or of one that it requires, is known to bring a
-// library that want accepts by its file name; known is false where the history does not hold the
-// package.
-func (Embedded) Brings(name string, want func(file string) bool) (brings, known bool) {
+// Provides reports whether a release of a package, or of one of its requirements, contains a
+// library whose file name or SONAME want accepts. known is false for a package that is not in the
+// history.
+func (Embedded) Provides(name string, want func(file string) bool) (brings, known bool) {
 	seen := map[string]bool{}
 	var any func(name string) bool
 	any = func(name string) bool {
@@ -144,13 +144,13 @@ func (Embedded) Brings(name string, want func(file string) bool) (brings, known 
 	return any(name), historyPackage(name) != nil
 }
 
-// notOfName tells characters that end a package's name in a requirement.
+// notOfName reports whether a character cannot be part of the package name in a requirement.
 func notOfName(c rune) bool {
 	return !strings.ContainsRune("-_.", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 }
 
-// find looks for a release, also by another spelling of its version (1.0 is 1.0.0).
-func find(name, version string, on On) (*historydata.File, *historydata.Release, error) {
+// find returns a release; versions are compared as in PEP 440 (1.0 equals 1.0.0).
+func find(name, version string, on Target) (*historydata.File, *historydata.Release, error) {
 	unknown := fmt.Errorf(
 		"%s==%s on %s: %w to the built-in history",
 		name,
@@ -188,11 +188,11 @@ func compareReleases(a, b string) int {
 	return v.Compare(w)
 }
 
-// convert makes a Release that the caller may change.
+// convert returns a Release that the caller may modify.
 func convert(f *historydata.File, r *historydata.Release) *Release {
 	out := &Release{Name: r.Name, Version: r.Version, Known: true}
 	for _, text := range r.Requires {
-		// a test holds that every one parses
+		// a test checks that every requirement parses
 		if q, err := pkgmeta.ParseRequirement(text); err == nil {
 			out.Requires = append(out.Requires, q)
 		}
@@ -204,18 +204,18 @@ func convert(f *historydata.File, r *historydata.Release) *Release {
 			panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
 		}
 		if !l.Known {
-			like, err := alike(f, r, l.SONAME)
+			like, err := nearestExports(f, r, l.SONAME)
 			if err != nil {
 				panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
 			}
 			out.Libraries = append(
 				out.Libraries,
 				Library{
-					Path:    l.Path,
-					SONAME:  l.SONAME,
-					Needed:  slices.Clone(l.Needed),
-					RunPath: l.RunPath,
-					Like:    elfobj.NewExports(like...),
+					Path:           l.Path,
+					SONAME:         l.SONAME,
+					Needed:         slices.Clone(l.Needed),
+					RunPath:        l.RunPath,
+					NearestExports: elfobj.NewExports(like...),
 				},
 			)
 			continue
@@ -252,9 +252,9 @@ func exported(list []historydata.Export) []elfobj.Export {
 	return out
 }
 
-// alike is what a library exports in the nearest older and the nearest newer release for the same
-// machine whose exports are known; nil where there is none.
-func alike(f *historydata.File, r *historydata.Release, soname string) ([]elfobj.Export, error) {
+// nearestExports returns the exports of a library in the nearest older and the nearest newer
+// release for the same machine whose exports are known; nil without one.
+func nearestExports(f *historydata.File, r *historydata.Release, soname string) ([]elfobj.Export, error) {
 	var older, newer *historydata.Library
 	var below, above string
 	for i := range f.Releases {

@@ -11,9 +11,9 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-var x86 = On{Python: "3.12", Arch: "x86_64"}
+var x86 = Target{Python: "3.12", Arch: "x86_64"}
 
-func mustRelease(t *testing.T, name, version string, on On) *Release {
+func mustRelease(t *testing.T, name, version string, on Target) *Release {
 	t.Helper()
 	r, err := History().Release(context.Background(), name, version, on)
 	if err != nil {
@@ -48,8 +48,7 @@ func exports(l Library, name string) bool {
 	return false
 }
 
-// Release 12.N of nvJitLink exports the suffixes _12_0 to _12_N, and names without a suffix from
-// 12.3 on.
+// nvJitLink 12.N exports the suffixes _12_0 to _12_N and, from 12.3 on, names without a suffix.
 func TestHistoryNvJitLink(t *testing.T) {
 	versions, err := History().Versions(context.Background(), "nvidia_nvjitlink_CU12")
 	if err != nil {
@@ -90,7 +89,7 @@ func TestHistoryNvJitLink(t *testing.T) {
 	}
 }
 
-// What torch pins, from the METADATA of its wheels.
+// The pins come from the METADATA of torch's wheels.
 func TestHistoryTorch(t *testing.T) {
 	for _, c := range []struct{ torch, name, want string }{
 		{"2.4.1", "nvidia-nvjitlink-cu12", ""}, {"2.4.1", "nvidia-cusparse-cu12", "==12.1.0.106"},
@@ -122,7 +121,7 @@ func TestHistoryTorch(t *testing.T) {
 		!exports(l, "_ZN3c104cuda9SetDeviceEa") {
 		t.Errorf("libc10_cuda.so of torch 2.7.0: known %v, %d exports", l.Known, l.Exports.Len())
 	}
-	// What changed from 2.5 to 2.6: c10::basic_string_view became that of the standard library.
+	// torch 2.6 replaced c10::basic_string_view with std::string_view.
 	for version, want := range map[string]bool{"2.5.1": true, "2.6.0": false} {
 		l := libraryOf(t, mustRelease(t, "torch", version, x86), "libtorch_cpu.so")
 		if got := l.Exports.Any(func(name string) bool {
@@ -185,7 +184,7 @@ func TestHistoryTorchVariants(t *testing.T) {
 		}
 	}
 	if r := mustRelease(t, "torch", "2.4.0+cu121",
-		On{Python: "3.12", Arch: "aarch64"}); !slices.Contains(
+		Target{Python: "3.12", Arch: "aarch64"}); !slices.Contains(
 		sonames(r),
 		"libtorch_cuda.so",
 	) {
@@ -203,7 +202,7 @@ func TestHistoryCufile(t *testing.T) {
 	x := libraryOf(t, mustRelease(t, "nvidia-cufile-cu12", "1.14.1.1", x86), "libcufile.so.0")
 	a := libraryOf(
 		t,
-		mustRelease(t, "nvidia-cufile-cu12", "1.14.1.1", On{Arch: "aarch64"}),
+		mustRelease(t, "nvidia-cufile-cu12", "1.14.1.1", Target{Arch: "aarch64"}),
 		"libcufile.so.0",
 	)
 	if !exports(x, "cuFileDriverOpen") || !slices.Contains(x.Needed, "librt.so.1") ||
@@ -219,7 +218,7 @@ func TestHistoryCufile(t *testing.T) {
 	}
 }
 
-// Of large libraries the head was read; of cuSPARSE and of what torch pins everything.
+// Only the headers of large libraries were read; cuSPARSE and torch's pins were read completely.
 func TestHistoryLarge(t *testing.T) {
 	l := libraryOf(
 		t,
@@ -268,7 +267,7 @@ func TestHistoryUnknown(t *testing.T) {
 	}
 }
 
-// Everything embedded decodes, every requirement parses, and every release has the digest of its
+// Every embedded file decodes, every requirement parses, and every release has the digest of its
 // wheel.
 func TestHistoryWhole(t *testing.T) {
 	packages, tables := historyPackages(), map[string]bool{}
@@ -313,19 +312,18 @@ func TestHistoryWhole(t *testing.T) {
 	}
 }
 
-// Of a library that was too large to be read in one release, the nearest releases tell what it is
-// like.
+// For a library that was too large to read, NearestExports has the exports of nearby releases.
 func TestHistoryLike(t *testing.T) {
 	l := libraryOf(t, mustRelease(t, "torch", "2.5.0", x86), "libtorch_cuda.so")
 	has := func(name string) bool {
-		return len(l.Like.Named(name)) > 0
+		return len(l.NearestExports.Named(name)) > 0
 	}
-	if l.Known || l.Exports.Len() > 0 || l.Like.Len() < 1000 ||
+	if l.Known || l.Exports.Len() > 0 || l.NearestExports.Len() < 1000 ||
 		has("_ZN5torch8autograd12VariableInfoC1ERKN2at6TensorE") {
-		t.Errorf("known %v, %d exports, like %d", l.Known, l.Exports.Len(), l.Like.Len())
+		t.Errorf("known %v, %d exports, like %d", l.Known, l.Exports.Len(), l.NearestExports.Len())
 	}
 	if l := libraryOf(t, mustRelease(t, "torch", "2.5.1", x86), "libtorch_cuda.so"); !l.Known ||
-		l.Like.Len() > 0 {
-		t.Errorf("2.5.1: known %v, like %d", l.Known, l.Like.Len())
+		l.NearestExports.Len() > 0 {
+		t.Errorf("2.5.1: known %v, like %d", l.Known, l.NearestExports.Len())
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Libraries that every build of torch 2 has in torch/lib, and those that the CUDA and ROCm builds
-// add.
+// Libraries in torch/lib of every build of torch 2, and those that CUDA and ROCm builds add.
 var (
 	torchCommon = []string{
 		"libc10.so",
@@ -29,9 +28,8 @@ var (
 	torchROCm = []string{"libc10_hip.so", "libcaffe2_nvrtc.so", "libtorch_hip.so"}
 )
 
-// rocmLibraries are those of ROCm that a ROCm build of torch carries in torch/lib. The build drops
-// the version from their file names and keeps it in their SONAME, which changes with ROCm's major
-// version; "" where the major is not told apart.
+// rocmLibraries are the ROCm libraries in torch/lib of a ROCm build. The file names have no
+// version; the SONAMEs have one, which depends on ROCm's major version ("" if it does not).
 var rocmLibraries = []struct{ file, five, six, seven string }{
 	{
 		"libamdhip64.so",
@@ -70,17 +68,17 @@ var rocmLibraries = []struct{ file, five, six, seven string }{
 	{"libmagma.so", "", "", ""},
 }
 
-// torchVariant describes a build of torch with a local version. These builds lie on the project's
-// own index; their shape is hand-written:
+// torchVariant describes a build of torch with a local version. These builds are published on the
+// index of PyTorch; their descriptions are written by hand:
 //
-//   - rocmN: the ROCm libraries and torch's for HIP, nothing of CUDA, and no requirement of an
-//     NVIDIA package
+//   - rocmN: the ROCm libraries, torch's libraries for HIP, no CUDA library and no requirement
+//     of an NVIDIA package
 //   - cpu: neither, and no such requirement
-//   - cuNNN: the libraries of the CUDA build; the NVIDIA requirements only where the published
-//     build is of the same CUDA
+//   - cuNNN: the libraries of the CUDA build; the NVIDIA requirements only if the published
+//     build has the same CUDA version
 //
 // Any other local version is unknown.
-func (Embedded) torchVariant(base, local string, on On) (*Release, error) {
+func (Embedded) torchVariant(base, local string, on Target) (*Release, error) {
 	file, plain, err := find("torch", base, on)
 	version := base + "+" + local
 	if err != nil {
@@ -110,7 +108,7 @@ func (Embedded) torchVariant(base, local string, on On) (*Release, error) {
 	case strings.HasPrefix(local, "cu"):
 		if cudaOf(r.Requires) != local {
 			r.Requires = withoutGPU(r.Requires)
-			// another compiler, and for some releases another ABI of the C++ library
+			// another compiler and, in some releases, another C++ library ABI
 			for i := range r.Libraries {
 				r.Libraries[i].Known, r.Libraries[i].Exports = false, nil
 			}
@@ -118,7 +116,7 @@ func (Embedded) torchVariant(base, local string, on On) (*Release, error) {
 		if !slices.ContainsFunc(
 			r.Libraries,
 			func(l Library) bool { return l.SONAME == "libtorch_cuda.so" },
-		) { // aarch64, where the published build was without CUDA
+		) { // on aarch64 the published build has no CUDA
 			r.Libraries = torchLibraries(torchCommon, torchCUDA)
 		}
 	default:
@@ -140,7 +138,7 @@ func torchLibraries(lists ...[]string) []Library {
 	return libraries
 }
 
-// withoutGPU drops the requirements of packages that only a CUDA build has.
+// withoutGPU removes the requirements that only a CUDA build has.
 func withoutGPU(requires []pkgmeta.Requirement) []pkgmeta.Requirement {
 	return slices.DeleteFunc(requires, func(q pkgmeta.Requirement) bool {
 		name := pkgmeta.Normalize(q.Name)
@@ -149,8 +147,8 @@ func withoutGPU(requires []pkgmeta.Requirement) []pkgmeta.Requirement {
 	})
 }
 
-// cudaOf tells the CUDA version of a torch build by its requirements, as its local version writes
-// it: "cu126"; "" where nothing tells.
+// cudaOf returns the CUDA version that the requirements of a torch build pin, spelled as in its
+// local version ("cu126"); "" without a pin.
 func cudaOf(requires []pkgmeta.Requirement) string {
 	for _, q := range requires {
 		name := pkgmeta.Normalize(q.Name)
@@ -166,7 +164,7 @@ func cudaOf(requires []pkgmeta.Requirement) string {
 	return ""
 }
 
-// rocmIndex is 1 for rocm5.x, 2 for rocm6.x, 3 for rocm7.x, and 0 for another.
+// rocmIndex returns 1 for rocm5.x, 2 for rocm6.x, 3 for rocm7.x, and 0 for other versions.
 func rocmIndex(local string) int {
 	major := strings.TrimPrefix(local, "rocm")
 	for i, m := range []string{"5", "6", "7"} {

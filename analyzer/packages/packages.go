@@ -1,11 +1,12 @@
-// Package packages knows the packages beside an artifact: which release brings which libraries, and
-// what those export.
+// Package packages resolves requirements to releases, and describes which shared libraries a
+// release installs and what they export.
 //
-// It asks through Source, which it owns: the embedded provider history (History), a package index
-// (internal/index) and tests implement it. Resolve turns the requirements of a wheel and those a
-// user gave into one release per package, for both ends of the declared ranges.
+// It reads releases through Source, which is implemented by the embedded provider history
+// (History), by a package index (internal/index) and by tests. Resolve selects one release per
+// package for the requirements of a wheel and of the user, at the lowest or the highest end of the
+// declared ranges.
 //
-// Nothing here opens a socket; a Source may.
+// The package itself makes no network connection; a Source may.
 package packages
 
 import (
@@ -17,17 +18,16 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// ErrUnknown is the error for what does not exist: the source has no such package, or no such
-// version of it.
+// ErrUnknown is returned if a source has no such package, or no such version of it.
 var ErrUnknown = errors.New("not known")
 
-// ErrUnavailable is the error of a source that could not answer, so nothing may be concluded.
+// ErrUnavailable is returned if a source could not answer, so that nothing can be concluded.
 var ErrUnavailable = errors.New("could not be reached")
 
-// ErrUnreachable is ErrUnavailable of a source that does not answer at all, as without a network.
+// ErrUnreachable is ErrUnavailable for a source that does not respond at all (no network).
 var ErrUnreachable = fmt.Errorf("%w", ErrUnavailable)
 
-// Source answers what analysis needs to know of packages that are not at hand. It must be safe for
+// Source provides the versions of packages and the contents of releases. It must be safe for
 // concurrent use.
 type Source interface {
 	// Versions lists the versions of a package (normalised name), in any order. Errors wrap
@@ -35,35 +35,35 @@ type Source interface {
 	Versions(ctx context.Context, name string) ([]string, error)
 	// Release describes one version as installed on the given target. Errors wrap ErrUnknown or
 	// ErrUnavailable.
-	Release(ctx context.Context, name, version string, on On) (*Release, error)
+	Release(ctx context.Context, name, version string, on Target) (*Release, error)
 }
 
-// Reader is a Source that costs: it describes a release by the names of its libraries at first, and
-// reads those that are asked for. A Source that is no Reader tells everything at once.
+// Reader is a Source that downloads libraries on request: Release returns libraries with Unread
+// set, and Read reads them. Other sources return complete libraries from Release.
 type Reader interface {
 	Source
-	// Read gives the release with those Unread libraries read for which worth is positive: worth
-	// tells how many bytes of transfer a library, named by its path, is worth. What is larger stays
-	// Unread. The release given is not changed. Errors wrap ErrUnavailable.
-	Read(ctx context.Context, r *Release, on On, worth func(path string) int64) (*Release, error)
+	// Read returns a copy of the release in which those Unread libraries were read for which worth
+	// is positive. worth returns how many bytes may be transferred for the library at a path; a
+	// larger one stays Unread. Errors wrap ErrUnavailable.
+	Read(ctx context.Context, r *Release, on Target, worth func(path string) int64) (*Release, error)
 }
 
-// On is the interpreter and machine for which a release is asked: "3.12", "x86_64".
-type On struct {
+// Target is the interpreter and machine that a release is installed for: "3.12", "x86_64".
+type Target struct {
 	Python string
 	Arch   string
-	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". Both empty: a glibc that is
-	// new enough for every wheel.
+	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". If both are empty, it is a
+	// glibc that is new enough for every wheel.
 	Libc, LibcVersion string
 }
 
-// ID names one version of a package. The zero value names none.
+// ID identifies one version of a package. The zero value identifies none.
 type ID struct {
 	Name    string // normalised as in PEP 503
 	Version string
 }
 
-// String is NAME==VERSION, as pip writes it; "" for the zero value.
+// String returns NAME==VERSION, as pip writes it; "" for the zero value.
 func (i ID) String() string {
 	if i == (ID{}) {
 		return ""
@@ -71,7 +71,7 @@ func (i ID) String() string {
 	return i.Name + "==" + i.Version
 }
 
-// ID names the release.
+// ID returns the name and version of the release.
 func (r *Release) ID() ID { return ID{r.Name, r.Version} }
 
 // Release is one version of a package.
@@ -80,27 +80,27 @@ type Release struct {
 	Version   string
 	Requires  []pkgmeta.Requirement
 	Libraries []Library
-	Known     bool // false: only the requirements are known, not which libraries it brings
+	Known     bool // false: only the requirements are known, not the libraries
 }
 
-// Library is a shared library that a release brings.
+// Library is a shared library that a release installs.
 type Library struct {
 	Path     string // inside site-packages: "nvidia/nvjitlink/lib/libnvJitLink.so.12"
-	SONAME   string // "" where it has none: found by its file name
+	SONAME   string // "" without one: it is found by its file name
 	Needed   []string
 	RunPath  string
 	Versions []string        // version nodes it defines
 	Exports  *elfobj.Exports // empty where Known is false
-	// false: what it exports is not known, so nothing may be concluded from an absence
+	// false: the exports are not known, so a missing symbol proves nothing
 	Known bool
-	// where Known is false: what it exports in the nearest releases of which that is known
-	Like   *elfobj.Exports
-	Unread bool // only its path is known so far, and a Reader would tell more
+	// if Known is false: the exports in the nearest releases for which they are known; may be nil
+	NearestExports *elfobj.Exports
+	Unread         bool // only Path is known; Reader.Read reads the rest
 }
 
-// Described is a library as its file is, by where it lies inside site-packages. Of nil, and of an
-// object that no loader loads, only the path is known.
-func Described(path string, o *elfobj.Object) Library {
+// NewLibrary returns the description of a shared object at a path inside site-packages. If o is nil
+// or has no dynamic section, only the path is set.
+func NewLibrary(path string, o *elfobj.Object) Library {
 	l := Library{Path: path}
 	if o == nil || !o.Dynamic {
 		return l
@@ -117,7 +117,7 @@ func Described(path string, o *elfobj.Object) Library {
 	return l
 }
 
-// OldestVersion is the first version node after the library's own name, "" where it has none.
+// OldestVersion returns the first version node after the base version, "" without one.
 func (l *Library) OldestVersion() string {
 	if len(l.Versions) > 1 {
 		return l.Versions[1]

@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// End is one end of the declared ranges.
+// End selects an end of the declared version ranges.
 type End string
 
 const (
@@ -17,144 +17,144 @@ const (
 	Highest End = "highest"
 )
 
-// maxReleases bounds how many packages one resolution follows; the deepest CUDA stacks have about
+// maxReleases limits how many packages one resolution follows; the largest CUDA stacks have about
 // 30.
 const maxReleases = 200
 
-// Set is one release per package.
+// Set is the result of a resolution: one release per package.
 type Set struct {
-	// in the order they were reached: what the user gave, what the artifact declares, what those
-	// require
-	Releases  []*Release
-	Conflicts []Conflict
-	Unlooked  []Unlooked
-	// by package, the requirement of the user's that counts, as it was written
+	// in order of discovery: requirements of the user, of the artifact, of packages
+	Releases   []*Release
+	Conflicts  []Conflict
+	Unresolved []Unresolved
+	// by package: the user's requirement that is in effect, as it was written
 	Given    map[string]string
 	Replaced []Replaced
 }
 
-// Replaced is a requirement of the user's that a later one of the same package took the place of,
-// and that the chosen release does not meet.
+// Replaced is a requirement of the user that a later one for the same package replaced and that the
+// chosen release does not satisfy.
 type Replaced struct {
 	Package  string
 	Was, Now string // as they were written
 }
 
-// Conflict is a requirement that the chosen release does not meet.
+// Conflict is a requirement that the chosen release does not satisfy.
 type Conflict struct {
 	By          string // NAME==VERSION, Artifact or User
-	Release     ID     // the package that has the requirement; zero for Artifact and User
+	Release     ID     // the package with the requirement; zero for Artifact and User
 	Requirement string // as NAMESPEC
 	Package     string
-	Chosen      string // the version that was chosen all the same
+	Chosen      string // the version that was chosen nevertheless
 }
 
-// Unlooked is a required package that the source could not describe.
-type Unlooked struct {
+// Unresolved is a required package that the source could not describe.
+type Unresolved struct {
 	Package     string
 	Requirement string
-	Direct      bool  // the user or the artifact asks for it, and not only a package
+	Direct      bool  // required by the user or the artifact, not only by a package
 	Err         error // wraps ErrUnknown or ErrUnavailable
 }
 
-// wish is a requirement with who made it.
-type wish struct {
+// requirement is a requirement with its origin.
+type requirement struct {
 	pkgmeta.Requirement
 	by   string
-	from ID  // the package that made it; zero for the user and the artifact
-	rank int // 0 the user, 1 the artifact, 2 a package: a lower rank wins over a higher one's
+	from ID  // the package that declares it; zero for the user and the artifact
+	rank int // 0 the user, 1 the artifact, 2 a package; lower ranks take precedence
 }
 
-// Names by which those who are no package stand in conflicts.
+// Values of Conflict.By that are not packages.
 const (
 	Artifact = "the artifact"
 	User     = "the user"
 )
 
-// Resolve picks one release for every package that with and requires ask for, and for what those
-// require in turn: the lowest or the highest version that meets every wish. Where no version meets
-// them all, what the user gave wins over what the artifact declares, and that over what packages
-// require; the rest are Conflicts. A later requirement of with replaces an earlier one of the same
-// package. The error is only ever that of ctx.
+// Resolve selects one release of every package that with (from the user), requires (from the
+// artifact) and the selected packages require: the lowest or the highest version that satisfies all
+// requirements. If no version does, the user's requirements take precedence over the artifact's,
+// and those over the packages'; the others are reported as Conflicts. A later requirement in with
+// replaces an earlier one for the same package. The only errors are those of ctx.
 func Resolve(
 	ctx context.Context,
 	source Source,
-	on On,
+	on Target,
 	with, requires []pkgmeta.Requirement,
 	end End,
 ) (*Set, error) {
 	return resolve(ctx, source, on, with, requires, end, nil, nil)
 }
 
-// Lean says which packages a resolution can do without.
-type Lean struct {
-	// Enough tells whether nothing is wanted any more beside the packages chosen so far for which
-	// packages of which nothing is known were worth a look.
+// Lazy decides which packages a lazy resolution looks up.
+type Lazy struct {
+	// Enough reports whether the packages chosen so far suffice, so that packages with unknown
+	// contents need not be looked up.
 	Enough func(*Set) bool
-	// Brings tells whether a package may bring some of what is still wanted, as far as that is
-	// known without asking for it.
-	Brings func(name string, s *Set) (brings, known bool)
+	// Provides reports whether a package may contain something that is still missing; known is
+	// false if that cannot be decided without looking the package up.
+	Provides func(name string, s *Set) (brings, known bool)
 }
 
-// ResolveLean is Resolve for a source that costs: what the user gave is looked up, and of other
-// packages no more than are needed, those first of which it is known that they bring what is
-// wanted. What the others require is not heeded.
+// ResolveLazily is Resolve for a source whose lookups are expensive. It looks up the packages that
+// the user requires and, of the others, only those that are needed, beginning with those known to
+// provide something missing. Requirements of packages that are not looked up are ignored.
 //
-// installed says which version of a package is there already, "" for none: it is taken at either
-// end where it meets every wish, and replaced as by pip elsewhere. nil: nothing is.
-func ResolveLean(
+// installed returns the version of a package that is already installed, "" for none. That version
+// is chosen at both ends if it satisfies all requirements; otherwise it is replaced, as pip does. A
+// nil function means that nothing is installed.
+func ResolveLazily(
 	ctx context.Context,
 	source Source,
-	on On,
+	on Target,
 	with, requires []pkgmeta.Requirement,
 	end End,
-	lean *Lean,
+	lazy *Lazy,
 	installed func(name string) string,
 ) (*Set, error) {
-	return resolve(ctx, source, on, with, requires, end, lean, installed)
+	return resolve(ctx, source, on, with, requires, end, lazy, installed)
 }
 
 func resolve(
 	ctx context.Context,
 	source Source,
-	on On,
+	on Target,
 	with, requires []pkgmeta.Requirement,
 	end End,
-	lean *Lean,
+	lazy *Lazy,
 	installed func(name string) string,
 ) (*Set, error) {
 	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
 	r := resolver{
-		source:    source,
-		on:        on,
-		end:       end,
-		installed: installed,
-		wishes:    map[string][]wish{},
-		extras:    map[string][]string{},
-		chosen:    map[string]*Release{},
+		source:       source,
+		target:       on,
+		end:          end,
+		installed:    installed,
+		requirements: map[string][]requirement{},
+		extras:       map[string][]string{},
+		chosen:       map[string]*Release{},
 	}
-	if lean != nil {
-		r.due = map[string]bool{}
+	if lazy != nil {
+		r.lookUp = map[string]bool{}
 	}
 	for _, q := range with {
 		if ok, err := q.Applies(env); err != nil || !ok {
 			continue // a lock file has a pin for each system
 		}
-		if before, again := r.wishes[q.Name]; again {
+		if before, again := r.requirements[q.Name]; again {
 			r.replaced = append(r.replaced, before...)
-			r.wishes[q.Name] = nil
+			r.requirements[q.Name] = nil
 		}
-		r.add(env, nil, wish{q, User, ID{}, 0})
-		if lean != nil {
-			r.due[q.Name] = true
+		r.add(env, nil, requirement{q, User, ID{}, 0})
+		if lazy != nil {
+			r.lookUp[q.Name] = true
 		}
 	}
 	for _, q := range requires {
-		r.add(env, nil, wish{q, Artifact, ID{}, 1})
+		r.add(env, nil, requirement{q, Artifact, ID{}, 1})
 	}
 	for {
-		// Each round settles every package under the wishes known so far; a new wish on a settled
-		// package settles it again.
+		// Each round chooses a version of every package under the requirements known so far. New
+		// requirements of a package that has a version already are considered in the next round.
 		for round := 0; round < 16; round++ {
 			changed, err := r.round(ctx, env)
 			if err != nil {
@@ -164,27 +164,27 @@ func resolve(
 				break
 			}
 		}
-		if lean == nil {
+		if lazy == nil {
 			return r.set(), nil
 		}
-		next := r.next(lean)
+		next := r.next(lazy)
 		if next == "" {
 			return r.set(), nil
 		}
-		r.due[next] = true
+		r.lookUp[next] = true
 	}
 }
 
-// next is the package to look up next in a lean resolution, "" when there is enough.
-func (r *resolver) next(lean *Lean) string {
+// next returns the package to look up next in a lazy resolution, "" when there is enough.
+func (r *resolver) next(lazy *Lazy) string {
 	s := r.set()
 	unknown := ""
 	for i := 0; i < len(r.order) && i < maxReleases; i++ {
 		name := r.order[i]
-		if r.due[name] || len(r.wishes[name]) == 0 {
+		if r.lookUp[name] || len(r.requirements[name]) == 0 {
 			continue
 		}
-		brings, known := lean.Brings(name, s)
+		brings, known := lazy.Provides(name, s)
 		if brings {
 			return name
 		}
@@ -192,41 +192,41 @@ func (r *resolver) next(lean *Lean) string {
 			unknown = name
 		}
 	}
-	if lean.Enough(s) {
+	if lazy.Enough(s) {
 		return ""
 	}
 	return unknown
 }
 
 type resolver struct {
-	source    Source
-	on        On
-	end       End
-	order     []string
-	wishes    map[string][]wish
-	extras    map[string][]string
-	chosen    map[string]*Release
-	unlooked  map[string]error
-	installed func(name string) string // nil: nothing is
-	replaced  []wish                   // of the user
-	// in a lean resolution, the packages that are looked up; nil: all
-	due map[string]bool
+	source       Source
+	target       Target
+	end          End
+	order        []string
+	requirements map[string][]requirement
+	extras       map[string][]string
+	chosen       map[string]*Release
+	unresolved   map[string]error
+	installed    func(name string) string // nil: nothing is installed
+	replaced     []requirement            // requirements of the user
+	// the packages to look up in a lazy resolution; nil: all
+	lookUp map[string]bool
 }
 
-// add keeps a wish whose marker applies; it reports whether it is new.
-func (r *resolver) add(env pkgmeta.MarkerEnv, extras []string, w wish) bool {
+// add stores a requirement if its marker applies; it reports whether the requirement is new.
+func (r *resolver) add(env pkgmeta.MarkerEnv, extras []string, w requirement) bool {
 	if ok, err := w.Applies(env, extras...); err != nil || !ok {
 		return false
 	}
-	for _, have := range r.wishes[w.Name] {
+	for _, have := range r.requirements[w.Name] {
 		if have.by == w.by && have.Raw == w.Raw {
 			return false
 		}
 	}
-	if _, known := r.wishes[w.Name]; !known || !slices.Contains(r.order, w.Name) {
+	if _, known := r.requirements[w.Name]; !known || !slices.Contains(r.order, w.Name) {
 		r.order = append(r.order, w.Name)
 	}
-	r.wishes[w.Name] = append(r.wishes[w.Name], w)
+	r.requirements[w.Name] = append(r.requirements[w.Name], w)
 	for _, x := range w.Extras {
 		if !slices.Contains(r.extras[w.Name], x) {
 			r.extras[w.Name] = append(r.extras[w.Name], x)
@@ -236,20 +236,20 @@ func (r *resolver) add(env pkgmeta.MarkerEnv, extras []string, w wish) bool {
 }
 
 func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bool, err error) {
-	// Wishes of packages that are no longer chosen would pin for ever: they are gathered anew each
-	// round.
-	for n, ws := range r.wishes {
-		r.wishes[n] = slices.DeleteFunc(
+	// Requirements of releases that are no longer chosen would stay in effect for ever, so they are
+	// removed at the start of each round.
+	for n, ws := range r.requirements {
+		r.requirements[n] = slices.DeleteFunc(
 			ws,
-			func(w wish) bool { return w.rank == 2 && !r.chose(w.from) },
+			func(w requirement) bool { return w.rank == 2 && !r.isChosen(w.from) },
 		)
 	}
 	for i := 0; i < len(r.order) && i < maxReleases; i++ {
 		name := r.order[i]
-		if r.due != nil && !r.due[name] {
+		if r.lookUp != nil && !r.lookUp[name] {
 			continue
 		}
-		if len(r.wishes[name]) == 0 {
+		if len(r.requirements[name]) == 0 {
 			if r.chosen[name] != nil {
 				delete(r.chosen, name)
 				changed = true
@@ -265,42 +265,42 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 		}
 		var rel *Release
 		if err == nil {
-			rel, err = r.source.Release(ctx, name, version, r.on)
+			rel, err = r.source.Release(ctx, name, version, r.target)
 		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return false, ctx.Err()
 			}
-			if r.unlooked == nil {
-				r.unlooked = map[string]error{}
+			if r.unresolved == nil {
+				r.unresolved = map[string]error{}
 			}
-			r.unlooked[name] = err
+			r.unresolved[name] = err
 			continue
 		}
-		delete(r.unlooked, name)
+		delete(r.unresolved, name)
 		r.chosen[name] = rel
 		changed = true
 		for _, q := range rel.Requires {
-			r.add(env, r.extras[name], wish{q, rel.ID().String(), rel.ID(), 2})
+			r.add(env, r.extras[name], requirement{q, rel.ID().String(), rel.ID(), 2})
 		}
 	}
 	return changed, nil
 }
 
-// chose reports whether a release is among the chosen ones.
-func (r *resolver) chose(id ID) bool {
+// isChosen reports whether a release is among the chosen ones.
+func (r *resolver) isChosen(id ID) bool {
 	rel := r.chosen[id.Name]
 	return rel != nil && rel.ID() == id
 }
 
-// choose picks the version at the asked end that meets the wishes, giving up those of the highest
-// rank first.
+// choose returns the version at the requested end that satisfies the requirements; if none
+// satisfies all, those of the highest rank are dropped first.
 func (r *resolver) choose(ctx context.Context, name string) (string, error) {
-	ws := r.wishes[name]
+	ws := r.requirements[name]
 	for _, w := range ws {
 		if v, ok := exact(w); ok && w.rank == 0 {
-			// what the user pins need not be listed anywhere: local versions such as +rocm6.3 are
-			// not
+			// a version that the user pins may be missing from the index, as local versions such as
+			// +rocm6.3 are
 			return v, nil
 		}
 	}
@@ -318,7 +318,7 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("%s has no version: %w", name, ErrUnknown)
 	}
 	for rank := 2; rank >= 0; rank-- {
-		if !slices.ContainsFunc(ws, func(w wish) bool { return w.rank <= rank }) {
+		if !slices.ContainsFunc(ws, func(w requirement) bool { return w.rank <= rank }) {
 			break
 		}
 		if v := pick(versions, ws, rank, r.end); v != "" {
@@ -328,9 +328,9 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("no version of %s meets %s: %w", name, ws[0].Raw, ErrUnknown)
 }
 
-// pick takes the version at an end that meets every wish up to a rank; a final one before a
-// pre-release.
-func pick(versions []pkgmeta.Version, ws []wish, rank int, end End) string {
+// pick returns the version at an end that satisfies all requirements up to a rank, "" for none.
+// Final releases are preferred to pre-releases, as in PEP 440.
+func pick(versions []pkgmeta.Version, ws []requirement, rank int, end End) string {
 	var fits []pkgmeta.Version
 	for _, v := range versions {
 		if meets(v, ws, rank) {
@@ -351,7 +351,7 @@ func pick(versions []pkgmeta.Version, ws []wish, rank int, end End) string {
 	return fits[len(fits)-1].String()
 }
 
-func meets(v pkgmeta.Version, ws []wish, rank int) bool {
+func meets(v pkgmeta.Version, ws []requirement, rank int) bool {
 	for _, w := range ws {
 		if w.rank > rank {
 			continue
@@ -363,8 +363,8 @@ func meets(v pkgmeta.Version, ws []wish, rank int) bool {
 	return true
 }
 
-// exact is the version of a ==VERSION requirement.
-func exact(w wish) (string, bool) {
+// exact returns the version of a ==VERSION requirement.
+func exact(w requirement) (string, bool) {
 	s, err := pkgmeta.ParseSpec(w.Spec)
 	if err != nil {
 		return "", false
@@ -376,14 +376,14 @@ func exact(w wish) (string, bool) {
 func (r *resolver) set() *Set {
 	s := &Set{Given: map[string]string{}}
 	for _, name := range r.order {
-		ws := r.wishes[name]
+		ws := r.requirements[name]
 		if len(ws) > 0 && ws[0].rank == 0 {
 			s.Given[name] = ws[0].Raw
 		}
-		if err := r.unlooked[name]; err != nil && len(ws) > 0 {
-			s.Unlooked = append(
-				s.Unlooked,
-				Unlooked{
+		if err := r.unresolved[name]; err != nil && len(ws) > 0 {
+			s.Unresolved = append(
+				s.Unresolved,
+				Unresolved{
 					Package:     name,
 					Requirement: ws[0].Name + ws[0].Spec,
 					Direct:      ws[0].rank < 2,
@@ -401,7 +401,7 @@ func (r *resolver) set() *Set {
 			continue
 		}
 		for _, w := range ws {
-			if !meets(v, []wish{w}, 2) {
+			if !meets(v, []requirement{w}, 2) {
 				s.Conflicts = append(
 					s.Conflicts,
 					Conflict{
@@ -415,7 +415,7 @@ func (r *resolver) set() *Set {
 			}
 		}
 		for _, w := range r.replaced {
-			if w.Name == name && !meets(v, []wish{w}, 2) {
+			if w.Name == name && !meets(v, []requirement{w}, 2) {
 				s.Replaced = append(
 					s.Replaced,
 					Replaced{Package: name, Was: w.Raw, Now: s.Given[name]},
@@ -426,7 +426,7 @@ func (r *resolver) set() *Set {
 	return s
 }
 
-// Release returns the chosen release of a package, nil when it is not in the set.
+// Release returns the chosen release of a package, nil if the package is not in the set.
 func (s *Set) Release(name string) *Release {
 	for _, r := range s.Releases {
 		if r.Name == name {
@@ -436,18 +436,18 @@ func (s *Set) Release(name string) *Release {
 	return nil
 }
 
-// Unavailable returns the first package that could not be reached for at all, so that a gap may be
-// the source's and not the artifact's; nil when there is none.
-func (s *Set) Unavailable() *Unlooked {
-	for i := range s.Unlooked {
-		if errors.Is(s.Unlooked[i].Err, ErrUnavailable) {
-			return &s.Unlooked[i]
+// Unavailable returns the first package that the source could not be asked about (ErrUnavailable),
+// so that a missing library may be due to the source and not to the artifact; nil without one.
+func (s *Set) Unavailable() *Unresolved {
+	for i := range s.Unresolved {
+		if errors.Is(s.Unresolved[i].Err, ErrUnavailable) {
+			return &s.Unresolved[i]
 		}
 	}
 	return nil
 }
 
-// Pins tells whether a package of the set requires one exact version of another.
+// Pins reports whether a package of the set requires one exact version of another.
 func (s *Set) Pins(name string) bool {
 	for _, r := range s.Releases {
 		for _, q := range r.Requires {

@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// shelf is a source written as "NAME VERSION: REQUIREMENT, REQUIREMENT" lines; "NAME !" can't be
-// asked for.
+// shelf is a source written as lines "NAME VERSION: REQUIREMENT, REQUIREMENT". "NAME !" is a
+// package that is unavailable.
 type shelf map[string]map[string][]string
 
 func parse(text string) shelf {
@@ -52,7 +52,7 @@ func (s shelf) Versions(_ context.Context, name string) ([]string, error) {
 func (s shelf) Release(
 	_ context.Context,
 	name, version string,
-	_ packages.On,
+	_ packages.Target,
 ) (*packages.Release, error) {
 	requires, ok := s[name][version]
 	if !ok {
@@ -87,7 +87,7 @@ down !
 
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
-		name, with, requires, low, high, conflicts, unlooked,
+		name, with, requires, low, high, conflicts, unresolved,
 		replaced string
 	}{
 		{name: "both ends of a range", requires: "jit>=12.8", low: "jit==12.8.61", high: "jit==12.9.41"},
@@ -116,15 +116,15 @@ func TestResolve(t *testing.T) {
 		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0",
 			high: "loop==1.0 pool==1.0"},
 		{name: "unknown and unavailable packages are told", requires: "numpy down",
-			unlooked: "numpy: not known; down: could not be reached"},
-		{name: "an empty range is told", requires: "jit>=13", unlooked: "jit: not known"},
+			unresolved: "numpy: not known; down: could not be reached"},
+		{name: "an empty range is reported", requires: "jit>=13", unresolved: "jit: not known"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, end := range []packages.End{packages.Lowest, packages.Highest} {
 				set, err := packages.Resolve(
 					t.Context(),
 					parse(index),
-					packages.On{Python: "3.12", Arch: "x86_64"},
+					packages.Target{Python: "3.12", Arch: "x86_64"},
 					requirements(t, c.with),
 					requirements(t, c.requires),
 					end,
@@ -139,7 +139,7 @@ func TestResolve(t *testing.T) {
 				if got := releases(set); got != want {
 					t.Errorf("%s: %s, want %s", end, got, want)
 				}
-				var conflicts, unlooked, replaced []string
+				var conflicts, unresolved, replaced []string
 				for _, x := range set.Replaced {
 					replaced = append(replaced, x.Was+" by "+x.Now)
 				}
@@ -149,16 +149,16 @@ func TestResolve(t *testing.T) {
 				for _, x := range set.Conflicts {
 					conflicts = append(conflicts, x.By+" wants "+x.Requirement)
 				}
-				for _, u := range set.Unlooked {
-					unlooked = append(unlooked, u.Package+": "+root(u.Err))
+				for _, u := range set.Unresolved {
+					unresolved = append(unresolved, u.Package+": "+root(u.Err))
 				}
 				if got := strings.Join(conflicts, "; "); got != c.conflicts {
 					t.Errorf("%s: conflicts %q, want %q", end, got, c.conflicts)
 				}
-				if got := strings.Join(unlooked, "; "); got != c.unlooked {
-					t.Errorf("%s: unlooked %q, want %q", end, got, c.unlooked)
+				if got := strings.Join(unresolved, "; "); got != c.unresolved {
+					t.Errorf("%s: unresolved %q, want %q", end, got, c.unresolved)
 				}
-				if (set.Unavailable() != nil) != strings.Contains(c.unlooked, "reached") {
+				if (set.Unavailable() != nil) != strings.Contains(c.unresolved, "reached") {
 					t.Errorf("%s: unavailable is %v", end, set.Unavailable())
 				}
 			}
@@ -262,7 +262,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// What is installed is taken at both ends, where it meets what is asked of it.
+// An installed version is chosen at both ends if it satisfies the requirements.
 func TestResolveInstalled(t *testing.T) {
 	installed := func(name string) string { return map[string]string{"jit": "12.8.93"}[name] }
 	for _, c := range []struct{ with, requires, want string }{
@@ -273,10 +273,10 @@ func TestResolveInstalled(t *testing.T) {
 		{"torch==2.7.0", "jit", "torch==2.7.0 jit==12.8.93"},
 	} {
 		for _, end := range []packages.End{packages.Lowest, packages.Highest} {
-			set, err := packages.ResolveLean(
+			set, err := packages.ResolveLazily(
 				t.Context(),
 				parse(index),
-				packages.On{Python: "3.12", Arch: "x86_64"},
+				packages.Target{Python: "3.12", Arch: "x86_64"},
 				requirements(t, c.with),
 				requirements(t, c.requires),
 				end,

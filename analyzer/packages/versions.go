@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Sorted parses and sorts versions, oldest first; what is no PEP 440 version is left out.
+// Sorted parses and sorts versions, oldest first; invalid PEP 440 versions are dropped.
 func Sorted(listed []string) []pkgmeta.Version {
 	vs := make([]pkgmeta.Version, 0, len(listed))
 	for _, s := range listed {
@@ -20,10 +20,10 @@ func Sorted(listed []string) []pkgmeta.Version {
 	return vs
 }
 
-// First finds the oldest version above floor that good accepts, and the newest below it that it
-// does not; bad is floor where there is none between. It bisects, so good must not turn back to
-// false: symbols are added within one SONAME, not removed. ok is false when even the newest is no
-// good.
+// First returns the oldest version above floor that good accepts, and in bad the version before it,
+// or floor if there is none between. It bisects, so once good is true for a version it must be true
+// for later ones: libraries add symbols within one SONAME and do not remove them. ok is false if
+// good rejects even the newest version.
 func First(
 	ctx context.Context,
 	source Source,
@@ -42,7 +42,7 @@ func First(
 		Sorted(listed),
 		func(v pkgmeta.Version) bool { return v.Compare(at) <= 0 || v.IsPreRelease() },
 	)
-	lo, hi := 0, len(versions)-1 // versions[hi] is good once asked
+	lo, hi := 0, len(versions)-1 // versions[hi] is good after the check below
 	if hi < 0 {
 		return "", "", false, nil
 	}
@@ -68,8 +68,8 @@ func First(
 	return versions[hi].String(), bad, true, nil
 }
 
-// AtLeast writes the shortest lower bound that lets first in and keeps bad out: ">=12.9" for
-// 12.9.41 after 12.8.93.
+// AtLeast returns the shortest lower bound that allows first and excludes bad: ">=12.9" for 12.9.41
+// after 12.8.93.
 func AtLeast(first, bad string) string {
 	b, err := pkgmeta.ParseVersion(bad)
 	if err != nil {
@@ -85,8 +85,8 @@ func AtLeast(first, bad string) string {
 	return ">=" + first
 }
 
-// Between writes the shortest range from first to last that keeps out the version below and the one
-// beyond; "" where there is none on that side.
+// Between returns the shortest range that allows first to last and excludes below and beyond; an
+// empty below or beyond means no bound on that side.
 func Between(below, first, last, beyond string) string {
 	low := ">=" + first
 	if below != "" {

@@ -277,7 +277,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 // notLookedUp lists the declared packages that could not be looked up. It is "" if there are none.
 func notLookedUp(p *analyzer.Pass) string {
 	var names []string
-	for _, u := range p.Packages.Unlooked {
+	for _, u := range p.Packages.Unresolved {
 		names = append(names, u.Package)
 	}
 	for _, r := range p.Packages.Releases {

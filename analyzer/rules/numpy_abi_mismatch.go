@@ -87,7 +87,7 @@ func numpy2(p *analyzer.Pass) (name string, sure bool) {
 		return "", false
 	}
 	two, err := pkgmeta.ParseVersion("2.0.0")
-	for _, u := range p.Packages.Unlooked {
+	for _, u := range p.Packages.Unresolved {
 		q, badName := pkgmeta.ParseRequirement(u.Requirement)
 		s, badSpec := pkgmeta.ParseSpec(q.Spec)
 		if u.Package != "numpy" || err != nil || badName != nil || badSpec != nil {

@@ -51,7 +51,7 @@ func (m *many) Versions(_ context.Context, name string) ([]string, error) {
 func (m *many) Release(
 	_ context.Context,
 	name, version string,
-	_ packages.On,
+	_ packages.Target,
 ) (*packages.Release, error) {
 	var minor int
 	if _, err := fmt.Sscanf(version, "1.%d", &minor); err != nil || name != "helpers" {
@@ -76,11 +76,11 @@ func TestRangeIsBisected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := o.Source.Release(t.Context(), "helpers", "1.1", packages.On{})
+	good, err := o.Source.Release(t.Context(), "helpers", "1.1", packages.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad, err := o.Source.Release(t.Context(), "helpers", "2.0", packages.On{})
+	bad, err := o.Source.Release(t.Context(), "helpers", "2.0", packages.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func openPinned(
 		if err != nil {
 			return nil, errors.Join(err, closeAll(out))
 		}
-		e, err := list.Pinned(packages.On{
+		e, err := list.Pinned(packages.Target{
 			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		})
 		if err != nil {

@@ -2,7 +2,7 @@
 // describe, so that the analyzer can check whether they load together.
 //
 //	f := environment.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
-//	p, err := f.Pinned(packages.On{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
+//	p, err := f.Pinned(packages.Target{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
 //	err = p.Resolve(ctx, source)
 //	w, err := p.Open(ctx, indexes)
 //	defer w.Close()
@@ -43,7 +43,7 @@ const (
 // Pinned contains one version of each package, for one interpreter and platform.
 type Pinned struct {
 	Pins []Pin
-	On   packages.On
+	On   packages.Target
 	// Platform is the name of the system for the report; "" = analyzer.Options decides.
 	Platform string
 	// Unpinned are requirements without a version, which Resolve pins. Constraints limit their
@@ -73,7 +73,7 @@ type Opener interface {
 	Open(
 		ctx context.Context,
 		name, version string,
-		on packages.On,
+		on packages.Target,
 		limit int64,
 	) (*index.Wheel, error)
 }

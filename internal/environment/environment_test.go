@@ -20,7 +20,7 @@ type opener struct{}
 func (opener) Open(
 	_ context.Context,
 	name, version string,
-	_ packages.On,
+	_ packages.Target,
 	_ int64,
 ) (*index.Wheel, error) {
 	file := name + "-" + version + "-cp311-cp311-manylinux_2_17_x86_64.whl"
@@ -37,7 +37,7 @@ func (opener) Open(
 }
 
 func TestOpen(t *testing.T) {
-	p := Pinned{On: packages.On{Python: "3.11", Arch: "x86_64"}}
+	p := Pinned{On: packages.Target{Python: "3.11", Arch: "x86_64"}}
 	for i, r := range []string{
 		"native==1.0", "pure==1", "large==2", "absent==3", "range>=4", "any==1.*",
 		"elsewhere==1; sys_platform == 'win32'",

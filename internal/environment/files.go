@@ -66,7 +66,7 @@ func (f *Files) Python() string {
 
 // Pinned reads the files and returns the pins that apply to the platform. A later pin of a
 // package replaces an earlier one. Errors are *FileError.
-func (f *Files) Pinned(on packages.On) (*Pinned, error) {
+func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	on.Python = cmp.Or(on.Python, f.Python())
 	p := &Pinned{On: on}
 	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}

@@ -27,7 +27,7 @@ func TestFiles(t *testing.T) {
 		"app/base/base.txt":    "-r ../requirements.txt\nscipy==1.13.0\npure==1\n",
 		"limits.txt":           "numpy<2\nother==1\n",
 	}, "app/requirements.txt")
-	p, err := f.Pinned(packages.On{Arch: "x86_64"})
+	p, err := f.Pinned(packages.Target{Arch: "x86_64"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFilesFail(t *testing.T) {
 			"a.txt: line 2: b.txt: file does not exist"},
 		"broken": {map[string]string{"a.txt": "numpy==1\n???\n"}, "a.txt: line 2"},
 	} {
-		_, err := inFiles(c.files, "a.txt").Pinned(packages.On{Arch: "x86_64"})
+		_, err := inFiles(c.files, "a.txt").Pinned(packages.Target{Arch: "x86_64"})
 		var file *FileError
 		if !errors.As(err, &file) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -88,7 +88,7 @@ func TestFilesPython(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	f := inFiles(map[string]string{"r.txt": "native==1\nnative2==1\n"}, "r.txt")
-	p, err := f.Pinned(packages.On{Arch: "x86_64"})
+	p, err := f.Pinned(packages.Target{Arch: "x86_64"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (released) Versions(_ context.Context, name string) ([]string, error) {
 	return []string{"1.19.0", "1.26.4", "2.1.0"}, nil
 }
 
-func (released) Release(_ context.Context, name, version string, _ packages.On) (*packages.Release,
+func (released) Release(_ context.Context, name, version string, _ packages.Target) (*packages.Release,
 	error) {
 	return &packages.Release{Name: name, Version: version, Known: true}, nil
 }

@@ -79,7 +79,7 @@ func (g *Guard) Versions(ctx context.Context, name string) ([]string, error) {
 func (g *Guard) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	err := g.refused(name)
 	if err == nil {
@@ -101,7 +101,7 @@ func (g *Guard) Release(
 func (g *Guard) Read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	if g.refused(r.Name) != nil {
@@ -114,7 +114,7 @@ func (g *Guard) Read(
 func (g *Guard) Open(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
 	if err := g.refused(name); err != nil {
@@ -127,7 +127,7 @@ func (g *Guard) Open(
 func (g *Guard) Pure(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (bool, error) {
 	if err := g.refused(name); err != nil {
 		return false, err

@@ -2,7 +2,7 @@
 // package exist and which shared libraries a version contains. It implements packages.Source.
 //
 //	i, err := index.New(index.Options{URL: os.Getenv("PIP_INDEX_URL"), Log: log})
-//	release, err := i.Release(ctx, "nvidia-nvjitlink-cu12", "12.9.86", packages.On{Python: "3.12", Arch: "x86_64"})
+//	release, err := i.Release(ctx, "nvidia-nvjitlink-cu12", "12.9.86", packages.Target{Python: "3.12", Arch: "x86_64"})
 //
 // There is no default index. It only sends GET requests, to the index and to the URLs of files on
 // its pages. Credentials (in the URL, or for its host in a netrc file) are sent to the host of
@@ -49,7 +49,7 @@ type Options struct {
 // from, and its SHA-256 in hex ("" = unknown).
 type History interface {
 	packages.Source
-	Recorded(name, version string, on packages.On) (file, sha256 string, ok bool)
+	WheelOf(name, version string, on packages.Target) (file, sha256 string, ok bool)
 }
 
 // Cache caches facts about wheels. Get returns nil, nil for an absent key. It must be safe for

@@ -24,7 +24,7 @@ import (
 
 var (
 	ctx   = context.Background()
-	linux = packages.On{Python: "3.12", Arch: "x86_64"}
+	linux = packages.Target{Python: "3.12", Arch: "x86_64"}
 )
 
 // demo has three versions: one with a library and other members, one yanked and one with only a

@@ -60,7 +60,7 @@ type NoWheelError struct {
 	Tags []string
 	// RequiresPython is set if wheels for the platform exist but all require other interpreters.
 	RequiresPython string
-	On             packages.On
+	On             packages.Target
 	Source         bool   // there is a source archive
 	Newest         string // the newest version with a compatible wheel; "" = none
 }
@@ -90,7 +90,7 @@ func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 func (i *Index) Open(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
@@ -119,7 +119,7 @@ func (i *Index) Open(
 
 // Pure reports whether the wheel of a version that pip would install has only platform tags
 // "any". It downloads no wheel. Errors are those of Open.
-func (i *Index) Pure(ctx context.Context, name, version string, on packages.On) (bool, error) {
+func (i *Index) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
 	case err != nil && len(all) == 0:
@@ -225,7 +225,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 }
 
 // noWheel returns the error for a version whose files are all incompatible.
-func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.On) error {
+func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.Target) error {
 	e := &NoWheelError{Name: all[0].project, Version: version, On: on}
 	for _, f := range all {
 		if f.tags == nil {
@@ -260,7 +260,7 @@ func (i *Index) noWheel(ctx context.Context, version string, all []file, on pack
 func (s Several) Open(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
 	var unknown error

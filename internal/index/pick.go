@@ -15,7 +15,7 @@ type rank [5]int
 
 // pick chooses a wheel. fits is false if no wheel is compatible; then best is any wheel, whose
 // requirements are used. best is nil if there is no wheel.
-func pick(files []file, on packages.On) (best *file, fits bool) {
+func pick(files []file, on packages.Target) (best *file, fits bool) {
 	var top rank
 	for n := range files {
 		f := &files[n]
@@ -64,7 +64,7 @@ func (f *file) supports(python string) bool {
 }
 
 // rate returns the rank of a tag, and whether it is compatible.
-func rate(t pkgmeta.Tag, on packages.On) (rank, bool) {
+func rate(t pkgmeta.Tag, on packages.Target) (rank, bool) {
 	libc, version, ok := ratePlatform(t.Platform, on)
 	if !ok {
 		return rank{}, false
@@ -123,7 +123,7 @@ func interpreter(digits string) int {
 // ratePlatform prefers manylinux over linux over any, and the newest manylinux or musllinux
 // version that the libc of the system supports (PEP 600, PEP 656). If the libc is not given, musl
 // comes last.
-func ratePlatform(platform string, on packages.On) (libc, version int, ok bool) {
+func ratePlatform(platform string, on packages.Target) (libc, version int, ok bool) {
 	libc, version, arch := platformOf(platform)
 	if arch == "" || arch != on.Arch && on.Arch != "" && libc != rankAny {
 		return 0, 0, false

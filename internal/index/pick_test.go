@@ -52,7 +52,7 @@ func TestPick(t *testing.T) {
 			"-cp312-cp312-manylinux_x86_64"},
 	} {
 		files := filesWith(t, c.wheels)
-		best, fits := pick(files, packages.On{Python: c.python, Arch: c.arch})
+		best, fits := pick(files, packages.Target{Python: c.python, Arch: c.arch})
 		got := best.name
 		if !fits {
 			got = "-" + got
@@ -61,7 +61,7 @@ func TestPick(t *testing.T) {
 			t.Errorf("%s %s of %s: %s, want %s", c.python, c.arch, c.wheels, got, c.want)
 		}
 	}
-	if best, fits := pick([]file{{name: "x-1.tar.gz"}}, packages.On{}); best != nil || fits {
+	if best, fits := pick([]file{{name: "x-1.tar.gz"}}, packages.Target{}); best != nil || fits {
 		t.Error(best, fits)
 	}
 	builds := []file{
@@ -152,7 +152,7 @@ func TestPickForLibc(t *testing.T) {
 		{"musl", "1.2.5", "cp312-cp312-linux_x86_64 py3-none-any", "cp312-cp312-linux_x86_64"},
 	} {
 		files := filesWith(t, c.wheels)
-		on := packages.On{Python: "3.12", Arch: "x86_64", Libc: c.libc, LibcVersion: c.version}
+		on := packages.Target{Python: "3.12", Arch: "x86_64", Libc: c.libc, LibcVersion: c.version}
 		best, fits := pick(files, on)
 		got := ""
 		if fits {
@@ -171,7 +171,7 @@ func TestPickForPython(t *testing.T) {
 		"nonsense": true,
 	} {
 		files := []file{{name: "x", tags: tags, requiresPython: pythons}}
-		if _, fits := pick(files, packages.On{Python: "3.12"}); fits != want {
+		if _, fits := pick(files, packages.Target{Python: "3.12"}); fits != want {
 			t.Errorf("%q: %t", pythons, fits)
 		}
 	}

@@ -18,7 +18,7 @@ const maxRanges = 48
 func (i *Index) Read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	wants := unread(r, worth)

@@ -153,11 +153,11 @@ type recorded struct {
 	file, sum string
 }
 
-func (h recorded) Recorded(name, version string, on packages.On) (string, string, bool) {
+func (h recorded) WheelOf(name, version string, on packages.Target) (string, string, bool) {
 	return h.file, h.sum, name == "demo" && version == "1.0" && on == linux
 }
 
-func (h recorded) Release(context.Context, string, string, packages.On) (*packages.Release, error) {
+func (h recorded) Release(context.Context, string, string, packages.Target) (*packages.Release, error) {
 	return &packages.Release{
 		Name:      "demo",
 		Version:   "1.0",

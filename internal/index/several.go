@@ -43,7 +43,7 @@ func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
 func (s Several) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	var partly *packages.Release
 	var unknown error
@@ -73,7 +73,7 @@ func (s Several) Release(
 func (s Several) Read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	if len(unread(r, worth)) == 0 {

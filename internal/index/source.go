@@ -47,7 +47,7 @@ func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
 func (i *Index) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	r, err := i.release(ctx, name, version, on)
 	if errors.Is(err, packages.ErrUnknown) {
@@ -60,7 +60,7 @@ func (i *Index) Release(
 func (i *Index) fromHistory(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 	unknown error,
 ) (*packages.Release, error) {
 	if v, err := pkgmeta.ParseVersion(version); err != nil || v.Local() == "" || i.history == nil {
@@ -77,7 +77,7 @@ func (i *Index) fromHistory(
 func (i *Index) release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	best, fits, files, err := i.choose(ctx, name, version, on)
 	if err != nil {
@@ -126,7 +126,7 @@ func normal(version string) string {
 func (i *Index) choose(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (best *file, fits bool, all []file, err error) {
 	v, err := pkgmeta.ParseVersion(version)
 	if err != nil {
@@ -159,11 +159,11 @@ func (i *Index) choose(
 // recorded reports whether the index lists the file from which the history describes a release,
 // identified by its digest. The wheels of a release for several interpreters differ only in
 // extension modules, which nothing links to.
-func (i *Index) recorded(files []file, name, version string, on packages.On) bool {
+func (i *Index) recorded(files []file, name, version string, on packages.Target) bool {
 	if i.history == nil {
 		return false
 	}
-	from, sum, ok := i.history.Recorded(name, version, on)
+	from, sum, ok := i.history.WheelOf(name, version, on)
 	return ok && sum != "" &&
 		slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
 }

@@ -211,7 +211,7 @@ func library(m *unpack.File) packages.Library {
 	if err != nil {
 		o = nil
 	}
-	return packages.Described(installed(m.Path), o)
+	return packages.NewLibrary(installed(m.Path), o)
 }
 
 // installed returns the path of a member in site-packages: for "x-1.data/platlib/a.so" (or

@@ -37,14 +37,14 @@ type opener struct {
 
 type wheelID struct {
 	name, version string
-	on            packages.On
+	on            packages.Target
 }
 
 // Open implements environment.Opener. Closing the wheel does nothing.
 func (o *opener) Open(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 	limit int64,
 ) (*index.Wheel, error) {
 	id := wheelID{name, version, on}
@@ -113,7 +113,7 @@ func (o *opener) above(id wheelID) error {
 func (o *opener) Pure(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (pure bool, err error) {
 	err = o.again(ctx, func() error {
 		pure, err = o.index.Pure(ctx, name, version, on)

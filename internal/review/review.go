@@ -58,7 +58,7 @@ type Change struct {
 type Index interface {
 	environment.Opener
 	packages.Source
-	Pure(ctx context.Context, name, version string, on packages.On) (bool, error)
+	Pure(ctx context.Context, name, version string, on packages.Target) (bool, error)
 }
 
 // Reviewer reviews changes. All fields are required.

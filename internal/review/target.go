@@ -29,7 +29,7 @@ type settings struct {
 // target is a system that the packages are installed on.
 type target struct {
 	Platform string
-	On       packages.On
+	On       packages.Target
 }
 
 // settings finds out where an environment is installed; text is its first file.
@@ -71,7 +71,7 @@ func (e *environmentReview) settings(
 		if err != nil { // a configuration that names it is refused where it is used
 			continue
 		}
-		t := target{Platform: p.Name, On: packages.On{
+		t := target{Platform: p.Name, On: packages.Target{
 			Python: s.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		}}
 		if p.Kind == platform.Distribution && p.Arch != architecture {

@@ -190,7 +190,7 @@ func (source) Versions(_ context.Context, name string) ([]string, error) {
 func (source) Release(
 	_ context.Context,
 	name, version string,
-	_ packages.On,
+	_ packages.Target,
 ) (*packages.Release, error) {
 	if version == "12.8.1" {
 		return nil, fmt.Errorf("%s: %w", version, packages.ErrUnknown)
@@ -216,7 +216,7 @@ type shelf struct{ source }
 func (s shelf) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	r, err := s.source.Release(ctx, name, "12.9.1", on)
 	if err == nil {
@@ -231,7 +231,7 @@ func (s shelf) Release(
 func (s shelf) Read(
 	_ context.Context,
 	r *packages.Release,
-	_ packages.On,
+	_ packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	out := *r

@@ -172,7 +172,7 @@ var (
 func (p reader) Read(
 	ctx context.Context,
 	r *packages.Release,
-	on packages.On,
+	on packages.Target,
 	worth func(path string) int64,
 ) (*packages.Release, error) {
 	q := question{
@@ -223,7 +223,7 @@ func (p *parent) Versions(ctx context.Context, name string) ([]string, error) {
 func (p *parent) Release(
 	ctx context.Context,
 	name, version string,
-	on packages.On,
+	on packages.Target,
 ) (*packages.Release, error) {
 	s, err := p.ask(ctx, subject{Name: name, Version: version, On: on})
 	if err != nil {

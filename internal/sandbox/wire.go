@@ -101,7 +101,7 @@ type question struct {
 type subject struct {
 	Name    string
 	Version string
-	On      packages.On
+	On      packages.Target
 }
 
 // solution answers a question.

@@ -12,17 +12,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// File is one package of the history. It is safe for concurrent use.
+// File is the history of one package. It is safe for concurrent use.
 type File struct {
 	Name     string
-	Releases []Release // by architecture, then version; their libraries' Exports are empty
+	Releases []Release // by architecture, then version; Exports of their libraries are empty
 	tables   []func() (*table, error)
 }
 
-// maxTable bounds what a table or a catalog inflates to; that of libtorch_cpu.so has some 20 MB.
+// maxTable limits the decompressed size of a table or catalog; libtorch_cpu.so needs about 20 MB.
 const maxTable = 256 << 20
 
-// Open reads the catalog of what Encode wrote. data must not change afterwards.
+// Open reads the catalog of a file that Encode wrote. data must not be modified afterwards.
 func Open(data []byte) (*File, error) {
 	rest, ok := strings.CutPrefix(string(data[:min(len(data), len(magic))]), magic)
 	if !ok || rest != "" {
@@ -63,8 +63,8 @@ func inflate(packed []byte) ([]byte, error) {
 
 type decoder struct {
 	file    *File
-	tables  []byte // not yet given to a table
-	columns []int  // taken of each table
+	tables  []byte // of the tables whose lines were not read yet
+	columns []int  // by table: the number of columns assigned to libraries
 }
 
 func (d *decoder) line(line string) error {
@@ -146,7 +146,8 @@ func (d *decoder) line(line string) error {
 	return nil
 }
 
-// Exports gives what a library of the file exports, by name and version; nil where it is not Known.
+// Exports returns the exports of a library of the file, sorted by name and version; nil if the
+// library is not Known.
 func (f *File) Exports(l *Library) ([]Export, error) {
 	if !l.Known {
 		return nil, nil
@@ -161,11 +162,11 @@ func (f *File) Exports(l *Library) ([]Export, error) {
 	return t.column(l.column), nil
 }
 
-// table is the symbols of all libraries at one path.
+// table contains the symbols of all libraries at one path; each library is a column.
 type table struct {
 	symbols []Export
-	set     []uint32 // of each symbol, which set of columns
-	sets    [][]byte // bitmaps
+	set     []uint32 // by symbol: index into sets
+	sets    [][]byte // bitmaps of columns
 }
 
 func (t *table) column(c int) []Export {
@@ -212,7 +213,7 @@ func readTable(packed []byte) (*table, error) {
 		t.set[i] = uint32(n)
 	}
 	var before []byte
-	words := map[string]string{} // versions, kinds: the same few
+	words := map[string]string{} // shares the few distinct versions and kinds
 	for range symbols {
 		common, rest := r.number(), r.take(r.number())
 		if common < 0 || common > len(before) || rest == nil {
@@ -246,7 +247,7 @@ func parseExport(line []byte, words map[string]string) Export {
 	}
 }
 
-// reader takes bytes from the front; what is not there gives -1 and nil.
+// reader consumes bytes from the front; at the end of data it returns -1 and nil.
 type reader struct{ data []byte }
 
 func (r *reader) number() int {

@@ -10,8 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Encode writes the releases of one package. They are put in order by architecture and the given
-// order of versions, so the same releases always give the same bytes. header lines become comments.
+// Encode returns the history file of one package. Releases are sorted by architecture and by
+// compareVersions, so the same releases always give the same bytes. The lines of header become
+// comments.
 func Encode(
 	name string,
 	header []string,
@@ -104,10 +105,10 @@ func encodeLibrary(b *strings.Builder, l Library, table int) {
 	}
 }
 
-// tableWriter gathers the symbols of the libraries at one path; each is a column.
+// tableWriter collects the symbols of the libraries at one path; each library is a column.
 type tableWriter struct {
 	number, width int
-	columns       map[string][]int // by symbol as text, ascending
+	columns       map[string][]int // by symbol in text form; ascending
 }
 
 func (t *tableWriter) add(exports []Export) {
@@ -120,9 +121,9 @@ func (t *tableWriter) add(exports []Export) {
 	t.width++
 }
 
-// bytes writes: the number of columns, of sets and of symbols; each set as a bitmap; the set of
-// each symbol; each symbol as the length of what it has in common with the one before, the length
-// of the rest, and the rest.
+// bytes returns the encoded table: the numbers of columns, sets and symbols; each set as a bitmap;
+// the set of each symbol; then, for each symbol, the length of the prefix shared with the symbol
+// before it, the length of the rest, and the rest.
 func (t *tableWriter) bytes() []byte {
 	symbols := make([]string, 0, len(t.columns))
 	for s := range t.columns {
@@ -163,7 +164,7 @@ func (t *tableWriter) bytes() []byte {
 	return slices.Concat(out, sets, ids, names)
 }
 
-// text is "name version kind flags".
+// text returns "name version kind flags".
 func (e Export) text() string {
 	flags := ""
 	for _, f := range []struct {

@@ -1,17 +1,17 @@
-// Package historydata is the compact form of the embedded provider history: which release of a
-// package brings which libraries and what they export. internal/gen/history writes it, package
-// stack reads it; nobody else needs it.
+// Package historydata is the file format of the embedded provider history: which libraries each
+// release of a package contains, and what they export. internal/gen/history writes it, package
+// packages reads it.
 //
-// A package is one file: a catalog, which is text of lines, and a table of symbols for each library
-// that was read. A symbol stands in its table once, with the set of the releases that export it,
-// since exports hardly change from release to release. The catalog is decoded by Open, a table when
-// its symbols are first asked for.
+// A file describes one package. It has a text catalog and, for each library path, a table of
+// symbols. Exports hardly change between releases, so a table stores each symbol once with the set
+// of releases that export it. Open decodes the catalog; a table is decoded when one of its
+// libraries is first passed to File.Exports.
 package historydata
 
 // Release is one version of a package on one architecture.
 type Release struct {
 	Name, Version, Arch string
-	Wheel               string // file name of the wheel read
+	Wheel               string // file name of the wheel
 	SHA256              string // of that wheel, in hex
 	Yanked              bool
 	Requires            []string // Requires-Dist as written
@@ -26,9 +26,9 @@ type Library struct {
 	Needed   []string
 	RunPath  string
 	Versions []string
-	Exports  []Export // by name, then version. Open leaves it empty: ask File.Exports
+	Exports  []Export // sorted by name and version; empty after Open, see File.Exports
 
-	table, column int // where its symbols are, of a file that was opened
+	table, column int // location of its symbols in an opened File
 }
 
 // Export is one exported symbol.
@@ -37,5 +37,5 @@ type Export struct {
 	Hidden, Weak, Unique bool
 }
 
-// magic begins a file; the digit is the version of the format.
+// magic is the start of a file; the digit is the version of the format.
 const magic = "compat history 2\n"

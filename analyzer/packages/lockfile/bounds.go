@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Bounds of a lock file. It may come from the head of a pull request, so it is untrusted: a file of
-// 54 KB can make a TOML or YAML decoder use gigabytes by nesting, by aliases, or by keys that each
-// decoder compares with all others. The readers here take time and memory in proportion to the
-// size, and what they recurse into or keep is bounded before.
+// Limits of a lock file. It may come from a pull request, so it is untrusted: a file of 54 KB can
+// make a TOML or YAML decoder use gigabytes, by nesting, by aliases, or by keys that the decoder
+// compares with each other. The readers of this package take time and memory in proportion to the
+// size, and check nesting and the number of values before they recurse or allocate.
 const (
-	maxSize        = 16 << 20 // bytes; the largest applications have some 5 MB with their hashes
+	maxSize        = 16 << 20 // bytes; the largest applications have about 5 MB, with hashes
 	maxNesting     = 64       // of arrays and tables; lock files have 4
 	maxValues      = 200_000  // of one TOML statement, or of a YAML or JSON file
 	maxPins        = 20_000   // packages
@@ -27,9 +27,8 @@ func tooLarge(data []byte) error {
 }
 
 // boundTOML returns an error if a TOML file is nested deeper than maxNesting or has a statement
-// with more than maxValues values. It knows strings and comments, and nothing else of the syntax:
-// what it takes for something else than the parser does is a syntax error, at which the parser
-// ends.
+// with more than maxValues values. It recognises only strings and comments; for input that it
+// tokenises differently from the parser, the parser returns a syntax error.
 func boundTOML(data []byte) error {
 	depth, values, line := 0, 0, 1
 	for i := 0; i < len(data); i++ {
@@ -66,8 +65,8 @@ func boundTOML(data []byte) error {
 	return nil
 }
 
-// tomlString returns the length of the string at the beginning of data, with its quotes. A string
-// of one line ends with the line, where it is a syntax error.
+// tomlString returns the length of the string at the beginning of data, with its quotes. An
+// unterminated single-line string ends at the newline; the parser reports it.
 func tomlString(data []byte) int {
 	quote := data[0]
 	long := bytes.HasPrefix(data, []byte{quote, quote, quote})

@@ -10,34 +10,34 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Choice says what is installed of the packages that a lock file describes.
+// Choice selects the packages of a lock file to install.
 type Choice struct {
 	Python string   // "3.12"
 	Arch   string   // as in platform tags, "x86_64"; the system is Linux
 	Extras []string // of the project
-	Groups []string // of dependencies, beside those that are installed by default
+	Groups []string // dependency groups, in addition to the default ones
 }
 
-// Lock is what a file describes for one choice.
+// Lock is the content of a lock file for one Choice.
 type Lock struct {
-	Pins []Pin // without markers: those that do not apply are left out
-	// Open are requirements that pin no version: of requirements files, and of environment.yml.
+	Pins []Pin // only those that apply, so without markers
+	// Open are requirements without a pin, from requirements files and environment.yml.
 	Open []Pin
-	// Includes are the files that a requirements file takes in, and Constraints those that limit
-	// versions without installing anything; as written, relative to the file.
+	// Includes are the files that a requirements file includes (-r), and Constraints its constraint
+	// files (-c); paths as written, relative to the file.
 	Includes, Constraints []Include
-	// Notes say what of the file is not among the pins, one sentence each.
+	// Notes list what was left out of Pins, one sentence each.
 	Notes []string
 }
 
-// Include is a file that another one names.
+// Include is a reference to another file.
 type Include struct {
 	Path string
 	Line int
 }
 
-// Read reads the packages of a lock file that are installed for a choice. The format is decided as
-// by Pins, and pixi.lock is known too. The errors are those of Pins.
+// Read returns the packages of a lock file that a Choice installs. The name decides the format as
+// for Pins; pixi.lock is also supported. It returns the same errors as Pins.
 func Read(name string, data []byte, c Choice) (*Lock, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ type reader struct {
 	pinned map[string]bool
 }
 
-// applies evaluates a marker, "" is true. Extras are those that are asked for.
+// applies evaluates a marker with the given extras; an empty marker is true.
 func (r *reader) applies(marker string, extras ...string) (bool, error) {
 	if marker == "" {
 		return true, nil
@@ -108,7 +108,7 @@ func (r *reader) applies(marker string, extras ...string) (bool, error) {
 	return q.Applies(r.env, extras...)
 }
 
-// pin adds a version of a package, once.
+// pin adds a version of a package unless it is there already.
 func (r *reader) pin(name, version string, line int) error {
 	s, err := pin(name, version, "")
 	if err != nil {
@@ -124,10 +124,10 @@ func (r *reader) pin(name, version string, line int) error {
 	return nil
 }
 
-// note adds a sentence about packages that are left out; nothing for none.
+// note adds a sentence that lists packages that are left out; none if names is empty.
 func (r *reader) note(names []string, format string) {
 	const shown = 8
-	installed := map[string]bool{} // in another version
+	installed := map[string]bool{} // other versions of them
 	for p := range r.pinned {
 		name, _, _ := strings.Cut(p, "==")
 		installed[pkgmeta.Normalize(name)] = true
@@ -152,7 +152,8 @@ const (
 	notHere     = "not installed on this platform, so not checked: %s"
 )
 
-// RequiresPython is the range of interpreters that a lock file is for; "" where it names none.
+// RequiresPython returns the Python versions that a lock file supports, as a PEP 440 specifier; ""
+// if it has none.
 func RequiresPython(name string, data []byte) string {
 	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
 		!strings.HasSuffix(name, ".toml") {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Each file of testdata/read.txtar is a lock file, with the extras and groups that are chosen after
-// its name: "uv.lock +gpu @dev". The next file is what is read of it, on x86_64 with Python 3.12.
+// Each file of testdata/read.txtar is a lock file; extras and groups follow its name: "uv.lock +gpu
+// @dev". The next file is the expected result on x86_64 with Python 3.12.
 func TestRead(t *testing.T) {
 	a, err := txtar.ParseFile(filepath.Join("testdata", "read.txtar"))
 	if err != nil {
@@ -104,7 +104,7 @@ func TestRequiresPython(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	// Poetry's own operators are not those of PEP 440.
+	// Poetry's caret operator is not part of PEP 440.
 	caret := []byte("[metadata]\npython-versions = \"^3.10\"\n")
 	if got := lockfile.RequiresPython("poetry.lock", caret); got != "" {
 		t.Errorf("%q", got)

@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// condaPlatforms are conda's names of Linux by machine.
+// condaPlatforms maps machines to conda's platform names for Linux.
 var condaPlatforms = map[string]string{
 	"x86_64": "linux-64", "aarch64": "linux-aarch64", "ppc64le": "linux-ppc64le",
 	"s390x": "linux-s390x", "armv7l": "linux-armv7l", "riscv64": "linux-riscv64",
 }
 
-// environment reads a conda environment file: what pip installs. Conda packages are only named.
+// environment reads the pip requirements of a conda environment file; a note lists its conda
+// packages.
 func (r *reader) environment(data []byte) error {
 	file, err := document(data)
 	if err != nil {
@@ -73,7 +74,7 @@ func (r *reader) environment(data []byte) error {
 	return nil
 }
 
-// condaLock reads the unified lock file of conda-lock for the machine.
+// condaLock reads the packages for the machine from a unified lock file of conda-lock.
 func (r *reader) condaLock(data []byte) error {
 	file, err := document(data)
 	if err != nil {
@@ -120,8 +121,8 @@ func (r *reader) pinOf(p *yaml.Node) error {
 	return r.pin(text(p, "name"), text(p, "version"), line)
 }
 
-// pixi reads the environment "default" of a pixi.lock, or the chosen groups as environments.
-// Version 3 and before, of 2023, are not known.
+// pixi reads the environment "default" of a pixi.lock, or those named in Choice.Groups. Version 3
+// and earlier (2023) are not supported.
 func (r *reader) pixi(data []byte) error {
 	file, err := document(data)
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *reader) pixi(data []byte) error {
 	return nil
 }
 
-// condaName is the name of the package in the address NAME-VERSION-BUILD.conda.
+// condaName returns the package name of a URL that ends with NAME-VERSION-BUILD.conda.
 func condaName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		address = u.Path

@@ -1,15 +1,15 @@
-// Package lockfile reads which versions a lock file pins.
+// Package lockfile reads the versions that a lock file pins.
 //
 //	pins, err := lockfile.Pins("uv.lock", data) // {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
 //
 // The name of the file decides the format: requirements.txt and the like (pip's "Requirements File
 // Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml and
-// environment.yml (of both, what pip installs). Packages that are no release of an index (editable
-// ones, paths, version control) are left out, and so are optional ones and those of extras and of
-// groups for development.
+// environment.yml (only what pip installs). Packages that are not releases of an index (editable
+// installs, paths, version control) are left out, and so are optional packages, extras and
+// development groups.
 //
-// A lock file may come from the head of a pull request. It is bounded before it is parsed (see
-// bounds.go), and nothing that it names is opened or fetched.
+// A lock file may come from a pull request. Its size and nesting are checked before it is parsed
+// (see bounds.go), and no file or URL that it names is opened.
 package lockfile
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Pin is one version that a lock file pins.
+// Pin is a pinned version.
 type Pin struct {
-	Requirement string // NAME==VERSION, with a marker where the file has one
-	Line        int    // from 1; 0 if the format has none
+	Requirement string // NAME==VERSION, with the marker if there is one
+	Line        int    // 1-based; 0 for formats without line numbers
 }
 
-// Pins reads a lock file, in its order. The error names what is wrong and, for text formats, the
-// line; an unknown format is read as requirements.txt.
+// Pins returns the pins of a lock file in file order. A file with an unknown name is read as
+// requirements.txt. The error describes the syntax error and, for text formats, names the line.
 func Pins(name string, data []byte) ([]Pin, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	return requirements(string(data))
 }
 
-// pin returns a requirement. It is an error if the result cannot be parsed as one.
+// pin returns a requirement NAME==VERSION; it is an error if that is not a valid requirement.
 func pin(name, version, marker string) (string, error) {
 	s := name + "==" + version
 	if marker != "" {
@@ -98,8 +98,8 @@ func pipfile(data []byte) ([]Pin, error) {
 	return out, nil
 }
 
-// requirements reads the NAME==VERSION lines of requirements and constraints files; lines that pin
-// nothing are left out.
+// requirements reads the NAME==VERSION lines of requirements and constraints files and skips lines
+// without a pin.
 func requirements(text string) ([]Pin, error) {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return nil, fmt.Errorf("line %d: it has a NUL byte", strings.Count(text[:i], "\n")+1)
@@ -129,16 +129,16 @@ func requirements(text string) ([]Pin, error) {
 		}
 		if strings.HasPrefix(q.Spec, "==") {
 			out = append(out, Pin{q.Raw, at})
-		} else if s, ok := ofWheel(line, q); ok {
+		} else if s, ok := wheelPin(line, q); ok {
 			out = append(out, Pin{s, at})
 		}
 	}
 	return out, nil
 }
 
-// ofWheel is the pin of a requirement that names a wheel by its address, as "torch @
+// wheelPin returns the pin of a requirement that is the URL of a wheel, such as "torch @
 // https://host/torch-2.7.0%2Bcu128-cp312-cp312-linux_x86_64.whl".
-func ofWheel(line string, q pkgmeta.Requirement) (string, bool) {
+func wheelPin(line string, q pkgmeta.Requirement) (string, bool) {
 	u, err := url.Parse(q.URL)
 	if err != nil {
 		return "", false

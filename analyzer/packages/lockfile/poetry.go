@@ -10,21 +10,22 @@ import (
 
 // locked is a package of a poetry.lock or a pdm.lock.
 type locked struct {
-	table    map[string]any
-	name     string
-	optional bool
-	in       bool // it is installed, as far as is known
-	needs    []need
+	table        map[string]any
+	name         string
+	optional     bool
+	installed    bool // installed, as far as is known
+	dependencies []dependency
 }
 
-// need is a dependency of a package.
-type need struct {
+// dependency is a dependency of a package.
+type dependency struct {
 	name, marker string
 	optional     bool
 }
 
-// poetry reads a poetry.lock. From version 2.1 on it has the groups and markers of each package;
-// before, a package counts unless every package that needs it is for other systems.
+// poetry reads a poetry.lock. Files of version 2.1 and later have the groups and markers of each
+// package. In older ones a package is installed unless all packages that need it are for other
+// systems.
 func (r *reader) poetry(data []byte) error {
 	root, tables, err := packageTables(data, "package")
 	if err != nil {
@@ -54,47 +55,48 @@ func (r *reader) poetry(data []byte) error {
 		if !chosen {
 			continue
 		}
-		if p.in, err = r.applies(marker, append([]string{""}, r.choice.Extras...)...); err != nil {
+		if p.installed, err = r.applies(marker, append([]string{""}, r.choice.Extras...)...); err != nil {
 			return err
 		}
 		if p.optional && !strings.Contains(marker, "extra") {
-			p.in = false // until an extra asks for it
+			p.installed = false // until an extra selects it
 		}
-		if !p.in && !p.optional {
+		if !p.installed && !p.optional {
 			elsewhere = append(elsewhere, p.name)
 		}
 		dependencies, _ := t["dependencies"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(dependencies)) {
-			p.needs = append(p.needs, poetryNeeds(pkgmeta.Normalize(name), dependencies[name])...)
+			p.dependencies = append(p.dependencies, poetryDependencies(pkgmeta.Normalize(name), dependencies[name])...)
 		}
 		all = append(all, p)
 	}
 	extras, _ := root["extras"].(map[string]any)
-	asked := map[string]bool{}
+	selected := map[string]bool{}
 	for name, list := range extras {
 		if slices.Contains(r.choice.Extras, pkgmeta.Normalize(name)) {
 			for _, s := range stringsOf(list) {
-				asked[pkgmeta.Normalize(s)] = true
+				selected[pkgmeta.Normalize(s)] = true
 			}
 		}
 	}
-	return r.keep(all, asked, elsewhere, complete)
+	return r.keep(all, selected, elsewhere, complete)
 }
 
-// poetryNeeds reads `name = ">=1"`, `name = {version = ">=1", markers = "…"}` or a list of these.
-func poetryNeeds(name string, v any) []need {
+// poetryDependencies reads `name = ">=1"`, `name = {version = ">=1", markers = "…"}` or a list of
+// these.
+func poetryDependencies(name string, v any) []dependency {
 	switch v := v.(type) {
 	case map[string]any:
 		optional, _ := v["optional"].(bool)
-		return []need{{name, str(v, "markers"), optional}}
+		return []dependency{{name, str(v, "markers"), optional}}
 	case []any:
-		var out []need
+		var out []dependency
 		for _, x := range v {
-			out = append(out, poetryNeeds(name, x)...)
+			out = append(out, poetryDependencies(name, x)...)
 		}
 		return out
 	}
-	return []need{{name: name}}
+	return []dependency{{name: name}}
 }
 
 // pdm reads a pdm.lock.
@@ -103,7 +105,7 @@ func (r *reader) pdm(data []byte) error {
 	if err != nil {
 		return err
 	}
-	wanted := append(r.groups("default"), r.choice.Extras...) // pdm has an extra as a group
+	wanted := append(r.groups("default"), r.choice.Extras...) // pdm stores an extra as a group
 	var all []*locked
 	var elsewhere []string
 	for _, t := range tables {
@@ -114,10 +116,10 @@ func (r *reader) pdm(data []byte) error {
 		}) {
 			continue
 		}
-		if p.in, err = r.applies(str(t, "marker")); err != nil {
+		if p.installed, err = r.applies(str(t, "marker")); err != nil {
 			return err
 		}
-		if !p.in {
+		if !p.installed {
 			elsewhere = append(elsewhere, p.name)
 		}
 		for _, d := range stringsOf(t["dependencies"]) {
@@ -125,7 +127,7 @@ func (r *reader) pdm(data []byte) error {
 				continue
 			}
 			if q, err := pkgmeta.ParseRequirement(d); err == nil {
-				p.needs = append(p.needs, need{name: q.Name, marker: q.Marker})
+				p.dependencies = append(p.dependencies, dependency{name: q.Name, marker: q.Marker})
 			}
 		}
 		all = append(all, p)
@@ -135,13 +137,12 @@ func (r *reader) pdm(data []byte) error {
 	return r.keep(all, nil, elsewhere, complete)
 }
 
-// keep pins the packages that are installed: asked are optional ones that are wanted, elsewhere
-// those that are known to be left out.
-//
-// complete: the markers of the packages are those for the whole set.
+// keep pins the packages that are installed. selected are the optional packages that the chosen
+// extras select, elsewhere those known to be left out. complete means that the file has the marker
+// of each package, so that dependencies need not be followed.
 func (r *reader) keep(
 	all []*locked,
-	asked map[string]bool,
+	selected map[string]bool,
 	elsewhere []string,
 	complete bool,
 ) error {
@@ -149,17 +150,17 @@ func (r *reader) keep(
 	for _, p := range all {
 		byName[p.name] = append(byName[p.name], p)
 	}
-	// What optional packages that are asked for need.
-	todo := slices.Sorted(maps.Keys(asked))
+	// Follow the dependencies of the selected optional packages.
+	todo := slices.Sorted(maps.Keys(selected))
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
 		for _, p := range byName[name] {
-			if p.in || !p.optional {
+			if p.installed || !p.optional {
 				continue
 			}
-			p.in = true
-			for _, n := range p.needs {
+			p.installed = true
+			for _, n := range p.dependencies {
 				if ok, err := r.applies(n.marker); err == nil && ok && !n.optional {
 					todo = append(todo, n.name)
 				}
@@ -167,14 +168,14 @@ func (r *reader) keep(
 		}
 	}
 	if !complete {
-		elsewhere = append(elsewhere, r.onlyElsewhere(all, byName, asked)...)
+		elsewhere = append(elsewhere, r.onlyElsewhere(all, byName, selected)...)
 	}
 	var local []string
 	for _, p := range all {
 		source, _ := p.table["source"].(map[string]any)
 		version := str(p.table, "version")
 		switch {
-		case !p.in:
+		case !p.installed:
 		case version == "" || slices.Contains(localKinds, str(source, "type")) ||
 			str(source, "type") == "file" ||
 			str(source, "type") == "url" || str(p.table, "path") != "" || str(p.table, "git") != "" ||
@@ -191,23 +192,23 @@ func (r *reader) keep(
 	return nil
 }
 
-// onlyElsewhere takes out the packages that are only needed on other systems, and those that only
-// such packages need.
+// onlyElsewhere marks as not installed, and returns, the packages that are needed only on other
+// systems or only by such packages.
 func (r *reader) onlyElsewhere(
 	all []*locked,
 	byName map[string][]*locked,
-	asked map[string]bool,
+	selected map[string]bool,
 ) []string {
-	// users are the packages that need one here, those of extras included: what the project itself
-	// needs too is not known.
+	// users counts the packages that need a package here, including those of extras. Whether the
+	// project itself needs it is not known.
 	users, needed := map[string]int{}, map[string]bool{}
 	here := map[*locked][]string{}
 	for _, p := range all {
-		for _, n := range p.needs {
+		for _, n := range p.dependencies {
 			needed[n.name] = true
 			if ok, err := r.applies(n.marker); err != nil || ok {
 				here[p] = append(here[p], n.name)
-				if p.in || p.optional {
+				if p.installed || p.optional {
 					users[n.name]++
 				}
 			}
@@ -218,10 +219,10 @@ func (r *reader) onlyElsewhere(
 	for len(todo) > 0 {
 		p := todo[0]
 		todo = todo[1:]
-		if !p.in || !needed[p.name] || users[p.name] > 0 || asked[p.name] {
+		if !p.installed || !needed[p.name] || users[p.name] > 0 || selected[p.name] {
 			continue
 		}
-		p.in = false
+		p.installed = false
 		out = append(out, p.name)
 		for _, name := range here[p] {
 			if users[name]--; users[name] == 0 {

@@ -39,8 +39,8 @@ func (r *reader) pylock(data []byte) error {
 	return nil
 }
 
-// pipfile reads a Pipfile.lock: the packages of "default", and of "develop" where the group is
-// chosen.
+// pipfile reads the packages of "default" in a Pipfile.lock, and those of "develop" if that group
+// is chosen.
 func (r *reader) pipfile(data []byte) error {
 	var lock map[string]json.RawMessage
 	if err := boundValues(data, ":,"); err != nil {
@@ -66,7 +66,7 @@ func (r *reader) pipfile(data []byte) error {
 		if lock[section] == nil {
 			continue
 		}
-		// The packages in the order of the file, with the lines of their versions.
+		// Go through the packages in file order and count the lines of their versions.
 		start := bytes.Index(data, lock[section])
 		d := json.NewDecoder(bytes.NewReader(lock[section]))
 		if t, err := d.Token(); err != nil || t != json.Delim('{') {

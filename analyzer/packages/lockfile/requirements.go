@@ -8,18 +8,18 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// comment is what pip takes for one: a # at the beginning of a line or after a space.
+// comment matches what pip treats as a comment: a # at the beginning of a line or after a space.
 var comment = lazyregexp.New(`(^|\s)#.*$`)
 
-// requirements reads a requirements or constraints file (pip, "Requirements File Format"), or the
-// addresses of an explicit conda environment. Options for indexes are not followed.
+// requirements reads a requirements or constraints file (pip, "Requirements File Format") or an
+// explicit conda environment. Index options are ignored.
 func (r *reader) requirements(text string) error {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return fmt.Errorf("line %d: it has a NUL byte", strings.Count(text[:i], "\n")+1)
 	}
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	var local, conda []string
-	explicit := false // the lines after @EXPLICIT are addresses of conda packages
+	explicit := false // the lines after @EXPLICIT are URLs of conda packages
 	n := 0
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
 		n++
@@ -73,7 +73,7 @@ func (r *reader) requirements(text string) error {
 	return nil
 }
 
-// requirement adds a requirement whose marker applies.
+// requirement adds a requirement if its marker applies.
 func (r *reader) requirement(line string, at int, local *[]string) error {
 	q, err := pkgmeta.ParseRequirement(line)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *reader) requirement(line string, at int, local *[]string) error {
 		return err
 	}
 	if q.URL != "" {
-		s, isWheel := ofWheel(line, q)
+		s, isWheel := wheelPin(line, q)
 		if !isWheel {
 			*local = append(*local, q.Name)
 			return nil

@@ -11,19 +11,19 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// entry is a package of a TOML lock file. The formats agree in these keys, except for markers.
+// entry is a package of a TOML lock file. The formats share these keys, except for markers.
 type entry struct {
 	name, version string
 	optional      bool     // poetry
 	category      string   // poetry before 1.5
 	groups        []string // poetry from 2, pdm
 	marker        string   // PEP 751, pdm, poetry
-	forks         []string // uv, resolution-markers: any of them
+	forks         []string // uv, resolution-markers: one of them must apply
 	local         bool     // not a release of an index
 }
 
-// tables reads a TOML lock file whose packages are [[key]] tables. It goes through the statements
-// once and keeps only the packages.
+// tables reads a TOML lock file whose packages are [[key]] tables. It parses statement by statement
+// and keeps only the packages.
 func tables(data []byte, key string) ([]Pin, error) {
 	if err := boundTOML(data); err != nil {
 		return nil, err
@@ -91,18 +91,18 @@ func names(parts unstable.Iterator) []string {
 	return out
 }
 
-// localKinds are the keys of a source that is not an index.
+// localKinds are the keys of package sources other than an index.
 var localKinds = []string{"editable", "virtual", "directory", "path", "git"}
 
-// table notes a table of a package, as [package.source] or [packages.vcs].
+// table records a subtable of a package, such as [package.source] or [packages.vcs].
 func (e *entry) table(name string) {
 	if name == "vcs" || name == "directory" {
 		e.local = true
 	}
 }
 
-// set notes a value of a package; path is its key, with the names of the table and of inline
-// tables.
+// set records a value of a package. path is its key after the package, including the names of
+// subtables and inline tables.
 func (e *entry) set(path []string, value *unstable.Node) {
 	if value.Kind == unstable.InlineTable {
 		if len(path) == 1 {
@@ -163,7 +163,7 @@ func texts(value *unstable.Node) []string {
 	return out
 }
 
-// headers returns the lines of the headers [[key]].
+// headers returns the line numbers of the headers [[key]].
 func headers(data []byte, key string) []int {
 	var out []int
 	n := 0
@@ -181,14 +181,14 @@ func headers(data []byte, key string) []int {
 func tomlError(p *unstable.Parser, data []byte) error {
 	message, offset := p.Error().Error(), len(bytes.TrimRight(data, "\n"))
 	var at *unstable.ParserError
-	if errors.As(p.Error(), &at) && len(at.Highlight) > 0 { // else it is at the end
+	if errors.As(p.Error(), &at) && len(at.Highlight) > 0 { // otherwise the error is at the end
 		message, offset = at.Message, int(p.Range(at.Highlight).Offset)
 	}
 	return fmt.Errorf("line %d: not TOML: %s", bytes.Count(data[:offset], []byte("\n"))+1, message)
 }
 
-// extra reports whether the package is installed only on request, as part of an extra or a group.
-// PEP 751 has these in the marker, as in "'dev' in dependency_groups".
+// extra reports whether a package is installed only on request, as part of an extra or a group. PEP
+// 751 expresses that in the marker, as in "'dev' in dependency_groups".
 func (e *entry) extra() bool {
 	return e.category == "dev" ||
 		len(e.groups) > 0 && !slices.Contains(e.groups, "default") &&

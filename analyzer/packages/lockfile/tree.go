@@ -7,14 +7,14 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// lineKey is where a table has the line of its version, as an int.
+// lineKey is the key under which a table stores the line of its version, as an int.
 const lineKey = "\x00line"
 
-// files are the keys of a package that list its files: most of a lock file, and not needed.
+// files are the keys that list the files of a package: most of a lock file, and not needed.
 var files = map[string]bool{"wheels": true, "sdist": true, "files": true, "hashes": true}
 
-// packageTables decodes a lock file whose packages are the tables of the array key. A file without
-// one is errNoPackages.
+// packageTables decodes a lock file whose packages are the array of tables under key. It returns
+// errNoPackages if there is none.
 func packageTables(data []byte, key string) (root map[string]any, list []map[string]any,
 	err error) {
 	root, err = decodeTOML(data)
@@ -29,7 +29,7 @@ func packageTables(data []byte, key string) (root map[string]any, list []map[str
 }
 
 // decodeTOML decodes a lock file into tables (map[string]any), arrays ([]any), strings and bools;
-// other values are left out. It takes time in proportion to the size.
+// other values are dropped. It takes time in proportion to the size.
 func decodeTOML(data []byte) (map[string]any, error) {
 	if err := boundTOML(data); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func decodeTOML(data []byte) (map[string]any, error) {
 	return root, nil
 }
 
-// descend is the table under a key; of an array of tables the last one. What is no table is
-// replaced.
+// descend returns the table at a key path, and creates missing ones; in an array of tables, it is
+// the last one. A value that is not a table is replaced.
 func descend(t map[string]any, keys []string) map[string]any {
 	for _, k := range keys {
 		next, ok := t[k].(map[string]any)
@@ -122,13 +122,13 @@ func value(n *unstable.Node) any {
 	return nil
 }
 
-// str is the string under a key; "" where there is none.
+// str returns the string under a key; "" without one.
 func str(t map[string]any, key string) string {
 	s, _ := t[key].(string)
 	return s
 }
 
-// tablesOf are the tables in an array.
+// tablesOf returns the tables in an array.
 func tablesOf(v any) []map[string]any {
 	list, _ := v.([]any)
 	var out []map[string]any
@@ -140,7 +140,7 @@ func tablesOf(v any) []map[string]any {
 	return out
 }
 
-// stringsOf are the strings in an array.
+// stringsOf returns the strings in an array.
 func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	var out []string
@@ -152,7 +152,7 @@ func stringsOf(v any) []string {
 	return out
 }
 
-// lineOf is the line of a package's version.
+// lineOf returns the line of a package's version.
 func lineOf(t map[string]any) int {
 	n, _ := t[lineKey].(int)
 	return n

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// uvLock follows the dependencies of a uv.lock from the projects in it, as `uv sync` does. The file
-// has the packages of all systems, extras and groups; only the edges have markers.
+// uvLock follows the dependencies in a uv.lock from its projects, as `uv sync` does. The file has
+// the packages of all systems, extras and groups; only the dependencies have markers.
 type uvLock struct {
 	*reader
 	byName map[string][]map[string]any
@@ -49,8 +49,8 @@ func (r *reader) uv(data []byte) error {
 			return !slices.Contains(members, str(p, "name"))
 		})
 	}
-	// Of conflicting extras and groups an edge names those that it is for (uv, "Conflicting
-	// dependencies"): extra == 'extra-7-project-cpu'.
+	// For conflicting extras and groups, the marker of a dependency names the extra or group that
+	// it belongs to (uv, "Conflicting dependencies"): extra == 'extra-7-project-cpu'.
 	var active []string
 	for _, p := range projects {
 		name := str(p, "name")
@@ -94,14 +94,14 @@ func (r *reader) uv(data []byte) error {
 	return nil
 }
 
-// groups are the chosen groups and those that are installed by default.
+// groups returns the chosen and the default groups, sorted.
 func (r *reader) groups(byDefault ...string) []string {
 	out := slices.Concat(byDefault, r.choice.Groups)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// walk visits what the packages depend on. The pins are in the order of the file's names.
+// walk follows the dependencies of the queued packages, then pins what is installed, by name.
 func (u *uvLock) walk() error {
 	installed := map[string][]map[string]any{}
 	for len(u.todo) > 0 {
@@ -137,7 +137,7 @@ func (u *uvLock) walk() error {
 	return nil
 }
 
-// visit plans a package or one of its extras, once.
+// visit queues a package or one of its extras, once.
 func (u *uvLock) visit(p map[string]any, extra string) {
 	key := str(p, "name") + "\x00" + str(p, "version") + "\x00" + extra
 	if !u.seen[key] {
@@ -146,7 +146,7 @@ func (u *uvLock) visit(p map[string]any, extra string) {
 	}
 }
 
-// edges plans the packages of a list of dependencies.
+// edges queues the packages of a list of dependencies.
 func (u *uvLock) edges(list any) error {
 	for _, d := range tablesOf(list) {
 		ok, err := u.applies(str(d, "marker"))

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// document parses a YAML file into its nodes. Aliases are refused: lock files have none, and nine
-// lines of them can stand for a billion values.
+// document parses a YAML file into nodes. Aliases are an error: lock files have none, and nine
+// lines of them can expand to a billion values.
 func document(data []byte) (root *yaml.Node, err error) {
 	if err := boundValues(data, "\n,{["); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func document(data []byte) (root *yaml.Node, err error) {
 	return doc.Content[0], checkNodes(doc.Content[0], 0)
 }
 
-// checkNodes refuses aliases and deep nesting.
+// checkNodes returns an error for aliases and for deep nesting.
 func checkNodes(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -74,7 +74,7 @@ func text(n *yaml.Node, key string) string {
 	return ""
 }
 
-// errConda is the error for a file that pins nothing for pip.
+// errConda is returned for a file without pip requirements.
 var errConda = errors.New(
 	"it pins only conda packages, which compat does not look up; give the pip requirements",
 )
@@ -98,12 +98,12 @@ func environment(data []byte) ([]Pin, error) {
 	}
 	pins, err := requirements(strings.Join(lines, "\n"))
 	for i := range pins {
-		pins[i].Line = 0 // it counts the list, not the file
+		pins[i].Line = 0 // it counts lines of the list, not of the file
 	}
 	return pins, err
 }
 
-// condaLock reads what pip installs on Linux from the unified lock file of conda-lock, version 1.
+// condaLock reads what pip installs on Linux from a unified lock file of conda-lock, version 1.
 func condaLock(data []byte) ([]Pin, error) {
 	file, err := document(data)
 	if err != nil {

@@ -369,7 +369,7 @@ func (p Packages) Versions(_ context.Context, name string) ([]string, error) {
 func (p Packages) Release(
 	_ context.Context,
 	name, version string,
-	_ packages.On,
+	_ packages.Target,
 ) (*packages.Release, error) {
 	for _, r := range p[name] {
 		if r.Version == version {
