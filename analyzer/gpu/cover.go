@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// families are LLVM's generic AMD targets with the processors that run their code (AMDGPUUsage,
+// families maps LLVM's generic AMD targets to the processors that run their code (AMDGPUUsage,
 // "Generic processors").
 var families = map[string][]string{
 	"gfx9-generic":    {"gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"},
@@ -34,12 +34,12 @@ var families = map[string][]string{
 	"gfx12-generic": {"gfx1200", "gfx1201"},
 }
 
-// Cover says how the code runs on a processor ("sm_86", "gfx90a"). judged is false when there is no
-// code for that vendor, so that nothing can be said. Machine code for NVIDIA runs on its own
-// generation and on later ones of the same major (CUDA programming guide, "Binary compatibility"),
-// PTX on its own and every later one; code for AMD on the processor it names, or on those of its
-// family.
-func (a Archs) Cover(arch string) (runs, judged bool) {
+// Cover reports whether the code runs on a processor ("sm_86", "gfx90a"). known is false if there
+// is no code for that vendor. NVIDIA machine code runs on its own compute capability and on later
+// ones with the same major version (CUDA programming guide, "Binary compatibility"), PTX on its own
+// and every later one. AMD code runs on the processor it was compiled for, or on those of a generic
+// target.
+func (a Archs) Cover(arch string) (runs, known bool) {
 	if want, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "sm_"),
 		"af")); err == nil &&
 		strings.HasPrefix(arch, "sm_") {

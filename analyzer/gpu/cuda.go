@@ -6,14 +6,13 @@ import (
 	"io"
 )
 
-// A fat binary section is a sequence of containers with padding between them:
+// A fat binary section is a sequence of containers with padding between them, little endian:
 //
 //	container  magic u32, version u16, header size u16, size u64 of the entries
 //	entry      kind u16 (1 PTX, 2 machine code), u16, header size u32, payload size u64, … architecture u32 at 28, …
 //
-// in little endian. The payload may be compressed, the headers never are. There is no published
-// description; this one agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes
-// and warp.
+// The payload may be compressed, the headers are not. The format is not documented; this
+// description agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes and warp.
 const (
 	cudaMagic      = 0xba55ed50
 	cudaHeader     = 16
@@ -23,7 +22,7 @@ const (
 	kindPTX  = 1
 	kindCode = 2
 
-	// libtorch_cuda.so, the largest known object, has some 10,000 containers with 10 entries.
+	// libtorch_cuda.so, the largest known object, has about 10,000 containers with 10 entries.
 	maxEntries = 1 << 20
 	// Compute capabilities are major*10+minor; 12.1 is 121.
 	maxArch = 9999
@@ -102,8 +101,8 @@ func (f *found) readContainer(r *io.SectionReader, pos, end int64, left *int) er
 	return nil
 }
 
-// nextMagic finds the next multiple of 8 at or after pos where match, given 8 bytes, says yes. -1
-// means none.
+// nextMagic returns the first multiple of 8 at or after pos for which match, called with 8 bytes,
+// returns true; -1 if there is none.
 func nextMagic(r *io.SectionReader, pos int64, match func([]byte) bool) (int64, error) {
 	chunk := make([]byte, min(64<<10, max(r.Size()-pos, 0))&^7)
 	for pos+8 <= r.Size() && len(chunk) > 0 {

@@ -1,12 +1,12 @@
-// Package gpu tells for which graphics processors a shared object carries code: CUDA binaries
-// (sm_90), PTX that the driver can translate for newer ones, and AMD code objects (gfx942).
+// Package gpu reads the graphics processors that a shared object contains code for: CUDA machine
+// code (sm_90), PTX, which the driver compiles for newer processors, and AMD code objects (gfx942).
 //
-// The code lies in sections, which nothing forces to be there: a stripped section table means an
-// empty answer, not an error. Only headers are read. A payload is never decompressed further than
-// the table at its start, so a 300 MB bundle costs a few kilobytes; counts and lengths come from
-// strangers and are bounded (the constants of cuda.go and hip.go).
+// The code is in ELF sections. An object with a stripped section table gives an empty result, not
+// an error. Only headers are read, and compressed bundles are decompressed only up to the end of
+// their table, so a bundle of 300 MB costs a few kilobytes. Counts and lengths are untrusted and
+// bounded (see the constants in cuda.go and hip.go).
 //
-//	a, err := gpu.Read(o, r, size)   // o as elfobj.Read gave it for the same r and size
+//	a, err := gpu.Read(o, r, size)   // o is from elfobj.Read for the same r and size
 package gpu
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Archs is what one object carries. Each list is sorted by generation and has no doubles; nil means
-// none.
+// Archs lists the processors that an object contains code for. Each list is sorted by generation
+// and has no duplicates; nil means none.
 type Archs struct {
 	CUDA []string // machine code for NVIDIA: "sm_80"
-	PTX  []string // intermediate code for NVIDIA, for this generation and every later one: "sm_50"
-	// machine code for AMD: "gfx90a", "gfx9-generic", or "amdgcnspirv", which the driver translates
+	PTX  []string // PTX for NVIDIA, for this compute capability and every later one: "sm_50"
+	// machine code for AMD: "gfx90a", "gfx9-generic", or "amdgcnspirv", which the driver compiles
 	ROCm []string
 }
 
-// ErrDamaged is wrapped by every error that is not one of the io.ReaderAt.
+// ErrDamaged is wrapped by every error other than those of the io.ReaderAt.
 var ErrDamaged = errors.New("damaged GPU code")
 
-// Read reads the sections .nv_fatbin, __nv_relfatbin and .hip_fatbin of o, whose bytes r has. With
-// an error it returns what it had found by then, so that a caller can say both.
+// Read reads the sections .nv_fatbin, __nv_relfatbin and .hip_fatbin of o from r. If it returns an
+// error, the result contains what was read before it.
 func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 	f := found{cuda: map[string]bool{}, ptx: map[string]bool{}, rocm: map[string]bool{}}
 	var errs []error
@@ -57,11 +57,10 @@ func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 	return Archs{sorted(f.cuda), sorted(f.ptx), sorted(f.rocm)}, errors.Join(errs...)
 }
 
-// found collects names.
+// found collects the names of processors.
 type found struct{ cuda, ptx, rocm map[string]bool }
 
-// sorted orders sm_90 before sm_100 and gfx942 before gfx1030: within a vendor, longer numbers are
-// newer.
+// sorted orders sm_90 before sm_100 and gfx942 before gfx1030: a longer number is newer.
 func sorted(set map[string]bool) []string {
 	var list []string
 	for s := range set {
@@ -78,7 +77,7 @@ func damaged(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, a...))
 }
 
-// readAt fills b; a section that ends early is damage.
+// readAt fills b; a section that ends early is an ErrDamaged.
 func readAt(r *io.SectionReader, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
 		if err == nil || errors.Is(err, io.EOF) {

@@ -19,8 +19,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// container makes a container of .nv_fatbin with entries "ptx 50" or "elf 90", each with some bytes
-// of payload.
+// container returns a container of .nv_fatbin with entries such as "ptx 50" or "elf 90", each with
+// a few bytes of payload.
 func container(entries ...string) []byte {
 	var body []byte
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func container(entries ...string) []byte {
 	return append(h, body...)
 }
 
-// bundle makes a plain offload bundle with 16 bytes for each entry, but none for the host.
+// bundle returns an uncompressed offload bundle with 16 bytes per entry, 0 for the host entry.
 func bundle(names ...string) []byte {
 	table := 32
 	for _, n := range names {
@@ -67,7 +67,7 @@ func bundle(names ...string) []byte {
 	return append(b, body...)
 }
 
-// ccob compresses a bundle in a version of the format. raw is the claimed size.
+// ccob returns a compressed bundle; raw is the uncompressed size in its header.
 func ccob(t testing.TB, version, method uint16, raw uint64, b []byte) []byte {
 	t.Helper()
 	var z bytes.Buffer
@@ -100,7 +100,7 @@ func ccob(t testing.TB, version, method uint16, raw uint64, b []byte) []byte {
 	return append(h, z.Bytes()...)
 }
 
-// pages joins bundles as the linker does: each at a new page.
+// pages aligns each bundle to a page, as the linker does.
 func pages(bs ...[]byte) []byte {
 	var out []byte
 	for _, b := range bs {
@@ -110,7 +110,7 @@ func pages(bs ...[]byte) []byte {
 	return out
 }
 
-// object writes a real ELF file with the given sections: name, bytes, name, bytes, …
+// object returns an ELF file with the given sections: name, bytes, name, bytes, …
 func object(t testing.TB, sections ...any) (*elfobj.Object, []byte) {
 	t.Helper()
 	text := "elf x86_64\nsoname libgpu.so\n"
@@ -224,7 +224,7 @@ func TestReadDamage(t *testing.T) {
 	}
 }
 
-// TestReadKeepsWhatItFound: what stands before the damage is still known.
+// TestReadKeepsWhatItFound checks that processors before the damage are returned.
 func TestReadKeepsWhatItFound(t *testing.T) {
 	o, b := object(t, ".nv_fatbin", append(container("elf 90"), container("elf 70000")...))
 	got, err := Read(o, bytes.NewReader(b), int64(len(b)))
@@ -233,7 +233,7 @@ func TestReadKeepsWhatItFound(t *testing.T) {
 	}
 }
 
-// TestReadBomb: bundles that claim and hold far more than the file cost only their tables.
+// TestReadBomb checks that only the tables of very large bundles are decompressed.
 func TestReadBomb(t *testing.T) {
 	bomb := append(bundle("hipv4-amdgcn-amd-amdhsa--gfx90a"), make([]byte, 16<<20)...)
 	var all [][]byte
@@ -259,7 +259,7 @@ func TestReadBomb(t *testing.T) {
 	)
 }
 
-// FuzzRead: no bytes of a section make Read panic, and its answer is sorted, distinct and small.
+// FuzzRead checks that Read does not panic and that its lists are sorted, distinct and small.
 func FuzzRead(f *testing.F) {
 	const amd = "hipv4-amdgcn-amd-amdhsa--gfx90a"
 	f.Add(container("elf 90", "ptx 50"))

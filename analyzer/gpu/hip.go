@@ -19,8 +19,8 @@ import (
 //	compressed  "CCOB", version u16, method u16 (0 zlib, 1 zstd), [version 2: total u32, version 3: total u64], raw size
 //	            u32 (version 3: u64), hash u64, then a compressed plain bundle; total includes the header
 //
-// An entry's name is KIND-TRIPLE-TARGET, as in hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+;
-// host-x86_64-… is the host program.
+// An entry's name is KIND-TRIPLE-TARGET, such as hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+. Entries
+// named host-x86_64-… are for the host program.
 const (
 	bundleMagic = "__CLANG_OFFLOAD_BUNDLE__"
 	ccobMagic   = "CCOB"
@@ -28,16 +28,16 @@ const (
 	methodZlib = 0
 	methodZstd = 1
 
-	maxBundleEntries = 1024     // all of ROCm's targets with all their variants are below 100
-	maxEntryName     = 256      // the names above have below 60 bytes
+	maxBundleEntries = 1024     // all ROCm targets with their variants are fewer than 100
+	maxEntryName     = 256      // names such as the above are shorter than 60 bytes
 	maxBundles       = 16 << 10 // one for each source file with kernels
-	// clang compresses with long distance matching, whose window is 128 MiB. The memory is
-	// reserved, and touched only as far as is decompressed: the table at the start. A larger window
-	// is refused.
+	// clang compresses with long distance matching, whose window is 128 MiB. The decoder reserves
+	// that much memory but uses only what the table at the start needs. Larger windows are an
+	// error.
 	maxWindow = 128 << 20
 )
 
-// hip reads .hip_fatbin. It keeps one decompressor of each kind for all bundles of an object.
+// hip reads .hip_fatbin. It reuses one decompressor of each kind for all bundles of an object.
 type hip struct {
 	found   *found
 	zstd    *zstd.Decoder
@@ -82,8 +82,8 @@ func (h *hip) read(r *io.SectionReader) error {
 	}
 }
 
-// plain reads the table of a bundle and gives the bundle's size. No entry may leave the first limit
-// bytes.
+// plain reads the table of an uncompressed bundle and returns the size of the bundle. An entry that
+// does not end within the first limit bytes is an error.
 func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 	var head [len(bundleMagic) + 8]byte
 	if err := readFull(r, head[:]); err != nil {
@@ -132,8 +132,9 @@ func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 	return int64(end), nil
 }
 
-// compressed reads the table of a compressed bundle and gives the compressed size, 4 where the
-// header does not say it.
+// compressed reads the table of a compressed bundle and returns the compressed size; in version 1,
+// whose header lacks the size, it returns the length of the magic, so that the search continues
+// behind it.
 func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 	var b [32]byte
 	if err := readAt(r, b[:20], 0); err != nil {
@@ -212,7 +213,7 @@ func readFull(r io.Reader, b []byte) error {
 	return nil
 }
 
-// decompression makes damage of everything that goes wrong while the table is read.
+// decompression wraps an error of reading the table in ErrDamaged.
 func decompression(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return damaged("it ends within its table")
@@ -220,7 +221,7 @@ func decompression(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// target is the processor in an entry's name, without its features (":xnack+"); "" for the host's
+// target returns the processor in an entry's name, without features (":xnack+"); "" for the host
 // entry.
 func target(name string) string {
 	if i := strings.Index(name, "-gfx"); i >= 0 {

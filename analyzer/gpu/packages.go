@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// nvidiaPackages are NVIDIA's packages for Python, by the library's name without "lib".
+// nvidiaPackages maps the names of libraries, without "lib", to NVIDIA's Python packages.
 var nvidiaPackages = map[string]string{
 	"cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft",
 	"cufftw": "cufft", "curand": "curand", "cusolver": "cusolver", "cusolverMg": "cusolver",
@@ -18,8 +18,8 @@ var nvidiaPackages = map[string]string{
 	"nvshmem_host": "nvshmem", "nvjpeg": "nvjpeg",
 }
 
-// ownMajors are the CUDA releases of the libraries that do not count them in their SONAME: "12" for
-// libcufft.so.11. A library that several releases have under one name has them all.
+// ownMajors maps libraries whose SONAME has a version other than that of CUDA to the CUDA releases
+// that contain them: "12" for libcufft.so.11. Some have the same SONAME in several releases.
 var ownMajors = map[string][]string{
 	"cufft10": {"11"}, "cufft11": {"12"}, "cufft12": {"13"},
 	"cufftw10": {"11"}, "cufftw11": {"12"}, "cufftw12": {"13"},
@@ -32,15 +32,15 @@ var ownMajors = map[string][]string{
 	"nvshmem_host3": {"12", "13"},
 }
 
-// suffixed are the packages whose name has the CUDA release also for CUDA 13 and later.
+// suffixed are the packages with the CUDA release in their name also for CUDA 13 and later.
 var suffixed = []string{"cudnn", "nccl", "cusparselt", "nvshmem"}
 
 var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
 
-// Package returns NVIDIA's package for Python that contains a CUDA library, given by its SONAME:
+// Package returns NVIDIA's Python package that contains a CUDA library, given by its SONAME:
 // "nvidia-cublas-cu12" for libcublasLt.so.12, "nvidia-cublas" for libcublasLt.so.13. cuda is the
-// CUDA release of the environment, for libraries that several releases have under one name; "" if
-// it is not known. Package returns "" for other libraries.
+// CUDA release of the environment, "" if unknown; it decides for libraries that have the same
+// SONAME in several releases. Package returns "" for other libraries.
 func Package(soname, cuda string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {
@@ -70,8 +70,8 @@ func Package(soname, cuda string) string {
 	return ""
 }
 
-// Major returns the CUDA release of a library, "12" for libcublas.so.12. It is "" for libraries
-// that do not count releases in their SONAME, and for others.
+// Major returns the CUDA release of a library whose SONAME contains it, "12" for libcublas.so.12,
+// and "" for other libraries.
 func Major(soname string) string {
 	m := sonameParts.FindStringSubmatch(path.Base(soname))
 	if m == nil {

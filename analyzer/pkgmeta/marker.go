@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// MarkerEnv gives the marker variables of PEP 508 their values; "extra" comes from
-// Requirement.Applies, unless it is here: then it is a set too, which "==" searches, as in the
-// markers of uv for conflicting extras. An absent one is "". The sets of PEP 751, "extras" and
-// "dependency_groups", are normalised names separated by commas.
+// MarkerEnv maps the marker variables of PEP 508 to their values; a missing variable is "". "extra"
+// usually comes from Requirement.Applies. If it is set here, it is a set of names that "==" tests
+// for membership, as uv's markers for conflicting extras need. The sets "extras" and
+// "dependency_groups" of PEP 751 are normalised names separated by commas.
 type MarkerEnv map[string]string
 
-// DefaultMarkerEnv is CPython on Linux. python is "3.12" or, where the patch release matters,
-// "3.12.4" ("3.12" stands for 3.12.0); machine is as in platform tags, "x86_64".
+// DefaultMarkerEnv returns the variables of CPython on Linux. python is "3.12" or, if the patch
+// release matters, "3.12.4" ("3.12" means 3.12.0); machine is as in platform tags, "x86_64".
 func DefaultMarkerEnv(python, machine string) MarkerEnv {
 	parts := strings.SplitN(python, ".", 3)
 	full := python
@@ -52,14 +52,14 @@ var (
 	}
 	// Sets of names, for lock files (PEP 751).
 	setVariables = []string{"extras", "dependency_groups"}
-	// Compared as versions where the other side is one.
+	// Compared as versions if the other operand is a version.
 	versionVariables = []string{
 		"python_version",
 		"python_full_version",
 		"implementation_version",
 		"platform_release",
 	}
-	// Spellings from before PEP 508.
+	// Names used before PEP 508.
 	oldVariables = map[string]string{
 		"os.name":                        "os_name",
 		"sys.platform":                   "sys_platform",
@@ -70,9 +70,9 @@ var (
 	}
 )
 
-const maxMarkerDepth = 32 // parentheses inside each other; packages have 3
+const maxMarkerDepth = 32 // nested parentheses; published packages have at most 3
 
-// marker is one node: or, and, or a comparison.
+// marker is a node of the syntax tree: or, and, or a comparison.
 type marker struct {
 	op    string // "or", "and", or the comparison: "==", "in", "not in", …
 	nodes []marker
@@ -82,10 +82,10 @@ type marker struct {
 
 type operand struct {
 	variable bool
-	text     string // its name or the value
+	text     string // name of the variable, or the value
 }
 
-// markerParser goes over the text once.
+// markerParser is a recursive descent parser.
 type markerParser struct {
 	text  string
 	at    int
@@ -207,7 +207,7 @@ func (p *markerParser) operator() (string, error) {
 	return "", fmt.Errorf("has no comparison in %s", quote(p.text[p.at:]))
 }
 
-// word takes a keyword that stands alone.
+// word consumes a keyword that is not the start of a longer word.
 func (p *markerParser) word(w string) bool {
 	p.space()
 	rest, ok := strings.CutPrefix(p.text[p.at:], w)
@@ -224,14 +224,13 @@ func (p *markerParser) space() {
 	}
 }
 
-// eval decides; extra is the one extra that is asked for, normalised, "" none.
+// eval evaluates the marker; extra is the normalised name of one requested extra, "" for none.
 func (m marker) eval(env MarkerEnv, extra string) (bool, error) {
 	switch m.op {
 	case "or", "and":
 		result := m.op == "and"
 		for _, n := range m.nodes {
-			// Every part is looked at, so that what cannot be compared is an error wherever it
-			// stands.
+			// No short circuit: a comparison that is invalid is an error at any position.
 			ok, err := n.eval(env, extra)
 			if err != nil {
 				return false, err
@@ -279,8 +278,8 @@ func (e MarkerEnv) value(name, extra string) string {
 	return e[name]
 }
 
-// compareMarker compares as versions where the variable holds one and the right side makes a range,
-// else as text; text has no order.
+// compareMarker compares versions if the variable holds one and op and right form a specifier, and
+// strings otherwise; strings have no order.
 func compareMarker(variable, left, op, right string) (bool, error) {
 	if slices.Contains(versionVariables, variable) {
 		if spec, err := ParseSpec(op + right); err == nil && !strings.Contains(right, ",") {

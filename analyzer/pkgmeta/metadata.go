@@ -6,24 +6,23 @@ import (
 )
 
 const (
-	maxMetadata     = 4 << 20 // the index takes 1 MB of description, and nothing else is long
-	maxRequirements = 10_000  // the longest list in the wild has about 1,500
+	maxMetadata     = 4 << 20 // PyPI allows 1 MB of description; other fields are short
+	maxRequirements = 10_000  // the longest published list has about 1,500
 )
 
-// Metadata is a METADATA file (core metadata; PEP 566, 643). Fields that are absent are "".
+// Metadata is a METADATA file (core metadata; PEP 566, 643). Missing fields are "".
 type Metadata struct {
 	Name, Version  string // as written
-	RequiresPython string // a range for ParseSpec, as written
+	RequiresPython string // a specifier for ParseSpec, as written
 	Requires       []Requirement
-	// Requires-Dist lines that are no requirement: what is wrong with each, at most 20
+	// errors of Requires-Dist lines that are not valid requirements, at most 20
 	Problems []string
 }
 
 // ParseMetadata reads a METADATA or PKG-INFO file up to its description.
 //
-// The function returns an error unless: it has at most 4 MiB; it names Name and Version (not
-// necessarily valid ones); it has at most 10,000 requirements. A requirement that cannot be read
-// goes to Problems, and the others still count.
+// It returns an error unless the file has at most 4 MiB, a Name and a Version (which are not
+// validated) and at most 10,000 requirements. Invalid requirements are reported in Problems.
 func ParseMetadata(data []byte) (*Metadata, error) {
 	h, err := parseHeaders("METADATA", data)
 	if err != nil {
@@ -59,16 +58,16 @@ func ParseMetadata(data []byte) (*Metadata, error) {
 
 // Wheel is a WHEEL file (PEP 427).
 type Wheel struct {
-	Version    string // of the format, "1.0"; "" unsaid
-	Generator  string // "bdist_wheel (0.37.1)"; "" unsaid
+	Version    string // of the format, "1.0"; "" if missing
+	Generator  string // "bdist_wheel (0.37.1)"; "" if missing
 	Purelib    bool   // Root-Is-Purelib
-	Build      string // "" none
+	Build      string // build number; "" if missing
 	Tags       []Tag
-	Compressed bool // a Tag line has several tags, as in "py2.py3-none-any"
+	Compressed bool // a Tag line contains several tags, as in "py2.py3-none-any"
 }
 
-// ParseWheel reads a WHEEL file. The function returns an error unless it has at most 4 MiB and its
-// tags are well-formed and at most 4,096.
+// ParseWheel reads a WHEEL file. It returns an error unless the file has at most 4 MiB and at most
+// 4,096 tags, all well-formed.
 func ParseWheel(data []byte) (*Wheel, error) {
 	h, err := parseHeaders("WHEEL", data)
 	if err != nil {
@@ -93,7 +92,7 @@ func ParseWheel(data []byte) (*Wheel, error) {
 	return w, nil
 }
 
-// headers has the values of each field, by its name in lower case.
+// headers maps the names of fields, in lower case, to their values.
 type headers map[string][]string
 
 func (h headers) first(name string) string {
@@ -103,9 +102,8 @@ func (h headers) first(name string) string {
 	return h[name][0]
 }
 
-// parseHeaders reads the fields of both files, which look like an e-mail's: "Name: value", folded
-// lines begin with a space, an empty line ends them. A line that is neither is passed over, as
-// Python's parser does.
+// parseHeaders reads fields in the format of e-mail headers: "Name: value", continuation lines
+// begin with a space, an empty line ends them. Other lines are skipped, as in Python's parser.
 func parseHeaders(file string, data []byte) (headers, error) {
 	if len(data) > maxMetadata {
 		return nil, fmt.Errorf(

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	maxVersion     = 256     // longest version on the public index is below 60
-	maxRequirement = 8 << 10 // longest seen in the wild is about 600 bytes
-	maxTags        = 4096    // the widest wheel in the wild expands to some 60
-	maxQuote       = 80      // of outside text inside of a message
+	maxVersion     = 256     // the longest version on PyPI has less than 60
+	maxRequirement = 8 << 10 // the longest published one has about 600
+	maxTags        = 4096    // published wheels expand to at most about 60
+	maxQuote       = 80      // bytes of input that an error message quotes
 )
 
-// quote shows outside text in a message: escaped and short.
+// quote returns input for an error message, escaped and truncated.
 func quote(s string) string {
 	if len(s) > maxQuote {
 		return fmt.Sprintf("%q… (%d bytes)", s[:maxQuote], len(s))
@@ -20,8 +20,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Normalize gives the one spelling of a project name (PEP 503): lower case, runs of "-", "_" and
-// "." become one "-". It does not check that the name is valid.
+// Normalize returns the normalised project name (PEP 503): lower case, with runs of "-", "_" and
+// "." replaced by one "-". It does not check that the name is valid.
 func Normalize(name string) string {
 	var b strings.Builder
 	run := false
@@ -45,7 +45,7 @@ func Normalize(name string) string {
 	return b.String()
 }
 
-// validName follows PEP 508: letters, digits and "-_." between, a letter or digit at both ends.
+// validName follows PEP 508: letters, digits and "-_.", with a letter or digit at both ends.
 func validName(s string) bool {
 	for i := range len(s) {
 		if !alnum(s[i]) && (i == 0 || i == len(s)-1 || !strings.ContainsRune("-_.", rune(s[i]))) {

@@ -157,7 +157,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// A version's normal form reads as the same version, and compares so.
+// The normal form of a version parses to an equal version.
 func FuzzParseVersion(f *testing.F) {
 	for _, s := range []string{"1.0", "1!2.0rc1.post2.dev3+cu124.4", "v1-1", "2.6.0+CU_124", "1.0-"} {
 		f.Add(s)
@@ -182,7 +182,7 @@ func FuzzParseVersion(f *testing.F) {
 	})
 }
 
-// A requirement that is read can be asked, and written out again it says the same.
+// A requirement that parses can be evaluated, and its written form parses to the same requirement.
 func FuzzParseRequirement(f *testing.F) {
 	for _, s := range []string{"a", "a[b,c]>=1,<2; python_version >= '3.8' and extra == 'x'",
 		"a @ https://x ; os_name=='posix'", "a (==1.*)", "a; (os_name=='a' or os_name not in \"b\")"} {

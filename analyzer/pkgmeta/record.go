@@ -9,21 +9,21 @@ import (
 	"strconv"
 )
 
-// maxRows is more than the members of any wheel on the public index; the longest has some 20,000.
+// maxRows exceeds the files of any wheel on PyPI; the largest have about 20,000.
 const maxRows = 1 << 20
 
-// RecordRow is one row of RECORD (PEP 376, PEP 427): a file of the wheel with its digest.
+// RecordRow is a row of RECORD (PEP 376, PEP 427): a file of the wheel and its digest.
 type RecordRow struct {
 	Path string
-	Hash string // "sha256=" and base64 without padding; "" unsaid
-	Size int64  // bytes; -1 unsaid
+	Hash string // "sha256=" and base64 without padding; "" if missing
+	Size int64  // bytes; -1 if missing
 }
 
-// ParseRecord reads RECORD and gives its rows in order, until yield says stop. Empty lines are
-// passed over.
+// ParseRecord calls yield for each row of a RECORD file, in order, until yield returns false. Empty
+// lines are skipped.
 //
-// The function returns an error unless: it is CSV; each row has a path; a size is a whole number;
-// it has at most 1,048,576 rows. The rows before the error are given before it.
+// It returns an error unless the file is CSV, each row has a path, each size is an integer, and
+// there are at most 1,048,576 rows. Rows before the error are yielded.
 func ParseRecord(data []byte, yield func(RecordRow) bool) error {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Requirement is one dependency (PEP 508).
+// Requirement is a dependency specifier (PEP 508).
 type Requirement struct {
 	Name   string   // normalised
-	Extras []string // normalised and sorted; nil: none
-	Spec   string   // version range as written, without parentheses; "" any version
-	Marker string   // as written, "" always
-	URL    string   // of `name @ url`, "" otherwise; never fetched
-	Raw    string   // the whole as written
+	Extras []string // normalised and sorted; may be nil
+	Spec   string   // version specifier as written, without parentheses; "" allows any version
+	Marker string   // as written; "" always applies
+	URL    string   // of `name @ url`, otherwise ""; never fetched
+	Raw    string   // the requirement as written
 }
 
-// String is the requirement as written.
+// String returns the requirement as written.
 func (r Requirement) String() string { return r.Raw }
 
-// ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the range in
+// ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the specifier in
 // parentheses, and `name @ url ; marker`.
 //
-// The function returns an error unless: it has at most 8 KiB; the name and the extras are valid;
-// ParseSpec takes the range; the marker is well-formed.
+// It returns an error unless the requirement has at most 8 KiB and its name, extras, specifier (see
+// ParseSpec) and marker are valid.
 func ParseRequirement(s string) (Requirement, error) {
 	fail := func(format string, args ...any) (Requirement, error) {
 		return Requirement{}, fmt.Errorf(
@@ -106,8 +106,8 @@ func ParseRequirement(s string) (Requirement, error) {
 	return r, nil
 }
 
-// Applies tells whether the requirement counts in env for someone who asked for the given extras of
-// the package that has it. A marker that compares what cannot be compared is an error.
+// Applies reports whether the marker is true in env, for a user who requested the given extras of
+// the package that has the requirement. A marker with an invalid comparison is an error.
 func (r Requirement) Applies(env MarkerEnv, extras ...string) (bool, error) {
 	if r.Marker == "" {
 		return true, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Spec is a set of version clauses that all have to hold. The zero value, and "", takes every
-// version that is no pre-release.
+// Spec is a version specifier: clauses that must all match. The zero value, and "", matches every
+// version that is not a pre-release.
 type Spec struct {
 	text    string
 	clauses []clause
@@ -16,17 +16,18 @@ type Spec struct {
 type clause struct {
 	op      string // "==", "!=", "<=", ">=", "<", ">", "~=", "==="
 	version Version
-	prefix  bool   // ".*" stood behind it
-	text    string // for ===
+	prefix  bool   // followed by ".*"
+	text    string // the version as written, for ===
 }
 
 var operators = []string{"===", "==", "!=", "<=", ">=", "~=", "<", ">"} // longest first
 
-// ParseSpec reads ">=12.1,<13" or ""; empty clauses between commas are dropped, as installers do.
+// ParseSpec parses a specifier such as ">=12.1,<13" or "". Empty clauses are ignored, as installers
+// do.
 //
-// The function returns an error unless: each clause begins with an operator of PEP 440; its version
-// is valid; ".*" stands only behind == or !=, and behind a plain release; a local part stands only
-// behind == or !=; ~= has two numbers at least; the whole has at most 8 KiB.
+// It returns an error unless the specifier has at most 8 KiB, each clause has an operator of PEP
+// 440 and a valid version, ".*" follows only a release number after == or !=, a local version
+// occurs only after == or !=, and ~= has at least two numbers.
 func ParseSpec(s string) (Spec, error) {
 	if len(s) > maxRequirement {
 		return Spec{}, fmt.Errorf(
@@ -61,7 +62,7 @@ func parseClause(s string) (clause, error) {
 		if strings.ContainsAny(c.text, " \t\n\r\f\v;)") {
 			return clause{}, fmt.Errorf("has a space, semicolon or parenthesis after ===")
 		}
-		c.version, _ = ParseVersion(c.text) // need not be one: === compares text
+		c.version, _ = ParseVersion(c.text) // === compares text, so the version may be invalid
 		return c, nil
 	}
 	equality := c.op == "==" || c.op == "!="
@@ -88,24 +89,22 @@ func parseClause(s string) (clause, error) {
 	return c, nil
 }
 
-// String is the range as it was written, without space around it.
+// String returns the specifier as it was written, without surrounding space.
 func (s Spec) String() string { return s.text }
 
-// Contains tells whether v is in the range. A pre-release is only where a clause other than !=
-// names one.
+// Contains reports whether v matches. A pre-release matches only if a clause other than != names a
+// pre-release.
 func (s Spec) Contains(v Version) bool {
 	return s.Admits(v) &&
 		(!v.IsPreRelease() || slices.ContainsFunc(s.clauses, clause.namesPreRelease))
 }
 
-// Admits is Contains for a version that is there already: whether it is a pre-release does not
-// count.
+// Admits is like Contains, but for an installed version: pre-releases are treated like others.
 func (s Spec) Admits(v Version) bool {
 	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.admits(v) })
 }
 
-// Pin is the version that a single "==" or "===" clause without ".*" names. ok is false where there
-// is none.
+// Pin returns the version of an "==" or "===" clause without ".*". ok is false if there is none.
 func (s Spec) Pin() (v Version, ok bool) {
 	for _, c := range s.clauses {
 		if (c.op == "==" || c.op == "===") && !c.prefix && len(c.version.release) > 0 {
@@ -120,7 +119,7 @@ func (c clause) namesPreRelease() bool {
 		c.version.IsPreRelease()
 }
 
-// admits follows PEP 440, "Version specifiers", in the reading of packaging 26.
+// admits implements PEP 440, "Version specifiers", with the results of packaging 26.
 func (c clause) admits(v Version) bool {
 	w := c.version
 	switch c.op {
@@ -131,14 +130,14 @@ func (c clause) admits(v Version) bool {
 	case ">=":
 		return v.Compare(w) >= 0
 	case "<=":
-		return v.Public().Compare(w) <= 0 // 1.0+cu124 is within <=1.0
+		return v.Public().Compare(w) <= 0 // <=1.0 matches 1.0+cu124
 	case "<":
 		if !w.IsPreRelease() {
-			w.dev = 0 // 1.0rc1 is not within <1.0
+			w.dev = 0 // <1.0 does not match 1.0rc1
 		}
 		return v.Compare(w) < 0
 	case ">":
-		switch { // neither 1.0.post1 nor 1.0+cu124 is within >1.0
+		switch { // >1.0 matches neither 1.0.post1 nor 1.0+cu124
 		case w.dev >= 0:
 			w.dev++
 			return v.Compare(w) >= 0
@@ -161,12 +160,12 @@ func (c clause) equal(v Version) bool {
 	case c.prefix:
 		return within(v, c.version.epoch, c.version.release)
 	case c.version.local == nil:
-		return v.Public().Compare(c.version) == 0 // ==2.6.0 takes 2.6.0+cu124
+		return v.Public().Compare(c.version) == 0 // ==2.6.0 matches 2.6.0+cu124
 	}
 	return v.Compare(c.version) == 0
 }
 
-// within tells whether a version's release begins with prefix, zeros added where it is shorter.
+// within reports whether a version's release, padded with zeros, begins with prefix.
 func within(v Version, epoch int64, prefix []int64) bool {
 	if v.epoch != epoch {
 		return false

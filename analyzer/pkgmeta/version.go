@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Version is a version by PEP 440. The zero value is no version; ParseVersion makes one.
+// Version is a PEP 440 version. The zero value is not a version; use ParseVersion.
 type Version struct {
 	epoch   int64
 	release []int64
@@ -21,15 +21,15 @@ type Version struct {
 	local   []string
 }
 
-// The pattern of PEP 440, appendix B. Matched against lower case.
+// The regular expression of PEP 440, appendix B, for lower case input.
 var versionPattern = lazyregexp.New(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]+)?)?` +
 	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]+)?)?` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]+)?)?` +
 	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
-// segments returns the submatches of versionPattern, or nil where it does not match. Most versions
-// are a release segment alone, which needs no regular expression: lists of 10,000 pins are common.
+// segments returns the submatches of versionPattern, or nil if it does not match. Most versions are
+// a release segment alone, which needs no regular expression: lists of 10,000 pins are common.
 func segments(s string) []string {
 	if s == "" || strings.Trim(s, "0123456789.") != "" ||
 		strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
@@ -40,8 +40,8 @@ func segments(s string) []string {
 	return m
 }
 
-// ParseVersion reads any spelling that PEP 440 accepts ("v1.0-Beta.2", "2.6.0+cu124"); space around
-// it is dropped. Versions over 256 bytes and numbers over 18 digits are errors.
+// ParseVersion parses any spelling that PEP 440 accepts ("v1.0-Beta.2", "2.6.0+cu124"), ignoring
+// surrounding space. Versions over 256 bytes and numbers over 18 digits are errors.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, fmt.Errorf("version %s: longer than %d bytes", quote(s), maxVersion)
@@ -103,10 +103,10 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// digits tells whether a non-empty string is all digits.
+// digits reports whether a non-empty string consists of digits.
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// Compare orders versions as PEP 440 does: -1, 0 or 1. 1.0 and 1.0.0 are equal; 1.0+cu124 is after
+// Compare returns -1, 0 or 1, in the order of PEP 440. 1.0 and 1.0.0 are equal; 1.0+cu124 is after
 // 1.0.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(
@@ -115,13 +115,13 @@ func (v Version) Compare(w Version) int {
 		cmp.Compare(v.preRank(), w.preRank()),
 		cmp.Compare(v.preN, w.preN),
 		cmp.Compare(v.post, w.post),
-		cmp.Compare(uint64(v.dev), uint64(w.dev)), // none (-1) is after every number
+		cmp.Compare(uint64(v.dev), uint64(w.dev)), // without one (-1) is after every number
 		compareLocal(v.local, w.local),
 	)
 }
 
-// preRank: a development release of a final one is before its alphas, the final one after its
-// candidates.
+// preRank orders a development release of a final version before its alphas, and the final version
+// after its release candidates.
 func (v Version) preRank() int {
 	if v.pre == "" && v.post < 0 && v.dev >= 0 {
 		return 0
@@ -136,7 +136,7 @@ func trimmed(release []int64) []int64 {
 	return release
 }
 
-// compareLocal: none is first, numbers are after words, a longer one is after its beginning.
+// compareLocal orders words before numbers, and a shorter list before a longer one that begins so.
 func compareLocal(v, w []string) int {
 	return slices.CompareFunc(v, w, func(a, b string) int {
 		an, bn := digits(a), digits(b)
@@ -145,7 +145,7 @@ func compareLocal(v, w []string) int {
 			return cmp.Or(
 				cmp.Compare(len(a), len(b)),
 				strings.Compare(a, b),
-			) // no leading zeros: longer is larger
+			) // no leading zeros, so the longer number is larger
 		case an:
 			return 1
 		case bn:
@@ -155,23 +155,22 @@ func compareLocal(v, w []string) int {
 	})
 }
 
-// IsPreRelease reports whether it is an alpha, beta, candidate or development release.
+// IsPreRelease reports whether v is an alpha, beta, release candidate or development release.
 func (v Version) IsPreRelease() bool { return v.pre != "" || v.dev >= 0 }
 
-// Local is the part behind "+", normalised: "cu124"; "" where there is none.
+// Local returns the normalised local version, the part after "+": "cu124"; "" without one.
 func (v Version) Local() string { return strings.Join(v.local, ".") }
 
-// Public is the version without its local part.
+// Public returns the version without its local version.
 func (v Version) Public() Version {
 	v.local = nil
 	return v
 }
 
-// Release is the numbers before any suffix: 2.6.0 for 2.6.0rc1+cu124. Its caller may keep it, not
-// change it.
+// Release returns the release segment: 2.6.0 for 2.6.0rc1+cu124. It must not be modified.
 func (v Version) Release() []int64 { return v.release }
 
-// String writes the normal form: "1!2.0rc1.post2.dev3+cu124". The zero Version gives "".
+// String returns the normal form: "1!2.0rc1.post2.dev3+cu124". The zero Version gives "".
 func (v Version) String() string {
 	if len(v.release) == 0 {
 		return ""

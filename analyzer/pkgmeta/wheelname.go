@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Tag is one compatibility tag (PEP 425): "cp312", "abi3", "manylinux_2_17_x86_64".
+// Tag is a compatibility tag (PEP 425): "cp312", "abi3", "manylinux_2_17_x86_64".
 type Tag struct{ Python, ABI, Platform string }
 
-// String writes the tag as in a WHEEL file: "cp312-abi3-manylinux_2_17_x86_64".
+// String returns the tag as in a WHEEL file: "cp312-abi3-manylinux_2_17_x86_64".
 func (t Tag) String() string { return t.Python + "-" + t.ABI + "-" + t.Platform }
 
-// WheelName is what a wheel's file name says (PEP 427). Name is as written, underscores and all;
-// Build is "" where there is no build tag; Tags has every combination of a compressed tag set,
-// Python first, as written.
+// WheelName is a parsed wheel file name (PEP 427). Name is not normalised; Build is "" without a
+// build tag; Tags is the expanded tag set, ordered by Python tag.
 type WheelName struct {
 	Name, Version, Build string
 	Tags                 []Tag
 }
 
-// ParseWheelName reads "warp_lang-1.6.2-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl";
-// file is the bare name, without folders.
+// ParseWheelName parses
+// "warp_lang-1.6.2-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"; file has no
+// directory.
 //
-// The function returns an error unless: the name ends in .whl; it has 5 parts between "-", or 6
-// with a build tag that begins with a digit; the project name is valid; the version is valid (PEP
-// 440, "_" for "-"); the tags expand to at most 4,096.
+// It returns an error unless the name ends in .whl and has 5 parts between "-", or 6 with a build
+// tag that begins with a digit; the project name and the version (PEP 440, "_" for "-") are valid;
+// and the tags expand to at most 4,096.
 func ParseWheelName(file string) (WheelName, error) {
 	stem, ok := strings.CutSuffix(file, ".whl")
 	if !ok {
@@ -67,8 +67,8 @@ func ParseWheelName(file string) (WheelName, error) {
 	return w, nil
 }
 
-// ParseTags expands a compressed tag set, "py2.py3-none-any", into its tags. A tag with an empty
-// part is an error.
+// ParseTags expands a compressed tag set such as "py2.py3-none-any". A tag with an empty part is an
+// error.
 func ParseTags(s string) ([]Tag, error) {
 	parts := strings.Split(s, "-")
 	if len(parts) != 3 {
@@ -84,7 +84,7 @@ func ParseTags(s string) ([]Tag, error) {
 		parts[2],
 		".",
 	)
-	// Each factor is bounded before they are multiplied.
+	// Check each factor first, so that the product cannot overflow.
 	if max(len(python), len(abi), len(platform)) > maxTags ||
 		len(python)*len(abi)*len(platform) > maxTags {
 		return nil, fmt.Errorf("tag %s: expands to more than %d tags", quote(s), maxTags)

@@ -7,8 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// architectures are those that wheel tags can name, by the ending of the tag; auditwheel takes
-// variants for their baseline.
+// architectures maps the suffixes of platform tags to architectures; auditwheel treats the x86_64
+// variants as x86_64.
 var architectures = map[string]string{
 	"aarch64": "aarch64", "arm64_v8a": "aarch64", "armv7l": "armv7l", "i686": "i686",
 	"loongarch64": "loongarch64", "ppc64": "ppc64", "ppc64le": "ppc64le",
@@ -16,8 +16,8 @@ var architectures = map[string]string{
 	"x86_64_v3": "x86_64", "x86_64_v4": "x86_64",
 }
 
-// archOfTags is the one architecture that the platform tags name; "" where there is none, more than
-// one or a tag without (get_wheel_architecture).
+// archOfTags returns the only architecture in the platform tags; "" if there are none or several,
+// or a tag without an architecture (auditwheel: get_wheel_architecture).
 func archOfTags(platforms []string) string {
 	var found []string
 	for _, p := range platforms {
@@ -40,7 +40,7 @@ func archOfTags(platforms []string) string {
 	return found[0]
 }
 
-// libcOfTags is the one libc that the platform tags name, else "" (get_wheel_libc).
+// libcOfTags returns the only libc in the platform tags, otherwise "" (get_wheel_libc).
 func libcOfTags(platforms []string) string {
 	var found []string
 	for _, p := range platforms {
@@ -57,14 +57,14 @@ func libcOfTags(platforms []string) string {
 	return found[0]
 }
 
-// Of e_flags on ARM (ARM ELF ABI, IHI 0044, table 4-2).
+// Bits of e_flags on ARM (ELF for the Arm Architecture, IHI 0044, table 4-2).
 const (
 	armEABIMask  = 0xff000000
 	armEABI5     = 0x05000000
 	armHardFloat = 0x400
 )
 
-// archOf is an object's architecture as tags name it, "" for one that no tag names (_get_platform).
+// archOf returns an object's architecture as in tags, "" if no tag exists for it (_get_platform).
 func archOf(o *elfobj.Object) string {
 	a := o.Arch()
 	if architectures[a] != a ||
@@ -74,8 +74,8 @@ func archOf(o *elfobj.Object) string {
 	return a
 }
 
-// isaOf is the level of x86-64 that an object says it needs: 1 the baseline, up to 4. known is
-// false where it asks for something else.
+// isaOf returns the x86-64 level that an object requires, 1 (baseline) to 4. known is false if it
+// requires other features.
 func isaOf(o *elfobj.Object) (level int, known bool) {
 	if o.Arch() != "x86_64" {
 		return 1, true
@@ -92,8 +92,9 @@ func isaOf(o *elfobj.Object) (level int, known bool) {
 	}
 }
 
-// libcOf tells which libc an object is for, as its interpreter, its needs and at last its name say;
-// "" where nothing does. It returns ErrNoLibc where they contradict each other (ldd).
+// libcOf returns the libc that an object is for, from its interpreter, its DT_NEEDED entries and
+// finally its file name; "" if none of them decides it. It returns ErrNoLibc if they contradict
+// each other (auditwheel: ldd).
 func libcOf(o *elfobj.Object, path string) (string, error) {
 	libc := ""
 	if o.Interp != "" {
@@ -103,19 +104,19 @@ func libcOf(o *elfobj.Object, path string) (string, error) {
 		}
 	}
 	for _, n := range o.Needed {
-		var says string
+		var of string
 		switch {
 		case strings.HasPrefix(n, "libc.musl-"), strings.HasPrefix(n, "ld-musl-"):
-			says = musl
+			of = musl
 		case n == "libc.so.6", strings.HasPrefix(n, "ld-linux-"), strings.HasPrefix(n, "ld64.so."):
-			says = glibc
+			of = glibc
 		default:
 			continue
 		}
-		if libc != "" && libc != says {
+		if libc != "" && libc != of {
 			return "", ErrNoLibc
 		}
-		libc = says
+		libc = of
 	}
 	if libc != "" {
 		return libc, nil
@@ -132,7 +133,7 @@ func libcOfName(name string) string {
 		"-linux-gnu.so"):
 		return ""
 	}
-	// Before Python 3.11 the names of musl builds said gnu as well.
+	// Before Python 3.11, the file names of musl builds contained "gnu" too.
 	stem := strings.TrimSuffix(name, ".so")
 	parts := strings.Split(stem[strings.LastIndexByte(stem, '.')+1:], "-")
 	if v := parts[1]; parts[0] == "cpython" && len(v) >= 3 && v[0] == '3' && '1' <= v[1] &&

@@ -2,16 +2,16 @@ package wheelpolicy
 
 import "strings"
 
-// numbering gives each name that is needed a number: with hundreds of objects and a dozen policies,
-// external asks the same names a million times.
+// numbering assigns numbers to the names of needed libraries. With hundreds of objects and a dozen
+// policies, external looks up the same names a million times.
 type numbering struct {
-	number map[string]int32
-	names  []string
-	seen   []int32    // by number: the last question in which the name came up
-	of     []*library // by number: what the name is in the tree that was entered
-	held   []int32    // numbers that have something in of
-	asked  int32      // questions so far
-	todo   []int32
+	number    map[string]int32
+	names     []string
+	seen      []int32    // by number: the last run of external that visited the name
+	libraries []*library // by number: the library of the current tree
+	current   []int32    // numbers with an entry in libraries
+	run       int32      // number of the current run of external
+	todo      []int32
 }
 
 func (s *numbering) numbers(names []string) []int32 {
@@ -24,40 +24,41 @@ func (s *numbering) numbers(names []string) []int32 {
 			}
 			n = int32(len(s.names))
 			s.number[name] = n
-			s.names, s.seen, s.of = append(s.names, name), append(s.seen, 0), append(s.of, nil)
+			s.names, s.seen, s.libraries = append(s.names, name), append(s.seen, 0), append(s.libraries, nil)
 		}
 		out[i] = n
 	}
 	return out
 }
 
-// enter makes a tree the one that external asks about, and gives the numbers of what its object
-// needs.
+// enter selects the tree that external works on, and returns the numbers of its object's DT_NEEDED
+// entries.
 func (s *numbering) enter(t *tree) []int32 {
-	for _, n := range s.held {
-		s.of[n] = nil
+	for _, n := range s.current {
+		s.libraries[n] = nil
 	}
-	s.held = s.numbers(t.order)
-	for i, n := range s.held {
+	s.current = s.numbers(t.order)
+	for i, n := range s.current {
 		l := t.libraries[t.order[i]]
-		if s.of[n] = l; l.numbers == nil {
+		if s.libraries[n] = l; l.numbers == nil {
 			l.numbers = s.numbers(l.needed)
 		}
 	}
 	return s.numbers(t.object.Needed)
 }
 
-// external lists what a tree, which was entered, needs from outside of the wheel on a policy
-// (lddtree_external_references): its needs without the loader and what the policy promises, and the
-// needs of those. What lies in the wheel is followed and not listed.
+// external lists what the selected tree needs from outside of the wheel under a policy
+// (lddtree_external_references): the dependencies of its object except for the loader and the
+// libraries that the policy allows, and their dependencies in turn. Libraries in the wheel are
+// followed but not listed.
 func (s *survey) external(t *tree, needs []int32, p *policy) ([]string, error) {
 	var out []string
-	s.asked++
+	s.run++
 	s.todo = s.todo[:0]
 	add := func(needed []int32) {
 		for _, n := range needed {
-			if s.seen[n] != s.asked && !p.promised(n, s.names) {
-				s.seen[n] = s.asked
+			if s.seen[n] != s.run && !p.isAllowed(n, s.names) {
+				s.seen[n] = s.run
 				s.todo = append(s.todo, n)
 			}
 		}
@@ -69,7 +70,7 @@ func (s *survey) external(t *tree, needs []int32, p *policy) ([]string, error) {
 		if s.steps++; s.steps > maxSteps {
 			return nil, crash("its objects need each other in more than %d ways", maxSteps)
 		}
-		l := s.of[n]
+		l := s.libraries[n]
 		switch {
 		case l == nil:
 			return nil, crash("%s: %s is needed and was lost on the way", t.path, s.names[n])
@@ -83,30 +84,30 @@ func (s *survey) external(t *tree, needs []int32, p *policy) ([]string, error) {
 	return out, nil
 }
 
-// promised tells the same as the function, and remembers it.
-func (p *policy) promised(n int32, names []string) bool {
+// isAllowed returns the cached result of allowed.
+func (p *policy) isAllowed(n int32, names []string) bool {
 	if int(n) >= len(p.known) {
-		p.known = append(p.known, make([]answer, len(names)-len(p.known))...)
+		p.known = append(p.known, make([]allowance, len(names)-len(p.known))...)
 	}
-	if p.known[n] == unasked {
+	if p.known[n] == undecided {
 		p.known[n] = no
-		if promised(names[n], p) {
+		if allowed(names[n], p) {
 			p.known[n] = yes
 		}
 	}
 	return p.known[n] == yes
 }
 
-type answer uint8
+type allowance uint8
 
 const (
-	unasked answer = iota
+	undecided allowance = iota
 	no
 	yes
 )
 
-// promised tells whether a need is no matter of the wheel's: the loader, and what the policy has.
-func promised(name string, p *policy) bool {
+// allowed reports whether the platform provides a library: it is the loader, or the policy has it.
+func allowed(name string, p *policy) bool {
 	return strings.Contains(name, "ld-linux") || name == "ld64.so.1" || name == "ld64.so.2" ||
 		p.whitelist[name] ||
 		p.isAndroid() && libPython.MatchString(name)
@@ -114,9 +115,9 @@ func promised(name string, p *policy) bool {
 
 func (p *policy) isAndroid() bool { return p.platform == nil }
 
-// borrow completes the trees of objects that are no Python modules (_fixup_elf_trees): what such an
-// object does not find, and a fully resolved tree that it is part of does, is taken from there.
-func (s *survey) borrow() error {
+// completeTrees completes the trees of objects that are not Python modules (_fixup_elf_trees). If
+// such an object is also part of a fully resolved tree, missing libraries are copied from there.
+func (s *survey) completeTrees() error {
 	var resolved []*tree
 	for _, list := range [][]*tree{s.modules, s.others} {
 		for _, t := range list {
@@ -129,12 +130,12 @@ func (s *survey) borrow() error {
 		if t.resolved() {
 			continue
 		}
-		from, err := s.lender(t, resolved)
+		from, err := s.treeWith(t, resolved)
 		if err != nil {
 			return err
 		}
 		if from != nil {
-			t.take(from)
+			t.completeFrom(from)
 		}
 	}
 	return nil
@@ -149,8 +150,8 @@ func (t *tree) resolved() bool {
 	return true
 }
 
-// lender is the first of the resolved trees that an object is part of.
-func (s *survey) lender(t *tree, resolved []*tree) (*tree, error) {
+// treeWith returns the first resolved tree that contains the object of t, or nil.
+func (s *survey) treeWith(t *tree, resolved []*tree) (*tree, error) {
 	for _, candidate := range resolved {
 		for _, name := range candidate.order {
 			if s.steps++; s.steps > maxSteps {
@@ -168,8 +169,8 @@ func (s *survey) lender(t *tree, resolved []*tree) (*tree, error) {
 	return nil, nil
 }
 
-// take fills what is missing in a tree from another one, with what that needs in turn.
-func (t *tree) take(from *tree) {
+// completeFrom copies missing libraries and their dependencies from another tree.
+func (t *tree) completeFrom(from *tree) {
 	for _, name := range t.order[:len(t.order):len(t.order)] {
 		if t.libraries[name].found() || from.libraries[name] == nil {
 			continue

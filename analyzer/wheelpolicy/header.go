@@ -2,13 +2,13 @@ package wheelpolicy
 
 import "encoding/binary"
 
-// HeaderSize is how many first bytes of a file Unreadable looks at.
+// HeaderSize is the number of bytes that Unreadable needs of a file.
 const HeaderSize = 64
 
-// Unreadable judges a file by its ELF header as auditwheel's reader does, for files that elfobj
-// can't read or whose section headers matter to that reader only. It gives true where auditwheel
-// crashes on the file, and false where it passes over it (no ELF at all, or of a machine that no
-// tag names) or can read it. broken says that elfobj could not read the file.
+// Unreadable reports whether auditwheel's ELF reader fails on a file, given its first bytes and its
+// size. It is meant for files that elfobj cannot read, and for those whose section headers matter
+// only to auditwheel. It returns false if auditwheel ignores the file (not ELF, or of a machine
+// without tags) or can read it. broken means that elfobj could not read the file.
 func Unreadable(head []byte, size int64, broken bool) bool {
 	if len(head) < 20 || string(head[:4]) != "\x7fELF" || head[4] != 1 && head[4] != 2 ||
 		head[5] != 1 && head[5] != 2 {
@@ -30,15 +30,14 @@ func Unreadable(head []byte, size int64, broken bool) bool {
 		shoff = int64(order.Uint64(head[40:]))
 	}
 	sections := int64(order.Uint16(head[shnum:]))
-	// Its table of sections ends behind the file: what is cut off is more than auditwheel can do
-	// without.
+	// auditwheel needs the section header table; it fails if that extends past the end of the file.
 	if shoff < 0 || shoff > 0 && sections > 0 && shoff > size-sections*entry {
 		return true
 	}
 	return broken && taggedMachines[order.Uint16(head[18:])]
 }
 
-// taggedMachines are the e_machine of architectures that tags name.
+// taggedMachines are the e_machine values of architectures that have tags.
 var taggedMachines = map[uint16]bool{
 	3:   true,
 	21:  true,

@@ -10,23 +10,23 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Libcs that policies are for.
+// C libraries that policies exist for.
 const (
 	glibc   = "glibc"
 	musl    = "musl"
 	android = "android"
 )
 
-// policy is one tag with what it allows.
+// policy is a tag and what it allows.
 type policy struct {
 	name      string
-	rank      int             // higher runs on more systems; linux has 0
-	whitelist map[string]bool // libraries that may be needed from outside
+	rank      int             // a higher one runs on more systems; linux has 0
+	whitelist map[string]bool // external libraries that it allows
 	platform  *platform.Platform
-	known     []answer // by number of a name: whether it is promised
+	known     []allowance // by number of a name: whether it is allowed
 }
 
-// policies are those of one libc on one architecture.
+// policies are the policies for one libc on one architecture.
 type policies struct {
 	linux *policy   // allows everything
 	list  []*policy // without linux, by rank, at least one
@@ -34,8 +34,8 @@ type policies struct {
 
 func (ps *policies) highest() *policy { return ps.list[len(ps.list)-1] }
 
-// newPolicies picks the policies (WheelPolicies). Of musl there is only the newest, for auditwheel
-// judges by the musl of the machine that it runs on and takes that one where there is none.
+// newPolicies returns the policies (WheelPolicies). For musl only the newest is used: auditwheel
+// uses the version of the machine that it runs on, and the newest if that has no musl.
 func newPolicies(libc, arch string, platforms []string) (*policies, error) {
 	ps := &policies{linux: &policy{name: "linux_" + arch}}
 	if libc == android {
@@ -72,7 +72,7 @@ func whitelist(p *platform.Platform) map[string]bool {
 	return out
 }
 
-// muslArch is the architecture in the name of musl's own library.
+// muslArch returns the architecture in the name of musl's library.
 func muslArch(arch string) string {
 	switch arch {
 	case "i686":
@@ -83,9 +83,9 @@ func muslArch(arch string) string {
 	return arch
 }
 
-// androidLevels are the API levels with the libraries of the NDK that each brought; the three
-// *_python.so come with Python itself (auditwheel's android-policy.json, from the NDK's list of
-// stable APIs).
+// androidLevels are the Android API levels with the NDK libraries that each added. The *_python.so
+// libraries are part of Python (auditwheel's android-policy.json, from the NDK's list of stable
+// APIs).
 var androidLevels = []struct {
 	level, rank int
 	libraries   string
@@ -102,7 +102,7 @@ var androidLevels = []struct {
 	{27, 73, "libneuralnetworks.so"},
 }
 
-// androidPolicy is the newest one that the wheel's tag reaches, under the tag's name.
+// androidPolicy returns the newest policy that the wheel's tag allows, named after the tag.
 func androidPolicy(arch string, platforms []string) (*policy, error) {
 	if len(platforms) != 1 {
 		return nil, crash("an Android wheel has one platform tag, and this has %d", len(platforms))
@@ -124,7 +124,7 @@ func androidPolicy(arch string, platforms []string) (*policy, error) {
 	return p, nil
 }
 
-// satisfying is the highest policy that allows all versions (versioned_symbols_policy).
+// satisfying returns the highest policy that allows all versions (versioned_symbols_policy).
 func (ps *policies) satisfying(versions map[string]map[string]bool) *policy {
 	all := map[string]bool{}
 	for _, of := range versions {
@@ -152,8 +152,8 @@ func (p *policy) allows(versions map[string]bool) bool {
 	return true
 }
 
-// blacklisted tells for each policy whether an object asks for a symbol that it forbids: one
-// without which it does not load, of a library that it names (filter_undefined_symbols).
+// blacklisted reports for each policy whether an object has a strong reference to a symbol that the
+// policy forbids in one of its DT_NEEDED libraries (filter_undefined_symbols).
 func (ps *policies) blacklisted(o *elfobj.Object) []bool {
 	out := make([]bool, len(ps.list))
 	by := map[string][]int{} // symbol -> policies that forbid it

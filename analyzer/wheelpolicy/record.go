@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxField is the longest field that Python's csv module reads.
+// maxField is the field size limit of Python's csv module.
 const maxField = 128 << 10
 
-// recordPaths gives the first field of each row of RECORD, in order, as Python's csv module reads
-// the lines that str.splitlines makes. Where Python raises an error (bytes that are not UTF-8, an
-// empty row, a field that is too long) it returns the paths before that, and the error.
+// recordPaths returns the first field of each row of RECORD, in order, as Python's csv module reads
+// the lines of str.splitlines. If Python raises an error (invalid UTF-8, an empty row, a field that
+// is too long), it returns the paths before that, and an error.
 func recordPaths(record []byte) ([]string, error) {
 	if !utf8.Valid(record) {
 		return nil, errors.New("RECORD is not UTF-8")
@@ -43,7 +43,7 @@ func recordPaths(record []byte) ([]string, error) {
 			}
 			state = next
 		}
-		if state == quoted { // the field goes on in the next line
+		if state == quoted { // the field continues in the next line
 			continue
 		}
 		if line == "" && field.Len() == 0 && first {
@@ -57,14 +57,14 @@ func recordPaths(record []byte) ([]string, error) {
 	return out, nil
 }
 
-// csvState is where a reader of Python's "excel" dialect stands.
+// csvState is the state of a parser of Python's "excel" dialect.
 type csvState int
 
 const (
 	start   csvState = iota // before a field
 	plain                   // in a field without quotes
 	quoted                  // in a field with quotes
-	closing                 // behind a quote inside of a field with quotes
+	closing                 // after a quote inside of a quoted field
 )
 
 func (s csvState) after(c rune) csvState {
@@ -83,7 +83,7 @@ func (s csvState) after(c rune) csvState {
 	return plain
 }
 
-// keeps tells whether a character is part of the field's value.
+// keeps reports whether a character is part of the field's value.
 func (s csvState) keeps(c rune) bool {
 	switch s {
 	case start:

@@ -34,7 +34,7 @@ func TestRecordPaths(t *testing.T) {
 	}
 }
 
-// What is written with quotes comes back, whatever it is.
+// Any path that is written with quotes is read back.
 func FuzzRecordPaths(f *testing.F) {
 	for _, s := range []string{"a.so", `a,"b".so`, "", "ü/ö.so", "\"", ",,"} {
 		f.Add(s, s+"2")

@@ -7,26 +7,26 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// survey is what auditwheel gathers while it goes over RECORD (get_wheel_elfdata).
+// survey is the data that auditwheel collects from the files in RECORD (get_wheel_elfdata).
 type survey struct {
 	*Wheel
 	numbering
-	members map[string]bool // path of each file (true) and folder (false)
-	paths   []string        // of RECORD, up to the row that can't be read
-	torn    error           // why that row can't be
-	arch    string          // "" until the first object sets it
-	libc    string          // "" until the first object that tells
+	members   map[string]bool // path of each file (true) and folder (false)
+	paths     []string        // of RECORD, up to the first invalid row
+	recordErr error           // why that row is invalid; nil if none is
+	arch      string          // "" until the first object
+	libc      string          // "" until the first object that determines it
 
 	policies *policies
-	modules  []*tree // Python modules, in RECORD's order
+	modules  []*tree // Python modules, in the order of RECORD
 	others   []*tree
-	versions map[string]map[string]bool // library -> versions that are asked for
+	versions map[string]map[string]bool // library -> required versions
 	ucs2     bool
 	pyfpe    bool
-	steps    int // of the walk over dependencies
+	steps    int // steps of the walk over dependencies
 }
 
-// newSurvey reads the names: those of the wheel's members, and RECORD.
+// newSurvey reads the names of the wheel's members, and RECORD.
 func newSurvey(w *Wheel) (*survey, error) {
 	s := &survey{Wheel: w, members: map[string]bool{}, versions: map[string]map[string]bool{}}
 	if w.Damaged != "" {
@@ -57,7 +57,7 @@ func newSurvey(w *Wheel) (*survey, error) {
 	if w.Record == nil {
 		return nil, crash("there is no RECORD")
 	}
-	s.paths, s.torn = recordPaths(w.Record)
+	s.paths, s.recordErr = recordPaths(w.Record)
 	platforms := make([]string, len(w.Platforms))
 	for i, p := range w.Platforms {
 		platforms[i] = strings.ToLower(p)
@@ -68,7 +68,7 @@ func newSurvey(w *Wheel) (*survey, error) {
 	return s, nil
 }
 
-// read goes over the files that RECORD lists.
+// read reads the files that RECORD lists.
 func (s *survey) read() error {
 	pure, found := false, false
 	seen := map[string]bool{}
@@ -88,7 +88,7 @@ func (s *survey) read() error {
 		pure = pure ||
 			slices.Contains(strings.Split(path, "/")[:strings.Count(path, "/")], "purelib")
 		if pure ||
-			seen[path] { // behind the first one in purelib, only RECORD's names are looked at
+			seen[path] { // after the first file in purelib, only the names in RECORD matter
 			continue
 		}
 		if bad {
@@ -102,14 +102,14 @@ func (s *survey) read() error {
 		found = found || accepted
 	}
 	switch {
-	case s.torn != nil:
-		return crash("%v", s.torn)
+	case s.recordErr != nil:
+		return crash("%v", s.recordErr)
 	case pure:
 		return ErrPureLib
 	case !found:
 		return ErrNotPlatform
 	}
-	// nothing told the libc and there is no module: auditwheel takes the machine's own
+	// no object determines the libc and there is no module: auditwheel uses that of its machine
 	if s.policies == nil {
 		return s.choose(glibc)
 	}
@@ -122,8 +122,8 @@ func (s *survey) choose(libc string) (err error) {
 	return err
 }
 
-// object takes in one ELF file; accepted is false for one of another architecture or libc, which
-// auditwheel passes over.
+// object adds an ELF file; accepted is false for one of another architecture or libc, which
+// auditwheel ignores.
 func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error) {
 	libc, err := libcOf(o, path)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error
 			return false, err
 		}
 	}
-	s.need(o)
+	s.addVersions(o)
 	python := pythonOf(path, o)
 	if python == 0 {
 		s.others = append(s.others, t)
@@ -173,9 +173,9 @@ func (s *survey) object(path string, o *elfobj.Object) (accepted bool, err error
 	return true, nil
 }
 
-// need adds the versions that an object asks for, but for those of the loader
+// addVersions adds the symbol versions that an object requires, except for those of the loader
 // (elf_find_versioned_symbols).
-func (s *survey) need(o *elfobj.Object) {
+func (s *survey) addVersions(o *elfobj.Object) {
 	for _, n := range o.VersionNeeds {
 		if strings.HasPrefix(n.Library, "ld-linux") || n.Library == "ld64.so.1" ||
 			n.Library == "ld64.so.2" ||
@@ -193,8 +193,8 @@ func (s *survey) need(o *elfobj.Object) {
 	}
 }
 
-// pythonOf tells by its init function of which Python an object is a module, 2 or 3; 0 for no
-// module (elf_is_python_extension).
+// pythonOf returns 2 or 3 if an object exports the init function of a module for that Python, and 0
+// otherwise (elf_is_python_extension).
 func pythonOf(path string, o *elfobj.Object) int {
 	name, _, _ := strings.Cut(base(path), ".")
 	three, two, pypy := "PyInit_"+name, "init"+name, "_cffi_pypyinit_"+name

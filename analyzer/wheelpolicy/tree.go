@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// tree is an object with all that it needs, as auditwheel resolves it (lddtree.ldd).
+// tree is an object with its dependencies, as auditwheel resolves them (lddtree.ldd).
 type tree struct {
 	path      string
 	object    *elfobj.Object
@@ -17,11 +17,11 @@ type tree struct {
 	order     []string            // of libraries
 }
 
-// library is what a DT_NEEDED entry came to.
+// library is the library that a DT_NEEDED entry was resolved to.
 type library struct {
-	path   string   // in the wheel; "" where it is not there
-	needed []string // its own
-	loader bool     // PT_INTERP, which auditwheel takes for found
+	path   string   // in the wheel; "" if it is not there
+	needed []string // its DT_NEEDED entries
+	loader bool     // PT_INTERP, which auditwheel always treats as found
 
 	numbers []int32 // of needed
 }
@@ -35,18 +35,18 @@ func (t *tree) add(name string, l *library) {
 	t.libraries[name] = l
 }
 
-// Limits of the walk over dependencies. A thousand modules of the largest wheels take some ten
-// thousand steps; Python's own stack ends at a depth of a thousand calls, so auditwheel crashes on
-// longer chains too.
+// Limits of the walk over dependencies. A thousand modules, as in the largest wheels, take about
+// ten thousand steps. Python limits recursion to a thousand calls, so auditwheel fails on longer
+// chains too.
 const (
 	maxSteps = 5 << 20
 	maxDepth = 900
 )
 
-// libPython is never looked for: auditwheel wants it gone (LIBPYTHON_RE, with its unescaped dot).
+// libPython is not looked up, as in auditwheel (LIBPYTHON_RE, including its unescaped dot).
 var libPython = lazyregexp.New(`^libpython\d+\.\d+m?.so(\.\d)*\n?$`)
 
-// ldd resolves what an object needs.
+// ldd resolves the dependencies of an object.
 func (s *survey) ldd(at string, o *elfobj.Object) (*tree, error) {
 	t := &tree{path: at, object: o, libraries: map[string]*library{}}
 	if o.Interp != "" {
@@ -56,8 +56,8 @@ func (s *survey) ldd(at string, o *elfobj.Object) (*tree, error) {
 	return t, s.resolve(t, at, o, rpath, runpath, 0)
 }
 
-// resolve finds the needs of one object of a tree. The root's RPATH comes before the object's own
-// paths, and its RUNPATH behind them, which no loader does.
+// resolve finds the dependencies of one object of a tree. As in auditwheel, and unlike in a loader,
+// the root's RPATH is searched before the object's own paths, and its RUNPATH after them.
 func (s *survey) resolve(
 	t *tree,
 	at string,
@@ -98,8 +98,8 @@ func (s *survey) resolve(
 	return nil
 }
 
-// find looks for a library that fits the object in folders of the wheel (find_lib); "" where none
-// has it. A file of that name that is no object makes auditwheel crash.
+// find returns the path of a compatible library in folders of the wheel (find_lib); "" if there is
+// none. Another kind of file with that name makes auditwheel fail.
 func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, error) {
 	if strings.HasPrefix(name, "/") {
 		return "", nil
@@ -142,14 +142,14 @@ func fits(a, b *elfobj.Object) bool {
 		a.Machine == b.Machine
 }
 
-// root stands for the folder that the wheel is unpacked into. No path from outside can name it: it
-// holds a NUL byte.
+// root represents the folder that the wheel is unpacked into. It contains a NUL byte, so no path in
+// the wheel can refer to it.
 const root = "/\x00"
 
 var origin = lazyregexp.New(`\$(ORIGIN|\{ORIGIN\})`)
 
-// searchPaths are the folders of an object's RPATH and RUNPATH that exist in the wheel
-// (parse_ld_paths). Where the latter has any, the former has none.
+// searchPaths returns the folders of an object's RPATH and RUNPATH that exist in the wheel
+// (parse_ld_paths). If RUNPATH has any, RPATH is ignored.
 func (s *survey) searchPaths(at string, o *elfobj.Object) (rpath, runpath []string) {
 	rpath, runpath = s.folders(o.RPath, at), s.folders(o.RunPath, at)
 	if len(runpath) > 0 {
@@ -164,7 +164,7 @@ func (s *survey) folders(list, at string) []string {
 	}
 	var out []string
 	for entry := range strings.SplitSeq(list, ":") {
-		folder := "/" + entry // relative ones too: auditwheel puts the root before them
+		folder := "/" + entry // auditwheel treats relative paths as relative to the root
 		switch {
 		case entry == "":
 			folder = root
@@ -182,7 +182,7 @@ func (s *survey) folders(list, at string) []string {
 	return out
 }
 
-// within tells where in the wheel a path leads; "" is the wheel's root.
+// within returns a path relative to the wheel's root ("" for the root itself); ok is false outside.
 func within(p string) (inside string, ok bool) {
 	p = path.Clean(p)
 	if p == root {
@@ -191,7 +191,7 @@ func within(p string) (inside string, ok bool) {
 	return strings.CutPrefix(p, root+"/")
 }
 
-// clean is a path of RECORD as the file system takes it, from the wheel's root.
+// clean normalises a path of RECORD, relative to the wheel's root.
 func clean(p string) string {
 	inside, _ := within(root + "/" + p)
 	return inside

@@ -1,19 +1,19 @@
-// Package wheelpolicy gives auditwheel's verdict about a wheel, field by field: the oldest
-// manylinux, musllinux or Android tag that its contents keep.
+// Package wheelpolicy computes auditwheel's result for a wheel: the oldest manylinux, musllinux or
+// Android tag that its contents comply with.
 //
 //	policy := wheelpolicy.Judge(&wheelpolicy.Wheel{Platforms: …, Members: …, Record: …, Objects: …})
 //
-// It is the verdict of auditwheel 6.8 where nothing of the machine that runs it can be found
-// (auditwheel show with --ldpaths "" in an empty root), so the same wheel has the same verdict
-// everywhere. What auditwheel gets wrong stays wrong here: it looks at the files that RECORD lists,
-// at the names of version nodes and libraries and at no symbol, and it hands a root's RUNPATH down
-// to the dependencies. Rules that know better report beside it.
+// The result is that of auditwheel 6.8 if it finds no library of the machine it runs on (auditwheel
+// show with --ldpaths "" in an empty root), so it does not depend on the machine. Known errors of
+// auditwheel are reproduced: it reads only files that RECORD lists, checks the names of version
+// nodes and libraries but no symbols, and applies a root's RUNPATH to its dependencies. The rules
+// of compat report what it misses.
 //
-// One thing differs on purpose: facts come from PT_DYNAMIC as the loader has it, so an object
-// without section headers is judged all the same.
+// There is one deliberate difference: facts come from PT_DYNAMIC, as in the loader, so objects
+// without section headers are analysed too.
 //
-// Every name here is data of an attacker: nothing is opened, paths are compared and never used, and
-// the walk over dependencies has a limit.
+// All names are untrusted: nothing is opened, paths are only compared, and the walk over
+// dependencies is limited.
 package wheelpolicy
 
 import (
@@ -25,41 +25,41 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Wheel is what auditwheel looks at.
+// Wheel is the input: what auditwheel reads of a wheel.
 type Wheel struct {
 	Platforms []string // platform tags of the file name
-	// path of every member of the archive; a directory's ends in a slash
+	// paths of all members of the archive; a directory's ends in a slash
 	Members []string
-	Record  []byte                    // RECORD of its one dist-info folder; nil: there is none
-	Objects map[string]*elfobj.Object // ELF members by path, of whatever machine
-	// why a member that is or may be ELF could not be read, by path
+	Record  []byte                    // RECORD of its only dist-info folder; nil without one
+	Objects map[string]*elfobj.Object // ELF members by path, for any machine
+	// by path: why a member that is or may be ELF could not be read
 	Unread  map[string]string
-	Damaged string // why the archive itself could not be read; "" it could
+	Damaged string // why the archive could not be read; "" if it could
 }
 
-// Policy is the verdict, with JSON's names. Where Error is set, all else is empty.
+// Policy is the result, with its names in JSON. If Error is set, the other fields are empty.
 type Policy struct {
-	// the least portable of the others: the tag that the wheel may have
+	// the least portable of the fields below: the tag that the wheel may have
 	Overall string `json:"overall"`
 	Sym     string `json:"sym"` // by symbol versions
-	Ref     string `json:"ref"` // by libraries that are not in it
-	// by forbidden symbols of promised libraries
+	Ref     string `json:"ref"` // by external libraries
+	// by forbidden symbols of allowed libraries
 	Blacklist string `json:"blacklist"`
 	Machine   string `json:"machine"` // by instruction sets
-	// linux_… where a module uses floating point traps of Python before 3.7
+	// linux_… if a module uses floating point traps of Python before 3.7
 	PyFPE string `json:"pyfpe"`
-	// linux_… where a module is for a narrow Python 2
+	// linux_… if a module is for a narrow build of Python 2
 	UCS string `json:"ucs"`
-	// what is needed from outside on the most portable policy, sorted
+	// external libraries under the most portable policy, sorted
 	ExternalLibs []string `json:"external_libs"`
-	// version nodes that are asked for, by library, sorted
+	// required version nodes by library, sorted
 	VersionedSymbols map[string][]string `json:"versioned_symbols"`
-	// null, or the name of an Error; a crash is "crash: detail"
+	// null, or the text of one of the errors below; for a crash, "crash: detail"
 	Error *string `json:"error"`
 }
 
-// Errors: what auditwheel answers instead of a verdict. ErrCrash is its unhandled exceptions, and
-// has the reason behind it.
+// Errors that auditwheel reports instead of a result. ErrCrash is an unhandled exception of
+// auditwheel; its reason follows it.
 var (
 	ErrNotPlatform = errors.New(
 		"not-a-platform-wheel",
@@ -76,15 +76,15 @@ func crash(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCrash, fmt.Sprintf(format, args...))
 }
 
-// Judge gives the verdict. It never fails: what auditwheel would refuse is Policy.Error.
+// Judge returns the result. It does not fail: an error of auditwheel is in Policy.Error.
 func Judge(w *Wheel) *Policy {
 	p, err := judge(w)
 	if err != nil {
-		said := err.Error()
+		message := err.Error()
 		return &Policy{
 			ExternalLibs:     []string{},
 			VersionedSymbols: map[string][]string{},
-			Error:            &said,
+			Error:            &message,
 		}
 	}
 	return p
@@ -98,13 +98,13 @@ func judge(w *Wheel) (*Policy, error) {
 	if err := s.read(); err != nil {
 		return nil, err
 	}
-	if err := s.borrow(); err != nil {
+	if err := s.completeTrees(); err != nil {
 		return nil, err
 	}
 	return s.conclude()
 }
 
-// conclude turns what was gathered into the verdict (analyze_wheel_abi).
+// conclude computes the result from the collected data (analyze_wheel_abi).
 func (s *survey) conclude() (*Policy, error) {
 	roots := slices.Clone(s.modules)
 	needed := map[string]bool{}
@@ -125,8 +125,8 @@ func (s *survey) conclude() (*Policy, error) {
 	for i := range external {
 		external[i] = map[string]bool{}
 	}
-	// Objects that are needed by others are looked through too, though they count for nothing:
-	// auditwheel fails on those that it can't follow.
+	// Objects that other objects need are followed too, though they do not affect the result,
+	// because auditwheel fails on those that it cannot follow.
 	for _, t := range append(slices.Clone(s.modules), s.others...) {
 		root, needs := slices.Contains(roots, t), s.enter(t)
 		for i, p := range ps.list {
@@ -204,5 +204,5 @@ func (s *survey) conclude() (*Policy, error) {
 	return out, nil
 }
 
-// base is what Python's Path.name is: the last part of a path.
+// base is Python's Path.name: the last element of a path.
 func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }

@@ -16,10 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the verdicts into the want files")
 
-// Each story is a wheel: a line "tags PLATFORM..." in the comment, and its members. An object is in
-// elfobj's text form. RECORD lists every member, unless there is a file of that name; "unread PATH"
-// and "folder PATH" lines say what else is in the wheel. want is the verdict as auditwheel 6.8.2
-// gives it.
+// Each story is a wheel: a line "tags PLATFORM..." in the comment, and its members. Objects are in
+// elfobj's text form. RECORD lists every member, unless there is a file of that name; lines "unread
+// PATH" and "folder PATH" add other members. want is the result of auditwheel 6.8.2.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) < 20 {
@@ -98,7 +97,7 @@ func wheel(t *testing.T, a *txtar.Archive) *Wheel {
 	return w
 }
 
-// show writes a verdict: overall, what differs from it, and the lists.
+// show formats a result: overall, the fields that differ from it, and the lists.
 func show(p *Policy) string {
 	if p.Error != nil {
 		return "error " + *p.Error + "\n"
@@ -142,8 +141,8 @@ func TestAVerdictThatIsNoneIsEmptyNotNull(t *testing.T) {
 	}
 }
 
-// A chain of objects longer than Python's stack, and objects that all need each other, end in a
-// crash and not in a walk without end.
+// A chain of objects longer than Python's recursion limit, and objects that all need each other,
+// give a crash and do not take unbounded time.
 func TestDependenciesHaveALimit(t *testing.T) {
 	build := func(n int, needs func(i int) []string) *Wheel {
 		w := &Wheel{
