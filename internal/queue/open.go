@@ -115,8 +115,8 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 // priority returns the priority of a job to be stored.
 func (q *Queue) priority(j Job) Priority { return or(j.Priority, q.o.Priorities[j.Kind]) }
 
-// separation returns the delay in milliseconds between jobs that are suspected of a crash: the last of
-// eight waits 20 s if leases have 10 s.
+// separation returns the delay in milliseconds between jobs that are suspected of a crash: the last
+// of eight waits 20 s if leases have 10 s.
 func (q *Queue) separation() int64 { return q.o.Lease.Milliseconds() / 4 }
 
 func or[T comparable](v, otherwise T) T {

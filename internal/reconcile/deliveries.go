@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// sweepWindow is how long GitHub redelivers (docs: redelivering webhooks).
+	// sweepWindow is how long GitHub keeps deliveries for redelivery (docs: redelivering
+	// webhooks).
 	sweepWindow = 3 * 24 * time.Hour
 
-	// sweepOverlap is how far the next look goes back behind the last one: what GitHub lists late
-	// is seen all the same.
+	// sweepOverlap is how far a search overlaps the previous one, because GitHub may list
+	// deliveries late.
 	sweepOverlap = 10 * time.Minute
 
-	// requestedFor is how long an attempt is not asked about again by whoever leads next: its answer
-	// is on the way, or not listed yet.
+	// requestedFor is how long a requested attempt is not requested again, also by the next
+	// leader: it may be under way, or not be listed yet.
 	requestedFor = 10 * time.Minute
 
-	// unsureFor is how long an attempt rests whose request GitHub did not answer: nobody knows
-	// whether it sends it. By then its list tells.
+	// unsureFor is the same for a request that GitHub did not answer, so that it is unknown
+	// whether it was accepted. After that time GitHub's list shows it.
 	unsureFor = 15 * time.Second
 )
 
-// cursorKey is where the time is kept up to which every delivery has arrived.
+// cursorKey is the key of the time before which all deliveries have arrived.
 const cursorKey = "sweeper/deliveries"
 
-// requestedKey is where the attempts are kept that were requested lately.
+// requestedKey is the key of the attempts that were requested recently.
 const requestedKey = "sweeper/asked"
 
-// request is an attempt of a delivery that GitHub was asked to repeat.
+// request is a request to redeliver an attempt.
 type request struct {
 	Attempt int64     `json:"attempt"`
 	At      time.Time `json:"at"`
@@ -51,16 +52,15 @@ func (q request) rests(now time.Time) bool {
 	return now.Sub(q.At) <= requestedFor
 }
 
-// requestAtOnce deliveries are asked for side by side, and noted together.
+// requestAtOnce is the number of concurrent requests to redeliver, which are stored together.
 const requestAtOnce = 8
 
-// redeliver asks GitHub again for the deliveries that never arrived: it sends each only once by
-// itself. Each GUID is asked for at most once while this process lives, and each attempt by one
-// process only, unless GitHub did not answer; what compat refused itself, or has stored meanwhile,
-// isn't asked for.
+// redeliver requests the deliveries that failed, because GitHub does not retry by itself. Each
+// GUID is requested at most once by a process, and each attempt by one process, unless GitHub did
+// not answer. Deliveries that compat rejected, or has stored meanwhile, are not requested.
 //
-// GitHub's list is read back to the oldest delivery that has yet to arrive, wherever that look was
-// made.
+// GitHub's list is read back to the oldest delivery that has not arrived, regardless of which
+// process found it.
 func (s *Sweeper) redeliver(
 	ctx context.Context,
 	term *queue.Term,
@@ -84,12 +84,12 @@ func (s *Sweeper) redeliver(
 		return 0, err
 	}
 	settled := began.Add(-sweepOverlap)
-	slices.Reverse(failed) // the oldest first
+	slices.Reverse(failed) // oldest first
 	next := sweepEvery
 	var ask []github.Delivery
 	for _, d := range failed {
-		// It may have come since GitHub made the list: sent again by hand, or asked for by the
-		// process that led before.
+		// It may have arrived since GitHub returned the list: redelivered by a person, or
+		// requested by the previous leader.
 		arrived, err := s.Store.Queue.Arrived(ctx, d.GUID)
 		if err != nil {
 			return 0, err
@@ -139,7 +139,7 @@ func (s *Sweeper) redeliver(
 	)
 }
 
-// requestedLately reads what was asked about and rests, by GUID.
+// requestedLately returns the recent requests by GUID.
 func (s *Sweeper) requestedLately(ctx context.Context) (map[string]request, error) {
 	lately := map[string]request{}
 	data, err := s.Store.Queue.Get(ctx, requestedKey)
@@ -147,19 +147,19 @@ func (s *Sweeper) requestedLately(ctx context.Context) (map[string]request, erro
 		return nil, err
 	}
 	if len(data) > 0 && json.Unmarshal(data, &lately) != nil {
-		clear(lately) // a note of another release; a delivery may be asked for once more
+		clear(lately) // written by another release; a delivery may be requested twice
 	}
 	maps.DeleteFunc(lately, func(_ string, q request) bool { return !q.rests(s.Store.Now()) })
 	return lately, nil
 }
 
-// requestAll has GitHub send some deliveries again, and returns what went wrong with each.
+// requestAll requests some deliveries concurrently, and returns their errors.
 func (s *Sweeper) requestAll(ctx context.Context, some []github.Delivery) []error {
 	errs := make([]error, len(some))
 	var all sync.WaitGroup
 	for i, d := range some {
 		all.Go(func() {
-			// Those before it took their time, and it may have come meanwhile.
+			// It may have arrived while the previous ones were requested.
 			arrived, err := s.Store.Queue.Arrived(ctx, d.GUID)
 			if err != nil || arrived {
 				errs[i] = err

@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// reconcileSoon is when the first look of all is made: after a loss of the queue's memory soon,
-	// but not while a service that has just come up takes in what GitHub has for it.
+	// reconcileSoon is the time until the first search ever: soon after the queue has lost its
+	// data, but not while a service that has just started handles its backlog.
 	reconcileSoon = 10 * time.Minute
 
-	// reconcileWindow is how long ago a pull request may have changed: older ones wait for nobody,
-	// and those that were there before the App was installed are checked at their next push.
+	// reconcileWindow is how recently a pull request must have been updated. Nobody waits for
+	// older ones, and those from before the installation of the App are checked at their next
+	// push.
 	reconcileWindow = 14 * 24 * time.Hour
 
-	// reconcileMost bounds the heads of one installation that GitHub is asked about in one look: a
-	// tenth of its hourly budget.
+	// reconcileMost limits the heads of one installation that are looked up on GitHub in one
+	// search: a tenth of the hourly rate limit.
 	reconcileMost = 500
 )
 
-// reconciledKey is where the time of the last look at all heads is kept.
+// reconciledKey is the key of the time of the last search.
 const reconciledKey = "sweeper/reconciled"
 
-// heads looks at the open pull requests, waiting merge groups and newest releases of every
-// installation, and gives each a job whose head has no concluded check, or one of ours that is
-// stuck, though the queue has no job that will see to it: its memory was lost, or an event was and
-// nothing asks for it any more.
+// heads searches the open pull requests, merge groups and newest releases of all installations
+// for heads that have no completed check run, or one of compat that is stuck, and no job in the
+// queue. This happens when the queue has lost its data, or an event was lost and cannot be
+// redelivered. It creates a job for each.
 //
-// It is made once in the time that a check may wait for its artifacts (COMPAT_WAIT), whoever leads;
-// a head that was lost is concluded after twice that.
+// It runs once per COMPAT_WAIT (the time that a check may wait for its artifacts), so a lost head
+// is concluded after at most twice that time.
 func (s *Sweeper) heads(ctx context.Context, term *queue.Term) (time.Duration, error) {
 	every := s.Wait
 	note, err := s.Store.Queue.Get(ctx, reconciledKey)
@@ -44,13 +45,13 @@ func (s *Sweeper) heads(ctx context.Context, term *queue.Term) (time.Duration, e
 		return 0, err
 	}
 	last, err := time.Parse(time.RFC3339Nano, string(note))
-	if err != nil { // there was none: this is the first
+	if err != nil { // none: this is the first search
 		last = s.Store.Now().Add(min(reconcileSoon, every/4) - every)
 	}
 	if left := last.Add(every).Sub(s.Store.Now()); left > 0 {
 		_ = sleep.For(ctx, min(left, every))
 		if ctx.Err() != nil {
-			// the time of the last look was there or not, and now the service ends
+			// the service stops, so the error does not matter
 			return 0, nil //nolint:nilerr
 		}
 	}
@@ -62,8 +63,7 @@ func (s *Sweeper) heads(ctx context.Context, term *queue.Term) (time.Duration, e
 		if err := term.Check(ctx); err != nil {
 			return 0, err
 		}
-		// What goes wrong in one installation (a limit, no permission) is no reason to leave the
-		// others alone.
+		// An error in one installation (a rate limit, no permission) must not affect the others.
 		if err := s.installation(ctx, i, term); err != nil && ctx.Err() == nil {
 			s.Log.Info(
 				"the heads of an installation could not be looked at; the next look will",
@@ -110,23 +110,23 @@ func (s *Sweeper) installation(
 	return v.pushed(ctx, repos)
 }
 
-// survey is one look at an installation.
+// survey is one search in an installation.
 type survey struct {
 	*Sweeper
-	account int64 // id of the installation
+	account int64 // ID of the installation
 	client  *github.Client
 	term    *queue.Term
 	since   time.Time
-	asked   int // heads that GitHub was asked about
+	asked   int // number of heads looked up on GitHub
 }
 
-// lost is a subject of which the queue may know nothing.
+// lost is a subject that may be missing from the queue.
 type lost struct {
 	body job.Body
-	sha  string // "": any verdict of the subject's counts
+	sha  string // "" = a verdict on any commit of the subject is enough
 }
 
-// pulls looks at the open pull requests of a repository.
+// pulls searches the open pull requests of a repository.
 func (s *survey) pulls(ctx context.Context, r github.Repository) error {
 	pulls, err := s.client.OpenPulls(ctx, r.Owner, r.Name, s.since)
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *survey) pulls(ctx context.Context, r github.Repository) error {
 	return nil
 }
 
-// consider gives a subject a job that the queue does not know of and of which GitHub has no
-// verdict.
+// consider creates a job for a subject without a job in the queue and without a verdict on
+// GitHub.
 func (s *survey) consider(
 	ctx context.Context,
 	r github.Repository,
@@ -172,8 +172,8 @@ func (s *survey) consider(
 	return s.revive(ctx, l)
 }
 
-// attended reports whether a subject's head needs no look: a job is about it, or its verdict is
-// kept. sha "": a verdict on any head.
+// attended reports whether there is a job for a subject, or a stored verdict. If sha is "" a
+// verdict on any head counts.
 func (s *Sweeper) attended(ctx context.Context, key, sha string) (bool, error) {
 	e, err := s.Store.Queue.Show(ctx, key)
 	if err == nil && e.State != queue.Dead {
@@ -185,8 +185,8 @@ func (s *Sweeper) attended(ctx context.Context, key, sha string) (bool, error) {
 	return s.Store.HasVerdict(ctx, key, sha)
 }
 
-// revive gives a subject a job. Hardly anybody waits for it: whoever did has pushed again, or given
-// up.
+// revive creates a job for a subject, with low priority: people who were waiting have pushed
+// again or given up.
 func (s *survey) revive(ctx context.Context, l lost) error {
 	j, err := job.New(l.body, job.Origin{
 		Installation: s.account,

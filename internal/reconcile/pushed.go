@@ -9,13 +9,13 @@ import (
 	"github.com/compat-app/compat/internal/repository"
 )
 
-// reconcileRepositories bounds the repositories of one installation whose merge groups and releases
-// are listed in one look, those to which something was pushed last: two calls each, and none of the
-// hourly budget where GitHub answers that nothing changed.
+// reconcileRepositories limits the repositories of one installation whose merge groups and
+// releases are listed in one search, the most recently pushed first. This takes two calls each,
+// which do not count against the rate limit if nothing has changed.
 const reconcileRepositories = 200
 
-// pushed looks at the merge groups and releases of the repositories to which something was pushed
-// last: both come with a push, of a branch or of a tag.
+// pushed searches the merge groups and releases of recently pushed repositories, because both are
+// created by a push of a branch or tag.
 func (s *survey) pushed(ctx context.Context, repos []github.Listed) error {
 	repos = slices.DeleteFunc(
 		slices.Clone(repos),
@@ -33,7 +33,7 @@ func (s *survey) pushed(ctx context.Context, repos []github.Listed) error {
 	return nil
 }
 
-// groups looks at the merge groups that wait in a repository.
+// groups searches the merge groups in a repository's queue.
 func (s *survey) groups(ctx context.Context, r github.Repository) error {
 	groups, err := s.client.Groups(ctx, r.Owner, r.Name)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *survey) groups(ctx context.Context, r github.Repository) error {
 	return nil
 }
 
-// releases looks at the newest releases of a repository. The commit of one may have the verdict of
-// a pull request, so that the subject of our check run counts.
+// releases searches the newest releases of a repository. Their commit may have the check run of a
+// pull request, so the subject of the check run is compared.
 func (s *survey) releases(ctx context.Context, r github.Repository) error {
 	releases, err := s.client.Releases(ctx, r.Owner, r.Name, s.since)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *survey) releases(ctx context.Context, r github.Repository) error {
 					s.App.ID(),
 					b.Key()+"@",
 				)
-				return found, repository.Known(err) // a draft's tag may not be there yet
+				return found, repository.Known(err) // the tag of a draft may not exist yet
 			},
 		)
 		if err != nil {

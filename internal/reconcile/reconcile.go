@@ -1,8 +1,8 @@
-// Package reconcile finds what no event will come for again: webhook deliveries that never arrived,
+// Package reconcile finds work that no event announces any more: webhook deliveries that failed,
 // and open pull requests, merge groups and releases without a verdict and without a job.
 //
-// Of several processes one leads and looks; what the next one has to know is kept in the queue. The
-// package writes nothing on GitHub but requests to deliver an event again.
+// One of several processes is elected leader and searches; its progress is stored in the queue.
+// The only writes to GitHub are requests to redeliver.
 package reconcile
 
 import (
@@ -22,36 +22,35 @@ import (
 )
 
 const (
-	// A process that leads and dies is replaced within sweepLead, and the new one has requested
-	// everything within the 45 s that the contract gives.
+	// A leader that dies is replaced within sweepLead, so that the new one can request all failed
+	// deliveries within 45 s.
 	sweepLead = 10 * time.Second
 
-	// sweepEvery is rare enough to cost nothing and often enough for a person who waits.
+	// sweepEvery is the pause between searches: cheap, and short enough for a waiting person.
 	sweepEvery = 10 * time.Minute
 
-	// sweepRetry is the first pause after a look that failed, by a rate limit for instance; each
-	// further one is twice as long.
+	// sweepRetry is the first pause after a failed search (a rate limit, for example); it doubles
+	// with each failure.
 	sweepRetry = 3 * time.Second
 )
 
-// Options is what New needs. App and Store are required.
+// Options configures New. App and Store are required.
 type Options struct {
 	App   *github.App
 	Store *store.Store
-	// Wait is how long a check may wait for its artifacts; the open heads are looked at once in
-	// that time.
+	// Wait is how long a check may wait for its artifacts. Open heads are searched once per Wait.
 	Wait    time.Duration
-	Log     *slog.Logger          // nil = none
-	Metrics prometheus.Registerer // nil = none
+	Log     *slog.Logger          // nil = discard
+	Metrics prometheus.Registerer // nil = not registered
 }
 
-// Sweeper looks again and again for what was lost.
+// Sweeper repeatedly searches for lost work.
 type Sweeper struct {
 	Options
 	metrics *metrics
 }
 
-// New checks the options.
+// New returns an error if App or Store is missing.
 func New(o Options) (*Sweeper, error) {
 	if o.App == nil || o.Store == nil {
 		return nil, errors.New("reconcile: app and store are needed")
@@ -62,11 +61,11 @@ func New(o Options) (*Sweeper, error) {
 	return &Sweeper{Options: o, metrics: newMetrics(o.Metrics)}, nil
 }
 
-// A look is what the sweeper repeats. It returns how long to wait before the next one.
+// look is a search that the sweeper repeats. It returns the pause before the next one.
 type look func(ctx context.Context, term *queue.Term) (time.Duration, error)
 
-// Run looks for lost deliveries (deliveries.go) and for heads without a verdict and a job
-// (heads.go) whenever this process leads, until ctx ends.
+// Run searches for failed deliveries (deliveries.go) and for heads without a verdict and a job
+// (heads.go) while this process is the leader, until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) {
 	requested := map[string]bool{}
 	looks := map[string]look{
@@ -85,7 +84,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	})
 }
 
-// look repeats one look until the term ends.
+// look repeats one search until the term ends.
 func (s *Sweeper) look(ctx context.Context, term *queue.Term, what string, look look) {
 	retry := sweepRetry
 	for ctx.Err() == nil {
@@ -104,7 +103,7 @@ func (s *Sweeper) look(ctx context.Context, term *queue.Term, what string, look 
 	}
 }
 
-// once looks once; a panic is a look that failed.
+// once runs one search. A panic becomes an error.
 func (s *Sweeper) once(
 	ctx context.Context,
 	term *queue.Term,

@@ -15,7 +15,7 @@ func objects(r *analyzer.Report) int {
 	return n
 }
 
-// platformNames are the targets of a report by the names people use, each once.
+// platformNames returns the distinct display names of the platforms in a report.
 func platformNames(r *analyzer.Report) []string {
 	var names []string
 	for _, t := range r.Targets {
@@ -26,7 +26,8 @@ func platformNames(r *analyzer.Report) []string {
 	return names
 }
 
-// subject is the one word that a finding is about.
+// subject returns the name that a finding is about: a symbol, library or version, or else the
+// rule.
 func subject(f *analyzer.Finding) string {
 	for _, s := range []string{f.Symbol, f.Library, f.Version} {
 		if s != "" {

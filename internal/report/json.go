@@ -10,10 +10,10 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// JSON writes the report as indented JSON of the schema compat/report/v1, with a line feed at the
-// end. A list or table without elements is [] or {} and never null. "<", ">" and "&" are written as
-// they are: symbol names are full of them. Findings are written one by one: a hostile object has
-// tens of thousands of them, which an encoder would hold three times.
+// JSON writes the report as indented JSON in the schema compat/report/v1, with a final newline.
+// Empty lists and tables are [] or {}, never null. "<", ">" and "&" are not escaped, because
+// symbol names contain them. Findings are encoded one at a time: a hostile object has tens of
+// thousands, and an encoder would need three times their memory.
 func JSON(w io.Writer, r *analyzer.Report) error {
 	full := *r
 	if full.Schema == "" {
@@ -27,7 +27,7 @@ func JSON(w io.Writer, r *analyzer.Report) error {
 	}
 	before, after, _ := bytes.Cut(head, noFindings)
 	out := bufio.NewWriter(w)
-	put := func(text []byte) { _, _ = out.Write(text) } // Flush tells of a write that failed
+	put := func(text []byte) { _, _ = out.Write(text) } // Flush returns the error
 	put(before)
 	put([]byte("\n  \"findings\": ["))
 	for i, f := range r.Findings {
@@ -50,12 +50,11 @@ func JSON(w io.Writer, r *analyzer.Report) error {
 	return out.Flush()
 }
 
-// noFindings is the empty list of a report. No other line is like it: no string holds a line feed,
-// and what lies deeper is indented further.
+// noFindings is the empty list of findings. It occurs once: strings contain no newline, and
+// nested lists are indented further.
 var noFindings = []byte("\n  \"findings\": []")
 
-// indented writes a value, and a line feed behind it; each line but the first begins with the
-// prefix.
+// indented encodes a value with a final newline; each line but the first starts with prefix.
 func indented(v any, prefix string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -65,8 +64,8 @@ func indented(v any, prefix string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// lists puts an empty list in place of each nil one, in copies: the caller's report is not changed.
-// Lists that JSON leaves out when they are empty stay out.
+// lists replaces nil lists by empty ones, in copies, so that the caller's report is not changed.
+// Lists with omitempty are still left out.
 func lists(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

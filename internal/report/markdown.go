@@ -10,15 +10,15 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxMarkdown keeps a report within what a job may write to its step summary: 1 MiB
-// (docs.github.com, "Workflow commands", limits).
+// maxMarkdown is just below the limit of a job's step summary, 1 MiB (docs.github.com, "Workflow
+// commands", limits).
 const maxMarkdown = 1<<20 - 4<<10
 
-// maxListed is how many entries of a list are shown.
+// maxListed limits the entries of a list.
 const maxListed = 200
 
-// Markdown writes the report for a job summary or a comment: a section for each cause. Names are
-// code spans. What does not fit one mebibyte is counted.
+// Markdown writes the report for a job summary or a comment, with a section for each cause and
+// names in code spans. Sections beyond 1 MiB are counted.
 func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n"}
 	for i := range r.Causes {
@@ -81,7 +81,7 @@ func markdownTargets(r *analyzer.Report) string {
 	return b
 }
 
-// Summary is the report in one or two sentences.
+// Summary returns a summary of the report in one or two sentences.
 func Summary(r *analyzer.Report) string {
 	var parts []string
 	if len(r.Causes) > 0 {

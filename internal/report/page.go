@@ -13,19 +13,19 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// CSP is the Content-Security-Policy that Page works under: nothing but its own style sheet.
+// CSP is the Content-Security-Policy for Page: it allows only the style sheet.
 const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
 //go:embed style.css
 var style []byte
 
-// Style is the page's style sheet, to be served as /reports/style.css.
+// Style returns the style sheet of the page, to be served as /reports/style.css.
 func Style() []byte { return bytes.Clone(style) }
 
-// Page writes the report as one HTML page without script: a summary, an article for each cause, and
-// the lists after them. It links style.css in its own folder. A page stays below 300 KB: of long
-// lists it shows the beginning and counts the rest.
+// Page writes the report as an HTML page without script: a summary, an article for each cause,
+// and lists. It links style.css in the same directory. The size is at most 300 KB: long lists are
+// truncated, with a count of the rest.
 func Page(w io.Writer, r *analyzer.Report) error {
 	var fresh, existing []int
 	for i := range r.Causes {
@@ -68,7 +68,7 @@ func Page(w io.Writer, r *analyzer.Report) error {
 	return err
 }
 
-// PageOf is a page of compat's, with its style and what its body holds.
+// PageOf returns an HTML page with a title, a style and a body.
 func PageOf(title string, style g.Node, body ...g.Node) g.Node {
 	return h.Doctype(g.Group{g.Text("\n"), h.HTML(h.Lang("en"), Rows(
 		h.Head(Rows(
@@ -83,7 +83,7 @@ func PageOf(title string, style g.Node, body ...g.Node) g.Node {
 	)), g.Text("\n")})
 }
 
-// Rows are nodes on lines of their own; nil is none.
+// Rows returns the nodes on separate lines, without nil nodes.
 func Rows(nodes ...g.Node) g.Node {
 	rows := g.Group{g.Text("\n")}
 	for _, n := range nodes {
@@ -94,13 +94,12 @@ func Rows(nodes ...g.Node) g.Node {
 	return rows
 }
 
-// whole is all of s, visible and on one line. What comes from outside is written with it or with
-// code.
+// whole returns untrusted text, visible and on one line. All untrusted text uses it or code.
 func whole(s string) g.Node { return g.Text(mdsafe.Visible(s)) }
 
 func code(s string) g.Node { return h.Code(whole(s)) }
 
-// codes are names one behind the other.
+// codes returns names as code elements with a separator.
 func codes(names []string, between string) g.Node {
 	var out g.Group
 	for i, s := range names {
@@ -112,10 +111,10 @@ func codes(names []string, between string) g.Node {
 	return out
 }
 
-// graded is a verdict or a severity, in its colour.
+// graded returns a verdict or severity with its color class.
 func graded(word string) g.Node { return h.Span(h.Class(word), g.Text(word)) }
 
-// section is nil without content.
+// section returns a section with a heading; nil if there is no content.
 func section(title string, content ...g.Node) g.Node {
 	if len(content) == 0 || content[0] == nil {
 		return nil
@@ -123,10 +122,10 @@ func section(title string, content ...g.Node) g.Node {
 	return h.Section(Rows(append([]g.Node{h.H2(g.Text(title))}, content...)...))
 }
 
-// shownOnPage bounds every list of a page.
+// shownOnPage limits each list of a page.
 const shownOnPage = 200
 
-// listed is nil without items; what is beyond shownOnPage is counted.
+// listed returns a list, with a count of the items beyond shownOnPage; nil if there are no items.
 func listed[T any](of func(...g.Node) g.Node, items []T, item func(T) g.Node) g.Node {
 	if len(items) == 0 {
 		return nil
@@ -179,13 +178,13 @@ func artifact(a analyzer.Artifact) g.Node {
 	}
 }
 
-// finding is one line of the list of all findings.
+// finding returns one line of the list of all findings.
 func finding(f analyzer.Finding) g.Node {
 	return g.Group{graded(string(f.Severity)), g.Text(" "), code(f.Rule), g.Text(": "),
 		whole(mdsafe.Cut(f.Message, 600))}
 }
 
-// causes are articles behind a list of links to them; nil without any.
+// causes returns an article for each cause, after a list of links to them; nil if there are none.
 func causes(title string, r *analyzer.Report, indexes []int) g.Node {
 	if len(indexes) == 0 {
 		return nil
@@ -228,7 +227,7 @@ func article(c *analyzer.Cause) g.Node {
 	return h.Article(h.ID(c.ID), h.Class(string(c.Severity)), Rows(rows...))
 }
 
-// evidence is the table of a cause.
+// evidence returns the evidence of a cause as a table.
 func evidence(c *analyzer.Cause) g.Node {
 	if len(c.Evidence) == 0 {
 		return nil

@@ -176,7 +176,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// JSON reads back as the same report, has no null list, and does not touch the caller's.
+// JSON decodes to the same report, contains no null list, and does not change the caller's
+// report.
 func TestJSON(t *testing.T) {
 	r := sample()
 	r.Findings[3].Fixes = nil
@@ -219,11 +220,11 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// 10,000 findings of few origins are a short report on every surface.
+// 10,000 findings of a few causes give a short report in every format.
 func TestManyFindings(t *testing.T) {
 	r := sample()
 	for i := range 10000 {
-		f := r.Findings[i%2*3] // one of two origins
+		f := r.Findings[i%2*3] // from one of two causes
 		f.Symbol, f.Object = fmt.Sprint("_ZN1a1bEv", i), fmt.Sprintf("copy%d/a.so", i%301)
 		r.Findings = append(r.Findings, f)
 	}
@@ -349,7 +350,8 @@ func TestHostileNames(t *testing.T) {
 
 var anchor = regexp.MustCompile(`^#[a-z0-9.+_-]+$`)
 
-// unsafe walks HTML with a browser's parser and says what could run, load or lead out.
+// unsafe parses HTML like a browser and returns what could run scripts, load resources or leave
+// the page.
 func unsafe(page string) string {
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -408,7 +410,7 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	}
 }
 
-// Colours change nothing but colours, and what comes from an artifact paints nothing.
+// Colors only add escapes, and names from an artifact cannot add any.
 func TestColour(t *testing.T) {
 	var plain, painted bytes.Buffer
 	r := sample()
@@ -430,7 +432,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// The same library missing in many objects is one block; --verbose has each finding.
+// A library that is missing for many objects is one block; --verbose has each finding.
 func TestOneBlockForACause(t *testing.T) {
 	r := analyzer.NewReport("test")
 	for _, object := range []string{"a.so", "b.so", "c.so", "d.so"} {

@@ -13,27 +13,27 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Rule is what SARIF says of a rule.
+// Rule describes a rule in SARIF.
 type Rule struct {
 	ID       string
-	Title    string            // half a sentence
+	Title    string            // a phrase without a period
 	Help     string            // Markdown
-	Severity analyzer.Severity // the usual one
+	Severity analyzer.Severity // the default severity
 }
 
 const (
-	// maxResults is how many results GitHub takes in a run, and maxLocations how many locations of a
-	// result (docs.github.com, "SARIF support for code scanning", limits: 25,000 and 1,000, of which
-	// 100 are shown).
+	// maxResults is GitHub's limit for the results of a run. maxLocations is the number of
+	// locations of a result that GitHub shows (docs.github.com, "SARIF support for code
+	// scanning", limits).
 	maxResults   = 25000
 	maxLocations = 100
 )
 
-// SARIF writes the report as SARIF 2.1.0 with one run: a result for each cause, with its objects as
-// locations. Its fingerprint is made of the cause's ID, so that code scanning follows it over
-// versions of the artifact. Accepted findings are
-// suppressed results; what could not be read is a notification. rules are described in the order
-// given; a cause of another rule adds a bare one.
+// SARIF writes the report as SARIF 2.1.0 with one run. Each cause is a result with its objects as
+// locations; its fingerprint depends on the cause's ID only, so code scanning tracks it across
+// versions of an artifact. Accepted findings are suppressed results, and files that could not be
+// read are notifications. rules are described in the given order; other rules are added without a
+// description.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Automation.ID = "compat/"
@@ -99,10 +99,10 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	)
 }
 
-// ruleURL is where the pages of rules are.
+// ruleURL is the address of the documentation of rules.
 const ruleURL = "https://github.com/compat-app/compat/blob/main/docs/rules/"
 
-// causeResult is the result of a cause: its title and action, the fixes, and a location for each
+// causeResult returns the result for a cause: title, action, fixes, and a location for each
 // object.
 func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sarifResult {
 	res := sarifResult{
@@ -163,7 +163,7 @@ func fingerprint(s string) string {
 
 func location(f *analyzer.Finding) (loc sarifLocation) {
 	loc.Physical.Artifact.URI = uri(f.Artifact)
-	loc.Physical.Region.Start = 1 // a binary has no lines; code scanning wants one
+	loc.Physical.Region.Start = 1 // a binary has no lines, but code scanning requires one
 	loc.Logical = []sarifLogical{
 		{Name: mdsafe.Visible(subject(f)), Full: mdsafe.Visible(f.Object), Kind: "object"},
 	}
@@ -182,7 +182,7 @@ func level(s analyzer.Severity) string {
 	return "note"
 }
 
-// uri is a path as a URI reference: relative, or file:// for an absolute one.
+// uri returns a path as a URI reference: relative, or file:// for an absolute path.
 func uri(path string) string {
 	u := url.URL{Path: strings.ToValidUTF8(path, "\ufffd")}
 	if strings.HasPrefix(path, "/") {

@@ -14,11 +14,11 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// TextOptions are how Text writes. The zero value is for a pipe.
+// TextOptions configures Text. The zero value is for a pipe.
 type TextOptions struct {
-	Verbose bool // all of it: every finding, no limit on lines, none of which is wrapped
-	Color   bool // severities and the verdict in colour, by ANSI escapes
-	Width   int  // columns; 0: 100. Commands are never wrapped
+	Verbose bool // show all findings, without a limit on lines and without wrapping
+	Color   bool // color severities and the verdict with ANSI escapes
+	Width   int  // columns; 0 = 100. Commands are never wrapped
 }
 
 // Limits on the lines of a report without Verbose.
@@ -31,8 +31,8 @@ const (
 	minColumns         = 60
 )
 
-// Text writes the report for a terminal. The first line is the verdict with the first cause, then
-// comes a block for each cause (what, where, who has to act, the fixes), and the last line counts.
+// Text writes the report for a terminal. The first line has the verdict and the first cause. Then
+// follows a block for each cause (what, where, who has to act, fixes), and a line with counts.
 func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 	width := o.Width
 	if width <= 0 || width > columns {
@@ -60,16 +60,16 @@ type textPrinter struct {
 	report  *analyzer.Report
 	options TextOptions
 	width   int
-	printed map[string]int // number of the cause that a fix was printed for
+	printed map[string]int // fix -> the cause where it was printed
 }
 
-// textLine is a line that may be left out where there is too little room, those with the highest
-// rank first; rank 0 stays.
+// textLine is a line of a block. If a block is too long, lines with the highest rank are left out
+// first; rank 0 is never left out.
 type textLine struct {
 	text string
 	rank int
-	fix  string // key of the fix that begins here; "" for other lines
-	more bool   // it continues the line before, with which it is left out
+	fix  string // key of the fix that starts here; "" for other lines
+	more bool   // continues the previous line, and is left out with it
 }
 
 // Ranks of lines.
@@ -121,7 +121,7 @@ func (p *textPrinter) lines() []string {
 	out := head
 	shown := len(r.Causes)
 	if shown > 1 {
-		if most := room / 3; shown > most { // a block has two lines at least, and one between
+		if most := room / 3; shown > most { // a block has at least two lines and a blank one
 			shown = max(most, 1)
 			room--
 		}
@@ -142,7 +142,7 @@ func (p *textPrinter) lines() []string {
 	return append(append(out, notes...), tail...)
 }
 
-// printing returns the texts of a cause's lines, and notes which fixes they contain.
+// printing returns the texts of a cause's lines, and records the fixes in them.
 func (p *textPrinter) printing(cause int, lines []textLine) []string {
 	var out []string
 	for _, l := range lines {
@@ -154,7 +154,7 @@ func (p *textPrinter) printing(cause int, lines []textLine) []string {
 	return out
 }
 
-// fit leaves out the least important lines of a block until it has room for the others.
+// fit removes lines of a block, the least important first, until at most room remain.
 func fit(block []textLine, room int) []textLine {
 	for len(block) > max(room, 1) {
 		worst := 0
@@ -175,7 +175,7 @@ func fit(block []textLine, room int) []textLine {
 	return block
 }
 
-// first is the verdict, the artifact and the title of the first cause.
+// first returns the first line: the verdict, the artifact and the title of the first cause.
 func (p *textPrinter) first() string {
 	r := p.report
 	name := "no artifact"
@@ -209,7 +209,7 @@ func (p *textPrinter) first() string {
 	return s
 }
 
-// artifactOf is the artifact that a file is in, the file itself where it is in none.
+// artifactOf returns the artifact that contains a file, or the file itself.
 func artifactOf(r *analyzer.Report, file string) string {
 	for _, a := range r.Artifacts {
 		if file == a.Path || strings.HasPrefix(file, a.Path+"/") {
@@ -219,11 +219,11 @@ func artifactOf(r *analyzer.Report, file string) string {
 	return file
 }
 
-// maxReason bounds why something could not be checked, in the first line.
+// maxReason limits the reason for an unchecked file in the first line.
 const maxReason = 200
 
-// verdict is the first word. Where the exit code says something else, because of the base or the
-// severity that fails, both are written.
+// verdict returns the verdict. If the exit code differs, because of the base or fail_on, both are
+// shown.
 func (p *textPrinter) verdict() string {
 	r := p.report
 	word := string(r.Verdict)
@@ -242,8 +242,8 @@ func (p *textPrinter) verdict() string {
 	return p.paint(word, colour)
 }
 
-// overview is the second line: who has to act, or how many causes there are and what the plan came
-// to.
+// overview returns the second line: who has to act, or the number of causes and the result of the
+// plan.
 func (p *textPrinter) overview() string {
 	r := p.report
 	switch len(r.Causes) {
@@ -262,7 +262,7 @@ func (p *textPrinter) overview() string {
 	return p.besides() + strings.TrimSpace(causetext.Counts(r)+" "+causetext.PlanSentence(r))
 }
 
-// besides is the title of the first cause where the first line has another reason.
+// besides returns the title of the first cause if the first line shows another problem.
 func (p *textPrinter) besides() string {
 	if r := p.report; r.Verdict == analyzer.Unchecked && len(r.Unread) > 0 {
 		return "Also: " + mdsafe.Visible(r.Causes[0].Title) + ". "
@@ -270,7 +270,7 @@ func (p *textPrinter) besides() string {
 	return ""
 }
 
-// block is what is printed of a cause.
+// block returns the lines for a cause.
 func (p *textPrinter) block(i int) []textLine {
 	c := &p.report.Causes[i]
 	var out []textLine
@@ -289,7 +289,7 @@ func (p *textPrinter) block(i int) []textLine {
 		add(always, "", "    ", head)
 	} else {
 		head = fmt.Sprintf("%d. %s", i+1, head)
-		if i > 0 { // the title of the first is in the first line
+		if i > 0 { // the first title is in the first line
 			head += ": " + mdsafe.Visible(c.Title)
 		}
 		if !c.New {
@@ -324,8 +324,8 @@ func (p *textPrinter) block(i int) []textLine {
 	return out
 }
 
-// fix is how a fix is printed: the title, and the command on a line of its own where it is longer
-// than a few words. A fix that another cause has as well is printed there.
+// fix returns the lines for a fix: the title, and the command on its own line if it is long. A
+// fix that was printed for another cause is only referred to.
 func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	c := &p.report.Causes[cause]
 	rank, label := firstFixRank, "fix"
@@ -385,7 +385,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	return out
 }
 
-// objects names the objects of a cause: three, and how many more.
+// objects names up to three objects of a cause and counts the others.
 func (p *textPrinter) objects(c *analyzer.Cause) string {
 	most := 3
 	if p.options.Verbose {
@@ -406,7 +406,7 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 	return counted(names, c.Objects-len(names), p.width-30)
 }
 
-// counted joins names as far as they fit, and counts the others.
+// counted joins the names that fit into width, and counts the others.
 func counted(names []string, more, width int) string {
 	s := ""
 	for i, n := range names {
@@ -425,7 +425,7 @@ func counted(names []string, more, width int) string {
 	return s
 }
 
-// rows is the table of evidence.
+// rows returns the lines of the evidence table.
 func (p *textPrinter) rows(c *analyzer.Cause) []string {
 	most := 3
 	if p.options.Verbose {
@@ -481,8 +481,7 @@ func (p *textPrinter) rows(c *analyzer.Cause) []string {
 	return out
 }
 
-// notes are what is printed besides causes: files that could not be read or were skipped, accepted
-// findings, and notes.
+// notes returns lines about unreadable and skipped files, accepted findings, and notes.
 func (p *textPrinter) notes() []string {
 	r := p.report
 	var out []string
@@ -515,7 +514,7 @@ func (p *textPrinter) notes() []string {
 	return out
 }
 
-// findings are all findings of a verbose report, one on a line.
+// findings returns the list of all findings, for Verbose.
 func (p *textPrinter) findings() []string {
 	var out []string
 	for i := range p.report.Findings {
@@ -536,7 +535,7 @@ func (p *textPrinter) findings() []string {
 	return out
 }
 
-// last counts causes, imports and objects.
+// last returns the line that counts causes, imports and objects.
 func (p *textPrinter) last() string {
 	r := p.report
 	type place struct{ artifact, object string }
@@ -569,7 +568,7 @@ func (p *textPrinter) last() string {
 		grouped(len(concerned)), number(max(objects(r), len(concerned)), "object"))
 }
 
-// number is a count with its noun and thousands separated: "3,412 imports".
+// number returns a count with its noun and thousands separators: "3,412 imports".
 func number(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -585,7 +584,7 @@ func grouped(n int) string {
 	return s
 }
 
-// Colours of ECMA-48, SGR.
+// Colors as SGR parameters (ECMA-48).
 const (
 	red, yellow, green, blue = "31;1", "33;1", "32;1", "36"
 )
@@ -603,7 +602,7 @@ func (p *textPrinter) severity(s analyzer.Severity) string {
 	}[s])
 }
 
-// length is the number of columns of a text without escapes.
+// length returns the number of columns of a text without escapes.
 func length(s string) int { return utf8.RuneCountInString(s) }
 
 func clip(s string, width int) string {
@@ -613,8 +612,8 @@ func clip(s string, width int) string {
 	return string([]rune(s)[:width-1]) + "…"
 }
 
-// wrap breaks a text at spaces into lines of at most width columns; lines after the first begin
-// with indent. A word that is longer than a line stays whole.
+// wrap breaks a text at spaces into lines of at most width columns, and indents lines after the
+// first. Words longer than a line are not broken.
 func wrap(s string, width int, indent string) []string {
 	lead := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	var out []string
@@ -634,7 +633,7 @@ func wrap(s string, width int, indent string) []string {
 	return append(out, line)
 }
 
-// visible is the number of columns of a text, escapes not counted.
+// visible returns the number of columns of a text, not counting escapes.
 func visible(s string) int {
 	n := 0
 	for i := 0; i < len(s); {

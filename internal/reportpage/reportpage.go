@@ -1,9 +1,9 @@
-// Package reportpage serves the stored reports as web pages.
+// Package reportpage serves stored reports as web pages.
 //
-// Anybody who has the link may read a page, and a report of thousands of findings takes a hundred
-// times its bytes while it is rendered. So one page is rendered at a time, to a file, from which
-// any number of readers, slow ones too, get it with a few KiB of memory each. A reader who comes
-// while other pages are rendered gets 503 with Retry-After.
+// Anyone with the link can read a page, and rendering a report with thousands of findings needs a
+// hundred times its size in memory. Therefore one page is rendered at a time, to a file that is
+// then served to any number of clients with a few KiB of memory each. A request that waits too
+// long for other pages gets status 503 with Retry-After.
 package reportpage
 
 import (
@@ -27,24 +27,24 @@ import (
 )
 
 const (
-	// renderWait is how long a reader waits for other pages to be rendered.
+	// renderWait is how long a request waits while other pages are rendered.
 	renderWait = 10 * time.Second
 
-	// maxPages and pageTTL bound the rendered pages that are kept.
+	// maxPages and pageTTL limit the cache of rendered pages.
 	maxPages = 32
 	pageTTL  = 10 * time.Minute
 
-	// readTime is how long a reader may take for a page.
+	// readTime is the time limit for sending a page.
 	readTime = 5 * time.Minute
 )
 
-// Blobs is what New needs of the queue.
+// Blobs is the part of the queue that New uses.
 type Blobs interface {
-	Get(ctx context.Context, key string) ([]byte, error) // nil, nil: there is nothing
+	Get(ctx context.Context, key string) ([]byte, error) // nil, nil = there is no value
 }
 
-// reportID is exactly what store.NewReportID makes. The id is compared as a string: another
-// spelling of the same bytes is another id.
+// reportID matches the IDs of store.NewReportID. IDs are compared as strings, so another spelling
+// of the same bytes is another ID.
 var reportID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
 var (
@@ -56,15 +56,15 @@ type pages struct {
 	blobs  Blobs
 	log    *slog.Logger
 	dir    string
-	render chan struct{} // holds one while a page is rendered
+	render chan struct{} // full while a page is rendered
 
 	mu   sync.Mutex
-	made map[string]time.Time // id -> when its page was rendered
+	made map[string]time.Time // ID -> time when its page was rendered
 }
 
-// New serves /reports/ID from the stored reports, and their style sheet. Whoever has the link may
-// read: the id can't be guessed, and the page asks browsers and caches to keep it to themselves.
-// Rendered pages are kept for some minutes in a folder of dir, which is emptied first.
+// New returns a handler for /reports/ID and the style sheet. Access needs no login: the ID cannot
+// be guessed, and the headers prevent indexing and shared caching. Rendered pages are cached in a
+// subdirectory of dir, which is emptied first.
 func New(blobs Blobs, dir string, log *slog.Logger) (http.Handler, error) {
 	dir = filepath.Join(dir, "pages")
 	if err := os.RemoveAll(dir); err != nil {
@@ -117,7 +117,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer file.Close()
-	// A server without deadlines has no SetWriteDeadline to extend.
+	// Fails for a server without deadlines, which is fine.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTime))
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	http.ServeContent(w, r, "", time.Time{}, file)
@@ -137,7 +137,7 @@ func (p *pages) open(ctx context.Context, id string) (*os.File, error) {
 	case <-ctx.Done():
 		return nil, errBusy
 	}
-	if file, err := os.Open(path); err == nil { // rendered for the reader before
+	if file, err := os.Open(path); err == nil { // rendered for another request
 		return file, nil
 	}
 	data, err := p.blobs.Get(ctx, store.ReportKey(id))
@@ -156,7 +156,7 @@ func (p *pages) open(ctx context.Context, id string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// write renders a page to a file of another name first, so that nobody reads a half of it.
+// write renders a page to a temporary file and renames it, so that partial pages are not served.
 func (p *pages) write(path string, r *analyzer.Report) error {
 	part := path + ".part"
 	file, err := os.Create(part)
@@ -171,8 +171,7 @@ func (p *pages) write(path string, r *analyzer.Report) error {
 	return os.Rename(part, path)
 }
 
-// trim removes the pages that are too old, and the oldest when there are too many. Whoever reads
-// one has it open.
+// trim removes expired pages, and the oldest if there are too many. Open files stay readable.
 func (p *pages) trim(newest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// blobs has one report, and counts how often it is read.
+// blobs contains one report and counts its reads.
 type blobs struct {
 	data  []byte
 	reads atomic.Int64
@@ -32,7 +32,7 @@ func (b *blobs) Get(_ context.Context, key string) ([]byte, error) {
 
 var id = strings.Repeat("ab", 16)
 
-// large is a report of n findings.
+// large returns a report with n findings.
 func large(t *testing.T, n int) []byte {
 	r := analyzer.NewReport("test")
 	r.Verdict = analyzer.Incompatible
@@ -50,7 +50,7 @@ func large(t *testing.T, n int) []byte {
 	return data
 }
 
-// Many readers of a large report cost one rendering, and little memory each.
+// Many clients of a large report need one rendering, and little memory each.
 func TestManyReaders(t *testing.T) {
 	store := &blobs{data: large(t, 3000)}
 	h, err := New(store, t.TempDir(), slog.New(slog.DiscardHandler))
@@ -69,7 +69,7 @@ func TestManyReaders(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	var all sync.WaitGroup
 	open := make(chan *http.Response, 60)
-	for range 60 { // none of them reads more than the header
+	for range 60 { // each only reads the header
 		all.Go(func() {
 			r, err := http.Get(server.URL + "/reports/" + id)
 			if err != nil || r.StatusCode != http.StatusOK {

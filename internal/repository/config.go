@@ -17,23 +17,23 @@ import (
 	"github.com/compat-app/compat/internal/store"
 )
 
-// Configuration is a repository's configuration with a digest of its bytes.
+// Configuration is the configuration of a repository with a digest of the file.
 type Configuration struct {
-	*config.Repository        // nil where there are problems
-	Digest             string // "" without a file
-	// the file, for people; of another repository, which has its name before it
+	*config.Repository        // nil if there are problems
+	Digest             string // "" = no file
+	// the file name for display, preceded by the repository if that is another one
 	Where string
-	Own   bool // the file is the repository's own
+	Own   bool // the file is in this repository
 }
 
-// Configuration reads the configuration of a branch: the base's, never the head's. Where the branch
-// has none its organisation's counts.
+// Configuration reads the configuration of a branch, which must be the base and never the head.
+// If the branch has no file, that of the organization applies.
 func (r *Repository) Configuration(
 	ctx context.Context,
 	ref string,
 ) (Configuration, []config.Problem, error) {
-	// The folder is read rather than the file: most repositories have no such file, and only what
-	// is there can be asked for news without a cost.
+	// Read the directory instead of the file: most repositories have no such file, and only
+	// responses other than 404 can be revalidated without cost.
 	_, folder, _, err := r.Client.Repositories.GetContents(
 		ctx,
 		r.Owner,
@@ -69,13 +69,13 @@ func (r *Repository) Configuration(
 	return own, problems, nil
 }
 
-// parse reads the text of a configuration; with problems there is no repository in it.
+// parse parses a configuration. If there are problems c.Repository is nil.
 func (r *Repository) parse(c *Configuration, text string) []config.Problem {
 	sum := sha256.Sum256([]byte(text))
 	var problems []config.Problem
 	c.Repository, problems = config.ParseRepository([]byte(text), r.rules)
 	c.Digest = hex.EncodeToString(sum[:])
-	// what is accepted until yesterday counts no longer, though the file is the same
+	// an acceptance that expires changes the result although the file is unchanged
 	if c.Repository != nil {
 		for i, a := range c.Repository.Accept {
 			if a.Until != "" && r.store.Today() > a.Until {
@@ -86,17 +86,17 @@ func (r *Repository) parse(c *Configuration, text string) []config.Problem {
 	return problems
 }
 
-// defaults are the repositories of an account that may hold the configuration of all its
-// repositories; the first one that has it counts. They are GitHub's own names for what the
-// repositories of an account share, one public and one for members.
+// defaults are the repositories of an account that may contain the configuration for all its
+// repositories; the first one with a file applies. GitHub uses these names for shared files, one
+// public and one for members.
 var defaults = []string{".github", ".github-private"}
 
-// inheritTTL is how long an account's configuration is cached; a push to it ends that at once.
+// inheritTTL is how long an account's configuration is cached; a push to it clears the cache.
 const inheritTTL = 10 * time.Minute
 
-// shared is what was found of an account's common configuration.
+// shared is the cached configuration of an account.
 type shared struct {
-	Repo string `json:"repo"` // "" where there is none
+	Repo string `json:"repo"` // "" = none
 	Text string `json:"text"`
 }
 
@@ -104,8 +104,7 @@ func inheritKey(installation int64, owner string) string {
 	return fmt.Sprintf("defaults/%d/%s", installation, strings.ToLower(owner))
 }
 
-// ForgetDefaults ends the cache of the account's configuration when this is one of the repositories
-// that may hold it.
+// ForgetDefaults clears the cache if this repository may contain the account's configuration.
 func (r *Repository) ForgetDefaults(ctx context.Context) error {
 	for _, name := range defaults {
 		if strings.EqualFold(name, r.Name) {
@@ -115,8 +114,7 @@ func (r *Repository) ForgetDefaults(ctx context.Context) error {
 	return nil
 }
 
-// inherited is the configuration that the repositories of an account have without a file of their
-// own.
+// inherited returns the configuration of the account, for repositories without a file.
 func (r *Repository) inherited(ctx context.Context) (Configuration, []config.Problem, error) {
 	key := inheritKey(r.installation, r.Owner)
 	var known *shared
@@ -154,7 +152,7 @@ func (r *Repository) inherited(ctx context.Context) (Configuration, []config.Pro
 	return c, problems, nil
 }
 
-// Speaks applies a configuration's mode of the summary comment to a check.
+// Speaks applies comment.mode of the configuration to a check.
 func (c Configuration) Speaks(check *comment.Check) {
 	if c.Repository == nil {
 		return

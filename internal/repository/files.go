@@ -12,14 +12,14 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// MaxSource is how many bytes a source file may have.
+// MaxSource limits a source file, in bytes.
 const MaxSource = 1 << 20
 
 // maxBaseline is how many bytes a description of an ABI may have. That of libstdc++ has
 // 0.8 MB without types.
 const maxBaseline = 32 << 20
 
-// Blob reads a file by the name that git gives its content.
+// Blob reads a file by its git blob hash.
 func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
 	b, _, err := r.Client.Git.GetBlob(ctx, r.Owner, r.Name, sha)
 	if err != nil {
@@ -32,13 +32,13 @@ func (r *Repository) Blob(ctx context.Context, sha string) (string, error) {
 	return string(data), nil
 }
 
-// Content reads a file of a commit or branch. A folder, and a file of more than MaxSource bytes, is
-// not there.
+// Content reads a file at a commit or branch. It returns false for a directory, a file larger than
+// MaxSource, and if there is none.
 func (r *Repository) Content(ctx context.Context, ref, path string) (string, bool, error) {
 	return r.contentOf(ctx, r.Client, r.Owner, r.Name, ref, path)
 }
 
-// Baseline reads a file as Content does, of up to maxBaseline bytes.
+// Baseline is like Content, with the limit maxBaseline.
 func (r *Repository) Baseline(ctx context.Context, ref, path string) (string, bool, error) {
 	file, err := stat(ctx, r.Client, r.Owner, r.Name, ref, path)
 	if err != nil || file == nil || file.GetSize() > maxBaseline {
@@ -81,7 +81,7 @@ func stat(
 	return file, err
 }
 
-// Lines counts the lines of a file at a commit; 0: it isn't there.
+// Lines counts the lines of a file at a commit; 0 = there is no such file.
 func (r *Repository) Lines(ctx context.Context, sha, path string) (int, error) {
 	text, found, err := r.Content(ctx, sha, path)
 	if err != nil || !found {

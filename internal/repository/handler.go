@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Handle makes the handler of a kind whose jobs are about a repository that is there and not
-// archived. Errors of GitHub become worker.Failure.
+// Handle returns a handler for jobs about a repository. It ends the job if the repository is gone
+// or archived. Errors of GitHub become *worker.Failure.
 func Handle[B job.Body](
 	o *Opener,
 	do func(context.Context, *worker.Attempt, *Repository, B) (worker.Outcome, error),
@@ -42,7 +42,7 @@ func Handle[B job.Body](
 	})
 }
 
-// failure is what an error means for its job. r is nil where the repository could not be opened.
+// failure converts an error to a *worker.Failure. r is nil if the repository could not be opened.
 func (o *Opener) failure(a *worker.Attempt, r *Repository, err error) error {
 	if f := (*worker.Failure)(nil); errors.As(err, &f) {
 		return err
@@ -53,7 +53,7 @@ func (o *Opener) failure(a *worker.Attempt, r *Repository, err error) error {
 	case class.Kind == github.After:
 		f.Class, f.After = worker.RateLimited, class.After
 		l := (*github.LimitError)(nil)
-		// A limit on what is written needs not keep the other jobs from reading.
+		// A limit on writes does not affect the reads of other jobs.
 		f.Park = !errors.As(err, &l) || !l.Content
 	case class.Kind == github.Gone &&
 		(errors.Is(err, github.ErrForgotten) || r == nil || IsToken(err)):
@@ -64,25 +64,25 @@ func (o *Opener) failure(a *worker.Attempt, r *Repository, err error) error {
 		f.Class = worker.GiveUp
 	}
 	if class.Kind == github.Forbidden && r != nil {
-		r.Client.ForgetRepository(a.Job.Repository) // it may be archived now
+		r.Client.ForgetRepository(a.Job.Repository) // it may have been archived
 	}
 	return f
 }
 
-// IsToken reports whether an error is that no token can be had.
+// IsToken reports whether GitHub issued no token.
 func IsToken(err error) bool {
 	var e *github.TokenError
 	return errors.As(err, &e)
 }
 
-// NotFound reports whether GitHub answered 404.
+// NotFound reports whether GitHub responded with 404.
 func NotFound(err error) bool {
 	var e *gh.ErrorResponse
 	return errors.As(err, &e) && e.Response != nil && e.Response.StatusCode == http.StatusNotFound
 }
 
-// Refused reports whether GitHub won't take a request, now or later: a write to a locked
-// conversation, or a question about something that it doesn't have.
+// Refused reports whether GitHub rejected a request permanently, such as a write to a locked
+// conversation or a read of something that does not exist.
 func Refused(err error) bool {
 	switch github.Classify(err).Kind {
 	case github.Missing, github.Gone, github.Forbidden, github.Invalid:
@@ -91,8 +91,8 @@ func Refused(err error) bool {
 	return false
 }
 
-// Known is nil where Refused: GitHub's answers for a commit that it doesn't know (422, 404) mean
-// "none".
+// Known returns nil if Refused(err), because GitHub responds with 422 or 404 for an unknown
+// commit, and err otherwise.
 func Known(err error) error {
 	if Refused(err) {
 		return nil
@@ -100,9 +100,8 @@ func Known(err error) error {
 	return err
 }
 
-// Curable returns an error that another attempt may cure, and nil for the others, with a warning in
-// the log: where GitHub refuses a part of the work, or this is the last attempt, the job goes on
-// without that part.
+// Curable returns err if another attempt may succeed. Otherwise, or on the last attempt, it logs
+// a warning and returns nil, so that the job continues without that part.
 func Curable(ctx context.Context, a *worker.Attempt, err error, without string) error {
 	switch kind := github.Classify(err).Kind; {
 	case err == nil:

@@ -1,5 +1,5 @@
-// Package repository is the GitHub repository of a job: its clients, its files, its configuration,
-// and what writes to it. It also says what errors of GitHub mean for a job.
+// Package repository represents the GitHub repository of a job: its clients, files and
+// configuration. It also decides what errors of GitHub mean for a job.
 package repository
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// JustNow is how long after an event GitHub may still answer 404 for what the event is about.
+// JustNow is how long GitHub may respond with 404 for the object of an event.
 const JustNow = time.Minute
 
-// Repository is the repository of a job, where it is now, as one attempt at the job sees it.
+// Repository is the repository of a job during one attempt.
 type Repository struct {
 	*github.Repository
-	Client *github.Client // for this repository and what the job does there
-	Poster *post.Poster   // writes, if the job still may
+	Client *github.Client // limited to this repository and the permissions of the job
+	Poster *post.Poster   // writes only while the lease is held
 	Log    *slog.Logger
 
 	installation int64
-	account      *github.Client // reads what all repositories of the installation share
+	account      *github.Client // reads files shared by the repositories of the installation
 	store        *store.Store
 	rules        []string
 	attempt      *worker.Attempt
@@ -38,11 +38,11 @@ type Repository struct {
 type Opener struct {
 	App   *github.App
 	Store *store.Store
-	Rules []string // ids of the rules that a configuration may name
+	Rules []string // IDs of the rules that a configuration may name
 }
 
-// open gets the installation's client, and the repository where it is now; nil: the repository is
-// not visible to the App.
+// open returns the repository of a job under its current name; nil if it is not visible to the
+// App.
 func (o *Opener) open(ctx context.Context, a *worker.Attempt) (*Repository, error) {
 	purpose := github.Review
 	if job.KindOf(a.Job) == job.KindDeployment {
@@ -66,7 +66,7 @@ func (o *Opener) open(ctx context.Context, a *worker.Attempt) (*Repository, erro
 	}
 	r.Repository, err = client.KnownRepository(ctx, a.Job.Repository)
 	if NotFound(err) {
-		client.ForgetRepository(a.Job.Repository) // it may have another name
+		client.ForgetRepository(a.Job.Repository) // it may have been renamed
 		return nil, nil
 	}
 	if err != nil {
@@ -90,13 +90,13 @@ func (o *Opener) open(ctx context.Context, a *worker.Attempt) (*Repository, erro
 	return r, nil
 }
 
-// Pull is the body of a job about one of the repository's pull requests.
+// Pull returns the job body of a pull request in the repository.
 func (r *Repository) Pull(number int) *job.Pull {
 	return &job.Pull{Repository: r.ID, Number: number}
 }
 
-// Missing is what becomes of a job whose subject GitHub doesn't show: right after the event it may
-// still appear, later it is gone.
+// Missing returns the outcome of a job whose subject GitHub does not show: retry shortly after
+// the event, done later.
 func (o *Opener) Missing(a *worker.Attempt) (worker.Outcome, error) {
 	age := o.Store.Now().Sub(a.Job.Received)
 	if age < JustNow {
@@ -106,7 +106,7 @@ func (o *Opener) Missing(a *worker.Attempt) (worker.Outcome, error) {
 	return worker.Done, nil
 }
 
-// HeadOf names the head of a pull request.
+// HeadOf returns the head of a pull request.
 func HeadOf(r *Repository, pr *gh.PullRequest, workflows []string) artifact.Head {
 	h := pr.GetHead()
 	return artifact.Head{
