@@ -53,6 +53,21 @@ func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 	return fallback(s.files)
 }
 
+// Lines returns a function that finds the line of a source file which causes a cause of a report.
+// files maps the paths of Candidates to their content. The function returns "" and 0 if no file has
+// a line.
+func Lines(r *analyzer.Report, files map[string]string) func(cause int) (file string, line int) {
+	v, s := newView(r, nil), newSources(files)
+	return func(cause int) (string, int) {
+		f := v.finding(cause)
+		if file, line, ok := declared(f, nil); ok {
+			return file, line
+		}
+		file, line, _ := s.anchor(f)
+		return file, line
+	}
+}
+
 // search looks for the line with the best score in files of some kinds.
 type search struct {
 	key   string // equal for equal searches

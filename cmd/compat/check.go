@@ -12,7 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/report"
 )
 
 func newCheckCommand(env environment) *cobra.Command {
@@ -131,7 +130,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"",
 		"lowest severity that fails the check: error, warning or never (default error)",
 	)
-	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
+	outputFlags(flags, &f)
 	flags.BoolVar(
 		&f.verbose,
 		"verbose",
@@ -149,17 +148,18 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 }
 
 func check(ctx context.Context, env environment, f checkFlags, paths []string) error {
-	write, ok := writers(env, f)[f.format]
-	if !ok {
-		return fmt.Errorf("unknown --format %s; use text, json, sarif or markdown", f.format)
+	outputs, err := newOutputs(env, f)
+	if err != nil {
+		return err
 	}
 	o, failOn, broken, err := checkOptions(env, f)
 	if err != nil {
 		return err
 	}
+	outputs.failOn = failOn
 	// An invalid configuration is reported like an artifact that could not be checked.
 	if broken != nil {
-		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
+		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
 	defer collect()()
 	in, base := inputs{stdin: env.In}, inputs{}
@@ -206,7 +206,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	}
 	r.Decide(failOn)
 	var printed bytes.Buffer
-	if err := write(io.MultiWriter(env.Out, &printed), r); err != nil {
+	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if f.verbose {
@@ -236,34 +236,4 @@ func exited(code int) error {
 		return nil
 	}
 	return exit{code: code}
-}
-
-func writers(env environment, f checkFlags) map[string]func(io.Writer, *analyzer.Report) error {
-	return map[string]func(io.Writer, *analyzer.Report) error{
-		"text": func(w io.Writer, r *analyzer.Report) error {
-			return report.Text(
-				w,
-				r,
-				report.TextOptions{
-					Verbose: f.verbose,
-					Color:   coloured(env, env.Out),
-					Width:   columns(env.Out),
-				},
-			)
-		},
-		"json": report.JSON,
-		"sarif": func(w io.Writer, r *analyzer.Report) error {
-			return report.SARIF(w, r, ruleDescriptions())
-		},
-		"markdown": report.Markdown,
-	}
-}
-
-// ruleDescriptions returns the rules as SARIF describes them.
-func ruleDescriptions() []report.Rule {
-	var out []report.Rule
-	for _, r := range rules.All() {
-		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
-	}
-	return out
 }

@@ -26,6 +26,7 @@ type checkFlags struct {
 	base, config, index, root    string
 	conda                        string
 	failOn, format               string
+	output                       []string
 	link, verbose, quiet         bool
 	noCache, noHistory           bool
 }

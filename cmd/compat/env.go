@@ -85,16 +85,16 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf)")
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
-	flags.StringVar(&f.format, "format", "text", "text, json, sarif or markdown")
+	outputFlags(flags, &f.checkFlags)
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
 
 func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
-	write, ok := writers(env, f.checkFlags)[f.format]
-	if !ok {
-		return fmt.Errorf("unknown --format %s; use text, json, sarif or markdown", f.format)
+	outputs, err := newOutputs(env, f.checkFlags)
+	if err != nil {
+		return err
 	}
 	files := append(slices.Clone(f.lock), f.requirements...)
 	switch {
@@ -115,8 +115,9 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	if err != nil {
 		return err
 	}
+	outputs.failOn = failOn
 	if broken != nil {
-		return errors.Join(write(env.Out, broken), exit{code: exitUsage})
+		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
 	from, err := openPackages(env, f.index, false)
 	if err != nil {
@@ -137,7 +138,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return err
 	}
 	head.Decide(failOn)
-	if err := write(env.Out, head); err != nil {
+	if err := outputs.write(env.Out, head); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if f.verbose {

@@ -32,7 +32,8 @@ func cachedResult(
 	failOn analyzer.Severity,
 	inputs ...[]analyzer.Input,
 ) (result, error) {
-	if f.noCache || !o.NoIndex || o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
+	if f.noCache || len(f.output) > 0 || ofSources(f.format) || !o.NoIndex ||
+		o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
 		return result{}, nil
 	}
 	// A failed write only makes the next check slower.

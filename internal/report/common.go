@@ -2,9 +2,12 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/internal/causetext"
+	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 func objects(r *analyzer.Report) int {
@@ -36,3 +39,20 @@ func subject(f *analyzer.Finding) string {
 	}
 	return f.Rule
 }
+
+// advice is the action of a cause and its fixes, each on a line of its own.
+func advice(c *analyzer.Cause) string {
+	lines := []string{mdsafe.Visible(c.Action)}
+	for _, x := range c.Fixes {
+		l := "Fix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
+		if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+			l += ": " + mdsafe.Lines(string(x.Command))
+		}
+		lines = append(lines, l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Lines returns the line of a source file that causes a cause, given as an index of
+// Report.Causes; "" and 0 if there is none.
+type Lines func(cause int) (file string, line int)

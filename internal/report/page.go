@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"io"
 	"strings"
 
@@ -23,10 +25,26 @@ var style []byte
 // Style returns the style sheet of the page, to be served as /reports/style.css.
 func Style() []byte { return bytes.Clone(style) }
 
+// File writes the page of a report as one file that needs no other.
+func File(w io.Writer, r *analyzer.Report) error {
+	sum := sha256.Sum256(style)
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'"
+	return page(w, r, g.Group{
+		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
+		g.Text("\n"),
+		h.StyleEl(g.Raw(string(style))),
+	})
+}
+
 // Page writes the report as an HTML page without script: a summary, an article for each cause,
 // and lists. It links style.css in the same directory. The size is at most 300 KB: long lists are
 // truncated, with a count of the rest.
 func Page(w io.Writer, r *analyzer.Report) error {
+	return page(w, r, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
+}
+
+func page(w io.Writer, r *analyzer.Report, style g.Node) error {
 	var fresh, existing []int
 	for i := range r.Causes {
 		if r.Causes[i].New {
@@ -38,7 +56,7 @@ func Page(w io.Writer, r *analyzer.Report) error {
 	var b bytes.Buffer
 	err := PageOf(
 		"compat: "+string(r.Verdict),
-		h.Link(h.Rel("stylesheet"), h.Href("style.css")),
+		style,
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
 			h.P(whole(Summary(r))),

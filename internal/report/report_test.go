@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"flag"
 	"fmt"
@@ -51,6 +52,9 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
 		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return Page(w, r) }},
+		{"report.github", func(w io.Writer) error { return GitHub(w, r, firstLine) }},
+		{"report.gitlab", func(w io.Writer) error { return GitLab(w, r, firstLine) }},
+		{"report.junit", func(w io.Writer) error { return JUnit(w, r, "") }},
 	} {
 		var b bytes.Buffer
 		if err := w.write(&b); err != nil {
@@ -59,6 +63,14 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		a.Files = append(a.Files, txtar.File{Name: w.name, Data: b.Bytes()})
 	}
 	return a
+}
+
+// firstLine knows a line of the first cause only.
+func firstLine(cause int) (string, int) {
+	if cause == 0 {
+		return "py,project:1.toml", 5
+	}
+	return "", 0
 }
 
 func sample() *analyzer.Report {
@@ -345,6 +357,17 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%q: %s", h, why)
 			}
 		}
+		for line := range strings.Lines(string(a.Files[6].Data)) {
+			if !strings.HasPrefix(line, "::error ") && !strings.HasPrefix(line, "::notice ") {
+				t.Errorf("%q: a line of %s is no command: %q", h, a.Files[6].Name, line)
+			}
+		}
+		if !json.Valid(a.Files[7].Data) {
+			t.Errorf("%q: %s is not valid", h, a.Files[7].Name)
+		}
+		if err := xml.Unmarshal(a.Files[8].Data, &junitSuites{}); err != nil {
+			t.Errorf("%q: %s: %v", h, a.Files[8].Name, err)
+		}
 	}
 }
 
@@ -403,6 +426,8 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	for name, err := range map[string]error{"text": Text(broken{}, sample(),
 		TextOptions{Verbose: true}), "json": JSON(broken{}, sample()),
 		"sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()),
+		"html": File(broken{}, sample()), "github": GitHub(broken{}, sample(), firstLine),
+		"gitlab": GitLab(broken{}, sample(), firstLine), "junit": JUnit(broken{}, sample(), ""),
 		"page": Page(broken{}, sample())} {
 		if err == nil {
 			t.Errorf("%s hides a write error", name)

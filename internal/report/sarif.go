@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -109,7 +108,7 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 		RuleID:       id,
 		RuleIndex:    rule,
 		Level:        level(c.Severity),
-		Message:      *text(mdsafe.Visible(c.Title) + "\n" + mdsafe.Visible(c.Action)),
+		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(c)),
 		Fingerprints: map[string]string{"compatCause/v1": fingerprint(c.ID)},
 		Baseline:     "unchanged",
 		Properties: map[string]any{
@@ -118,13 +117,6 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 	}
 	if c.New {
 		res.Baseline = "new"
-	}
-	for _, x := range c.Fixes {
-		t := "\nFix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
-		if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
-			t += ": " + mdsafe.Lines(string(x.Command))
-		}
-		res.Message.Text += t
 	}
 	type place struct{ artifact, object string }
 	seen := map[place]bool{}

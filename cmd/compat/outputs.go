@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/report"
+	"github.com/spf13/pflag"
+)
+
+// formats are the formats of a report, in the order in which they are documented.
+var formats = []string{"text", "json", "sarif", "markdown", "html", "github", "gitlab", "junit"}
+
+// outputFlags adds --format and --output.
+func outputFlags(flags *pflag.FlagSet, f *checkFlags) {
+	flags.StringVar(&f.format, "format", "text", formatNames())
+	flags.StringArrayVar(&f.output, "output", nil,
+		"also write the report to a file, as FORMAT=FILE (sarif=compat.sarif); repeatable")
+}
+
+func formatNames() string {
+	last := len(formats) - 1
+	return strings.Join(formats[:last], ", ") + " or " + formats[last]
+}
+
+// ofSources reports whether a format names lines of the source files in the working directory.
+func ofSources(format string) bool { return format == "github" || format == "gitlab" }
+
+// outputs are the forms in which a report is written: one to standard output and any to files.
+type outputs struct {
+	env     environment
+	format  string
+	verbose bool
+	failOn  analyzer.Severity // set before write
+	files   []outputFile
+}
+
+type outputFile struct{ format, path string }
+
+// newOutputs reads --format and --output.
+func newOutputs(env environment, f checkFlags) (*outputs, error) {
+	if !slices.Contains(formats, f.format) {
+		return nil, fmt.Errorf("unknown --format %s; use %s", f.format, formatNames())
+	}
+	o := &outputs{env: env, format: f.format, verbose: f.verbose}
+	for _, s := range f.output {
+		format, path, ok := strings.Cut(s, "=")
+		if !ok || path == "" || !slices.Contains(formats, format) {
+			return nil, fmt.Errorf("--output %s: give FORMAT=FILE, where FORMAT is %s",
+				s, formatNames())
+		}
+		o.files = append(o.files, outputFile{format, path})
+	}
+	return o, nil
+}
+
+// write writes the report to the files and to w, which goes to standard output.
+func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
+	plain := report.TextOptions{Verbose: o.verbose}
+	for _, x := range o.files {
+		f, err := os.Create(x.path)
+		if err != nil {
+			return fmt.Errorf("--output: %w; give a file that can be written", err)
+		}
+		if err := errors.Join(o.as(x.format, f, r, plain), f.Close()); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
+	return o.as(o.format, w, r, report.TextOptions{
+		Verbose: o.verbose,
+		Color:   coloured(o.env, o.env.Out),
+		Width:   columns(o.env.Out),
+	})
+}
+
+// as writes the report in a format.
+func (o *outputs) as(
+	format string,
+	w io.Writer,
+	r *analyzer.Report,
+	text report.TextOptions,
+) error {
+	switch format {
+	case "json":
+		return report.JSON(w, r)
+	case "sarif":
+		return report.SARIF(w, r, ruleDescriptions())
+	case "markdown":
+		return report.Markdown(w, r)
+	case "html":
+		return report.File(w, r)
+	case "github":
+		return report.GitHub(w, r, sourceLines(r))
+	case "gitlab":
+		return report.GitLab(w, r, sourceLines(r))
+	case "junit":
+		return report.JUnit(w, r, o.failOn)
+	}
+	return report.Text(w, r, text)
+}
+
+const (
+	maxTree   = 20000   // files of the working directory that are looked at
+	maxSource = 1 << 20 // bytes of a source file that is read
+)
+
+// sourceLines finds the lines that cause the causes of a report, in the files of the working
+// directory. Files that cannot be read are left out: they only say where a message is shown.
+func sourceLines(r *analyzer.Report) report.Lines {
+	var paths []string
+	seen := 0
+	_ = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > maxTree {
+			return fs.SkipAll
+		}
+		if d.IsDir() && p != "." && p != ".github" && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if info, err := d.Info(); err == nil && d.Type().IsRegular() && info.Size() <= maxSource {
+			paths = append(paths, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	files := map[string]string{}
+	for _, p := range comment.Candidates(paths) {
+		if b, err := os.ReadFile(p); err == nil {
+			files[p] = string(b)
+		}
+	}
+	return comment.Lines(r, files)
+}
+
+// ruleDescriptions returns the rules as SARIF describes them.
+func ruleDescriptions() []report.Rule {
+	var out []report.Rule
+	for _, r := range rules.All() {
+		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
+	}
+	return out
+}

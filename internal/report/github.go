@@ -1,0 +1,63 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// GitHub writes the report as workflow commands, from which GitHub Actions makes annotations: one
+// for each new cause, on the line that causes it, and one for each file that could not be read
+// (docs.github.com, "Workflow commands for GitHub Actions"). Nothing of an artifact can begin a
+// command, because line feeds are encoded. A check that passes without one is a
+// notice.
+func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
+	out, written := bufio.NewWriter(w), false
+	add := func(level, properties, message string) {
+		command(out, level, properties, message)
+		written = true
+	}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if !c.New {
+			continue
+		}
+		level := "notice"
+		switch c.Severity {
+		case analyzer.Error:
+			level = "error"
+		case analyzer.Warning:
+			level = "warning"
+		}
+		place := ""
+		if file, line := lines(i); line > 0 {
+			place = fmt.Sprintf("file=%s,line=%d,", property(file), line)
+		}
+		add(level, place+"title="+property(mdsafe.Visible(c.Title)), advice(c))
+	}
+	for _, u := range r.Unread {
+		add("error", "title=Not checked",
+			mdsafe.Visible(u.Path)+" could not be read: "+mdsafe.Visible(u.Reason))
+	}
+	if r.Outcome == analyzer.OutcomePass && !written {
+		command(out, "notice", "title=compat", Summary(r))
+	}
+	return out.Flush()
+}
+
+func command(out *bufio.Writer, name, properties, message string) {
+	// a failed write is reported by Flush
+	_, _ = out.WriteString("::" + name + " " + properties + "::" + data.Replace(message) + "\n")
+}
+
+// data encodes a message and property a property as the runner decodes them.
+var (
+	data       = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	properties = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+func property(s string) string { return properties.Replace(s) }

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// gitlabIssue is an entry of a code quality report (docs.gitlab.com, "Code Quality", section
+// "Code Quality report format").
+type gitlabIssue struct {
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
+}
+
+// GitLab writes the report for GitLab's code quality widget: an issue for each cause, which GitLab
+// itself compares with the target branch, and one for each file that could not be read. A cause
+// without a source line is placed on its artifact.
+func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
+	issues := []gitlabIssue{}
+	add := func(check, id, severity, description, file string, line int) {
+		issue := gitlabIssue{
+			Description: description,
+			CheckName:   check,
+			Fingerprint: fingerprint(id),
+			Severity:    severity,
+		}
+		issue.Location.Path, issue.Location.Lines.Begin = file, line
+		issues = append(issues, issue)
+	}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		severity := "info"
+		switch c.Severity {
+		case analyzer.Error:
+			severity = "critical"
+		case analyzer.Warning:
+			severity = "minor"
+		}
+		file, line := lines(i)
+		if line == 0 {
+			file, line = mdsafe.Visible(c.Artifact), 1
+		}
+		add(r.Findings[c.Findings[0]].Rule, c.ID, severity,
+			mdsafe.Visible(c.Title)+". "+mdsafe.Visible(c.Action), file, line)
+	}
+	for _, u := range r.Unread {
+		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",
+			"Could not be read: "+mdsafe.Visible(u.Reason), mdsafe.Visible(u.Path), 1)
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(issues)
+}
