@@ -433,3 +433,5 @@ func (p *parser) date(to *string) field {
 		*to = s
 	}
 }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

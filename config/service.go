@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/compat-app/compat/internal/appkey"
 )
 
 // Defaults of the optional variables.
@@ -34,8 +36,8 @@ const (
 // Service is the configuration of `compat serve`. Use FromEnv: the zero value is not usable.
 type Service struct {
 	AppID          int64
-	PrivateKey     Secret   // PEM of an RSA key
-	WebhookSecrets []Secret // at least one, none empty; a signature by any of them is valid
+	PrivateKey     *appkey.Key
+	WebhookSecrets *Secrets // at least one, none empty; a signature by any of them is valid
 	API            *url.URL // root of the REST API, without a trailing slash
 	RedisURL       Secret   // may contain a password; empty = the embedded queue
 	Data           string   // directory of the embedded queue's journal and of downloads
@@ -76,7 +78,7 @@ func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
 func BeforeApp(getenv func(string) (string, bool)) (*Service, error) {
 	env := trimmed(getenv)
 	if env("APP_ID") != "" || env("PRIVATE_KEY") != "" || env("PRIVATE_KEY_PATH") != "" ||
-		env("COMPAT_PUBLIC_URL") == "" {
+		env("PRIVATE_KEY_COMMAND") != "" || env("COMPAT_PUBLIC_URL") == "" {
 		return nil, nil
 	}
 	return env.read()
@@ -132,26 +134,6 @@ func (env environment) app(s *Service) error {
 		)
 	}
 	s.AppID = id
-	return nil
-}
-
-func (env environment) secrets(s *Service) error {
-	v := env("WEBHOOK_SECRET")
-	if v == "" {
-		return bad(
-			"WEBHOOK_SECRET",
-			"is not set; set it to the webhook secret of the GitHub App, which authenticates its events",
-		)
-	}
-	for part := range strings.SplitSeq(v, ",") {
-		if part = strings.TrimSpace(part); part == "" {
-			return bad(
-				"WEBHOOK_SECRET",
-				"contains an empty secret between commas; remove the extra comma",
-			)
-		}
-		s.WebhookSecrets = append(s.WebhookSecrets, Secret(part))
-	}
 	return nil
 }
 

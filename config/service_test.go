@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func TestDefaults(t *testing.T) {
 		s.PublicURL != nil || s.Lease != 10*time.Second || s.Wait != 6*time.Hour ||
 		s.LogLevel != slog.LevelInfo ||
 		s.Addr != ":8080" ||
-		len(s.WebhookSecrets) != 1 {
+		len(s.WebhookSecrets.All()) != 1 {
 		t.Errorf("defaults: %+v", s)
 	}
 }
@@ -72,8 +73,8 @@ func TestEverySetting(t *testing.T) {
 		s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Addr != ":3000" ||
 		s.Lease != 2*time.Second ||
 		s.LogLevel != slog.LevelDebug ||
-		len(s.WebhookSecrets) != 2 ||
-		string(s.WebhookSecrets[1]) != "old" {
+		len(s.WebhookSecrets.All()) != 2 ||
+		string(s.WebhookSecrets.All()[1]) != "old" {
 		t.Errorf("settings: %+v", s)
 	}
 }
@@ -138,12 +139,19 @@ func TestPrivateKeyForms(t *testing.T) {
 		s, err := FromEnv(env(over))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if string(s.PrivateKey) != key {
+		} else if !rsaKey.PublicKey.Equal(s.PrivateKey.Public()) {
 			t.Errorf("%s: another key comes out", name)
 		}
 	}
+	open := filepath.Join(t.TempDir(), "open.pem")
+	if err := os.WriteFile(open, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o640); err != nil {
+		t.Fatal(err)
+	}
 	for name, path := range map[string]string{"missing": filepath.Join(t.TempDir(), "none.pem"),
-		"directory": t.TempDir()} {
+		"directory": t.TempDir(), "others may read it": open} {
 		if _, err := FromEnv(env(map[string]string{"PRIVATE_KEY": "-",
 			"PRIVATE_KEY_PATH": path})); err == nil ||
 			!strings.HasPrefix(err.Error(), "PRIVATE_KEY_PATH: ") {
@@ -159,18 +167,18 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, nil)).
-		Info("x", "service", s, "secret", s.WebhookSecrets[0], "all", s.WebhookSecrets)
+		Info("x", "service", s, "secret", s.WebhookSecrets.All()[0], "all", s.WebhookSecrets.All())
 	fmt.Fprintf(
 		&out,
 		"%v %+v %#v %s %q %x %d %o",
 		s,
 		s,
 		s,
-		s.WebhookSecrets,
+		s.WebhookSecrets.All(),
 		s.PrivateKey,
 		s.PrivateKey,
-		s.WebhookSecrets,
-		s.WebhookSecrets[0],
+		s.WebhookSecrets.All(),
+		s.WebhookSecrets.All()[0],
 	)
 	b, _ := json.Marshal(s)
 	out.Write(b)
@@ -178,6 +186,41 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		"BEGIN RSA", fmt.Sprintf("%x", "s3cret"), strings.Trim(fmt.Sprint([]byte("s3cret")), "[]")} {
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("%q is shown in %s", secret, out.String())
+		}
+	}
+}
+
+func TestSecretFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	read := func(text string) (*Service, error) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return FromEnv(env(map[string]string{"WEBHOOK_SECRET": "-", "WEBHOOK_SECRET_PATH": path}))
+	}
+	for text, want := range map[string][]string{
+		"one": {"one"}, "new\nold\n": {"new", "old"}, "new, old\n": {"new", "old"},
+		"new\r\nold\r\n": {"new", "old"},
+	} {
+		s, err := read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, secret := range s.WebhookSecrets.All() {
+			got = append(got, string(secret))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "\n", "topsecret,", "topsecret\n\nold\n"} {
+		_, err := read(text)
+		var e *EnvError
+		if !errors.As(err, &e) || e.Variable != "WEBHOOK_SECRET_PATH" ||
+			strings.Contains(err.Error(), "topsecret") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestSignatureTimeByConstruction(t *testing.T) {
 func TestUnverifiedBodiesAreBounded(t *testing.T) {
 	q := &memoryQueue{}
 	server := httptest.NewServer(
-		New(Options{Secrets: []config.Secret{config.Secret("s3cret")}, Queue: q}),
+		New(Options{Secrets: config.NewSecrets("s3cret"), Queue: q}),
 	)
 	defer server.Close()
 	const strangers, sent = 60, 2 << 20 // more than maxUnverified in total

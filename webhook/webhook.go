@@ -44,7 +44,7 @@ type Queue interface {
 type Options struct {
 	AppID int64 // identifies the App's own check runs and comments; 0 = unknown
 	// a signature by any of them is valid; empty = every delivery is refused
-	Secrets []config.Secret
+	Secrets *config.Secrets // each is valid; without any, every delivery is refused
 	Queue   Queue
 	Log     *slog.Logger          // nil = discard
 	Metrics prometheus.Registerer // nil = not registered
@@ -144,7 +144,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	case err != nil:
 		return refused(http.StatusBadRequest, "the body could not be read")
 	}
-	secret := signed(received, mac, s.Secrets)
+	secret := signed(received, mac, s.Secrets.All())
 	if secret == 0 {
 		return refused(http.StatusUnauthorized, "the signature does not match any secret")
 	}

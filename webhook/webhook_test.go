@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 		h := New(
 			Options{
 				AppID:   7,
-				Secrets: []config.Secret{config.Secret("new"), config.Secret("old")},
+				Secrets: config.NewSecrets("new", "old"),
 				Queue:   q,
 			},
 		)
@@ -180,7 +180,7 @@ func TestAnswers(t *testing.T) {
 
 func TestBodySize(t *testing.T) {
 	q := &memoryQueue{}
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
 	body := `{"pad":"` + strings.Repeat("x", maxBody) + `"}`
 	if code, _, _ := post(h, call{event: "ping", guid: "g", body: body,
 		signature: sign("s", body)}); code != 413 {
@@ -205,18 +205,18 @@ func TestBodySize(t *testing.T) {
 }
 
 func TestNoSecretRefusesEverything(t *testing.T) {
-	for _, secrets := range [][]config.Secret{nil, {config.Secret("")}} {
+	for _, secrets := range []*config.Secrets{nil, config.NewSecrets(), config.NewSecrets("")} {
 		h := New(Options{Secrets: secrets, Queue: &memoryQueue{}})
 		if code, _, _ := post(h, call{event: "ping", guid: "g", body: "{}",
 			signature: sign("", "{}")}); code != 401 {
-			t.Errorf("secrets %v: %d, want 401", secrets, code)
+			t.Errorf("secrets %v: %d, want 401", secrets.All(), code)
 		}
 	}
 }
 
 func TestOutage(t *testing.T) {
 	q := &memoryQueue{down: true}
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
 	c := call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s", opened)}
 	code, a, header := post(h, c)
 	if code != 503 || header.Get("Retry-After") == "" || a.Status != "unavailable" {
@@ -238,7 +238,7 @@ func TestOutage(t *testing.T) {
 
 func TestInstallationGone(t *testing.T) {
 	q := &memoryQueue{}
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: q})
+	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
 	body := `{"action":"suspend","installation":{"id":9}}`
 	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body,
 		signature: sign("s", body)}); code != 202 ||
@@ -253,7 +253,7 @@ func TestSurface(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) },
 	)
 	registry := prometheus.NewRegistry()
-	h := New(Options{Secrets: []config.Secret{config.Secret("s")}, Queue: &memoryQueue{}, Report: page,
+	h := New(Options{Secrets: config.NewSecrets("s"), Queue: &memoryQueue{}, Report: page,
 		Metrics: registry})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404,
 		"/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404,
@@ -292,7 +292,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 func TestRerunIsAudited(t *testing.T) {
 	var log bytes.Buffer
 	h := New(Options{
-		Secrets: []config.Secret{config.Secret("s3cret")},
+		Secrets: config.NewSecrets("s3cret"),
 		Queue:   &memoryQueue{},
 		Log:     slog.New(slog.NewJSONHandler(&log, nil)),
 	})

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -245,21 +247,38 @@ func TestRateLimitRemaining(t *testing.T) {
 	}
 }
 
+// testSigner is a key that may fail.
+type testSigner struct {
+	crypto.Signer
+	err    error
+	signed int
+}
+
+func (s *testSigner) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	s.signed++
+	return []byte("signature"), s.err
+}
+
 func TestReadiness(t *testing.T) {
 	q, err := queue.Open(t.Context(), queue.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := newReadiness(prometheus.NewRegistry(), q, []byte(testKey(t)))
+	key := &testSigner{}
+	ready, err := newReadiness(prometheus.NewRegistry(), q, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ready.Ping(t.Context()); err != nil {
-		t.Error(err)
+	key.err = errors.New("the token was pulled out")
+	for range 3 {
+		if err := ready.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
-	ready.key.D.SetInt64(3) // no longer the public key's
-	ready.key.Primes = nil
-	ready.key.Precomputed = rsa.PrecomputedValues{}
+	if key.signed != 1 {
+		t.Errorf("%d signatures within a minute, want 1", key.signed)
+	}
+	ready.signed = time.Now().Add(-signEvery)
 	if err := ready.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "private key") {
 		t.Errorf("with a broken key: %v", err)
 	}
@@ -279,7 +298,7 @@ func TestReadinessLooksAtTheClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	ready, err := newReadiness(prometheus.NewRegistry(), q, []byte(testKey(t)))
+	ready, err := newReadiness(prometheus.NewRegistry(), q, &testSigner{})
 	if err != nil {
 		t.Fatal(err)
 	}

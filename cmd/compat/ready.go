@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -22,13 +21,34 @@ const maxSkew = 30 * time.Second
 // readiness is the webhook's queue. Its Ping also checks the private key and the clock.
 type readiness struct {
 	*queue.Queue
-	key *rsa.PrivateKey
+	key crypto.Signer
+
+	mu     sync.Mutex
+	signed time.Time // when the key was last tried
+	err    error     // why it could not sign then
 }
 
-// newReadiness also exports the difference of the clocks as a metric.
-func newReadiness(r prometheus.Registerer, q *queue.Queue, key []byte) (*readiness, error) {
-	parsed, err := github.ParseKey(key)
-	if err != nil {
+// signEvery is how often the key is tried: a key management service may charge for a signature, and
+// anybody may ask for /readyz.
+const signEvery = time.Minute
+
+// sign returns an error if the private key cannot sign.
+func (r *readiness) sign() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.signed) < signEvery {
+		return r.err
+	}
+	digest := sha256.Sum256([]byte("compat"))
+	_, r.err = r.key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	r.signed = time.Now()
+	return r.err
+}
+
+// newReadiness returns an error if the key cannot sign. It also exports the difference of the clocks as a metric.
+func newReadiness(r prometheus.Registerer, q *queue.Queue, key crypto.Signer) (*readiness, error) {
+	ready := &readiness{Queue: q, key: key}
+	if err := ready.sign(); err != nil {
 		return nil, err
 	}
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -43,7 +63,7 @@ func newReadiness(r prometheus.Registerer, q *queue.Queue, key []byte) (*readine
 		}
 		return skew.Seconds()
 	}))
-	return &readiness{q, parsed}, nil
+	return ready, nil
 }
 
 // Ping returns nil if the queue can store jobs, the private key can sign, and the clock agrees with
@@ -52,8 +72,7 @@ func (r *readiness) Ping(ctx context.Context) error {
 	if err := r.Queue.Ping(ctx); err != nil {
 		return err
 	}
-	digest := sha256.Sum256([]byte("compat"))
-	if _, err := rsa.SignPKCS1v15(rand.Reader, r.key, crypto.SHA256, digest[:]); err != nil {
+	if err := r.sign(); err != nil {
 		return fmt.Errorf("cannot sign with the private key: %w", err)
 	}
 	skew, err := r.Skew(ctx)

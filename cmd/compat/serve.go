@@ -50,8 +50,9 @@ func newServeCommand(env environment) *cobra.Command {
 		Long: `Run the GitHub App: receive webhooks, check the artifacts of pull requests, merge groups, releases
 and deployments, and report the results on GitHub.
 
-It is configured by environment variables. Required are APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH, and
-WEBHOOK_SECRET. docs/config.md lists all of them with their defaults.
+It is configured by environment variables. Required are APP_ID, one of PRIVATE_KEY, PRIVATE_KEY_PATH
+and PRIVATE_KEY_COMMAND, and WEBHOOK_SECRET or WEBHOOK_SECRET_PATH. docs/config.md lists all of them
+with their defaults.
 
 If neither APP_ID nor a private key is set and COMPAT_PUBLIC_URL is, the service serves the page
 /setup there, which creates the App as "compat setup" does. It prints the link, writes the secrets
@@ -147,7 +148,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		},
 	)
 	if err != nil {
-		return fmt.Errorf("PRIVATE_KEY: %w", err)
+		return fmt.Errorf("GITHUB_API_URL: %w", err)
 	}
 	fetcher, err := artifact.New(artifact.Options{Dir: service.Data, Log: log})
 	if err != nil {
@@ -210,7 +211,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	}
 	ready, err := newReadiness(metrics, jobs, service.PrivateKey)
 	if err != nil {
-		return fmt.Errorf("PRIVATE_KEY: %w", err)
+		return fmt.Errorf("PRIVATE_KEY_COMMAND: %w", err)
 	}
 	pages, err := reportpage.New(jobs, service.Data, log)
 	if err != nil {
@@ -294,6 +295,7 @@ func newWork(
 	return func(ctx context.Context) {
 		var all sync.WaitGroup
 		all.Go(func() { w.Run(ctx) })
+		all.Go(func() { service.Follow(ctx, log) })
 		if service.Workers > 0 {
 			all.Go(func() { sweeper.Run(ctx) })
 		}

@@ -36,7 +36,7 @@ GitHub. The secrets of the new App are written to two files that only you can re
 
 Only this machine can reach the page. To use the browser of another machine, log in with
 "ssh -L 8090:127.0.0.1:8090 HOST" and run "compat setup --addr 127.0.0.1:8090" there. Existing files
-are not overwritten. If APP_ID, PRIVATE_KEY or PRIVATE_KEY_PATH is set, no App is created.
+are not overwritten. If APP_ID or a variable of the private key is set, no App is created.
 
 Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 		Example: `  compat setup --url https://compat.example.com
@@ -62,7 +62,9 @@ Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 // makeApp serves the page until the App was created.
 func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	get := func(name string) string { v, _ := env.Getenv(name); return v }
-	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH"} {
+	for _, name := range []string{
+		"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "PRIVATE_KEY_COMMAND",
+	} {
 		if get(name) != "" {
 			return fmt.Errorf(
 				"%s is set, so an App is already configured; unset it to create another one",
@@ -149,7 +151,12 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 	err = offer(
 		ctx,
 		env,
-		setup.Options{Site: site, Public: public, Dir: dir},
+		setup.Options{
+			Site:   site,
+			Public: public,
+			Dir:    dir,
+			Log:    slog.New(slog.NewJSONHandler(env.Err, nil)),
+		},
 		public,
 		listener,
 		"in a browser (valid once)",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/appkey"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/test/githubtest"
 	"github.com/compat-app/compat/internal/test/githubtest/openapi"
@@ -51,7 +52,11 @@ func stage(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := github.New(github.Options{AppID: s.AppID, Key: []byte(s.PEM()), API: api})
+	key, err := appkey.Parse([]byte(s.PEM()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := github.New(github.Options{AppID: s.AppID, Key: key, API: api})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -88,9 +86,7 @@ func client(t *testing.T, at string) *github.Client {
 		github.Options{
 			AppID: 1,
 			API:   api,
-			Key: pem.EncodeToMemory(
-				&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
-			),
+			Key:   key,
 		},
 	)
 	if err != nil {

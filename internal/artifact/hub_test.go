@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -25,14 +23,12 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-var testPEM = sync.OnceValue(func() []byte {
+var testKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		panic(err)
 	}
-	return pem.EncodeToMemory(
-		&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
-	)
+	return key
 })
 
 // IDs of the base repository and of a fork
@@ -94,7 +90,7 @@ func (h *hub) client() *github.Client {
 	app, err := github.New(
 		github.Options{
 			AppID:   1,
-			Key:     testPEM(),
+			Key:     testKey(),
 			API:     root,
 			Backoff: func(int) time.Duration { return time.Millisecond },
 		},

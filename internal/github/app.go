@@ -4,7 +4,7 @@
 // go-github client with a transport that follows GitHub's rules, and methods for the calls that
 // go-github v60 does not support or does not do safely (lists with digests, GraphQL, downloads).
 //
-//	app, err := github.New(github.Options{AppID: 12, Key: pem, API: root, Log: log})
+//	app, err := github.New(github.Options{AppID: 12, Key: key, API: root, Log: log})
 //	c, err := app.Installation(48000001)
 //	pull, _, err := c.PullRequests.Get(ctx, "octo", "widget", 7)
 //	class := github.Classify(err)
@@ -24,7 +24,7 @@ package github
 
 import (
 	"context"
-	"crypto/rsa"
+	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,7 +41,7 @@ import (
 // Options configures New.
 type Options struct {
 	AppID int64
-	Key   []byte // private key of the App, in any form that ParseKey accepts
+	Key   crypto.Signer // signs with the private RSA key of the App, PKCS #1 v1.5
 	// REST root, with or without /api/v3 and trailing slash; nil = GitHub's public API
 	API *url.URL
 	Log *slog.Logger // nil = discard
@@ -55,7 +55,7 @@ type Options struct {
 // App returns the clients of a GitHub App. It is safe for concurrent use.
 type App struct {
 	id     int64
-	key    *rsa.PrivateKey
+	key    crypto.Signer
 	api    *api
 	client *gh.Client
 
@@ -75,14 +75,13 @@ type Client struct {
 }
 
 // New returns an App. It opens no connection. It returns an error if AppID is not positive, Key
-// cannot be parsed, or API is not an absolute http or https URL.
+// is nil, or API is not an absolute http or https URL.
 func New(o Options) (*App, error) {
 	if o.AppID <= 0 {
 		return nil, fmt.Errorf("github: App id %d is not positive", o.AppID)
 	}
-	key, err := ParseKey(o.Key)
-	if err != nil {
-		return nil, fmt.Errorf("github: %w", err)
+	if o.Key == nil {
+		return nil, errors.New("github: the App has no key")
 	}
 	at, err := newRoots(o.API)
 	if err != nil {
@@ -111,7 +110,7 @@ func New(o Options) (*App, error) {
 	}
 	a := &App{
 		id:       o.AppID,
-		key:      key,
+		key:      o.Key,
 		api:      x,
 		clients:  map[int64]*Client{},
 		narrow:   map[scope]*tokenAuth{},
@@ -120,7 +119,7 @@ func New(o Options) (*App, error) {
 	signed, err := ghinstallation.NewAppsTransportWithOptions(
 		x.plain(),
 		a.id,
-		ghinstallation.WithSigner(signer{key}),
+		ghinstallation.WithSigner(signer{o.Key}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)

@@ -210,7 +210,7 @@ func TestEnterpriseRoot(t *testing.T) {
 			)
 		}
 		root, _ := url.Parse(h.api.URL + h.prefix + slash)
-		a, err := New(Options{AppID: 4711, Key: testPEM(), API: root})
+		a, err := New(Options{AppID: 4711, Key: testKey(), API: root})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,13 +313,13 @@ func TestNoSecretsInLogsAndErrors(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	bad, _ := url.Parse("ftp://x")
 	query, _ := url.Parse("https://x/?a=b")
-	for name, o := range map[string]Options{"no id": {Key: testPEM()}, "no key": {AppID: 1},
-		"scheme": {AppID: 1, Key: testPEM(), API: bad}, "query": {AppID: 1, Key: testPEM(), API: query}} {
+	for name, o := range map[string]Options{"no id": {Key: testKey()}, "no key": {AppID: 1},
+		"scheme": {AppID: 1, Key: testKey(), API: bad}, "query": {AppID: 1, Key: testKey(), API: query}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	a, err := New(Options{AppID: 1, Key: testPEM()})
+	a, err := New(Options{AppID: 1, Key: testKey()})
 	if err != nil || a.Client().BaseURL.String() != publicAPI ||
 		a.api.graphql.String() != "https://api.github.com/graphql" {
 		t.Errorf("defaults: %v, %v", a, err)

@@ -175,7 +175,7 @@ func (h *hub) app(log io.Writer) *App {
 	}
 	o := Options{
 		AppID:   4711,
-		Key:     testPEM(),
+		Key:     testKey(),
 		API:     root,
 		Backoff: func(int) time.Duration { return time.Millisecond },
 	}

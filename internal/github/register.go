@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/compat-app/compat/internal/appkey"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	gh "github.com/google/go-github/v60/github"
 )
@@ -20,7 +21,7 @@ type Registered struct {
 	Name string // display name
 	// public page of the App; "" if GitHub's response has an address on another host
 	Page          string
-	Key           []byte // private key, a PEM that ParseKey accepts
+	Key           []byte // private key, a PEM
 	WebhookSecret []byte
 }
 
@@ -88,7 +89,7 @@ func Register(ctx context.Context, o Options, web *url.URL, code string) (*Regis
 		page.User == nil {
 		r.Page = page.String()
 	}
-	if _, err := ParseKey(r.Key); err != nil || r.ID <= 0 || !slugs.MatchString(r.Slug) ||
+	if _, err := appkey.Parse(r.Key); err != nil || r.ID <= 0 || !slugs.MatchString(r.Slug) ||
 		len(r.WebhookSecret) == 0 {
 		return nil, &RegisterError{
 			Status:  http.StatusCreated,

@@ -35,6 +35,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -44,7 +45,7 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Options is what New needs; all but Organization and Failed are required.
+// Options is what New needs; all but Organization, Failed and Log are required.
 type Options struct {
 	Manifest     *Manifest
 	Site         Site
@@ -55,6 +56,15 @@ type Options struct {
 	Register func(ctx context.Context, code string) (*github.Registered, error)
 	// Failed is told what the page says of a failure, one sentence each; nil: nobody.
 	Failed func(sentence string)
+	// Log gets a line "audit" for each use of the link, refused attempt and created App; nil: silent.
+	Log *slog.Logger
+}
+
+// audit logs who did what with the page.
+func (s *Setup) audit(r *http.Request, what string, more ...any) {
+	if s.Log != nil {
+		s.Log.Info("audit", append([]any{"setup", what, "remote", r.RemoteAddr}, more...)...)
+	}
 }
 
 // Made is an App that is there, with its files.
@@ -190,6 +200,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	switch {
 	case same(token, s.token):
 		s.token, s.session = "", rand.Text()
+		s.audit(r, "link opened")
 		http.SetCookie(
 			w,
 			&http.Cookie{
@@ -203,6 +214,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		) //nolint:gosec // on this machine there is no TLS
 	case s.mine(r): // back, or a reload
 	case s.token == "":
+		s.audit(r, "refused: the link was used before")
 		s.fail(
 			w,
 			http.StatusForbidden,
@@ -211,6 +223,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		)
 		return
 	default:
+		s.audit(r, "refused: wrong link")
 		s.fail(
 			w,
 			http.StatusForbidden,
@@ -250,6 +263,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	code := q.Get("code")
 	switch {
 	case !s.mine(r):
+		s.audit(r, "refused: another browser")
 		s.fail(
 			w,
 			http.StatusForbidden,
@@ -266,6 +280,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		)
 		return
 	case !same(q.Get("state"), s.state):
+		s.audit(r, "refused: wrong state")
 		s.fail(
 			w,
 			http.StatusForbidden,
@@ -288,6 +303,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	}
 	made, err := s.exchange(r.Context(), code)
 	if err != nil {
+		s.audit(r, "failed", "error", err)
 		s.over = errors.Is(err, errLost)
 		s.fail(w, http.StatusBadGateway, err.Error(), !s.over)
 		if s.over {
@@ -295,6 +311,8 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	s.audit(r, "App created", "app", made.ID, "name", made.Name, "organization", s.Organization,
+		"key", made.Key, "settings", made.Settings)
 	s.over = true
 	s.done(w, made)
 	s.end <- result{made: made}

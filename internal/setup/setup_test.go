@@ -2,13 +2,17 @@ package setup_test
 
 import (
 	"context"
+	"crypto/rsa"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +22,7 @@ import (
 
 	"github.com/compat-app/compat"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/appkey"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/setup"
 	"github.com/compat-app/compat/internal/test/githubtest"
@@ -104,6 +109,7 @@ func (d *desk) open(t *testing.T) {
 				defer d.mu.Unlock()
 				d.said = append(d.said, sentence)
 			},
+			Log: slog.New(slog.NewJSONHandler(d, nil)),
 		},
 		&url.URL{Scheme: "http", Host: server.Listener.Addr().String()},
 	)
@@ -112,6 +118,14 @@ func (d *desk) open(t *testing.T) {
 	}
 	server.Config.Handler = d.page
 	d.at = server.URL
+}
+
+// Write takes the log.
+func (d *desk) Write(line []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.said = append(d.said, string(line))
+	return len(line), nil
 }
 
 // visitor is a browser that follows what it is told and remembers cookies.
@@ -301,9 +315,13 @@ func (d *desk) serves(made *setup.Made) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if s.AppID != d.gh.AppID || len(s.WebhookSecrets) != 1 ||
-		string(s.WebhookSecrets[0]) != d.gh.Secret ||
-		string(s.PrivateKey) != d.gh.PEM() ||
+	key, err := appkey.Parse([]byte(d.gh.PEM()))
+	if err != nil {
+		d.Fatal(err)
+	}
+	if s.AppID != d.gh.AppID || len(s.WebhookSecrets.All()) != 1 ||
+		string(s.WebhookSecrets.All()[0]) != d.gh.Secret ||
+		!key.Public().(*rsa.PublicKey).Equal(s.PrivateKey.Public()) ||
 		s.API.String() != d.gh.URL() ||
 		s.PublicURL.String() != "https://compat.example.com" {
 		d.Errorf("the service reads %+v of %s", s, text)
@@ -366,6 +384,44 @@ func TestOtherHostNames(t *testing.T) {
 	}
 	if code, _ := d.get(d.visitor(), d.page.Link()); code != 200 {
 		t.Errorf("the token was spent: %d", code)
+	}
+}
+
+// Each use of the page is one line of the log that says who did what; no line has a token or a code.
+func TestSetupIsAudited(t *testing.T) {
+	d := sit(t, "", "acme")
+	link := d.page.Link()
+	me, other := d.visitor(), d.visitor()
+	d.get(other, d.at+"/setup?token=x")
+	d.get(other, d.at+"/setup/created?code=x&state=y")
+	d.get(me, link)
+	d.get(other, link)
+	d.get(me, d.at+"/setup/created?code=x&state=y")
+	d.get(me, d.at+"/setup") // a page that is read is no line
+	d.press(me, d.gh.Web(), d.confirm(me))
+	if _, err := d.made(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, line := range d.said {
+		var l struct{ Msg, Setup, Remote, Name, Organization string }
+		if json.Unmarshal([]byte(line), &l) != nil || l.Msg != "audit" {
+			continue
+		}
+		if !strings.HasPrefix(l.Remote, "127.0.0.1:") {
+			t.Errorf("%s does not say from where", line)
+		}
+		got = append(got, strings.TrimSpace(l.Setup+" "+l.Name+" "+l.Organization))
+		if token := strings.Split(link, "token=")[1]; strings.Contains(line, token) {
+			t.Errorf("the token is in %s", line)
+		}
+	}
+	want := []string{"refused: wrong link", "refused: another browser", "link opened",
+		"refused: the link was used before", "refused: wrong state", "App created compat acme"}
+	if !slices.Equal(got, want) {
+		t.Errorf("audited: %q, want %q", got, want)
 	}
 }
 

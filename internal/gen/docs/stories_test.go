@@ -22,6 +22,7 @@ var packages = map[string]string{
 	"artifact": "internal/artifact", "analysis": "internal/sandbox",
 	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook",
 	"config": "config", "compat": "cmd/compat", "setup": "internal/setup",
+	"appkey": "internal/appkey",
 }
 
 // TestStoriesPage: docs/stories.md names tests that exist, tells every story once and every row,

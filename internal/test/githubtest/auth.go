@@ -138,7 +138,10 @@ func (s *Server) verifyJWT(jwt string, now time.Time) error {
 		return fmt.Errorf("signed with %s, want RS256", header.Alg)
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if rsa.VerifyPKCS1v15(&s.Key.PublicKey, crypto.SHA256, sum[:], sig) != nil {
+	signed := func(key *rsa.PrivateKey) bool {
+		return key != nil && rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], sig) == nil
+	}
+	if !signed(s.Key) && !signed(s.OldKey) {
 		return errors.New("not signed by the App's key")
 	}
 	unix := float64(now.UnixMilli()) / 1000

@@ -56,7 +56,8 @@ type Server struct {
 	BotLogin  string // Slug + "[bot]": the author of what the App writes
 	Secret    string // of webhooks
 	Key       *rsa.PrivateKey
-	Hook      string // the App's webhook address; "" makes deliveries fail
+	OldKey    *rsa.PrivateKey // valid too, while Key is rotated; nil: there is none
+	Hook      string          // the App's webhook address; "" makes deliveries fail
 	TokenLife time.Duration
 	// with the App's answer to a delivery: ten seconds, as GitHub's; a test that a busy machine
 	// runs may have more

@@ -21,6 +21,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/appkey"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/command"
 	"github.com/compat-app/compat/internal/github"
@@ -166,11 +167,15 @@ func (s *service) up() {
 		Lease:          s.lease,
 		Wait:           s.wait,
 		Workers:        3,
-		WebhookSecrets: []config.Secret{config.Secret(s.gh.Secret)},
+		WebhookSecrets: config.NewSecrets(s.gh.Secret),
 	}
 	log := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	key, err := appkey.Parse([]byte(s.gh.PEM()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	app, err := github.New(
-		github.Options{AppID: c.AppID, Key: []byte(s.gh.PEM()), API: api, Log: log},
+		github.Options{AppID: c.AppID, Key: key, API: api, Log: log},
 	)
 	if err != nil {
 		s.t.Fatal(err)

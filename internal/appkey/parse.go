@@ -1,4 +1,4 @@
-package github
+package appkey
 
 import (
 	"bytes"
@@ -9,25 +9,22 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/golang-jwt/jwt/v4"
 )
 
-// ParseKey parses an RSA private key as people store it in environment variables: PEM in PKCS#1
+// parse parses an RSA private key as people store it in environment variables: PEM in PKCS#1
 // (GitHub's format) or PKCS#8, with newlines, escaped newlines or spaces, quoted, or any of these
 // in base64. The error never contains a byte of the key.
-func ParseKey(text []byte) (*rsa.PrivateKey, error) {
+func parse(text []byte) (*rsa.PrivateKey, error) {
 	s := strings.Trim(strings.TrimSpace(string(text)), `"'`)
 	s = strings.NewReplacer(`\r`, "", `\n`, "\n", "\r", "").Replace(s)
 	if s == "" {
-		return nil, errors.New("private key: empty")
+		return nil, errors.New("is empty")
 	}
 	if !strings.Contains(s, "-----BEGIN") {
 		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
 		if err != nil || !bytes.Contains(raw, []byte("-----BEGIN")) {
 			return nil, errors.New(
-				"private key: neither PEM (-----BEGIN RSA PRIVATE KEY-----) nor PEM in base64",
+				"is neither a PEM file (-----BEGIN RSA PRIVATE KEY-----) nor base64 of one",
 			)
 		}
 		s = string(raw)
@@ -35,7 +32,7 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(restoreLines(s)))
 	if block == nil {
 		return nil, errors.New(
-			"private key: damaged PEM: it needs a BEGIN and an END line and base64 between them",
+			"is not a complete PEM file: it needs a BEGIN and an END line and base64 between them",
 		)
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
@@ -44,12 +41,12 @@ func ParseKey(text []byte) (*rsa.PrivateKey, error) {
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, errors.New(
-			"private key: neither a PKCS#1 nor a PKCS#8 key without a passphrase",
+			"contains neither a PKCS#1 nor a PKCS#8 key without a passphrase",
 		)
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("private key: %T, but GitHub Apps sign with RSA", any)
+		return nil, fmt.Errorf("contains a key that is not RSA (%T); GitHub Apps sign with RSA", any)
 	}
 	return key, nil
 }
@@ -66,30 +63,4 @@ func restoreLines(s string) string {
 		strings.Fields(body),
 		"\n",
 	) + "\n-----END " + kind + "-----\n"
-}
-
-// GitHub rejects a JWT issued in the future or valid for more than ten minutes, by its own clock
-// (docs.github.com: generating a JSON web token for a GitHub App). These times tolerate a clock
-// that is off by one minute in either direction.
-const (
-	jwtBack = 60 * time.Second
-	jwtLife = 8 * time.Minute
-)
-
-// signer signs ghinstallation's claims with RS256 and with the times above; its defaults (30 s
-// back, 2 minutes) tolerate less.
-type signer struct{ key *rsa.PrivateKey }
-
-func (s signer) Sign(claims jwt.Claims) (string, error) {
-	c, ok := claims.(*jwt.RegisteredClaims)
-	if !ok {
-		return "", fmt.Errorf("github: sign %T", claims)
-	}
-	now := time.Now().Truncate(time.Second)
-	c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(
-		now.Add(-jwtBack),
-	), jwt.NewNumericDate(
-		now.Add(jwtLife),
-	)
-	return jwt.NewWithClaims(jwt.SigningMethodRS256, c).SignedString(s.key)
 }
