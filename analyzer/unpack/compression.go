@@ -13,7 +13,7 @@ import (
 	"github.com/mikelolasagasti/xz"
 )
 
-// compression is what a stream of bytes is packed with.
+// compression is the compression format of a stream.
 type compression int
 
 const (
@@ -22,15 +22,16 @@ const (
 	packedBzip2
 	packedZstd
 	packedXZ
-	packedLZMA // recognised, not read
+	packedLZMA // recognized, but not supported
 )
 
 const (
-	maxZstdWindow = 128 << 20 // zstd --long=27, the most that the zstd program takes unasked
-	maxXZWindow   = 64 << 20  // xz -9
+	// Zstd --long=27, the maximum that the zstd program accepts by default.
+	maxZstdWindow = 128 << 20
+	maxXZWindow   = 64 << 20 // xz -9
 )
 
-// compressionOf tells it by the first bytes.
+// compressionOf returns the format of data that starts with head.
 func compressionOf(head []byte) compression {
 	starts := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
@@ -41,7 +42,7 @@ func compressionOf(head []byte) compression {
 			string(head[4:10]) == "\x17\x72\x45\x38\x50\x90"):
 		return packedBzip2
 	case starts("\x28\xb5\x2f\xfd"),
-		// or a skippable frame
+		// a skippable frame
 		len(head) > 3 && head[0]&0xf0 == 0x50 && starts(string(head[:1])+"\x2a\x4d\x18"):
 		return packedZstd
 	case starts("\xfd7zXZ\x00"):
@@ -52,8 +53,8 @@ func compressionOf(head []byte) compression {
 	return plain
 }
 
-// decompress gives the content of a packed stream, and of a plain one itself; what it inflates
-// counts against the limits, read or skipped.
+// decompress returns the content of a compressed or plain stream. All inflated bytes count
+// against the limits, whether read or skipped.
 func (w *walker) decompress(packed *io.SectionReader) (io.Reader, func(), error) {
 	head := make([]byte, 10)
 	n, err := packed.ReadAt(head, 0)

@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// The "new ASCII" cpio of an rpm: headers of 110 bytes in hexadecimal, names and contents padded to
-// four (cpio(5)).
+// The "new ASCII" cpio format of an rpm: headers of 110 hexadecimal characters, names and
+// contents padded to four bytes (cpio(5)).
 const (
 	cpioHeader  = 110
 	cpioTrailer = "TRAILER!!!"
 )
 
-// cpio walks one as a stream.
+// cpio walks a cpio archive as a stream.
 func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 	fixed := make([]byte, cpioHeader)
 	broken := func(format string, args ...any) error {
@@ -26,7 +26,7 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			return err
 		}
 		if _, err := io.ReadFull(stream, fixed); err != nil {
-			return w.fate(pkg.Path, early(err))
+			return w.fileError(pkg.Path, early(err))
 		}
 		if string(fixed[:5]) == "07070" && fixed[5] == 'X' {
 			w.problem(
@@ -52,7 +52,7 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 		}
 		name := make([]byte, names+pad4(cpioHeader+names))
 		if _, err := io.ReadFull(stream, name); err != nil {
-			return w.fate(pkg.Path, early(err))
+			return w.fileError(pkg.Path, early(err))
 		}
 		if string(name[:names-1]) == cpioTrailer {
 			return w.rest(pkg, stream)
@@ -62,12 +62,12 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 		}
 		body := &io.LimitedReader{R: stream, N: size}
 		if mode&modeType == modeRegular &&
-			size > 0 { // of files under two names all but the last are empty
+			size > 0 { // of files with several names, all but the last are empty
 			shown, odd := member(string(name[:names-1]))
 			if odd != "" && string(name[:1]) == "/" {
 				shown, odd = member(
 					string(name[1 : names-1]),
-				) // rpm's names begin at the root or at a dot
+				) // names in an rpm start with / or .
 			}
 			if odd != "" {
 				w.problem(pkg.Path+"/"+shown, "%s", odd)
@@ -80,26 +80,26 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 		}
 		if _, err := io.CopyBuffer(io.Discard, onlyReader{body}, w.own.buf); err != nil ||
 			body.N > 0 {
-			return w.fate(pkg.Path, early(err))
+			return w.fileError(pkg.Path, early(err))
 		}
 		if _, err := io.ReadFull(stream, fixed[:pad4(size)]); err != nil {
-			return w.fate(pkg.Path, early(err))
+			return w.fileError(pkg.Path, early(err))
 		}
 	}
 }
 
-// rest reads what stands behind the last member: the checksum of the compression is there.
+// rest reads the data after the last member, to verify the checksum of the compression.
 func (w *walker) rest(pkg *Package, stream io.Reader) error {
 	if err := w.pump(stream, nil, w.own.buf); err != nil {
-		return w.fate(pkg.Path, err)
+		return w.fileError(pkg.Path, err)
 	}
 	return nil
 }
 
-// pad4 is how many bytes are missing to a multiple of four.
+// pad4 returns the padding to a multiple of four.
 func pad4(n int64) int64 { return -n & 3 }
 
-// early makes the end of a stream, where more was to come, an error.
+// early turns the end of a stream into an error, because more data was expected.
 func early(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -107,7 +107,7 @@ func early(err error) error {
 	return err
 }
 
-// whole is content of known length: an end before that is an error.
+// whole is content of known length: an earlier end is an error.
 type whole struct{ r *io.LimitedReader }
 
 func (w whole) Read(p []byte) (int, error) {
@@ -118,5 +118,5 @@ func (w whole) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// onlyReader hides what else a reader can do, so that io.CopyBuffer uses its buffer.
+// onlyReader hides other methods of a reader, so that io.CopyBuffer uses its buffer.
 type onlyReader struct{ io.Reader }

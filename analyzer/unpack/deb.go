@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A deb is an ar of three members: debian-binary, control.tar.* and data.tar.* (deb(5)); of the ar
-// only the common part of the formats is read.
+// A deb is an ar archive with three members: debian-binary, control.tar.* and data.tar.*
+// (deb(5)). Only the part of ar that all its variants share is supported.
 const (
 	arMagic     = "!<arch>\n"
 	arHeader    = 60
@@ -15,11 +15,11 @@ const (
 	maxArMember = 64 // dpkg-deb writes three, signatures add some
 )
 
-// DebianControl is the path of a deb's control file among its Files; what else lies in its
-// control.tar is beside it.
+// DebianControl is the path of a deb's control file in File.Path. Other files of control.tar
+// are in the same folder.
 const DebianControl = "DEBIAN/control"
 
-// deb walks the members of data.tar under their names, and those of control.tar under DEBIAN/.
+// deb walks data.tar, and control.tar with DEBIAN/ before its names.
 func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	at, control, data := int64(len(arMagic)), false, false
 	for n := 0; at < size; n++ {
@@ -71,7 +71,7 @@ func (w *walker) debVersion(pkg *Package, part *io.SectionReader) {
 	}
 }
 
-// readArHeader reads the header at an offset. why says what is wrong with it.
+// readArHeader reads the header at an offset. why is the reason if it is invalid.
 func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why string) {
 	b := make([]byte, arHeader)
 	if n, _ := r.ReadAt(b, at); n < arHeader {

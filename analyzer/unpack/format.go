@@ -8,27 +8,28 @@ import (
 	"strings"
 )
 
-// format is how an archive's bytes are laid out.
+// format is the format of an archive.
 type format int
 
 const (
-	formatNone     format = iota // no archive
-	formatZip                    // with anything before it: wheels, jars, PEX and shiv files
-	formatTar                    // as it is
-	formatPacked                 // a tar under gzip, bzip2, xz or zstd
+	formatNone     format = iota // not an archive
+	formatZip                    // possibly with data before it: wheels, jars, PEX and shiv files
+	formatTar                    // not compressed
+	formatPacked                 // a tar compressed with gzip, bzip2, xz or zstd
 	formatDeb                    // ar, with control.tar and data.tar
 	formatRPM                    // lead, two headers and a cpio
-	formatSevenZip               // recognised, not read
-	formatSquashFS               // recognised, not read: AppImage, snap
+	formatSevenZip               // recognized, but not supported
+	formatSquashFS               // recognized, but not supported: AppImage, snap
 )
 
-// sniff tells the format by content; only for a zip, which may begin with anything, does the name
-// count too. head should hold 512 bytes of a plain tar; fewer are enough for the others.
+// sniff returns the format of content. The name is considered only for a zip, which may start
+// with any data. head should have 512 bytes to recognize a plain tar; fewer are enough for the
+// other formats.
 func sniff(name string, head []byte) format {
 	starts := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
 	case len(head) > 10 && starts("\x7fELF") && string(head[8:10]) == "AI":
-		// AppImage specification, "Type 2": the image stands behind its runtime
+		// AppImage specification, "Type 2": the image follows its runtime
 		return formatSquashFS
 	case starts("\x7fELF"):
 		return formatNone
@@ -56,8 +57,7 @@ func sniff(name string, head []byte) format {
 	return formatNone
 }
 
-// sniffed tells the format of a file from its name and its beginning, which it gives too: at most
-// 512 bytes.
+// sniffed returns the format of a file, and its first bytes, at most 512.
 func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
 	head := make([]byte, min(size, 512))
 	n, err := r.ReadAt(head, 0)
@@ -72,8 +72,8 @@ func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
 	return f, head, nil
 }
 
-// behind tells a zip that stands behind something else, by its end: a PEX begins with a line for
-// the shell, a self-extractor with a program.
+// behind reports whether a zip follows other data, by the end of the file: a PEX starts with a
+// line for the shell, a self-extracting archive with a program.
 func behind(r io.ReaderAt, size int64, head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("#!")) {
 		return false
@@ -82,7 +82,7 @@ func behind(r io.ReaderAt, size int64, head []byte) bool {
 	return err == nil
 }
 
-// unreadable says why an archive that is recognised is not read; "" when it is.
+// unreadable returns why a recognized archive is not supported, or "".
 func (f format) unreadable() string {
 	switch f {
 	case formatSevenZip:
@@ -96,7 +96,7 @@ func (f format) unreadable() string {
 
 func isWheel(name string) bool { return hasSuffix(name, ".whl") }
 
-// layout is the Format of a package, by its bytes and, for a zip, its name.
+// layout returns the Format of a package from its content and, for a zip, its name.
 func layout(f format, name string) string {
 	switch {
 	case f == formatDeb:
@@ -115,9 +115,9 @@ func layout(f format, name string) string {
 	return FormatTar
 }
 
-// archiveName tells whether a member of an archive is one itself. By name only: a .npz or .docx is
-// a zip as well and no place for a shared object. Formats that compat cannot read are in the list
-// so that they are named as unread.
+// archiveName reports whether a member is an archive, by its name only: a .npz or .docx is a
+// zip as well, but contains no shared objects. Formats that are not supported are included, so
+// that they are reported.
 func archiveName(name string) bool {
 	return hasSuffix(
 		name,
@@ -147,9 +147,9 @@ func archiveName(name string) bool {
 	)
 }
 
-// nested tells whether a member of a package is an archive to look into. What is installed from a
-// wheel, a deb or another package is data to its installer, whatever it looks like; a jar brings
-// other jars, and a plain archive may hold anything.
+// nested reports whether a member of a package is an archive to be walked. Files of a wheel, a
+// deb or another package are not, because their installers do not extract them; a jar contains
+// other jars, and a plain archive may contain anything.
 func (p *Package) nested(name string) bool {
 	switch {
 	case p.Kind == KindWheel:
@@ -162,7 +162,7 @@ func (p *Package) nested(name string) bool {
 	return false
 }
 
-// condaPart tells the two tars that a .conda file is made of.
+// condaPart reports whether a name is one of the two tars in a .conda file.
 func condaPart(name string) bool {
 	base := path.Base(name)
 	return base == name && hasSuffix(name, ".tar.zst") &&

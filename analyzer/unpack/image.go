@@ -13,23 +13,23 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// What docker save writes (manifest.json) and what the OCI image layout is (index.json, blobs/).
-// Layers are tars that lie on each other: one hides what a lower one has under the same name, and
-// takes it away with whiteouts (OCI image specification, "layer.md").
+// The formats of docker save (manifest.json) and of the OCI image layout (index.json, blobs/).
+// Layers are tars: a file in a layer replaces the file with the same name in a lower one, and
+// whiteouts delete files of lower layers (OCI image specification, "layer.md").
 const (
 	maxManifest = 4 << 20
-	maxLayers   = 1000 // engines refuse more than 127
+	maxLayers   = 1000 // container engines refuse more than 127
 	whiteout    = ".wh."
 	opaque      = ".wh..wh..opq"
 )
 
-// imageStart matches the name of the first file in the tar of an image, or of a folder before it,
-// which no other kind of tar begins with.
+// imageStart matches the name of the first file or folder in the tar of an image, with which no
+// other kind of tar starts.
 var imageStart = lazyregexp.New(
 	`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`,
 )
 
-// imageFile is an image's tar with the place of each of its files.
+// imageFile is an image's tar with the offset of each file.
 type imageFile struct {
 	r     io.ReaderAt
 	files map[string]span
@@ -37,7 +37,7 @@ type imageFile struct {
 
 type span struct{ at, size int64 }
 
-// isImage looks at the first name of a tar, behind that of the folder which was packed.
+// isImage checks the first name in a tar, after that of the packed folder.
 func (w *walker) isImage(r io.ReaderAt, size int64) bool {
 	stream, done, err := w.decompress(io.NewSectionReader(r, 0, size))
 	if err != nil {
@@ -52,8 +52,8 @@ func (w *walker) isImage(r io.ReaderAt, size int64) bool {
 	return err == nil && imageStart.MatchString(h.Name)
 }
 
-// image walks an image as the tree that its layers make. done is false where the tar is no image
-// after all.
+// image walks the file tree that the layers of an image form. done is false if the tar is not
+// an image.
 func (w *walker) image(
 	pkg *Package,
 	r io.ReaderAt,
@@ -61,11 +61,11 @@ func (w *walker) image(
 	f format,
 	depth int,
 ) (done bool, err error) {
-	if f == formatPacked { // its parts are read out of order
+	if f == formatPacked { // its files are not read in order
 		whole := io.NewSectionReader(r, 0, size)
 		stream, end, err := w.decompress(whole)
 		if err != nil {
-			return true, w.fate(pkg.Path, err)
+			return true, w.fileError(pkg.Path, err)
 		}
 		content, inflated, _, err := w.inflateAll(
 			&entry{size: -1, metered: true},
@@ -77,7 +77,7 @@ func (w *walker) image(
 		)
 		end()
 		if err != nil {
-			return true, w.fate(pkg.Path, err)
+			return true, w.fileError(pkg.Path, err)
 		}
 		defer content.Close()
 		r, size = content, inflated
@@ -118,10 +118,10 @@ func (w *walker) image(
 			hidden[k] = true
 		}
 	}
-	return true, w.line.flush(w) // before the content is gone
+	return true, w.line.flush(w) // before the content is freed
 }
 
-// places lists where the files of a plain tar lie; of damage it lists what stands before it.
+// places lists the offsets of the files in a plain tar, up to the first damage.
 func (w *walker) places(r io.ReaderAt, size int64) *imageFile {
 	whole := io.NewSectionReader(r, 0, size)
 	image := &imageFile{r: r, files: map[string]span{}}
@@ -140,11 +140,11 @@ func (w *walker) places(r io.ReaderAt, size int64) *imageFile {
 	return image
 }
 
-// errNoImage: there is no manifest, so the tar is just a tar.
+// errNoImage means that there is no manifest: the tar is not an image.
 var errNoImage = errors.New("it has no manifest")
 
-// layers are the names of the first image's layers, the lowest first, and how many other images
-// there are.
+// layers returns the names of the layers of the first image, lowest first, and the number of
+// other images.
 func (i *imageFile) layers() (names []string, others int, err error) {
 	var saved []struct{ Layers []string }
 	switch err := i.decode("manifest.json", &saved); {
@@ -154,7 +154,7 @@ func (i *imageFile) layers() (names []string, others int, err error) {
 		return nil, 0, err
 	}
 	at := "index.json"
-	for range 4 { // an index of indexes of manifests; none is deeper
+	for range 4 { // an index of indexes of manifests is the maximum
 		var m struct {
 			Layers    []struct{ Digest string }
 			Manifests []struct {
@@ -165,7 +165,7 @@ func (i *imageFile) layers() (names []string, others int, err error) {
 		if err := i.decode(at, &m); err != nil {
 			return nil, 0, err
 		}
-		// Attestations stand beside images, for a system called "unknown".
+		// Attestations are listed as images for an operating system "unknown".
 		images := m.Manifests[:0]
 		for _, x := range m.Manifests {
 			if x.Platform.OS != "unknown" {
@@ -190,7 +190,7 @@ func tooMany(layers []string) error {
 	return nil
 }
 
-// blob is where the layout keeps content: "sha256:12ab" at blobs/sha256/12ab.
+// blob returns the path of content in the layout: "sha256:12ab" is at blobs/sha256/12ab.
 func blob(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }
 
 func (i *imageFile) decode(name string, into any) error {
@@ -214,11 +214,11 @@ func (i *imageFile) decode(name string, into any) error {
 	return nil
 }
 
-// tree is a set of paths that a layer takes from those below it: a path hides itself and what is
-// under it, one that ends in a slash only the latter.
+// tree is a set of paths that a layer hides in those below it. A path hides itself and its
+// descendants; one that ends in a slash only the descendants.
 type tree map[string]bool
 
-// hides tells whether a lower layer's path is gone.
+// hides reports whether a path of a lower layer is hidden.
 func (t tree) hides(name string) bool {
 	if t[name] {
 		return true
@@ -231,7 +231,8 @@ func (t tree) hides(name string) bool {
 	return t["/"]
 }
 
-// add takes in an entry of a layer. It tells whether the entry was a whiteout, which is no file.
+// add adds an entry of a layer. It reports whether the entry is a whiteout, which is not a
+// file.
 func (t tree) add(name string) (gone bool) {
 	dir, base := path.Split(name)
 	switch {
@@ -248,7 +249,7 @@ func (t tree) add(name string) (gone bool) {
 	return true
 }
 
-// layer walks one layer, without what is hidden; over takes what it hides itself.
+// layer walks a layer without its hidden files; over collects the paths that it hides.
 func (w *walker) layer(pkg *Package, part *io.SectionReader, hidden, over tree, depth int) error {
 	return w.tarOf(&tarWalk{walker: w, pkg: pkg, depth: depth, hidden: hidden, over: over}, part)
 }

@@ -5,36 +5,36 @@ import (
 	"fmt"
 )
 
-// Limits bound one Walk, nested archives included. A zero field means its default; there is no
-// "unlimited".
+// Limits are the limits of one Walk, including nested archives. A zero field means its default;
+// there is no "unlimited".
 type Limits struct {
-	// Entries: members of all archives together. Default 500,000: the largest environments that
-	// people upload have some 200,000 files, and half a million names cost about 100 MB.
+	// Entries limits the members of all archives together. Default 500,000: the largest
+	// environments that people upload have about 200,000 files, and half a million names need about
+	// 100 MB.
 	Entries int
-	// Bytes: inflated in all. Default 32 GiB: six CUDA wheels of 0.9 GB in one artifact inflate to
-	// about 20 GB, and inflating 32 GiB takes about 90 seconds.
+	// Bytes limits the inflated bytes of all files. Default 32 GiB: six CUDA wheels of 0.9 GB in
+	// one artifact inflate to about 20 GB, and inflating 32 GiB takes about 90 seconds.
 	Bytes int64
-	// FileBytes: inflated of one file. Default 4 GiB: no x86-64 or AArch64 linker makes a shared
-	// object beyond it without the large code model, and the largest wheels are smaller too.
+	// FileBytes limits the inflated bytes of one file. Default 4 GiB: on x86-64 and AArch64, a
+	// larger shared object would need the large code model, and the largest wheels are smaller too.
 	FileBytes int64
-	// Ratio: inflated bytes for each compressed byte, judged while a file is inflated and from 32
-	// MiB on. Default 250: shared objects inflate 2 to 10 times, fat GPU binaries up to 30; deflate
-	// ends at 1032.
+	// Ratio limits the inflated bytes per compressed byte of a file, from 32 MiB on. Default 250:
+	// shared objects inflate 2 to 10 times, fat GPU binaries up to 30; the maximum of deflate is
+	// 1032.
 	Ratio int64
-	// Depth: archives inside archives below the given file. Default 4: an artifact's zip, a tar.gz
-	// in it and a wheel in that need 2.
+	// Depth limits nested archives. Default 4: a zip with a tar.gz with a wheel needs 2.
 	Depth int
 }
 
 const (
-	// small files of zeros are no attack, and reading this much costs 0.1 s
+	// small files of zeros are harmless: reading this much takes 0.1 s
 	ratioFloor = 32 << 20
 	// bytes of a zip's central directory: 500,000 entries with names of 80 bytes
 	maxDirectory = 64 << 20
-	maxName      = 4096 // PATH_MAX: nothing can be installed under a longer name
-	// nobody reads more, and an archive can hold half a million bad members
+	maxName      = 4096 // PATH_MAX: longer names cannot be installed
+	// an archive can contain half a million invalid members
 	maxProblems     = 200
-	maxDuplicates   = 100 // same
+	maxDuplicates   = 100
 	headSize        = 64
 	copyBufferBytes = 256 << 10
 )
@@ -58,27 +58,27 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// errStop ends the walk without an error of Walk: a limit of the whole walk was met and is already
-// a Problem.
+// errStop ends the walk without an error: a limit of the whole walk was reached, and a Problem
+// reports it.
 var errStop = errors.New("a limit was reached")
 
-// budget counts down what is left for the whole walk.
+// budget is what remains of the limits for the whole walk.
 type budget struct {
 	limits  Limits
 	entries int
 	bytes   int64
 }
 
-// meter watches the inflating of one file.
+// meter counts the inflated bytes of one file.
 type meter struct {
 	limits Limits
-	left   *int64 // inflated bytes that are left for the whole walk
-	packed *int64 // compressed bytes taken so far; nil switches the ratio off
-	whole  bool   // of a whole archive, which may be larger than one file
+	left   *int64 // remaining inflated bytes for the whole walk
+	packed *int64 // compressed bytes read so far; nil if there is no limit of the ratio
+	whole  bool   // for an archive, which may be larger than one file
 	got    int64
 }
 
-// limitError names the limit that was met. all: it is one of the whole walk.
+// limitError names the limit that was reached. If all is set, it is a limit of the whole walk.
 type limitError struct {
 	text string
 	all  bool
@@ -86,7 +86,7 @@ type limitError struct {
 
 func (e *limitError) Error() string { return e.text }
 
-// add counts n more inflated bytes.
+// add counts n inflated bytes.
 func (m *meter) add(n int) error {
 	m.got += int64(n)
 	*m.left -= int64(n)
@@ -124,8 +124,7 @@ func (l Limits) inAll() error {
 	}
 }
 
-// human writes a size in the largest binary unit that divides it to at least one: "4 GiB", "1.5
-// MiB".
+// human formats a size in the largest unit in which it is at least one: "4 GiB", "1.5 MiB".
 func human(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, i := float64(n), 0

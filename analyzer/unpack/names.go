@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Safe makes a name from outside safe to show: control characters, bytes that are not UTF-8 and
-// characters without a shape of their own (bidirectional overrides, zero width, line and paragraph
-// separators) become their escaped code, "\x1b", "\u202e". All else stays, so the result may hold
-// Markdown or HTML: that is for the writer of Markdown or HTML to escape.
+// Safe makes an untrusted name safe to display: control characters, invalid UTF-8 and invisible
+// characters (bidirectional overrides, zero width, line and paragraph separators) are replaced
+// by escapes such as "\x1b" and "\u202e". The result may contain Markdown or HTML, which the
+// caller has to escape.
 func Safe(name string) string {
 	clean := true
 	for i := 0; i < len(name) && clean; i++ {
@@ -42,7 +42,7 @@ func Safe(name string) string {
 	return b.String()
 }
 
-// shorten keeps a message about an endless name readable.
+// shorten limits the length of a name in a message.
 func shorten(s string) string {
 	if len(s) <= 200 {
 		return s
@@ -54,8 +54,8 @@ func shorten(s string) string {
 	return fmt.Sprintf("%s…(%d bytes)", s[:cut], len(s))
 }
 
-// member turns a stored name into one to show. odd says why a file of that name cannot be installed
-// where it says; "" it can.
+// member returns a stored name in a form that is safe to display. odd is the reason if no file
+// with that name can be installed, otherwise "".
 func member(raw string) (shown, odd string) {
 	if len(raw) > maxName {
 		return shorten(
@@ -84,8 +84,8 @@ func member(raw string) (shown, odd string) {
 	return Safe(path.Clean(raw)), ""
 }
 
-// climbs tells whether a name has a ".." component. Inner ones ("a/../b") count too: no archiver
-// writes them.
+// climbs reports whether a name has a ".." component. Inner ones ("a/../b") count too: no
+// archiver writes them.
 func climbs(slashed string) bool {
 	for part := range strings.SplitSeq(slashed, "/") {
 		if part == ".." {

@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// An rpm is a lead, a signature, a header, and a cpio under some compression (rpm's
-// docs/manual/format_v4.md). Of the header only the strings that say what the package requires are
-// read.
+// An rpm is a lead, a signature, a header, and a compressed cpio (rpm's
+// docs/manual/format_v4.md). Of the header only the required capabilities are read.
 const (
 	rpmMagic       = "\xed\xab\xee\xdb"
 	rpmLead        = 96
@@ -17,7 +16,7 @@ const (
 	rpmRequireName = 1049
 	rpmStringArray = 8
 	maxRPMHeader   = 64 << 20 // the kernel's debug packages have headers of 20 MB
-	maxRPMEntries  = 64 << 10 // rpm's own limit, hdrchkTags
+	maxRPMEntries  = 64 << 10 // the limit of rpm, hdrchkTags
 	maxRequires    = 20_000
 )
 
@@ -28,7 +27,7 @@ func (w *walker) rpm(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 		w.problem(pkg.Path, "the file is truncated or damaged: its signature %v", err)
 		return nil
 	}
-	end += -end & 7 // the signature alone is padded
+	end += -end & 7 // only the signature is padded
 	header, end, err := readRPMHeader(r, size, end, true)
 	if err != nil {
 		w.problem(pkg.Path, "the file is truncated or damaged: its header %v", err)
@@ -41,14 +40,14 @@ func (w *walker) rpm(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	}
 	stream, done, err := w.decompress(io.NewSectionReader(r, end, size-end))
 	if err != nil {
-		return w.fate(pkg.Path, err)
+		return w.fileError(pkg.Path, err)
 	}
 	defer done()
 	return w.cpio(pkg, stream, depth)
 }
 
-// readRPMHeader finds where the header at an offset ends and, where wanted, what it says the
-// package requires.
+// readRPMHeader returns the end of the header at an offset and, if wanted is true, the required
+// capabilities.
 func readRPMHeader(
 	r io.ReaderAt,
 	size, at int64,

@@ -2,15 +2,15 @@ package unpack
 
 import "bytes"
 
-// memory is the Scratch of Options without one.
+// memory is the Scratch if Options.Scratch is nil.
 type memory struct {
 	buf bytes.Buffer
-	rd  *bytes.Reader // set with the first read
+	rd  *bytes.Reader // set by the first read
 }
 
 func newMemory(size int64) *memory {
 	m := &memory{}
-	// A declared size is believed up to 1 MiB; beyond that the buffer grows as content comes.
+	// The declared size is trusted up to 1 MiB; then the buffer grows with the content.
 	m.buf.Grow(int(min(max(size, 0), 1<<20)))
 	return m
 }

@@ -6,31 +6,31 @@ import (
 	"io"
 )
 
-// Range is a part of a file, in bytes from its start; End is behind it.
+// Range is the part of a file from offset Start to End, exclusive.
 type Range struct{ Start, End int64 }
 
-// Skipper is a Scratch that can leave bytes out: what is skipped takes no room, and is never read.
+// Skipper is a Scratch that can skip bytes: they need no space and are never read.
 type Skipper interface {
 	Scratch
-	Skip(
-		n int64,
-	) error // n is a multiple of SkipUnit, and so is what was written and skipped before
+	// Skip skips n bytes. n and the number of bytes written and skipped before are multiples of
+	// SkipUnit.
+	Skip(n int64) error
 }
 
-// SkipUnit is the size of the pieces, in bytes from the start of a file, that are kept or skipped.
+// SkipUnit is the size in bytes of the pieces of a file that are kept or skipped.
 const SkipUnit = 64 << 10
 
-// skimHead is how much of a file Options.Skim sees: the program headers of nearly all objects.
+// skimHead is how many bytes Options.Skim receives: the program headers of nearly all objects.
 const skimHead = 4096
 
-// skim asks for what need not be kept of a file, and leaves that out of its Scratch.
+// skim calls Options.Skim and returns a Scratch without the ranges that it returns.
 func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Reader) {
 	to, ok := content.(Skipper)
 	if !ok {
 		return content, rd
 	}
 	head := make([]byte, skimHead)
-	n, _ := io.ReadFull(rd, head) // an error comes again with the next read
+	n, _ := io.ReadFull(rd, head) // an error is returned again by the next read
 	rd = io.MultiReader(bytes.NewReader(head[:n]), rd)
 	var holes []Range
 	for _, h := range w.o.Skim(head[:n], size) {
@@ -45,12 +45,12 @@ func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Re
 	return &skimmed{Skipper: to, holes: holes}, rd
 }
 
-// skimmed is a file without some ranges of whole units. It remembers when one of them is asked for.
+// skimmed is a file without some ranges of whole units. It records whether one of them is read.
 type skimmed struct {
 	Skipper
-	holes  []Range // in order
-	done   int     // holes that have been skipped
-	at     int64   // bytes written and skipped
+	holes  []Range // sorted
+	done   int     // number of holes that were skipped
+	at     int64   // number of bytes written and skipped
 	missed bool
 }
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// tar walks a tar as a stream; under is put before the names ("DEBIAN/"), "" for none. A name that
-// comes again is visited each time and listed in Duplicates: which one counts is only known at the
-// end, and nobody should have to read a stream twice for it.
+// tar walks a tar as a stream. under is prepended to the names ("DEBIAN/"). A name that occurs
+// several times is visited each time and listed in Duplicates: the last one is known only at
+// the end, and reading a stream twice would be too slow.
 func (w *walker) tar(pkg *Package, under string, r io.ReaderAt, size int64, depth int) error {
 	return w.tarOf(
 		&tarWalk{walker: w, pkg: pkg, under: under, depth: depth},
@@ -20,18 +20,17 @@ func (w *walker) tar(pkg *Package, under string, r io.ReaderAt, size int64, dept
 func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
 	stream, done, err := w.decompress(whole)
 	if err != nil {
-		return w.fate(t.pkg.Path, err)
+		return w.fileError(t.pkg.Path, err)
 	}
 	defer done()
 	t.packed, t.raw, t.seen = stream != io.Reader(whole), whole, map[string]bool{}
 	if err := t.walk(tar.NewReader(stream)); err != nil || t.cut {
 		return err
 	}
-	// What stands behind the last member has to be whole as well: the checksum of gzip, xz and zstd
-	// is there.
+	// Read the data after the last member too, to verify the checksum of gzip, xz and zstd.
 	if t.packed {
 		if err := w.pump(stream, nil, w.own.buf); err != nil {
-			return w.fate(t.pkg.Path, err)
+			return w.fileError(t.pkg.Path, err)
 		}
 	}
 	if t.entries == 0 && t.over == nil {
@@ -40,7 +39,7 @@ func (w *walker) tarOf(t *tarWalk, whole *io.SectionReader) error {
 	return nil
 }
 
-// tarWalk is the state of one tar.
+// tarWalk is the state of walking one tar.
 type tarWalk struct {
 	*walker
 	pkg     *Package
@@ -48,11 +47,12 @@ type tarWalk struct {
 	depth   int
 	seen    map[string]bool
 	entries int
-	cut     bool // nothing behind this can be read; the reason is a problem already
+	cut     bool // nothing after this can be read; a Problem reports the reason
 	packed  bool
-	raw     *io.SectionReader // the tar itself where it is not packed
-	hidden  tree              // of a layer of an image: what those above it have taken away
-	over    tree              // of a layer: what it takes away from those below; nil: no layer
+	raw     *io.SectionReader // the tar itself if it is not compressed
+	hidden  tree              // in a layer: paths that higher layers hide
+	// In a layer of an image: paths that higher layers hide.
+	over tree
 }
 
 func (t *tarWalk) walk(tr *tar.Reader) error {
@@ -66,7 +66,7 @@ func (t *tarWalk) walk(tr *tar.Reader) error {
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
 			t.cut = true
-			return t.fate(t.pkg.Path, err)
+			return t.fileError(t.pkg.Path, err)
 		}
 		if !t.entry(t.pkg) {
 			t.cut = true
@@ -79,7 +79,7 @@ func (t *tarWalk) walk(tr *tar.Reader) error {
 	}
 }
 
-// entry counts one more member; false when that is over the limit, which is a problem then.
+// entry counts a member. It returns false and reports a Problem if the limit is exceeded.
 func (w *walker) entry(pkg *Package) bool {
 	if w.budget.entries <= 0 {
 		w.problem(
@@ -106,7 +106,7 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 		if t.over != nil {
 			t.over.add(shown)
 		}
-		return nil // links, devices and the like: never followed
+		return nil // links, devices and others are never followed
 	}
 	if t.over != nil && (t.over.add(shown) || t.hidden.hides(shown)) {
 		return nil
@@ -114,7 +114,7 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 	shown = t.under + shown
 	if t.entries == 1 && t.pkg.Format == FormatTar && t.packed && t.over == nil &&
 		strings.HasPrefix(shown, "package/") {
-		t.pkg.Format = FormatNPM // what npm packs begins with its folder
+		t.pkg.Format = FormatNPM // npm packs its files in a folder "package"
 	}
 	if t.seen[shown] && len(t.pkg.Duplicates) < maxDuplicates {
 		t.pkg.Duplicates = append(t.pkg.Duplicates, shown)
@@ -134,7 +134,7 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 	return t.member(t.pkg, e, t.depth)
 }
 
-// sparse tells a file with holes, which does not lie in the tar as it is.
+// sparse reports whether a file has holes, so that its content is not contiguous in the tar.
 func sparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true

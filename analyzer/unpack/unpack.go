@@ -1,26 +1,27 @@
-// Package unpack walks what a build produced (wheels, zip and tar archives, archives of wheels, a
-// loose shared object) and hands the wanted files over one at a time. It opens no file of its own:
-// the bytes come as an io.ReaderAt, and inflated content goes to a Scratch that the caller owns, or
-// to memory.
+// Package unpack walks build artifacts (wheels, zip and tar archives, archives of wheels,
+// single shared objects) and passes the wanted files to a callback one at a time. It opens no
+// files: the caller provides an io.ReaderAt, and inflated content is stored in a Scratch of the
+// caller or in memory.
 //
-//	packages, problems, err := unpack.Walk(ctx, "dist.zip", r, size, unpack.Options{Want: want}, func(f *unpack.File) error {
-//		return read(f.Package, f.Path, f.Content, f.Size)
-//	})
+//	options := unpack.Options{Want: want}
+//	visit := func(f *unpack.File) error { return read(f.Package, f.Path, f.Content, f.Size) }
+//	packages, problems, err := unpack.Walk(ctx, "dist.zip", r, size, options, visit)
 //
-// Everything in an archive is attacker data. 8 MiB of deflate can hold 8 GiB of zeros, 42 kB of
-// nested zips 4 PB, and a central directory of 64 MiB 1.4 million empty members; a member may be
-// called "../../etc/passwd", two members may share a name or their bytes, and every size may lie.
-// So: no declared size is believed, every loop is under one of Limits, names are only ever shown
-// (made safe by Safe) and never used as a path, links are never followed, and what could not be
-// read is a Problem, never silence.
+// The content of an archive is untrusted. 8 MiB of deflate can contain 8 GiB of zeros, 42 kB of
+// nested zips 4 PB, and a central directory of 64 MiB 1.4 million empty members. A member may
+// be called "../../etc/passwd", two members may have the same name or share bytes, and every
+// size may be wrong. Therefore declared sizes are not trusted, every loop is limited by one of
+// Limits, names are only displayed (after Safe) and never used as a path, links are never
+// followed, and everything that could not be read is reported as a Problem.
 //
-// Read are zip (wheels, jars, PEX and shiv files too), tar plain or under gzip, bzip2, xz and zstd
-// (npm and conda packages too), .conda, deb, rpm, and images of containers, whose layers count as
-// one tree. Named as unread: 7z, and SquashFS (AppImage, snap).
+// Supported formats: zip (including wheels, jars, PEX and shiv files), tar, plain or compressed
+// with gzip, bzip2, xz and zstd (including npm and conda packages), .conda, deb, rpm, and
+// container images, whose layers are merged. 7z and SquashFS (AppImage, snap) are reported as
+// not supported.
 //
-// Descended into: wheels, packages and archives inside a plain zip or tar, and jars inside jars.
-// Not descended into: an archive that a wheel or another package installs, which no loader looks
-// into (and test data of that kind is often broken on purpose).
+// Nested archives are walked if they are wheels, packages or archives in a plain zip or tar, or
+// jars in jars. Archives that a wheel or another package installs are not walked: no loader
+// reads them, and test data of that kind is often invalid on purpose.
 package unpack
 
 import (
@@ -28,26 +29,26 @@ import (
 	"io"
 )
 
-// Kinds of a Package.
+// Values of Package.Kind.
 const (
-	KindWheel   = "wheel"   // a .whl: its files are what gets installed
+	KindWheel   = "wheel"   // a .whl: its files are installed
 	KindArchive = "archive" // any other zip or tar
-	KindObject  = "object"  // a loose file given itself; it has one File
+	KindObject  = "object"  // a single file that was passed to Walk; it has one File
 )
 
-// Formats of a Package.
+// Values of Package.Format.
 const (
 	FormatZip   = "zip"
-	FormatTar   = "tar" // under any compression
+	FormatTar   = "tar" // with or without compression
 	FormatJar   = "jar"
 	FormatConda = "conda" // a .conda file; the older .tar.bz2 is FormatTar
-	FormatNPM   = "npm"   // a tar whose first file lies in package/
+	FormatNPM   = "npm"   // a tar whose first file is in package/
 	FormatDeb   = "deb"
 	FormatRPM   = "rpm"
-	FormatImage = "image" // of a container, as docker save or the OCI layout have it
+	FormatImage = "image" // a container image, as written by docker save or in the OCI layout
 )
 
-// Scratch holds the inflated bytes of one file. It is written once from the start, then read, then
+// Scratch stores the inflated bytes of one file. It is written from the start, then read, then
 // closed; Close also frees it.
 type Scratch interface {
 	io.Writer
@@ -55,102 +56,103 @@ type Scratch interface {
 	io.Closer
 }
 
-// Options say what to read and where to keep it. The zero value visits every file, in memory, under
-// the default limits.
+// Options specify which files to read and where to store them. The zero value visits every
+// file, in memory, with the default limits.
 type Options struct {
 	Limits Limits
 
-	// Scratch makes room for one inflated file. size is what the archive declares, -1 where it does
-	// not; it is a hint from outside and may be wrong either way. Nil keeps content in memory. An
-	// error of it ends the walk: a full disk is no property of the archive.
+	// Scratch creates the storage for one inflated file. size is declared in the archive and may be
+	// wrong; it is -1 if the archive has none. If nil, content is stored in memory. An error ends
+	// the walk, because it is not due to the archive.
 	Scratch func(size int64) (Scratch, error)
 
-	// List is told of each member of a zip that has a usable name, in the order of its directory
-	// and before Want is asked; a directory's path ends in a slash. Links and members that can't be
-	// read are told too. Nil tells nothing.
+	// List is called for each member of a zip with a valid name, in the order of the directory and
+	// before Want. The path of a folder ends in a slash. Links and members that cannot be read are
+	// included. It may be nil.
 	List func(p *Package, path string)
 
-	// Skip is asked before anything of a file is read, by its path and declared size (-1: unknown)
-	// alone; a skipped file is not mentioned again. It is for content that is slow to reach: asking
-	// Want costs a read for each file. Nil skips nothing.
+	// Skip reports whether a file is ignored, by its path and declared size (-1 if unknown), before
+	// anything of it is read. It is for content that is slow to read: Want requires a read for each
+	// file. Nil ignores none.
 	Skip func(path string, size int64) bool
 
-	// NoDigest leaves SHA256 of the file given itself empty and does not read that file in whole,
-	// for the same reason.
+	// NoDigest leaves the SHA256 of the file passed to Walk empty, so that the file need not be
+	// read completely.
 	NoDigest bool
-	SHA256   string // of the file given itself, hex, where the caller knows it
+	SHA256   string // of the file passed to Walk in hex, if the caller knows it
 
-	// Want tells which files are inflated in full and visited, by their package (of a loose file only
-	// with its path), path is as in File.Path, size is the
-	// declared size (-1: unknown), head holds up to 64 first bytes and is nil where they cannot be
-	// read (encrypted, unknown compression, damage): wanted then means that the reason becomes a
-	// Problem. Nil wants everything. Archives that are descended into are not asked for. With
-	// Workers it is called concurrently.
+	// Want reports whether a file is inflated completely and visited. p is its package (for a
+	// single file only with its path), path is File.Path, size is the declared size (-1 if
+	// unknown), and head has up to 64 first bytes. head is nil if they cannot be read (encryption,
+	// unknown compression, damage); if Want returns true, the reason becomes a Problem. Nil wants
+	// all files. It is not called for archives that are walked. If Workers is set, it is called
+	// concurrently.
 	Want func(p *Package, path string, size int64, head []byte) bool
 
-	// Digest asks for File.SHA256 of a wanted file, by its package, declared size and first bytes:
-	// hashing while it is inflated saves a second look at all of it. Nil asks for none.
+	// Digest reports whether to set File.SHA256 of a wanted file, by its package, declared size and
+	// first bytes. Hashing while inflating avoids reading it again. Nil sets none.
 	Digest func(p *Package, size int64, head []byte) bool
 
-	// Skim tells which bytes of a wanted file Prepare has no use for, by its first bytes (up to
-	// 4096) and declared size: they are inflated and checked, and not kept. It is a guess: where
-	// Prepare reads such bytes after all, the file is inflated again in whole and prepared anew.
-	// The ranges are in order and don't overlap. It is asked for members of a zip only, and not
-	// without Prepare. Nil keeps everything.
+	// Skim returns the ranges of a wanted file that Prepare does not need, by its first bytes (up
+	// to 4096) and declared size. They are inflated and verified, but not stored. If Prepare reads
+	// them nevertheless, the file is inflated again completely and Prepare is called again. Ranges
+	// must be sorted and must not overlap. It is called only for members of a zip and if Prepare is
+	// set. Nil stores everything.
 	Skim func(head []byte, size int64) []Range
 
-	// Prepare, where set, is called with each wanted file before it is visited, and its result is
-	// File.Prepared; Content is valid during Prepare only. It must depend on nothing but the file:
-	// with Workers it is called concurrently, in any order.
+	// Prepare is called for each wanted file before it is visited, and sets File.Prepared. Content
+	// is valid only during the call. The result must depend only on the file: if Workers is set, it
+	// is called concurrently and in any order.
 	Prepare func(f *File) any
 
-	// Workers is how many files are inflated and prepared at once; what is read must then allow for
-	// concurrent ReadAt. The order of visits and problems is the same with any number. 0 and 1, and
-	// no Prepare: one after the other.
+	// Workers is how many files are inflated and prepared concurrently; the io.ReaderAt must allow
+	// concurrent calls. The order of visits and problems does not depend on it. With 0 or 1, or
+	// without Prepare, files are processed one after the other.
 	Workers int
 }
 
-// Package is something that is delivered as one file.
+// Package is an archive or a single file.
 type Package struct {
-	Path    string   // "outer.zip/dist/x.whl"; safe to show, never to be opened
+	Path    string   // "outer.zip/dist/x.whl"; safe to display, must not be opened
 	Kind    string   // KindWheel, KindArchive or KindObject
-	Format  string   // of FormatZip and the others; "" for an object
-	SHA256  string   // of the package's own bytes, hex
+	Format  string   // FormatZip …; "" for an object
+	SHA256  string   // of the package's own bytes, in hex
 	Size    int64    // of the package's own bytes
-	Parent  *Package // nil: given itself
-	Entries int      // members that it lists, directories and links included; 0 for an object
-	// names that occur more than once, at most 100; of a zip only the last counts, as installers
-	// have it
+	Parent  *Package // nil for the file passed to Walk
+	Entries int      // number of members, including folders and links; 0 for an object
+	// Names that occur more than once, at most 100. In a zip the last one counts, as for
+	// installers.
 	Duplicates []string
-	// of an rpm: the capabilities that it requires, as "libz.so.1()(64bit)"; at most 20,000
+	// For an rpm, the capabilities that it requires, such as "libz.so.1()(64bit)"; at most 20,000.
 	Requires []string
 }
 
-// File is one wanted file. A loose object given itself is a File of its own Package.
+// File is a wanted file. A single object is a File of its own Package.
 type File struct {
 	Package *Package
-	Path    string      // inside the package: slashes, cleaned, safe to show; never to be opened
-	Size    int64       // true size in bytes
-	Content io.ReaderAt // valid during visit only; nil there where Prepare is set
+	// Path in the package: with slashes, cleaned, safe to display; must not be opened.
+	Path    string
+	Size    int64       // actual size in bytes
+	Content io.ReaderAt // valid during visit only; nil there if Prepare is set
 
-	SHA256   string // hex, where Digest asked for it
-	Prepared any    // what Prepare found
+	SHA256   string // in hex, if Digest returned true
+	Prepared any    // the result of Prepare
 }
 
-// Problem is something that could not be read, or is not as an archive should be. Path is safe to
-// show.
+// Problem is something that could not be read or is invalid. Path is safe to display.
 type Problem struct {
-	Path   string // package path, then "/" and the member's name where it is about one
+	Path   string // path of the package, then "/" and the name of the member if it is about one
 	Reason string // a sentence: "the file is truncated or damaged: …"
 }
 
-// Walk reads the file called name (as the user gave it; shown, and its ending tells a wheel from
-// another zip) and calls visit for each wanted file, one at a time, in the order in which the
-// archive lists them. The same bytes give the same calls.
+// Walk reads a file and calls visit for each wanted file, one at a time, in the order of the
+// archive. name is shown in paths, and its suffix distinguishes a wheel from another zip. The
+// result depends only on the bytes, the name and the options.
 //
-// Damage and limits are Problems, at most 200 of them and a last one that counts the rest; the
-// files beside a damaged one are still visited. err is set only when ctx ends, when visit fails or
-// when Scratch fails; packages and problems then hold what was found so far.
+// Damage and exceeded limits are Problems: at most 200 of them, and a last one with the number
+// of others. Other files of a damaged archive are still visited. err is set only if ctx ends,
+// or visit or Scratch return an error; packages and problems then contain what was found
+// before.
 func Walk(
 	ctx context.Context,
 	name string,

@@ -22,27 +22,29 @@ type walker struct {
 	budget   budget
 	packages []*Package
 	problems []Problem
-	dropped  int // problems beyond maxProblems
+	dropped  int // number of problems beyond maxProblems
 	own      *inflater
 	line     line
 }
 
-// entry is one regular file of an archive, before anybody decided about it.
+// entry is a regular file of an archive.
 type entry struct {
 	path string
-	size int64 // declared, -1 unknown
-	// declared compressed size; 0 not compressed by itself
+	size int64 // declared size, -1 if unknown
+	// declared compressed size; 0 if the member is not compressed separately
 	packed int64
-	// compressed bytes taken so far; nil: not compressed by itself
+	// compressed bytes read so far; nil if the member is not compressed separately
 	taken *int64
-	// it can be read while others are: it lies in the archive by itself
+	// it can be read concurrently with others, because it is stored separately
 	alone bool
-	// its bytes are counted by the stream that it lies in
+	// its bytes are counted while reading the surrounding stream
 	metered bool
-	open    func(*inflater) (io.Reader, error) // the content; the error says why not
-	// the content itself where it lies uncompressed, else nil
+	// Returns the content, or the reason why it cannot be read.
+	open func(*inflater) (io.Reader, error)
+	// the content itself if it is not compressed, otherwise nil
 	stored io.ReaderAt
-	verify func(size int64, crc uint32) error // after all was read; nil: nothing to compare with
+	// Called after everything was read; nil if there is no checksum.
+	verify func(size int64, crc uint32) error
 }
 
 func newWalker(ctx context.Context, o Options, visit func(*File) error) *walker {
@@ -58,7 +60,7 @@ func newWalker(ctx context.Context, o Options, visit func(*File) error) *walker 
 	return w
 }
 
-// problem tells a Problem in its turn: behind what was begun before.
+// problem reports a Problem, in the order in which files were started.
 func (w *walker) problem(path, format string, args ...any) {
 	p := Problem{Path: path, Reason: Safe(fmt.Sprintf(format, args...))}
 	if len(w.line.waiting) > 0 {
@@ -89,7 +91,7 @@ func (w *walker) allProblems() []Problem {
 	return w.problems
 }
 
-// file handles what was given itself.
+// file walks the file that was passed to Walk.
 func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	path := Safe(name)
 	if size <= 0 {
@@ -163,8 +165,8 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 	return err
 }
 
-// archive walks the members of one package. Like everything below it returns an error only to end
-// the walk.
+// archive walks the members of a package. Like all functions that it calls, it returns an error
+// only to end the walk.
 func (w *walker) archive(pkg *Package, format format, r io.ReaderAt, size int64, depth int) error {
 	switch format {
 	case formatZip:
@@ -192,7 +194,7 @@ func (w *walker) prepare(f *File) {
 	}
 }
 
-// member decides about one regular file and visits it, or walks it where it is an archive itself.
+// member visits a regular file if it is wanted, or walks it if it is an archive.
 func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -220,8 +222,7 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 			return out
 		})
 	}
-	// The next file of a stream can only be read when this one is; what it says can be found out
-	// meanwhile.
+	// The next file of a stream can only be read after this one, but Prepare can run meanwhile.
 	out := w.read(pkg, e, w.own, &w.budget.bytes, false)
 	if out.file == nil {
 		return w.take(out)
@@ -229,7 +230,7 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	return w.line.run(w, func(*inflater) outcome { return w.finish(out) })
 }
 
-// read inflates a file that is wanted; skim: without what Options.Skim names.
+// read inflates a wanted file; if skim is set, without the ranges of Options.Skim.
 func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bool) outcome {
 	out := outcome{path: pkg.Path + "/" + e.path}
 	if e.taken != nil {
@@ -275,7 +276,7 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 	return out
 }
 
-// finish asks for what a file says. Its content is gone then.
+// finish calls Prepare and frees the content.
 func (w *walker) finish(out outcome) outcome {
 	if out.file != nil && w.o.Prepare != nil {
 		w.prepare(out.file)
@@ -288,7 +289,7 @@ func (w *walker) finish(out outcome) outcome {
 	return out
 }
 
-// inner walks an archive inside an archive. part: what it holds belongs to the package around it.
+// inner walks a nested archive. If part is set, its members belong to the surrounding package.
 func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 	full := pkg.Path + "/" + e.path
 	rd, err := e.open(w.own)
@@ -297,7 +298,7 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		head, err = readHead(rd)
 	}
 	if err != nil {
-		return w.fate(full, err)
+		return w.fileError(full, err)
 	}
 	if depth >= w.budget.limits.Depth {
 		w.problem(
@@ -316,7 +317,7 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		false,
 	)
 	if err != nil {
-		return w.fate(full, err)
+		return w.fileError(full, err)
 	}
 	defer content.Close()
 	if part {
@@ -325,15 +326,15 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		err = w.found(pkg, e.path, content, size, sum, depth)
 	}
 	if err == nil {
-		err = w.line.flush(w) // before the content is gone
+		err = w.line.flush(w) // before the content is freed
 	}
 	if err != nil {
-		w.line.drop() // what is under way reads it still
+		w.line.drop() // running jobs still read the content
 	}
 	return err
 }
 
-// found walks a package inside a package.
+// found walks a package in a package.
 func (w *walker) found(
 	parent *Package,
 	name string,
@@ -345,7 +346,7 @@ func (w *walker) found(
 	full := parent.Path + "/" + name
 	format, _, err := sniffed(name, content, size)
 	if err != nil {
-		return w.fate(full, err)
+		return w.fileError(full, err)
 	}
 	if why := format.unreadable(); why != "" {
 		w.problem(full, "%s", why)
@@ -370,8 +371,8 @@ func (w *walker) found(
 	return w.archive(inner, format, content, size, depth+1)
 }
 
-// readHead reads the first bytes; fewer than headSize where the content ends, nil where it cannot
-// be read.
+// readHead returns the first bytes: fewer than headSize if the content is shorter, nil if it
+// cannot be read.
 func readHead(rd io.Reader) ([]byte, error) {
 	head := make([]byte, headSize)
 	n := 0
@@ -388,14 +389,14 @@ func readHead(rd io.Reader) ([]byte, error) {
 	return head[:n], nil
 }
 
-// fate turns an error of one file into a Problem, unless it has to end the walk.
-func (w *walker) fate(path string, err error) error {
+// fileError reports an error of one file as a Problem, unless it ends the walk.
+func (w *walker) fileError(path string, err error) error {
 	end := w.ends(path, err)
 	if end != nil {
 		if !errors.Is(end, errStop) {
 			return end
 		}
-		if err := w.line.flush(w); err != nil { // what was begun before is not behind the limit
+		if err := w.line.flush(w); err != nil { // files that were started earlier precede the limit
 			return err
 		}
 	}
@@ -403,7 +404,7 @@ func (w *walker) fate(path string, err error) error {
 	return end
 }
 
-// ends is the error that ends the walk; nil where the next file can be read.
+// ends returns the error that ends the walk, or nil if the next file can be read.
 func (w *walker) ends(path string, err error) error {
 	if w.ctx.Err() != nil {
 		return w.ctx.Err()
@@ -419,7 +420,7 @@ func (w *walker) ends(path string, err error) error {
 	return nil
 }
 
-// reason is the sentence for an error of reading a member.
+// reason returns the sentence for an error of reading a member.
 func reason(err error) string {
 	var known *memberError
 	var limit *limitError
@@ -434,21 +435,22 @@ func reason(err error) string {
 	return "the file is truncated or damaged: " + err.Error()
 }
 
-// memberError is a reason that is a whole sentence already.
+// memberError is an error whose text is a complete sentence.
 type memberError struct {
-	text   string
-	always bool // also where the file is not wanted: an archiver does not write such a member
+	text string
+	// Report it even if the file is not wanted, because no archiver writes such a member.
+	always bool
 }
 
 func (e *memberError) Error() string { return e.text }
 
-// scratchError is the caller's disk, not the archive.
+// scratchError is an error of the caller's Scratch, not of the archive.
 type scratchError struct{ err error }
 
 func (e *scratchError) Error() string { return e.err.Error() }
 
-// inflateAll reads a member to its end into a Scratch, checks it and returns it. sum is "" unless
-// hashed; skim: without what Options.Skim names.
+// inflateAll inflates a member completely into a Scratch, and verifies it. sum is "" unless it
+// was hashed. If skim is set, the ranges of Options.Skim are not stored.
 func (w *walker) inflateAll(
 	e *entry,
 	rd io.Reader,
@@ -516,7 +518,7 @@ func (w *walker) scratch(size int64) (Scratch, error) {
 	return w.o.Scratch(size)
 }
 
-// pump copies to sink (nil: nowhere) and to the hashes until the end, looking at ctx between
+// pump copies to sink (nil: nowhere) and to the hashes until the end. It checks ctx between
 // blocks.
 func (w *walker) pump(rd io.Reader, sink io.Writer, buf []byte, hashes ...hash.Hash) error {
 	for {
@@ -541,7 +543,7 @@ func (w *walker) pump(rd io.Reader, sink io.Writer, buf []byte, hashes ...hash.H
 	}
 }
 
-// metered counts what is read.
+// metered counts inflated bytes.
 type metered struct {
 	r io.Reader
 	m *meter
@@ -555,7 +557,7 @@ func (r metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counted counts what is taken from a compressed stream.
+// counted counts the bytes that are read from a compressed stream.
 type counted struct {
 	r io.Reader
 	n *int64
@@ -567,7 +569,7 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inPlace is stored content where it lies: there is nothing to write and nothing to free.
+// inPlace is uncompressed content, which is not copied.
 type inPlace struct{ io.ReaderAt }
 
 func (inPlace) Write(p []byte) (int, error) { return len(p), nil }

@@ -38,14 +38,14 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	for i := range entries {
 		e := &entries[i]
 		if i, ok := last[path.Clean(e.name)]; !e.directory() && ok && i != e.index {
-			continue // the name comes again
+			continue // not the last entry with this name
 		}
 		shown, odd := member(e.name)
 		if odd == "" && w.o.List != nil {
 			w.o.List(pkg, listed(shown, e))
 		}
-		// Links and devices are never followed; an installer writes a link's text as a file's, and
-		// that is no object.
+		// Links and devices are never followed. Installers write the target of a link as the
+		// content of a file, which is not an object.
 		if t := e.mode & modeType; t != 0 && t != modeRegular {
 			continue
 		}
@@ -98,7 +98,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	return nil
 }
 
-// openZip finds the data of an entry behind its local header.
+// openZip returns the data of an entry, which follows its local header.
 func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io.Reader, error) {
 	if e.flags&flagEncrypted != 0 {
 		return nil, &memberError{text: "it is encrypted"}
@@ -156,7 +156,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	return in.inflate(counted{data, m.taken}), nil
 }
 
-// listed is the path that List is told.
+// listed returns the path for List.
 func listed(shown string, e *zipEntry) string {
 	if e.directory() {
 		return shown + "/"
@@ -164,8 +164,8 @@ func listed(shown string, e *zipEntry) string {
 	return shown
 }
 
-// directory tells an entry that only makes a directory; whatever data it has is dropped, as
-// installers do.
+// directory reports whether an entry only creates a folder. Its data is ignored, as by
+// installers.
 func (e *zipEntry) directory() bool { return strings.HasSuffix(e.name, "/") }
 
 func sameName(r io.ReaderAt, e *zipEntry) bool {
@@ -174,9 +174,9 @@ func sameName(r io.ReaderAt, e *zipEntry) bool {
 	return err == nil && string(name) == e.name
 }
 
-// markOverlaps marks entries whose bytes reach into the next one's: a small file that inflates to
-// anything is built so (D. Fifield, "A better zip bomb", 2019). Of several for the same bytes the
-// last one in the file stays usable.
+// markOverlaps marks entries whose bytes overlap the next entry: this is how a small file can
+// inflate to any size (D. Fifield, "A better zip bomb", 2019). Of several entries with the same
+// bytes, the last one remains usable.
 func markOverlaps(entries []zipEntry) int {
 	order := make([]int32, 0, len(entries))
 	for i := range entries {
@@ -191,7 +191,7 @@ func markOverlaps(entries []zipEntry) int {
 	n := 0
 	for i := 0; i+1 < len(order); i++ {
 		e, next := &entries[order[i]], &entries[order[i+1]]
-		// The local name and extra field are left out: the least that the entry covers.
+		// The local name and extra field are ignored: this is the minimum size of the entry.
 		if gap := next.offset - e.offset; gap < localSize || e.packed > gap-localSize {
 			e.overlapping = true
 			n++
@@ -200,8 +200,8 @@ func markOverlaps(entries []zipEntry) int {
 	return n
 }
 
-// lastOfName tells which entry counts for each cleaned name, the last, and lists the names that
-// come again.
+// lastOfName returns the index of the last entry for each cleaned name, which is the valid one,
+// and lists duplicate names.
 func lastOfName(pkg *Package, entries []zipEntry) map[string]int32 {
 	last := make(map[string]int32, len(entries))
 	again := map[string]bool{}

@@ -11,10 +11,10 @@ import (
 	"path"
 )
 
-// The directory is read here and not by archive/zip, which needs 300 bytes for each entry before a
-// limit can speak, compares the number of entries in 16 bits only, and drops the whole archive
-// where one entry lies. Layout: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5; where readers differ
-// this one does as Python's zipfile, which is what installs wheels.
+// archive/zip is not used for the directory: it needs 300 bytes per entry before a limit can
+// apply, compares only 16 bits of the number of entries, and rejects the whole archive if one
+// entry is wrong. Format: PKWARE APPNOTE 6.3.10, sections 4.3 to 4.5. If readers differ, this
+// one follows Python's zipfile, which installs wheels.
 
 const (
 	eocdSize, eocd64Size, locatorSize      = 22, 56, 20
@@ -27,30 +27,30 @@ const (
 	creatorUnix, creatorDarwin, extraZip64 = 3, 19, 1
 )
 
-// zipEntry is one entry of a central directory. Sizes and offset are what it says, checked for
-// nothing but their sign.
+// zipEntry is an entry of a central directory. Sizes and offset are not validated, except that
+// they are not negative.
 type zipEntry struct {
 	name          string // as stored
 	packed, size  int64
 	offset        int64 // of the local header, from the start of the file
 	crc           uint32
 	method, flags uint16
-	mode          uint16 // Unix mode, 0 where the creator was no Unix
-	broken        string // why the entry cannot be used; ""
-	overlapping   bool   // its bytes are claimed by another entry as well
+	mode          uint16 // Unix mode, 0 if the creator was not Unix
+	broken        string // why the entry cannot be used, or ""
+	overlapping   bool   // another entry contains the same bytes
 	index         int32
 }
 
-// zipEnd is what the end record says.
+// zipEnd is the content of the end record.
 type zipEnd struct {
 	entries      uint64
-	wide         bool // entries has 64 bits, not 16
+	wide         bool // entries has 64 bits instead of 16
 	size, offset uint64
-	// where the directory begins in the file; what has to be added to the offsets in it
+	// start of the directory in the file; difference to the offsets that the directory contains
 	directory, base int64
 }
 
-// readEnd finds the end record, the last one in the file, and where the directory begins.
+// readEnd reads the last end record in the file, and determines the start of the directory.
 func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 	tail := make([]byte, min(size, eocdSize+math.MaxUint16+locatorSize+eocd64Size))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
@@ -70,7 +70,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		size:    uint64(le.Uint32(b[12:])),
 		offset:  uint64(le.Uint32(b[16:])),
 	}
-	end := size - int64(len(tail)) + int64(at) // where the directory ends
+	end := size - int64(len(tail)) + int64(at) // end of the directory
 	if at >= locatorSize && string(tail[at-locatorSize:at-locatorSize+4]) == sigLocator {
 		wide, where, err := readEnd64(r, tail[at-locatorSize:at], end)
 		switch {
@@ -88,12 +88,12 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		)
 	}
 	e.directory = end - int64(e.size)
-	e.base = e.directory - int64(e.offset) // more than 0 where something stands before the archive
+	e.base = e.directory - int64(e.offset) // larger than 0 if other data precedes the archive
 	return e, nil
 }
 
-// readEnd64 reads the zip64 end record that a locator names; Python looks right before the locator
-// first.
+// readEnd64 reads the zip64 end record of a locator. Like Python, it first looks just before
+// the locator.
 func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error) {
 	le := binary.LittleEndian
 	b := make([]byte, eocd64Size)
@@ -116,11 +116,12 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 	return nil, 0, errors.New("its zip64 end of central directory is not at the offset of the locator")
 }
 
-// errEntries: the directory has more entries than are left of the limit.
+// errEntries means that the directory has more entries than the remaining limit.
 var errEntries = errors.New("too many entries")
 
-// readDirectory reads the entries, at most limit of them, else errEntries and none. Any other error
-// says why the entries may not be all; those returned are usable.
+// readDirectory reads the entries. If there are more than limit, it returns errEntries and
+// none. Any other error is the reason why some entries may be missing; the returned entries are
+// usable.
 func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, err error) {
 	end, err := readEnd(r, size)
 	if err != nil {
@@ -172,7 +173,7 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 	return entries, nil
 }
 
-// readHeader reads what follows the fixed part of one entry.
+// readHeader reads the variable part of an entry.
 func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 	le := binary.LittleEndian
 	packed, size, offset := uint64(
@@ -219,8 +220,8 @@ func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 	return e, nil
 }
 
-// zip64Extra replaces the values that are all ones by those of the zip64 extra field, in its fixed
-// order (4.5.3).
+// zip64Extra replaces the values with all bits set by those of the zip64 extra field, in their
+// fixed order (4.5.3).
 func zip64Extra(extra []byte, values ...*uint64) bool {
 	var wide []byte
 	le := binary.LittleEndian
@@ -248,22 +249,21 @@ func zip64Extra(extra []byte, values ...*uint64) bool {
 	return true
 }
 
-// Member is one file of a zip as the directory has it. Nothing in it is to be believed before the
-// member was read.
+// Member is a file of a zip as described in the directory. Nothing in it is validated.
 type Member struct {
-	Path   string // cleaned, safe to show
+	Path   string // cleaned, safe to display
 	Size   int64  // inflated
 	Packed int64  // compressed
-	Offset int64  // of its local header
+	Offset int64  // offset of its local header
 
 	Name          string // as stored
 	CRC           uint32
 	Method, Flags uint16
 }
 
-// Directory lists the members of a zip that Walk would read, in the order of its directory, without
-// reading any of them: for files that are slow to reach, where each read is to be planned. At most
-// limit entries are read; more are an error.
+// Directory lists the members of a zip that Walk would read, in the order of the directory,
+// without reading their content. It is for files that are slow to read, where each read is
+// planned. If there are more than limit entries, it returns an error.
 func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 	entries, err := readDirectory(r, size, limit)
 	if err != nil {
@@ -299,11 +299,11 @@ func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 	return out, nil
 }
 
-// Sparse writes the directory of a zip that holds only some members of another: their bytes, each
-// with its local header and length bytes long, follow one another, and this directory comes after
-// them. Walk reads it like any other.
+// Sparse returns the central directory of a zip that contains only some members of another one.
+// The file consists of their bytes, each with its local header and lengths[i] bytes long,
+// followed by this directory. Walk can read it.
 func Sparse(members []Member, lengths []int64) []byte {
-	// so that who looks for the directory's end reads no member
+	// distance to the members, so that finding the end of the directory reads no member
 	const apart = eocdSize + math.MaxUint16 + locatorSize + eocd64Size
 	b := make([]byte, apart)
 	at := int64(0)
@@ -319,7 +319,8 @@ func Sparse(members []Member, lengths []int64) []byte {
 		for _, n := range []int64{m.Size, m.Packed, at} {
 			extra = le.AppendUint64(extra, uint64(n))
 		}
-		for _, field := range []int{20, 24, 42} { // packed, size and offset are in the extra field
+		// Packed size, size and offset are in the extra field.
+		for _, field := range []int{20, 24, 42} {
 			le.PutUint32(h[field:], math.MaxUint32)
 		}
 		le.PutUint16(h[28:], uint16(len(m.Name)))

@@ -6,23 +6,23 @@ import (
 )
 
 const (
-	literalBits  = 11 // looked up at once; longer codes take a second look
+	literalBits  = 11 // size of the first-level table; longer codes need a second lookup
 	distanceBits = 9
-	metaBits     = 7 // of the code for code lengths, whose codes are not longer
+	metaBits     = 7 // for the code for code lengths, whose codes are not longer
 
 	maxCode      = 15
 	maxSymbols   = 288
 	maxDistances = 32
 )
 
-// An entry of a table: bits 0 to 7 are how many bits its code takes, 8 to 12 how many more belong
-// to the value, 16 to 30 the value.
+// A table entry: bits 0 to 7 are the length of the code, 8 to 12 the number of extra bits, 16
+// to 30 the value.
 const (
 	literal = 1 << 31 // the value is a byte
-	odd     = 1 << 15 // neither literal nor length or distance: one of the following
-	second  = 1 << 14 // the value is where the second table begins
-	end     = 1 << 13 // of the block
-	// An odd entry that is neither is a code that nobody has.
+	// Neither literal nor length or distance: one of the following, or an invalid code.
+	odd    = 1 << 15
+	second = 1 << 14 // the value is the index of the second-level table
+	end    = 1 << 13 // end of the block
 
 	codeMask   = 0xff
 	extraShift = 8
@@ -30,8 +30,8 @@ const (
 	valueShift = 16
 )
 
-// symbols are the entries of literals and lengths without their codes, distance those of distances
-// (RFC 1951, 3.2.5).
+// symbols are the entries of literals and lengths without their code lengths, distance those of
+// distances (RFC 1951, 3.2.5).
 var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 	for i := range 256 {
 		s[i] = literal | uint32(i)<<valueShift
@@ -55,12 +55,12 @@ var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 	return s, d
 }()
 
-// lengthOrder is the order in which the lengths of the code for code lengths come.
+// lengthOrder is the order of the lengths in the code for code lengths.
 var lengthOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// build makes the table of a canonical code: of the symbols with these code lengths. width is what
-// is looked up at once. A code has to be complete; one of a single symbol of one bit, and none at
-// all, are let through, as zlib does.
+// build creates the table of a canonical code from the code lengths of its symbols. width is
+// the number of bits of the first-level table. The code must be complete; a code with a single
+// symbol of one bit, and an empty code, are accepted, as in zlib.
 func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint, ok bool) {
 	var count [maxCode + 1]int
 	for _, n := range lengths {
@@ -87,8 +87,8 @@ func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint,
 			table[i] = odd
 		}
 	}
-	more = uint(max(longest-int(width), 0)) // bits of a second look
-	free := uint32(1) << width              // where the next second table begins
+	more = uint(max(longest-int(width), 0)) // bits of the second lookup
+	free := uint32(1) << width              // index of the next second-level table
 	if more > 0 {
 		for i := range 1 << width {
 			table[i] = 0
@@ -120,7 +120,7 @@ func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint,
 	return more, true
 }
 
-// fix makes the tables of the fixed codes.
+// fix creates the tables of the fixed codes.
 func (r *Reader) fix() {
 	if r.fixed {
 		return
@@ -206,14 +206,14 @@ func (r *Reader) readCodes() error {
 	return nil
 }
 
-// buildLiterals makes the table of literals and lengths from the first n code lengths.
+// buildLiterals creates the table of literals and lengths from the first n code lengths.
 func (r *Reader) buildLiterals(n int) bool {
 	more, ok := build(r.literals[:], literalBits, r.lengths[:n], symbols[:])
 	r.literalMore = 1<<more - 1
 	return ok
 }
 
-// buildDistances makes the table of distances from n code lengths.
+// buildDistances creates the table of distances from n code lengths.
 func (r *Reader) buildDistances(from, n int) bool {
 	more, ok := build(r.distances[:], distanceBits, r.lengths[from:from+n], distance[:])
 	r.distanceMore = 1<<more - 1

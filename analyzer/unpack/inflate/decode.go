@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// decode reads a block's symbols until it ends or the output is full. What the loop touches all the
-// time is held in variables of its own, and the buffers are arrays, whose lengths take no register.
+// decode decodes a block until it ends or the output is full. Frequently used values are in
+// local variables, and the buffers are arrays, whose lengths need no register.
 func (r *Reader) decode() error {
 	const (
 		literalMask  = 1<<literalBits - 1
@@ -36,7 +36,7 @@ func (r *Reader) decode() error {
 		pos += int((63 - count) >> 3)
 		count |= 56
 
-		// Three codes are at most 45 bits.
+		// Three codes have at most 45 bits.
 		e := literals[bits&literalMask]
 		if e&literal != 0 {
 			out[o] = byte(e >> valueShift)
@@ -80,7 +80,7 @@ func (r *Reader) decode() error {
 				return leave(nil)
 			}
 		}
-		// Two literals before it leave 26 bits, a length takes 20.
+		// After two literals, 26 bits remain; a length needs 20.
 		bits >>= e & codeMask & 63
 		extra := e >> extraShift & extraMask
 		length := int(e>>valueShift) + int(bits&(1<<extra-1))
@@ -111,7 +111,9 @@ func (r *Reader) decode() error {
 		from, to := o-back, o+length
 		switch {
 		case back >= 16:
-			for { // up to 15 bytes too many, which are written again; most matches take one turn
+			// Writes up to 15 bytes too many, which are overwritten later; most matches need one
+			// iteration.
+			for {
 				*(*[16]byte)(out[o:]) = *(*[16]byte)(out[from:])
 				if o, from = o+16, from+16; o >= to {
 					break

@@ -1,15 +1,15 @@
-// Package inflate reads DEFLATE streams (RFC 1951). Inflating is nearly all that a check of a wheel
-// costs, and this decoder takes about half the time of those that the project could have taken
-// instead: it keeps 64 bits of input in a register, looks up to three literals between two refills,
-// and copies matches in words.
+// Package inflate decodes DEFLATE streams (RFC 1951). Inflating takes most of the time of a
+// check of a wheel, and this decoder takes about half as long as the available libraries: it
+// keeps 64 bits of input in a register, decodes up to three literals between two refills, and
+// copies matches in words.
 //
 //	r := inflate.NewReader()
 //	r.Reset(compressed)
 //	io.Copy(w, r)
 //
-// The stream is an attacker's. A reader holds 0.5 MiB whatever it reads, every code is complete or
-// refused before it is used, no distance leads before the beginning of the stream, and each byte of
-// input gives at most 1032 of output; how much is taken is for the caller to bound.
+// The input is untrusted. A Reader needs 0.5 MiB for any input, rejects incomplete codes before
+// using them and distances beyond the start of the stream, and produces at most 1032 bytes of
+// output per byte of input. The caller limits how much it reads.
 package inflate
 
 import (
@@ -18,64 +18,64 @@ import (
 	"io"
 )
 
-// ErrCorrupt tells of input that is no DEFLATE stream. Input that ends too early is
+// ErrCorrupt is the error for input that is not a DEFLATE stream. For truncated input it is
 // io.ErrUnexpectedEOF.
 var ErrCorrupt = errors.New("its deflated data is damaged")
 
 const (
 	history  = 32 << 10
 	maxMatch = 258
-	// what one round of the loop writes at most, words being written whole
+	// the most that one iteration of the loop writes, including the rest of the last word
 	slack     = maxMatch + 16
 	outSize   = history + 256<<10 + slack
 	inSize    = 64 << 10
-	lookahead = 16 // bytes of input that one round of the loop looks at
-	// zeros behind the end: what is looked at there, after up to 7 bytes that are in the register
+	lookahead = 16 // bytes of input that one iteration of the loop reads
+	// zeros after the end of the input: the loop may read them, with up to 7 bytes in the register
 	padding = 32
 )
 
-// Reader inflates one stream after the other. It is for one goroutine.
+// Reader decodes one stream after the other. It is not safe for concurrent use.
 type Reader struct {
 	src io.Reader
-	err error // of src, or the end of the stream; told when what was inflated is taken
+	err error // of src, or the end of the stream; returned after the decoded data
 
-	in   []byte // what was read and not yet used, with room behind it
-	pos  int    // of the next byte that is not in bits
-	have int    // bytes in it
-	last bool   // src has no more
+	in   []byte // data that was read and not yet used
+	pos  int    // index of the next byte that is not in bits
+	have int    // number of valid bytes
+	last bool   // src is at its end
 
 	bits  uint64
-	count uint // of valid bits
+	count uint // number of valid bits
 
 	out   []byte
-	taken int // up to where Read gave it away
-	made  int // up to where it is inflated
+	taken int // end of the data that Read returned
+	made  int // end of the decoded data
 
-	final  bool // the block at hand is the last one
-	inside int  // of the block at hand
-	stored int  // bytes left of a stored block
+	final  bool // the current block is the last one
+	inside int  // state in the current block
+	stored int  // remaining bytes of a stored block
 
 	literals  [1<<literalBits + maxSymbols<<(maxCode-literalBits)]uint32
 	distances [1<<distanceBits + maxDistances<<(maxCode-distanceBits)]uint32
 	lengths   [maxSymbols + maxDistances]uint8
 	meta      [1 << metaBits]uint32
-	fixed     bool // the tables are those of fixed codes
+	fixed     bool // the tables are those of the fixed codes
 
-	literalMore, distanceMore uint32 // masks of the second looks
+	literalMore, distanceMore uint32 // masks for the second-level tables
 }
 
 const (
-	between = iota // a block's header comes next
+	between = iota // before the header of a block
 	inStored
 	inCoded
 )
 
-// NewReader makes a reader that has to be given a stream with Reset.
+// NewReader returns a reader. Call Reset before Read.
 func NewReader() *Reader {
 	return &Reader{in: make([]byte, inSize+padding), out: make([]byte, outSize), err: io.EOF}
 }
 
-// Reset begins a stream.
+// Reset starts a stream.
 func (r *Reader) Reset(src io.Reader) {
 	r.src, r.err = src, nil
 	r.pos, r.have, r.last, r.bits, r.count = 0, 0, false, 0, 0
@@ -92,7 +92,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		if r.err != nil {
 			return 0, r.err
 		}
-		if r.made > outSize-slack-history { // the oldest is not referred to any more
+		if r.made > outSize-slack-history { // older data is not referenced any more
 			r.made = copy(r.out, r.out[r.made-history:r.made])
 			r.taken = r.made
 		}
@@ -103,7 +103,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// run inflates until the output is full or the stream ends.
+// run decodes until the output is full or the stream ends.
 func (r *Reader) run() error {
 	for r.made <= outSize-slack {
 		var err error
@@ -119,7 +119,7 @@ func (r *Reader) run() error {
 			err = r.decode()
 		}
 		if errors.Is(err, ErrCorrupt) && r.used()+maxCode > 8*r.have &&
-			r.last { // it may be zeros behind the end that make no sense
+			r.last { // it may be due to the zeros after the end
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -129,11 +129,11 @@ func (r *Reader) run() error {
 	return nil
 }
 
-// fill reads input until there is as much as one round looks at, or zeros behind the end. Bits of
-// these must not be used: see ended.
+// fill reads input until one iteration of the loop has enough. At the end of the stream zeros
+// follow, whose bits must not be used: see ended.
 func (r *Reader) fill() error {
 	for r.have-r.pos < lookahead && !r.last {
-		if r.pos > 8 { // what is in the register may go back
+		if r.pos > 8 { // bytes in the register may be put back
 			r.have = copy(r.in, r.in[r.pos-8:r.have])
 			r.pos = 8
 		}
@@ -152,13 +152,13 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// used is how many bits of in were used.
+// used returns how many bits of in were used.
 func (r *Reader) used() int { return 8*r.pos - int(r.count) }
 
-// ended tells whether bits were used that are not there.
+// ended reports whether bits after the end of the input were used.
 func (r *Reader) ended() bool { return r.last && r.used() > 8*r.have }
 
-// need sees to n bits, up to 32.
+// need makes n bits available, at most 32.
 func (r *Reader) need(n uint) error {
 	if r.count >= n {
 		return nil
@@ -172,7 +172,7 @@ func (r *Reader) need(n uint) error {
 	return nil
 }
 
-// take uses n bits that are there.
+// take returns the next n bits, which must be available.
 func (r *Reader) take(n uint) uint64 {
 	v := r.bits & (1<<n - 1)
 	r.bits >>= n
@@ -180,7 +180,7 @@ func (r *Reader) take(n uint) uint64 {
 	return v
 }
 
-// header reads the beginning of a block.
+// header reads the header of a block.
 func (r *Reader) header() error {
 	if err := r.need(3); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (r *Reader) beginStored() error {
 	if n != ^not&0xffff {
 		return ErrCorrupt
 	}
-	r.pos -= int(r.count >> 3) // whole bytes go back
+	r.pos -= int(r.count >> 3) // complete bytes are put back
 	r.bits, r.count = 0, 0
 	r.inside, r.stored = inStored, int(n)
 	return nil

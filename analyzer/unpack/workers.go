@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack/inflate"
 )
 
-// inflater is what one worker keeps from file to file.
+// inflater contains the buffers that a worker reuses.
 type inflater struct {
 	buf   []byte
 	flate *inflate.Reader
@@ -17,24 +17,24 @@ func newInflater() *inflater {
 	return &inflater{buf: make([]byte, copyBufferBytes), flate: inflate.NewReader()}
 }
 
-// inflate reads a deflated stream; it is good until the next call.
+// inflate returns a reader for a deflated stream. It is valid until the next call.
 func (in *inflater) inflate(r io.Reader) io.Reader {
 	in.flate.Reset(r)
 	return in.flate
 }
 
-// outcome is what came of one file.
+// outcome is the result of reading one file.
 type outcome struct {
-	path     string // of the file, to tell of problems
-	problem  string // a sentence; "" none
+	path     string // path in a problem
+	problem  string // a sentence; "" if there is none
 	err      error  // of reading it
-	file     *File  // to visit; nil: not wanted, or not to be had
+	file     *File  // to visit; nil if it is not wanted or cannot be read
 	content  Scratch
-	missed   bool  // Prepare read what had not been kept
-	inflated int64 // to be counted against the whole walk, if it is not yet
+	missed   bool  // Prepare read data that had been skipped
+	inflated int64 // not yet counted against the limit of the whole walk
 }
 
-// line runs jobs on several workers and takes their outcomes in the order in which they were begun.
+// line runs jobs on several workers and returns their outcomes in the order of their start.
 type line struct {
 	workers int
 	idle    chan *inflater
@@ -46,12 +46,12 @@ func (l *line) start(workers int) {
 	if workers > 1 {
 		l.idle = make(chan *inflater, workers)
 		for range workers {
-			l.idle <- nil // made when it is needed
+			l.idle <- nil // created when it is needed
 		}
 	}
 }
 
-// run begins a job, and takes what came of the oldest where enough are under way.
+// run starts a job. If enough are running, it first handles the outcome of the oldest.
 func (l *line) run(w *walker, job func(*inflater) outcome) error {
 	if l.workers <= 1 || w.o.Prepare == nil {
 		return w.take(job(w.own))
@@ -75,7 +75,7 @@ func (l *line) run(w *walker, job func(*inflater) outcome) error {
 	return nil
 }
 
-// put is an outcome that is there already.
+// put appends an outcome that is complete.
 func (l *line) put(out outcome) {
 	done := make(chan outcome, 1)
 	done <- out
@@ -88,7 +88,7 @@ func (l *line) next(w *walker) error {
 	return w.take(out)
 }
 
-// flush takes all that is under way.
+// flush waits for all running jobs and handles their outcomes.
 func (l *line) flush(w *walker) error {
 	for len(l.waiting) > 0 {
 		if err := l.next(w); err != nil {
@@ -98,7 +98,7 @@ func (l *line) flush(w *walker) error {
 	return nil
 }
 
-// drop waits for what is under way and forgets it.
+// drop waits for all running jobs and ignores their outcomes.
 func (l *line) drop() {
 	for _, done := range l.waiting {
 		if out := <-done; out.content != nil {
@@ -108,7 +108,7 @@ func (l *line) drop() {
 	l.waiting = nil
 }
 
-// take tells what came of a file, in its turn.
+// take handles the outcome of a file, in order.
 func (w *walker) take(out outcome) error {
 	if out.content != nil {
 		defer out.content.Close()
